@@ -1,0 +1,31 @@
+//! Immutable JSON documents.
+//!
+//! A [`Value`] is a JSON value that is cheap to clone, 16 bytes wide, and totally
+//! ordered. Everything deltic computes with is a `Value`; this crate knows nothing of
+//! pipelines, clusters, clocks or files.
+//!
+//! ```
+//! use document::{Value, json};
+//!
+//! let pod = json!({"metadata": {"name": "web-0"}, "spec": {"replicas": 3.0}});
+//! assert_eq!(pod.get("metadata").get("name").as_str(), Some("web-0"));
+//! assert_eq!(pod.get("spec").get("replicas"), &Value::from(3));
+//! assert_eq!(pod.to_string(), r#"{"metadata":{"name":"web-0"},"spec":{"replicas":3}}"#);
+//! ```
+
+mod json;
+mod key;
+mod list;
+mod map;
+mod merge;
+mod number;
+mod order;
+mod value;
+
+pub use json::{FromJsonError, MAX_DEPTH};
+pub use key::Key;
+pub use list::{Chunk, Chunks, Iter, ListRef};
+pub use map::Map;
+pub use merge::merge;
+pub use number::Number;
+pub use value::{Kind, Value, View};

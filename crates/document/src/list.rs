@@ -1,0 +1,187 @@
+//! Lists: one slice, or for long ones that change often, shared chunks.
+
+use triomphe::ThinArc;
+
+use crate::value::Value;
+
+/// A borrowed list. Both forms look alike from outside.
+#[derive(Clone, Copy, Debug)]
+pub enum ListRef<'a> {
+    /// All elements in one slice.
+    Flat(&'a [Value]),
+    /// Elements in chunks.
+    Chunked(&'a Chunks),
+}
+
+/// A list in chunks: a new version of it copies the chunk that changed and shares the
+/// others.
+#[derive(Clone, Debug, Default)]
+pub struct Chunks {
+    /// Each chunk with the number of elements up to its end; no chunk is empty.
+    chunks: Vec<(usize, ThinArc<(), Value>)>,
+}
+
+/// A shared part of a [`Chunks`].
+pub type Chunk = ThinArc<(), Value>;
+
+impl Chunks {
+    /// A list of these chunks, one after the other. Empty ones are left out.
+    pub fn new(chunks: impl IntoIterator<Item = Chunk>) -> Self {
+        let mut end = 0;
+        let chunks = chunks
+            .into_iter()
+            .filter(|chunk| !chunk.slice.is_empty())
+            .map(|chunk| {
+                end += chunk.slice.len();
+                (end, chunk)
+            })
+            .collect();
+        Self { chunks }
+    }
+
+    /// A chunk of these elements.
+    pub fn chunk(items: impl ExactSizeIterator<Item = Value>) -> Chunk {
+        ThinArc::from_header_and_iter((), items)
+    }
+
+    fn len(&self) -> usize {
+        self.chunks.last().map_or(0, |(end, _)| *end)
+    }
+
+    fn get(&self, index: usize) -> Option<&Value> {
+        let at = self.chunks.partition_point(|(end, _)| *end <= index);
+        let (end, chunk) = self.chunks.get(at)?;
+        chunk.slice.get(index + chunk.slice.len() - end)
+    }
+}
+
+impl<'a> ListRef<'a> {
+    /// How many elements there are.
+    pub fn len(self) -> usize {
+        match self {
+            Self::Flat(items) => items.len(),
+            Self::Chunked(chunks) => chunks.len(),
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+
+    /// The element at `index`.
+    pub fn get(self, index: usize) -> Option<&'a Value> {
+        match self {
+            Self::Flat(items) => items.get(index),
+            Self::Chunked(chunks) => chunks.get(index),
+        }
+    }
+
+    /// The elements in order.
+    pub fn iter(self) -> Iter<'a> {
+        match self {
+            Self::Flat(items) => Iter {
+                items: items.iter(),
+                rest: [].iter(),
+                left: items.len(),
+            },
+            Self::Chunked(chunks) => Iter {
+                items: [].iter(),
+                rest: chunks.chunks.iter(),
+                left: chunks.len(),
+            },
+        }
+    }
+
+    /// The elements as a vector of their own, to be changed.
+    pub fn to_vec(self) -> Vec<Value> {
+        self.iter().cloned().collect()
+    }
+
+    /// Equality that skips shared chunks: a new version of a long list is compared in
+    /// proportion to the number of its chunks.
+    pub(crate) fn equals(self, other: Self) -> bool {
+        if self.len() != other.len() {
+            return false;
+        }
+        if let (Self::Chunked(a), Self::Chunked(b)) = (self, other)
+            && a.chunks.len() == b.chunks.len()
+            && a.chunks.iter().zip(&b.chunks).all(|(x, y)| x.0 == y.0)
+        {
+            return a.chunks.iter().zip(&b.chunks).all(|((_, x), (_, y))| {
+                std::ptr::eq(x.as_ptr(), y.as_ptr()) || x.slice == y.slice
+            });
+        }
+        self.iter().eq(other.iter())
+    }
+}
+
+impl<'a> IntoIterator for ListRef<'a> {
+    type Item = &'a Value;
+    type IntoIter = Iter<'a>;
+
+    fn into_iter(self) -> Iter<'a> {
+        self.iter()
+    }
+}
+
+/// The elements of a list, in order.
+#[derive(Clone, Debug)]
+pub struct Iter<'a> {
+    items: std::slice::Iter<'a, Value>,
+    rest: std::slice::Iter<'a, (usize, Chunk)>,
+    left: usize,
+}
+
+impl<'a> Iterator for Iter<'a> {
+    type Item = &'a Value;
+
+    fn next(&mut self) -> Option<&'a Value> {
+        loop {
+            if let Some(item) = self.items.next() {
+                self.left -= 1;
+                return Some(item);
+            }
+            self.items = self.rest.next()?.1.slice.iter();
+        }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
+}
+
+impl ExactSizeIterator for Iter<'_> {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chunked(parts: &[&[i64]]) -> Value {
+        Value::chunked(Chunks::new(
+            parts
+                .iter()
+                .map(|part| Chunks::chunk(part.iter().map(|i| Value::from(*i)))),
+        ))
+    }
+
+    #[test]
+    fn a_chunked_list_is_equal_to_a_flat_one() {
+        let flat: Value = (0..5_i64).map(Value::from).collect();
+        let parts = chunked(&[&[0, 1], &[], &[2], &[3, 4]]);
+        assert_eq!(parts, flat);
+        assert_eq!(parts, chunked(&[&[0, 1, 2], &[3, 4]]));
+        assert_ne!(parts, chunked(&[&[0, 1, 2], &[3, 5]]));
+        assert_eq!(parts.to_string(), "[0,1,2,3,4]");
+        let hash =
+            |v: &Value| std::hash::BuildHasher::hash_one(&foldhash::fast::FixedState::default(), v);
+        assert_eq!(hash(&parts), hash(&flat));
+    }
+
+    #[test]
+    fn elements_of_a_chunked_list_are_found_by_index() {
+        let parts = chunked(&[&[0, 1], &[2], &[3, 4]]);
+        let found: Vec<_> = (0..6).map(|i| parts.at(i).as_int()).collect();
+        assert_eq!(found, [Some(0), Some(1), Some(2), Some(3), Some(4), None]);
+    }
+}

@@ -1,0 +1,183 @@
+//! Maps: a sorted slice of entries in one shared allocation.
+
+use triomphe::ThinArc;
+
+use crate::key::Key;
+use crate::value::Value;
+
+/// An immutable map from [`Key`] to [`Value`], in key order. Never empty of meaning:
+/// two maps with the same entries are equal, however they were made.
+#[derive(Clone)]
+pub struct Map(ThinArc<(), (Key, Value)>);
+
+/// Up to this many entries a scan over the interned keys beats a binary search.
+const SCAN: usize = 24;
+
+impl Map {
+    /// A map from entries that are sorted by key, each key once.
+    pub fn from_sorted(entries: Vec<(Key, Value)>) -> Self {
+        debug_assert!(entries.is_sorted_by(|a, b| a.0 < b.0));
+        Self(ThinArc::from_header_and_iter((), entries.into_iter()))
+    }
+
+    /// As [`Map::from_sorted`], from an iterator that knows its length.
+    pub fn from_sorted_iter(entries: impl ExactSizeIterator<Item = (Key, Value)>) -> Self {
+        Self(ThinArc::from_header_and_iter((), entries))
+    }
+
+    /// A map from entries in any order; of equal keys the last wins.
+    pub fn from_entries(mut entries: Vec<(Key, Value)>) -> Self {
+        if !entries.is_sorted_by(|a, b| a.0 < b.0) {
+            entries.sort_by(|a, b| a.0.cmp(&b.0));
+            // `dedup_by` keeps the first of a run: bring the last value there.
+            entries.dedup_by(|later, earlier| {
+                let same = later.0 == earlier.0;
+                if same {
+                    std::mem::swap(&mut later.1, &mut earlier.1);
+                }
+                same
+            });
+        }
+        Self::from_sorted(entries)
+    }
+
+    /// How many entries there are.
+    pub fn len(&self) -> usize {
+        self.0.slice.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.slice.is_empty()
+    }
+
+    /// The entries, in key order.
+    pub fn entries(&self) -> &[(Key, Value)] {
+        &self.0.slice
+    }
+
+    /// The entries, in key order.
+    pub fn iter(&self) -> std::slice::Iter<'_, (Key, Value)> {
+        self.0.slice.iter()
+    }
+
+    /// The values, in key order.
+    pub fn values(&self) -> impl ExactSizeIterator<Item = &Value> + Clone {
+        self.0.slice.iter().map(|(_, value)| value)
+    }
+
+    /// The value under a key.
+    pub fn get(&self, key: &Key) -> Option<&Value> {
+        let entries = self.entries();
+        if entries.len() <= SCAN {
+            return entries.iter().find(|(k, _)| k == key).map(|(_, v)| v);
+        }
+        self.position(key.as_str()).ok().map(|i| &entries[i].1)
+    }
+
+    /// The value under the key of this text.
+    pub fn get_str(&self, key: &str) -> Option<&Value> {
+        self.position(key).ok().map(|i| &self.entries()[i].1)
+    }
+
+    /// This map with one more (or another) entry.
+    #[must_use]
+    pub fn with(&self, key: Key, value: Value) -> Self {
+        let mut entries = Vec::with_capacity(self.len() + 1);
+        match self.position(key.as_str()) {
+            Ok(at) => {
+                entries.extend_from_slice(self.entries());
+                entries[at].1 = value;
+            }
+            Err(at) => {
+                entries.extend_from_slice(&self.entries()[..at]);
+                entries.push((key, value));
+                entries.extend_from_slice(&self.entries()[at..]);
+            }
+        }
+        Self::from_sorted(entries)
+    }
+
+    /// This map without the entry under `key`.
+    #[must_use]
+    pub fn without(&self, key: &str) -> Self {
+        match self.position(key) {
+            Ok(at) => {
+                let mut entries = self.entries().to_vec();
+                entries.remove(at);
+                Self::from_sorted(entries)
+            }
+            Err(_) => self.clone(),
+        }
+    }
+
+    /// Whether both are the same allocation.
+    pub(crate) fn same(&self, other: &Self) -> bool {
+        std::ptr::eq(self.0.as_ptr(), other.0.as_ptr())
+    }
+
+    fn position(&self, key: &str) -> Result<usize, usize> {
+        self.entries()
+            .binary_search_by(|(k, _)| k.as_str().cmp(key))
+    }
+}
+
+impl<'a> IntoIterator for &'a Map {
+    type Item = &'a (Key, Value);
+    type IntoIter = std::slice::Iter<'a, (Key, Value)>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl FromIterator<(Key, Value)> for Map {
+    fn from_iter<I: IntoIterator<Item = (Key, Value)>>(entries: I) -> Self {
+        Self::from_entries(entries.into_iter().collect())
+    }
+}
+
+impl std::fmt::Debug for Map {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_map()
+            .entries(self.iter().map(|(k, v)| (k, v)))
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_of_equal_keys_wins() {
+        let entry = |k: &str, v: i64| (Key::new(k), Value::from(v));
+        let map = Map::from_entries(vec![
+            entry("b", 1),
+            entry("a", 2),
+            entry("b", 3),
+            entry("b", 4),
+        ]);
+        assert_eq!(Value::from(map).to_string(), r#"{"a":2,"b":4}"#);
+    }
+
+    #[test]
+    fn with_and_without_leave_the_original_alone() {
+        let map = Map::from_entries(vec![(Key::new("b"), Value::from(1))]);
+        let more = map
+            .with(Key::new("a"), Value::from(2))
+            .with(Key::new("b"), Value::NULL);
+        assert_eq!(Value::from(more.clone()).to_string(), r#"{"a":2,"b":null}"#);
+        assert_eq!(Value::from(more.without("a")).to_string(), r#"{"b":null}"#);
+        assert_eq!(Value::from(map).to_string(), r#"{"b":1}"#);
+    }
+
+    #[test]
+    fn large_maps_are_found_by_search() {
+        let map: Map = (0..1000)
+            .map(|i| (Key::new(&format!("k{i}")), Value::from(i)))
+            .collect();
+        assert_eq!(map.get(&Key::new("k512")), Some(&Value::from(512)));
+        assert_eq!(map.get_str("k1000"), None);
+    }
+}

@@ -1,0 +1,368 @@
+//! The value itself: a 16-byte immutable JSON value.
+//!
+//! In go plain Rust values, out come [`View`]s to match on. Numbers are normal on the
+//! way in: an integral number that fits an `i64` is an int, whatever it looked like.
+
+use std::sync::LazyLock;
+
+use triomphe::{Arc, ThinArc};
+
+use crate::key::Key;
+use crate::list::{Chunks, ListRef};
+use crate::map::Map;
+use crate::number::Number;
+
+/// An immutable JSON value. Cloning is at most one reference count.
+#[derive(Clone)]
+pub struct Value(Repr);
+
+/// Strings of up to this many bytes live inside the value.
+const SHORT: usize = 14;
+
+#[derive(Clone)]
+enum Repr {
+    Null,
+    Bool(bool),
+    Int(i64),
+    /// Fractional, or outside the range of `i64`; always finite.
+    Float(f64),
+    /// Invariant: `bytes[..len]` is UTF-8.
+    Short {
+        len: u8,
+        bytes: [u8; SHORT],
+    },
+    /// Invariant: UTF-8, and longer than [`SHORT`].
+    Long(ThinArc<(), u8>),
+    List(ThinArc<(), Value>),
+    Chunked(Arc<Chunks>),
+    Map(Map),
+    /// Bytes that are not text: they can be copied, compared and hashed, nothing else.
+    Bytes(ThinArc<(), u8>),
+}
+
+const _: () = assert!(size_of::<Value>() == 16, "a value is two words");
+
+/// A borrowed look into a [`Value`], to match on.
+#[derive(Clone, Copy, Debug)]
+pub enum View<'a> {
+    /// `null`
+    Null,
+    /// `true` or `false`
+    Bool(bool),
+    /// An integral number that fits an `i64`.
+    Int(i64),
+    /// Any other finite number.
+    Float(f64),
+    /// Text.
+    Str(&'a str),
+    /// A list.
+    List(ListRef<'a>),
+    /// A map with string keys, in key order.
+    Map(&'a Map),
+    /// Opaque bytes (a Secret's data that is not UTF-8); prints as base64.
+    Bytes(&'a [u8]),
+}
+
+/// The type of a value, for messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// `null`
+    Null,
+    /// A boolean.
+    Bool,
+    /// An integer.
+    Int,
+    /// A number that is no integer.
+    Float,
+    /// A string.
+    Str,
+    /// A list.
+    List,
+    /// A map.
+    Map,
+    /// Opaque bytes.
+    Bytes,
+}
+
+impl std::fmt::Display for Kind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Null => "null",
+            Self::Bool => "a boolean",
+            Self::Int => "an integer",
+            Self::Float => "a float",
+            Self::Str => "a string",
+            Self::List => "a list",
+            Self::Map => "a map",
+            Self::Bytes => "opaque bytes",
+        })
+    }
+}
+
+impl Value {
+    /// `null`, as a constant.
+    pub const NULL: Self = Self(Repr::Null);
+
+    /// A look inside, to match on.
+    pub fn view(&self) -> View<'_> {
+        match &self.0 {
+            Repr::Null => View::Null,
+            Repr::Bool(b) => View::Bool(*b),
+            Repr::Int(i) => View::Int(*i),
+            Repr::Float(f) => View::Float(*f),
+            Repr::Short { len, bytes } => View::Str(utf8(&bytes[..usize::from(*len)])),
+            Repr::Long(bytes) => View::Str(utf8(&bytes.slice)),
+            Repr::List(items) => View::List(ListRef::Flat(&items.slice)),
+            Repr::Chunked(chunks) => View::List(ListRef::Chunked(chunks)),
+            Repr::Map(map) => View::Map(map),
+            Repr::Bytes(bytes) => View::Bytes(&bytes.slice),
+        }
+    }
+
+    /// The type of this value.
+    pub fn kind(&self) -> Kind {
+        match &self.0 {
+            Repr::Null => Kind::Null,
+            Repr::Bool(_) => Kind::Bool,
+            Repr::Int(_) => Kind::Int,
+            Repr::Float(_) => Kind::Float,
+            Repr::Short { .. } | Repr::Long(_) => Kind::Str,
+            Repr::List(_) | Repr::Chunked(_) => Kind::List,
+            Repr::Map(_) => Kind::Map,
+            Repr::Bytes(_) => Kind::Bytes,
+        }
+    }
+
+    /// A number, in normal form; `None` for NaN and infinity.
+    pub fn number(number: impl Into<Number>) -> Option<Self> {
+        match number.into().normal()? {
+            Number::Int(i) => Some(Self(Repr::Int(i))),
+            Number::Float(f) => Some(Self(Repr::Float(f))),
+        }
+    }
+
+    /// Opaque bytes.
+    pub fn bytes(bytes: &[u8]) -> Self {
+        Self(Repr::Bytes(ThinArc::from_header_and_slice((), bytes)))
+    }
+
+    /// A list from an iterator that knows its length: one allocation.
+    pub fn list<I>(items: I) -> Self
+    where
+        I: IntoIterator<Item = Self>,
+        I::IntoIter: ExactSizeIterator,
+    {
+        Self(Repr::List(ThinArc::from_header_and_iter(
+            (),
+            items.into_iter(),
+        )))
+    }
+
+    /// A long list whose parts are shared with its earlier versions.
+    pub fn chunked(chunks: Chunks) -> Self {
+        Self(Repr::Chunked(Arc::new(chunks)))
+    }
+
+    /// The empty map; shared.
+    pub fn empty_map() -> Self {
+        static EMPTY: LazyLock<Map> = LazyLock::new(|| Map::from_sorted(Vec::new()));
+        Self(Repr::Map(EMPTY.clone()))
+    }
+
+    /// Whether this is `null`.
+    pub fn is_null(&self) -> bool {
+        matches!(self.0, Repr::Null)
+    }
+
+    /// The boolean, if it is one.
+    pub fn as_bool(&self) -> Option<bool> {
+        match self.0 {
+            Repr::Bool(b) => Some(b),
+            _ => None,
+        }
+    }
+
+    /// The integer, if it is one.
+    pub fn as_int(&self) -> Option<i64> {
+        match self.0 {
+            Repr::Int(i) => Some(i),
+            _ => None,
+        }
+    }
+
+    /// The number, if it is one (numeric strings are not: see [`Number::parse`]).
+    pub fn as_number(&self) -> Option<Number> {
+        match self.0 {
+            Repr::Int(i) => Some(Number::Int(i)),
+            Repr::Float(f) => Some(Number::Float(f)),
+            _ => None,
+        }
+    }
+
+    /// The text, if it is a string.
+    pub fn as_str(&self) -> Option<&str> {
+        match &self.0 {
+            Repr::Short { len, bytes } => Some(utf8(&bytes[..usize::from(*len)])),
+            Repr::Long(bytes) => Some(utf8(&bytes.slice)),
+            _ => None,
+        }
+    }
+
+    /// The list, if it is one.
+    pub fn as_list(&self) -> Option<ListRef<'_>> {
+        match &self.0 {
+            Repr::List(items) => Some(ListRef::Flat(&items.slice)),
+            Repr::Chunked(chunks) => Some(ListRef::Chunked(chunks)),
+            _ => None,
+        }
+    }
+
+    /// The map, if it is one.
+    pub fn as_map(&self) -> Option<&Map> {
+        match &self.0 {
+            Repr::Map(map) => Some(map),
+            _ => None,
+        }
+    }
+
+    /// The member under `key`; `null` where there is none or this is no map.
+    pub fn get(&self, key: &str) -> &Self {
+        self.as_map()
+            .and_then(|map| map.get_str(key))
+            .unwrap_or(&NULL)
+    }
+
+    /// The member under an interned key, which is quicker than [`Value::get`].
+    pub fn get_key(&self, key: &Key) -> &Self {
+        self.as_map().and_then(|map| map.get(key)).unwrap_or(&NULL)
+    }
+
+    /// The element at `index`; `null` where there is none or this is no list.
+    pub fn at(&self, index: usize) -> &Self {
+        self.as_list()
+            .and_then(|list| list.get(index))
+            .unwrap_or(&NULL)
+    }
+
+    /// Whether both are one and the same allocation (or equal scalars): a cheap test
+    /// that may say no for equal values, never yes for different ones.
+    pub fn same(&self, other: &Self) -> bool {
+        match (&self.0, &other.0) {
+            (Repr::Long(a), Repr::Long(b)) | (Repr::Bytes(a), Repr::Bytes(b)) => {
+                std::ptr::eq(a.as_ptr(), b.as_ptr())
+            }
+            (Repr::List(a), Repr::List(b)) => std::ptr::eq(a.as_ptr(), b.as_ptr()),
+            (Repr::Chunked(a), Repr::Chunked(b)) => Arc::ptr_eq(a, b),
+            (Repr::Map(a), Repr::Map(b)) => a.same(b),
+            (Repr::Null, Repr::Null) => true,
+            (Repr::Bool(a), Repr::Bool(b)) => a == b,
+            (Repr::Int(a), Repr::Int(b)) => a == b,
+            (Repr::Short { len: a, bytes: x }, Repr::Short { len: b, bytes: y }) => {
+                a == b && x == y
+            }
+            _ => false,
+        }
+    }
+}
+
+/// What a missing member reads as.
+static NULL: Value = Value::NULL;
+
+#[allow(unsafe_code)]
+fn utf8(bytes: &[u8]) -> &str {
+    debug_assert!(std::str::from_utf8(bytes).is_ok());
+    // SAFETY: the bytes of `Repr::Short` and `Repr::Long` are written in one place,
+    // `From<&str>`, and are immutable after that. Checking them on every read would
+    // cost more than all other work on a string.
+    unsafe { std::str::from_utf8_unchecked(bytes) }
+}
+
+impl Default for Value {
+    fn default() -> Self {
+        Self::NULL
+    }
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        if text.len() > SHORT {
+            return Self(Repr::Long(ThinArc::from_header_and_slice(
+                (),
+                text.as_bytes(),
+            )));
+        }
+        let mut bytes = [0; SHORT];
+        bytes[..text.len()].copy_from_slice(text.as_bytes());
+        Self(Repr::Short {
+            len: text.len() as u8,
+            bytes,
+        })
+    }
+}
+
+impl From<String> for Value {
+    fn from(text: String) -> Self {
+        Self::from(text.as_str())
+    }
+}
+
+impl From<&String> for Value {
+    fn from(text: &String) -> Self {
+        Self::from(text.as_str())
+    }
+}
+
+impl From<bool> for Value {
+    fn from(b: bool) -> Self {
+        Self(Repr::Bool(b))
+    }
+}
+
+impl From<i64> for Value {
+    fn from(i: i64) -> Self {
+        Self(Repr::Int(i))
+    }
+}
+
+impl From<i32> for Value {
+    fn from(i: i32) -> Self {
+        Self(Repr::Int(i64::from(i)))
+    }
+}
+
+impl From<u32> for Value {
+    fn from(i: u32) -> Self {
+        Self(Repr::Int(i64::from(i)))
+    }
+}
+
+/// Lengths and positions: never above `i64::MAX`, which memory could not hold.
+impl From<usize> for Value {
+    fn from(i: usize) -> Self {
+        Self(Repr::Int(i64::try_from(i).unwrap_or(i64::MAX)))
+    }
+}
+
+impl From<Map> for Value {
+    fn from(map: Map) -> Self {
+        Self(Repr::Map(map))
+    }
+}
+
+impl From<Vec<Value>> for Value {
+    fn from(items: Vec<Value>) -> Self {
+        Self::list(items)
+    }
+}
+
+impl FromIterator<Value> for Value {
+    fn from_iter<I: IntoIterator<Item = Value>>(items: I) -> Self {
+        Self::list(items.into_iter().collect::<Vec<_>>())
+    }
+}
+
+impl std::fmt::Debug for Value {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Display::fmt(self, f)
+    }
+}
