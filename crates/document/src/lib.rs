@@ -16,6 +16,7 @@
 mod json;
 mod key;
 mod list;
+mod location;
 mod map;
 mod merge;
 mod number;
@@ -25,6 +26,7 @@ mod value;
 pub use json::{FromJsonError, MAX_DEPTH};
 pub use key::Key;
 pub use list::{Chunk, Chunks, Iter, ListRef};
+pub use location::{Location, Step};
 pub use map::Map;
 pub use merge::merge;
 pub use number::Number;

@@ -1,0 +1,116 @@
+//! Where something stands inside a document: for messages, and for turning a message
+//! into a line and a column.
+
+use std::fmt;
+
+use triomphe::Arc;
+
+/// A place inside a document, such as `spec.controllers[0].pipeline[2].@project`. Cheap
+/// to clone and to extend.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Location(Option<Arc<Node>>);
+
+#[derive(PartialEq, Eq)]
+struct Node {
+    parent: Location,
+    step: Step,
+}
+
+/// One step of a [`Location`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Into a map.
+    Key(String),
+    /// Into a list.
+    Index(usize),
+}
+
+impl Location {
+    /// The document itself.
+    pub fn root() -> Self {
+        Self::default()
+    }
+
+    /// The member `key` of this place.
+    #[must_use]
+    pub fn key(&self, key: impl Into<String>) -> Self {
+        self.step(Step::Key(key.into()))
+    }
+
+    /// The element `index` of this place.
+    #[must_use]
+    pub fn index(&self, index: usize) -> Self {
+        self.step(Step::Index(index))
+    }
+
+    /// The steps from the root to here.
+    pub fn steps(&self) -> Vec<&Step> {
+        let mut steps = Vec::new();
+        let mut here = self;
+        while let Some(node) = &here.0 {
+            steps.push(&node.step);
+            here = &node.parent;
+        }
+        steps.reverse();
+        steps
+    }
+
+    /// The place that this one stands in.
+    pub fn parent(&self) -> Option<&Self> {
+        self.0.as_ref().map(|node| &node.parent)
+    }
+
+    fn step(&self, step: Step) -> Self {
+        Self(Some(Arc::new(Node {
+            parent: self.clone(),
+            step,
+        })))
+    }
+}
+
+/// Keys that would be misread (empty, with a dot, a bracket or a space) are quoted.
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, step) in self.steps().into_iter().enumerate() {
+            match step {
+                Step::Index(index) => write!(f, "[{index}]")?,
+                Step::Key(key) if key.is_empty() || key.contains(['.', '[', ']', ' ']) => {
+                    write!(f, "[{key:?}]")?;
+                }
+                Step::Key(key) if i == 0 => f.write_str(key)?,
+                Step::Key(key) => write!(f, ".{key}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_location_reads_like_a_path() {
+        let stage = Location::root()
+            .key("spec")
+            .key("controllers")
+            .index(0)
+            .key("pipeline")
+            .index(2);
+        let at = stage.key("@project").key("metadata").key("a.b/c");
+        assert_eq!(
+            at.to_string(),
+            r#"spec.controllers[0].pipeline[2].@project.metadata["a.b/c"]"#
+        );
+        assert_eq!(
+            at.parent().and_then(Location::parent),
+            Some(&stage.key("@project"))
+        );
+    }
+}
