@@ -21,6 +21,7 @@ mod map;
 mod merge;
 mod number;
 mod order;
+pub mod path;
 mod value;
 
 pub use json::{FromJsonError, MAX_DEPTH};
@@ -30,4 +31,5 @@ pub use location::{Location, Step};
 pub use map::Map;
 pub use merge::merge;
 pub use number::Number;
+pub use path::{Path, PathError, Root, SetError, TooManyMatches};
 pub use value::{Kind, Value, View};

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use triomphe::{Arc, ThinArc};
 
 use crate::key::Key;
-use crate::list::{Chunks, ListRef};
+use crate::list::{Chunk, Chunks, ListRef};
 use crate::map::Map;
 use crate::number::Number;
 
@@ -346,6 +346,13 @@ impl From<usize> for Value {
 impl From<Map> for Value {
     fn from(map: Map) -> Self {
         Self(Repr::Map(map))
+    }
+}
+
+/// A list that is one chunk shares it.
+impl From<Chunk> for Value {
+    fn from(chunk: Chunk) -> Self {
+        Self(Repr::List(chunk))
     }
 }
 

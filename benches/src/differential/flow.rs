@@ -1,0 +1,201 @@
+//! Drives a dataflow: objects in, changes of target objects out.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use differential_dataflow::consolidation::consolidate;
+use differential_dataflow::input::{Input as _, InputSession};
+use document::Value;
+use hashbrown::HashMap;
+use timely::communication::allocator::{Allocator, thread::Thread};
+use timely::dataflow::ProbeHandle;
+use timely::worker::{Config, Worker};
+
+use super::fields::Fields;
+use super::program::{build, prune, unversioned};
+use crate::generate::Object;
+use crate::peer::{Outcome, Peer, key};
+use crate::workload::Workload;
+
+/// The program on whole documents.
+pub struct Differential(Flow);
+
+/// The program on documents that hold only the fields it reads.
+pub struct Pruned(Flow);
+
+/// A change of one target object: what it was, what it is.
+#[derive(Clone, Debug)]
+pub struct Change {
+    old: Option<Value>,
+    new: Option<Value>,
+}
+
+/// Target objects with the change of their count, as they leave the dataflow.
+type Updates = Rc<RefCell<Vec<(Value, isize)>>>;
+
+/// A dataflow and what is needed to feed it.
+struct Flow {
+    workload: Workload,
+    prune: bool,
+    fields: Fields,
+    /// The last version of every object of each source, as it went in.
+    objects: Vec<HashMap<(Value, Value), Value, foldhash::fast::RandomState>>,
+    inputs: Vec<InputSession<u64, Value, isize>>,
+    probe: ProbeHandle<u64>,
+    updates: Updates,
+    worker: Worker,
+    epoch: u64,
+}
+
+impl Flow {
+    fn new(workload: Workload, prune: bool) -> Self {
+        let thread = Allocator::Thread(Thread::default());
+        let mut worker = Worker::new(Config::default(), thread, None);
+        let updates = Updates::default();
+        let captured = updates.clone();
+        let (inputs, probe) = worker.dataflow(|scope| {
+            let sources = workload.sources().iter();
+            let (inputs, sources) = sources.map(|_| scope.new_collection()).unzip();
+            let (probe, _) = build(workload, sources)
+                .inspect(move |(document, _, count)| {
+                    captured.borrow_mut().push((document.clone(), *count));
+                })
+                .probe();
+            (inputs, probe)
+        });
+        Self {
+            workload,
+            prune,
+            fields: Fields::new(),
+            objects: vec![HashMap::default(); workload.sources().len()],
+            inputs,
+            probe,
+            updates,
+            worker,
+            epoch: 0,
+        }
+    }
+
+    /// One epoch.
+    fn apply(
+        &mut self,
+        objects: impl IntoIterator<Item = (usize, Value)>,
+        changes: &mut Vec<Change>,
+    ) {
+        for (source, object) in objects {
+            self.replace(source, object);
+        }
+        self.epoch += 1;
+        for input in &mut self.inputs {
+            input.advance_to(self.epoch);
+            input.flush();
+        }
+        let (probe, epoch) = (&self.probe, self.epoch);
+        self.worker.step_while(|| probe.less_than(&epoch));
+        self.collect(changes);
+    }
+
+    /// Retracts the last version of an object and inserts the new one.
+    fn replace(&mut self, source: usize, object: Value) {
+        let object = match (self.workload, self.prune) {
+            (Workload::Whole, _) => unversioned(&self.fields, &object),
+            (workload, true) => prune(&self.fields, workload, source, &object),
+            (_, false) => object,
+        };
+        let key = self.fields.key(&object);
+        let input = &mut self.inputs[source];
+        if let Some(old) = self.objects[source].insert(key, object.clone()) {
+            input.remove(old);
+        }
+        input.insert(object);
+    }
+
+    /// Turns what left the dataflow into changes.
+    fn collect(&mut self, changes: &mut Vec<Change>) {
+        let mut updates = self.updates.borrow_mut();
+        if updates.iter().all(|(_, count)| *count == 1) {
+            // A load: nothing to pair.
+            changes.extend(updates.drain(..).map(|(new, _)| Change {
+                old: None,
+                new: Some(new),
+            }));
+            return;
+        }
+        // What comes out of a group is consolidated, what comes out of a join is not.
+        if self.workload != Workload::W3 {
+            consolidate(&mut updates);
+        }
+        if updates.len() > 2 {
+            let fields = &self.fields;
+            updates.sort_by_cached_key(|(document, _)| fields.key(document));
+        }
+        let mut rest = updates.drain(..).peekable();
+        while let Some(first) = rest.next() {
+            let key = self.fields.key(&first.0);
+            let partner = rest.next_if(|(document, _)| self.fields.key(document) == key);
+            let mut change = Change {
+                old: None,
+                new: None,
+            };
+            for (document, count) in [Some(first), partner].into_iter().flatten() {
+                let side = if count < 0 {
+                    &mut change.old
+                } else {
+                    &mut change.new
+                };
+                *side = Some(document);
+            }
+            changes.push(change);
+        }
+    }
+}
+
+macro_rules! peer {
+    ($name:ident, $prune:literal) => {
+        impl std::fmt::Debug for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                let mut out = f.debug_struct(stringify!($name));
+                out.field("workload", &self.0.workload)
+                    .finish_non_exhaustive()
+            }
+        }
+
+        impl Peer for $name {
+            type Input = (usize, Value);
+            type Change = Change;
+
+            fn new(workload: Workload) -> Self {
+                Self(Flow::new(workload, $prune))
+            }
+
+            fn input(object: &Object) -> Self::Input {
+                let document = object.json.parse();
+                let document = document.expect("the generator writes JSON");
+                (object.source, document)
+            }
+
+            fn apply<I>(&mut self, objects: I, changes: &mut Vec<Change>)
+            where
+                I: IntoIterator<Item = Self::Input>,
+            {
+                self.0.apply(objects, changes);
+            }
+
+            fn key(change: &Change) -> (String, String) {
+                let document = change.new.as_ref().or(change.old.as_ref());
+                document.map(key).unwrap_or_default()
+            }
+
+            fn outcome(change: &Change) -> Outcome {
+                Outcome {
+                    key: Self::key(change),
+                    old: change.old.clone(),
+                    new: change.new.clone(),
+                }
+            }
+        }
+    };
+}
+
+peer!(Differential, false);
+peer!(Pruned, true);

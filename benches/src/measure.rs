@@ -1,0 +1,299 @@
+//! Runs one peer on one workload and measures it; meant for a process of its own.
+
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hint::black_box;
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+
+use crate::allocator;
+use crate::differential::{Differential, Pruned};
+use crate::generate::{Generator, Sequence, UPDATES};
+use crate::hand;
+use crate::peer::{Outcome, Peer};
+use crate::workload::Workload;
+
+/// What to measure. Each is a run of its own, so that none disturbs another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Mode {
+    /// Load and updates by the clock.
+    Time,
+    /// Bytes held after a load that comes in pages, as from a list request.
+    Memory,
+    /// Whether the outputs are right: their fingerprints.
+    Check,
+}
+
+/// One run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Task {
+    /// One of [`PEERS`].
+    pub peer: String,
+    /// The name of the workload.
+    pub workload: String,
+    /// How many objects.
+    pub count: usize,
+    /// What to measure.
+    pub mode: Mode,
+}
+
+/// The result of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Measurement {
+    /// Of [`Mode::Time`].
+    Time(Times),
+    /// Of [`Mode::Memory`].
+    Memory(Memory),
+    /// Of [`Mode::Check`]: a fingerprint of all target objects after the load, and one
+    /// after every sequence of updates.
+    Check(Vec<u64>),
+}
+
+/// Nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Times {
+    /// The whole load, in one batch.
+    pub load: f64,
+    /// Single updates of any object.
+    pub any: Spread,
+    /// Single updates in the hot group; only W3 has one.
+    pub hot: Option<Spread>,
+}
+
+/// How long single updates took, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Spread {
+    /// On average.
+    pub mean: f64,
+    /// Half of them at most.
+    pub p50: f64,
+    /// 99 of 100 of them at most.
+    pub p99: f64,
+}
+
+/// Bytes per object.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Memory {
+    /// Held after the load.
+    pub live: f64,
+    /// The most that was held during the load.
+    pub peak: f64,
+}
+
+/// How many objects a page of a list request has.
+const PAGE: usize = 500;
+
+/// All peers, in the order of the report.
+pub const PEERS: [&str; 3] = ["hand", "differential", "differential-pruned"];
+
+impl Task {
+    /// Runs it; `None` if there is no such peer or workload, or the peer does not do that
+    /// workload.
+    pub fn run(&self) -> Option<Measurement> {
+        let workload = Workload::by_name(&self.workload)?;
+        match (self.peer.as_str(), workload) {
+            ("hand", Workload::W1) => Some(self.measure::<hand::W1>(workload)),
+            ("hand", Workload::W2) => Some(self.measure::<hand::W2>(workload)),
+            ("hand", Workload::W3) => Some(self.measure::<hand::W3>(workload)),
+            ("differential", _) => Some(self.measure::<Differential>(workload)),
+            // Where all fields are kept there is nothing to prune.
+            ("differential-pruned", Workload::W1 | Workload::W2 | Workload::W3) => {
+                Some(self.measure::<Pruned>(workload))
+            }
+            _ => None,
+        }
+    }
+
+    fn measure<P: Peer>(&self, workload: Workload) -> Measurement {
+        let generator = Generator::new(workload, self.count);
+        match self.mode {
+            Mode::Time => Measurement::Time(time::<P>(workload, generator)),
+            Mode::Memory => Measurement::Memory(memory::<P>(workload, generator)),
+            Mode::Check => Measurement::Check(check::<P>(workload, generator)),
+        }
+    }
+}
+
+/// Measures load and updates. An update ends when its changes have been dropped: whoever
+/// holds the last reference to an old document, freeing it is part of the work.
+fn time<P: Peer>(workload: Workload, generator: Generator) -> Times {
+    let mut peer = P::new(workload);
+    let objects: Vec<_> = generator.objects().map(|o| P::input(&o)).collect();
+    let sequences = generator.updates(UPDATES).into_iter();
+    let sequences: Vec<(_, Vec<_>)> = sequences
+        .map(|(sequence, objects)| (sequence, objects.iter().map(P::input).collect()))
+        .collect();
+
+    let mut times = Times::default();
+    let start = Instant::now();
+    let mut changes = Vec::new();
+    peer.apply(objects, &mut changes);
+    black_box(&changes);
+    drop(changes);
+    times.load = start.elapsed().as_nanos() as f64;
+
+    let mut changes = Vec::new();
+    for (sequence, objects) in sequences {
+        let mut durations = Vec::with_capacity(objects.len());
+        for object in objects {
+            let start = Instant::now();
+            peer.apply([object], &mut changes);
+            black_box(&changes);
+            changes.clear();
+            durations.push(start.elapsed().as_nanos() as f64);
+        }
+        match sequence {
+            Sequence::Any => times.any = Spread::of(durations),
+            Sequence::Hot => times.hot = Some(Spread::of(durations)),
+        }
+    }
+    times
+}
+
+/// Measures what is held. The inputs are made page by page and handed over, so that what
+/// the peer keeps of them counts, and what it drops does not.
+fn memory<P: Peer>(workload: Workload, generator: Generator) -> Memory {
+    allocator::start_counting();
+    let mut peer = P::new(workload);
+    let mut objects = generator.objects();
+    while objects.len() > 0 {
+        let page: Vec<_> = (&mut objects)
+            .take(PAGE)
+            .map(|object| P::input(&object))
+            .collect();
+        peer.apply(page, &mut Vec::new());
+    }
+    let bytes = allocator::bytes();
+    black_box(&peer);
+    let count = generator.count() as f64;
+    Memory {
+        live: bytes.live as f64 / count,
+        peak: bytes.peak as f64 / count,
+    }
+}
+
+/// Folds all changes and takes fingerprints.
+fn check<P: Peer>(workload: Workload, generator: Generator) -> Vec<u64> {
+    let mut state = Folded::<P>::new(workload);
+    state.apply(generator.objects().map(|object| P::input(&object)));
+    let mut fingerprints = vec![state.fingerprint()];
+    for (_, objects) in generator.updates(UPDATES) {
+        for object in objects {
+            state.apply([P::input(&object)]);
+        }
+        fingerprints.push(state.fingerprint());
+    }
+    fingerprints
+}
+
+/// A peer and the last change of every target object.
+pub struct Folded<P: Peer> {
+    peer: P,
+    last: BTreeMap<(String, String), P::Change>,
+}
+
+impl<P: Peer> Folded<P> {
+    /// A peer that has seen nothing yet.
+    pub fn new(workload: Workload) -> Self {
+        Self {
+            peer: P::new(workload),
+            last: BTreeMap::new(),
+        }
+    }
+
+    /// Hands a batch to the peer; gives the number of changes.
+    pub fn apply(&mut self, objects: impl IntoIterator<Item = P::Input>) -> usize {
+        let mut changes = Vec::new();
+        self.peer.apply(objects, &mut changes);
+        let count = changes.len();
+        for change in changes {
+            let key = P::key(&change);
+            self.last.insert(key, change);
+        }
+        count
+    }
+
+    /// All target objects as they are now.
+    pub fn outcomes(&self) -> impl Iterator<Item = Outcome> {
+        let outcomes = self.last.values().map(P::outcome);
+        outcomes.filter(|outcome| outcome.new.is_some())
+    }
+
+    fn fingerprint(&self) -> u64 {
+        // Its keys are fixed: equal input gives an equal hash in every process.
+        let mut hasher = DefaultHasher::new();
+        for outcome in self.outcomes() {
+            outcome.key.hash(&mut hasher);
+            let document = outcome.new.map(|new| new.to_string());
+            document.hash(&mut hasher);
+        }
+        hasher.finish()
+    }
+}
+
+impl<P: Peer> std::fmt::Debug for Folded<P> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut out = f.debug_struct("Folded");
+        out.field("targets", &self.last.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Spread {
+    fn of(mut durations: Vec<f64>) -> Self {
+        durations.sort_by(f64::total_cmp);
+        let at = |percent: usize| {
+            let place = (durations.len() * percent).div_ceil(100).saturating_sub(1);
+            durations.get(place).copied().unwrap_or_default()
+        };
+        Self {
+            mean: durations.iter().sum::<f64>() / durations.len().max(1) as f64,
+            p50: at(50),
+            p99: at(99),
+        }
+    }
+
+    /// The better of both, number by number.
+    fn min(self, other: Self) -> Self {
+        Self {
+            mean: self.mean.min(other.mean),
+            p50: self.p50.min(other.p50),
+            p99: self.p99.min(other.p99),
+        }
+    }
+}
+
+impl Times {
+    /// The better of two runs, number by number: noise only ever adds.
+    #[must_use]
+    pub fn min(self, other: Self) -> Self {
+        Self {
+            load: self.load.min(other.load),
+            any: self.any.min(other.any),
+            hot: match (self.hot, other.hot) {
+                (Some(a), Some(b)) => Some(a.min(b)),
+                (a, b) => a.or(b),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_spread_takes_the_value_that_so_many_do_not_exceed() {
+        let spread = Spread::of((1..=200).rev().map(f64::from).collect());
+        assert_eq!(
+            spread,
+            Spread {
+                mean: 100.5,
+                p50: 100.0,
+                p99: 198.0
+            }
+        );
+        assert_eq!(Spread::of(vec![]), Spread::default());
+    }
+}

@@ -1,0 +1,56 @@
+//! What is measured: anything that turns changed objects into changed outputs.
+
+use document::Value;
+
+use crate::generate::Object;
+use crate::workload::Workload;
+
+/// A change of one target object, as a document; made outside the clock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// Namespace and name of the target object.
+    pub key: (String, String),
+    /// What it was; `None` if it is new.
+    pub old: Option<Value>,
+    /// What it is; `None` if it is gone.
+    pub new: Option<Value>,
+}
+
+/// One implementation of a workload.
+///
+/// Reading JSON is not measured: [`Peer::input`] runs before the clock starts. A peer owns
+/// its inputs: dropping what it does not keep is part of its work.
+pub trait Peer: Sized {
+    /// An object in the form in which this peer takes it, with all of its fields.
+    type Input;
+    /// A change of one target object, in the form in which this peer gives it.
+    type Change;
+
+    /// A peer that has seen nothing yet.
+    fn new(workload: Workload) -> Self;
+
+    /// Reads one object.
+    fn input(object: &Object) -> Self::Input;
+
+    /// Takes a batch of new versions of objects and adds the changes of target objects, in
+    /// order.
+    fn apply<I>(&mut self, objects: I, changes: &mut Vec<Self::Change>)
+    where
+        I: IntoIterator<Item = Self::Input>;
+
+    /// Namespace and name of the target object that changed.
+    fn key(change: &Self::Change) -> (String, String);
+
+    /// A change as documents, to compare it with that of another peer.
+    fn outcome(change: &Self::Change) -> Outcome;
+}
+
+/// Namespace and name of a target object.
+pub fn key(document: &Value) -> (String, String) {
+    let metadata = document.get("metadata");
+    let text = |field: &str| {
+        let value = metadata.get(field).as_str();
+        value.unwrap_or_default().to_owned()
+    };
+    (text("namespace"), text("name"))
+}

@@ -1,0 +1,262 @@
+//! The report: Markdown tables of absolute numbers and of ratios.
+
+use std::fmt::{self, Write as _};
+
+use crate::bars::{Grade, Results, Row, Side, bars};
+use crate::generate::UPDATES;
+use crate::measure::{PEERS, Spread};
+use crate::workload::Workload;
+
+/// The line after which a report stands in a file.
+pub const BEGIN: &str = "<!-- ratios:begin -->";
+/// The line before which it ends.
+pub const END: &str = "<!-- ratios:end -->";
+
+/// What the reader wants to know about the run.
+#[derive(Clone, Debug)]
+pub struct Context {
+    /// The command that makes these numbers.
+    pub command: String,
+    /// The processor.
+    pub cpu: String,
+    /// The day, as it was given; may be empty.
+    pub date: String,
+    /// How many rounds; the best number counts.
+    pub rounds: usize,
+}
+
+impl Workload {
+    /// The name in the report.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::W1 => "W1",
+            Self::W2 => "W2",
+            Self::W3 => "W3",
+            Self::Whole => "W1 with all fields kept",
+        }
+    }
+}
+
+/// The whole report.
+pub fn report(results: &Results, context: &Context) -> String {
+    let mut out = String::new();
+    // Writing to a string cannot fail.
+    let _ = write_report(&mut out, results, context);
+    out
+}
+
+fn write_report(out: &mut String, results: &Results, context: &Context) -> fmt::Result {
+    writeln!(out, "Command: `{}`  ", context.command)?;
+    writeln!(out, "Processor: {}  ", context.cpu)?;
+    if !context.date.is_empty() {
+        writeln!(out, "Date: {}  ", context.date)?;
+    }
+    writeln!(
+        out,
+        "Best of {} rounds, each peer in a process of its own; {UPDATES} updates of one object; \
+         one thread; mimalloc. Reading JSON is not counted.\n",
+        context.rounds
+    )?;
+    write_equality(out, results)?;
+    for workload in Workload::ALL {
+        write_workload(out, results, workload)?;
+    }
+    write_bars(out, results)
+}
+
+/// Says whether all peers gave the same outputs.
+fn write_equality(out: &mut String, results: &Results) -> fmt::Result {
+    let different = differences(results);
+    if different.is_empty() {
+        return writeln!(
+            out,
+            "All peers gave equal outputs, after the load and after the updates.\n"
+        );
+    }
+    writeln!(out, "**Outputs differ**: {}.\n", different.join(", "))
+}
+
+/// The workloads and sizes on which peers disagree.
+pub fn differences(results: &Results) -> Vec<String> {
+    let mut different = Vec::new();
+    let mut last: Option<(&(Workload, usize, String), &Row)> = None;
+    for (key, row) in results {
+        if let Some((other, theirs)) = last
+            && (other.0, other.1) == (key.0, key.1)
+            && theirs.check != row.check
+        {
+            let (workload, count, peer) = key;
+            different.push(format!(
+                "{} at {} ({} and {peer})",
+                workload.title(),
+                grouped(*count),
+                other.2
+            ));
+        }
+        last = Some((key, row));
+    }
+    different
+}
+
+fn write_workload(out: &mut String, results: &Results, workload: Workload) -> fmt::Result {
+    let mut rows: Vec<_> = results
+        .iter()
+        .filter(|((w, _, _), _)| *w == workload)
+        .collect();
+    if rows.is_empty() {
+        return Ok(());
+    }
+    rows.sort_by_key(|((_, count, peer), _)| (*count, rank(peer)));
+    let hot = rows.iter().any(|(_, row)| row.times.hot.is_some());
+    writeln!(out, "### {}\n", workload.title())?;
+    write!(
+        out,
+        "| objects | peer | load, ms | update mean, µs | p50 | p99 |"
+    )?;
+    if hot {
+        write!(out, " hot group mean, µs | p50 | p99 |")?;
+    }
+    writeln!(out, " bytes per object | at the peak |")?;
+    let columns = if hot { 11 } else { 8 };
+    writeln!(out, "|--:|---|{}", "--:|".repeat(columns - 2))?;
+    for ((_, count, peer), row) in rows {
+        write!(
+            out,
+            "| {} | {peer} | {} |",
+            grouped(*count),
+            number(row.times.load / 1e6)
+        )?;
+        write_spread(out, Some(row.times.any))?;
+        if hot {
+            write_spread(out, row.times.hot)?;
+        }
+        writeln!(
+            out,
+            " {} | {} |",
+            grouped(format_args!("{:.0}", row.memory.live)),
+            grouped(format_args!("{:.0}", row.memory.peak))
+        )?;
+    }
+    writeln!(out)
+}
+
+fn write_spread(out: &mut String, spread: Option<Spread>) -> fmt::Result {
+    match spread {
+        Some(Spread { mean, p50, p99 }) => {
+            let [mean, p50, p99] = [mean, p50, p99].map(|nanos| number(nanos / 1e3));
+            write!(out, " {mean} | {p50} | {p99} |")
+        }
+        None => write!(out, " | | |"),
+    }
+}
+
+fn write_bars(out: &mut String, results: &Results) -> fmt::Result {
+    writeln!(out, "### Bars\n")?;
+    writeln!(out, "| | objects | measured | must | aim | |")?;
+    writeln!(out, "|---|--:|--:|--:|--:|---|")?;
+    for bar in bars(results) {
+        let sign = match bar.side {
+            Side::AtLeast => '≥',
+            Side::AtMost => '≤',
+        };
+        let grade = match bar.grade() {
+            Grade::Aim => "✅ aim",
+            Grade::Must => "✅ must",
+            Grade::Missed => "❌ missed",
+            Grade::Unknown => "not measured",
+        };
+        writeln!(
+            out,
+            "| {} | {} | {} | {sign} {} | {sign} {} | {grade} |",
+            bar.name,
+            grouped(bar.count),
+            bar.value.map_or_else(|| "—".to_owned(), number),
+            bar.must,
+            bar.aim
+        )?;
+    }
+    Ok(())
+}
+
+/// The place of a peer in a table.
+fn rank(peer: &str) -> usize {
+    PEERS.iter().position(|p| *p == peer).unwrap_or(PEERS.len())
+}
+
+/// Three digits that matter.
+fn number(value: f64) -> String {
+    match value {
+        v if v >= 100.0 => grouped(format_args!("{v:.0}")),
+        v if v >= 10.0 => format!("{v:.1}"),
+        v => format!("{v:.2}"),
+    }
+}
+
+/// A number with its thousands set apart.
+fn grouped(number: impl fmt::Display) -> String {
+    let digits = number.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// `page` with the report in it: between the markers, or at the end if there are none.
+pub fn insert(page: &str, report: &str) -> String {
+    let report = format!("{BEGIN}\n{}\n{END}", report.trim_end());
+    match (page.find(BEGIN), page.find(END)) {
+        (Some(begin), Some(end)) if begin < end => {
+            format!("{}{report}{}", &page[..begin], &page[end + END.len()..])
+        }
+        _ if page.is_empty() => format!("# Performance\n\n{report}\n"),
+        _ => format!("{}\n\n{report}\n", page.trim_end()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_replaces_the_last_one() {
+        let page = insert("", "one");
+        assert_eq!(page, format!("# Performance\n\n{BEGIN}\none\n{END}\n"));
+        let page = insert(&format!("{page}\nAfter.\n"), "two\n");
+        assert_eq!(
+            page,
+            format!("# Performance\n\n{BEGIN}\ntwo\n{END}\n\nAfter.\n")
+        );
+        assert_eq!(insert("Text", "x"), format!("Text\n\n{BEGIN}\nx\n{END}\n"));
+    }
+
+    #[test]
+    fn numbers_show_three_digits() {
+        for (value, expect) in [
+            (0.5, "0.50"),
+            (9.876, "9.88"),
+            (12.34, "12.3"),
+            (1234.5, "1,235"),
+            (1_234_567.0, "1,234,567"),
+        ] {
+            assert_eq!(number(value), expect);
+        }
+    }
+
+    #[test]
+    fn peers_that_disagree_are_named() {
+        let mut results = Results::new();
+        for (peer, check) in [("hand", 1), ("differential", 1), ("differential-pruned", 2)] {
+            let row = Row {
+                check: vec![check],
+                ..Row::default()
+            };
+            results.insert((Workload::W2, 1_000, peer.to_owned()), row);
+        }
+        let named = "W2 at 1,000 (differential-pruned and hand)";
+        assert!(differences(&results).contains(&named.to_owned()));
+    }
+}

@@ -1,0 +1,138 @@
+//! All peers give the same outputs: after every update, not only in the end.
+
+use std::collections::BTreeMap;
+
+use benches::differential::{Differential, Pruned};
+use benches::{Generator, Object, Outcome, Peer, Workload, hand};
+
+/// A peer and the target objects that its changes add up to.
+struct Fold<P: Peer> {
+    peer: P,
+    state: BTreeMap<(String, String), document::Value>,
+}
+
+impl<P: Peer> Fold<P> {
+    /// Applies a batch and checks that what a change says was there, was there.
+    fn apply<'a>(&mut self, objects: impl IntoIterator<Item = &'a Object>) -> usize {
+        let mut changes = Vec::new();
+        self.peer
+            .apply(objects.into_iter().map(P::input), &mut changes);
+        for change in &changes {
+            let Outcome { key, old, new } = P::outcome(change);
+            assert_eq!(P::key(change), key);
+            assert_ne!(old, new, "a change that is none: {key:?}");
+            let stored = match new {
+                Some(new) => self.state.insert(key, new),
+                None => self.state.remove(&key),
+            };
+            assert_eq!(stored, old);
+        }
+        changes.len()
+    }
+}
+
+/// Runs two peers side by side.
+fn check<A: Peer, B: Peer>(workload: Workload) {
+    let generator = Generator::new(workload, 500);
+    let new = |workload| (A::new(workload), B::new(workload));
+    let (a, b) = new(workload);
+    let (mut a, mut b) = (
+        Fold {
+            peer: a,
+            state: BTreeMap::new(),
+        },
+        Fold {
+            peer: b,
+            state: BTreeMap::new(),
+        },
+    );
+    let objects: Vec<_> = generator.objects().collect();
+    a.apply(&objects);
+    b.apply(&objects);
+    assert!(!a.state.is_empty());
+    assert_eq!(a.state, b.state);
+    for (_, updates) in generator.updates(150) {
+        for update in &updates {
+            let changes = a.apply([update]);
+            assert!(changes > 0, "an update without a change");
+            assert_eq!(changes, b.apply([update]));
+            assert_eq!(a.state, b.state);
+        }
+    }
+    // The same objects once more, in one batch: back to where it began.
+    a.apply(&objects);
+    b.apply(&objects);
+    assert_eq!(a.state, b.state);
+}
+
+#[test]
+fn hand_and_differential_agree() {
+    check::<hand::W1, Differential>(Workload::W1);
+    check::<hand::W2, Differential>(Workload::W2);
+    check::<hand::W3, Differential>(Workload::W3);
+}
+
+#[test]
+fn pruning_changes_no_output() {
+    for workload in [Workload::W1, Workload::W2, Workload::W3] {
+        check::<Differential, Pruned>(workload);
+    }
+}
+
+/// Objects of W1 with the service name of every slice moved on by one.
+fn moved(objects: &[Object]) -> Vec<Object> {
+    let label = "\"kubernetes.io/service-name\":\"";
+    let name = |object: &Object| {
+        let start = object.json.find(label)? + label.len();
+        let end = start + object.json[start..].find('"')?;
+        Some(start..end)
+    };
+    let slices: Vec<_> = objects.iter().filter(|o| name(o).is_some()).collect();
+    let next = slices.iter().cycle().skip(1);
+    let moved = slices.iter().zip(next).filter_map(|(slice, next)| {
+        let other = &next.json[name(next)?];
+        let mut json = slice.json.clone();
+        json.replace_range(name(slice)?, other);
+        Some(Object {
+            source: slice.source,
+            json,
+        })
+    });
+    moved.collect()
+}
+
+#[test]
+fn peers_agree_when_join_keys_and_group_keys_change() {
+    let objects: Vec<_> = Generator::new(Workload::W1, 400).objects().collect();
+    let mut hand = Fold {
+        peer: hand::W1::new(Workload::W1),
+        state: BTreeMap::new(),
+    };
+    let mut theirs = Fold {
+        peer: Differential::new(Workload::W1),
+        state: BTreeMap::new(),
+    };
+    for batch in [objects.clone(), moved(&objects), objects] {
+        for object in &batch {
+            hand.apply([object]);
+            theirs.apply([object]);
+        }
+        assert_eq!(hand.state, theirs.state);
+    }
+    let objects: Vec<_> = Generator::new(Workload::W3, 200).objects().collect();
+    let mut hand = Fold {
+        peer: hand::W3::new(Workload::W3),
+        state: BTreeMap::new(),
+    };
+    let mut theirs = Fold {
+        peer: Pruned::new(Workload::W3),
+        state: BTreeMap::new(),
+    };
+    for batch in [objects.clone(), moved(&objects), objects] {
+        for object in &batch {
+            hand.apply([object]);
+            theirs.apply([object]);
+        }
+        assert_eq!(hand.state, theirs.state);
+    }
+}

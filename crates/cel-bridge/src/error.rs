@@ -1,0 +1,157 @@
+//! What can go wrong: while compiling (the expression is at fault) and while
+//! evaluating (the documents are).
+
+use crate::guard::{MAX_DEPTH, MAX_LENGTH};
+
+/// An expression that cannot be compiled.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CompileError {
+    /// The text is not CEL.
+    #[error("syntax error at line {line}, column {column}: {message}")]
+    Syntax {
+        /// What was found and expected.
+        message: String,
+        /// The place in the text, in bytes from its start.
+        offset: usize,
+        /// The line, from 1.
+        line: usize,
+        /// The column in characters, from 1.
+        column: usize,
+    },
+    /// The text is longer than [`MAX_LENGTH`].
+    #[error("the expression has {found} bytes, at most {MAX_LENGTH} are allowed")]
+    TooLong {
+        /// Its length in bytes.
+        found: usize,
+    },
+    /// Brackets, operators or members are nested deeper than [`MAX_DEPTH`] allows.
+    #[error("the expression is nested too deep: its depth may be {MAX_DEPTH} at most")]
+    TooDeep,
+    /// A function that does not exist.
+    #[error("unknown function `{name}`{}", suggestion(*.nearest))]
+    UnknownFunction {
+        /// The name as written.
+        name: String,
+        /// A function with a similar name.
+        nearest: Option<&'static str>,
+    },
+    /// A function with too few or too many arguments, or a method called as a function.
+    #[error("`{name}` takes {expected}, found {found}")]
+    Arguments {
+        /// The function.
+        name: &'static str,
+        /// What it takes.
+        expected: String,
+        /// How it was called.
+        found: String,
+    },
+    /// A literal regular expression that is none, or is too large.
+    #[error("`{function}`: {reason}")]
+    Pattern {
+        /// The function that takes it.
+        function: &'static str,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A part of CEL that has no meaning for documents.
+    #[error("{0} are not supported")]
+    Unsupported(&'static str),
+}
+
+impl CompileError {
+    /// A stable code, in kebab case.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Syntax { .. } => "cel-syntax",
+            Self::TooLong { .. } => "cel-too-long",
+            Self::TooDeep => "cel-too-deep",
+            Self::UnknownFunction { .. } => "cel-unknown-function",
+            Self::Arguments { .. } => "cel-arguments",
+            Self::Pattern { .. } => "cel-pattern",
+            Self::Unsupported(_) => "cel-unsupported",
+        }
+    }
+}
+
+fn suggestion(nearest: Option<&str>) -> String {
+    nearest.map_or_else(String::new, |name| format!(", did you mean `{name}`?"))
+}
+
+/// An evaluation that failed. Messages name types and members of the expression, never
+/// values of the documents.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EvalError {
+    /// A variable that the caller does not know.
+    #[error("undeclared variable `{0}`")]
+    UndeclaredVariable(String),
+    /// A member that is missing: its name, or `(computed)` where the key is a value.
+    #[error("no such key `{0}`")]
+    NoSuchKey(String),
+    /// A position outside a list or string.
+    #[error("`{0}`: the index is out of range")]
+    OutOfRange(&'static str),
+    /// An operator or function that does not take these types.
+    #[error("`{operation}` cannot take ({found})")]
+    Type {
+        /// The operator or function.
+        operation: String,
+        /// The types of its operands.
+        found: String,
+    },
+    /// A number, time or duration beyond its range.
+    #[error("`{0}`: the result is out of range")]
+    Overflow(&'static str),
+    /// Division or remainder by zero.
+    #[error("`{0}`: division by zero")]
+    DivideByZero(&'static str),
+    /// An argument of the right type that the function cannot use.
+    #[error("`{function}`: {reason}")]
+    Argument {
+        /// The function.
+        function: &'static str,
+        /// What is wrong with the argument.
+        reason: &'static str,
+    },
+    /// The evaluation takes more than the limit.
+    #[error("the evaluation exceeds the cost limit of {limit}")]
+    CostExceeded {
+        /// The limit.
+        limit: u64,
+    },
+    /// The result holds something that no document can hold.
+    #[error("the result contains {0}, which has no JSON form")]
+    NotJson(String),
+    /// A function of the library failed in a way that it should not.
+    #[error("{0}")]
+    Other(String),
+}
+
+impl EvalError {
+    /// A stable code, in kebab case.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::UndeclaredVariable(_) => "cel-undeclared",
+            Self::NoSuchKey(_) => "cel-no-such-key",
+            Self::OutOfRange(_) => "cel-out-of-range",
+            Self::Type { .. } => "cel-type",
+            Self::Overflow(_) => "cel-overflow",
+            Self::DivideByZero(_) => "cel-divide-by-zero",
+            Self::Argument { .. } => "cel-argument",
+            Self::CostExceeded { .. } => "cel-cost",
+            Self::NotJson(_) => "cel-not-json",
+            Self::Other(_) => "cel-eval",
+        }
+    }
+
+    /// Whether `&&`, `||`, `all` and `exists` may not look past it.
+    pub(crate) fn is_final(&self) -> bool {
+        matches!(self, Self::CostExceeded { .. })
+    }
+
+    pub(crate) fn types<'a>(operation: &str, found: impl IntoIterator<Item = &'a str>) -> Self {
+        Self::Type {
+            operation: operation.to_owned(),
+            found: found.into_iter().collect::<Vec<_>>().join(", "),
+        }
+    }
+}

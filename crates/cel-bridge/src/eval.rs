@@ -1,0 +1,384 @@
+//! The interpreter: one small function per kind of node.
+//!
+//! In go a tree, the variables and the limits, out comes a value. Every step is paid
+//! for. Errors are values of `&&`, `||`, `all` and `exists` as CEL has it: an error on
+//! one side is forgotten if the other side decides.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use document::{Key, Value};
+use smallvec::SmallVec;
+
+use crate::error::EvalError;
+use crate::function::{self, Arguments};
+use crate::meter::Meter;
+use crate::operator;
+use crate::tree::{Call, Fold, FoldKind, Node, Path};
+use crate::value::{Map, Val, key};
+
+pub(crate) struct Interpreter<'a> {
+    names: &'a [String],
+    lookup: &'a dyn Fn(&str) -> Option<Value>,
+    /// The variables by number, as far as they were asked for.
+    variables: SmallVec<[Option<Value>; 4]>,
+    /// The items of the comprehensions around this place.
+    locals: Vec<Val>,
+    pub(crate) meter: Meter,
+}
+
+type Result<T> = std::result::Result<T, EvalError>;
+
+impl<'a> Interpreter<'a> {
+    pub(crate) fn new(
+        names: &'a [String],
+        lookup: &'a dyn Fn(&str) -> Option<Value>,
+        cost: u64,
+    ) -> Self {
+        Self {
+            names,
+            lookup,
+            variables: smallvec::smallvec![None; names.len()],
+            locals: Vec::new(),
+            meter: Meter::new(cost),
+        }
+    }
+
+    /// The value of a node. Arms are calls, so that the frame of this function, which
+    /// every level of an expression needs, stays small.
+    pub(crate) fn eval(&mut self, node: &Node) -> Result<Val> {
+        self.meter.charge(1)?;
+        match node {
+            Node::Literal(value) => Ok(value.clone()),
+            Node::Local(local) => Ok(self.locals[*local].clone()),
+            Node::Path(path) => self.path(path),
+            Node::Member(base, key) => self.member(base, key),
+            Node::OptionalMember(base, key) => self.optional_member(base, key),
+            Node::Has(base, key) => self.has(base, key),
+            Node::Index {
+                base,
+                index,
+                optional,
+            } => self.index(base, index, *optional),
+            Node::List(items) => self.list(items),
+            Node::Map(entries) => self.map(entries),
+            Node::Not(inner) => self.not(inner),
+            Node::Negate(inner) => self.negate(inner),
+            Node::And(pair) => self.decide("&&", pair, false),
+            Node::Or(pair) => self.decide("||", pair, true),
+            Node::Conditional(parts) => self.conditional(parts),
+            Node::Arithmetic(operator, pair) => {
+                self.binary(pair, |a, b, meter| operator::arithmetic(*operator, a, b, meter))
+            }
+            Node::Relation(operator, pair) => self.binary(pair, |a, b, meter| {
+                operator::relation(*operator, a, b, meter).map(Val::Bool)
+            }),
+            Node::Equal(wanted, pair) => self.binary(pair, |a, b, meter| {
+                Ok(Val::Bool(operator::equal(a, b, meter)? == *wanted))
+            }),
+            Node::In(pair) => self.binary(pair, |a, b, meter| {
+                operator::contains(a, b, meter).map(Val::Bool)
+            }),
+            Node::Call(call) => self.call(call),
+            Node::OptionalOr {
+                optional,
+                other,
+                unwrap,
+            } => self.optional_or(optional, other, *unwrap),
+            Node::OptionalMap {
+                optional,
+                body,
+                flat,
+            } => self.optional_map(optional, body, *flat),
+            Node::Fold(fold) => self.fold(fold),
+        }
+    }
+
+    #[inline(never)]
+    fn binary(
+        &mut self,
+        pair: &[Node; 2],
+        apply: impl FnOnce(&Val, &Val, &mut Meter) -> Result<Val>,
+    ) -> Result<Val> {
+        let left = self.eval(&pair[0])?;
+        let right = self.eval(&pair[1])?;
+        apply(&left, &right, &mut self.meter)
+    }
+
+    fn path(&mut self, path: &Path) -> Result<Val> {
+        self.meter.items(path.keys.len())?;
+        let mut value = self.variable(path.variable)?;
+        for key in &path.keys {
+            let map = value
+                .as_map()
+                .ok_or_else(|| no_member(key, &Val::from(value)))?;
+            value = map.get(key).ok_or_else(|| no_such_key(key))?;
+        }
+        Ok(Val::from(value))
+    }
+
+    fn variable(&mut self, number: usize) -> Result<&Value> {
+        let slot = &mut self.variables[number];
+        if slot.is_none() {
+            *slot = (self.lookup)(&self.names[number]);
+        }
+        slot.as_ref()
+            .ok_or_else(|| EvalError::UndeclaredVariable(self.names[number].clone()))
+    }
+
+    fn member(&mut self, base: &Node, key: &Key) -> Result<Val> {
+        match self.eval(base)? {
+            Val::Map(map) => map.member(key).ok_or_else(|| no_such_key(key)),
+            // What is read of an optional is optional.
+            Val::Optional(inner) => select(inner.as_deref(), key),
+            other => Err(no_member(key, &other)),
+        }
+    }
+
+    fn optional_member(&mut self, base: &Node, key: &Key) -> Result<Val> {
+        match self.eval(base)? {
+            Val::Optional(inner) => select(inner.as_deref(), key),
+            other => select(Some(&other), key),
+        }
+    }
+
+    fn has(&mut self, base: &Node, key: &Key) -> Result<Val> {
+        match self.eval(base)? {
+            Val::Map(map) => Ok(Val::Bool(map.member(key).is_some())),
+            Val::Optional(inner) => match select(inner.as_deref(), key)? {
+                Val::Optional(found) => Ok(Val::Bool(found.is_some())),
+                _ => Ok(Val::Bool(false)),
+            },
+            other => Err(no_member(key, &other)),
+        }
+    }
+
+    fn index(&mut self, base: &Node, index: &Node, optional: bool) -> Result<Val> {
+        let base = self.eval(base)?;
+        let index = self.eval(index)?;
+        if let Val::Optional(inner) = base {
+            let found = inner.map(|inner| operator::index(&inner, &index)).transpose()?;
+            return Ok(optional_of(found.flatten()));
+        }
+        let found = operator::index(&base, &index)?;
+        if optional {
+            return Ok(optional_of(found));
+        }
+        found.ok_or_else(|| match base {
+            Val::List(_) => EvalError::OutOfRange("[]"),
+            // The key is a value, which may be a secret.
+            _ => EvalError::NoSuchKey("(computed)".to_owned()),
+        })
+    }
+
+    fn list(&mut self, items: &[(Node, bool)]) -> Result<Val> {
+        let mut list = Vec::with_capacity(items.len());
+        for (item, optional) in items {
+            let value = self.eval(item)?;
+            if *optional {
+                list.extend(present(value)?);
+            } else {
+                list.push(value);
+            }
+        }
+        Ok(Val::from(list))
+    }
+
+    fn map(&mut self, entries: &[(Node, Node, bool)]) -> Result<Val> {
+        let mut map = BTreeMap::new();
+        for (name, value, optional) in entries {
+            let name = key(&self.eval(name)?)?.ok_or(EvalError::Overflow("map key"))?;
+            let value = self.eval(value)?;
+            let value = if *optional { present(value)? } else { Some(value) };
+            if let Some(value) = value
+                && map.insert(name, value).is_some()
+            {
+                return Err(EvalError::Argument {
+                    function: "{}",
+                    reason: "a key occurs twice",
+                });
+            }
+        }
+        Ok(Val::Map(Map::Computed(Arc::new(map))))
+    }
+
+    fn not(&mut self, inner: &Node) -> Result<Val> {
+        Ok(Val::Bool(!self.boolean("!", inner)?))
+    }
+
+    fn negate(&mut self, inner: &Node) -> Result<Val> {
+        operator::negate(&self.eval(inner)?)
+    }
+
+    fn conditional(&mut self, [condition, then, other]: &[Node; 3]) -> Result<Val> {
+        let branch = if self.boolean("?:", condition)? {
+            then
+        } else {
+            other
+        };
+        self.eval(branch)
+    }
+
+    fn boolean(&mut self, operation: &str, node: &Node) -> Result<bool> {
+        match self.eval(node)? {
+            Val::Bool(b) => Ok(b),
+            other => Err(EvalError::types(operation, [other.type_name()])),
+        }
+    }
+
+    /// `&&` and `||`: a side that is `decisive` decides, whatever the other side is.
+    fn decide(&mut self, operation: &str, pair: &[Node; 2], decisive: bool) -> Result<Val> {
+        let left = self.boolean(operation, &pair[0]);
+        match &left {
+            Ok(b) if *b == decisive => return Ok(Val::Bool(decisive)),
+            Err(error) if error.is_final() => {}
+            _ => match self.boolean(operation, &pair[1]) {
+                Err(error) if left.is_ok() || error.is_final() => return Err(error),
+                Ok(b) if b == decisive => return Ok(Val::Bool(decisive)),
+                _ => {}
+            },
+        }
+        left.map(Val::Bool)
+    }
+
+    fn call(&mut self, call: &Call) -> Result<Val> {
+        let mut args = SmallVec::<[Val; 3]>::new();
+        for arg in &call.args {
+            args.push(self.eval(arg)?);
+        }
+        function::call(call, Arguments::new(call, &args, &mut self.meter))
+    }
+
+    fn optional_or(&mut self, optional: &Node, other: &Node, unwrap: bool) -> Result<Val> {
+        match self.eval(optional)? {
+            Val::Optional(Some(inner)) if unwrap => Ok(Val::clone(&inner)),
+            Val::Optional(None) => match self.eval(other)? {
+                value if unwrap || matches!(value, Val::Optional(_)) => Ok(value),
+                value => Err(EvalError::types("or", ["optional", value.type_name()])),
+            },
+            some @ Val::Optional(_) => Ok(some),
+            value => {
+                let operation = if unwrap { "orValue" } else { "or" };
+                Err(EvalError::types(operation, [value.type_name()]))
+            }
+        }
+    }
+
+    fn optional_map(&mut self, optional: &Node, body: &Node, flat: bool) -> Result<Val> {
+        let operation = if flat { "optFlatMap" } else { "optMap" };
+        let inner = match self.eval(optional)? {
+            Val::Optional(None) => return Ok(Val::Optional(None)),
+            Val::Optional(Some(inner)) => Val::clone(&inner),
+            other => return Err(EvalError::types(operation, [other.type_name()])),
+        };
+        match self.with_local(inner, body)? {
+            value if !flat => Ok(Val::some(value)),
+            value @ Val::Optional(_) => Ok(value),
+            value => Err(EvalError::types(operation, [value.type_name()])),
+        }
+    }
+
+    fn with_local(&mut self, local: Val, body: &Node) -> Result<Val> {
+        self.locals.push(local);
+        let result = self.eval(body);
+        self.locals.pop();
+        result
+    }
+
+    fn fold(&mut self, fold: &Fold) -> Result<Val> {
+        match self.eval(&fold.range)? {
+            Val::List(list) => self.fold_items(fold, list.iter()),
+            Val::Map(map) => {
+                self.meter.items(map.len())?;
+                self.fold_items(fold, map.keys().into_iter())
+            }
+            other => Err(EvalError::types(fold.kind.name(), [other.type_name()])),
+        }
+    }
+
+    fn fold_items(&mut self, fold: &Fold, items: impl Iterator<Item = Val>) -> Result<Val> {
+        match fold.kind {
+            FoldKind::All => self.decide_items(fold, items, false),
+            FoldKind::Exists => self.decide_items(fold, items, true),
+            FoldKind::ExistsOne => self.exists_one(fold, items),
+            FoldKind::Map => self.map_items(fold, items),
+        }
+    }
+
+    /// As `&&` or `||` over all items: one that is decisive decides.
+    fn decide_items(
+        &mut self,
+        fold: &Fold,
+        items: impl Iterator<Item = Val>,
+        decisive: bool,
+    ) -> Result<Val> {
+        let mut failed = None;
+        for item in items {
+            match self.test(fold.kind, item, &fold.body) {
+                Ok(b) if b == decisive => return Ok(Val::Bool(decisive)),
+                Err(error) if error.is_final() => return Err(error),
+                Err(error) => failed = failed.or(Some(error)),
+                Ok(_) => {}
+            }
+        }
+        failed.map_or(Ok(Val::Bool(!decisive)), Err)
+    }
+
+    fn exists_one(&mut self, fold: &Fold, items: impl Iterator<Item = Val>) -> Result<Val> {
+        let mut found = 0;
+        for item in items {
+            found += usize::from(self.test(fold.kind, item, &fold.body)?);
+        }
+        Ok(Val::Bool(found == 1))
+    }
+
+    fn map_items(&mut self, fold: &Fold, items: impl Iterator<Item = Val>) -> Result<Val> {
+        let mut results = Vec::new();
+        for item in items {
+            if let Some(filter) = &fold.filter
+                && !self.test(fold.kind, item.clone(), filter)?
+            {
+                continue;
+            }
+            results.push(self.with_local(item, &fold.body)?);
+        }
+        Ok(Val::from(results))
+    }
+
+    fn test(&mut self, kind: FoldKind, item: Val, condition: &Node) -> Result<bool> {
+        match self.with_local(item, condition)? {
+            Val::Bool(b) => Ok(b),
+            other => Err(EvalError::types(kind.name(), [other.type_name()])),
+        }
+    }
+}
+
+/// A member as an optional: none where there is no such member.
+fn select(base: Option<&Val>, key: &Key) -> Result<Val> {
+    match base {
+        None => Ok(Val::Optional(None)),
+        Some(Val::Map(map)) => Ok(optional_of(map.member(key))),
+        Some(Val::Optional(inner)) => select(inner.as_deref(), key),
+        Some(other) => Err(no_member(key, other)),
+    }
+}
+
+fn optional_of(value: Option<Val>) -> Val {
+    Val::Optional(value.map(Arc::new))
+}
+
+/// The value of an optional element, if there is one.
+fn present(value: Val) -> Result<Option<Val>> {
+    match value {
+        Val::Optional(inner) => Ok(inner.map(|inner| Val::clone(&inner))),
+        other => Err(EvalError::types("?", [other.type_name()])),
+    }
+}
+
+fn no_such_key(key: &Key) -> EvalError {
+    EvalError::NoSuchKey(key.as_str().to_owned())
+}
+
+fn no_member(key: &Key, base: &Val) -> EvalError {
+    EvalError::types(&format!(".{}", key.as_str()), [base.type_name()])
+}

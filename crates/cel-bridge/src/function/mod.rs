@@ -1,0 +1,231 @@
+//! The functions: a table of all names, and the arguments that they are handed.
+//!
+//! The Kubernetes types (addresses, URLs, versions, named formats) and `math` are those
+//! of the library. Written here are the functions that could grow without bounds, that
+//! are called often, or that the library gets wrong: there, sums wrap around,
+//! quantities overflow, sorting and formatting can panic, printed maps have a random
+//! order, and strings are measured in bytes.
+
+mod conversion;
+mod format;
+mod library;
+mod list;
+mod optional;
+pub(crate) mod pattern;
+mod quantity;
+mod table;
+mod text;
+pub(crate) mod time;
+
+use kube_cel::cel::IdedExpr;
+
+use crate::error::{CompileError, EvalError};
+use crate::meter::Meter;
+use crate::tree::Call;
+use crate::value::{List, Val};
+
+use pattern::Pattern;
+
+type Result<T> = std::result::Result<T, EvalError>;
+
+/// A function or method by its name.
+pub(crate) struct Function {
+    /// With its namespace, as in `math.abs`.
+    pub name: &'static str,
+    form: Form,
+    /// How many arguments there are at least and at most; the target of a method counts.
+    arguments: (usize, usize),
+    run: Run,
+}
+
+/// How a function is called.
+#[derive(Clone, Copy, PartialEq)]
+enum Form {
+    /// `f(x)`
+    Function,
+    /// `x.f()`
+    Method,
+    /// Either.
+    Both,
+}
+
+#[derive(Clone, Copy)]
+enum Run {
+    Here(fn(&mut Arguments<'_>) -> Result<Val>),
+    /// In the library.
+    Library,
+    /// In the library, which wants a double where a document has an int.
+    LibraryOnDoubles,
+}
+
+/// The function of this name.
+pub(crate) fn find(name: &str) -> Option<&'static Function> {
+    table::FUNCTIONS.iter().find(|function| function.name == name)
+}
+
+/// A function whose name differs by a letter or two.
+pub(crate) fn nearest(name: &str) -> Option<&'static str> {
+    let names = table::FUNCTIONS.iter().map(|function| function.name);
+    let close = names.map(|known| (distance(known, name), known));
+    let (distance, known) = close.min_by_key(|(distance, _)| *distance)?;
+    (distance <= 2 && distance < name.len()).then_some(known)
+}
+
+/// How many letters must be put in, left out or replaced to get from one to the other;
+/// in upper or lower case is the same.
+fn distance(from: &str, to: &str) -> usize {
+    let to: Vec<char> = to.chars().take(40).map(|c| c.to_ascii_lowercase()).collect();
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (i, a) in from.chars().enumerate() {
+        let mut corner = row[0];
+        row[0] = i + 1;
+        for (j, b) in to.iter().enumerate() {
+            let replaced = corner + usize::from(a.to_ascii_lowercase() != *b);
+            corner = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(corner + 1);
+        }
+    }
+    row[to.len()]
+}
+
+impl Function {
+    /// Whether it may be called in this form with so many arguments.
+    pub(crate) fn check(
+        &self,
+        method: bool,
+        count: usize,
+    ) -> std::result::Result<(), CompileError> {
+        let fits = match self.form {
+            Form::Function => !method,
+            Form::Method => method,
+            Form::Both => true,
+        };
+        let (min, max) = self.arguments;
+        if fits && (min..=max).contains(&count) {
+            return Ok(());
+        }
+        let as_method = self.form == Form::Method || (self.form == Form::Both && method);
+        Err(CompileError::Arguments {
+            name: self.name,
+            expected: shape(as_method, min, max),
+            found: shape(method, count, count),
+        })
+    }
+
+    /// Whether its second argument is a regular expression.
+    pub(crate) fn takes_pattern(&self) -> bool {
+        matches!(self.name, "matches" | "find" | "findAll")
+    }
+
+    /// The call as the library wants it, if it runs there (or may do so).
+    pub(crate) fn library_call(&self, method: bool, count: usize) -> Option<Box<IdedExpr>> {
+        let here = matches!(self.run, Run::Here(_)) && !library::SHARED.contains(&self.name);
+        (!here).then(|| Box::new(library::expression(self.name, method, count)))
+    }
+}
+
+fn shape(method: bool, min: usize, max: usize) -> String {
+    let target = usize::from(method).min(min);
+    let (min, max) = (min - target, max - target);
+    let count = match (min, max) {
+        (min, usize::MAX) => format!("at least {min} arguments"),
+        (1, 1) => "1 argument".to_owned(),
+        (min, max) if min == max => format!("{min} arguments"),
+        (min, max) => format!("{min} to {max} arguments"),
+    };
+    if method {
+        format!("a target and {count}")
+    } else {
+        count
+    }
+}
+
+/// Calls a function with arguments that are evaluated.
+pub(crate) fn call(call: &Call, mut arguments: Arguments<'_>) -> Result<Val> {
+    let texts = arguments.args.iter().map(text_length);
+    arguments.meter.bytes(texts.sum())?;
+    match call.function.run {
+        Run::Here(run) => run(&mut arguments),
+        Run::Library => arguments.in_library(false),
+        Run::LibraryOnDoubles => arguments.in_library(true),
+    }
+}
+
+fn text_length(value: &Val) -> usize {
+    match value {
+        Val::Str(_) => value.as_str().map_or(0, str::len),
+        Val::Bytes(_) => value.as_bytes().map_or(0, <[u8]>::len),
+        _ => 0,
+    }
+}
+
+/// The arguments of a call, the target first.
+pub(crate) struct Arguments<'a> {
+    name: &'static str,
+    args: &'a [Val],
+    meter: &'a mut Meter,
+    pattern: Option<&'a Pattern>,
+    library: Option<&'a IdedExpr>,
+}
+
+impl<'a> Arguments<'a> {
+    pub(crate) fn new(call: &'a Call, args: &'a [Val], meter: &'a mut Meter) -> Self {
+        Self {
+            name: call.function.name,
+            args,
+            meter,
+            pattern: call.pattern.as_deref(),
+            library: call.library.as_deref(),
+        }
+    }
+
+    fn text(&self, n: usize) -> Result<&'a str> {
+        self.args
+            .get(n)
+            .and_then(Val::as_str)
+            .ok_or_else(|| self.mismatch())
+    }
+
+    fn int(&self, n: usize) -> Result<i64> {
+        match self.args.get(n) {
+            Some(Val::Int(i)) => Ok(*i),
+            _ => Err(self.mismatch()),
+        }
+    }
+
+    /// An argument that may be left out.
+    fn optional_int(&self, n: usize) -> Result<Option<i64>> {
+        if n < self.args.len() {
+            self.int(n).map(Some)
+        } else {
+            Ok(None)
+        }
+    }
+
+    fn list(&self, n: usize) -> Result<&'a List> {
+        match self.args.get(n) {
+            Some(Val::List(list)) => Ok(list),
+            _ => Err(self.mismatch()),
+        }
+    }
+
+    /// The error for arguments of these types.
+    fn mismatch(&self) -> EvalError {
+        EvalError::types(self.name, self.args.iter().map(Val::type_name))
+    }
+
+    /// The error for an argument that has the right type and is still of no use.
+    fn invalid(&self, reason: &'static str) -> EvalError {
+        EvalError::Argument {
+            function: self.name,
+            reason,
+        }
+    }
+
+    fn in_library(&mut self, doubles: bool) -> Result<Val> {
+        match self.library {
+            Some(expression) => library::call(self.name, expression, self.args, doubles, self.meter),
+            None => Err(self.mismatch()),
+        }
+    }
+}

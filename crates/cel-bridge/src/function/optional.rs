@@ -1,0 +1,36 @@
+//! Values that may be missing.
+
+use super::{Arguments, Result};
+use crate::value::Val;
+
+#[expect(clippy::unnecessary_wraps, reason = "the shape of all functions")]
+pub(super) fn none(_: &mut Arguments<'_>) -> Result<Val> {
+    Ok(Val::Optional(None))
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "the shape of all functions")]
+pub(super) fn of(call: &mut Arguments<'_>) -> Result<Val> {
+    Ok(Val::some(call.args[0].clone()))
+}
+
+pub(super) fn of_non_zero(call: &mut Arguments<'_>) -> Result<Val> {
+    if call.args[0].is_zero() {
+        return none(call);
+    }
+    of(call)
+}
+
+pub(super) fn has_value(call: &mut Arguments<'_>) -> Result<Val> {
+    match &call.args[0] {
+        Val::Optional(inner) => Ok(Val::Bool(inner.is_some())),
+        _ => Err(call.mismatch()),
+    }
+}
+
+pub(super) fn value(call: &mut Arguments<'_>) -> Result<Val> {
+    match &call.args[0] {
+        Val::Optional(Some(inner)) => Ok(Val::clone(inner)),
+        Val::Optional(None) => Err(call.invalid("the optional has no value")),
+        _ => Err(call.mismatch()),
+    }
+}

@@ -1,0 +1,120 @@
+//! Regular expressions.
+//!
+//! A literal pattern is compiled with the expression, any other at each call. A pattern
+//! is bounded in size, and matching costs in proportion to the length of the text and
+//! the size of the pattern, which is what it takes in the worst case.
+
+use std::sync::Arc;
+
+use regex::{Regex, RegexBuilder};
+
+use super::{Arguments, Result};
+use crate::error::EvalError;
+use crate::value::Val;
+
+/// How long a pattern may be, in bytes.
+const MAX_PATTERN: usize = 1024;
+
+/// What compiling a pattern costs at run time.
+const COMPILE_COST: u64 = 2_000;
+
+/// Sizes of a compiled pattern in bytes, and how much more than the first a match costs.
+/// `[a-z]+` is of the first size, `\w+` (all letters of all scripts) of the last.
+const SIZES: [(usize, u64); 3] = [(8 << 10, 1), (32 << 10, 4), (128 << 10, 16)];
+
+/// Bytes of text that cost one unit to match with a pattern of the first size.
+const BYTES: usize = 4;
+
+/// A compiled regular expression.
+pub(crate) struct Pattern {
+    regex: Regex,
+    /// What a match costs, as a multiple of the least.
+    weight: u64,
+}
+
+/// Text that is no regular expression, or one that is too large.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PatternError {
+    #[error("the regular expression is too large")]
+    TooLarge,
+    #[error("invalid regular expression: {0}")]
+    Syntax(String),
+}
+
+impl Pattern {
+    pub(crate) fn new(text: &str) -> std::result::Result<Arc<Self>, PatternError> {
+        if text.len() > MAX_PATTERN {
+            return Err(PatternError::TooLarge);
+        }
+        for (size, weight) in SIZES {
+            let built = RegexBuilder::new(text)
+                .size_limit(size)
+                .dfa_size_limit(256 << 10)
+                .nest_limit(50)
+                .build();
+            match built {
+                Ok(regex) => return Ok(Arc::new(Self { regex, weight })),
+                Err(regex::Error::CompiledTooBig(_)) => {}
+                Err(error) => return Err(PatternError::Syntax(summary(&error))),
+            }
+        }
+        Err(PatternError::TooLarge)
+    }
+}
+
+/// The last line of the message; the lines before show the pattern and mark the place.
+fn summary(error: &regex::Error) -> String {
+    let text = error.to_string();
+    let last = text.lines().last().unwrap_or_default();
+    last.strip_prefix("error: ").unwrap_or(last).to_owned()
+}
+
+pub(super) fn matches(call: &mut Arguments<'_>) -> Result<Val> {
+    with_pattern(call, |regex, text, _| Ok(Val::Bool(regex.is_match(text))))
+}
+
+pub(super) fn find(call: &mut Arguments<'_>) -> Result<Val> {
+    with_pattern(call, |regex, text, _| {
+        Ok(Val::from(regex.find(text).map_or("", |found| found.as_str())))
+    })
+}
+
+pub(super) fn find_all(call: &mut Arguments<'_>) -> Result<Val> {
+    // A negative limit is none.
+    let limit = call.optional_int(2)?.map_or(usize::MAX, |limit| {
+        usize::try_from(limit).unwrap_or(usize::MAX)
+    });
+    with_pattern(call, |regex, text, call| {
+        let mut found = Vec::new();
+        for part in regex.find_iter(text).take(limit) {
+            call.meter.charge(1)?;
+            found.push(Val::from(part.as_str()));
+        }
+        Ok(Val::from(found))
+    })
+}
+
+fn with_pattern(
+    call: &mut Arguments<'_>,
+    apply: impl FnOnce(&Regex, &str, &mut Arguments<'_>) -> Result<Val>,
+) -> Result<Val> {
+    let text = call.text(0)?;
+    if let Some(pattern) = call.pattern {
+        pay(pattern, text, call)?;
+        return apply(&pattern.regex, text, call);
+    }
+    let written = call.text(1)?;
+    call.meter.charge(COMPILE_COST)?;
+    let pattern = Pattern::new(written).map_err(|error| match error {
+        PatternError::TooLarge => call.invalid("the regular expression is too large"),
+        // The pattern is a value here: what is wrong with it is not told.
+        PatternError::Syntax(_) => call.invalid("the string is not a regular expression"),
+    })?;
+    pay(&pattern, text, call)?;
+    apply(&pattern.regex, text, call)
+}
+
+fn pay(pattern: &Pattern, text: &str, call: &mut Arguments<'_>) -> std::result::Result<(), EvalError> {
+    call.meter
+        .charge((text.len() / BYTES) as u64 * pattern.weight)
+}

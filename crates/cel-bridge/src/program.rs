@@ -1,0 +1,152 @@
+//! Programs: compiled once, evaluated often.
+
+use std::fmt;
+use std::sync::Arc;
+
+use document::Value;
+use kube_cel::cel::parser::Parser;
+use kube_cel::cel::{ParseErrors, parser};
+
+use crate::convert::to_document;
+use crate::error::{CompileError, EvalError};
+use crate::eval::Interpreter;
+use crate::guard;
+use crate::lower::lower;
+use crate::reads::reads;
+use crate::tree::Node;
+
+/// A compiled expression. Cloning is one reference count.
+///
+/// ```
+/// use cel_bridge::{Limits, Program};
+/// use document::json;
+///
+/// let program = Program::compile("object.spec.replicas > 3 ? 'many' : 'few'")?;
+/// assert_eq!(program.variables(), ["object"]);
+///
+/// let object = json!({"spec": {"replicas": 5}});
+/// let lookup = |name: &str| (name == "object").then(|| object.clone());
+/// assert_eq!(program.eval(&lookup, &Limits::default())?, json!("many"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Program(Arc<Compiled>);
+
+struct Compiled {
+    text: String,
+    tree: Node,
+    /// By their numbers in the tree.
+    names: Vec<String>,
+    /// The same, sorted.
+    variables: Vec<String>,
+}
+
+/// What an evaluation may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Steps: see [the crate](crate#cost).
+    pub cost: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { cost: 1_000_000 }
+    }
+}
+
+impl Program {
+    /// Compiles an expression.
+    pub fn compile(text: &str) -> Result<Self, CompileError> {
+        let checked = guard::check(text)?;
+        let parser = Parser::new()
+            .enable_optional_syntax(true)
+            // The depth is checked already; this one counts differently.
+            .max_recursion_depth(u16::MAX - 1);
+        let parsed = parser
+            .parse(&checked)
+            .map_err(|errors| syntax_error(text, &errors))?;
+        let (tree, names) = lower(parsed)?;
+        let mut variables = names.clone();
+        variables.sort();
+        Ok(Self(Arc::new(Compiled {
+            text: text.to_owned(),
+            tree,
+            names,
+            variables,
+        })))
+    }
+
+    /// The expression as it was written.
+    pub fn text(&self) -> &str {
+        &self.0.text
+    }
+
+    /// The free identifiers, sorted: neither functions nor the variables of
+    /// comprehensions.
+    pub fn variables(&self) -> &[String] {
+        &self.0.variables
+    }
+
+    /// The members that are read, each as a chain that starts with its variable; sorted,
+    /// each once.
+    ///
+    /// A chain ends where an element is picked by a number or a computed key, and where
+    /// the value is used whole.
+    ///
+    /// ```
+    /// let program = cel_bridge::Program::compile("object.spec.a.b + x['y'] + l[0].z")?;
+    /// assert_eq!(
+    ///     program.reads(),
+    ///     [vec!["l"], vec!["object", "spec", "a", "b"], vec!["x", "y"]]
+    /// );
+    /// # Ok::<(), cel_bridge::CompileError>(())
+    /// ```
+    pub fn reads(&self) -> Vec<Vec<String>> {
+        reads(&self.0.tree, &self.0.names)
+    }
+
+    /// The value of the expression. A variable is asked for when it is first needed, and
+    /// once at most.
+    pub fn eval(
+        &self,
+        variables: &dyn Fn(&str) -> Option<Value>,
+        limits: &Limits,
+    ) -> Result<Value, EvalError> {
+        let mut interpreter = Interpreter::new(&self.0.names, variables, limits.cost);
+        let value = interpreter.eval(&self.0.tree)?;
+        to_document(&value, &mut interpreter.meter)
+    }
+}
+
+impl fmt::Debug for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Program").field(&self.text()).finish()
+    }
+}
+
+/// The first error of the parser.
+fn syntax_error(text: &str, errors: &ParseErrors) -> CompileError {
+    let Some(error) = errors.errors.first() else {
+        return guard::syntax_error(text, 0, "not an expression".to_owned());
+    };
+    guard::syntax_error(text, offset(text, error), message(error))
+}
+
+fn message(error: &parser::ParseError) -> String {
+    let message = error.msg.strip_prefix("Syntax error: ");
+    let message = message.unwrap_or(&error.msg);
+    // A list of all tokens that could follow helps nobody.
+    let short = message.split(" expecting {").next().unwrap_or(message);
+    short.to_owned()
+}
+
+/// The parser counts lines from 1 and characters from 1.
+fn offset(text: &str, error: &parser::ParseError) -> usize {
+    let (line, column) = error.pos;
+    let skip = usize::try_from(line - 1).unwrap_or(0);
+    let start: usize = text.split_inclusive('\n').take(skip).map(str::len).sum();
+    let column = usize::try_from(column - 1).unwrap_or(0);
+    let rest = &text[start..];
+    let place = rest.char_indices().map(|(at, _)| at).nth(column);
+    start + place.unwrap_or(rest.len())
+}

@@ -1,0 +1,39 @@
+//! Which members of the variables an expression reads.
+
+use crate::tree::{Node, Path};
+
+/// The member chains that are read, each with its variable first, sorted and each once.
+pub(crate) fn reads(tree: &Node, variables: &[String]) -> Vec<Vec<String>> {
+    let mut chains = Vec::new();
+    collect(tree, variables, &mut chains);
+    chains.sort();
+    chains.dedup();
+    chains
+}
+
+fn collect(node: &Node, variables: &[String], chains: &mut Vec<Vec<String>>) {
+    match chain(node, variables) {
+        Some(chain) => chains.push(chain),
+        None => node.each(&mut |part| collect(part, variables, chains)),
+    }
+}
+
+/// The chain that a node is, if it starts at a variable.
+fn chain(node: &Node, variables: &[String]) -> Option<Vec<String>> {
+    match node {
+        Node::Path(Path { variable, keys }) => {
+            let keys = keys.iter().map(|key| key.as_str().to_owned());
+            Some(
+                std::iter::once(variables[*variable].clone())
+                    .chain(keys)
+                    .collect(),
+            )
+        }
+        Node::Member(base, key) | Node::OptionalMember(base, key) | Node::Has(base, key) => {
+            let mut chain = chain(base, variables)?;
+            chain.push(key.as_str().to_owned());
+            Some(chain)
+        }
+        _ => None,
+    }
+}

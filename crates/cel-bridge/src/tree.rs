@@ -1,0 +1,195 @@
+//! What runs: the tree that [`lower`](crate::lower) makes of a parsed expression.
+//!
+//! Names are resolved: a free identifier is the number of a variable, an identifier of
+//! a comprehension the number of a local. Members of variables are paths, which are
+//! read without copying anything in between.
+
+use std::sync::Arc;
+
+use document::Key;
+use kube_cel::cel::IdedExpr;
+
+use crate::function::{Function, pattern::Pattern};
+use crate::value::Val;
+
+/// A part of an expression.
+pub(crate) enum Node {
+    Literal(Val),
+    /// A variable, or a member of one: `object.spec.replicas`.
+    Path(Path),
+    /// The n-th local, counted from the outermost.
+    Local(usize),
+    /// `base.key`
+    Member(Box<Node>, Key),
+    /// `base.?key`
+    OptionalMember(Box<Node>, Key),
+    /// `has(base.key)`
+    Has(Box<Node>, Key),
+    /// `base[index]`; `base[?index]` if optional.
+    Index {
+        base: Box<Node>,
+        index: Box<Node>,
+        optional: bool,
+    },
+    /// Elements; the flag marks `?element`.
+    List(Vec<(Node, bool)>),
+    /// Keys and values; the flag marks `?key: value`.
+    Map(Vec<(Node, Node, bool)>),
+    Not(Box<Node>),
+    Negate(Box<Node>),
+    And(Box<[Node; 2]>),
+    Or(Box<[Node; 2]>),
+    /// Condition, then, else.
+    Conditional(Box<[Node; 3]>),
+    Arithmetic(Arithmetic, Box<[Node; 2]>),
+    Relation(Relation, Box<[Node; 2]>),
+    /// `==`, or `!=` if not wanted to be equal.
+    Equal(bool, Box<[Node; 2]>),
+    In(Box<[Node; 2]>),
+    Call(Box<Call>),
+    /// `optional.or(other)`; `orValue` if unwrapped. The other is evaluated if needed.
+    OptionalOr {
+        optional: Box<Node>,
+        other: Box<Node>,
+        unwrap: bool,
+    },
+    /// `optional.optMap(local, body)`; `optFlatMap` if flat.
+    OptionalMap {
+        optional: Box<Node>,
+        body: Box<Node>,
+        flat: bool,
+    },
+    Fold(Box<Fold>),
+}
+
+/// A chain of members that starts at a variable.
+pub(crate) struct Path {
+    /// The number of the variable.
+    pub variable: usize,
+    pub keys: Vec<Key>,
+}
+
+/// A call of a function; the target of a method is its first argument.
+pub(crate) struct Call {
+    pub function: &'static Function,
+    pub args: Vec<Node>,
+    /// The compiled second argument of a regular expression function, if it is a literal.
+    pub pattern: Option<Arc<Pattern>>,
+    /// The call as the library wants it, with arguments by number.
+    pub library: Option<Box<IdedExpr>>,
+}
+
+/// A comprehension: what each item of a list (or key of a map) is used for.
+pub(crate) struct Fold {
+    pub kind: FoldKind,
+    pub range: Node,
+    /// Which items count; all if there is none.
+    pub filter: Option<Node>,
+    /// What is computed of an item.
+    pub body: Node,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum FoldKind {
+    All,
+    Exists,
+    ExistsOne,
+    /// `map` and `filter`
+    Map,
+}
+
+impl FoldKind {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::All => "all",
+            Self::Exists => "exists",
+            Self::ExistsOne => "exists_one",
+            Self::Map => "map",
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+pub(crate) enum Arithmetic {
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    Remainder,
+}
+
+impl Arithmetic {
+    pub(crate) fn symbol(self) -> &'static str {
+        match self {
+            Self::Add => "+",
+            Self::Subtract => "-",
+            Self::Multiply => "*",
+            Self::Divide => "/",
+            Self::Remainder => "%",
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+pub(crate) enum Relation {
+    Less,
+    LessEqual,
+    Greater,
+    GreaterEqual,
+}
+
+impl Relation {
+    pub(crate) fn symbol(self) -> &'static str {
+        match self {
+            Self::Less => "<",
+            Self::LessEqual => "<=",
+            Self::Greater => ">",
+            Self::GreaterEqual => ">=",
+        }
+    }
+}
+
+impl Node {
+    /// Calls `visit` with each direct part.
+    pub(crate) fn each<'a>(&'a self, visit: &mut dyn FnMut(&'a Node)) {
+        match self {
+            Self::Literal(_) | Self::Path(_) | Self::Local(_) => {}
+            Self::Member(base, _) | Self::OptionalMember(base, _) | Self::Has(base, _) => {
+                visit(base);
+            }
+            Self::Not(inner) | Self::Negate(inner) => visit(inner),
+            Self::Index { base, index, .. } => {
+                visit(base);
+                visit(index);
+            }
+            Self::List(items) => items.iter().for_each(|(item, _)| visit(item)),
+            Self::Map(entries) => entries.iter().for_each(|(key, value, _)| {
+                visit(key);
+                visit(value);
+            }),
+            Self::And(pair)
+            | Self::Or(pair)
+            | Self::In(pair)
+            | Self::Equal(_, pair)
+            | Self::Arithmetic(_, pair)
+            | Self::Relation(_, pair) => pair.iter().for_each(visit),
+            Self::Conditional(parts) => parts.iter().for_each(visit),
+            Self::Call(call) => call.args.iter().for_each(visit),
+            Self::OptionalOr {
+                optional, other, ..
+            } => {
+                visit(optional);
+                visit(other);
+            }
+            Self::OptionalMap { optional, body, .. } => {
+                visit(optional);
+                visit(body);
+            }
+            Self::Fold(fold) => {
+                visit(&fold.range);
+                fold.filter.iter().for_each(&mut *visit);
+                visit(&fold.body);
+            }
+        }
+    }
+}

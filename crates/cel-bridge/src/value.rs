@@ -1,0 +1,270 @@
+//! Values while they are computed with.
+//!
+//! CEL knows more types than documents do, and tells `1.0` from `1`. What comes from a
+//! document is kept as it is, so that reading a member copies nothing.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use document::{Value, View};
+use kube_cel::cel::objects::Opaque;
+
+use crate::error::EvalError;
+
+/// A value of CEL. Cloning is at most one reference count.
+#[derive(Clone)]
+pub(crate) enum Val {
+    Null,
+    Bool(bool),
+    Int(i64),
+    UInt(u64),
+    Double(f64),
+    /// Invariant: a string.
+    Str(Value),
+    /// Invariant: opaque bytes.
+    Bytes(Value),
+    List(List),
+    Map(Map),
+    Timestamp(DateTime<Utc>),
+    /// Nanoseconds.
+    Duration(i64),
+    Optional(Option<Arc<Val>>),
+    /// A Kubernetes type: a quantity, an address, a version.
+    Opaque(Arc<dyn Opaque>),
+}
+
+/// A list of a document, or one that was computed.
+#[derive(Clone)]
+pub(crate) enum List {
+    /// Invariant: a list.
+    Document(Value),
+    Computed(Arc<Vec<Val>>),
+}
+
+/// A map of a document, or one that was computed.
+#[derive(Clone)]
+pub(crate) enum Map {
+    /// Invariant: a map.
+    Document(Value),
+    /// By key: a boolean, an int or a string.
+    Computed(Arc<BTreeMap<Value, Val>>),
+}
+
+impl From<&Value> for Val {
+    fn from(value: &Value) -> Self {
+        match value.view() {
+            View::Null => Self::Null,
+            View::Bool(b) => Self::Bool(b),
+            View::Int(i) => Self::Int(i),
+            View::Float(f) => Self::Double(f),
+            View::Str(_) => Self::Str(value.clone()),
+            View::Bytes(_) => Self::Bytes(value.clone()),
+            View::List(_) => Self::List(List::Document(value.clone())),
+            View::Map(_) => Self::Map(Map::Document(value.clone())),
+        }
+    }
+}
+
+impl From<&str> for Val {
+    fn from(text: &str) -> Self {
+        Self::Str(Value::from(text))
+    }
+}
+
+impl From<String> for Val {
+    fn from(text: String) -> Self {
+        Self::Str(Value::from(text))
+    }
+}
+
+impl From<bool> for Val {
+    fn from(b: bool) -> Self {
+        Self::Bool(b)
+    }
+}
+
+impl From<i64> for Val {
+    fn from(i: i64) -> Self {
+        Self::Int(i)
+    }
+}
+
+impl From<Vec<Val>> for Val {
+    fn from(items: Vec<Val>) -> Self {
+        Self::List(List::Computed(Arc::new(items)))
+    }
+}
+
+impl FromIterator<Val> for Val {
+    fn from_iter<I: IntoIterator<Item = Val>>(items: I) -> Self {
+        Self::from(items.into_iter().collect::<Vec<_>>())
+    }
+}
+
+impl Val {
+    pub(crate) fn bytes(bytes: &[u8]) -> Self {
+        Self::Bytes(Value::bytes(bytes))
+    }
+
+    /// A number of elements or characters, which memory keeps far below the limit.
+    pub(crate) fn count(count: usize) -> Self {
+        Self::Int(i64::try_from(count).unwrap_or(i64::MAX))
+    }
+
+    pub(crate) fn some(value: Self) -> Self {
+        Self::Optional(Some(Arc::new(value)))
+    }
+
+    pub(crate) fn opaque(value: impl Opaque) -> Self {
+        Self::Opaque(Arc::new(value))
+    }
+
+    /// The name of the type, for messages.
+    pub(crate) fn type_name(&self) -> &str {
+        match self {
+            Self::Null => "null",
+            Self::Bool(_) => "bool",
+            Self::Int(_) => "int",
+            Self::UInt(_) => "uint",
+            Self::Double(_) => "double",
+            Self::Str(_) => "string",
+            Self::Bytes(_) => "bytes",
+            Self::List(_) => "list",
+            Self::Map(_) => "map",
+            Self::Timestamp(_) => "timestamp",
+            Self::Duration(_) => "duration",
+            Self::Optional(_) => "optional",
+            Self::Opaque(opaque) => opaque.runtime_type_name(),
+        }
+    }
+
+    pub(crate) fn as_str(&self) -> Option<&str> {
+        match self {
+            Self::Str(text) => text.as_str(),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn as_bytes(&self) -> Option<&[u8]> {
+        match self {
+            Self::Bytes(value) => match value.view() {
+                View::Bytes(bytes) => Some(bytes),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// What `optional.ofNonZeroValue` takes for nothing.
+    pub(crate) fn is_zero(&self) -> bool {
+        match self {
+            Self::Null => true,
+            Self::Bool(b) => !b,
+            Self::Int(i) => *i == 0,
+            Self::UInt(u) => *u == 0,
+            Self::Double(d) => *d == 0.0,
+            Self::Str(_) => self.as_str() == Some(""),
+            Self::Bytes(_) => self.as_bytes() == Some(&[]),
+            Self::List(list) => list.len() == 0,
+            Self::Map(map) => map.len() == 0,
+            Self::Duration(nanos) => *nanos == 0,
+            Self::Timestamp(_) | Self::Opaque(_) => false,
+            Self::Optional(inner) => inner.is_none(),
+        }
+    }
+}
+
+impl List {
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Document(list) => list.as_list().map_or(0, document::ListRef::len),
+            Self::Computed(items) => items.len(),
+        }
+    }
+
+    pub(crate) fn get(&self, index: usize) -> Option<Val> {
+        match self {
+            Self::Document(list) => list.as_list()?.get(index).map(Val::from),
+            Self::Computed(items) => items.get(index).cloned(),
+        }
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Val> + '_ {
+        let (stored, computed) = match self {
+            Self::Document(list) => (list.as_list(), None),
+            Self::Computed(items) => (None, Some(items.iter())),
+        };
+        let stored = stored.into_iter().flat_map(document::ListRef::iter);
+        stored
+            .map(Val::from)
+            .chain(computed.into_iter().flatten().cloned())
+    }
+}
+
+impl Map {
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Document(map) => map.as_map().map_or(0, document::Map::len),
+            Self::Computed(entries) => entries.len(),
+        }
+    }
+
+    /// The value under a member's name.
+    pub(crate) fn member(&self, key: &document::Key) -> Option<Val> {
+        match self {
+            Self::Document(map) => map.as_map()?.get(key).map(Val::from),
+            Self::Computed(entries) => entries.get(&Value::from(key.as_str())).cloned(),
+        }
+    }
+
+    /// The value under a computed key.
+    pub(crate) fn get(&self, key: &Value) -> Option<Val> {
+        match self {
+            Self::Document(map) => map.as_map()?.get_str(key.as_str()?).map(Val::from),
+            Self::Computed(entries) => entries.get(key).cloned(),
+        }
+    }
+
+    /// The keys, in order.
+    pub(crate) fn keys(&self) -> Vec<Val> {
+        match self {
+            Self::Document(map) => map
+                .as_map()
+                .into_iter()
+                .flatten()
+                .map(|(key, _)| Val::from(key.as_str()))
+                .collect(),
+            Self::Computed(entries) => entries.keys().map(Val::from).collect(),
+        }
+    }
+
+    /// The entries, in the order of their keys.
+    pub(crate) fn entries(&self) -> Vec<(Value, Val)> {
+        match self {
+            Self::Document(map) => map
+                .as_map()
+                .into_iter()
+                .flatten()
+                .map(|(key, value)| (Value::from(key.as_str()), Val::from(value)))
+                .collect(),
+            Self::Computed(entries) => entries
+                .iter()
+                .map(|(key, value)| (key.clone(), value.clone()))
+                .collect(),
+        }
+    }
+}
+
+/// A key of a map: a boolean, a string or a whole number, so that `1`, `1u` and `1.0`
+/// are one key. `None`: a number that is in no map, because it does not fit an int.
+pub(crate) fn key(value: &Val) -> Result<Option<Value>, EvalError> {
+    match value {
+        Val::Str(text) => Ok(Some(text.clone())),
+        Val::Bool(b) => Ok(Some(Value::from(*b))),
+        Val::Int(i) => Ok(Some(Value::from(*i))),
+        Val::UInt(u) => Ok(i64::try_from(*u).ok().map(Value::from)),
+        Val::Double(d) => Ok(Value::number(*d).filter(|number| number.as_int().is_some())),
+        other => Err(EvalError::types("map key", [other.type_name()])),
+    }
+}

@@ -1,0 +1,237 @@
+//! What each stage does to one document: pure functions, shared by the incremental
+//! engine and the from-scratch evaluator.
+
+use std::sync::LazyLock;
+
+use document::{Key, Location, Map, Path, Value};
+use expr::{Expr, Scope};
+
+use crate::failure::{Failure, OutputProblem};
+use crate::origin::ObjectName;
+use crate::pipeline::Project;
+
+/// `@select`, and the conjuncts of a `@join`: whether a condition holds.
+pub fn condition(condition: &Expr, at: &Location, scope: &Scope<'_>) -> Result<bool, Failure> {
+    let value = condition.eval(scope)?;
+    value.as_bool().ok_or_else(|| Failure::Condition {
+        found: value.kind(),
+        at: at.clone(),
+    })
+}
+
+/// `@project`.
+pub fn project(project: &Project, at: &Location, scope: &Scope<'_>) -> Result<Value, Failure> {
+    let result = match project {
+        Project::Whole(expr) => {
+            let value = expr.eval(scope)?;
+            match value.as_list() {
+                Some(items) => items.iter().fold(Value::empty_map(), |result, item| {
+                    document::merge(&result, item)
+                }),
+                None => value,
+            }
+        }
+        Project::Steps(steps) => {
+            let mut result = Value::empty_map();
+            for step in steps {
+                result = match step {
+                    Expr::Map(map) => map.eval_onto(Some(&result), scope)?,
+                    other => document::merge(&result, &other.eval(scope)?),
+                };
+            }
+            result
+        }
+    };
+    if result.as_map().is_none() {
+        return Err(Failure::NoObject {
+            found: result.kind(),
+            at: at.clone(),
+        });
+    }
+    Ok(result)
+}
+
+struct Keys {
+    metadata: Key,
+    name: Key,
+    namespace: Key,
+    api_version: Key,
+    kind: Key,
+}
+
+static KEYS: LazyLock<Keys> = LazyLock::new(|| Keys {
+    metadata: Key::new("metadata"),
+    name: Key::new("name"),
+    namespace: Key::new("namespace"),
+    api_version: Key::new("apiVersion"),
+    kind: Key::new("kind"),
+});
+
+/// `@unwind`: the elements of a list, each in the place of the list.
+#[derive(Debug)]
+pub struct Unwound<'a> {
+    path: &'a Path,
+    document: &'a Value,
+    name: &'a str,
+    items: Option<document::ListRef<'a>>,
+}
+
+/// Finds the list to unwind; its elements are made with [`Unwound::element`].
+pub fn unwind<'a>(
+    path: &'a Path,
+    at: &Location,
+    document: &'a Value,
+) -> Result<Unwound<'a>, Failure> {
+    let list = path
+        .first(document, document)
+        .filter(|list| !list.is_null());
+    let Some(list) = list else {
+        return Ok(Unwound {
+            path,
+            document,
+            name: "",
+            items: None,
+        });
+    };
+    let items = list.as_list().ok_or_else(|| Failure::NoList {
+        path: path.to_string(),
+        found: list.kind(),
+        at: at.clone(),
+    })?;
+    let name = document.get_key(&KEYS.metadata).get_key(&KEYS.name);
+    let name = name.as_str().filter(|name| !name.is_empty());
+    let Some(name) = name else {
+        return Err(Failure::NoNameToUnwind { at: at.clone() });
+    };
+    Ok(Unwound {
+        path,
+        document,
+        name,
+        items: Some(items),
+    })
+}
+
+impl Unwound<'_> {
+    /// Whether there are no elements.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many elements there are.
+    pub fn len(&self) -> usize {
+        self.items.map_or(0, document::ListRef::len)
+    }
+
+    /// Whether both documents are the same but for the list.
+    pub fn same_around(&self, other: &Self) -> bool {
+        let around = |unwound: &Self| {
+            unwound
+                .path
+                .set(unwound.document, Value::NULL, unwound.document)
+                .ok()
+        };
+        self.items.is_some() && other.items.is_some() && around(self) == around(other)
+    }
+
+    /// Whether both have the same item there.
+    pub fn same_item(&self, other: &Self, index: usize) -> bool {
+        let item = |unwound: &Self| unwound.items.and_then(|items| items.get(index));
+        matches!((item(self), item(other)), (Some(a), Some(b)) if a == b)
+    }
+
+    /// The document for one element.
+    pub fn element(&self, index: usize) -> Option<Value> {
+        let item = self.items?.get(index)?;
+        // The path matched in this document, so it can be set there.
+        let document = self
+            .path
+            .set(self.document, item.clone(), self.document)
+            .ok()?;
+        let map = document.as_map()?;
+        let metadata = map.get(&KEYS.metadata)?.as_map()?;
+        let name = Value::from(format!("{}-{index}", self.name));
+        let metadata = metadata.with(KEYS.name.clone(), name);
+        Some(map.with(KEYS.metadata.clone(), metadata.into()).into())
+    }
+}
+
+/// What an output becomes.
+#[derive(Clone, Debug)]
+pub struct TargetKind {
+    /// `apiVersion` of the target.
+    pub api_version: Value,
+    /// `kind` of the target.
+    pub kind: Value,
+}
+
+/// The fields of an output's metadata that are used.
+const USED: [&str; 5] = [
+    "annotations",
+    "labels",
+    "name",
+    "namespace",
+    "ownerReferences",
+];
+
+/// The last stage: checks the metadata of an output and gives it the target's kind.
+pub fn output(
+    target: &TargetKind,
+    at: &Location,
+    document: &Value,
+) -> Result<(ObjectName, Value), Failure> {
+    let problem = |problem| Failure::Output {
+        problem,
+        at: at.clone(),
+    };
+    let fields = document
+        .as_map()
+        .ok_or_else(|| problem(OutputProblem::NoObject(document.kind())))?;
+    let metadata = document.get_key(&KEYS.metadata);
+    let metadata = metadata
+        .as_map()
+        .ok_or_else(|| problem(OutputProblem::NoMetadata(metadata.kind())))?;
+    let name = metadata.get(&KEYS.name).cloned().unwrap_or_default();
+    match name.as_str() {
+        Some("") => return Err(problem(OutputProblem::EmptyName)),
+        Some(_) => {}
+        None => return Err(problem(OutputProblem::NoName(name.kind()))),
+    }
+    let namespace = match metadata.get(&KEYS.namespace) {
+        None => Value::from(""),
+        Some(namespace) if namespace.as_str().is_some() => namespace.clone(),
+        Some(other) => return Err(problem(OutputProblem::Namespace(other.kind()))),
+    };
+    let drop_namespace = namespace.as_str() == Some("");
+    let keep =
+        |key: &Key| USED.contains(&key.as_str()) && !(drop_namespace && *key == KEYS.namespace);
+    let metadata = if metadata.iter().all(|(key, _)| keep(key)) {
+        metadata.clone()
+    } else {
+        metadata
+            .iter()
+            .filter(|(key, _)| keep(key))
+            .cloned()
+            .collect()
+    };
+    let object = with_identity(fields, target, metadata);
+    Ok((ObjectName { namespace, name }, object))
+}
+
+/// The fields of a document under the target's apiVersion and kind.
+fn with_identity(fields: &Map, target: &TargetKind, metadata: Map) -> Value {
+    let identity = [
+        (&KEYS.api_version, &target.api_version),
+        (&KEYS.kind, &target.kind),
+    ];
+    let mut entries: Vec<(Key, Value)> = Vec::with_capacity(fields.len() + 2);
+    entries.extend(identity.map(|(key, value)| (key.clone(), value.clone())));
+    for (key, value) in fields {
+        if *key == KEYS.metadata || *key == KEYS.api_version || *key == KEYS.kind {
+            continue;
+        }
+        entries.push((key.clone(), value.clone()));
+    }
+    entries.push((KEYS.metadata.clone(), metadata.into()));
+    entries.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+    Map::from_sorted(entries).into()
+}

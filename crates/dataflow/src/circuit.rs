@@ -1,0 +1,357 @@
+//! The incremental engine: a pipeline compiled into running stages.
+//!
+//! [`Circuit::step`] takes a batch of source events and gives the changes of target
+//! objects. It is synchronous and pure but for its own state; the time comes in with
+//! [`Env`].
+
+mod branch;
+mod pull;
+
+use document::Value;
+use expr::Env;
+
+use crate::apply::TargetKind;
+use crate::failure::{Failure, RunError};
+use crate::fields::{self, Fields};
+use crate::operator::source::Source;
+use crate::operator::target::{KeyChange, Loser, Target};
+use crate::operator::{Change, Cx};
+use crate::origin::{Component, ObjectName, Origin};
+use crate::pipeline::{Input, Pipeline};
+use branch::BranchState;
+use pull::Pull;
+
+/// What arrives for one object.
+#[derive(Clone, Debug)]
+pub struct SourceEvent {
+    /// The source, by position.
+    pub source: usize,
+    /// The object.
+    pub name: ObjectName,
+    /// Its content, or `None` if it is gone.
+    pub object: Option<Value>,
+}
+
+/// What a step did.
+#[derive(Clone, Debug, Default)]
+pub struct Step {
+    /// The changes of target objects: for each target deletes first, in key order.
+    pub changes: Vec<TargetChange>,
+    /// What this step evaluated and failed, and the conflicts that arose or whose winner
+    /// changed; sorted by branch, stage and origin.
+    pub errors: Vec<RunError>,
+}
+
+/// A change of one target object.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TargetChange {
+    /// The target, by position.
+    pub target: usize,
+    /// The object.
+    pub key: ObjectName,
+    /// What was derived before.
+    pub old: Option<Value>,
+    /// What is derived now.
+    pub new: Option<Value>,
+}
+
+/// What a circuit may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Budget {
+    /// Objects that all sources hold together.
+    pub documents: usize,
+    /// Documents that one step may look at to join them.
+    pub candidates: u64,
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self {
+            documents: 10_000_000,
+            candidates: 100_000_000,
+        }
+    }
+}
+
+/// A budget was exceeded: the circuit has stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BudgetError {
+    /// Too many objects.
+    #[error("the sources hold more than {0} objects")]
+    Documents(usize),
+    /// Too many join candidates.
+    #[error("a join looked at more than {0} candidates in one step")]
+    Candidates(u64),
+}
+
+impl BudgetError {
+    /// The stable code.
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::Documents(_) => "budget-documents",
+            Self::Candidates(_) => "budget-candidates",
+        }
+    }
+}
+
+/// A running pipeline.
+#[derive(Debug)]
+pub struct Circuit {
+    pipeline: Pipeline,
+    sources: Vec<Source>,
+    branches: Vec<BranchState>,
+    targets: Vec<Target>,
+    budget: Budget,
+    stopped: Option<BudgetError>,
+    step: u64,
+}
+
+impl Circuit {
+    /// Compiles a pipeline. `target_kinds` says what the outputs become, for each target.
+    pub fn new(pipeline: &Pipeline, target_kinds: &[TargetKind], budget: Budget) -> Self {
+        let sources = fields::needs(pipeline)
+            .into_iter()
+            .enumerate()
+            .map(|(number, fields)| Source::new(number, fields))
+            .collect();
+        let branches = pipeline
+            .branches
+            .iter()
+            .map(|branch| BranchState::new(branch, target_kinds))
+            .collect();
+        Self {
+            sources,
+            branches,
+            targets: target_kinds.iter().map(|_| Target::default()).collect(),
+            pipeline: pipeline.clone(),
+            budget,
+            stopped: None,
+            step: 0,
+        }
+    }
+
+    /// The pipeline that runs here.
+    pub fn pipeline(&self) -> &Pipeline {
+        &self.pipeline
+    }
+
+    /// The fields that a source keeps.
+    pub fn fields(&self, source: usize) -> &Fields {
+        self.sources[source].fields()
+    }
+
+    /// How many objects the sources hold.
+    pub fn len(&self) -> usize {
+        self.sources.iter().map(Source::len).sum()
+    }
+
+    /// Takes a batch of events. Only the last event of an object counts.
+    pub fn step(&mut self, batch: &[SourceEvent], env: &Env) -> Result<Step, BudgetError> {
+        if let Some(error) = self.stopped {
+            return Err(error);
+        }
+        self.step += 1;
+        let changes = self.ingest(batch);
+        if self.len() > self.budget.documents {
+            return Err(self.stop(BudgetError::Documents(self.budget.documents)));
+        }
+        let mut errors = Vec::new();
+        let mut candidates = self.budget.candidates;
+        let outputs = self.run(&changes, env, &mut errors, &mut candidates);
+        if candidates == 0 {
+            return Err(self.stop(BudgetError::Candidates(self.budget.candidates)));
+        }
+        let changes = self.write(outputs, env, &mut errors);
+        Ok(Step {
+            changes,
+            errors: sorted(errors),
+        })
+    }
+
+    fn stop(&mut self, error: BudgetError) -> BudgetError {
+        self.stopped = Some(error);
+        error
+    }
+
+    /// The changes of each source.
+    fn ingest(&mut self, batch: &[SourceEvent]) -> Vec<Vec<Change>> {
+        let mut changes: Vec<Vec<Change>> = self.sources.iter().map(|_| Vec::new()).collect();
+        if let [event] = batch {
+            changes[event.source]
+                .extend(self.sources[event.source].set(&event.name, event.object.as_ref()));
+            return changes;
+        }
+        let mut last: hashbrown::HashMap<(usize, &ObjectName), usize, foldhash::fast::FixedState> =
+            hashbrown::HashMap::default();
+        for (at, event) in batch.iter().enumerate() {
+            last.insert((event.source, &event.name), at);
+        }
+        for (at, event) in batch.iter().enumerate() {
+            if last.get(&(event.source, &event.name)) == Some(&at) {
+                changes[event.source]
+                    .extend(self.sources[event.source].set(&event.name, event.object.as_ref()));
+            }
+        }
+        changes
+    }
+
+    /// Runs all branches. Gives what each target gets.
+    fn run(
+        &mut self,
+        sources: &[Vec<Change>],
+        env: &Env,
+        errors: &mut Vec<RunError>,
+        candidates: &mut u64,
+    ) -> Vec<Vec<crate::operator::output::OutputChange>> {
+        let mut outputs: Vec<Vec<_>> = self.targets.iter().map(|_| Vec::new()).collect();
+        let mut streams: Vec<Vec<Change>> = Vec::new();
+        let several = self.branches.len() > 1;
+        for position in 0..self.pipeline.order.len() {
+            let number = self.pipeline.order[position];
+            let rule = &self.pipeline.branches[number];
+            let inputs: Vec<Vec<Change>> = rule
+                .inputs
+                .iter()
+                .map(|input| match *input {
+                    Input::Source(source) => sources[source].clone(),
+                    Input::Stream(stream) => streams.get(stream).cloned().unwrap_or_default(),
+                })
+                .collect();
+            let mut branch = std::mem::take(&mut self.branches[number]);
+            let mut cx = Cx {
+                env,
+                branch: number,
+                stage: 0,
+                errors,
+                candidates,
+            };
+            let pull = Pull {
+                pipeline: &self.pipeline,
+                sources: &self.sources,
+                branches: &self.branches,
+                env,
+            };
+            let mut changes = branch.step(inputs, &pull, self.step, &mut cx);
+            if several {
+                for change in &mut changes {
+                    change.origin = change.origin.behind(Component::Branch(number as u32));
+                }
+            }
+            if let Some(stream) = rule.output.stream {
+                streams.resize_with(streams.len().max(stream + 1), Vec::new);
+                streams[stream].extend(changes.iter().cloned());
+            }
+            if let Some(target) = rule.output.target {
+                cx.stage = rule.stages.len();
+                outputs[target].extend(branch.output(changes, &mut cx));
+            }
+            self.branches[number] = branch;
+        }
+        outputs
+    }
+
+    /// Takes the outputs into the targets.
+    fn write(
+        &mut self,
+        outputs: Vec<Vec<crate::operator::output::OutputChange>>,
+        env: &Env,
+        errors: &mut Vec<RunError>,
+    ) -> Vec<TargetChange> {
+        let mut written = Vec::new();
+        for (number, outputs) in outputs.into_iter().enumerate() {
+            let pull = Pull {
+                pipeline: &self.pipeline,
+                sources: &self.sources,
+                branches: &self.branches,
+                env,
+            };
+            let (changes, losers) =
+                self.targets[number].step(outputs, &|origin| pull.output(origin));
+            written.extend(
+                changes
+                    .into_iter()
+                    .map(|KeyChange { key, old, new }| TargetChange {
+                        target: number,
+                        key,
+                        old,
+                        new,
+                    }),
+            );
+            errors.extend(
+                losers
+                    .into_iter()
+                    .map(|loser| conflict(&self.pipeline, loser)),
+            );
+        }
+        written
+    }
+
+    /// All errors that stand, sorted by branch, stage and origin.
+    pub fn errors(&self) -> Vec<RunError> {
+        let mut errors = Vec::new();
+        for (number, branch) in self.branches.iter().enumerate() {
+            branch.errors(number, &mut errors);
+        }
+        for target in &self.targets {
+            errors.extend(
+                target
+                    .conflicts()
+                    .into_iter()
+                    .map(|loser| conflict(&self.pipeline, loser)),
+            );
+        }
+        sorted(errors)
+    }
+
+    /// Whether no state is left: no objects, groups, errors or claims.
+    pub fn is_empty(&self) -> bool {
+        self.sources.iter().all(Source::is_empty)
+            && self.branches.iter().all(BranchState::is_empty)
+            && self.targets.iter().all(Target::is_empty)
+    }
+
+    /// The running branches, for `explain`.
+    pub(crate) fn branches(&self) -> &[BranchState] {
+        &self.branches
+    }
+}
+
+fn conflict(pipeline: &Pipeline, loser: Loser) -> RunError {
+    let branch = branch_of(pipeline, &loser.origin);
+    let (namespace, name) = (&loser.key.namespace, &loser.key.name);
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let key = match namespace.as_str() {
+        None | Some("") => text(name),
+        Some(namespace) => format!("{namespace}/{}", text(name)),
+    };
+    RunError {
+        branch,
+        stage: pipeline.branches[branch].stages.len(),
+        failure: Failure::Conflict {
+            key,
+            winner: loser.winner,
+            at: pipeline.branches[branch].at.clone(),
+        },
+        origin: loser.origin,
+    }
+}
+
+/// The branch that an output came through.
+fn branch_of(pipeline: &Pipeline, origin: &Origin) -> usize {
+    match origin.components().first() {
+        Some(Component::Branch(branch)) if pipeline.branches.len() > 1 => *branch as usize,
+        _ => 0,
+    }
+}
+
+/// One error for each branch, stage and origin, in this order.
+fn sorted(mut errors: Vec<RunError>) -> Vec<RunError> {
+    errors.sort_by(|a, b| {
+        let place = |error: &RunError| (error.branch, error.stage);
+        place(a)
+            .cmp(&place(b))
+            .then_with(|| a.origin.cmp(&b.origin))
+    });
+    errors.dedup_by(|a, b| a.branch == b.branch && a.stage == b.stage && a.origin == b.origin);
+    errors
+}

@@ -1,0 +1,227 @@
+//! A running branch: its stages in order.
+
+use crate::apply::TargetKind;
+use crate::failure::RunError;
+use crate::operator::distinct::Distinct;
+use crate::operator::gather::Gather;
+use crate::operator::group_by::GroupBy;
+use crate::operator::join::Join;
+use crate::operator::output::{Output, OutputChange};
+use crate::operator::soft::SoftJoin;
+use crate::operator::transform::{Rule, Transform};
+use crate::operator::unwind::Unwind;
+use crate::operator::{Change, Cx};
+use crate::origin::Origin;
+use crate::pipeline::{Branch, SourceSet, StageKind};
+
+use super::pull::{Before, Pull};
+
+/// The running stages of a branch.
+#[derive(Debug, Default)]
+pub(crate) struct BranchState {
+    pub(crate) operators: Vec<Operator>,
+    output: Option<Output>,
+}
+
+/// A running stage.
+#[derive(Debug)]
+pub(crate) enum Operator {
+    Join(Box<JoinState>),
+    Transform(Transform),
+    Unwind(Unwind),
+    Gather(Gather),
+    GroupBy(GroupBy),
+    Distinct(Distinct),
+}
+
+/// A running `@join`: the hard inputs, then one soft input after the other.
+#[derive(Debug)]
+pub(crate) struct JoinState {
+    pub(crate) hard: Join,
+    pub(crate) soft: Vec<SoftJoin>,
+}
+
+impl JoinState {
+    fn new(rule: &crate::pipeline::Join) -> Self {
+        let mut joined = rule.hard();
+        let soft = rule
+            .soft
+            .iter()
+            .map(|input| {
+                let soft = SoftJoin::new(rule, input, joined);
+                joined = joined.union(SourceSet::of(input));
+                soft
+            })
+            .collect();
+        Self {
+            hard: Join::new(rule),
+            soft,
+        }
+    }
+
+    fn step(&mut self, mut inputs: Vec<Vec<Change>>, step: u64, cx: &mut Cx<'_>) -> Vec<Change> {
+        let hard = self
+            .hard
+            .inputs()
+            .iter()
+            .map(|input| std::mem::take(&mut inputs[*input]))
+            .collect();
+        let mut rows = self.hard.step(hard, cx);
+        for soft in &mut self.soft {
+            let partners = std::mem::take(&mut inputs[soft.input]);
+            rows = soft.step(rows, partners, step, cx);
+        }
+        rows
+    }
+}
+
+impl BranchState {
+    pub(crate) fn new(branch: &Branch, target_kinds: &[TargetKind]) -> Self {
+        let operators = branch
+            .stages
+            .iter()
+            .map(|stage| match &stage.kind {
+                StageKind::Join(join) => Operator::Join(Box::new(JoinState::new(join))),
+                StageKind::Select(condition) => Operator::Transform(Transform::new(
+                    Rule::Select(condition.clone()),
+                    stage.at.clone(),
+                )),
+                StageKind::Project(project) => Operator::Transform(Transform::new(
+                    Rule::Project(project.clone()),
+                    stage.at.clone(),
+                )),
+                StageKind::Unwind(path) => {
+                    Operator::Unwind(Unwind::new(path.clone(), stage.at.clone()))
+                }
+                StageKind::Gather(gather) => Operator::Gather(Gather::new(gather.clone())),
+                StageKind::GroupBy(group) => Operator::GroupBy(GroupBy::new(group.clone())),
+                StageKind::Distinct => Operator::Distinct(Distinct::default()),
+            })
+            .collect();
+        let kind = branch
+            .output
+            .target
+            .and_then(|target| target_kinds.get(target));
+        Self {
+            operators,
+            output: kind.map(|kind| Output::new(kind.clone(), branch.at.clone())),
+        }
+    }
+
+    /// Runs the stages on the changes of each input.
+    pub(crate) fn step(
+        &mut self,
+        mut inputs: Vec<Vec<Change>>,
+        pull: &Pull<'_>,
+        step: u64,
+        cx: &mut Cx<'_>,
+    ) -> Vec<Change> {
+        let number = cx.branch;
+        let joins = matches!(self.operators.first(), Some(Operator::Join(_)));
+        let mut changes = if joins {
+            Vec::new()
+        } else {
+            inputs.pop().unwrap_or_default()
+        };
+        for stage in 0..self.operators.len() {
+            cx.stage = stage;
+            let (before, rest) = self.operators.split_at_mut(stage);
+            let Some(operator) = rest.first_mut() else {
+                break;
+            };
+            match operator {
+                Operator::Join(join) => changes = join.step(std::mem::take(&mut inputs), step, cx),
+                Operator::Transform(transform) => transform.step(&mut changes, cx),
+                Operator::Unwind(unwind) => unwind.step(&mut changes, cx),
+                Operator::Gather(gather) => {
+                    let upstream = Before {
+                        pull,
+                        branch: number,
+                        operators: before,
+                    };
+                    gather.step(&mut changes, &upstream, cx);
+                }
+                Operator::GroupBy(group) => group.step(&mut changes, cx),
+                Operator::Distinct(distinct) => distinct.step(&mut changes),
+            }
+        }
+        changes
+    }
+
+    /// Checks what goes to the target.
+    pub(crate) fn output(&mut self, changes: Vec<Change>, cx: &mut Cx<'_>) -> Vec<OutputChange> {
+        match &mut self.output {
+            Some(output) => output.step(changes, cx),
+            None => Vec::new(),
+        }
+    }
+
+    pub(crate) fn output_check(&self) -> Option<&Output> {
+        self.output.as_ref()
+    }
+
+    /// All standing errors of this branch.
+    pub(crate) fn errors(&self, branch: usize, errors: &mut Vec<RunError>) {
+        for (stage, operator) in self.operators.iter().enumerate() {
+            let mut report = |origin: &Origin, failure: &crate::Failure| {
+                errors.push(RunError {
+                    branch,
+                    stage,
+                    origin: origin.clone(),
+                    failure: failure.clone(),
+                });
+            };
+            match operator {
+                Operator::Join(join) => {
+                    join.hard.errors(&mut report);
+                    join.soft.iter().for_each(|soft| soft.errors(&mut report));
+                }
+                Operator::Transform(transform) => all(&transform.failing, &mut report),
+                Operator::Unwind(unwind) => all(&unwind.failing, &mut report),
+                Operator::Gather(gather) => all(&gather.failing, &mut report),
+                Operator::GroupBy(group) => all(&group.failing, &mut report),
+                Operator::Distinct(_) => {}
+            }
+        }
+        if let Some(output) = &self.output {
+            let stage = self.operators.len();
+            all(&output.failing, &mut |origin, failure| {
+                errors.push(RunError {
+                    branch,
+                    stage,
+                    origin: origin.clone(),
+                    failure: failure.clone(),
+                });
+            });
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        let empty = self.operators.iter().all(|operator| match operator {
+            Operator::Join(join) => {
+                join.hard.is_empty() && join.soft.iter().all(SoftJoin::is_empty)
+            }
+            Operator::Transform(transform) => transform.is_empty(),
+            Operator::Unwind(unwind) => unwind.failing.is_empty(),
+            Operator::Gather(gather) => gather.is_empty(),
+            Operator::GroupBy(group) => group.is_empty(),
+            Operator::Distinct(distinct) => distinct.is_empty(),
+        });
+        empty
+            && self
+                .output
+                .as_ref()
+                .is_none_or(|output| output.failing.is_empty())
+    }
+}
+
+/// Reports all failing origins; the caller sorts.
+#[expect(clippy::iter_over_hash_type)]
+fn all<T>(
+    failing: &crate::operator::FailingMap<T>,
+    report: &mut dyn FnMut(&Origin, &crate::Failure),
+) {
+    for (origin, failing) in failing {
+        report(origin, &failing.failure);
+    }
+}

@@ -1,0 +1,39 @@
+//! Pipelines as incremental dataflow.
+//!
+//! A [`Pipeline`] is what the user wrote, a [`Circuit`] is what runs: it takes batches
+//! of source events and gives the changes of target objects, with work in proportion to
+//! the change. [`scratch`] computes the same from nothing, simply: it is the oracle of
+//! the tests.
+//!
+//! ```
+//! use dataflow::{Budget, Circuit, ObjectName, Pipeline, SourceEvent, apply::TargetKind};
+//! use document::{Location, json};
+//!
+//! let spec = json!([{"@select": {"@gt": ["$.spec.replicas", 1]}}]);
+//! let names = |name: &str| vec![name.to_owned()];
+//! let pipeline = Pipeline::parse(
+//!     &spec, &Location::root(), &names("Deployment"), &names("Large"), &expr::Table::builtin(),
+//! ).unwrap();
+//! let kind = TargetKind { api_version: json!("demo.view.dcontroller.io/v1alpha1"), kind: json!("Large") };
+//! let mut circuit = Circuit::new(&pipeline, &[kind], Budget::default());
+//!
+//! let object = json!({"metadata": {"name": "web"}, "spec": {"replicas": 3}});
+//! let event = SourceEvent { source: 0, name: ObjectName::new("", "web"), object: Some(object) };
+//! let step = circuit.step(&[event], &expr::Env::default())?;
+//! assert_eq!(step.changes[0].new.as_ref().unwrap().get("kind"), &json!("Large"));
+//! # Ok::<(), dataflow::BudgetError>(())
+//! ```
+
+pub mod apply;
+mod circuit;
+mod failure;
+pub mod fields;
+mod operator;
+mod origin;
+pub mod pipeline;
+pub mod scratch;
+
+pub use circuit::{Budget, BudgetError, Circuit, SourceEvent, Step, TargetChange};
+pub use failure::{Failure, OutputProblem, RunError};
+pub use origin::{Component, ObjectName, Origin, SourceObject};
+pub use pipeline::Pipeline;

@@ -1,0 +1,96 @@
+//! The running stages, one file per operation.
+//!
+//! Changes go in, changes come out: each says for one origin which document was there
+//! and which is there now. A stage that fails on an origin leaves what it last put out
+//! in place, and remembers it ([`Failing`]); nothing else is remembered by stages that
+//! look at one document at a time.
+
+pub(crate) mod distinct;
+pub(crate) mod gather;
+pub(crate) mod group_by;
+pub(crate) mod join;
+pub(crate) mod output;
+pub(crate) mod sequence;
+pub(crate) mod soft;
+pub(crate) mod source;
+pub(crate) mod table;
+pub(crate) mod target;
+pub(crate) mod transform;
+pub(crate) mod unwind;
+
+use document::Value;
+use expr::{Env, Scope};
+
+use crate::failure::{Failure, RunError};
+use crate::origin::Origin;
+
+/// Maps that are only looked up, never walked: their order cannot show.
+pub(crate) type HashMap<K, V> = hashbrown::HashMap<K, V, foldhash::fast::FixedState>;
+
+/// What changed for one origin. `old` and `new` differ, and one of them is there.
+#[derive(Clone, Debug)]
+pub(crate) struct Change {
+    pub(crate) origin: Origin,
+    pub(crate) old: Option<Value>,
+    pub(crate) new: Option<Value>,
+}
+
+impl Change {
+    /// A change, unless nothing changed.
+    pub(crate) fn new(origin: Origin, old: Option<Value>, new: Option<Value>) -> Option<Self> {
+        (old != new).then_some(Self { origin, old, new })
+    }
+}
+
+/// An origin on which a stage fails, and what the stage leaves in place for it.
+#[derive(Clone, Debug)]
+pub(crate) struct Failing<T> {
+    pub(crate) held: T,
+    pub(crate) failure: Failure,
+}
+
+/// The failing origins of a stage.
+pub(crate) type FailingMap<T> = HashMap<Origin, Failing<T>>;
+
+/// What a stage is given besides its input.
+pub(crate) struct Cx<'a> {
+    pub(crate) env: &'a Env,
+    pub(crate) branch: usize,
+    pub(crate) stage: usize,
+    /// What was evaluated in this step and failed.
+    pub(crate) errors: &'a mut Vec<RunError>,
+    /// How many join candidates this step may still look at.
+    pub(crate) candidates: &'a mut u64,
+}
+
+impl Cx<'_> {
+    /// Reports an error of this stage.
+    pub(crate) fn report(&mut self, origin: &Origin, failure: &Failure) {
+        self.errors.push(RunError {
+            branch: self.branch,
+            stage: self.stage,
+            origin: origin.clone(),
+            failure: failure.clone(),
+        });
+    }
+}
+
+/// The scope of a document of this origin.
+pub(crate) fn scope<'a>(
+    env: &'a Env,
+    document: &'a Value,
+    now: &'a Value,
+    origin: u64,
+) -> Scope<'a> {
+    let mut scope = Scope::new(env, document);
+    scope.now = now;
+    scope.origin = origin;
+    scope
+}
+
+/// The documents that a stage gets, by origin: for stages that need one that is not
+/// part of the change at hand.
+pub(crate) trait Upstream {
+    /// The document that reaches the stage under this origin now.
+    fn document(&self, origin: &Origin) -> Option<Value>;
+}

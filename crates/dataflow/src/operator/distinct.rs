@@ -1,0 +1,59 @@
+//! `@distinct`: one document while an equal one exists.
+
+use document::Value;
+
+use super::{Change, HashMap};
+use crate::origin::Origin;
+
+/// A running `@distinct`.
+#[derive(Debug, Default)]
+pub(crate) struct Distinct {
+    /// How many origins have each document; never 0.
+    counts: HashMap<Value, usize>,
+}
+
+impl Distinct {
+    pub(crate) fn step(&mut self, changes: &mut Vec<Change>) {
+        // Whether each document that is touched was there before the step.
+        let mut before: Vec<(Value, bool)> = Vec::new();
+        let mut seen: HashMap<Value, ()> = HashMap::default();
+        for change in changes.drain(..) {
+            for (document, joins) in [(change.old, false), (change.new, true)] {
+                let Some(document) = document else { continue };
+                if seen.insert(document.clone(), ()).is_none() {
+                    before.push((document.clone(), self.counts.contains_key(&document)));
+                }
+                self.count(document, joins);
+            }
+        }
+        for (document, was) in before {
+            let is = self.counts.contains_key(&document);
+            let origin = Origin::group(document.clone());
+            changes.extend(Change::new(
+                origin,
+                was.then(|| document.clone()),
+                is.then_some(document),
+            ));
+        }
+    }
+
+    fn count(&mut self, document: Value, joins: bool) {
+        if joins {
+            *self.counts.entry(document).or_insert(0) += 1;
+        } else if let Some(count) = self.counts.get_mut(&document) {
+            *count -= 1;
+            if *count == 0 {
+                self.counts.remove(&document);
+            }
+        }
+    }
+
+    /// The document of this key, if it is there.
+    pub(crate) fn current(&self, document: &Value) -> Option<Value> {
+        self.counts.contains_key(document).then(|| document.clone())
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.counts.is_empty()
+    }
+}

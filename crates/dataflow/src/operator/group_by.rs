@@ -1,0 +1,213 @@
+//! `@groupBy`: members grouped by a key; the group's document lists keys, values and
+//! documents.
+
+use document::{Key, Map, Value};
+use expr::Env;
+
+use super::gather::Grouped;
+use super::sequence::{Edit, Sequence};
+use super::{Change, Cx, Failing, FailingMap, HashMap, scope};
+use crate::failure::Failure;
+use crate::origin::Origin;
+use crate::pipeline;
+
+/// A running `@groupBy`.
+#[derive(Debug)]
+pub(crate) struct GroupBy {
+    rule: pipeline::GroupBy,
+    volatile: expr::Volatile,
+    groups: HashMap<Value, Group>,
+    pub(crate) failing: FailingMap<Option<Contribution>>,
+    /// When the document of an origin last changed, if the value uses `@now`.
+    times: HashMap<Origin, Value>,
+}
+
+/// What a document gives to a group.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Contribution {
+    key: Value,
+    /// `null` is not listed among the values.
+    value: Value,
+    document: Value,
+}
+
+#[derive(Debug, Default)]
+struct Group {
+    values: Sequence,
+    documents: Sequence,
+    output: Option<Value>,
+}
+
+#[derive(Default)]
+struct Edits {
+    values: Vec<Edit>,
+    documents: Vec<Edit>,
+}
+
+impl Edits {
+    fn push(&mut self, origin: &Origin, contribution: Option<Contribution>) {
+        let (value, document) = match contribution {
+            Some(new) => (
+                (!new.value.is_null()).then_some(new.value),
+                Some(new.document),
+            ),
+            None => (None, None),
+        };
+        self.values.push((origin.clone(), value));
+        self.documents.push((origin.clone(), document));
+    }
+}
+
+impl GroupBy {
+    pub(crate) fn new(rule: pipeline::GroupBy) -> Self {
+        Self {
+            volatile: rule
+                .value
+                .as_ref()
+                .map(expr::Expr::volatile)
+                .unwrap_or_default(),
+            rule,
+            groups: HashMap::default(),
+            failing: FailingMap::default(),
+            times: HashMap::default(),
+        }
+    }
+
+    pub(crate) fn step(&mut self, changes: &mut Vec<Change>, cx: &mut Cx<'_>) {
+        let mut groups: Grouped<Edits> = Grouped::default();
+        for change in changes.drain(..) {
+            let (old, new) = self.contributions(&change, cx);
+            if let Some(old) = &old
+                && new.as_ref().is_none_or(|new| new.key != old.key)
+            {
+                groups.entry(&old.key).push(&change.origin, None);
+            }
+            if let Some(new) = new
+                && old.as_ref() != Some(&new)
+            {
+                let key = new.key.clone();
+                groups.entry(&key).push(&change.origin, Some(new));
+            }
+        }
+        for (key, edits) in groups.into_inner() {
+            changes.extend(self.regroup(key, edits));
+        }
+    }
+
+    fn contributions(
+        &mut self,
+        change: &Change,
+        cx: &mut Cx<'_>,
+    ) -> (Option<Contribution>, Option<Contribution>) {
+        let held = if self.failing.is_empty() {
+            None
+        } else {
+            self.failing.remove(&change.origin)
+        };
+        let old = match (held, &change.old) {
+            (Some(failing), _) => failing.held,
+            (None, Some(document)) => {
+                let now = self.times.get(&change.origin).unwrap_or(&cx.env.now);
+                self.contribution(document, &change.origin, now, cx.env)
+                    .ok()
+                    .flatten()
+            }
+            (None, None) => None,
+        };
+        let Some(document) = &change.new else {
+            self.times.remove(&change.origin);
+            return (old, None);
+        };
+        match self.contribution(document, &change.origin, &cx.env.now, cx.env) {
+            Ok(new) => {
+                if self.volatile.now {
+                    self.times.insert(change.origin.clone(), cx.env.now.clone());
+                }
+                (old, new)
+            }
+            Err(failure) => {
+                cx.report(&change.origin, &failure);
+                let held = old.clone();
+                self.failing
+                    .insert(change.origin.clone(), Failing { held, failure });
+                (old.clone(), old)
+            }
+        }
+    }
+
+    /// `None` for a null key: such a document is skipped.
+    fn contribution(
+        &self,
+        document: &Value,
+        origin: &Origin,
+        now: &Value,
+        env: &Env,
+    ) -> Result<Option<Contribution>, Failure> {
+        let seed = if self.volatile.random {
+            origin.stable_hash()
+        } else {
+            0
+        };
+        let scope = scope(env, document, now, seed);
+        let key = self.rule.key.eval(&scope)?;
+        if key.is_null() {
+            return Ok(None);
+        }
+        let value = match &self.rule.value {
+            Some(value) => value.eval(&scope)?,
+            None => document.clone(),
+        };
+        Ok(Some(Contribution {
+            key,
+            value,
+            document: document.clone(),
+        }))
+    }
+
+    fn regroup(&mut self, key: Value, mut edits: Edits) -> Option<Change> {
+        edits.values.sort_by(|a, b| a.0.cmp(&b.0));
+        edits.documents.sort_by(|a, b| a.0.cmp(&b.0));
+        let group = self.groups.entry(key.clone()).or_default();
+        group.values.apply(edits.values);
+        group.documents.apply(edits.documents);
+        let origin = Origin::group(key.clone());
+        if group.documents.is_empty() {
+            let old = self.groups.remove(&key).and_then(|group| group.output);
+            return Change::new(origin, old, None);
+        }
+        let output = document(&key, group, self.rule.distinct);
+        let old = group.output.replace(output.clone());
+        Change::new(origin, old, Some(output))
+    }
+
+    /// The current document of a group.
+    pub(crate) fn current(&self, key: &Value) -> Option<Value> {
+        self.groups.get(key)?.output.clone()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.groups.is_empty() && self.failing.is_empty() && self.times.is_empty()
+    }
+}
+
+fn document(key: &Value, group: &Group, distinct: bool) -> Value {
+    let values = group.values.to_list();
+    let values = if distinct {
+        first_of_equal(&values)
+    } else {
+        values
+    };
+    Map::from_entries(vec![
+        (Key::new("key"), key.clone()),
+        (Key::new("values"), values),
+        (Key::new("documents"), group.documents.to_list()),
+    ])
+    .into()
+}
+
+/// The list with each value once, where it first stands.
+fn first_of_equal(values: &Value) -> Value {
+    let mut seen = hashbrown::HashSet::with_hasher(foldhash::fast::FixedState::default());
+    let items = values.as_list().into_iter().flatten();
+    items.filter(|item| seen.insert(*item)).cloned().collect()
+}

@@ -1,0 +1,503 @@
+//! The hard part of `@join`: tuples of documents for which all conditions hold.
+//!
+//! A change of one document looks up its partners through the indexes of the plan,
+//! before the change and after it, and the two sets of tuples are compared. A tuple
+//! that is in error keeps what it last put out.
+
+pub(crate) mod plan;
+
+use document::{Key, Map, Value};
+use expr::Env;
+use smallvec::SmallVec;
+
+use super::table::{LocalStatus, SideValue, Slot, Table, key_hashes, sides_match};
+use super::{Change, Cx, HashMap, scope};
+use crate::apply;
+use crate::failure::Failure;
+use crate::origin::Origin;
+use crate::pipeline;
+use plan::{Plan, Probe};
+
+/// A tuple by the slots of its documents.
+type Tuple = SmallVec<[Slot; 4]>;
+
+/// A running inner join.
+#[derive(Debug)]
+pub(crate) struct Join {
+    rule: pipeline::Join,
+    /// The inputs that are joined here, by position in the rule.
+    inputs: Vec<usize>,
+    /// One for each of `inputs`.
+    tables: Vec<Table>,
+    plan: Plan,
+    /// The compound's keys in order, each with its table.
+    keys: Vec<(Key, usize)>,
+    failing: HashMap<Tuple, FailingTuple>,
+    /// The failing tuples of each (table, slot).
+    failing_of: HashMap<(usize, Slot), Vec<Tuple>>,
+    step: u64,
+}
+
+#[derive(Debug)]
+struct FailingTuple {
+    held: Option<Value>,
+    /// `None` where a document of the tuple fails by itself.
+    failure: Option<Failure>,
+}
+
+/// A tuple that the indexes gave.
+struct Found {
+    tuple: Tuple,
+    compound: Value,
+    failure: Option<Failure>,
+}
+
+/// What becomes of a tuple.
+enum Status {
+    Out,
+    True,
+    Failed(Option<Failure>),
+}
+
+impl Join {
+    pub(crate) fn new(rule: &pipeline::Join) -> Self {
+        let inputs: Vec<usize> = rule.hard().iter().collect();
+        let mut tables: Vec<Table> = inputs
+            .iter()
+            .map(|input| Table::new(rule, *input))
+            .collect();
+        let plan = Plan::new(rule, &inputs, &mut tables);
+        let mut keys: Vec<(Key, usize)> = inputs
+            .iter()
+            .enumerate()
+            .map(|(table, input)| (Key::new(&rule.inputs[*input]), table))
+            .collect();
+        keys.sort();
+        Self {
+            rule: rule.clone(),
+            inputs,
+            tables,
+            plan,
+            keys,
+            failing: HashMap::default(),
+            failing_of: HashMap::default(),
+            step: 0,
+        }
+    }
+
+    pub(crate) fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The inputs that are joined here, by position in the rule.
+    pub(crate) fn inputs(&self) -> &[usize] {
+        &self.inputs
+    }
+
+    /// Takes the changes of each input and gives those of the tuples.
+    pub(crate) fn step(&mut self, mut changes: Vec<Vec<Change>>, cx: &mut Cx<'_>) -> Vec<Change> {
+        self.step += 1;
+        let before = self.before(&changes, cx);
+        let touched = self.apply(&mut changes, cx);
+        let mut after = Vec::new();
+        for (table, slot) in touched {
+            if self.tables[table].entry(slot).live {
+                self.enumerate(table, slot, cx.env, cx.candidates, &mut after);
+            }
+        }
+        let out = self.compare(before, after, cx);
+        self.tables.iter_mut().for_each(Table::sweep);
+        out
+    }
+
+    /// What the tuples of the documents that change have put out so far.
+    fn before(&mut self, changes: &[Vec<Change>], cx: &mut Cx<'_>) -> Vec<(Tuple, Option<Value>)> {
+        let mut slots = Vec::new();
+        for (table, changes) in changes.iter().enumerate() {
+            for change in changes.iter().filter(|change| change.old.is_some()) {
+                if let Some(slot) = self.tables[table].find(&change.origin) {
+                    self.tables[table].entries[slot as usize].changed = self.step;
+                    slots.push((table, slot));
+                }
+            }
+        }
+        let mut before = Vec::new();
+        let mut found = Vec::new();
+        for (table, slot) in slots {
+            self.enumerate(table, slot, cx.env, cx.candidates, &mut found);
+            if let Some(tuples) = self.failing_of.get(&(table, slot)) {
+                for tuple in tuples {
+                    let held = self
+                        .failing
+                        .get(tuple)
+                        .and_then(|failing| failing.held.clone());
+                    before.push((tuple.clone(), held));
+                }
+            }
+        }
+        let good = found.into_iter().filter(|found| found.failure.is_none());
+        before.extend(good.map(|found| (found.tuple, Some(found.compound))));
+        before.sort_by(|a, b| a.0.cmp(&b.0));
+        before.dedup_by(|a, b| a.0 == b.0);
+        before
+    }
+
+    /// Puts the new documents into the tables; errors of single documents show here.
+    fn apply(&mut self, changes: &mut [Vec<Change>], cx: &mut Cx<'_>) -> Vec<(usize, Slot)> {
+        let mut touched = Vec::new();
+        for (number, changes) in changes.iter_mut().enumerate() {
+            let table = &mut self.tables[number];
+            for change in changes.drain(..) {
+                match change.new {
+                    Some(document) => {
+                        let slot = table.insert(&change.origin, document, self.step, cx.env);
+                        if let Some(failure) = &table.entry(slot).failure {
+                            cx.report(&change.origin, failure);
+                        }
+                        touched.push((number, slot));
+                    }
+                    None => {
+                        if let Some(slot) = table.find(&change.origin) {
+                            table.remove(slot);
+                        }
+                    }
+                }
+            }
+        }
+        touched
+    }
+
+    /// All tuples of a document that the keys allow and no condition refuses.
+    fn enumerate(
+        &self,
+        table: usize,
+        slot: Slot,
+        env: &Env,
+        candidates: &mut u64,
+        found: &mut Vec<Found>,
+    ) {
+        if self.tables[table].entry(slot).local != LocalStatus::Pass {
+            return;
+        }
+        let mut tuple: Tuple = smallvec::smallvec![Slot::MAX; self.tables.len()];
+        tuple[table] = slot;
+        let mut walk = Walk {
+            join: self,
+            start: table,
+            env,
+            candidates,
+            found,
+        };
+        walk.extend(&mut tuple, 0, None);
+    }
+
+    /// The compound document of a tuple, or of the part of it that is known.
+    fn compound(&self, tuple: &[Slot]) -> Value {
+        let known = |(_, table): &&(Key, usize)| tuple[*table] != Slot::MAX;
+        let entries: SmallVec<[(Key, Value); 4]> = self
+            .keys
+            .iter()
+            .filter(known)
+            .map(|(key, table)| {
+                (
+                    key.clone(),
+                    self.tables[*table].entry(tuple[*table]).document.clone(),
+                )
+            })
+            .collect();
+        Map::from_sorted_iter(entries.into_iter()).into()
+    }
+
+    fn origin(&self, tuple: &[Slot]) -> Origin {
+        Origin::concat(
+            tuple
+                .iter()
+                .zip(&self.tables)
+                .map(|(slot, table)| &table.entry(*slot).origin),
+        )
+    }
+
+    /// Matches what was with what is.
+    fn compare(
+        &mut self,
+        mut before: Vec<(Tuple, Option<Value>)>,
+        after: Vec<Found>,
+        cx: &mut Cx<'_>,
+    ) -> Vec<Change> {
+        let mut out = Vec::with_capacity(after.len().max(before.len()));
+        let mut seen = vec![false; before.len()];
+        for found in after {
+            let old = match before.binary_search_by(|(tuple, _)| tuple.cmp(&found.tuple)) {
+                Ok(at) => {
+                    seen[at] = true;
+                    before[at].1.take()
+                }
+                Err(_) => None,
+            };
+            let origin = self.origin(&found.tuple);
+            if let Some(failure) = found.failure {
+                cx.report(&origin, &failure);
+                self.fail(found.tuple, old, Some(failure));
+            } else {
+                self.recover(&found.tuple);
+                out.extend(Change::new(origin, old, Some(found.compound)));
+            }
+        }
+        for ((tuple, old), seen) in before.into_iter().zip(seen) {
+            if seen {
+                continue;
+            }
+            match self.status(&tuple, cx.env) {
+                Status::Out => {
+                    self.recover(&tuple);
+                    out.extend(Change::new(self.origin(&tuple), old, None));
+                }
+                Status::True => {
+                    self.recover(&tuple);
+                    let compound = self.compound(&tuple);
+                    out.extend(Change::new(self.origin(&tuple), old, Some(compound)));
+                }
+                Status::Failed(failure) => self.fail(tuple, old, failure),
+            }
+        }
+        out
+    }
+
+    /// What becomes of a tuple that had put something out, by evaluating all conditions.
+    fn status(&self, tuple: &[Slot], env: &Env) -> Status {
+        let mut failed: Option<Option<Failure>> = None;
+        for (slot, table) in tuple.iter().zip(&self.tables) {
+            let entry = table.entry(*slot);
+            if !entry.live || entry.local == LocalStatus::Out {
+                return Status::Out;
+            }
+            if entry.local == LocalStatus::Failed {
+                failed = Some(None);
+            }
+        }
+        let compound = self.compound(tuple);
+        for &number in &self.plan.pairwise {
+            match self.key_status(number, tuple) {
+                Some(KeyStatus::False) => return Status::Out,
+                Some(KeyStatus::Failed) => failed = Some(None),
+                Some(KeyStatus::True) => {}
+                None => match self.condition(number, &compound, env) {
+                    Ok(true) => {}
+                    Ok(false) => return Status::Out,
+                    Err(failure) => {
+                        failed.get_or_insert(Some(failure));
+                    }
+                },
+            }
+        }
+        failed.map_or(Status::True, Status::Failed)
+    }
+
+    fn condition(&self, number: usize, compound: &Value, env: &Env) -> Result<bool, Failure> {
+        let conjunct = &self.rule.conjuncts[number];
+        apply::condition(
+            &conjunct.expr,
+            &conjunct.at,
+            &scope(env, compound, &env.now, 0),
+        )
+    }
+
+    /// Whether the sides of a keyed conjunct match; `None` where it must be evaluated.
+    fn key_status(&self, number: usize, tuple: &[Slot]) -> Option<KeyStatus> {
+        let key = self.rule.conjuncts[number].key.as_ref()?;
+        let [first, second] = self.plan.sides[number]?;
+        let value =
+            |(table, side): (usize, usize)| &self.tables[table].entry(tuple[table]).sides[side];
+        let (first, second) = (value(first), value(second));
+        if matches!(first, SideValue::Failed) || matches!(second, SideValue::Failed) {
+            return Some(KeyStatus::Failed);
+        }
+        sides_match(key, first, second).map(|matches| {
+            if matches {
+                KeyStatus::True
+            } else {
+                KeyStatus::False
+            }
+        })
+    }
+
+    fn fail(&mut self, tuple: Tuple, held: Option<Value>, failure: Option<Failure>) {
+        if held.is_none() && failure.is_none() {
+            self.recover(&tuple);
+            return;
+        }
+        let known = self
+            .failing
+            .insert(tuple.clone(), FailingTuple { held, failure });
+        if known.is_none() {
+            for (table, slot) in tuple.iter().enumerate() {
+                self.failing_of
+                    .entry((table, *slot))
+                    .or_default()
+                    .push(tuple.clone());
+            }
+        }
+    }
+
+    fn recover(&mut self, tuple: &Tuple) {
+        if self.failing.is_empty() || self.failing.remove(tuple).is_none() {
+            return;
+        }
+        for (table, slot) in tuple.iter().enumerate() {
+            if let Some(tuples) = self.failing_of.get_mut(&(table, *slot)) {
+                tuples.retain(|other| other != tuple);
+                if tuples.is_empty() {
+                    self.failing_of.remove(&(table, *slot));
+                }
+            }
+        }
+    }
+
+    /// The current document of a tuple.
+    pub(crate) fn current(&self, origin: &Origin, env: &Env) -> Option<Value> {
+        let mut rest = origin.components();
+        let mut tuple = Tuple::new();
+        for table in &self.tables {
+            let (slot, used) = (1..=rest.len())
+                .find_map(|n| Some((table.find(&Origin::of_slice(&rest[..n]))?, n)))?;
+            tuple.push(slot);
+            rest = &rest[used..];
+        }
+        if let Some(failing) = self.failing.get(&tuple) {
+            return failing.held.clone();
+        }
+        matches!(self.status(&tuple, env), Status::True).then(|| self.compound(&tuple))
+    }
+
+    /// All standing errors.
+    pub(crate) fn errors(&self, report: &mut dyn FnMut(&Origin, &Failure)) {
+        for table in &self.tables {
+            for slot in table.slots() {
+                let entry = table.entry(slot);
+                if let Some(failure) = &entry.failure {
+                    report(&entry.origin, failure);
+                }
+            }
+        }
+        // The caller sorts.
+        #[expect(clippy::iter_over_hash_type)]
+        for (tuple, failing) in &self.failing {
+            if let Some(failure) = &failing.failure {
+                report(&self.origin(tuple), failure);
+            }
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.failing.is_empty()
+            && self.failing_of.is_empty()
+            && self.tables.iter().all(Table::is_empty)
+    }
+}
+
+#[derive(Clone, Copy)]
+enum KeyStatus {
+    True,
+    False,
+    Failed,
+}
+
+/// The search for all tuples of one document.
+struct Walk<'a> {
+    join: &'a Join,
+    start: usize,
+    env: &'a Env,
+    candidates: &'a mut u64,
+    found: &'a mut Vec<Found>,
+}
+
+impl Walk<'_> {
+    fn extend(&mut self, tuple: &mut Tuple, depth: usize, failure: Option<Failure>) {
+        let join = self.join;
+        let Some(probe) = join.plan.probes[self.start].get(depth) else {
+            self.finish(tuple, failure);
+            return;
+        };
+        match &probe.index {
+            Some(index) => {
+                let sides: SmallVec<[&SideValue; 4]> = index
+                    .from
+                    .iter()
+                    .map(|(table, side)| &join.tables[*table].entry(tuple[*table]).sides[*side])
+                    .collect();
+                for hash in key_hashes(&sides) {
+                    for &slot in join.tables[probe.table].lookup(index.number, hash) {
+                        self.candidate(tuple, depth, probe, slot, failure.as_ref());
+                    }
+                }
+            }
+            None => {
+                for slot in join.tables[probe.table].slots() {
+                    self.candidate(tuple, depth, probe, slot, failure.as_ref());
+                }
+            }
+        }
+        tuple[probe.table] = Slot::MAX;
+    }
+
+    fn candidate(
+        &mut self,
+        tuple: &mut Tuple,
+        depth: usize,
+        probe: &Probe,
+        slot: Slot,
+        failure: Option<&Failure>,
+    ) {
+        let join = self.join;
+        *self.candidates = self.candidates.saturating_sub(1);
+        if *self.candidates == 0 {
+            return;
+        }
+        let entry = join.tables[probe.table].entry(slot);
+        if entry.local != LocalStatus::Pass {
+            return;
+        }
+        // A tuple of two documents that both changed is found from the first of them.
+        if entry.changed == join.step && probe.table < self.start {
+            return;
+        }
+        tuple[probe.table] = slot;
+        let mut failure = failure.cloned();
+        for &number in &probe.keys {
+            match join.key_status(number, tuple) {
+                Some(KeyStatus::True) | None => {}
+                Some(KeyStatus::False | KeyStatus::Failed) => return,
+            }
+        }
+        if !probe.filters.is_empty() {
+            let compound = join.compound(tuple);
+            for &number in &probe.filters {
+                match join.condition(number, &compound, self.env) {
+                    Ok(true) => {}
+                    Ok(false) => return,
+                    Err(error) => failure = Some(failure.unwrap_or(error)),
+                }
+            }
+        }
+        self.extend(tuple, depth + 1, failure);
+        tuple[probe.table] = slot;
+    }
+
+    fn finish(&mut self, tuple: &Tuple, failure: Option<Failure>) {
+        let join = self.join;
+        let compound = join.compound(tuple);
+        let mut failure = failure;
+        for &number in &join.plan.constants {
+            match join.condition(number, &compound, self.env) {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(error) => failure = Some(failure.unwrap_or(error)),
+            }
+        }
+        self.found.push(Found {
+            tuple: tuple.clone(),
+            compound,
+            failure,
+        });
+    }
+}

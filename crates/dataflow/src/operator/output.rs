@@ -1,0 +1,84 @@
+//! The last stage of a branch that feeds a target: the check of the output's metadata.
+
+use document::{Location, Value};
+
+use super::{Change, Cx, Failing, FailingMap};
+use crate::apply::{self, TargetKind};
+use crate::origin::{ObjectName, Origin};
+
+/// A document under its target key.
+pub(crate) type Keyed = (ObjectName, Value);
+
+/// A change of what an origin puts out to a target.
+#[derive(Clone, Debug)]
+pub(crate) struct OutputChange {
+    pub(crate) origin: Origin,
+    pub(crate) old: Option<Keyed>,
+    pub(crate) new: Option<Keyed>,
+}
+
+/// The check of a branch's outputs.
+#[derive(Debug)]
+pub(crate) struct Output {
+    kind: TargetKind,
+    at: Location,
+    pub(crate) failing: FailingMap<Option<Keyed>>,
+}
+
+impl Output {
+    pub(crate) fn new(kind: TargetKind, at: Location) -> Self {
+        Self {
+            kind,
+            at,
+            failing: FailingMap::default(),
+        }
+    }
+
+    pub(crate) fn step(&mut self, changes: Vec<Change>, cx: &mut Cx<'_>) -> Vec<OutputChange> {
+        changes
+            .into_iter()
+            .filter_map(|change| self.change(change, cx))
+            .collect()
+    }
+
+    fn change(&mut self, change: Change, cx: &mut Cx<'_>) -> Option<OutputChange> {
+        let held = if self.failing.is_empty() {
+            None
+        } else {
+            self.failing.remove(&change.origin)
+        };
+        let old = match held {
+            Some(failing) => failing.held,
+            None => change
+                .old
+                .and_then(|document| apply::output(&self.kind, &self.at, &document).ok()),
+        };
+        let new = match change
+            .new
+            .map(|document| apply::output(&self.kind, &self.at, &document))
+        {
+            None => None,
+            Some(Ok(new)) => Some(new),
+            Some(Err(failure)) => {
+                cx.report(&change.origin, &failure);
+                let held = old.clone();
+                self.failing
+                    .insert(change.origin.clone(), Failing { held, failure });
+                old.clone()
+            }
+        };
+        (old != new).then_some(OutputChange {
+            origin: change.origin,
+            old,
+            new,
+        })
+    }
+
+    /// What an origin puts out now, given the document that reaches this stage.
+    pub(crate) fn current(&self, input: Option<&Value>, origin: &Origin) -> Option<Keyed> {
+        match self.failing.get(origin) {
+            Some(failing) => failing.held.clone(),
+            None => apply::output(&self.kind, &self.at, input?).ok(),
+        }
+    }
+}

@@ -1,0 +1,583 @@
+//! The soft part of `@join`: each row is joined with one more input, or with null where
+//! there is no partner.
+//!
+//! The rows remember what they put out: a row has few partners, and whether null stands
+//! in for them hangs on all of them together.
+
+use document::{Key, Value};
+use expr::Env;
+use smallvec::SmallVec;
+
+use super::table::{
+    LocalStatus, SideValue, Slot, Table, key_hashes, roles, side_value, sides_match,
+};
+use super::{Change, Cx, HashMap, scope};
+use crate::apply;
+use crate::failure::Failure;
+use crate::origin::{Component, Origin};
+use crate::pipeline::{self, SourceSet};
+
+/// A running left join with one soft input.
+#[derive(Debug)]
+pub(crate) struct SoftJoin {
+    rule: pipeline::Join,
+    /// The soft input, by position in the rule.
+    pub(crate) input: usize,
+    name: Key,
+    partners: Table,
+    /// The keyed conjuncts between the rows and the input.
+    keys: Vec<SoftKey>,
+    /// The other conjuncts that are checked here.
+    filters: Vec<usize>,
+    /// The index of `partners` over all that can be looked up, and which of `keys`.
+    index: Option<(usize, Vec<usize>)>,
+    rows: HashMap<Origin, Row>,
+    /// The rows under the hash of their key values; sorted when they are read.
+    rows_by_key: HashMap<u64, Vec<Origin>>,
+    /// The rows that have a failing pair with a partner.
+    failing_with: HashMap<Slot, Vec<Origin>>,
+    /// Partners that fail by themselves: any row might be theirs.
+    failed_partners: Vec<Slot>,
+}
+
+#[derive(Debug)]
+struct SoftKey {
+    conjunct: usize,
+    /// The side of the partner.
+    side: usize,
+    /// Whether the row's side is the first of the conjunct.
+    row_first: bool,
+    /// The input that the row's side reads.
+    row_input: usize,
+}
+
+#[derive(Debug)]
+struct Row {
+    document: Value,
+    /// One for each of `keys`.
+    sides: Vec<SideValue>,
+    /// The documents of the row that fail by themselves, with their origins.
+    failures: Vec<(Origin, Failure)>,
+    /// What is put out, by partner.
+    outputs: Vec<(Option<Slot>, Origin, Value)>,
+    /// Pairs in error.
+    failing: Vec<(Slot, Option<Failure>)>,
+}
+
+/// How a row and a partner stand.
+enum Pair {
+    Out,
+    True,
+    Failed(Option<Failure>),
+}
+
+impl SoftJoin {
+    /// `joined` are the inputs that the rows have already.
+    pub(crate) fn new(rule: &pipeline::Join, input: usize, joined: SourceSet) -> Self {
+        let mut partners = Table::new(rule, input);
+        let reached = joined.union(SourceSet::of(input));
+        let mine = |number: &usize| {
+            let reads = rule.conjuncts[*number].reads;
+            reads.has(input) && reads.only().is_none() && reads.within(reached)
+        };
+        let numbers: Vec<usize> = (0..rule.conjuncts.len()).filter(mine).collect();
+        let keys: Vec<SoftKey> = numbers
+            .iter()
+            .filter_map(|number| {
+                let [(first, _), (second, _)] = roles(rule.conjuncts[*number].key.as_ref()?);
+                let row_first = second.input == input;
+                Some(SoftKey {
+                    conjunct: *number,
+                    side: partners.side(*number)?,
+                    row_first,
+                    row_input: if row_first { first.input } else { second.input },
+                })
+            })
+            .collect();
+        let filters = numbers.iter().copied().filter(|number| {
+            let key = rule.conjuncts[*number].key.as_ref();
+            key.is_none_or(|key| matches!(key, pipeline::JoinKey::Selector { .. }))
+        });
+        let filters = filters.collect();
+        let index = index(rule, &keys, &mut partners);
+        Self {
+            rule: rule.clone(),
+            input,
+            name: Key::new(&rule.inputs[input]),
+            partners,
+            keys,
+            filters,
+            index,
+            rows: HashMap::default(),
+            rows_by_key: HashMap::default(),
+            failing_with: HashMap::default(),
+            failed_partners: Vec::new(),
+        }
+    }
+
+    /// The conjuncts that are looked up.
+    pub(crate) fn indexed(&self) -> Vec<usize> {
+        let positions = self.index.as_ref().map_or(&[][..], |(_, keys)| keys);
+        positions
+            .iter()
+            .map(|key| self.keys[*key].conjunct)
+            .collect()
+    }
+
+    /// Takes the changes of the rows and of the soft input.
+    pub(crate) fn step(
+        &mut self,
+        rows: Vec<Change>,
+        partners: Vec<Change>,
+        step: u64,
+        cx: &mut Cx<'_>,
+    ) -> Vec<Change> {
+        let mut affected: Vec<Origin> = Vec::new();
+        let mut everyone = false;
+        for change in partners {
+            everyone |= self.partner(change, step, &mut affected, cx);
+        }
+        let mut gone = Vec::new();
+        for change in rows {
+            self.row(change, &mut affected, &mut gone, cx);
+        }
+        if everyone {
+            // Sorted below.
+            affected.extend(self.rows.keys().cloned());
+        }
+        affected.sort();
+        affected.dedup();
+        let mut out = Vec::new();
+        for row in gone {
+            out.extend(
+                row.outputs
+                    .into_iter()
+                    .filter_map(|(_, origin, value)| Change::new(origin, Some(value), None)),
+            );
+        }
+        for origin in affected {
+            self.rejoin(&origin, &mut out, cx);
+        }
+        self.partners.sweep();
+        merge(out)
+    }
+
+    /// Applies the change of a partner and notes the rows that it may touch. Gives
+    /// whether that may be any row.
+    fn partner(
+        &mut self,
+        change: Change,
+        step: u64,
+        affected: &mut Vec<Origin>,
+        cx: &mut Cx<'_>,
+    ) -> bool {
+        let mut everyone = self.index.is_none();
+        let old = self.partners.find(&change.origin);
+        if let Some(slot) = old {
+            everyone |= self.failed_partners.contains(&slot);
+            self.rows_of(slot, affected);
+            affected.extend(self.failing_with.get(&slot).into_iter().flatten().cloned());
+        }
+        match change.new {
+            Some(document) => {
+                let slot = self.partners.insert(&change.origin, document, step, cx.env);
+                self.rows_of(slot, affected);
+                let entry = self.partners.entry(slot);
+                if let Some(failure) = &entry.failure {
+                    cx.report(&change.origin, failure);
+                }
+                let fails = entry.local == LocalStatus::Failed
+                    || (entry.local == LocalStatus::Pass
+                        && self
+                            .keys
+                            .iter()
+                            .any(|key| entry.sides[key.side] == SideValue::Failed));
+                self.failed_partners.retain(|other| *other != slot);
+                if fails {
+                    self.failed_partners.push(slot);
+                    everyone = true;
+                }
+            }
+            None => {
+                if let Some(slot) = old {
+                    self.partners.remove(slot);
+                    self.failed_partners.retain(|other| *other != slot);
+                }
+            }
+        }
+        everyone
+    }
+
+    /// The rows that have the keys of a partner.
+    fn rows_of(&self, slot: Slot, affected: &mut Vec<Origin>) {
+        let Some((_, keys)) = &self.index else { return };
+        let entry = self.partners.entry(slot);
+        let sides: SmallVec<[&SideValue; 4]> = keys
+            .iter()
+            .map(|key| &entry.sides[self.keys[*key].side])
+            .collect();
+        for hash in key_hashes(&sides) {
+            affected.extend(self.rows_by_key.get(&hash).into_iter().flatten().cloned());
+        }
+    }
+
+    fn row(
+        &mut self,
+        change: Change,
+        affected: &mut Vec<Origin>,
+        gone: &mut Vec<Row>,
+        cx: &mut Cx<'_>,
+    ) {
+        let Some(document) = change.new else {
+            if let Some(row) = self.rows.remove(&change.origin) {
+                self.unindex(&change.origin, &row);
+                gone.push(row);
+            }
+            return;
+        };
+        let (sides, failures) = self.row_sides(&change.origin, &document, cx.env);
+        for (origin, failure) in &failures {
+            cx.report(origin, failure);
+        }
+        let mut row = Row {
+            document,
+            sides,
+            failures,
+            outputs: Vec::new(),
+            failing: Vec::new(),
+        };
+        if let Some(mut old) = self.rows.remove(&change.origin) {
+            self.unindex(&change.origin, &old);
+            row.outputs = std::mem::take(&mut old.outputs);
+        }
+        for hash in self.row_hashes(&row) {
+            self.rows_by_key
+                .entry(hash)
+                .or_default()
+                .push(change.origin.clone());
+        }
+        self.rows.insert(change.origin.clone(), row);
+        affected.push(change.origin);
+    }
+
+    fn unindex(&mut self, origin: &Origin, row: &Row) {
+        for hash in self.row_hashes(row) {
+            if let Some(rows) = self.rows_by_key.get_mut(&hash) {
+                rows.retain(|other| other != origin);
+                if rows.is_empty() {
+                    self.rows_by_key.remove(&hash);
+                }
+            }
+        }
+        for (slot, _) in &row.failing {
+            self.forget_failing(*slot, origin);
+        }
+    }
+
+    fn forget_failing(&mut self, slot: Slot, origin: &Origin) {
+        if let Some(rows) = self.failing_with.get_mut(&slot) {
+            rows.retain(|other| other != origin);
+            if rows.is_empty() {
+                self.failing_with.remove(&slot);
+            }
+        }
+    }
+
+    fn row_hashes(&self, row: &Row) -> SmallVec<[u64; 4]> {
+        let Some((_, keys)) = &self.index else {
+            return SmallVec::new();
+        };
+        let sides: SmallVec<[&SideValue; 4]> = keys.iter().map(|key| &row.sides[*key]).collect();
+        key_hashes(&sides)
+    }
+
+    /// The row's sides of the keys, and which of its documents fail on them.
+    fn row_sides(
+        &self,
+        origin: &Origin,
+        document: &Value,
+        env: &Env,
+    ) -> (Vec<SideValue>, Vec<(Origin, Failure)>) {
+        let mut failures = Vec::new();
+        let mut sides = Vec::new();
+        for key in &self.keys {
+            let conjunct = &self.rule.conjuncts[key.conjunct];
+            let Some(rule) = &conjunct.key else { continue };
+            let [first, second] = roles(rule);
+            let (side, role) = if key.row_first { first } else { second };
+            sides.push(
+                side_value(&side.expr, role, &conjunct.at, document, env).unwrap_or_else(
+                    |failure| {
+                        failures.push((part(origin, key.row_input, &self.rule), failure));
+                        SideValue::Failed
+                    },
+                ),
+            );
+        }
+        failures.sort_by(|a, b| a.0.cmp(&b.0));
+        failures.dedup_by(|a, b| a.0 == b.0);
+        (sides, failures)
+    }
+
+    /// Computes what a row puts out anew.
+    fn rejoin(&mut self, origin: &Origin, out: &mut Vec<Change>, cx: &mut Cx<'_>) {
+        let Some(row) = self.rows.get(origin) else {
+            return;
+        };
+        let mut matched: Vec<Slot> = Vec::new();
+        let mut failing: Vec<(Slot, Option<Failure>)> = Vec::new();
+        for slot in self.candidates(row) {
+            *cx.candidates = cx.candidates.saturating_sub(1);
+            if *cx.candidates == 0 {
+                return;
+            }
+            match self.pair(row, slot, cx.env) {
+                Pair::Out => {}
+                Pair::True => matched.push(slot),
+                Pair::Failed(failure) => {
+                    if let Some(failure) = &failure {
+                        cx.report(&self.pair_origin(origin, slot), failure);
+                    }
+                    failing.push((slot, failure));
+                }
+            }
+        }
+        let mut outputs: Vec<(Option<Slot>, Origin, Value)> = Vec::new();
+        for &slot in &matched {
+            let document = self.partners.entry(slot).document.clone();
+            outputs.push((
+                Some(slot),
+                self.pair_origin(origin, slot),
+                self.compound(row, document),
+            ));
+        }
+        let held = |slot: Option<Slot>| {
+            row.outputs
+                .iter()
+                .find(|(other, ..)| *other == slot)
+                .cloned()
+        };
+        outputs.extend(failing.iter().filter_map(|(slot, _)| held(Some(*slot))));
+        if matched.is_empty() {
+            if failing.is_empty() && row.failures.is_empty() {
+                let absent = origin.with(Component::Absent);
+                outputs.push((None, absent, self.compound(row, Value::NULL)));
+            } else {
+                outputs.extend(held(None));
+            }
+        }
+        self.replace(origin, outputs, failing, out);
+    }
+
+    /// Puts new outputs in the place of a row's old ones.
+    fn replace(
+        &mut self,
+        origin: &Origin,
+        outputs: Vec<(Option<Slot>, Origin, Value)>,
+        failing: Vec<(Slot, Option<Failure>)>,
+        out: &mut Vec<Change>,
+    ) {
+        let Some(row) = self.rows.get_mut(origin) else {
+            return;
+        };
+        let mut old = std::mem::replace(&mut row.outputs, outputs.clone());
+        let was_failing = std::mem::replace(&mut row.failing, failing);
+        let now_failing: Vec<Slot> = row.failing.iter().map(|(slot, _)| *slot).collect();
+        for (_, origin, value) in outputs {
+            let before = old.iter().position(|(_, other, _)| *other == origin);
+            let before = before.map(|at| old.swap_remove(at).2);
+            out.extend(Change::new(origin, before, Some(value)));
+        }
+        out.extend(
+            old.into_iter()
+                .filter_map(|(_, origin, value)| Change::new(origin, Some(value), None)),
+        );
+        for (slot, _) in was_failing {
+            self.forget_failing(slot, origin);
+        }
+        for slot in now_failing {
+            self.failing_with
+                .entry(slot)
+                .or_default()
+                .push(origin.clone());
+        }
+    }
+
+    /// The partners that a row may have.
+    fn candidates(&self, row: &Row) -> Vec<Slot> {
+        let all = self.index.is_none() || row.sides.contains(&SideValue::Failed);
+        let mut slots: Vec<Slot> = if all {
+            self.partners.slots().collect()
+        } else {
+            let index = self.index.as_ref().map_or(0, |(index, _)| *index);
+            let found = self.row_hashes(row).into_iter();
+            let found = found.flat_map(|hash| self.partners.lookup(index, hash).iter().copied());
+            found.chain(self.failed_partners.iter().copied()).collect()
+        };
+        slots.sort_unstable();
+        slots.dedup();
+        slots
+    }
+
+    fn pair(&self, row: &Row, slot: Slot, env: &Env) -> Pair {
+        let entry = self.partners.entry(slot);
+        let mut failed: Option<Option<Failure>> = None;
+        match entry.local {
+            LocalStatus::Out => return Pair::Out,
+            LocalStatus::Failed => failed = Some(None),
+            LocalStatus::Pass => {}
+        }
+        for (key, row_side) in self.keys.iter().zip(&row.sides) {
+            let partner = &entry.sides[key.side];
+            if *partner == SideValue::Failed || *row_side == SideValue::Failed {
+                failed = Some(None);
+                continue;
+            }
+            let (first, second) = if key.row_first {
+                (row_side, partner)
+            } else {
+                (partner, row_side)
+            };
+            let rule = self.rule.conjuncts[key.conjunct].key.as_ref();
+            if rule.and_then(|rule| sides_match(rule, first, second)) == Some(false) {
+                return Pair::Out;
+            }
+        }
+        let compound = self.compound(row, entry.document.clone());
+        for &number in &self.filters {
+            let conjunct = &self.rule.conjuncts[number];
+            if self.side_failed(number, row, entry) {
+                continue;
+            }
+            match apply::condition(
+                &conjunct.expr,
+                &conjunct.at,
+                &scope(env, &compound, &env.now, 0),
+            ) {
+                Ok(true) => {}
+                Ok(false) => return Pair::Out,
+                Err(failure) => {
+                    failed.get_or_insert(Some(failure));
+                }
+            }
+        }
+        failed.map_or(Pair::True, Pair::Failed)
+    }
+
+    /// Whether a side of this (selector) conjunct failed by itself.
+    fn side_failed(&self, conjunct: usize, row: &Row, entry: &super::table::Entry) -> bool {
+        self.keys.iter().zip(&row.sides).any(|(key, side)| {
+            key.conjunct == conjunct
+                && (*side == SideValue::Failed || entry.sides[key.side] == SideValue::Failed)
+        })
+    }
+
+    fn compound(&self, row: &Row, partner: Value) -> Value {
+        match row.document.as_map() {
+            Some(map) => map.with(self.name.clone(), partner).into(),
+            None => row.document.clone(),
+        }
+    }
+
+    fn pair_origin(&self, row: &Origin, slot: Slot) -> Origin {
+        Origin::concat([row, &self.partners.entry(slot).origin])
+    }
+
+    /// The current document of a joined row, by its full origin.
+    pub(crate) fn current(&self, origin: &Origin) -> Option<Value> {
+        let components = origin.components();
+        (1..components.len()).rev().find_map(|split| {
+            let row = self.rows.get(&Origin::of_slice(&components[..split]))?;
+            let found = row.outputs.iter().find(|(_, other, _)| other == origin)?;
+            Some(found.2.clone())
+        })
+    }
+
+    /// All standing errors.
+    pub(crate) fn errors(&self, report: &mut dyn FnMut(&Origin, &Failure)) {
+        for slot in self.partners.slots() {
+            let entry = self.partners.entry(slot);
+            if let Some(failure) = &entry.failure {
+                report(&entry.origin, failure);
+            }
+        }
+        // The caller sorts.
+        #[expect(clippy::iter_over_hash_type)]
+        for (origin, row) in &self.rows {
+            for (document, failure) in &row.failures {
+                report(document, failure);
+            }
+            for (slot, failure) in &row.failing {
+                if let Some(failure) = failure {
+                    report(&self.pair_origin(origin, *slot), failure);
+                }
+            }
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.partners.is_empty()
+            && self.rows.is_empty()
+            && self.rows_by_key.is_empty()
+            && self.failing_with.is_empty()
+    }
+}
+
+/// The index that serves the keys: all of them, but one at most with many values.
+fn index(
+    rule: &pipeline::Join,
+    keys: &[SoftKey],
+    partners: &mut Table,
+) -> Option<(usize, Vec<usize>)> {
+    use super::table::Role;
+    let mut lists = 0;
+    let covered: Vec<usize> = (0..keys.len())
+        .filter(|at| {
+            let many = rule.conjuncts[keys[*at].conjunct]
+                .key
+                .as_ref()
+                .is_some_and(|key| {
+                    roles(key)
+                        .iter()
+                        .any(|(_, role)| matches!(role, Role::List | Role::Labels))
+                });
+            lists += usize::from(many);
+            !many || lists == 1
+        })
+        .collect();
+    if covered.is_empty() {
+        return None;
+    }
+    let conjuncts: Vec<usize> = covered.iter().map(|at| keys[*at].conjunct).collect();
+    Some((partners.index_on(&conjuncts), covered))
+}
+
+/// The part of a row's origin that belongs to one input. Rows of sources have one
+/// component for each input that is joined, in the order in which they are joined.
+fn part(origin: &Origin, input: usize, rule: &pipeline::Join) -> Origin {
+    let joined = rule.hard().iter().chain(rule.soft.iter());
+    let position = joined.into_iter().position(|other| other == input);
+    match position.and_then(|at| origin.components().get(at)) {
+        Some(component) if origin.components().len() <= rule.inputs.len() => {
+            Origin::of_slice(std::slice::from_ref(component))
+        }
+        _ => origin.clone(),
+    }
+}
+
+/// One change for each origin: a row that went and came in one step is an update.
+fn merge(mut changes: Vec<Change>) -> Vec<Change> {
+    changes.sort_by(|a, b| a.origin.cmp(&b.origin));
+    let mut merged: Vec<Change> = Vec::with_capacity(changes.len());
+    for change in changes {
+        match merged.last_mut() {
+            Some(last) if last.origin == change.origin => {
+                last.old = last.old.take().or(change.old);
+                last.new = last.new.take().or(change.new);
+            }
+            _ => merged.push(change),
+        }
+    }
+    merged.retain(|change| change.old != change.new);
+    merged
+}

@@ -1,0 +1,201 @@
+//! A target: which origin yields each key, and who wins where several do.
+
+use std::collections::BTreeMap;
+
+use document::Value;
+use smallvec::SmallVec;
+
+use super::HashMap;
+use super::output::{Keyed, OutputChange};
+use crate::origin::{ObjectName, Origin};
+
+/// A running target.
+#[derive(Debug, Default)]
+pub(crate) struct Target {
+    /// Who yields each key. Where it is one origin alone, its document is not kept: it
+    /// can be computed.
+    claims: HashMap<ObjectName, Origin>,
+    /// All documents of the keys that several origins yield.
+    contested: HashMap<ObjectName, Contest>,
+}
+
+/// Several origins that yield one key; the first in order is written.
+#[derive(Debug, Default)]
+struct Contest {
+    documents: BTreeMap<Origin, Value>,
+}
+
+/// A loser of a conflict.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Loser {
+    pub(crate) key: ObjectName,
+    pub(crate) origin: Origin,
+    pub(crate) winner: Origin,
+}
+
+/// A change of what is written under a key.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KeyChange {
+    /// The key.
+    pub key: ObjectName,
+    /// What was written.
+    pub old: Option<Value>,
+    /// What is to be written.
+    pub new: Option<Value>,
+}
+
+/// What happens to one key in a step: documents that go and documents that come.
+type KeyEdits = SmallVec<[(Origin, Option<Value>, Option<Value>); 2]>;
+
+impl Target {
+    /// Takes the changes of outputs; `current` computes what an origin puts out that is
+    /// not among them. Gives the changes of keys in key order, deletes first, and the
+    /// conflicts that arose or whose winner changed.
+    pub(crate) fn step(
+        &mut self,
+        changes: Vec<OutputChange>,
+        current: &dyn Fn(&Origin) -> Option<Keyed>,
+    ) -> (Vec<KeyChange>, Vec<Loser>) {
+        let mut edits: BTreeMap<ObjectName, KeyEdits> = BTreeMap::new();
+        for OutputChange { origin, old, new } in changes {
+            match (old, new) {
+                (Some((old_key, old)), Some((new_key, new))) if old_key == new_key => {
+                    edits
+                        .entry(old_key)
+                        .or_default()
+                        .push((origin, Some(old), Some(new)));
+                }
+                (old, new) => {
+                    if let Some((key, old)) = old {
+                        edits
+                            .entry(key)
+                            .or_default()
+                            .push((origin.clone(), Some(old), None));
+                    }
+                    if let Some((key, new)) = new {
+                        edits
+                            .entry(key)
+                            .or_default()
+                            .push((origin, None, Some(new)));
+                    }
+                }
+            }
+        }
+        let mut conflicts = Vec::new();
+        let mut out: Vec<KeyChange> = edits
+            .into_iter()
+            .filter_map(|(key, edits)| self.key(key, edits, current, &mut conflicts))
+            .collect();
+        out.sort_by_key(|change| change.new.is_some());
+        (out, conflicts)
+    }
+
+    fn key(
+        &mut self,
+        key: ObjectName,
+        mut edits: KeyEdits,
+        current: &dyn Fn(&Origin) -> Option<Keyed>,
+        conflicts: &mut Vec<Loser>,
+    ) -> Option<KeyChange> {
+        let claim = self.claims.get(&key);
+        let alone = edits.len() == 1
+            && claim.is_none_or(|claim| *claim == edits[0].0)
+            && !self.contested.contains_key(&key);
+        if alone {
+            let (origin, old, new) = edits.remove(0);
+            if new.is_none() {
+                self.claims.remove(&key);
+            } else if claim.is_none() {
+                self.claims.insert(key.clone(), origin);
+            }
+            return (old != new).then_some(KeyChange { key, old, new });
+        }
+        self.contest(key, edits, current, conflicts)
+    }
+
+    /// Several origins are involved: compare the winners before and after.
+    fn contest(
+        &mut self,
+        key: ObjectName,
+        edits: KeyEdits,
+        current: &dyn Fn(&Origin) -> Option<Keyed>,
+        conflicts: &mut Vec<Loser>,
+    ) -> Option<KeyChange> {
+        let mut contest = self.contested.remove(&key).unwrap_or_default();
+        if let Some(claim) = self.claims.remove(&key)
+            && contest.documents.is_empty()
+        {
+            let before = match edits.iter().find(|(origin, ..)| *origin == claim) {
+                Some((_, old, _)) => old.clone(),
+                None => current(&claim).map(|(_, document)| document),
+            };
+            contest
+                .documents
+                .extend(before.map(|document| (claim, document)));
+        }
+        let losers_before = contest.losers(&key);
+        let before = contest
+            .documents
+            .first_key_value()
+            .map(|(_, document)| document.clone());
+        for (origin, _, new) in edits {
+            match new {
+                Some(new) => contest.documents.insert(origin, new),
+                None => contest.documents.remove(&origin),
+            };
+        }
+        let after = contest
+            .documents
+            .first_key_value()
+            .map(|(_, document)| document.clone());
+        conflicts.extend(
+            contest
+                .losers(&key)
+                .into_iter()
+                .filter(|loser| !losers_before.contains(loser)),
+        );
+        if let Some((winner, _)) = contest.documents.first_key_value() {
+            self.claims.insert(key.clone(), winner.clone());
+        }
+        if contest.documents.len() > 1 {
+            self.contested.insert(key.clone(), contest);
+        }
+        (before != after).then_some(KeyChange {
+            key,
+            old: before,
+            new: after,
+        })
+    }
+
+    /// All standing conflicts.
+    pub(crate) fn conflicts(&self) -> Vec<Loser> {
+        // The caller sorts.
+        let contests = self.contested.iter();
+        contests
+            .flat_map(|(key, contest)| contest.losers(key))
+            .collect()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.claims.is_empty() && self.contested.is_empty()
+    }
+}
+
+impl Contest {
+    /// The origins that wait, but for those whose document is the one that is written.
+    fn losers(&self, key: &ObjectName) -> Vec<Loser> {
+        let Some((winner, written)) = self.documents.first_key_value() else {
+            return Vec::new();
+        };
+        self.documents
+            .iter()
+            .skip(1)
+            .filter(|(_, document)| *document != written)
+            .map(|(origin, _)| Loser {
+                key: key.clone(),
+                origin: origin.clone(),
+                winner: winner.clone(),
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,128 @@
+//! `@unwind`: one document in, one per list element out.
+
+use document::{Location, Path, Value};
+
+use super::{Change, Cx, Failing, FailingMap};
+use crate::apply;
+use crate::origin::{Component, Origin};
+
+/// A running `@unwind`.
+#[derive(Debug)]
+pub(crate) struct Unwind {
+    path: Path,
+    at: Location,
+    pub(crate) failing: FailingMap<Vec<Value>>,
+}
+
+/// The elements of one document: made on demand, or held.
+enum Elements<'a> {
+    None,
+    Fresh(apply::Unwound<'a>),
+    Held(&'a [Value]),
+}
+
+impl Elements<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Self::None => 0,
+            Self::Fresh(unwound) => unwound.len(),
+            Self::Held(elements) => elements.len(),
+        }
+    }
+
+    fn get(&self, index: usize) -> Option<Value> {
+        match self {
+            Self::None => None,
+            Self::Fresh(unwound) => unwound.element(index),
+            Self::Held(elements) => elements.get(index).cloned(),
+        }
+    }
+
+    fn to_vec(&self) -> Vec<Value> {
+        (0..self.len())
+            .filter_map(|index| self.get(index))
+            .collect()
+    }
+}
+
+impl Unwind {
+    pub(crate) fn new(path: Path, at: Location) -> Self {
+        Self {
+            path,
+            at,
+            failing: FailingMap::default(),
+        }
+    }
+
+    pub(crate) fn step(&mut self, changes: &mut Vec<Change>, cx: &mut Cx<'_>) {
+        let mut out = Vec::with_capacity(changes.len());
+        for change in changes.drain(..) {
+            self.change(&change, &mut out, cx);
+        }
+        *changes = out;
+    }
+
+    fn change(&mut self, change: &Change, out: &mut Vec<Change>, cx: &mut Cx<'_>) {
+        let held = if self.failing.is_empty() {
+            None
+        } else {
+            self.failing.remove(&change.origin)
+        };
+        let old = match (&held, &change.old) {
+            (Some(failing), _) => Elements::Held(&failing.held),
+            (None, Some(document)) => apply::unwind(&self.path, &self.at, document)
+                .map_or(Elements::None, Elements::Fresh),
+            (None, None) => Elements::None,
+        };
+        let new = match &change.new {
+            None => Elements::None,
+            Some(document) => match apply::unwind(&self.path, &self.at, document) {
+                Ok(unwound) => Elements::Fresh(unwound),
+                Err(failure) => {
+                    cx.report(&change.origin, &failure);
+                    let held = old.to_vec();
+                    self.failing
+                        .insert(change.origin.clone(), Failing { held, failure });
+                    return;
+                }
+            },
+        };
+        difference(&change.origin, &old, &new, out);
+    }
+
+    /// The current element for an origin, given the current document of its parent.
+    pub(crate) fn current(
+        &self,
+        input: Option<&Value>,
+        parent: &Origin,
+        index: usize,
+    ) -> Option<Value> {
+        if let Some(failing) = self.failing.get(parent) {
+            return failing.held.get(index).cloned();
+        }
+        apply::unwind(&self.path, &self.at, input?)
+            .ok()?
+            .element(index)
+    }
+}
+
+/// What changed between the elements of two versions of a document.
+fn difference(origin: &Origin, old: &Elements<'_>, new: &Elements<'_>, out: &mut Vec<Change>) {
+    let (before, after) = (old.len(), new.len());
+    // Where the documents differ in nothing but the list, equal elements make equal
+    // documents, which need not be made to be compared.
+    let same_around = match (old, new) {
+        (Elements::Fresh(old), Elements::Fresh(new)) => old.same_around(new),
+        _ => false,
+    };
+    for index in 0..before.max(after) {
+        if same_around
+            && let (Elements::Fresh(old), Elements::Fresh(new)) = (old, new)
+            && old.same_item(new, index)
+        {
+            continue;
+        }
+        let origin = origin.with(Component::Index(index as u32));
+        out.extend(Change::new(origin, old.get(index), new.get(index)));
+    }
+}

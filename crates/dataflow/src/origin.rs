@@ -1,0 +1,321 @@
+//! Origins: which objects and which list positions a document came from.
+//!
+//! A derived document is unique by its origin, so a change is (origin, old, new) and
+//! nothing has to be hashed to be taken back. Order decides members of groups, winners
+//! of conflicts and output.
+
+use std::cmp::Ordering;
+use std::fmt::Write;
+use std::hash::{BuildHasher, Hash, Hasher};
+
+use document::{Value, json};
+use triomphe::{Arc, ThinArc};
+
+/// The namespace and name of an object; no namespace is `""`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ObjectName {
+    /// The namespace, or `""`.
+    pub namespace: Value,
+    /// The name.
+    pub name: Value,
+}
+
+impl ObjectName {
+    /// The name of an object with this metadata; `None` without a usable name.
+    pub fn of(object: &Value) -> Option<Self> {
+        let metadata = object.get("metadata");
+        let name = metadata.get("name");
+        name.as_str().filter(|name| !name.is_empty())?;
+        let namespace = metadata.get("namespace");
+        Some(Self {
+            namespace: match namespace.as_str() {
+                Some(_) => namespace.clone(),
+                None => Value::from(""),
+            },
+            name: name.clone(),
+        })
+    }
+
+    /// From texts.
+    pub fn new(namespace: &str, name: &str) -> Self {
+        Self {
+            namespace: namespace.into(),
+            name: name.into(),
+        }
+    }
+}
+
+/// One part of an [`Origin`].
+#[derive(Clone, Debug)]
+pub enum Component {
+    /// A soft source without a partner; sorts first.
+    Absent,
+    /// The branch that the document came through.
+    Branch(u32),
+    /// A source object.
+    Object(Arc<SourceObject>),
+    /// A position in a list.
+    Index(u32),
+    /// The key of a group, or the document of a `@distinct`.
+    Key(Arc<Value>),
+}
+
+/// A source object as a part of an origin.
+#[derive(Debug)]
+pub struct SourceObject {
+    /// Which source of the controller, by position.
+    pub source: u32,
+    /// Which object.
+    pub name: ObjectName,
+}
+
+/// Where a document came from. Cheap to clone, to hash and to compare for equality.
+#[derive(Clone)]
+pub struct Origin(ThinArc<u64, Component>);
+
+impl Origin {
+    /// The origin with these components.
+    pub fn new(components: impl ExactSizeIterator<Item = Component> + Clone) -> Self {
+        let mut hasher = foldhash::fast::FixedState::default().build_hasher();
+        for component in components.clone() {
+            component.hash(&mut hasher);
+        }
+        Self(ThinArc::from_header_and_iter(hasher.finish(), components))
+    }
+
+    /// The origin of a source object.
+    pub fn object(source: u32, name: ObjectName) -> Self {
+        let object = Component::Object(Arc::new(SourceObject { source, name }));
+        Self::new([object].into_iter())
+    }
+
+    /// The origin of a group.
+    pub fn group(key: Value) -> Self {
+        Self::new([Component::Key(Arc::new(key))].into_iter())
+    }
+
+    /// This origin with one more component.
+    #[must_use]
+    pub fn with(&self, component: Component) -> Self {
+        let mut components: smallvec::SmallVec<[Component; 6]> =
+            self.components().iter().cloned().collect();
+        components.push(component);
+        Self::of_slice(&components)
+    }
+
+    /// This origin behind a component.
+    #[must_use]
+    pub fn behind(&self, component: Component) -> Self {
+        let mut components: smallvec::SmallVec<[Component; 6]> = smallvec::smallvec![component];
+        components.extend(self.components().iter().cloned());
+        Self::of_slice(&components)
+    }
+
+    /// The origin of a combination, such as a joined tuple.
+    pub fn concat<'a>(parts: impl IntoIterator<Item = &'a Self>) -> Self {
+        let components: smallvec::SmallVec<[Component; 6]> = parts
+            .into_iter()
+            .flat_map(|part| part.components().iter().cloned())
+            .collect();
+        Self::of_slice(&components)
+    }
+
+    /// The origin without its last component, and that component.
+    pub fn split_last(&self) -> Option<(Self, &Component)> {
+        let (last, rest) = self.components().split_last()?;
+        Some((Self::of_slice(rest), last))
+    }
+
+    /// The origin with these components.
+    pub fn of_slice(components: &[Component]) -> Self {
+        Self::new(components.iter().cloned())
+    }
+
+    /// The components.
+    pub fn components(&self) -> &[Component] {
+        &self.0.slice
+    }
+
+    /// The cached hash: the same for equal origins of one process.
+    pub fn quick_hash(&self) -> u64 {
+        self.0.header.header
+    }
+
+    /// A hash for `@rnd`: the same in every process and every version.
+    pub fn stable_hash(&self) -> u64 {
+        let mut text = String::new();
+        for component in self.components() {
+            let _ = match component {
+                Component::Absent => write!(text, "-;"),
+                Component::Branch(branch) => write!(text, "b{branch};"),
+                Component::Object(object) => write!(
+                    text,
+                    "{}{}{};",
+                    object.source, object.name.namespace, object.name.name
+                ),
+                Component::Index(index) => write!(text, "i{index};"),
+                Component::Key(key) => write!(text, "k{key};"),
+            };
+        }
+        expr::stable_hash(&text)
+    }
+
+    /// For messages: `[{"source": Kind, "namespace": …, "name": …}, …, {"index": 0}]`.
+    pub fn describe(&self, sources: &[String]) -> Value {
+        self.components()
+            .iter()
+            .filter_map(|component| match component {
+                Component::Absent => Some(Value::NULL),
+                Component::Branch(_) => None,
+                Component::Index(index) => Some(json!({"index": (*index)})),
+                Component::Key(key) => Some(json!({"key": (key.as_ref().clone())})),
+                Component::Object(object) => {
+                    let source = sources
+                        .get(object.source as usize)
+                        .map_or("", String::as_str);
+                    let (namespace, name) = (&object.name.namespace, &object.name.name);
+                    Some(if namespace.as_str() == Some("") {
+                        json!({"source": source, "name": (name.clone())})
+                    } else {
+                        json!({"source": source, "namespace": (namespace.clone()), "name": (name.clone())})
+                    })
+                }
+            })
+            .collect()
+    }
+}
+
+impl Component {
+    /// The place of the kind of component in the order.
+    fn rank(&self) -> u8 {
+        match self {
+            Self::Absent => 0,
+            Self::Branch(_) => 1,
+            Self::Object(_) => 2,
+            Self::Index(_) => 3,
+            Self::Key(_) => 4,
+        }
+    }
+}
+
+impl Hash for Component {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        match self {
+            Self::Absent => state.write_u8(0),
+            Self::Branch(branch) => state.write_u32(*branch),
+            Self::Object(object) => {
+                object.name.namespace.hash(state);
+                object.name.name.hash(state);
+            }
+            Self::Index(index) => state.write_u32(*index),
+            Self::Key(key) => key.hash(state),
+        }
+    }
+}
+
+impl PartialEq for Component {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Absent, Self::Absent) => true,
+            (Self::Branch(a), Self::Branch(b)) | (Self::Index(a), Self::Index(b)) => a == b,
+            (Self::Object(a), Self::Object(b)) => {
+                Arc::ptr_eq(a, b) || (a.source == b.source && a.name == b.name)
+            }
+            (Self::Key(a), Self::Key(b)) => a == b,
+            _ => false,
+        }
+    }
+}
+
+impl Eq for Component {}
+
+impl Ord for Component {
+    fn cmp(&self, other: &Self) -> Ordering {
+        match (self, other) {
+            (Self::Branch(a), Self::Branch(b)) | (Self::Index(a), Self::Index(b)) => a.cmp(b),
+            (Self::Object(a), Self::Object(b)) => {
+                if Arc::ptr_eq(a, b) {
+                    return Ordering::Equal;
+                }
+                a.name.cmp(&b.name).then(a.source.cmp(&b.source))
+            }
+            (Self::Key(a), Self::Key(b)) => a.cmp(b),
+            (a, b) => a.rank().cmp(&b.rank()),
+        }
+    }
+}
+
+impl PartialOrd for Component {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Origin {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self.0.as_ptr(), other.0.as_ptr())
+            || (self.quick_hash() == other.quick_hash() && self.components() == other.components())
+    }
+}
+
+impl Eq for Origin {}
+
+impl Ord for Origin {
+    fn cmp(&self, other: &Self) -> Ordering {
+        if std::ptr::eq(self.0.as_ptr(), other.0.as_ptr()) {
+            return Ordering::Equal;
+        }
+        self.components().cmp(other.components())
+    }
+}
+
+impl PartialOrd for Origin {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Hash for Origin {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.quick_hash());
+    }
+}
+
+impl std::fmt::Debug for Origin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.describe(&[]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn origins_sort_component_by_component() {
+        let object = |namespace, name| Origin::object(0, ObjectName::new(namespace, name));
+        let ordered = [
+            Origin::new([Component::Absent].into_iter()),
+            object("", "z"),
+            object("a", "a"),
+            object("a", "a").with(Component::Index(2)),
+            object("a", "a").with(Component::Index(10)),
+            object("a", "b"),
+            object("b", "a"),
+            Origin::group(json!(1)),
+            Origin::group(json!("1")),
+        ];
+        for (i, a) in ordered.iter().enumerate() {
+            for (j, b) in ordered.iter().enumerate() {
+                assert_eq!(a.cmp(b), i.cmp(&j), "{a:?} and {b:?}");
+                assert_eq!(a == b, i == j);
+            }
+        }
+    }
+
+    #[test]
+    fn the_random_hash_of_an_origin_never_changes() {
+        let origin = Origin::object(1, ObjectName::new("ns", "web")).with(Component::Index(3));
+        assert_eq!(origin.stable_hash(), expr::stable_hash(r#"1"ns""web";i3;"#));
+    }
+}

@@ -1,0 +1,363 @@
+//! `@join`: the condition as a set of conjuncts, each with the inputs that it reads.
+
+use document::path::{Root, Segment};
+use document::{Location, Value};
+use expr::{Expr, Items, Raw, Read};
+
+use super::{PipelineErrorKind, Reader};
+
+/// Which inputs of a join: a bit for each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SourceSet(pub u64);
+
+/// How many inputs a join has at the most.
+pub(super) const MAX_INPUTS: usize = 64;
+
+impl SourceSet {
+    /// The set of one input.
+    pub fn of(input: usize) -> Self {
+        Self(1 << input)
+    }
+
+    /// The first `count` inputs.
+    pub fn first(count: usize) -> Self {
+        Self(if count >= 64 {
+            u64::MAX
+        } else {
+            (1 << count) - 1
+        })
+    }
+
+    /// Whether an input is in it.
+    pub fn has(self, input: usize) -> bool {
+        self.0 & (1 << input) != 0
+    }
+
+    /// Both sets.
+    #[must_use]
+    pub fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Whether all of this set is in the other.
+    pub fn within(self, other: Self) -> bool {
+        self.0 & !other.0 == 0
+    }
+
+    /// How many inputs.
+    pub fn len(self) -> u32 {
+        self.0.count_ones()
+    }
+
+    /// Whether it is empty.
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The only input of a set of one.
+    pub fn only(self) -> Option<usize> {
+        (self.len() == 1).then(|| self.0.trailing_zeros() as usize)
+    }
+
+    /// The inputs, in order.
+    pub fn iter(self) -> impl Iterator<Item = usize> {
+        (0..64).filter(move |input| self.has(*input))
+    }
+}
+
+/// A join of inputs.
+#[derive(Clone, Debug)]
+pub struct Join {
+    /// Under which key each input stands in the compound document.
+    pub inputs: Vec<String>,
+    /// The condition: all must hold. False wins over error, in any order.
+    pub conjuncts: Vec<Conjunct>,
+    /// The inputs that may be missing.
+    pub soft: SourceSet,
+}
+
+/// One part of the condition.
+#[derive(Clone, Debug)]
+pub struct Conjunct {
+    /// The condition.
+    pub expr: Expr,
+    /// Which inputs it reads.
+    pub reads: SourceSet,
+    /// Its two sides, if it compares one input with another in a way that can be
+    /// looked up.
+    pub key: Option<JoinKey>,
+    /// As the user wrote it.
+    pub spec: Value,
+    /// Where it stands.
+    pub at: Location,
+}
+
+/// A conjunct that can be looked up. Each side reads exactly one input.
+#[derive(Clone, Debug)]
+pub enum JoinKey {
+    /// `@eq`: both sides are the same value, which is not null.
+    Equal(Side, Side),
+    /// `@in`: the element, which is not null, is in the list.
+    Member {
+        /// The element.
+        element: Side,
+        /// The list.
+        list: Side,
+    },
+    /// `@selector`: the labels match the selector.
+    Selector {
+        /// The label selector.
+        selector: Side,
+        /// The labels.
+        labels: Side,
+    },
+}
+
+/// One side of a [`JoinKey`].
+#[derive(Clone, Debug)]
+pub struct Side {
+    /// The input that it reads.
+    pub input: usize,
+    /// What it is.
+    pub expr: Expr,
+}
+
+impl JoinKey {
+    /// Both sides.
+    pub fn sides(&self) -> [&Side; 2] {
+        match self {
+            Self::Equal(a, b) => [a, b],
+            Self::Member { element, list } => [element, list],
+            Self::Selector { selector, labels } => [selector, labels],
+        }
+    }
+}
+
+impl Join {
+    /// The inputs that must be there.
+    pub fn hard(&self) -> SourceSet {
+        SourceSet(SourceSet::first(self.inputs.len()).0 & !self.soft.0)
+    }
+}
+
+impl Reader<'_> {
+    /// Reads `@join`; `inputs` are the names of what is joined.
+    pub(super) fn join(&mut self, spec: &Value, at: &Location, inputs: &[String]) -> Join {
+        if inputs.len() > MAX_INPUTS {
+            self.error(at, PipelineErrorKind::TooManySources { limit: MAX_INPUTS });
+        }
+        let parts = self.join_parts(spec, at);
+        let mut conjuncts = Vec::new();
+        for (condition, at) in &parts.conditions {
+            self.conjuncts(condition, at, inputs, &mut conjuncts);
+        }
+        let soft = self.soft(&parts.soft, inputs, at);
+        Join {
+            inputs: inputs.to_vec(),
+            conjuncts,
+            soft,
+        }
+    }
+
+    /// Takes the forms apart: a condition, `{on, soft}`, or `[condition, {soft, index}]`.
+    fn join_parts<'v>(&mut self, spec: &'v Value, at: &Location) -> JoinParts<'v> {
+        let mut parts = JoinParts::default();
+        if let Some(map) = spec.as_map()
+            && map.get_str("on").is_some()
+        {
+            parts.conditions.push((spec.get("on"), at.key("on")));
+            self.join_options(spec, &["on", "soft"], at, &mut parts);
+            return parts;
+        }
+        match spec.as_list() {
+            Some(list)
+                if list.len() == 2
+                    && list
+                        .get(1)
+                        .is_some_and(|options| options.as_map().is_some()) =>
+            {
+                parts
+                    .conditions
+                    .extend(list.get(0).map(|condition| (condition, at.index(0))));
+                if let Some(options) = list.get(1) {
+                    self.join_options(options, &["soft", "index"], &at.index(1), &mut parts);
+                }
+            }
+            Some(_) => self.error(
+                at,
+                PipelineErrorKind::Form {
+                    stage: "@join",
+                    expected: "a condition, {on, soft}, or [condition, {soft, index}]",
+                },
+            ),
+            None => parts.conditions.push((spec, at.clone())),
+        }
+        parts
+    }
+
+    fn join_options<'v>(
+        &mut self,
+        options: &'v Value,
+        known: &[&'static str],
+        at: &Location,
+        parts: &mut JoinParts<'v>,
+    ) {
+        for (name, value) in options.as_map().into_iter().flatten() {
+            let at = at.key(name.as_str());
+            match name.as_str() {
+                "on" if known.contains(&"on") => {}
+                "soft" => parts.soft.extend(
+                    value
+                        .as_list()
+                        .map_or(vec![value], |list| list.iter().collect())
+                        .into_iter()
+                        .map(|name| (name, at.clone())),
+                ),
+                "index" if known.contains(&"index") => {
+                    // Two expressions that must be equal: one more conjunct.
+                    parts.conditions.push((value, at.clone()));
+                }
+                _ => self.error(
+                    &at,
+                    PipelineErrorKind::UnknownName {
+                        what: "option of @join",
+                        name: name.as_str().to_owned(),
+                        nearest: expr::nearest(name.as_str(), known.iter().copied())
+                            .map(str::to_owned),
+                    },
+                ),
+            }
+        }
+    }
+
+    fn soft(
+        &mut self,
+        names: &[(&Value, Location)],
+        inputs: &[String],
+        at: &Location,
+    ) -> SourceSet {
+        let mut soft = SourceSet::default();
+        for (name, at) in names {
+            let text = name.as_str().unwrap_or_default();
+            match inputs.iter().position(|input| input == text) {
+                Some(input) => soft = soft.union(SourceSet::of(input)),
+                None => self.error(
+                    at,
+                    PipelineErrorKind::UnknownName {
+                        what: "source",
+                        name: name
+                            .as_str()
+                            .map_or_else(|| name.to_string(), str::to_owned),
+                        nearest: expr::nearest(text, inputs.iter().map(String::as_str))
+                            .map(str::to_owned),
+                    },
+                ),
+            }
+        }
+        if !inputs.is_empty() && soft == SourceSet::first(inputs.len()) {
+            self.error(at, PipelineErrorKind::AllSoft);
+        }
+        soft
+    }
+
+    /// Splits a condition at `@and`, however deep.
+    fn conjuncts(
+        &mut self,
+        spec: &Value,
+        at: &Location,
+        inputs: &[String],
+        out: &mut Vec<Conjunct>,
+    ) {
+        if let Some([(name, args)]) = spec.as_map().map(document::Map::entries)
+            && name.as_str() == "@and"
+            && let Some(args) = args.as_list()
+        {
+            for (i, arg) in args.iter().enumerate() {
+                self.conjuncts(arg, &at.key("@and").index(i), inputs, out);
+            }
+            return;
+        }
+        // The `index` option is a pair of expressions.
+        let pair;
+        let spec = match spec.as_list() {
+            Some(_) => {
+                pair = document::json!({"@eq": (spec.clone())});
+                &pair
+            }
+            None => spec,
+        };
+        let expr = self.compile(Raw::Compound, |compiler| {
+            compiler.expr(spec, at, Items::None)
+        });
+        let volatile = expr.volatile();
+        if volatile.now || volatile.random {
+            self.error(
+                at,
+                PipelineErrorKind::Volatile {
+                    what: "a @join condition",
+                },
+            );
+        }
+        out.push(Conjunct {
+            reads: sources_read(&expr, inputs),
+            key: join_key(&expr, inputs),
+            expr,
+            spec: spec.clone(),
+            at: at.clone(),
+        });
+    }
+}
+
+#[derive(Default)]
+struct JoinParts<'v> {
+    conditions: Vec<(&'v Value, Location)>,
+    soft: Vec<(&'v Value, Location)>,
+}
+
+/// The inputs that an expression on the compound document reads.
+fn sources_read(expr: &Expr, inputs: &[String]) -> SourceSet {
+    let all = SourceSet::first(inputs.len());
+    let named = |name: &str| {
+        inputs
+            .iter()
+            .position(|input| input == name)
+            .map_or(SourceSet::default(), SourceSet::of)
+    };
+    expr.reads().iter().fold(SourceSet::default(), |set, read| {
+        set.union(match read {
+            Read::Everything => all,
+            Read::Members(chain) => chain.first().map_or(all, |name| named(name)),
+            Read::Path { path, .. } if path.root() == Root::Document => {
+                match path.segments().first() {
+                    Some(Segment::Name(name)) => named(name.as_str()),
+                    _ => all,
+                }
+            }
+            Read::Path { .. } => SourceSet::default(),
+        })
+    })
+}
+
+fn join_key(expr: &Expr, inputs: &[String]) -> Option<JoinKey> {
+    let pair = |name| {
+        let [a, b] = expr.args_of(name)? else {
+            return None;
+        };
+        let side = |expr: &Expr| {
+            Some(Side {
+                input: sources_read(expr, inputs).only()?,
+                expr: expr.clone(),
+            })
+        };
+        let (a, b) = (side(a)?, side(b)?);
+        (a.input != b.input).then_some((a, b))
+    };
+    if let Some((a, b)) = pair("@eq") {
+        return Some(JoinKey::Equal(a, b));
+    }
+    if let Some((element, list)) = pair("@in") {
+        return Some(JoinKey::Member { element, list });
+    }
+    let (selector, labels) = pair("@selector")?;
+    Some(JoinKey::Selector { selector, labels })
+}

@@ -1,0 +1,287 @@
+//! The stages after `@join`.
+
+use document::{Location, Path, Value};
+use expr::{Expr, Items, Raw};
+
+use super::{Gather, GroupBy, PipelineErrorKind, Project, Reader, Stage, StageKind};
+
+/// The names of the stages, for "did you mean".
+const NAMES: [&str; 9] = [
+    "@join",
+    "@select",
+    "@project",
+    "@unwind",
+    "@demux",
+    "@gather",
+    "@mux",
+    "@groupBy",
+    "@distinct",
+];
+
+impl Reader<'_> {
+    /// Reads a list of stages. `inputs` are the names of what comes in; `raw` says
+    /// whether that are source objects.
+    pub(super) fn stages(
+        &mut self,
+        specs: &[(Value, Location)],
+        inputs: &[String],
+        raw: Raw,
+        at: &Location,
+    ) -> Vec<Stage> {
+        let joins = specs
+            .first()
+            .is_some_and(|(spec, _)| stage_name(spec) == Some("@join"));
+        if inputs.len() > 1 && !joins {
+            let at = specs.first().map_or(at, |(_, at)| at);
+            self.error(
+                at,
+                PipelineErrorKind::JoinMissing {
+                    count: inputs.len(),
+                },
+            );
+        }
+        let mut raw = if joins && raw != Raw::No {
+            Raw::Compound
+        } else {
+            raw
+        };
+        let mut stages = Vec::new();
+        for (i, (spec, at)) in specs.iter().enumerate() {
+            if let Some(stage) = self.stage(spec, at, inputs, i == 0, raw) {
+                if matches!(stage.kind, StageKind::Project(_) | StageKind::GroupBy(_)) {
+                    raw = Raw::No;
+                }
+                stages.push(stage);
+            }
+        }
+        stages
+    }
+
+    fn stage(
+        &mut self,
+        spec: &Value,
+        at: &Location,
+        inputs: &[String],
+        first: bool,
+        raw: Raw,
+    ) -> Option<Stage> {
+        if spec.as_str() == Some("@distinct") {
+            return Some(Stage {
+                kind: StageKind::Distinct,
+                at: at.clone(),
+            });
+        }
+        let Some([(name, argument)]) = spec.as_map().map(document::Map::entries) else {
+            self.no_stage(spec, at);
+            return None;
+        };
+        let inner = at.key(name.as_str());
+        let kind = match name.as_str() {
+            "@join" => {
+                if !first {
+                    self.error(&inner, PipelineErrorKind::JoinNotFirst);
+                    return None;
+                }
+                StageKind::Join(self.join(argument, &inner, inputs))
+            }
+            "@select" => StageKind::Select(
+                self.compile(raw, |compiler| compiler.expr(argument, &inner, Items::None)),
+            ),
+            "@project" => StageKind::Project(self.project(argument, &inner, raw)),
+            "@unwind" | "@demux" => StageKind::Unwind(self.one_place(argument, "@unwind", &inner)?),
+            "@gather" | "@mux" => StageKind::Gather(self.gather(argument, &inner, raw)?),
+            "@groupBy" => StageKind::GroupBy(self.group_by(argument, &inner, raw)?),
+            "@distinct" => {
+                if !(argument.is_null() || argument.as_map().is_some_and(document::Map::is_empty)) {
+                    self.error(
+                        &inner,
+                        PipelineErrorKind::Form {
+                            stage: "@distinct",
+                            expected: "no argument, null or {}",
+                        },
+                    );
+                }
+                StageKind::Distinct
+            }
+            _ => {
+                self.no_stage(spec, at);
+                return None;
+            }
+        };
+        Some(Stage { kind, at: inner })
+    }
+
+    fn no_stage(&mut self, spec: &Value, at: &Location) {
+        let (found, name) = match (spec.as_map().map(document::Map::entries), spec.as_str()) {
+            (Some([(name, _)]), _) => (name.as_str().to_owned(), Some(name.as_str().to_owned())),
+            (Some([]), _) => ("an empty map".to_owned(), None),
+            (Some(entries), _) => (
+                format!(
+                    "a map with the keys {}",
+                    entries
+                        .iter()
+                        .map(|(k, _)| k.as_str())
+                        .collect::<Vec<_>>()
+                        .join(", ")
+                ),
+                None,
+            ),
+            (None, Some(text)) => (format!("{text:?}"), Some(text.to_owned())),
+            (None, None) => (spec.kind().to_string(), None),
+        };
+        let nearest = name.and_then(|name| {
+            expr::nearest(&name, NAMES)
+                .or_else(|| expr::nearest(&format!("@{name}"), NAMES))
+                .map(str::to_owned)
+        });
+        self.error(at, PipelineErrorKind::NoStage { found, nearest });
+    }
+
+    fn project(&mut self, spec: &Value, at: &Location, raw: Raw) -> Project {
+        let Some(items) = spec.as_list() else {
+            return Project::Whole(
+                self.compile(raw, |compiler| compiler.expr(spec, at, Items::None)),
+            );
+        };
+        if items.is_empty() {
+            self.error(at, PipelineErrorKind::EmptyProject);
+        }
+        let steps = items
+            .iter()
+            .enumerate()
+            .map(|(i, item)| {
+                self.compile(raw, |compiler| {
+                    compiler.expr(item, &at.index(i), Items::None)
+                })
+            })
+            .collect();
+        Project::Steps(steps)
+    }
+
+    /// A path that matches one place at most.
+    fn one_place(&mut self, spec: &Value, stage: &'static str, at: &Location) -> Option<Path> {
+        let Some(text) = spec.as_str().filter(|text| text.starts_with('$')) else {
+            self.error(
+                at,
+                PipelineErrorKind::Form {
+                    stage,
+                    expected: if stage == "@unwind" {
+                        "the path of a list, such as \"$.spec.ports\""
+                    } else {
+                        "[key, path]: the path of a field, such as \"$.spec.address\""
+                    },
+                },
+            );
+            return None;
+        };
+        let path = self
+            .compile(Raw::No, |compiler| compiler.path(text, at, Items::None))?
+            .path;
+        if !path.is_singular() || path.is_root() {
+            self.error(at, PipelineErrorKind::PluralPath { stage });
+            return None;
+        }
+        Some(path)
+    }
+
+    fn gather(&mut self, spec: &Value, at: &Location, raw: Raw) -> Option<Gather> {
+        let Some(args) = spec.as_list().filter(|args| args.len() == 2) else {
+            self.error(
+                at,
+                PipelineErrorKind::Form {
+                    stage: "@gather",
+                    expected: "[key, path]",
+                },
+            );
+            return None;
+        };
+        let key = self.group_key(args.get(0).unwrap_or(&Value::NULL), &at.index(0), raw);
+        let path = self.one_place(args.get(1).unwrap_or(&Value::NULL), "@gather", &at.index(1))?;
+        Some(Gather { key, path })
+    }
+
+    fn group_by(&mut self, spec: &Value, at: &Location, raw: Raw) -> Option<GroupBy> {
+        let Some(args) = spec.as_list().filter(|args| (2..=3).contains(&args.len())) else {
+            self.error(
+                at,
+                PipelineErrorKind::Form {
+                    stage: "@groupBy",
+                    expected: "[key, value] or [key, value, {distinct: true}]",
+                },
+            );
+            return None;
+        };
+        let key = self.group_key(args.get(0).unwrap_or(&Value::NULL), &at.index(0), raw);
+        let value = args.get(1).filter(|value| !value.is_null()).map(|value| {
+            self.compile(raw, |compiler| {
+                compiler.expr(value, &at.index(1), Items::None)
+            })
+        });
+        let distinct = match args.get(2) {
+            Some(options) => self.group_options(options, &at.index(2)),
+            None => false,
+        };
+        Some(GroupBy {
+            key,
+            value,
+            distinct,
+        })
+    }
+
+    fn group_options(&mut self, options: &Value, at: &Location) -> bool {
+        let mut distinct = false;
+        match options.as_map() {
+            Some(map) => {
+                for (name, value) in map {
+                    match (name.as_str(), value.as_bool()) {
+                        ("distinct", Some(on)) => distinct = on,
+                        ("distinct", None) => self.error(
+                            &at.key("distinct"),
+                            PipelineErrorKind::Form {
+                                stage: "distinct",
+                                expected: "true or false",
+                            },
+                        ),
+                        (name, _) => self.error(
+                            &at.key(name),
+                            PipelineErrorKind::UnknownName {
+                                what: "option of @groupBy",
+                                name: name.to_owned(),
+                                nearest: expr::nearest(name, ["distinct"]).map(str::to_owned),
+                            },
+                        ),
+                    }
+                }
+            }
+            None => self.error(
+                at,
+                PipelineErrorKind::Form {
+                    stage: "@groupBy",
+                    expected: "options as a map, such as {distinct: true}",
+                },
+            ),
+        }
+        distinct
+    }
+
+    fn group_key(&mut self, spec: &Value, at: &Location, raw: Raw) -> Expr {
+        let key = self.compile(raw, |compiler| compiler.expr(spec, at, Items::None));
+        let volatile = key.volatile();
+        if volatile.now || volatile.random {
+            self.error(
+                at,
+                PipelineErrorKind::Volatile {
+                    what: "a group key",
+                },
+            );
+        }
+        key
+    }
+}
+
+pub(super) fn stage_name(spec: &Value) -> Option<&str> {
+    match spec.as_map()?.entries() {
+        [(name, _)] => Some(name.as_str()),
+        _ => None,
+    }
+}

@@ -1,0 +1,451 @@
+//! `@join`, from scratch: every tuple of documents is tried.
+//!
+//! The hard inputs come first, then each soft input is left-joined to the rows so far.
+//! A conjunct is used as soon as all that it reads is joined. It is true, false or
+//! fails; a failure belongs to a single document where the conjunct, or the side of a
+//! join key, reads nothing else, and to the whole tuple otherwise.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+use document::{Key, Map, Value};
+use expr::ops::access::{self, Selector};
+use expr::{Env, Scope};
+
+use super::Documents;
+use super::stage::{Done, Memory};
+use crate::apply;
+use crate::failure::Failure;
+use crate::origin::{Component, Origin};
+use crate::pipeline::{Conjunct, Join, JoinKey, SourceSet};
+
+/// Joins all documents of all inputs.
+pub(super) fn run(join: &Join, inputs: &[Documents], previous: &Memory, env: &Env) -> Done {
+    let mut joiner = Joiner {
+        join,
+        inputs,
+        env,
+        failures: BTreeMap::new(),
+        held: 0,
+    };
+    let nothing = Documents::new();
+    let before = |part: usize| previous.rows.get(part).unwrap_or(&nothing);
+    let mut rows = joiner.hard(before(0));
+    let mut memory = Memory::default();
+    memory.rows.push(by_origin(&rows));
+    let mut joined = join.hard();
+    for input in join.soft.iter() {
+        let part = memory.rows.len();
+        rows = joiner.soft(input, joined, &rows, before(part));
+        memory.rows.push(by_origin(&rows));
+        joined = joined.union(SourceSet::of(input));
+    }
+    memory.held = joiner.held;
+    let failures = joiner.failures.into_iter();
+    Done {
+        documents: by_origin(&rows),
+        memory,
+        failures: failures
+            .map(|(origin, (_, failure))| (origin, failure))
+            .collect(),
+    }
+}
+
+fn by_origin(rows: &[Row]) -> Documents {
+    rows.iter()
+        .map(|row| (row.origin(), row.compound.clone()))
+        .collect()
+}
+
+/// Documents joined so far.
+#[derive(Clone)]
+struct Row {
+    /// One for each input.
+    slots: Vec<Slot>,
+    /// The documents under the names of their inputs; null where there is no partner.
+    compound: Value,
+}
+
+/// What a row has of an input.
+#[derive(Clone)]
+enum Slot {
+    NotJoined,
+    Absent,
+    Document(Origin),
+}
+
+impl Row {
+    fn empty(inputs: usize) -> Self {
+        Self {
+            slots: vec![Slot::NotJoined; inputs],
+            compound: Value::empty_map(),
+        }
+    }
+
+    /// This row with one more input.
+    fn with(&self, join: &Join, input: usize, slot: Slot, document: Value) -> Self {
+        let mut slots = self.slots.clone();
+        slots[input] = slot;
+        Self {
+            slots,
+            compound: with_member(&self.compound, &join.inputs[input], document),
+        }
+    }
+
+    /// The origins of the documents, in the order of the inputs.
+    fn origin(&self) -> Origin {
+        let absent = Origin::of_slice(&[Component::Absent]);
+        let parts = self.slots.iter().filter_map(|slot| match slot {
+            Slot::NotJoined => None,
+            Slot::Absent => Some(&absent),
+            Slot::Document(origin) => Some(origin),
+        });
+        Origin::concat(parts)
+    }
+}
+
+fn with_member(compound: &Value, name: &str, document: Value) -> Value {
+    let entries = compound.as_map().into_iter().flatten().cloned();
+    let entries = entries.chain([(Key::new(name), document)]);
+    entries.collect::<Map>().into()
+}
+
+/// What is known of one document (or of one row, for a soft input) before it meets
+/// others.
+#[derive(Default)]
+struct Facts {
+    /// By conjunct: whether it holds, where it reads this document only.
+    alone: BTreeMap<usize, Result<bool, Failure>>,
+    /// By conjunct and input: the side of a join key.
+    sides: BTreeMap<(usize, usize), Result<Value, Failure>>,
+}
+
+impl Facts {
+    /// Whether the document is in no tuple, whatever the others are.
+    fn out(&self) -> bool {
+        self.alone.values().any(|holds| matches!(holds, Ok(false)))
+    }
+
+    /// What fails, by conjunct.
+    fn failures(&self) -> BTreeMap<usize, &Failure> {
+        let alone = self
+            .alone
+            .iter()
+            .map(|(conjunct, holds)| (*conjunct, holds.as_ref().err()));
+        let sides = self
+            .sides
+            .iter()
+            .map(|((conjunct, _), side)| (*conjunct, side.as_ref().err()));
+        alone
+            .chain(sides)
+            .filter_map(|(conjunct, failure)| Some((conjunct, failure?)))
+            .collect()
+    }
+}
+
+/// A document that may be joined.
+struct Candidate<'a> {
+    input: usize,
+    origin: &'a Origin,
+    document: &'a Value,
+    facts: Facts,
+}
+
+/// What becomes of a tuple.
+enum Verdict {
+    /// A conjunct is false.
+    Out,
+    /// None is false, one fails.
+    Failed {
+        /// The first failure of the tuple itself; none if a failure of a single
+        /// document is involved, which is reported for that document.
+        own: Option<(usize, Failure)>,
+    },
+    /// All are true.
+    In,
+}
+
+struct Joiner<'a> {
+    join: &'a Join,
+    inputs: &'a [Documents],
+    env: &'a Env,
+    /// By whose it is; of several failures that of the first conjunct.
+    failures: BTreeMap<Origin, (usize, Failure)>,
+    held: usize,
+}
+
+impl<'a> Joiner<'a> {
+    /// The tuples of the hard inputs.
+    fn hard(&mut self, previous: &Documents) -> Vec<Row> {
+        let hard = self.join.hard();
+        let conjuncts = self.conjuncts(|conjunct| conjunct.reads.within(hard));
+        let mut tuples: Vec<(Row, Vec<&Facts>)> = vec![(Row::empty(self.inputs.len()), Vec::new())];
+        let candidates: Vec<Vec<Candidate<'_>>> = hard
+            .iter()
+            .map(|input| self.candidates(input, &conjuncts))
+            .collect();
+        for of_input in &candidates {
+            let mut longer = Vec::new();
+            for (row, facts) in &tuples {
+                for candidate in of_input {
+                    let facts = facts.iter().copied().chain([&candidate.facts]).collect();
+                    longer.push((self.pair(row, candidate), facts));
+                }
+            }
+            tuples = longer;
+        }
+        let mut rows = Vec::new();
+        for (row, facts) in tuples {
+            match self.verdict(&conjuncts, &facts, &row.compound) {
+                Verdict::Out => {}
+                Verdict::In => rows.push(row),
+                Verdict::Failed { own } => {
+                    self.report(row.origin(), own);
+                    rows.extend(self.hold(row, previous));
+                }
+            }
+        }
+        rows
+    }
+
+    /// The rows left-joined with a soft input.
+    fn soft(
+        &mut self,
+        input: usize,
+        joined: SourceSet,
+        rows: &[Row],
+        previous: &Documents,
+    ) -> Vec<Row> {
+        let known = joined.union(SourceSet::of(input));
+        let conjuncts =
+            self.conjuncts(|conjunct| conjunct.reads.has(input) && conjunct.reads.within(known));
+        let partners = self.candidates(input, &conjuncts);
+        let mut longer = Vec::new();
+        for row in rows {
+            let alone = row.with(self.join, input, Slot::Absent, Value::NULL);
+            let facts = self.facts_of_row(row, &alone, &conjuncts);
+            let mut partner_found = false;
+            let mut failed = !facts.failures().is_empty();
+            for partner in &partners {
+                let pair = self.pair(row, partner);
+                match self.verdict(&conjuncts, &[&facts, &partner.facts], &pair.compound) {
+                    Verdict::Out => {}
+                    Verdict::In => {
+                        partner_found = true;
+                        longer.push(pair);
+                    }
+                    Verdict::Failed { own } => {
+                        failed = true;
+                        self.report(pair.origin(), own);
+                        longer.extend(self.hold(pair, previous));
+                    }
+                }
+            }
+            if partner_found {
+                continue;
+            }
+            if failed {
+                longer.extend(self.hold(alone, previous));
+            } else {
+                longer.push(alone);
+            }
+        }
+        longer
+    }
+
+    fn conjuncts(&self, used: impl Fn(&Conjunct) -> bool) -> Vec<usize> {
+        let all = 0..self.join.conjuncts.len();
+        all.filter(|i| used(&self.join.conjuncts[*i])).collect()
+    }
+
+    fn pair(&self, row: &Row, partner: &Candidate<'_>) -> Row {
+        let slot = Slot::Document(partner.origin.clone());
+        row.with(self.join, partner.input, slot, partner.document.clone())
+    }
+
+    /// The documents of an input that are not out by themselves. What fails on one is
+    /// its error, whether there are partners or not.
+    fn candidates(&mut self, input: usize, conjuncts: &[usize]) -> Vec<Candidate<'a>> {
+        let inputs = self.inputs;
+        let mut candidates = Vec::new();
+        for (origin, document) in &inputs[input] {
+            let facts = self.facts(input, document, conjuncts);
+            if facts.out() {
+                continue;
+            }
+            for (conjunct, failure) in facts.failures() {
+                self.report(origin.clone(), Some((conjunct, failure.clone())));
+            }
+            candidates.push(Candidate {
+                input,
+                origin,
+                document,
+                facts,
+            });
+        }
+        candidates
+    }
+
+    fn facts(&self, input: usize, document: &Value, conjuncts: &[usize]) -> Facts {
+        let name = &self.join.inputs[input];
+        let compound = with_member(&Value::empty_map(), name, document.clone());
+        let mut facts = Facts::default();
+        for &i in conjuncts {
+            let conjunct = &self.join.conjuncts[i];
+            if conjunct.reads.only() == Some(input) {
+                facts.alone.insert(i, self.condition(conjunct, &compound));
+            }
+            if let Some(side) = self.side(conjunct, input, &compound) {
+                facts.sides.insert((i, input), side);
+            }
+        }
+        facts
+    }
+
+    /// The sides of join keys that read what is in the row already. What fails there is
+    /// the error of the document that it reads, or of the row if there is none.
+    fn facts_of_row(&mut self, row: &Row, alone: &Row, conjuncts: &[usize]) -> Facts {
+        let mut facts = Facts::default();
+        for &i in conjuncts {
+            for (input, slot) in row.slots.iter().enumerate() {
+                let whose = match slot {
+                    Slot::NotJoined => continue,
+                    Slot::Absent => alone.origin(),
+                    Slot::Document(origin) => origin.clone(),
+                };
+                let Some(side) = self.side(&self.join.conjuncts[i], input, &row.compound) else {
+                    continue;
+                };
+                if let Err(failure) = &side {
+                    self.report(whose, Some((i, failure.clone())));
+                }
+                facts.sides.insert((i, input), side);
+            }
+        }
+        facts
+    }
+
+    fn condition(&self, conjunct: &Conjunct, compound: &Value) -> Result<bool, Failure> {
+        apply::condition(
+            &conjunct.expr,
+            &conjunct.at,
+            &Scope::new(self.env, compound),
+        )
+    }
+
+    /// The side of a join key that reads this input, checked.
+    fn side(
+        &self,
+        conjunct: &Conjunct,
+        input: usize,
+        compound: &Value,
+    ) -> Option<Result<Value, Failure>> {
+        let key = conjunct.key.as_ref()?;
+        let side = key.sides().into_iter().find(|side| side.input == input)?;
+        let value = side.expr.eval(&Scope::new(self.env, compound));
+        Some(value.map_err(Failure::from).and_then(|value| {
+            check_side(conjunct, key, input, &value)?;
+            Ok(value)
+        }))
+    }
+
+    /// Tries a tuple; `tuple` are the facts of its documents.
+    fn verdict(&self, conjuncts: &[usize], tuple: &[&Facts], compound: &Value) -> Verdict {
+        let mut own = None;
+        let mut document_failed = false;
+        for &i in conjuncts {
+            let conjunct = &self.join.conjuncts[i];
+            let by_documents = match &conjunct.key {
+                Some(key) => Some(compare(key, i, tuple)),
+                None => tuple
+                    .iter()
+                    .find_map(|facts| facts.alone.get(&i))
+                    .map(|holds| holds.as_ref().ok().copied()),
+            };
+            match by_documents {
+                Some(Some(true)) => {}
+                Some(Some(false)) => return Verdict::Out,
+                Some(None) => document_failed = true,
+                None => match self.condition(conjunct, compound) {
+                    Ok(true) => {}
+                    Ok(false) => return Verdict::Out,
+                    Err(failure) => own = own.or(Some((i, failure))),
+                },
+            }
+        }
+        match (document_failed, own) {
+            (true, _) => Verdict::Failed { own: None },
+            (false, Some(own)) => Verdict::Failed { own: Some(own) },
+            (false, None) => Verdict::In,
+        }
+    }
+
+    fn report(&mut self, origin: Origin, failure: Option<(usize, Failure)>) {
+        let Some(failure) = failure else {
+            return;
+        };
+        match self.failures.entry(origin) {
+            Entry::Vacant(entry) => {
+                entry.insert(failure);
+            }
+            Entry::Occupied(mut entry) if failure.0 < entry.get().0 => {
+                entry.insert(failure);
+            }
+            Entry::Occupied(_) => {}
+        }
+    }
+
+    /// The row as it was before, if it was there.
+    fn hold(&mut self, row: Row, previous: &Documents) -> Option<Row> {
+        let compound = previous.get(&row.origin())?.clone();
+        self.held += 1;
+        Some(Row { compound, ..row })
+    }
+}
+
+/// What a side must be, whatever it is compared with.
+fn check_side(
+    conjunct: &Conjunct,
+    key: &JoinKey,
+    input: usize,
+    value: &Value,
+) -> Result<(), Failure> {
+    let checked = match key {
+        JoinKey::Member { list, .. } if list.input == input && value.as_list().is_none() => {
+            return Err(Failure::Condition {
+                found: value.kind(),
+                at: conjunct.at.clone(),
+            });
+        }
+        JoinKey::Selector { selector, .. } if selector.input == input => {
+            Selector::parse(value).map(drop)
+        }
+        JoinKey::Selector { .. } => access::check_labels(value),
+        JoinKey::Equal(..) | JoinKey::Member { .. } => Ok(()),
+    };
+    checked.map_err(|kind| {
+        let at = conjunct.at.clone();
+        Failure::from(Box::new(expr::Error { at, kind }))
+    })
+}
+
+/// Whether a join key holds; `None` if one of its sides fails.
+fn compare(key: &JoinKey, conjunct: usize, tuple: &[&Facts]) -> Option<bool> {
+    let [first, second] = key.sides().map(|side| {
+        let place = (conjunct, side.input);
+        tuple
+            .iter()
+            .find_map(|facts| facts.sides.get(&place))?
+            .as_ref()
+            .ok()
+    });
+    let (first, second) = (first?, second?);
+    if first.is_null() || second.is_null() {
+        return Some(false);
+    }
+    Some(match key {
+        JoinKey::Equal(..) => first == second,
+        JoinKey::Member { .. } => second.as_list()?.iter().any(|item| item == first),
+        JoinKey::Selector { .. } => access::selector(first, second).ok()?,
+    })
+}

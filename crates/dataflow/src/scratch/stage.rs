@@ -1,0 +1,253 @@
+//! The stages after `@join`, from scratch: all documents in, all documents out.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use document::{Location, Value, json};
+use expr::{Env, Scope};
+
+use super::Documents;
+use crate::apply;
+use crate::failure::Failure;
+use crate::origin::{Component, Origin};
+use crate::pipeline::{Gather, GroupBy, StageKind};
+
+/// What a stage did.
+#[derive(Default)]
+pub(super) struct Done {
+    /// What it puts out.
+    pub documents: Documents,
+    /// The same by input, for the next evaluation.
+    pub memory: Memory,
+    /// On which origins it failed.
+    pub failures: Vec<(Origin, Failure)>,
+}
+
+/// What the next evaluation may need of a stage: what it holds, if it fails then. Each
+/// stage fills the map of its own kind.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Memory {
+    /// `@join`: what the hard part and then each soft input gave.
+    pub rows: Vec<Documents>,
+    /// `@select`, `@project`, `@unwind`: the documents for each origin that came in.
+    documents: BTreeMap<Origin, Documents>,
+    /// `@gather`, `@groupBy`: the contribution of each origin that came in; none if it
+    /// was skipped.
+    members: BTreeMap<Origin, Option<Member>>,
+    /// The document of each origin that came in, and what `"@now"` gives for it.
+    seen: BTreeMap<Origin, (Value, Value)>,
+    /// How many results are held.
+    pub held: usize,
+}
+
+/// What a document contributes to its group.
+#[derive(Clone, Debug, PartialEq)]
+struct Member {
+    key: Value,
+    value: Value,
+    document: Value,
+}
+
+impl Memory {
+    pub(super) fn held(&self) -> usize {
+        self.held
+    }
+
+    pub(super) fn without_partner(&self) -> usize {
+        let rows = self.rows.last().into_iter().flat_map(BTreeMap::keys);
+        rows.filter(|origin| origin.components().contains(&Component::Absent))
+            .count()
+    }
+
+    /// What `"@now"` gives: the time at which this document came in for this origin.
+    fn now(&self, origin: &Origin, document: &Value, env: &Env) -> Value {
+        match self.seen.get(origin) {
+            Some((before, now)) if before == document => now.clone(),
+            _ => env.now.clone(),
+        }
+    }
+}
+
+/// Runs any stage but `@join`.
+pub(super) fn run(
+    kind: &StageKind,
+    at: &Location,
+    input: &Documents,
+    previous: &Memory,
+    env: &Env,
+) -> Done {
+    let mut done = Done::default();
+    for (origin, document) in input {
+        let now = previous.now(origin, document, env);
+        let scope = Scope {
+            now: &now,
+            origin: origin.stable_hash(),
+            ..Scope::new(env, document)
+        };
+        match kind {
+            StageKind::Gather(gather) => {
+                let member = gather_member(gather, &scope);
+                done.keep_member(origin, member, previous);
+            }
+            StageKind::GroupBy(group) => {
+                let member = group_member(group, &scope);
+                done.keep_member(origin, member, previous);
+            }
+            kind => {
+                let documents = one(kind, at, origin, &scope);
+                done.keep_documents(origin, documents, previous);
+            }
+        }
+        done.memory
+            .seen
+            .insert(origin.clone(), (document.clone(), now));
+    }
+    done.documents = match kind {
+        StageKind::Gather(gather) => groups(&done.memory, |members| gathered(gather, members)),
+        StageKind::GroupBy(group) => groups(&done.memory, |members| grouped(group, members)),
+        _ => done
+            .memory
+            .documents
+            .values()
+            .flatten()
+            .map(owned)
+            .collect(),
+    };
+    done
+}
+
+fn owned((origin, document): (&Origin, &Value)) -> (Origin, Value) {
+    (origin.clone(), document.clone())
+}
+
+impl Done {
+    /// Keeps the documents for an origin, or those of before if the stage fails.
+    fn keep_documents(
+        &mut self,
+        origin: &Origin,
+        documents: Result<Documents, Failure>,
+        previous: &Memory,
+    ) {
+        let documents = documents.unwrap_or_else(|failure| {
+            self.failures.push((origin.clone(), failure));
+            let held = previous.documents.get(origin).cloned().unwrap_or_default();
+            self.memory.held += usize::from(!held.is_empty());
+            held
+        });
+        self.memory.documents.insert(origin.clone(), documents);
+    }
+
+    /// Keeps the contribution of an origin, or that of before if the stage fails.
+    fn keep_member(
+        &mut self,
+        origin: &Origin,
+        member: Result<Option<Member>, Failure>,
+        previous: &Memory,
+    ) {
+        let member = member.unwrap_or_else(|failure| {
+            self.failures.push((origin.clone(), failure));
+            let held = previous.members.get(origin).cloned().flatten();
+            self.memory.held += usize::from(held.is_some());
+            held
+        });
+        self.memory.members.insert(origin.clone(), member);
+    }
+}
+
+/// What a stage that looks at documents one by one makes of one.
+fn one(
+    kind: &StageKind,
+    at: &Location,
+    origin: &Origin,
+    scope: &Scope<'_>,
+) -> Result<Documents, Failure> {
+    let document = scope.document;
+    let only = |origin: Origin, document: Value| Documents::from([(origin, document)]);
+    match kind {
+        StageKind::Select(condition) => Ok(if apply::condition(condition, at, scope)? {
+            only(origin.clone(), document.clone())
+        } else {
+            Documents::new()
+        }),
+        StageKind::Project(project) => {
+            Ok(only(origin.clone(), apply::project(project, at, scope)?))
+        }
+        StageKind::Unwind(path) => {
+            let list = apply::unwind(path, at, document)?;
+            let element = |i| Some((origin.with(Component::Index(i as u32)), list.element(i)?));
+            Ok((0..list.len()).filter_map(element).collect())
+        }
+        StageKind::Distinct => Ok(only(Origin::group(document.clone()), document.clone())),
+        // Joins have inputs of their own, groups are made of members.
+        StageKind::Join(_) | StageKind::Gather(_) | StageKind::GroupBy(_) => Ok(Documents::new()),
+    }
+}
+
+/// A null key or a null value: skipped. The key comes first.
+fn gather_member(gather: &Gather, scope: &Scope<'_>) -> Result<Option<Member>, Failure> {
+    let document = scope.document;
+    let key = gather.key.eval(scope)?;
+    let value = gather.path.first(document, document);
+    let value = value.cloned().unwrap_or_default();
+    if key.is_null() || value.is_null() {
+        return Ok(None);
+    }
+    Ok(Some(Member {
+        key,
+        value,
+        document: document.clone(),
+    }))
+}
+
+/// A null key: skipped, whatever the value.
+fn group_member(group: &GroupBy, scope: &Scope<'_>) -> Result<Option<Member>, Failure> {
+    let key = group.key.eval(scope)?;
+    if key.is_null() {
+        return Ok(None);
+    }
+    let value = match &group.value {
+        Some(value) => value.eval(scope)?,
+        None => scope.document.clone(),
+    };
+    Ok(Some(Member {
+        key,
+        value,
+        document: scope.document.clone(),
+    }))
+}
+
+/// One document for each key, made of its members in the order of their origins.
+fn groups(memory: &Memory, make: impl Fn(&[&Member]) -> Option<Value>) -> Documents {
+    let mut groups: BTreeMap<&Value, Vec<&Member>> = BTreeMap::new();
+    for member in memory.members.values().flatten() {
+        groups.entry(&member.key).or_default().push(member);
+    }
+    groups
+        .into_iter()
+        .filter_map(|(key, members)| Some((Origin::group(key.clone()), make(&members)?)))
+        .collect()
+}
+
+/// The first member with all values in the place of its own.
+fn gathered(gather: &Gather, members: &[&Member]) -> Option<Value> {
+    let template = &members.first()?.document;
+    let values = members.iter().map(|member| member.value.clone()).collect();
+    // The template has a value there, so that one can be set.
+    gather.path.set(template, values, template).ok()
+}
+
+fn grouped(group: &GroupBy, members: &[&Member]) -> Option<Value> {
+    let key = &members.first()?.key;
+    let documents: Value = members
+        .iter()
+        .map(|member| member.document.clone())
+        .collect();
+    let mut seen = BTreeSet::new();
+    let values: Value = members
+        .iter()
+        .map(|member| &member.value)
+        .filter(|value| !value.is_null())
+        .filter(|value| !group.distinct || seen.insert(*value))
+        .cloned()
+        .collect();
+    Some(json!({"key": (key.clone()), "values": values, "documents": documents}))
+}

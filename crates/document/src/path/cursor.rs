@@ -1,0 +1,248 @@
+//! A place in the text of a path, and the small pieces that are read there.
+
+use super::error::PathError;
+use super::{MAX_NESTING, MAX_PATTERNS};
+use crate::number::Number;
+use crate::value::Value;
+
+/// Integers in paths are those that every JSON reader can hold exactly.
+const MAX_INT: i64 = (1 << 53) - 1;
+
+/// A reader of the text of a path.
+pub(super) struct Cursor<'t> {
+    text: &'t str,
+    /// Invariant: on a character boundary of `text`.
+    at: usize,
+    /// How many segments, filters, parentheses and functions stand around this place.
+    nesting: usize,
+    /// How many regular expressions were read.
+    patterns: usize,
+    /// Inside a filter a dotted name ends before an operator.
+    pub(super) in_filter: bool,
+}
+
+impl<'t> Cursor<'t> {
+    pub(super) fn new(text: &'t str) -> Self {
+        Self {
+            text,
+            at: 0,
+            nesting: 0,
+            patterns: 0,
+            in_filter: false,
+        }
+    }
+
+    pub(super) fn at(&self) -> usize {
+        self.at
+    }
+
+    /// Back to a place that this cursor has been at.
+    pub(super) fn back_to(&mut self, at: usize) {
+        self.at = at;
+    }
+
+    /// The text since a place that this cursor has been at.
+    pub(super) fn since(&self, start: usize) -> &'t str {
+        &self.text[start..self.at]
+    }
+
+    pub(super) fn rest(&self) -> &'t str {
+        &self.text[self.at..]
+    }
+
+    pub(super) fn peek(&self) -> Option<char> {
+        self.rest().chars().next()
+    }
+
+    /// Goes past the next character.
+    pub(super) fn next(&mut self) -> Option<char> {
+        let next = self.peek()?;
+        self.at += next.len_utf8();
+        Some(next)
+    }
+
+    /// Goes past `token`, if it stands here.
+    pub(super) fn eat(&mut self, token: &str) -> bool {
+        let found = self.rest().starts_with(token);
+        if found {
+            self.at += token.len();
+        }
+        found
+    }
+
+    pub(super) fn expect(&mut self, token: &str, expected: &str) -> Result<(), PathError> {
+        if self.eat(token) {
+            return Ok(());
+        }
+        Err(self.unexpected(expected))
+    }
+
+    /// Goes past all characters for which `belongs` holds.
+    pub(super) fn take_while(&mut self, belongs: impl Fn(char) -> bool) -> &'t str {
+        let rest = self.rest();
+        let end = rest.find(|c| !belongs(c)).unwrap_or(rest.len());
+        self.at += end;
+        &rest[..end]
+    }
+
+    pub(super) fn blank(&mut self) {
+        self.take_while(is_blank);
+    }
+
+    /// The error that says what stands here, and what should.
+    pub(super) fn unexpected(&self, expected: &str) -> PathError {
+        let found = match self.peek() {
+            Some(c) if c.is_control() => format!("`{}`", c.escape_debug()),
+            Some(c) => format!("`{c}`"),
+            None => "the end of the path".to_owned(),
+        };
+        self.error(format!("found {found}, expected {expected}"))
+    }
+
+    pub(super) fn error(&self, message: impl Into<String>) -> PathError {
+        error_at(self.at, message)
+    }
+
+    /// Counts one more level of nesting, until [`Cursor::leave`].
+    pub(super) fn enter(&mut self) -> Result<(), PathError> {
+        if self.nesting == MAX_NESTING {
+            return Err(self.error(format!(
+                "found more than {MAX_NESTING} nested segments, filters and parentheses, \
+                 expected fewer"
+            )));
+        }
+        self.nesting += 1;
+        Ok(())
+    }
+
+    pub(super) fn leave(&mut self, levels: usize) {
+        self.nesting = self.nesting.saturating_sub(levels);
+    }
+
+    /// Counts one more regular expression.
+    pub(super) fn count_pattern(&mut self) -> Result<(), PathError> {
+        if self.patterns == MAX_PATTERNS {
+            return Err(self.error(format!(
+                "found more than {MAX_PATTERNS} regular expressions, expected fewer"
+            )));
+        }
+        self.patterns += 1;
+        Ok(())
+    }
+
+    /// A name after a dot; empty if there is none.
+    pub(super) fn name(&mut self) -> &'t str {
+        let in_filter = self.in_filter;
+        self.take_while(|c| !ends_name(c, in_filter))
+    }
+
+    /// An integer: no leading zeros, and exact in any JSON reader.
+    pub(super) fn int(&mut self) -> Result<i64, PathError> {
+        let start = self.at;
+        self.eat("-");
+        let digits = self.take_while(|c| c.is_ascii_digit());
+        let text = self.since(start);
+        if digits.is_empty() {
+            return Err(self.unexpected("a digit"));
+        }
+        if digits.starts_with('0') && text != "0" {
+            let message = format!("found `{text}`, expected an integer without leading zeros");
+            return Err(error_at(start, message));
+        }
+        text.parse()
+            .ok()
+            .filter(|int| (-MAX_INT..=MAX_INT).contains(int))
+            .ok_or_else(|| {
+                let message = format!("found `{text}`, expected at most {MAX_INT} either way");
+                error_at(start, message)
+            })
+    }
+
+    /// A JSON number.
+    pub(super) fn number(&mut self) -> Result<Value, PathError> {
+        let start = self.at;
+        let text =
+            self.take_while(|c| c.is_ascii_digit() || matches!(c, '-' | '+' | '.' | 'e' | 'E'));
+        Number::parse(text)
+            .and_then(Value::number)
+            .ok_or_else(|| error_at(start, format!("found `{text}`, expected a JSON number")))
+    }
+
+    /// A string in single or double quotes, the first of which stands here.
+    pub(super) fn string(&mut self) -> Result<String, PathError> {
+        let start = self.at;
+        let quote = self.next();
+        let mut text = String::new();
+        loop {
+            let here = self.at;
+            match self.next() {
+                None => {
+                    let message = "found a string without an end, expected a closing quote";
+                    return Err(error_at(start, message));
+                }
+                next if next == quote => return Ok(text),
+                Some('\\') => text.push(self.escape(here, quote)?),
+                Some(c) if c < ' ' => {
+                    self.at = here;
+                    return Err(self.unexpected("a control character written with `\\`"));
+                }
+                Some(c) => text.push(c),
+            }
+        }
+    }
+
+    /// The character that an escape stands for; the backslash stands at `start`.
+    fn escape(&mut self, start: usize, quote: Option<char>) -> Result<char, PathError> {
+        Ok(match self.next() {
+            Some('b') => '\u{8}',
+            Some('f') => '\u{c}',
+            Some('n') => '\n',
+            Some('r') => '\r',
+            Some('t') => '\t',
+            Some(c @ ('/' | '\\')) => c,
+            Some(c) if Some(c) == quote => c,
+            Some('u') => return self.unicode_escape(start),
+            _ => return Err(error_at(start, "found a bad escape, expected one of JSON")),
+        })
+    }
+
+    /// `XXXX`, or `XXXX\uXXXX` for a character outside the basic plane.
+    fn unicode_escape(&mut self, start: usize) -> Result<char, PathError> {
+        let bad = || error_at(start, "found a bad `\\u` escape, expected a character");
+        let unit = self.hex4().ok_or_else(bad)?;
+        if !(0xD800..0xDC00).contains(&unit) {
+            return char::from_u32(unit).ok_or_else(bad);
+        }
+        let low = self.eat("\\u").then(|| self.hex4()).flatten();
+        low.filter(|low| (0xDC00..0xE000).contains(low))
+            .and_then(|low| char::from_u32(0x1_0000 + ((unit - 0xD800) << 10) + (low - 0xDC00)))
+            .ok_or_else(bad)
+    }
+
+    fn hex4(&mut self) -> Option<u32> {
+        let digits = self.rest().get(..4)?;
+        if !digits.bytes().all(|b| b.is_ascii_hexdigit()) {
+            return None;
+        }
+        self.at += 4;
+        u32::from_str_radix(digits, 16).ok()
+    }
+}
+
+pub(super) fn error_at(offset: usize, message: impl Into<String>) -> PathError {
+    PathError {
+        offset,
+        message: message.into(),
+    }
+}
+
+pub(super) fn is_blank(c: char) -> bool {
+    matches!(c, ' ' | '\t' | '\n' | '\r')
+}
+
+/// Whether a character cannot stand in a dotted name.
+fn ends_name(c: char, in_filter: bool) -> bool {
+    matches!(c, '.' | '[' | ']' | '(' | ')' | '\'' | '"')
+        || is_blank(c)
+        || (in_filter && matches!(c, ',' | '=' | '!' | '<' | '>' | '&' | '|' | '~'))
+}

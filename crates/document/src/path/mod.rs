@@ -1,0 +1,197 @@
+//! Paths: the `JSONPath` of expressions, RFC 9535 with a few additions.
+//!
+//! In goes a text that starts with `$` (or `$$`, the item of a list operator), out comes
+//! a [`Path`] that reads from documents and makes documents with another value in its
+//! place. A bad path is an error when it is parsed, never later.
+//!
+//! Added to RFC 9535 are: more characters in dotted names (`$.metadata.my-key`), `in [..]`
+//! and `=~ /re/` in filters, and `$.` for `$`. Everything is bounded by the constants
+//! here, so that no path and no document can take the stack or the processor away.
+
+mod cursor;
+mod error;
+mod filter;
+mod parse;
+mod parse_filter;
+mod pattern;
+mod search;
+mod segment;
+mod set;
+
+use std::fmt;
+
+pub use error::{PathError, SetError, TooManyMatches};
+pub use filter::Filter;
+pub use segment::{Segment, Selector, Slice};
+
+use crate::value::Value;
+use search::Search;
+
+/// How many bytes the text of a path may have.
+pub const MAX_LENGTH: usize = 8192;
+
+/// How deep segments, filters, parentheses and functions may stand inside one another,
+/// all counted together; so a path has at most this many segments.
+pub const MAX_NESTING: usize = 100;
+
+/// How many regular expressions a path may contain.
+pub const MAX_PATTERNS: usize = 32;
+
+/// How many matches [`Path::all`] gives.
+pub const MAX_MATCHES: usize = 100_000;
+
+/// How many values one search may look at, all filters counted.
+pub const MAX_STEPS: usize = 5_000_000;
+
+/// How far beyond the end of a list an element may be set.
+pub const MAX_PADDING: usize = 10_000;
+
+/// A way into a document.
+///
+/// ```
+/// use document::{Path, Value, json};
+///
+/// let pod = json!({"status": {"conditions": [
+///     {"type": "Ready", "status": "True"},
+///     {"type": "PodScheduled", "status": "False"},
+/// ]}});
+/// let path = Path::parse("$.status.conditions[?(@.type == 'Ready')].status")?;
+/// assert_eq!(path.first(&pod, &Value::NULL), Some(&json!("True")));
+///
+/// let path = Path::parse("$.metadata.name")?;
+/// assert_eq!(path.first(&pod, &Value::NULL), None);
+/// let named = path.set(&pod, json!("web-0"), &pod).unwrap();
+/// assert_eq!(path.first(&named, &Value::NULL), Some(&json!("web-0")));
+/// # Ok::<(), document::PathError>(())
+/// ```
+#[derive(Clone)]
+pub struct Path {
+    text: Box<str>,
+    root: Root,
+    segments: Box<[Segment]>,
+    /// Where each segment ends in `text`; as long as `segments`.
+    ends: Box<[usize]>,
+}
+
+/// Where a path starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Root {
+    /// `$`: the document.
+    Document,
+    /// `$$`: the item of the innermost list operator.
+    Item,
+}
+
+impl Path {
+    /// Reads a path, which starts with `$`. `$.` is `$`, and `$$.` is `$$`.
+    pub fn parse(text: &str) -> Result<Self, PathError> {
+        parse::path(text)
+    }
+
+    /// Where this path starts.
+    pub fn root(&self) -> Root {
+        self.root
+    }
+
+    /// Whether this is the root itself, without any segment.
+    pub fn is_root(&self) -> bool {
+        self.segments.is_empty()
+    }
+
+    /// Whether this path matches at most one place: names and indexes only.
+    pub fn is_singular(&self) -> bool {
+        self.segments.iter().all(Segment::is_singular)
+    }
+
+    /// The steps from the root, in order.
+    pub fn segments(&self) -> &[Segment] {
+        &self.segments
+    }
+
+    /// The `$` paths that the filters of this path read, filters inside those paths
+    /// included.
+    pub fn filter_reads(&self) -> impl Iterator<Item = &Self> {
+        let mut reads = Vec::new();
+        filter::document_reads(&self.segments, &mut reads);
+        reads.into_iter()
+    }
+
+    /// The first match: `$` starts from `document`, `$$` from `item`. A search that goes
+    /// over [`MAX_STEPS`] finds nothing; see [`Path::try_first`].
+    pub fn first<'a>(&self, document: &'a Value, item: &'a Value) -> Option<&'a Value> {
+        let mut value = self.start(document, item);
+        for (i, segment) in self.segments.iter().enumerate() {
+            value = match segment {
+                Segment::Name(key) => value.as_map()?.get(key)?,
+                Segment::Index(index) => search::element(value, *index)?,
+                Segment::Several(_) | Segment::Descendants(_) => {
+                    return Search::new(document)
+                        .first(&self.segments[i..], value)
+                        .ok()
+                        .flatten();
+                }
+            };
+        }
+        Some(value)
+    }
+
+    /// As [`Path::first`], but a search that is given up is an error. It never fails for
+    /// a [singular](Path::is_singular) path.
+    pub fn try_first<'a>(
+        &self,
+        document: &'a Value,
+        item: &'a Value,
+    ) -> Result<Option<&'a Value>, TooManyMatches> {
+        Search::new(document).first(&self.segments, self.start(document, item))
+    }
+
+    /// All matches, at most [`MAX_MATCHES`]. Maps are read in key order, lists in their
+    /// order, and `..` gives a value's own matches before those further down.
+    pub fn all<'a>(
+        &self,
+        document: &'a Value,
+        item: &'a Value,
+    ) -> Result<Vec<&'a Value>, TooManyMatches> {
+        Search::new(document).all(&self.segments, self.start(document, item))
+    }
+
+    fn start<'a>(&self, document: &'a Value, item: &'a Value) -> &'a Value {
+        match self.root {
+            Root::Document => document,
+            Root::Item => item,
+        }
+    }
+
+    /// The text of this path up to and without the segment at `index`.
+    fn text_before(&self, index: usize) -> &str {
+        match index.checked_sub(1).and_then(|last| self.ends.get(last)) {
+            Some(end) => &self.text[..*end],
+            None => match self.root {
+                Root::Document => "$",
+                Root::Item => "$$",
+            },
+        }
+    }
+}
+
+/// Paths are equal if they are the same steps from the same root, however written.
+impl PartialEq for Path {
+    fn eq(&self, other: &Self) -> bool {
+        self.root == other.root && self.segments == other.segments
+    }
+}
+
+impl Eq for Path {}
+
+/// The text that the path was read from.
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl fmt::Debug for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Path({})", self.text)
+    }
+}

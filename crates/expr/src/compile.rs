@@ -1,0 +1,559 @@
+//! From JSON to [`Expr`], with every error of the spec, not only the first.
+
+use std::sync::Arc;
+
+use document::path::{Path, Root};
+use document::{Key, Location, Map, Value, View};
+
+use crate::error::{CompileError, CompileErrorKind};
+use crate::expr::{Args, Call, CelExpr, Expr, FieldPath, MapExpr, PathExpr, Setter};
+use crate::table::{Arity, Body, Form, Operator, Table};
+
+/// Whether `$$` is known where an expression stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Items {
+    /// It is not.
+    None,
+    /// It is given from outside, or by an operator around.
+    Given,
+}
+
+/// Compiles one expression.
+pub fn compile(
+    spec: &Value,
+    at: &Location,
+    table: &Table,
+    items: Items,
+) -> Result<Expr, Vec<CompileError>> {
+    let mut compiler = Compiler::new(table);
+    let expr = compiler.expr(spec, at, items);
+    if compiler.errors.is_empty() {
+        Ok(expr)
+    } else {
+        Err(compiler.errors)
+    }
+}
+
+/// Compiles expressions and collects what is wrong with them.
+#[derive(Debug)]
+pub struct Compiler<'a> {
+    table: &'a Table,
+    /// What was wrong so far.
+    pub errors: Vec<CompileError>,
+    /// Where the documents are source objects, see [`PathExpr::hides_versions`].
+    pub raw: Raw,
+}
+
+/// Which documents an expression reads: needed to hide the versions of source objects.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Raw {
+    /// Documents that the pipeline has built.
+    #[default]
+    No,
+    /// A source object.
+    Object,
+    /// A compound of source objects, by Kind.
+    Compound,
+}
+
+impl<'a> Compiler<'a> {
+    /// A compiler for expressions on documents of any kind.
+    pub fn new(table: &'a Table) -> Self {
+        Self {
+            table,
+            errors: Vec::new(),
+            raw: Raw::No,
+        }
+    }
+
+    /// Compiles an expression. Where it is wrong, the error is noted and null stands in.
+    pub fn expr(&mut self, spec: &Value, at: &Location, items: Items) -> Expr {
+        match spec.view() {
+            View::Str("@now") => Expr::Now,
+            View::Str(text) if text.starts_with('$') => match self.path(text, at, items) {
+                Some(path) => Expr::Path(Box::new(path)),
+                None => Expr::Literal(Value::NULL),
+            },
+            View::List(list) => {
+                let exprs: Vec<_> = list
+                    .iter()
+                    .enumerate()
+                    .map(|(i, item)| self.expr(item, &at.index(i), items))
+                    .collect();
+                fold(Expr::List(exprs.into()))
+            }
+            View::Map(map) => match map.entries() {
+                [(name, argument)] if name.as_str().starts_with('@') => {
+                    self.operator(name.as_str(), argument, &at.key(name.as_str()), items)
+                }
+                _ => self.map(map, at, items),
+            },
+            View::Null
+            | View::Bool(_)
+            | View::Int(_)
+            | View::Float(_)
+            | View::Str(_)
+            | View::Bytes(_) => Expr::Literal(spec.clone()),
+        }
+    }
+
+    /// Notes an error.
+    pub fn error(&mut self, at: &Location, kind: CompileErrorKind) {
+        self.errors.push(CompileError {
+            at: at.clone(),
+            kind,
+        });
+    }
+
+    /// Compiles a path to read.
+    pub fn path(&mut self, text: &str, at: &Location, items: Items) -> Option<PathExpr> {
+        let path = self.parse_path(text, at)?;
+        if path.root() == Root::Item && items == Items::None {
+            self.error(at, CompileErrorKind::ItemOutOfScope);
+            return None;
+        }
+        Some(PathExpr {
+            hides_versions: path.root() == Root::Document && self.hides_versions(&path),
+            path,
+            at: at.clone(),
+        })
+    }
+
+    fn parse_path(&mut self, text: &str, at: &Location) -> Option<Path> {
+        match Path::parse(text) {
+            Ok(path) => Some(path),
+            Err(error) => {
+                self.error(
+                    at,
+                    CompileErrorKind::Path {
+                        path: text.to_owned(),
+                        message: error.to_string(),
+                    },
+                );
+                None
+            }
+        }
+    }
+
+    /// Whether this path reads a whole source object or its whole metadata.
+    fn hides_versions(&self, path: &Path) -> bool {
+        use document::path::Segment;
+        let mut segments = path.segments();
+        match self.raw {
+            Raw::No => return false,
+            Raw::Compound => match segments {
+                [] => return true,
+                [_, rest @ ..] => segments = rest,
+            },
+            Raw::Object => {}
+        }
+        match segments {
+            [] => true,
+            [Segment::Name(name)] => name.as_str() == "metadata",
+            [Segment::Name(_), ..] => false,
+            // A wildcard, a union or `..` may reach either.
+            [_] => true,
+            [_, ..] => false,
+        }
+    }
+
+    fn map(&mut self, map: &Map, at: &Location, items: Items) -> Expr {
+        let mut copy = None;
+        let mut entries = Vec::new();
+        let mut setters = Vec::new();
+        for (key, spec) in map {
+            let at = at.key(key.as_str());
+            match key.as_str() {
+                "$" => self.error(&at, CompileErrorKind::RootSetter),
+                "$." => copy = Some(self.expr(spec, &at, items)),
+                text if text.starts_with('$') => {
+                    let value = self.expr(spec, &at, items);
+                    if let Some(path) = self.setter_path(text, &at) {
+                        setters.push(Setter { path, value, at });
+                    }
+                }
+                _ => entries.push((key.clone(), self.expr(spec, &at, items))),
+            }
+        }
+        fold(Expr::Map(Box::new(MapExpr {
+            copy,
+            entries: entries.into(),
+            setters: setters.into(),
+            at: at.clone(),
+        })))
+    }
+
+    fn setter_path(&mut self, text: &str, at: &Location) -> Option<Path> {
+        let path = self.parse_path(text, at)?;
+        if path.root() == Root::Item {
+            self.error(
+                at,
+                CompileErrorKind::Setter {
+                    path: text.to_owned(),
+                    message: "a key sets a field of the result, which starts with `$`; to set a field of the item use @setField".to_owned(),
+                },
+            );
+            return None;
+        }
+        if path.is_root() {
+            self.error(at, CompileErrorKind::RootSetter);
+            return None;
+        }
+        if let Err(error) = path.check_settable() {
+            self.error(
+                at,
+                CompileErrorKind::Setter {
+                    path: text.to_owned(),
+                    message: error.to_string(),
+                },
+            );
+            return None;
+        }
+        Some(path)
+    }
+
+    fn operator(&mut self, name: &str, argument: &Value, at: &Location, items: Items) -> Expr {
+        let Some(operator) = self.table.get(name).cloned() else {
+            let nearest = self.table.nearest(name).map(str::to_owned);
+            self.error(
+                at,
+                CompileErrorKind::UnknownOperator {
+                    name: name.to_owned(),
+                    nearest,
+                },
+            );
+            return Expr::Literal(Value::NULL);
+        };
+        match operator.body {
+            Body::Form(form) => self.form(form, &operator, argument, at, items),
+            Body::Each(_) => self.each(operator, argument, at, items),
+            Body::List(_) => {
+                let list = self.list(argument, at, items);
+                call(operator, [list], at)
+            }
+            Body::Whole(_) => {
+                let whole = if operator.list_argument.is_some() {
+                    self.list(argument, at, items)
+                } else {
+                    self.expr(argument, at, items)
+                };
+                call(operator, [whole], at)
+            }
+            Body::Strict(_) | Body::Equality { .. } | Body::Lazy(_) | Body::Own(_) => {
+                if operator.arity == Arity::Unary {
+                    let whole = self.expr(argument, at, items);
+                    return call(operator, [whole], at);
+                }
+                let args = self.args(&operator, argument, at, items);
+                if operator.name == "@regexp" {
+                    self.check_pattern(&args, at);
+                }
+                Expr::Call(Box::new(Call {
+                    operator,
+                    args,
+                    at: at.clone(),
+                }))
+            }
+        }
+    }
+
+    /// The arguments of an n-ary operator.
+    fn args(&mut self, operator: &Operator, argument: &Value, at: &Location, items: Items) -> Args {
+        if let Some(list) = argument.as_list() {
+            let args: Box<[Expr]> = list
+                .iter()
+                .enumerate()
+                .map(|(i, item)| {
+                    if operator.list_argument == Some(i) {
+                        self.list(item, &at.index(i), items)
+                    } else {
+                        self.expr(item, &at.index(i), items)
+                    }
+                })
+                .collect();
+            self.check_arity(operator, args.len(), at);
+            return Args::Written(args);
+        }
+        let only = self.expr(argument, at, items);
+        let lazy = matches!(operator.body, Body::Lazy(_));
+        match only {
+            Expr::Literal(_) | Expr::Map(_) | Expr::Now => {
+                self.check_arity(operator, 1, at);
+                Args::Written(Box::new([only]))
+            }
+            only if lazy => {
+                self.check_arity(operator, 1, at);
+                Args::Written(Box::new([only]))
+            }
+            only => Args::Yielded(Box::new(only)),
+        }
+    }
+
+    fn check_arity(&mut self, operator: &Operator, found: usize, at: &Location) {
+        if !operator.arity.allows(found) {
+            self.error(
+                at,
+                CompileErrorKind::Arity {
+                    operator: operator.name.to_owned(),
+                    expected: operator.arity.to_string(),
+                    found,
+                },
+            );
+        }
+    }
+
+    /// An expression where a list is wanted: `["$.list"]` may be the list itself.
+    fn list(&mut self, spec: &Value, at: &Location, items: Items) -> Expr {
+        if let Some(list) = spec.as_list()
+            && list.len() == 1
+        {
+            let inner = self.expr(list.get(0).unwrap_or(&Value::NULL), &at.index(0), items);
+            return match inner {
+                Expr::Literal(_) | Expr::List(_) | Expr::Map(_) | Expr::Now => {
+                    fold(Expr::List(Box::new([inner])))
+                }
+                Expr::Path(_)
+                | Expr::One(_)
+                | Expr::Call(_)
+                | Expr::Switch(..)
+                | Expr::Query(_)
+                | Expr::GetField(..)
+                | Expr::SetField(..)
+                | Expr::Random(..)
+                | Expr::Cel(_) => Expr::One(Box::new(inner)),
+            };
+        }
+        self.expr(spec, at, items)
+    }
+
+    fn each(
+        &mut self,
+        operator: Arc<Operator>,
+        argument: &Value,
+        at: &Location,
+        items: Items,
+    ) -> Expr {
+        let Some(args) = argument.as_list().filter(|args| args.len() == 2) else {
+            let found = argument.as_list().map_or(1, document::ListRef::len);
+            self.check_arity(&operator, found, at);
+            return Expr::Literal(Value::NULL);
+        };
+        let body = self.expr(
+            args.get(0).unwrap_or(&Value::NULL),
+            &at.index(0),
+            Items::Given,
+        );
+        let list = self.list(args.get(1).unwrap_or(&Value::NULL), &at.index(1), items);
+        call(operator, [body, list], at)
+    }
+
+    fn form(
+        &mut self,
+        form: Form,
+        operator: &Operator,
+        argument: &Value,
+        at: &Location,
+        items: Items,
+    ) -> Expr {
+        match form {
+            Form::Nothing => Expr::Literal(Value::NULL),
+            Form::Literal => Expr::Literal(argument.clone()),
+            Form::Dict => self.dict(argument, at, items),
+            Form::Switch => self.switch(argument, at, items),
+            Form::Random => {
+                let args = self.args(operator, argument, at, items);
+                Expr::Random(args, at.clone())
+            }
+            Form::Query => match argument.as_str().filter(|text| text.starts_with('$')) {
+                Some(text) => match self.path(text, at, items) {
+                    Some(path) => Expr::Query(Box::new(path)),
+                    None => Expr::Literal(Value::NULL),
+                },
+                None => self.bad_form(operator, "a path, such as \"$.spec.ports[*].name\"", at),
+            },
+            Form::GetField => match self.expr(argument, at, items) {
+                path @ Expr::Path(_) => path,
+                Expr::Literal(_) | Expr::Now | Expr::List(_) | Expr::Map(_) => {
+                    self.bad_form(operator, "a path, or an operator that computes one", at)
+                }
+                computed => Expr::GetField(Box::new(computed), at.clone()),
+            },
+            Form::SetField => self.set_field(operator, argument, at, items),
+            Form::Cel => self.cel(operator, argument, at),
+        }
+    }
+
+    fn bad_form(&mut self, operator: &Operator, expected: &'static str, at: &Location) -> Expr {
+        self.error(
+            at,
+            CompileErrorKind::Form {
+                operator: operator.name.to_owned(),
+                expected,
+            },
+        );
+        Expr::Literal(Value::NULL)
+    }
+
+    fn dict(&mut self, argument: &Value, at: &Location, items: Items) -> Expr {
+        let Some(map) = argument.as_map() else {
+            self.error(
+                at,
+                CompileErrorKind::Form {
+                    operator: "@dict".to_owned(),
+                    expected: "a map",
+                },
+            );
+            return Expr::Literal(Value::NULL);
+        };
+        let entries: Vec<(Key, Expr)> = map
+            .iter()
+            .map(|(key, spec)| (key.clone(), self.expr(spec, &at.key(key.as_str()), items)))
+            .collect();
+        fold(Expr::Map(Box::new(MapExpr {
+            copy: None,
+            entries: entries.into(),
+            setters: Box::new([]),
+            at: at.clone(),
+        })))
+    }
+
+    fn switch(&mut self, argument: &Value, at: &Location, items: Items) -> Expr {
+        let mut pairs = Vec::new();
+        let Some(list) = argument.as_list() else {
+            self.error(at, switch_form());
+            return Expr::Literal(Value::NULL);
+        };
+        for (i, pair) in list.iter().enumerate() {
+            let at = at.index(i);
+            match pair.as_list() {
+                Some(pair) if pair.len() == 2 => {
+                    let case = self.expr(pair.get(0).unwrap_or(&Value::NULL), &at.index(0), items);
+                    let action =
+                        self.expr(pair.get(1).unwrap_or(&Value::NULL), &at.index(1), items);
+                    pairs.push((case, action));
+                }
+                _ => self.error(&at, switch_form()),
+            }
+        }
+        Expr::Switch(pairs.into(), at.clone())
+    }
+
+    fn set_field(
+        &mut self,
+        operator: &Operator,
+        argument: &Value,
+        at: &Location,
+        items: Items,
+    ) -> Expr {
+        let Some(args) = argument.as_list().filter(|args| args.len() == 2) else {
+            let found = argument.as_list().map_or(1, document::ListRef::len);
+            self.check_arity(operator, found, at);
+            return Expr::Literal(Value::NULL);
+        };
+        let target = args.get(0).unwrap_or(&Value::NULL);
+        let place = match target.as_str() {
+            Some(text) if text.starts_with('$') => self.fixed_field(text, &at.index(0), items),
+            _ => match self.expr(target, &at.index(0), items) {
+                Expr::Literal(_) | Expr::Now | Expr::List(_) | Expr::Map(_) => {
+                    self.bad_form(
+                        operator,
+                        "a path, or an operator that computes one, and a value",
+                        at,
+                    );
+                    None
+                }
+                computed => Some(FieldPath::Computed(computed)),
+            },
+        };
+        let value = self.expr(args.get(1).unwrap_or(&Value::NULL), &at.index(1), items);
+        match place {
+            Some(place) => Expr::SetField(Box::new((place, value)), at.clone()),
+            None => Expr::Literal(Value::NULL),
+        }
+    }
+
+    fn fixed_field(&mut self, text: &str, at: &Location, items: Items) -> Option<FieldPath> {
+        let path = self.path(text, at, items)?.path;
+        if let Err(error) = path.check_settable() {
+            self.error(
+                at,
+                CompileErrorKind::Setter {
+                    path: text.to_owned(),
+                    message: error.to_string(),
+                },
+            );
+            return None;
+        }
+        Some(FieldPath::Fixed(path))
+    }
+
+    fn cel(&mut self, operator: &Operator, argument: &Value, at: &Location) -> Expr {
+        let Some(text) = argument.as_str() else {
+            return self.bad_form(operator, "a CEL expression as a string", at);
+        };
+        match cel_bridge::Program::compile(text) {
+            Ok(program) => Expr::Cel(Box::new(CelExpr {
+                program,
+                hides_versions: self.raw != Raw::No,
+                at: at.clone(),
+            })),
+            Err(error) => {
+                self.error(at, CompileErrorKind::Cel(error.to_string()));
+                Expr::Literal(Value::NULL)
+            }
+        }
+    }
+
+    fn check_pattern(&mut self, args: &Args, at: &Location) {
+        if let Args::Written(args) = args
+            && let Some(pattern) = args
+                .first()
+                .and_then(Expr::as_literal)
+                .and_then(Value::as_str)
+            && let Err(error) = crate::ops::string::pattern(pattern)
+        {
+            self.error(&at.index(0), CompileErrorKind::Pattern(error));
+        }
+    }
+}
+
+fn switch_form() -> CompileErrorKind {
+    CompileErrorKind::Form {
+        operator: "@switch".to_owned(),
+        expected: "a list of [case, action] pairs",
+    }
+}
+
+fn call<const N: usize>(operator: Arc<Operator>, args: [Expr; N], at: &Location) -> Expr {
+    Expr::Call(Box::new(Call {
+        operator,
+        args: Args::Written(Box::new(args)),
+        at: at.clone(),
+    }))
+}
+
+/// A list or map of literals is a literal.
+fn fold(expr: Expr) -> Expr {
+    match expr {
+        Expr::List(items) if items.iter().all(|item| item.as_literal().is_some()) => {
+            Expr::Literal(items.iter().filter_map(Expr::as_literal).cloned().collect())
+        }
+        Expr::Map(map)
+            if map.copy.is_none()
+                && map.setters.is_empty()
+                && map
+                    .entries
+                    .iter()
+                    .all(|(_, value)| value.as_literal().is_some()) =>
+        {
+            let entries = map.entries.iter();
+            Expr::Literal(
+                entries
+                    .filter_map(|(key, value)| Some((key.clone(), value.as_literal()?.clone())))
+                    .collect::<Map>()
+                    .into(),
+            )
+        }
+        other => other,
+    }
+}

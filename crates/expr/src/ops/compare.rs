@@ -1,0 +1,136 @@
+//! Comparison: equality by value, order of numbers and of strings, membership.
+
+use std::cmp::Ordering;
+
+use document::{Number, Value};
+
+use super::{TWO, list, operator};
+use crate::error::ErrorKind;
+use crate::table::{Body, Example, Operator};
+
+pub(super) fn operators() -> Vec<Operator> {
+    let order = |name, signature, summary, body, examples| {
+        operator(name, TWO, Body::Strict(body), signature, summary, examples)
+    };
+    vec![
+        operator(
+            "@eq",
+            TWO,
+            Body::Equality { negated: false },
+            r#"{"@eq": [<a>, <b>]}"#,
+            "Whether both are deeply equal; numbers by value. A `null` that is written tests for null; two nulls that were computed are not equal, so that missing fields do not match.",
+            &[
+                Example(r#"{"@eq": ["$.a", 1]}"#, r#"{"a": 1.0}"#, "true"),
+                Example(r#"{"@eq": [1, "1"]}"#, "{}", "false"),
+                Example(r#"{"@eq": ["$.missing", null]}"#, "{}", "true"),
+                Example(r#"{"@eq": ["$.missing", "$.absent"]}"#, "{}", "false"),
+            ],
+        ),
+        Operator {
+            aliases: &["@neq"],
+            ..operator(
+                "@ne",
+                TWO,
+                Body::Equality { negated: true },
+                r#"{"@ne": [<a>, <b>]}"#,
+                "The opposite of `@eq`.",
+                &[
+                    Example(r#"{"@ne": ["$.a", 2]}"#, r#"{"a": 1}"#, "true"),
+                    Example(r#"{"@neq": ["$.missing", null]}"#, "{}", "false"),
+                ],
+            )
+        },
+        order(
+            "@gt",
+            r#"{"@gt": [<a>, <b>]}"#,
+            "Whether a is above b. Numbers and numeric strings compare as numbers, other strings bytewise.",
+            |args: &[Value]| Ok(compare(args)?.is_gt().into()),
+            &[
+                Example(r#"{"@gt": ["10", 9]}"#, "{}", "true"),
+                Example(r#"{"@gt": ["b", "a"]}"#, "{}", "true"),
+                Example(r#"{"@gt": ["b", 1]}"#, "{}", "error: incomparable"),
+            ],
+        ),
+        order(
+            "@gte",
+            r#"{"@gte": [<a>, <b>]}"#,
+            "Whether a is above or equal to b.",
+            |args: &[Value]| Ok(compare(args)?.is_ge().into()),
+            &[Example(
+                r#"{"@gte": ["$.ready", "$.want"]}"#,
+                r#"{"ready": 3, "want": 3}"#,
+                "true",
+            )],
+        ),
+        order(
+            "@lt",
+            r#"{"@lt": [<a>, <b>]}"#,
+            "Whether a is below b.",
+            |args: &[Value]| Ok(compare(args)?.is_lt().into()),
+            &[Example(r#"{"@lt": [1, 1.5]}"#, "{}", "true")],
+        ),
+        order(
+            "@lte",
+            r#"{"@lte": [<a>, <b>]}"#,
+            "Whether a is below or equal to b.",
+            |args: &[Value]| Ok(compare(args)?.is_le().into()),
+            &[Example(r#"{"@lte": [2, 1]}"#, "{}", "false")],
+        ),
+        Operator {
+            list_argument: Some(1),
+            ..operator(
+                "@in",
+                TWO,
+                Body::Strict(member),
+                r#"{"@in": [<element>, <list>]}"#,
+                "Whether the list has an element that is equal to the first argument.",
+                &[
+                    Example(
+                        r#"{"@in": ["nginx", {"@map": ["$$.image", "$.containers"]}]}"#,
+                        r#"{"containers": [{"image": "nginx"}]}"#,
+                        "true",
+                    ),
+                    Example(r#"{"@in": [1, "$.missing"]}"#, "{}", "error: type"),
+                ],
+            )
+        },
+    ]
+}
+
+/// Deep equality. Two nulls are equal only where one is written: missing fields must
+/// not match each other.
+pub(crate) fn equal(args: &[Value], written_null: bool) -> bool {
+    matches!(args, [a, b] if a == b && (written_null || !a.is_null()))
+}
+
+/// Numbers and numeric strings as numbers, other strings bytewise.
+fn compare(args: &[Value]) -> Result<Ordering, ErrorKind> {
+    let [a, b] = args else {
+        return Err(ErrorKind::Arity {
+            expected: "2".to_owned(),
+            found: args.len(),
+        });
+    };
+    match (comparable(a)?, comparable(b)?) {
+        (Ok(x), Ok(y)) => Ok(x.cmp(&y)),
+        (Err(x), Err(y)) => Ok(x.cmp(y)),
+        _ => Err(ErrorKind::Incomparable(a.kind(), b.kind())),
+    }
+}
+
+/// The number that a value is or spells, or else the text that it is.
+fn comparable(value: &Value) -> Result<Result<Number, &str>, ErrorKind> {
+    if let Some(number) = value.as_number() {
+        return Ok(Ok(number));
+    }
+    let text = value.as_str().ok_or(ErrorKind::Type {
+        expected: "a number or a string",
+        found: value.kind(),
+    })?;
+    Ok(Number::parse(text).ok_or(text))
+}
+
+fn member(args: &[Value]) -> Result<Value, ErrorKind> {
+    let items = list(&args[1])?;
+    Ok(items.iter().any(|item| *item == args[0]).into())
+}

@@ -1,0 +1,173 @@
+//! Logic and conditions. There is no truthiness: a condition is true or false, and
+//! anything else is an error.
+
+use document::{Location, Value};
+
+use super::{boolean, operator};
+use crate::error::Error;
+use crate::eval::Scope;
+use crate::expr::Expr;
+use crate::table::{Arity, Body, Example, Form, Operator};
+
+pub(super) fn operators() -> Vec<Operator> {
+    vec![
+        operator(
+            "@and",
+            Arity::Nary(0, None),
+            Body::Lazy(and),
+            r#"{"@and": [<boolean>, …]}"#,
+            "Whether all conditions hold. Stops at the first that does not, and then hides errors to its right. `[]` gives true.",
+            &[
+                Example(
+                    r#"{"@and": [{"@gt": ["$.a", 1]}, {"@eq": ["$.b", "x"]}]}"#,
+                    r#"{"a": 2, "b": "x"}"#,
+                    "true",
+                ),
+                Example(r#"{"@and": [false, "$.missing"]}"#, "{}", "false"),
+                Example(r#"{"@and": ["$.missing", false]}"#, "{}", "error: type"),
+            ],
+        ),
+        operator(
+            "@or",
+            Arity::Nary(0, None),
+            Body::Lazy(or),
+            r#"{"@or": [<boolean>, …]}"#,
+            "Whether any condition holds. Stops at the first that does. `[]` gives false.",
+            &[
+                Example(
+                    r#"{"@or": [{"@exists": "$.a"}, {"@exists": "$.b"}]}"#,
+                    r#"{"b": 1}"#,
+                    "true",
+                ),
+                Example(r#"{"@or": []}"#, "{}", "false"),
+            ],
+        ),
+        operator(
+            "@not",
+            Arity::Unary,
+            Body::Whole(|value| Ok(Value::from(!boolean(value)?))),
+            r#"{"@not": <boolean>}"#,
+            "The opposite.",
+            &[
+                Example(
+                    r#"{"@not": {"@eq": ["$.phase", "Running"]}}"#,
+                    r#"{"phase": "Failed"}"#,
+                    "true",
+                ),
+                Example(r#"{"@not": [true]}"#, "{}", "error: type"),
+            ],
+        ),
+        operator(
+            "@cond",
+            Arity::Nary(2, Some(3)),
+            Body::Lazy(cond),
+            r#"{"@cond": [<boolean>, <then>, <else>]}"#,
+            "If, then, else; only the branch that is taken is evaluated. Without else: null.",
+            &[
+                Example(
+                    r#"{"@cond": [{"@eq": ["$.env", "prod"]}, "INFO", "DEBUG"]}"#,
+                    r#"{"env": "dev"}"#,
+                    r#""DEBUG""#,
+                ),
+                Example(r#"{"@cond": [false, 1]}"#, "{}", "null"),
+            ],
+        ),
+        operator(
+            "@switch",
+            Arity::Nary(0, None),
+            Body::Form(Form::Switch),
+            r#"{"@switch": [[<boolean>, <action>], …]}"#,
+            "The action of the first case that holds, or null. A last case `true` is the default.",
+            &[
+                Example(
+                    r#"{"@switch": [[{"@eq": ["$.env", "prod"]}, "high"], [true, "low"]]}"#,
+                    r#"{"env": "dev"}"#,
+                    r#""low""#,
+                ),
+                Example(r#"{"@switch": [[false, 1]]}"#, "{}", "null"),
+            ],
+        ),
+        operator(
+            "@definedOr",
+            Arity::Nary(0, None),
+            Body::Lazy(defined_or),
+            r#"{"@definedOr": [<value>, <default>, …]}"#,
+            "The first argument that is not null. An error stays an error.",
+            &[
+                Example(r#"{"@definedOr": ["$.port", 8080]}"#, "{}", "8080"),
+                Example(
+                    r#"{"@definedOr": ["$.port", 8080]}"#,
+                    r#"{"port": 80}"#,
+                    "80",
+                ),
+            ],
+        ),
+        operator(
+            "@noop",
+            Arity::Unary,
+            Body::Form(Form::Nothing),
+            r#"{"@noop": <ignored>}"#,
+            "Null, whatever the argument.",
+            &[Example(r#"{"@noop": null}"#, "{}", "null")],
+        ),
+    ]
+}
+
+/// Evaluates a condition; the error names the condition's operator.
+pub(super) fn holds(condition: &Expr, scope: &Scope<'_>) -> Result<bool, Box<Error>> {
+    let value = condition.eval(scope)?;
+    boolean(&value).map_err(|kind| kind.at(&Location::root()))
+}
+
+fn and(args: &[Expr], scope: &Scope<'_>) -> Result<Value, Box<Error>> {
+    for arg in args {
+        if !holds(arg, scope)? {
+            return Ok(false.into());
+        }
+    }
+    Ok(true.into())
+}
+
+fn or(args: &[Expr], scope: &Scope<'_>) -> Result<Value, Box<Error>> {
+    for arg in args {
+        if holds(arg, scope)? {
+            return Ok(true.into());
+        }
+    }
+    Ok(false.into())
+}
+
+fn cond(args: &[Expr], scope: &Scope<'_>) -> Result<Value, Box<Error>> {
+    let Some((condition, branches)) = args.split_first() else {
+        return Ok(Value::NULL);
+    };
+    let branch = usize::from(!holds(condition, scope)?);
+    branches
+        .get(branch)
+        .map_or(Ok(Value::NULL), |expr| expr.eval(scope))
+}
+
+fn defined_or(args: &[Expr], scope: &Scope<'_>) -> Result<Value, Box<Error>> {
+    for arg in args {
+        let value = arg.eval(scope)?;
+        if !value.is_null() {
+            return Ok(value);
+        }
+    }
+    Ok(Value::NULL)
+}
+
+/// `@switch`: its pairs are compiled, so it is no function of the table.
+pub(crate) fn switch(
+    pairs: &[(Expr, Expr)],
+    at: &Location,
+    scope: &Scope<'_>,
+) -> Result<Value, Box<Error>> {
+    for (case, action) in pairs {
+        let value = case.eval(scope)?;
+        if boolean(&value).map_err(|kind| kind.at(at))? {
+            return action.eval(scope);
+        }
+    }
+    Ok(Value::NULL)
+}

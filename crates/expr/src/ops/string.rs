@@ -1,0 +1,273 @@
+//! Strings.
+
+use document::Value;
+use regex::{Regex, RegexBuilder};
+
+use super::{TWO, convert::string_form, int, list, operator, text};
+use crate::error::ErrorKind;
+use crate::table::{Arity, Body, Example, Operator};
+
+/// The longest string that an operator makes.
+pub const MAX_STRING: usize = 16 << 20;
+
+pub(super) fn operators() -> Vec<Operator> {
+    let mut operators = building();
+    operators.extend(testing());
+    operators
+}
+
+fn building() -> Vec<Operator> {
+    vec![
+        operator(
+            "@concat",
+            Arity::Nary(0, None),
+            Body::Strict(concat),
+            r#"{"@concat": [<value>, …]}"#,
+            "The string forms of the arguments, one after the other. Null is an error.",
+            &[
+                Example(
+                    r#"{"@concat": ["$.name", "-", 1]}"#,
+                    r#"{"name": "web"}"#,
+                    r#""web-1""#,
+                ),
+                Example(r#"{"@concat": ["a", "$.missing"]}"#, "{}", "error: type"),
+            ],
+        ),
+        Operator {
+            list_argument: Some(0),
+            ..operator(
+                "@join",
+                TWO,
+                Body::Strict(join),
+                r#"{"@join": [<list>, <separator>]}"#,
+                "The string forms of the items with the separator between them. (As a pipeline's first stage `@join` is another thing.)",
+                &[Example(r#"{"@join": [["a", 1], ", "]}"#, "{}", r#""a, 1""#)],
+            )
+        },
+        operator(
+            "@split",
+            TWO,
+            Body::Strict(split),
+            r#"{"@split": [<string>, <separator>]}"#,
+            "The parts of the string between the separators; an empty separator gives the characters.",
+            &[
+                Example(r#"{"@split": ["a/b", "/"]}"#, "{}", r#"["a","b"]"#),
+                Example(r#"{"@split": ["ab", ""]}"#, "{}", r#"["a","b"]"#),
+            ],
+        ),
+        operator(
+            "@replace",
+            Arity::Nary(3, Some(3)),
+            Body::Strict(replace),
+            r#"{"@replace": [<string>, <old>, <new>]}"#,
+            "The string with every occurrence of old replaced by new.",
+            &[Example(
+                r#"{"@replace": ["a.b.c", ".", "-"]}"#,
+                "{}",
+                r#""a-b-c""#,
+            )],
+        ),
+        operator(
+            "@substring",
+            Arity::Nary(2, Some(3)),
+            Body::Strict(substring),
+            r#"{"@substring": [<string>, <start>, <length>]}"#,
+            "Characters from the start (from 1), so many, or to the end.",
+            &[
+                Example(r#"{"@substring": ["héllo", 2, 3]}"#, "{}", r#""éll""#),
+                Example(r#"{"@substring": ["hello", 4]}"#, "{}", r#""lo""#),
+            ],
+        ),
+        operator(
+            "@upper",
+            Arity::Unary,
+            Body::Whole(|value| Ok(text(value)?.to_uppercase().into())),
+            r#"{"@upper": <string>}"#,
+            "The string in upper case.",
+            &[Example(r#"{"@upper": "aé"}"#, "{}", r#""AÉ""#)],
+        ),
+        operator(
+            "@lower",
+            Arity::Unary,
+            Body::Whole(|value| Ok(text(value)?.to_lowercase().into())),
+            r#"{"@lower": <string>}"#,
+            "The string in lower case.",
+            &[Example(r#"{"@lower": "AÉ"}"#, "{}", r#""aé""#)],
+        ),
+        operator(
+            "@trim",
+            Arity::Unary,
+            Body::Whole(|value| Ok(text(value)?.trim().into())),
+            r#"{"@trim": <string>}"#,
+            "The string without white space at its ends.",
+            &[Example(r#"{"@trim": " a b "}"#, "{}", r#""a b""#)],
+        ),
+    ]
+}
+
+fn testing() -> Vec<Operator> {
+    vec![
+        operator(
+            "@startswith",
+            TWO,
+            Body::Strict(|args| Ok(text(&args[0])?.starts_with(text(&args[1])?).into())),
+            r#"{"@startswith": [<string>, <prefix>]}"#,
+            "Whether the string starts with the prefix.",
+            &[Example(
+                r#"{"@startswith": ["web-1", "web-"]}"#,
+                "{}",
+                "true",
+            )],
+        ),
+        operator(
+            "@endswith",
+            TWO,
+            Body::Strict(|args| Ok(text(&args[0])?.ends_with(text(&args[1])?).into())),
+            r#"{"@endswith": [<string>, <suffix>]}"#,
+            "Whether the string ends with the suffix.",
+            &[Example(r#"{"@endswith": ["web-1", "-1"]}"#, "{}", "true")],
+        ),
+        operator(
+            "@contains",
+            TWO,
+            Body::Strict(|args| Ok(text(&args[0])?.contains(text(&args[1])?).into())),
+            r#"{"@contains": [<string>, <part>]}"#,
+            "Whether the string contains the part.",
+            &[Example(r#"{"@contains": ["web-1", "b-"]}"#, "{}", "true")],
+        ),
+        operator(
+            "@regexp",
+            TWO,
+            Body::Strict(regexp),
+            r#"{"@regexp": [<pattern>, <string>]}"#,
+            "Whether the pattern is found in the string.",
+            &[
+                Example(
+                    r#"{"@regexp": ["^web-[0-9]+$", "$.name"]}"#,
+                    r#"{"name": "web-12"}"#,
+                    "true",
+                ),
+                Example(r#"{"@regexp": ["^a", "ba"]}"#, "{}", "false"),
+            ],
+        ),
+    ]
+}
+
+fn bounded(string: String) -> Result<Value, ErrorKind> {
+    fits(string.len()).map(|()| string.into())
+}
+
+fn fits(length: usize) -> Result<(), ErrorKind> {
+    if length > MAX_STRING {
+        return Err(ErrorKind::Limit {
+            what: "the length of a string",
+            limit: MAX_STRING as u64,
+        });
+    }
+    Ok(())
+}
+
+fn concat(args: &[Value]) -> Result<Value, ErrorKind> {
+    let mut out = String::new();
+    for arg in args {
+        out.push_str(&string_form(arg)?);
+        fits(out.len())?;
+    }
+    Ok(out.into())
+}
+
+fn join(args: &[Value]) -> Result<Value, ErrorKind> {
+    let separator = text(&args[1])?;
+    let mut out = String::new();
+    for (i, item) in list(&args[0])?.iter().enumerate() {
+        if i > 0 {
+            out.push_str(separator);
+        }
+        out.push_str(&string_form(item)?);
+        fits(out.len())?;
+    }
+    Ok(out.into())
+}
+
+fn split(args: &[Value]) -> Result<Value, ErrorKind> {
+    let (string, separator) = (text(&args[0])?, text(&args[1])?);
+    if separator.is_empty() {
+        let mut buffer = [0; 4];
+        return Ok(string
+            .chars()
+            .map(|c| Value::from(&*c.encode_utf8(&mut buffer)))
+            .collect());
+    }
+    Ok(string.split(separator).map(Value::from).collect())
+}
+
+fn replace(args: &[Value]) -> Result<Value, ErrorKind> {
+    let (string, old, new) = (text(&args[0])?, text(&args[1])?, text(&args[2])?);
+    if old.is_empty() {
+        return Ok(args[0].clone());
+    }
+    let places = string.matches(old).count();
+    fits((string.len() - places * old.len()).saturating_add(places.saturating_mul(new.len())))?;
+    bounded(string.replace(old, new))
+}
+
+/// As in SQL: positions from 1; what lies outside the string is left out.
+fn substring(args: &[Value]) -> Result<Value, ErrorKind> {
+    let (string, start) = (text(&args[0])?, int(&args[1])?);
+    let end = match args.get(2) {
+        Some(length) => {
+            let length = int(length)?;
+            if length < 0 {
+                return Err(ErrorKind::EmptyRange);
+            }
+            start.saturating_add(length)
+        }
+        None => i64::MAX,
+    };
+    let skip = usize::try_from(start.max(1) - 1).unwrap_or(usize::MAX);
+    let take = usize::try_from(end.saturating_sub(start.max(1))).unwrap_or(0);
+    Ok(string
+        .chars()
+        .skip(skip)
+        .take(take)
+        .collect::<String>()
+        .into())
+}
+
+/// A regular expression of bounded size; the message says what is wrong with it.
+pub(crate) fn pattern(text: &str) -> Result<Regex, String> {
+    RegexBuilder::new(text)
+        .size_limit(1 << 20)
+        .nest_limit(100)
+        .build()
+        .map_err(|error| match error {
+            regex::Error::CompiledTooBig(limit) => {
+                format!("larger than {limit} bytes when compiled")
+            }
+            other => other.to_string(),
+        })
+}
+
+thread_local! {
+    /// The last patterns that were compiled on this thread, newest last: patterns are
+    /// nearly always written in the pipeline, so a few are enough.
+    static PATTERNS: std::cell::RefCell<Vec<(String, Regex)>> = const { std::cell::RefCell::new(Vec::new()) };
+}
+
+const CACHED_PATTERNS: usize = 16;
+
+fn regexp(args: &[Value]) -> Result<Value, ErrorKind> {
+    let (source, string) = (text(&args[0])?, text(&args[1])?);
+    PATTERNS.with_borrow_mut(|patterns| {
+        if let Some((_, regex)) = patterns.iter().find(|(text, _)| text == source) {
+            return Ok(regex.is_match(string).into());
+        }
+        let regex = pattern(source).map_err(|_| ErrorKind::Pattern)?;
+        let found = regex.is_match(string);
+        if patterns.len() == CACHED_PATTERNS {
+            patterns.remove(0);
+        }
+        patterns.push((source.to_owned(), regex));
+        Ok(found.into())
+    })
+}

@@ -1,0 +1,161 @@
+//! Diagnostics: what is wrong, where, and what to do about it; as one line, or with the
+//! line of the source that it is about.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use annotate_snippets::{AnnotationKind, Element, Level, Origin, Renderer, Snippet};
+
+use crate::read::ReadError;
+use crate::source::{Source, Span, floor};
+
+/// A source line longer than this many bytes is not shown: rendering costs memory for
+/// each of its characters.
+const MAX_SHOWN_LINE: usize = 16 * 1024;
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Severity {
+    /// It does not work.
+    Error,
+    /// It works, but is probably not what was meant.
+    Warning,
+}
+
+/// A message about a place in a source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// How bad it is.
+    pub severity: Severity,
+    /// A stable name of what is wrong, such as `duplicate-key`.
+    pub code: String,
+    /// What was found and what was expected.
+    pub message: String,
+    /// The source it is about.
+    pub source: Option<Arc<Source>>,
+    /// The place in that source.
+    pub span: Option<Span>,
+    /// What to do about it.
+    pub help: Option<String>,
+}
+
+impl Diagnostic {
+    /// Several lines as `rustc` prints them: the message, `file:line:column`, the line
+    /// of the source with the place marked, and the help. Ends without a newline.
+    pub fn render(&self, color: bool) -> String {
+        let level = match self.severity {
+            Severity::Error => Level::ERROR,
+            Severity::Warning => Level::WARNING,
+        };
+        let renderer = if color {
+            Renderer::styled()
+        } else {
+            Renderer::plain()
+        };
+        let mut elements: Vec<Element<'_>> = Vec::new();
+        if let Some(source) = &self.source {
+            elements.push(place(source, self.span));
+        }
+        if let Some(help) = &self.help {
+            elements.push(Level::HELP.message(harmless(help)).into());
+        }
+        let title = level
+            .primary_title(harmless(&self.message))
+            .id(harmless(&self.code));
+        renderer.render(&[title.elements(elements)])
+    }
+
+    /// One line: `file:line:column: error[code]: message`.
+    pub fn short(&self) -> String {
+        let severity = match self.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        };
+        let place = match (&self.source, self.span) {
+            (Some(source), Some(span)) => {
+                format!("{}:{}:{}: ", source.name, span.line, span.column)
+            }
+            (Some(source), None) => format!("{}: ", source.name),
+            (None, _) => String::new(),
+        };
+        format!("{place}{severity}[{}]: {}", self.code, self.message).replace(char::is_control, " ")
+    }
+}
+
+/// The source line with the place marked, or only its name where there is none to show.
+fn place(source: &Source, span: Option<Span>) -> Element<'_> {
+    let Some(span) = span else {
+        return Origin::path(harmless(&source.name)).into();
+    };
+    let line = line_around(&source.text, span.start);
+    if line.len() > MAX_SHOWN_LINE {
+        return Origin::path(harmless(&source.name))
+            .line(span.line)
+            .char_column(span.column)
+            .into();
+    }
+    // Only the first line of a place is marked: a map may be hundreds of lines long.
+    let start = floor(&source.text, span.start).clamp(line.start, line.end);
+    let end = floor(&source.text, span.end).clamp(start, line.end);
+    Snippet::source(harmless(&source.text[line.clone()]))
+        .line_start(span.line)
+        .path(harmless(&source.name))
+        .annotation(AnnotationKind::Primary.span(start - line.start..end - line.start))
+        .into()
+}
+
+/// The text without what a terminal would obey. The renderer replaces most of it, but not
+/// everywhere. Every replacement is as long as what it replaces, so that places stay.
+fn harmless(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_harmful) {
+        return Cow::Borrowed(text);
+    }
+    let replace = |c: char| match c {
+        c if !is_harmful(c) => c,
+        c if c.len_utf8() == 1 => '?',
+        _ => '¿',
+    };
+    Cow::Owned(text.chars().map(replace).collect())
+}
+
+/// Control characters; all of them are one or two bytes long.
+fn is_harmful(c: char) -> bool {
+    c.is_control() && c != '\n' && c != '\t'
+}
+
+/// The bytes of the line that holds `offset`, without its end of line and without a
+/// byte order mark.
+fn line_around(text: &str, offset: usize) -> Range<usize> {
+    let offset = floor(text, offset);
+    let start = text[..offset].rfind('\n').map_or(0, |at| at + 1);
+    let line = text[start..].lines().next().unwrap_or_default();
+    let shown = line.strip_prefix(crate::source::BOM).unwrap_or(line);
+    start + line.len() - shown.len()..start + line.len()
+}
+
+impl fmt::Display for Diagnostic {
+    /// As [`Diagnostic::short`].
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.short())
+    }
+}
+
+impl std::error::Error for Diagnostic {}
+
+impl From<ReadError> for Diagnostic {
+    fn from(error: ReadError) -> Self {
+        if let ReadError::InvalidUtf8(diagnostic) = error {
+            return *diagnostic;
+        }
+        Self {
+            severity: Severity::Error,
+            code: error.code().to_owned(),
+            message: error.to_string(),
+            source: None,
+            span: None,
+            help: None,
+        }
+    }
+}

@@ -1,0 +1,411 @@
+//! From text to manifests.
+//!
+//! In come the events of the YAML parser, out come documents. The parser keeps no stack
+//! of its own that grows with the input: its nesting is limited to what is allowed here,
+//! and this loader holds its open lists and maps on the heap.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use document::{Key, MAX_DEPTH, Value};
+use granit_parser::{Event, Options, Parser, ScalarStyle, ScanError, StructureStyle, Tag};
+
+use crate::decode::decode;
+use crate::diagnostic::Diagnostic;
+use crate::manifest::Manifest;
+use crate::node::{Node, Parts, Place};
+use crate::open::{Built, Open, Pending};
+use crate::problem::Problem;
+use crate::source::{MAX_SIZE, Source, Text};
+use crate::{scalar, syntax};
+
+/// How many nodes the documents of one source may have together, each alias counted as
+/// all that it stands for. A scalar counts one more for every 64 bytes of its text.
+pub const MAX_NODES: usize = 5_000_000;
+
+/// How many bytes of text weigh as much as one node.
+const BYTES_PER_NODE: usize = 64;
+
+/// The longest key, in characters, that may stand before its `:` without a `?`. YAML
+/// says 1024; JSON has no limit.
+const MAX_KEY: usize = 64 * 1024;
+
+/// How many objects may follow each other on one line without `---`. For each of them the
+/// parser looks ahead anew, so that more would cost time out of proportion.
+const MAX_ON_LINE: usize = 16;
+
+/// All documents of a YAML or JSON text. Empty documents are left out.
+pub fn parse(source: Arc<Source>) -> Result<Vec<Manifest>, Diagnostic> {
+    if source.text.len() > MAX_SIZE {
+        let message = format!("more than {MAX_SIZE} bytes");
+        let empty = Arc::new(Source {
+            name: source.name.clone(),
+            text: String::new(),
+        });
+        return Err(Problem::new("too-large", message).at(&Text::new(empty), 0..0));
+    }
+    let text = Arc::new(Text::new(source));
+    let mut loader = Loader::new(&text);
+    let mut next = Some(text.start());
+    while let Some(start) = next {
+        next = loader.stream(start)?;
+    }
+    Ok(loader.manifests)
+}
+
+/// As [`parse`], from bytes that must be UTF-8. A byte order mark is skipped.
+pub fn parse_bytes(name: &str, bytes: Vec<u8>) -> Result<Vec<Manifest>, Diagnostic> {
+    parse(Arc::new(decode(name, bytes)?))
+}
+
+struct Loader<'a> {
+    text: &'a Arc<Text>,
+    /// Where the text starts that the parser was given.
+    base: usize,
+    /// Open lists and maps, the innermost last.
+    stack: Vec<Open>,
+    /// The finished root of the current document.
+    root: Option<Built>,
+    /// Whether the last root was written with brackets or braces.
+    flow_root: bool,
+    /// How many objects without `---` have been seen on the current line.
+    on_line: usize,
+    /// What the anchors of the current document stand for.
+    anchors: HashMap<usize, Built>,
+    /// How many nodes there are so far, as [`MAX_NODES`] counts them.
+    weight: usize,
+    manifests: Vec<Manifest>,
+}
+
+impl<'a> Loader<'a> {
+    fn new(text: &'a Arc<Text>) -> Self {
+        Self {
+            text,
+            base: 0,
+            stack: Vec::new(),
+            root: None,
+            flow_root: false,
+            on_line: 0,
+            anchors: HashMap::new(),
+            weight: 0,
+            manifests: Vec::new(),
+        }
+    }
+
+    /// Reads documents from `start` on, to the end of the text or to where the next
+    /// object follows without `---`.
+    fn stream(&mut self, start: usize) -> Result<Option<usize>, Diagnostic> {
+        self.base = start;
+        let text = self.text.clone();
+        let mut parser = Parser::new_from_str_with_options(&text.as_str()[start..], options());
+        while let Some(event) = parser.next_event() {
+            match event {
+                Ok((event, span)) => {
+                    let bytes = self.bytes(span.byte_range());
+                    let tag = span.tag_span().map(|span| self.bytes(span.byte_range()));
+                    self.event(event, &bytes, tag.as_ref())?;
+                }
+                Err(error) => return self.resume(&error),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Where to go on after a parser error: at an object right after another one.
+    fn resume(&mut self, error: &ScanError) -> Result<Option<usize>, Diagnostic> {
+        let at = self.base + error.marker().byte_offset().unwrap_or_default();
+        let place = self.text.character(at);
+        let problem = syntax::problem(error);
+        let follows = *error.kind() == granit_parser::ErrorKind::ExpectedDocumentStart
+            && self.flow_root
+            && self.text.as_str()[place.start..].starts_with(['{', '[']);
+        if !follows {
+            return Err(problem.at(self.text, place.start..place.end));
+        }
+        let between = &self.text.as_str()[self.base..place.start];
+        self.on_line = if between.contains('\n') {
+            1
+        } else {
+            self.on_line + 1
+        };
+        if self.on_line >= MAX_ON_LINE {
+            let problem = problem.help("put each object on a line of its own");
+            return Err(problem.at(self.text, place.start..place.end));
+        }
+        self.flow_root = false;
+        Ok(Some(place.start))
+    }
+
+    /// The bytes of the whole text, from those of what the parser was given.
+    fn bytes(&self, bytes: Option<Range<usize>>) -> Range<usize> {
+        let bytes = bytes.unwrap_or_default();
+        self.base + bytes.start..self.base + bytes.end
+    }
+
+    fn event(
+        &mut self,
+        event: Event<'_>,
+        bytes: &Range<usize>,
+        tag_bytes: Option<&Range<usize>>,
+    ) -> Result<(), Diagnostic> {
+        // A problem with a tag is shown at the tag.
+        let tagged = tag_bytes.unwrap_or(bytes).clone();
+        match event {
+            Event::Scalar(content, style, anchor, tag) => {
+                let scalar = Scalar {
+                    content: &content,
+                    style,
+                    tag: tag.as_deref(),
+                };
+                self.scalar(&scalar, anchor, bytes, tagged)
+            }
+            Event::SequenceStart(style, anchor, tag) => {
+                scalar::check_collection(true, tag.as_deref())
+                    .map_err(|problem| problem.at(self.text, tagged))?;
+                let flow = style == StructureStyle::Flow;
+                let start = if flow {
+                    bytes.start
+                } else {
+                    self.first_dash(bytes.start)
+                };
+                self.open(Open::list(start, flow, anchor), bytes)
+            }
+            Event::MappingStart(style, anchor, tag) => {
+                scalar::check_collection(false, tag.as_deref())
+                    .map_err(|problem| problem.at(self.text, tagged))?;
+                let flow = style == StructureStyle::Flow;
+                self.open(Open::map(bytes.start, flow, anchor), bytes)
+            }
+            Event::SequenceEnd | Event::MappingEnd => self.close(bytes),
+            Event::Alias(anchor) => self.alias(anchor, bytes),
+            Event::DocumentEnd => {
+                self.finish();
+                Ok(())
+            }
+            // Comments and anchor events are switched off; the others carry nothing.
+            _ => Ok(()),
+        }
+    }
+
+    fn scalar(
+        &mut self,
+        scalar: &Scalar<'_>,
+        anchor: usize,
+        bytes: &Range<usize>,
+        tagged: Range<usize>,
+    ) -> Result<(), Diagnostic> {
+        if self.wants_key() {
+            return self.key(scalar, anchor, bytes, tagged);
+        }
+        let built = self.scalar_value(scalar, bytes, tagged)?;
+        self.add_new(built, anchor, bytes)
+    }
+
+    fn scalar_value(
+        &self,
+        scalar: &Scalar<'_>,
+        bytes: &Range<usize>,
+        tagged: Range<usize>,
+    ) -> Result<Built, Diagnostic> {
+        let (value, place) = if scalar.is_left_out(bytes) {
+            // The parser puts it before the colon.
+            let colon = self.text.as_str()[bytes.start..].starts_with(':');
+            let at = bytes.start + usize::from(colon);
+            (Value::NULL, at..at)
+        } else {
+            let value = scalar::value(scalar.content, scalar.style, scalar.tag)
+                .map_err(|problem| problem.at(self.text, tagged))?;
+            (value, self.trimmed(bytes))
+        };
+        Ok(Built {
+            value,
+            node: Node {
+                place: Place::new(place),
+                parts: Parts::None,
+            },
+            height: 0,
+            weight: 1 + scalar.content.len() / BYTES_PER_NODE,
+        })
+    }
+
+    fn key(
+        &mut self,
+        scalar: &Scalar<'_>,
+        anchor: usize,
+        bytes: &Range<usize>,
+        tagged: Range<usize>,
+    ) -> Result<(), Diagnostic> {
+        if scalar.is_left_out(bytes) {
+            let problem = Problem::new("missing-key", "expected a key before `:`");
+            return Err(problem.at(self.text, bytes.clone()));
+        }
+        if scalar::is_merge(scalar.content, scalar.style, scalar.tag) {
+            return self.add_key(Pending::Merge(Place::new(bytes.clone())));
+        }
+        if anchor != 0 || scalar.tag.is_some() {
+            let built = self.scalar_value(scalar, bytes, tagged)?;
+            if anchor != 0 {
+                self.anchors.insert(anchor, built);
+            }
+        }
+        let place = Place::new(self.trimmed(bytes));
+        self.add_key(Pending::Key(Key::new(scalar.content), place))
+    }
+
+    fn add_key(&mut self, pending: Pending) -> Result<(), Diagnostic> {
+        match self.stack.last_mut() {
+            Some(open) => open.add_key(pending, self.text),
+            None => Ok(()),
+        }
+    }
+
+    fn alias(&mut self, anchor: usize, bytes: &Range<usize>) -> Result<(), Diagnostic> {
+        let Some(target) = self.anchors.get(&anchor).cloned() else {
+            let problem = Problem::new("recursive-alias", "the alias stands inside its anchor");
+            return Err(problem.at(self.text, bytes.clone()));
+        };
+        if self.wants_key() {
+            if target.height > 0 {
+                return Err(complex_key().at(self.text, bytes.clone()));
+            }
+            let text = match target.value.as_str() {
+                Some(text) => text.to_owned(),
+                None => target.value.to_string(),
+            };
+            let place = Place::new(bytes.clone());
+            return self.add_key(Pending::Key(Key::new(&text), place));
+        }
+        if self.stack.len() + target.height > MAX_DEPTH {
+            return Err(syntax::too_deep().at(self.text, bytes.clone()));
+        }
+        let node = Node {
+            place: Place::new(bytes.clone()),
+            parts: target.node.parts,
+        };
+        self.add_new(Built { node, ..target }, 0, bytes)
+    }
+
+    fn open(&mut self, open: Open, bytes: &Range<usize>) -> Result<(), Diagnostic> {
+        if self.wants_key() {
+            return Err(complex_key().at(self.text, bytes.clone()));
+        }
+        if self.stack.len() >= MAX_DEPTH {
+            return Err(syntax::too_deep().at(self.text, bytes.clone()));
+        }
+        self.count(1, bytes)?;
+        self.stack.push(open);
+        Ok(())
+    }
+
+    fn close(&mut self, bytes: &Range<usize>) -> Result<(), Diagnostic> {
+        let Some(open) = self.stack.pop() else {
+            return Ok(());
+        };
+        let (flow, anchor) = (open.flow, open.anchor);
+        // A single pair in a flow list, `[a: 1]`, has no bracket of its own.
+        let end = (flow && !bytes.is_empty()).then_some(bytes.end);
+        let built = open.close(end, self.text)?;
+        self.flow_root = flow;
+        self.add(built, anchor)
+    }
+
+    /// Adds a part that has not been counted.
+    fn add_new(
+        &mut self,
+        built: Built,
+        anchor: usize,
+        bytes: &Range<usize>,
+    ) -> Result<(), Diagnostic> {
+        self.count(built.weight, bytes)?;
+        self.flow_root = false;
+        self.add(built, anchor)
+    }
+
+    fn add(&mut self, built: Built, anchor: usize) -> Result<(), Diagnostic> {
+        if anchor != 0 {
+            self.anchors.insert(anchor, built.clone());
+        }
+        if let Some(open) = self.stack.last_mut() {
+            return open.add(built, self.text);
+        }
+        self.root = Some(built);
+        Ok(())
+    }
+
+    fn count(&mut self, weight: usize, bytes: &Range<usize>) -> Result<(), Diagnostic> {
+        self.weight = self.weight.saturating_add(weight);
+        if self.weight > MAX_NODES {
+            let message = format!("more than {MAX_NODES} nodes with aliases expanded");
+            let problem = Problem::new("too-many-nodes", message);
+            return Err(problem.at(self.text, bytes.clone()));
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) {
+        self.anchors.clear();
+        if let Some(root) = self.root.take()
+            && !root.value.is_null()
+        {
+            let manifest = Manifest::new(root.value, self.text.clone(), root.node);
+            self.manifests.push(manifest);
+        }
+    }
+
+    fn wants_key(&self) -> bool {
+        self.stack.last().is_some_and(Open::wants_key)
+    }
+
+    /// Where a block list starts. For one that is not indented more than its key the
+    /// parser says where the first element starts instead.
+    fn first_dash(&self, start: usize) -> usize {
+        let Some(key_end) = self.stack.last().and_then(Open::key_end) else {
+            return start;
+        };
+        // Between the key and the first dash are only comments, an anchor or a tag.
+        let between = self.text.as_str().get(key_end..start).unwrap_or_default();
+        let mut offset = key_end;
+        for line in between.split_inclusive('\n') {
+            let content = line.trim_start_matches([' ', '\t']);
+            if offset > key_end && content.starts_with('-') {
+                return offset + line.len() - content.len();
+            }
+            offset += line.len();
+        }
+        start
+    }
+
+    /// The bytes without the white space after a block scalar.
+    fn trimmed(&self, bytes: &Range<usize>) -> Range<usize> {
+        let text = self.text.as_str().get(bytes.clone()).unwrap_or_default();
+        bytes.start..bytes.start + text.trim_end().len()
+    }
+}
+
+/// A scalar as the parser gives it.
+struct Scalar<'a> {
+    content: &'a str,
+    style: ScalarStyle,
+    tag: Option<&'a Tag>,
+}
+
+impl Scalar<'_> {
+    /// Whether nothing is written: for `a:` the parser gives a `~` without extent.
+    fn is_left_out(&self, bytes: &Range<usize>) -> bool {
+        bytes.is_empty() && self.style == ScalarStyle::Plain && self.tag.is_none()
+    }
+}
+
+fn complex_key() -> Problem {
+    Problem::new("complex-key", "a key must be a scalar, not a list or a map")
+}
+
+fn options() -> Options {
+    granit_parser::options! {
+        emit_comments: false,
+        simple_key_max_lookahead: MAX_KEY,
+        flow_nesting_limit: MAX_DEPTH,
+        block_nesting_limit: MAX_DEPTH,
+    }
+}

@@ -1,0 +1,240 @@
+//! Lists and maps while they are read.
+//!
+//! In come finished parts, out comes the finished whole: its value, and the tree of
+//! places that goes with it.
+
+use std::sync::Arc;
+
+use document::{Key, Map, Value};
+
+use crate::diagnostic::Diagnostic;
+use crate::node::{Member, Node, Parts, Place};
+use crate::problem::Problem;
+use crate::source::Text;
+
+/// A finished value.
+#[derive(Clone, Debug)]
+pub(crate) struct Built {
+    pub(crate) value: Value,
+    pub(crate) node: Node,
+    /// How many lists and maps are nested in it; 0 for a scalar.
+    pub(crate) height: usize,
+    /// How many nodes it has with all aliases expanded.
+    pub(crate) weight: usize,
+}
+
+/// A list or map whose end has not been seen.
+#[derive(Debug)]
+pub(crate) struct Open {
+    pub(crate) start: usize,
+    /// Written with brackets or braces.
+    pub(crate) flow: bool,
+    /// The anchor on it, 0 for none.
+    pub(crate) anchor: usize,
+    /// Where the last part ended so far.
+    end: usize,
+    height: usize,
+    weight: usize,
+    contents: Contents,
+}
+
+#[derive(Debug)]
+enum Contents {
+    List(Vec<Value>, Vec<Node>),
+    Map(OpenMap),
+}
+
+#[derive(Debug, Default)]
+struct OpenMap {
+    /// In the order of the text.
+    entries: Vec<(Value, Member)>,
+    /// The key whose value comes next.
+    pending: Option<Pending>,
+    /// Where `<<` stood.
+    merge: Option<Place>,
+    /// What `<<` brings in, first wins; keys in `entries` win over all.
+    merged: Vec<(Value, Member)>,
+}
+
+/// A key that waits for its value.
+#[derive(Debug)]
+pub(crate) enum Pending {
+    Key(Key, Place),
+    /// `<<`
+    Merge(Place),
+}
+
+impl Open {
+    pub(crate) fn list(start: usize, flow: bool, anchor: usize) -> Self {
+        Self::new(start, flow, anchor, Contents::List(Vec::new(), Vec::new()))
+    }
+
+    pub(crate) fn map(start: usize, flow: bool, anchor: usize) -> Self {
+        Self::new(start, flow, anchor, Contents::Map(OpenMap::default()))
+    }
+
+    fn new(start: usize, flow: bool, anchor: usize, contents: Contents) -> Self {
+        Self {
+            start,
+            flow,
+            anchor,
+            end: start,
+            height: 1,
+            weight: 1,
+            contents,
+        }
+    }
+
+    /// Whether the next part is a key.
+    pub(crate) fn wants_key(&self) -> bool {
+        matches!(&self.contents, Contents::Map(map) if map.pending.is_none())
+    }
+
+    /// Where the key ends whose value comes next.
+    pub(crate) fn key_end(&self) -> Option<usize> {
+        match &self.contents {
+            Contents::Map(OpenMap {
+                pending: Some(Pending::Key(_, place) | Pending::Merge(place)),
+                ..
+            }) => Some(place.bytes().end),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn add_key(&mut self, pending: Pending, text: &Text) -> Result<(), Diagnostic> {
+        let Contents::Map(map) = &mut self.contents else {
+            return Ok(());
+        };
+        if let Pending::Merge(place) = pending {
+            if let Some(first) = map.merge {
+                return Err(duplicate("<<", first, text)
+                    .help("merge several maps with `<<: [*a, *b]`")
+                    .at(text, place.bytes()));
+            }
+            map.merge = Some(place);
+        }
+        map.pending = Some(pending);
+        Ok(())
+    }
+
+    pub(crate) fn add(&mut self, part: Built, text: &Text) -> Result<(), Diagnostic> {
+        self.height = self.height.max(part.height + 1);
+        self.weight = self.weight.saturating_add(part.weight);
+        self.end = self.end.max(part.node.place.bytes().end);
+        match &mut self.contents {
+            Contents::List(values, nodes) => {
+                values.push(part.value);
+                nodes.push(part.node);
+            }
+            Contents::Map(map) => match map.pending.take() {
+                Some(Pending::Key(key, key_place)) => {
+                    let node = part.node;
+                    map.entries.push((
+                        part.value,
+                        Member {
+                            key,
+                            key_place,
+                            node,
+                        },
+                    ));
+                }
+                Some(Pending::Merge(_)) => merge(&mut map.merged, &part, text)?,
+                // The loader turns every first part into a key.
+                None => {}
+            },
+        }
+        Ok(())
+    }
+
+    /// The finished whole. `end` is where its closing bracket ends, if it has one.
+    pub(crate) fn close(self, end: Option<usize>, text: &Text) -> Result<Built, Diagnostic> {
+        let place = Place::new(self.start..end.unwrap_or(self.end));
+        let (value, parts) = match self.contents {
+            Contents::List(values, nodes) => (Value::from(values), Parts::List(Arc::new(nodes))),
+            Contents::Map(map) => map.close(text)?,
+        };
+        Ok(Built {
+            value,
+            node: Node { place, parts },
+            height: self.height,
+            weight: self.weight,
+        })
+    }
+}
+
+impl OpenMap {
+    fn close(self, text: &Text) -> Result<(Value, Parts), Diagnostic> {
+        let mut entries = self.entries;
+        // Stable, so that of equal keys the first in the text comes first.
+        entries.sort_by(|(_, a), (_, b)| a.key.cmp(&b.key));
+        let twice = entries
+            .windows(2)
+            .map(|pair| (&pair[0].1, &pair[1].1))
+            .filter(|(first, second)| first.key == second.key)
+            .min_by_key(|(_, second)| second.key_place.bytes().start);
+        if let Some((first, second)) = twice {
+            let problem = duplicate(first.key.as_str(), first.key_place, text);
+            return Err(problem.at(text, second.key_place.bytes()));
+        }
+        if !self.merged.is_empty() {
+            entries.extend(self.merged);
+            entries.sort_by(|(_, a), (_, b)| a.key.cmp(&b.key));
+            entries.dedup_by(|(_, later), (_, earlier)| later.key == earlier.key);
+        }
+        let mut values = Vec::with_capacity(entries.len());
+        let mut members = Vec::with_capacity(entries.len());
+        for (value, member) in entries {
+            values.push((member.key.clone(), value));
+            members.push(member);
+        }
+        Ok((
+            Map::from_sorted(values).into(),
+            Parts::Map(Arc::new(members)),
+        ))
+    }
+}
+
+fn duplicate(key: &str, first: Place, text: &Text) -> Problem {
+    let first = text.span(first.bytes());
+    let mut shown: String = key.chars().take(64).collect();
+    if shown.len() < key.len() {
+        shown.push('…');
+    }
+    Problem::new(
+        "duplicate-key",
+        format!(
+            "duplicate key `{}`, first given at line {}, column {}",
+            shown.escape_debug(),
+            first.line,
+            first.column
+        ),
+    )
+}
+
+/// Adds what `<<` is given: a map, or a list of maps of which the first wins.
+fn merge(merged: &mut Vec<(Value, Member)>, part: &Built, text: &Text) -> Result<(), Diagnostic> {
+    match (part.value.as_list(), &part.node.parts) {
+        (Some(values), Parts::List(nodes)) => {
+            for (value, node) in values.iter().zip(nodes.iter()) {
+                merge_map(merged, value, node, text)?;
+            }
+            Ok(())
+        }
+        _ => merge_map(merged, &part.value, &part.node, text),
+    }
+}
+
+fn merge_map(
+    merged: &mut Vec<(Value, Member)>,
+    value: &Value,
+    node: &Node,
+    text: &Text,
+) -> Result<(), Diagnostic> {
+    let (Some(map), Parts::Map(members)) = (value.as_map(), &node.parts) else {
+        let message = format!("`<<` expects a map or a list of maps, not {}", value.kind());
+        return Err(Problem::new("merge-key", message).at(text, node.place.bytes()));
+    };
+    // Both are sorted by key.
+    merged.extend(map.values().cloned().zip(members.iter().cloned()));
+    Ok(())
+}

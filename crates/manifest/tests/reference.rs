@@ -1,0 +1,59 @@
+//! The examples of the language reference load as they are printed.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::path::Path;
+
+use document::json;
+use manifest::to_yaml;
+
+/// The one example that cannot: it shows two alternatives, and so has a key twice. They
+/// also stand in files of their own.
+const ALTERNATIVES: &str = "01-pipeline-introduction.yaml";
+
+fn directory() -> String {
+    format!("{}/tests/fixtures/reference", env!("CARGO_MANIFEST_DIR"))
+}
+
+#[test]
+fn every_example_loads() {
+    let sources = manifest::read(&directory()).unwrap();
+    assert_eq!(sources.len(), 37);
+    for source in sources {
+        let name = Path::new(&source.name).file_name().unwrap().to_owned();
+        let name = name.to_str().unwrap();
+        let loaded = manifest::parse(source.into());
+        if name == ALTERNATIVES {
+            let error = loaded.unwrap_err();
+            let expect = "duplicate key `pipeline`, first given at line 2, column 1";
+            assert_eq!(error.message, expect);
+            assert_eq!(error.span.map(|span| span.line), Some(6));
+            continue;
+        }
+        let manifests = loaded.unwrap();
+        let count = match name {
+            "12-pipeline-gather-mux.yaml" => 3,
+            "14-pipeline-gather-mux.yaml" => 2,
+            _ => 1,
+        };
+        assert_eq!(manifests.len(), count, "{name}");
+        for manifest in manifests {
+            let again = common::load(&to_yaml(&manifest.value)).unwrap();
+            assert_eq!(again[0].value, manifest.value, "{name}");
+        }
+    }
+}
+
+#[test]
+fn an_operator_inside_a_flow_list_is_a_map() {
+    let join = manifest::read(&format!("{}/02-pipeline-join.yaml", directory())).unwrap();
+    let manifests = manifest::parse(join[0].clone().into()).unwrap();
+    assert_eq!(
+        manifests[0].value.get("@join").get("@and").at(1),
+        &json!({"@in": [
+            "$.Gateway.metadata.name",
+            {"@map": ["$$.name", "$.UDPRoute.spec.parentRefs"]}
+        ]})
+    );
+}
