@@ -16,17 +16,17 @@ use crate::error::CompileError;
 /// How long an expression may be, in bytes.
 pub const MAX_LENGTH: usize = 16 * 1024;
 
-/// How deep an expression may be. A bracket inside a bracket counts 8; operators in a
+/// How deep an expression may be. A bracket inside a bracket counts 6; operators in a
 /// row (`a + b + c`), members in a row (`a.b.c`) and conditions in a row count 1 each.
-/// So 50 brackets fit, or a sum of 400. Lists, `&&` and `||` may be of any length.
+/// So 50 brackets fit, or a sum of 300. Lists, `&&` and `||` may be of any length.
 ///
-/// Measured with a stack of 2 MiB in a debug build: the parser overflows at 1,550 (194
-/// nested lists), the interpreter later.
-pub const MAX_DEPTH: usize = 400;
+/// With a stack of 2 MiB, a debug build overflows at 196 nested lists (in the parser)
+/// and at a row of 940 methods (while the tree is made): three times the limit and more.
+pub const MAX_DEPTH: usize = 300;
 
-/// What a bracket counts: the parser needs about 11 KiB of stack for one, and 1 KiB for
-/// an operator.
-const BRACKET: usize = 8;
+/// What a bracket counts: the parser needs about 11 KiB of stack for one, everything
+/// else up to 2.2 KiB for an operator.
+const BRACKET: usize = 6;
 
 /// The text for the parser, of the same length and with every part in its place.
 pub(crate) fn check(text: &str) -> Result<Cow<'_, str>, CompileError> {

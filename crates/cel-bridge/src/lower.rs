@@ -9,13 +9,13 @@ use kube_cel::cel::common::ast::{
 use kube_cel::cel::IdedExpr;
 
 use crate::error::CompileError;
-use crate::function::{self, pattern::Pattern};
+use crate::function::{self, Function, pattern::Pattern};
 use crate::guard::MAX_DEPTH;
 use crate::tree::{Arithmetic, Call, Fold, FoldKind, Node, Path, Relation};
 use crate::value::Val;
 
 /// The tree of an expression, and the names of its variables by their numbers.
-pub(crate) fn lower(expr: IdedExpr) -> Result<(Node, Vec<String>)> {
+pub(crate) fn lower(expr: &IdedExpr) -> Result<(Node, Vec<String>)> {
     let mut lower = Lower::default();
     let tree = lower.node(expr)?;
     Ok((tree, lower.variables))
@@ -31,42 +31,48 @@ struct Lower {
 
 type Result<T> = std::result::Result<T, CompileError>;
 
+/// Every level of an expression takes a few of these calls, in debug builds with large
+/// frames: arguments are references, and loops are loops.
 impl Lower {
-    fn node(&mut self, expr: IdedExpr) -> Result<Node> {
+    fn node(&mut self, expr: &IdedExpr) -> Result<Node> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
             return Err(CompileError::TooDeep);
         }
-        let node = self.kind(expr.expr);
-        self.depth -= 1;
-        node
-    }
-
-    fn kind(&mut self, expr: Expr) -> Result<Node> {
-        match expr {
+        let node = match &expr.expr {
             Expr::Literal(literal) => Ok(Node::Literal(constant(literal))),
             Expr::Ident(name) => Ok(self.identifier(name)),
             Expr::Select(select) => self.select(select),
             Expr::Call(call) => self.call(call),
             Expr::List(list) => self.list(list),
-            Expr::Map(map) => self.map(map.entries),
-            Expr::Comprehension(comprehension) => self.comprehension(*comprehension),
+            Expr::Map(map) => self.map(&map.entries),
+            Expr::Comprehension(comprehension) => self.comprehension(comprehension),
             Expr::Struct(_) => Err(CompileError::Unsupported("messages (`Type{…}`)")),
             Expr::Unspecified => Err(CompileError::Unsupported("empty expressions")),
-        }
+        };
+        self.depth -= 1;
+        node
     }
 
-    fn boxed(&mut self, expr: IdedExpr) -> Result<Box<Node>> {
+    fn nodes(&mut self, exprs: &[IdedExpr]) -> Result<Vec<Node>> {
+        let mut nodes = Vec::with_capacity(exprs.len());
+        for expr in exprs {
+            nodes.push(self.node(expr)?);
+        }
+        Ok(nodes)
+    }
+
+    fn boxed(&mut self, expr: &IdedExpr) -> Result<Box<Node>> {
         Ok(Box::new(self.node(expr)?))
     }
 
-    fn identifier(&mut self, name: String) -> Node {
-        if let Some(local) = self.locals.iter().rposition(|local| *local == name) {
+    fn identifier(&mut self, name: &str) -> Node {
+        if let Some(local) = self.locals.iter().rposition(|local| local == name) {
             return Node::Local(local);
         }
-        let known = self.variables.iter().position(|known| *known == name);
+        let known = self.variables.iter().position(|known| known == name);
         let variable = known.unwrap_or_else(|| {
-            self.variables.push(name);
+            self.variables.push(name.to_owned());
             self.variables.len() - 1
         });
         Node::Path(Path {
@@ -75,8 +81,8 @@ impl Lower {
         })
     }
 
-    fn select(&mut self, select: SelectExpr) -> Result<Node> {
-        let base = self.node(*select.operand)?;
+    fn select(&mut self, select: &SelectExpr) -> Result<Node> {
+        let base = self.node(&select.operand)?;
         let key = field(&select.field);
         Ok(if select.test {
             Node::Has(Box::new(base), key)
@@ -85,171 +91,99 @@ impl Lower {
         })
     }
 
-    fn list(&mut self, list: ListExpr) -> Result<Node> {
-        let optional = list.optional_indices;
-        let items = list.elements.into_iter().enumerate();
-        let items = items.map(|(at, item)| Ok((self.node(item)?, optional.contains(&at))));
-        Ok(Node::List(items.collect::<Result<_>>()?))
+    fn list(&mut self, list: &ListExpr) -> Result<Node> {
+        let mut items = Vec::with_capacity(list.elements.len());
+        for (at, item) in list.elements.iter().enumerate() {
+            items.push((self.node(item)?, list.optional_indices.contains(&at)));
+        }
+        Ok(Node::List(items))
     }
 
-    fn map(&mut self, entries: Vec<IdedEntryExpr>) -> Result<Node> {
-        let entries = entries.into_iter().map(|entry| match entry.expr {
-            EntryExpr::MapEntry(entry) => Ok((
-                self.node(entry.key)?,
-                self.node(entry.value)?,
-                entry.optional,
-            )),
-            EntryExpr::StructField(_) => Err(CompileError::Unsupported("messages (`Type{…}`)")),
-        });
-        Ok(Node::Map(entries.collect::<Result<_>>()?))
+    fn map(&mut self, entries: &[IdedEntryExpr]) -> Result<Node> {
+        let mut nodes = Vec::with_capacity(entries.len());
+        for entry in entries {
+            let EntryExpr::MapEntry(entry) = &entry.expr else {
+                return Err(CompileError::Unsupported("messages (`Type{…}`)"));
+            };
+            let key = self.node(&entry.key)?;
+            nodes.push((key, self.node(&entry.value)?, entry.optional));
+        }
+        Ok(Node::Map(nodes))
     }
 
-    fn call(&mut self, call: CallExpr) -> Result<Node> {
-        match call.target {
-            None => self.global(call.func_name, call.args),
-            Some(target) => self.method(call.func_name, *target, call.args),
+    fn call(&mut self, call: &CallExpr) -> Result<Node> {
+        if let Some(target) = &call.target {
+            return self.method(&call.func_name, target, &call.args);
+        }
+        match operator(&call.func_name) {
+            Some(operator) => self.operator(operator, &call.args),
+            None => self.function(known(&call.func_name)?, None, &call.args),
         }
     }
 
-    /// An operator or a function.
-    fn global(&mut self, name: String, args: Vec<IdedExpr>) -> Result<Node> {
-        match name.as_str() {
-            operators::CONDITIONAL => Ok(Node::Conditional(self.exactly(args)?)),
-            operators::LOGICAL_AND => Ok(Node::And(self.exactly(args)?)),
-            operators::LOGICAL_OR => Ok(Node::Or(self.exactly(args)?)),
-            operators::LOGICAL_NOT => Ok(Node::Not(self.one(args)?)),
-            operators::NEGATE => Ok(Node::Negate(self.one(args)?)),
-            operators::EQUALS => Ok(Node::Equal(true, self.exactly(args)?)),
-            operators::NOT_EQUALS => Ok(Node::Equal(false, self.exactly(args)?)),
-            operators::IN => Ok(Node::In(self.exactly(args)?)),
-            operators::INDEX => self.index(args, false),
-            operators::OPT_INDEX => self.index(args, true),
-            operators::OPT_SELECT => self.optional_member(args),
-            operators::ADD => self.arithmetic(Arithmetic::Add, args),
-            operators::SUBSTRACT => self.arithmetic(Arithmetic::Subtract, args),
-            operators::MULTIPLY => self.arithmetic(Arithmetic::Multiply, args),
-            operators::DIVIDE => self.arithmetic(Arithmetic::Divide, args),
-            operators::MODULO => self.arithmetic(Arithmetic::Remainder, args),
-            operators::LESS => self.relation(Relation::Less, args),
-            operators::LESS_EQUALS => self.relation(Relation::LessEqual, args),
-            operators::GREATER => self.relation(Relation::Greater, args),
-            operators::GREATER_EQUALS => self.relation(Relation::GreaterEqual, args),
-            name => self.function(name, false, args),
+    fn operator(&mut self, operator: Operator, operands: &[IdedExpr]) -> Result<Node> {
+        let nodes = self.nodes(operands)?;
+        // The parser gives each operator as many operands as it takes.
+        operator(nodes).ok_or(CompileError::Unsupported("operators with other operands"))
+    }
+
+    fn method(&mut self, name: &str, target: &IdedExpr, args: &[IdedExpr]) -> Result<Node> {
+        if let Some(function) = qualified(name, target) {
+            return self.function(function, None, args);
+        }
+        match (name, args) {
+            ("or" | "orValue", [other]) => self.optional_or(target, other, name == "orValue"),
+            ("optMap", [local, body]) => self.optional_map(target, local, body, false),
+            ("optFlatMap", [local, body]) => self.optional_map(target, local, body, true),
+            _ => self.function(known(name)?, Some(target), args),
         }
     }
 
-    fn arithmetic(&mut self, operator: Arithmetic, args: Vec<IdedExpr>) -> Result<Node> {
-        Ok(Node::Arithmetic(operator, self.exactly(args)?))
-    }
-
-    fn relation(&mut self, operator: Relation, args: Vec<IdedExpr>) -> Result<Node> {
-        Ok(Node::Relation(operator, self.exactly(args)?))
-    }
-
-    fn one(&mut self, args: Vec<IdedExpr>) -> Result<Box<Node>> {
-        let [inner] = *self.exactly::<1>(args)?;
-        Ok(Box::new(inner))
-    }
-
-    /// The operands of an operator, of which the parser makes the right number.
-    fn exactly<const N: usize>(&mut self, args: Vec<IdedExpr>) -> Result<Box<[Node; N]>> {
-        let nodes = args.into_iter().map(|arg| self.node(arg));
-        let nodes = nodes.collect::<Result<Vec<_>>>()?;
-        nodes
-            .into_boxed_slice()
-            .try_into()
-            .map_err(|_| CompileError::Unsupported("operators with other operands"))
-    }
-
-    /// `base[index]` and `base[?index]`
-    fn index(&mut self, args: Vec<IdedExpr>, optional: bool) -> Result<Node> {
-        let [base, index] = *self.exactly::<2>(args)?;
-        Ok(match &index {
-            Node::Literal(Val::Str(name)) => {
-                let key = Key::new(name.as_str().unwrap_or_default());
-                if optional {
-                    Node::OptionalMember(Box::new(base), key)
-                } else {
-                    member(base, key)
-                }
-            }
-            _ => Node::Index {
-                base: Box::new(base),
-                index: Box::new(index),
-                optional,
-            },
+    fn optional_or(
+        &mut self,
+        optional: &IdedExpr,
+        other: &IdedExpr,
+        unwrap: bool,
+    ) -> Result<Node> {
+        Ok(Node::OptionalOr {
+            optional: self.boxed(optional)?,
+            other: self.boxed(other)?,
+            unwrap,
         })
     }
 
-    /// `base.?member`, which the parser makes a call with the name as a literal.
-    fn optional_member(&mut self, args: Vec<IdedExpr>) -> Result<Node> {
-        let [base, name] = *self.exactly::<2>(args)?;
-        match &name {
-            Node::Literal(Val::Str(name)) => {
-                let key = field(name.as_str().unwrap_or_default());
-                Ok(Node::OptionalMember(Box::new(base), key))
-            }
-            _ => Err(CompileError::Unsupported("computed optional members")),
-        }
+    fn optional_map(
+        &mut self,
+        optional: &IdedExpr,
+        local: &IdedExpr,
+        body: &IdedExpr,
+        flat: bool,
+    ) -> Result<Node> {
+        Ok(Node::OptionalMap {
+            optional: self.boxed(optional)?,
+            body: Box::new(self.scoped(variable(local)?, body)?),
+            flat,
+        })
     }
 
-    fn method(&mut self, name: String, target: IdedExpr, mut args: Vec<IdedExpr>) -> Result<Node> {
-        if let Expr::Ident(space) = &target.expr {
-            let qualified = format!("{space}.{name}");
-            if function::find(&qualified).is_some() {
-                return self.function(&qualified, false, args);
-            }
+    fn function(
+        &mut self,
+        function: &'static Function,
+        target: Option<&IdedExpr>,
+        args: &[IdedExpr],
+    ) -> Result<Node> {
+        let method = target.is_some();
+        function.check(method, args.len() + usize::from(method))?;
+        let mut nodes = Vec::with_capacity(args.len() + 1);
+        for arg in target.into_iter().chain(args) {
+            nodes.push(self.node(arg)?);
         }
-        match (name.as_str(), args.len()) {
-            ("or" | "orValue", 1) => Ok(Node::OptionalOr {
-                optional: self.boxed(target)?,
-                other: self.one(args)?,
-                unwrap: name == "orValue",
-            }),
-            ("optMap" | "optFlatMap", 2) => {
-                let local = variable(args.remove(0))?;
-                Ok(Node::OptionalMap {
-                    optional: self.boxed(target)?,
-                    body: Box::new(self.scoped(local, args.remove(0))?),
-                    flat: name == "optFlatMap",
-                })
-            }
-            _ => {
-                args.insert(0, target);
-                self.function(&name, true, args)
-            }
-        }
-    }
-
-    fn function(&mut self, name: &str, method: bool, args: Vec<IdedExpr>) -> Result<Node> {
-        let function = function::find(name).ok_or_else(|| CompileError::UnknownFunction {
-            name: name.to_owned(),
-            nearest: function::nearest(name),
-        })?;
-        function.check(method, args.len())?;
-        let args = args.into_iter().map(|arg| self.node(arg));
-        let args = args.collect::<Result<Vec<_>>>()?;
-        let pattern = match args.get(1) {
-            Some(Node::Literal(Val::Str(pattern))) if function.takes_pattern() => {
-                let pattern = Pattern::new(pattern.as_str().unwrap_or_default());
-                Some(pattern.map_err(|error| CompileError::Pattern {
-                    function: function.name,
-                    reason: error.to_string(),
-                })?)
-            }
-            _ => None,
-        };
-        Ok(Node::Call(Box::new(Call {
-            function,
-            library: function.library_call(method, args.len()),
-            pattern,
-            args,
-        })))
+        call_of(function, method, nodes)
     }
 
     /// A body in which `local` is known.
-    fn scoped(&mut self, local: String, body: IdedExpr) -> Result<Node> {
-        self.locals.push(local);
+    fn scoped(&mut self, local: &str, body: &IdedExpr) -> Result<Node> {
+        self.locals.push(local.to_owned());
         let node = self.node(body);
         self.locals.pop();
         node
@@ -257,30 +191,143 @@ impl Lower {
 
     /// The parser has turned the macro into a loop over an accumulator, in one of five
     /// shapes; only the parts that were written are kept.
-    fn comprehension(&mut self, written: ComprehensionExpr) -> Result<Node> {
-        let local = written.iter_var;
-        let (kind, filter, body) = parts(written.accu_init.expr, written.loop_step.expr)
+    fn comprehension(&mut self, written: &ComprehensionExpr) -> Result<Node> {
+        let (kind, filter, body) = parts(&written.accu_init.expr, &written.loop_step.expr)
             .ok_or(CompileError::Unsupported("other comprehensions"))?;
-        let range = self.node(written.iter_range)?;
-        let filter = filter.map(|filter| self.scoped(local.clone(), filter));
+        let range = self.node(&written.iter_range)?;
+        let filter = match filter {
+            Some(filter) => Some(self.scoped(&written.iter_var, filter)?),
+            None => None,
+        };
+        let body = self.scoped(&written.iter_var, body)?;
         Ok(Node::Fold(Box::new(Fold {
             kind,
             range,
-            filter: filter.transpose()?,
-            body: self.scoped(local, body)?,
+            filter,
+            body,
         })))
     }
 }
 
-type Parts = (FoldKind, Option<IdedExpr>, IdedExpr);
+fn known(name: &str) -> Result<&'static Function> {
+    function::find(name).ok_or_else(|| CompileError::UnknownFunction {
+        name: name.to_owned(),
+        nearest: function::nearest(name),
+    })
+}
+
+/// The function `space.name`, which looks like a method of a variable.
+fn qualified(name: &str, target: &IdedExpr) -> Option<&'static Function> {
+    match &target.expr {
+        Expr::Ident(space) => function::find(&format!("{space}.{name}")),
+        _ => None,
+    }
+}
+
+/// Makes a node of the operands, if their number is right.
+type Operator = fn(Vec<Node>) -> Option<Node>;
+
+fn operator(name: &str) -> Option<Operator> {
+    Some(match name {
+        operators::CONDITIONAL => |args| Some(Node::Conditional(exactly(args)?)),
+        operators::LOGICAL_AND => |args| Some(Node::And(exactly(args)?)),
+        operators::LOGICAL_OR => |args| Some(Node::Or(exactly(args)?)),
+        operators::LOGICAL_NOT => |args| Some(Node::Not(one(args)?)),
+        operators::NEGATE => |args| Some(Node::Negate(one(args)?)),
+        operators::EQUALS => |args| Some(Node::Equal(true, exactly(args)?)),
+        operators::NOT_EQUALS => |args| Some(Node::Equal(false, exactly(args)?)),
+        operators::IN => |args| Some(Node::In(exactly(args)?)),
+        operators::INDEX => |args| index(args, false),
+        operators::OPT_INDEX => |args| index(args, true),
+        operators::OPT_SELECT => optional_member,
+        operators::ADD => |args| Some(Node::Arithmetic(Arithmetic::Add, exactly(args)?)),
+        operators::SUBSTRACT => {
+            |args| Some(Node::Arithmetic(Arithmetic::Subtract, exactly(args)?))
+        }
+        operators::MULTIPLY => |args| Some(Node::Arithmetic(Arithmetic::Multiply, exactly(args)?)),
+        operators::DIVIDE => |args| Some(Node::Arithmetic(Arithmetic::Divide, exactly(args)?)),
+        operators::MODULO => |args| Some(Node::Arithmetic(Arithmetic::Remainder, exactly(args)?)),
+        operators::LESS => |args| Some(Node::Relation(Relation::Less, exactly(args)?)),
+        operators::LESS_EQUALS => {
+            |args| Some(Node::Relation(Relation::LessEqual, exactly(args)?))
+        }
+        operators::GREATER => |args| Some(Node::Relation(Relation::Greater, exactly(args)?)),
+        operators::GREATER_EQUALS => {
+            |args| Some(Node::Relation(Relation::GreaterEqual, exactly(args)?))
+        }
+        _ => return None,
+    })
+}
+
+fn exactly<const N: usize>(args: Vec<Node>) -> Option<Box<[Node; N]>> {
+    args.into_boxed_slice().try_into().ok()
+}
+
+fn one(args: Vec<Node>) -> Option<Box<Node>> {
+    let [inner] = *exactly::<1>(args)?;
+    Some(Box::new(inner))
+}
+
+/// `base[index]` and `base[?index]`
+fn index(args: Vec<Node>, optional: bool) -> Option<Node> {
+    let [base, index] = *exactly::<2>(args)?;
+    Some(match &index {
+        Node::Literal(Val::Str(name)) => {
+            let key = Key::new(name.as_str().unwrap_or_default());
+            if optional {
+                Node::OptionalMember(Box::new(base), key)
+            } else {
+                member(base, key)
+            }
+        }
+        _ => Node::Index {
+            base: Box::new(base),
+            index: Box::new(index),
+            optional,
+        },
+    })
+}
+
+/// `base.?member`, which the parser makes a call with the name as a literal.
+fn optional_member(args: Vec<Node>) -> Option<Node> {
+    let [base, name] = *exactly::<2>(args)?;
+    match &name {
+        Node::Literal(Val::Str(name)) => {
+            let key = field(name.as_str().unwrap_or_default());
+            Some(Node::OptionalMember(Box::new(base), key))
+        }
+        _ => None,
+    }
+}
+
+fn call_of(function: &'static Function, method: bool, args: Vec<Node>) -> Result<Node> {
+    let pattern = match args.get(1) {
+        Some(Node::Literal(Val::Str(pattern))) if function.takes_pattern() => {
+            let pattern = Pattern::new(pattern.as_str().unwrap_or_default());
+            Some(pattern.map_err(|error| CompileError::Pattern {
+                function: function.name,
+                reason: error.to_string(),
+            })?)
+        }
+        _ => None,
+    };
+    Ok(Node::Call(Box::new(Call {
+        function,
+        library: function.library_call(method, args.len()),
+        pattern,
+        args,
+    })))
+}
+
+type Parts<'a> = (FoldKind, Option<&'a IdedExpr>, &'a IdedExpr);
 
 /// What a loop does, by its start and its step.
-fn parts(start: Expr, step: Expr) -> Option<Parts> {
+fn parts<'a>(start: &Expr, step: &'a Expr) -> Option<Parts<'a>> {
     let Expr::Call(step) = step else { return None };
-    let name = step.func_name;
-    let mut args = step.args.into_iter();
-    let (first, second) = (args.next()?, args.next()?);
-    match (start, name.as_str()) {
+    let [first, second, ..] = step.args.as_slice() else {
+        return None;
+    };
+    match (start, step.func_name.as_str()) {
         (Expr::Literal(LiteralValue::Boolean(_)), operators::LOGICAL_AND) => {
             Some((FoldKind::All, None, second))
         }
@@ -290,28 +337,27 @@ fn parts(start: Expr, step: Expr) -> Option<Parts> {
         (Expr::Literal(LiteralValue::Int(_)), operators::CONDITIONAL) => {
             Some((FoldKind::ExistsOne, None, first))
         }
-        (Expr::List(_), operators::ADD) => Some((FoldKind::Map, None, element(second.expr)?)),
+        (Expr::List(_), operators::ADD) => Some((FoldKind::Map, None, element(second)?)),
         (Expr::List(_), operators::CONDITIONAL) => {
-            let Expr::Call(append) = second.expr else {
+            let Expr::Call(append) = &second.expr else {
                 return None;
             };
-            let appended = append.args.into_iter().nth(1)?;
-            Some((FoldKind::Map, Some(first), element(appended.expr)?))
+            Some((FoldKind::Map, Some(first), element(append.args.get(1)?)?))
         }
         _ => None,
     }
 }
 
 /// The element of a list of one.
-fn element(list: Expr) -> Option<IdedExpr> {
-    match list {
-        Expr::List(list) => list.elements.into_iter().next(),
+fn element(list: &IdedExpr) -> Option<&IdedExpr> {
+    match &list.expr {
+        Expr::List(list) => list.elements.first(),
         _ => None,
     }
 }
 
-fn variable(expr: IdedExpr) -> Result<String> {
-    match expr.expr {
+fn variable(expr: &IdedExpr) -> Result<&str> {
+    match &expr.expr {
         Expr::Ident(name) => Ok(name),
         _ => Err(CompileError::Unsupported(
             "variables that are not simple names",
@@ -338,7 +384,7 @@ fn field(name: &str) -> Key {
     Key::new(plain.unwrap_or(name))
 }
 
-fn constant(literal: LiteralValue) -> Val {
+fn constant(literal: &LiteralValue) -> Val {
     match literal {
         LiteralValue::Null => Val::Null,
         LiteralValue::Boolean(b) => Val::Bool(*b.inner()),

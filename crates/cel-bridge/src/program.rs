@@ -65,7 +65,7 @@ impl Program {
         let parsed = parser
             .parse(&checked)
             .map_err(|errors| syntax_error(text, &errors))?;
-        let (tree, names) = lower(parsed)?;
+        let (tree, names) = lower(&parsed)?;
         let mut variables = names.clone();
         variables.sort();
         Ok(Self(Arc::new(Compiled {

@@ -115,6 +115,7 @@ fn x_depth_probe() {
         let text = shape(&kind, n);
         match Program::compile(&text) {
             Ok(program) => {
+                if std::env::var("COMPILE").is_ok() { std::mem::forget(program); return; }
                 let r = program.eval(&variables, &Limits::default());
                 program.reads();
                 println!("{kind} {n} {:?}", r.map(|_| ()));

@@ -19,10 +19,12 @@
 //!
 //! # What is read
 //!
-//! YAML 1.2 with the core schema (`yes`, `no`, `on` and `off` are strings), and in the
-//! one place where manifests rely on it, what `kubectl` does: a plain `0644` is octal.
-//! JSON is YAML flow style, tabs included. Objects that follow each other without `---`
-//! (`{…} {…}`, as `jq` prints them) are documents of their own.
+//! YAML 1.2 with the core schema (`yes`, `no`, `on` and `off` are strings, and so are
+//! `1_000` and `0b11`). In the one place where manifests rely on it, what `kubectl` does:
+//! a plain `0644` is octal. A key is its text, whatever it looks like: `0x10: a` has the
+//! key `0x10`. JSON is YAML flow style, tabs included. Objects that follow each other
+//! without `---` (`{…} {…}`, as `jq` prints them) are documents of their own; on one line
+//! there may be sixteen.
 //!
 //! Everything is bounded: [`MAX_SIZE`], [`MAX_NODES`], [`document::MAX_DEPTH`].
 //!

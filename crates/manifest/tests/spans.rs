@@ -3,6 +3,8 @@
 
 mod common;
 
+use std::fmt::Write;
+
 use common::load;
 use document::{Location, Step};
 use manifest::{Manifest, Span, expand_lists};
@@ -189,7 +191,9 @@ fn lists_of_objects_are_expanded_with_their_places() {
 fn all_places_of_a_larger_file_are_right() {
     let mut text = String::new();
     for i in 0..50 {
-        text += &format!(
+        // Writing to a string cannot fail.
+        let _ = write!(
+            text,
             "{{\"i\": [{i},\n \"é\"]}}\n---\nk{i}:\n- a: {i}é\n  b: [x{i}, {{y: z{i}}}]\n---\n"
         );
     }

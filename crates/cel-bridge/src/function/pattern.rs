@@ -23,7 +23,11 @@ const COMPILE_COST: u64 = 2_000;
 const SIZES: [(usize, u64); 3] = [(8 << 10, 1), (32 << 10, 4), (128 << 10, 16)];
 
 /// Bytes of text that cost one unit to match with a pattern of the first size.
-const BYTES: usize = 4;
+const BYTES: usize = 2;
+
+/// The same for the rest of the text behind a match, which the search may have looked
+/// at before it came back: so the search for all matches is quadratic at worst.
+const BYTES_BEHIND: usize = 128;
 
 /// A compiled regular expression.
 pub(crate) struct Pattern {
@@ -70,12 +74,15 @@ fn summary(error: &regex::Error) -> String {
 }
 
 pub(super) fn matches(call: &mut Arguments<'_>) -> Result<Val> {
-    with_pattern(call, |regex, text, _| Ok(Val::Bool(regex.is_match(text))))
+    with_pattern(call, |pattern, text, _| {
+        Ok(Val::Bool(pattern.regex.is_match(text)))
+    })
 }
 
 pub(super) fn find(call: &mut Arguments<'_>) -> Result<Val> {
-    with_pattern(call, |regex, text, _| {
-        Ok(Val::from(regex.find(text).map_or("", |found| found.as_str())))
+    with_pattern(call, |pattern, text, _| {
+        let found = pattern.regex.find(text);
+        Ok(Val::from(found.map_or("", |found| found.as_str())))
     })
 }
 
@@ -84,10 +91,11 @@ pub(super) fn find_all(call: &mut Arguments<'_>) -> Result<Val> {
     let limit = call.optional_int(2)?.map_or(usize::MAX, |limit| {
         usize::try_from(limit).unwrap_or(usize::MAX)
     });
-    with_pattern(call, |regex, text, call| {
+    with_pattern(call, |pattern, text, call| {
         let mut found = Vec::new();
-        for part in regex.find_iter(text).take(limit) {
-            call.meter.charge(1)?;
+        for part in pattern.regex.find_iter(text).take(limit) {
+            let behind = (text.len() - part.end()) / BYTES_BEHIND;
+            call.meter.charge(1 + behind as u64 * pattern.weight)?;
             found.push(Val::from(part.as_str()));
         }
         Ok(Val::from(found))
@@ -96,12 +104,12 @@ pub(super) fn find_all(call: &mut Arguments<'_>) -> Result<Val> {
 
 fn with_pattern(
     call: &mut Arguments<'_>,
-    apply: impl FnOnce(&Regex, &str, &mut Arguments<'_>) -> Result<Val>,
+    apply: impl FnOnce(&Pattern, &str, &mut Arguments<'_>) -> Result<Val>,
 ) -> Result<Val> {
     let text = call.text(0)?;
     if let Some(pattern) = call.pattern {
         pay(pattern, text, call)?;
-        return apply(&pattern.regex, text, call);
+        return apply(pattern, text, call);
     }
     let written = call.text(1)?;
     call.meter.charge(COMPILE_COST)?;
@@ -111,7 +119,7 @@ fn with_pattern(
         PatternError::Syntax(_) => call.invalid("the string is not a regular expression"),
     })?;
     pay(&pattern, text, call)?;
-    apply(&pattern.regex, text, call)
+    apply(&pattern, text, call)
 }
 
 fn pay(pattern: &Pattern, text: &str, call: &mut Arguments<'_>) -> std::result::Result<(), EvalError> {

@@ -1,5 +1,5 @@
 //! What several tests share: sources, and random numbers from a fixed seed.
-#![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
+#![allow(dead_code, unreachable_pub, clippy::result_large_err)]
 
 use std::sync::Arc;
 

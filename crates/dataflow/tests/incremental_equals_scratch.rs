@@ -1,0 +1,153 @@
+//! The incremental engine against the from-scratch evaluator, on random pipelines,
+//! objects and histories.
+//!
+//! `RANDOM_RUNS` sets how many seeds are run, `RANDOM_FIRST` the first of them, and
+//! `RANDOM_SEED` runs one alone. A case that fails is printed small and in full.
+
+// What the runs have reached is there to be read.
+#![allow(clippy::print_stdout)]
+
+mod random;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use random::{Case, Coverage, check, shrink};
+
+/// Seeds of an ordinary test run.
+const RUNS: u64 = 12_000;
+
+/// What runs of this many seeds must have reached.
+const ENOUGH: u64 = 5_000;
+
+/// What must have happened.
+const REACHED: [&str; 44] = [
+    "batches without a failure so far",
+    "held results",
+    "rows without a soft partner",
+    "target object added",
+    "target object deleted",
+    "target object updated",
+    "runs with branches",
+    "branch of 1 inputs",
+    "branch of 2 inputs",
+    "branch of 3 inputs",
+    "stage @join",
+    "stage @select",
+    "stage @project",
+    "stage @unwind",
+    "stage @gather",
+    "stage @groupBy",
+    "stage @distinct",
+    "stages @join @gather",
+    "stages @join @unwind",
+    "stages @join @groupBy",
+    "stages @unwind @unwind",
+    "stages @unwind @gather",
+    "stages @gather @unwind",
+    "stages @gather @gather",
+    "stages @groupBy @groupBy",
+    "error at @join",
+    "error at @select",
+    "error at @project",
+    "error at @unwind",
+    "error at @gather",
+    "error at @groupBy",
+    "error at output",
+    "error conflict",
+    "error type",
+    "error text",
+    "error incomparable",
+    "error arity",
+    "error selector",
+    "error empty-range",
+    "error no-list",
+    "error unwind-without-name",
+    "error output-no-metadata",
+    "error output-no-name",
+    "error output-bad-namespace",
+];
+
+fn number(variable: &str) -> Option<u64> {
+    let text = std::env::var(variable).ok()?;
+    Some(
+        text.parse()
+            .unwrap_or_else(|_| panic!("{variable} must be a number")),
+    )
+}
+
+/// Runs a case; a panic is a failure like any other.
+fn outcome(case: &Case) -> Result<Option<Coverage>, String> {
+    catch_unwind(AssertUnwindSafe(|| check(case))).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+        Err(format!("panic: {}", text.unwrap_or("without a message")))
+    })
+}
+
+fn run(seed: u64) -> Result<Coverage, String> {
+    let case = Case::generate(seed);
+    match outcome(&case) {
+        Ok(Some(coverage)) => Ok(coverage),
+        Ok(None) => Err(format!("seed {seed}: the pipeline is refused\n{case}")),
+        Err(error) => {
+            let small = shrink(&case, |case| outcome(case).is_err());
+            let small_error = outcome(&small).err().unwrap_or_default();
+            Err(format!(
+                "seed {seed}: {error}\n{case}\nmade small: {small_error}\n{small}\nrun it alone with RANDOM_SEED={seed}",
+            ))
+        }
+    }
+}
+
+#[test]
+fn every_step_gives_what_a_fresh_evaluation_gives() {
+    let (first, runs) = match number("RANDOM_SEED") {
+        Some(seed) => (seed, 1),
+        None => (
+            number("RANDOM_FIRST").unwrap_or(0),
+            number("RANDOM_RUNS").unwrap_or(RUNS),
+        ),
+    };
+    let started = Instant::now();
+    let next = AtomicU64::new(first);
+    let coverage = Mutex::new(Coverage::default());
+    let failures = Mutex::new(Vec::new());
+    let work = || {
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= first + runs || !failures.lock().unwrap().is_empty() {
+                return;
+            }
+            match run(seed) {
+                Ok(seen) => coverage.lock().unwrap().add(&seen),
+                Err(failure) => failures.lock().unwrap().push(failure),
+            }
+        }
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(work);
+        }
+    });
+    let failures = failures.into_inner().unwrap();
+    assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+    let coverage = coverage.into_inner().unwrap();
+    for (what, times) in &coverage.0 {
+        println!("{times:>9} {what}");
+    }
+    println!(
+        "{runs} random runs in {:.1} s, no mismatch",
+        started.elapsed().as_secs_f64()
+    );
+    if runs >= ENOUGH {
+        let missed: Vec<_> = REACHED
+            .iter()
+            .filter(|what| !coverage.0.contains_key(**what))
+            .collect();
+        assert!(missed.is_empty(), "never reached: {missed:?}");
+    }
+}

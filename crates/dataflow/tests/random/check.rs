@@ -1,0 +1,426 @@
+//! What must hold after every batch of every case.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use dataflow::apply::TargetKind;
+use dataflow::scratch::{Objects, Scratch, State};
+use dataflow::{
+    Budget, Circuit, Failure, ObjectName, Origin, Pipeline, RunError, SourceEvent, Step,
+};
+use document::{Location, Value, json};
+use expr::{Env, Table};
+
+use super::{Case, Random};
+
+/// How often something happened in the runs: to see that they reach what they should.
+#[derive(Clone, Debug, Default)]
+pub struct Coverage(pub BTreeMap<String, u64>);
+
+impl Coverage {
+    fn count(&mut self, what: impl Into<String>, times: usize) {
+        if times > 0 {
+            *self.0.entry(what.into()).or_default() += times as u64;
+        }
+    }
+
+    /// Adds what other runs have seen.
+    pub fn add(&mut self, other: &Self) {
+        for (what, times) in &other.0 {
+            *self.0.entry(what.clone()).or_default() += times;
+        }
+    }
+}
+
+/// The objects of each target.
+type Targets = Vec<BTreeMap<ObjectName, Value>>;
+
+/// What an error is told apart by.
+type ErrorId = (usize, usize, Origin, &'static str, Option<Origin>);
+
+/// Runs a case; `Ok(None)` if its pipeline is refused.
+pub fn check(case: &Case) -> Result<Option<Coverage>, String> {
+    let pipeline = Pipeline::parse(
+        &case.pipeline,
+        &Location::root(),
+        &case.sources,
+        &case.targets,
+        &Table::builtin(),
+    );
+    let Ok(pipeline) = pipeline else {
+        return Ok(None);
+    };
+    let mut run = Run::new(case, &pipeline);
+    for (i, batch) in case.history.iter().enumerate() {
+        run.batch(batch)
+            .map_err(|error| format!("batch {i}: {error}"))?;
+    }
+    let reached = run.targets.iter().any(|objects| !objects.is_empty());
+    run.coverage
+        .count("runs with target objects at the end", usize::from(reached));
+    run.restart().map_err(|error| format!("restart: {error}"))?;
+    run.delete_all()
+        .map_err(|error| format!("all deleted: {error}"))?;
+    Ok(Some(run.coverage))
+}
+
+struct Run<'a> {
+    case: &'a Case,
+    pipeline: &'a Pipeline,
+    kinds: Vec<TargetKind>,
+    random: Random,
+    circuit: Circuit,
+    /// Gets the events of each batch in another order.
+    shuffled: Circuit,
+    scratch: Scratch,
+    objects: Objects,
+    state: State,
+    /// The changes of all steps, summed up.
+    targets: Targets,
+    standing: BTreeSet<ErrorId>,
+    /// Whether a stage has failed so far.
+    failed: bool,
+    /// Whether the pipeline reads the time.
+    timed: bool,
+    batches: usize,
+    coverage: Coverage,
+}
+
+impl<'a> Run<'a> {
+    fn new(case: &'a Case, pipeline: &'a Pipeline) -> Self {
+        let kinds: Vec<TargetKind> = case
+            .targets
+            .iter()
+            .map(|kind| TargetKind {
+                api_version: json!("v1"),
+                kind: kind.into(),
+            })
+            .collect();
+        let spec = case.pipeline.to_string();
+        let mut coverage = Coverage::default();
+        cover_pipeline(pipeline, &mut coverage);
+        Self {
+            case,
+            pipeline,
+            random: Random::new(case.seed.wrapping_add(1)),
+            circuit: Circuit::new(pipeline, &kinds, Budget::default()),
+            shuffled: Circuit::new(pipeline, &kinds, Budget::default()),
+            scratch: Scratch::new(pipeline.clone(), kinds.clone()),
+            objects: Objects::new(),
+            state: State::default(),
+            targets: vec![BTreeMap::new(); kinds.len()],
+            standing: BTreeSet::new(),
+            failed: false,
+            timed: spec.contains("@now"),
+            batches: 0,
+            coverage,
+            kinds,
+        }
+    }
+
+    /// The time goes on only where the pipeline reads it: otherwise states can be
+    /// compared as a whole.
+    fn env(&self) -> Env {
+        let seconds = if self.timed { self.batches } else { 0 };
+        Env::new(Value::from(format!("1970-01-01T00:00:{seconds:02}Z")), 7)
+    }
+
+    fn batch(&mut self, batch: &[SourceEvent]) -> Result<(), String> {
+        let env = self.env();
+        for event in batch {
+            let key = (event.source, event.name.clone());
+            match &event.object {
+                Some(object) => self.objects.insert(key, self.pruned(event.source, object)),
+                None => self.objects.remove(&key),
+            };
+        }
+        self.state = self.scratch.eval(&self.objects, &self.state, &env);
+        let step = self
+            .circuit
+            .step(batch, &env)
+            .map_err(|error| format!("budget: {error}"))?;
+        self.sum_up(&step)?;
+        same_targets(&self.targets, &self.state.targets)?;
+        self.compare_errors(&step)?;
+        self.compare_shuffled(batch, &step, &env)?;
+        self.compare_pure(&env)?;
+        self.batches += 1;
+        self.cover_state(&step);
+        Ok(())
+    }
+
+    /// `"@now"` is kept while the input of its stage is the same, and that input has
+    /// only the fields that are read: where the time is read, the evaluator must get
+    /// no others either.
+    fn pruned(&self, source: usize, object: &Value) -> Value {
+        if self.timed {
+            self.circuit.fields(source).prune(object)
+        } else {
+            object.clone()
+        }
+    }
+
+    /// Applies the changes of a step, which must fit what was there.
+    fn sum_up(&mut self, step: &Step) -> Result<(), String> {
+        for (target, objects) in self.targets.iter_mut().enumerate() {
+            let changes = step.changes.iter().filter(|change| change.target == target);
+            let mut last = None;
+            for change in changes {
+                let key = &change.key;
+                let place = (change.new.is_some(), key.clone());
+                if last.as_ref().is_some_and(|last| *last >= place) {
+                    return Err(format!(
+                        "change of {key:?} is out of order: deletes first, then by key, each key once"
+                    ));
+                }
+                if change.old == change.new {
+                    return Err(format!("change of {key:?} changes nothing"));
+                }
+                let old = match &change.new {
+                    Some(new) => objects.insert(key.clone(), new.clone()),
+                    None => objects.remove(key),
+                };
+                if old != change.old {
+                    return Err(format!(
+                        "change of {key:?} takes {:?} back, but there is {old:?}",
+                        change.old
+                    ));
+                }
+                last = Some(place);
+            }
+        }
+        Ok(())
+    }
+
+    fn compare_errors(&mut self, step: &Step) -> Result<(), String> {
+        let found = self.circuit.errors();
+        let places: Vec<_> = found
+            .iter()
+            .map(|error| (error.branch, error.stage, &error.origin))
+            .collect();
+        if !places.is_sorted() {
+            return Err(format!("errors are not sorted: {found:?}"));
+        }
+        let found = ids(&found);
+        let expected = ids(&self.state.errors);
+        if found != expected {
+            return Err(format!(
+                "errors are {:?}, expected {:?}",
+                found.difference(&expected).collect::<Vec<_>>(),
+                expected.difference(&found).collect::<Vec<_>>(),
+            ));
+        }
+        let reported = ids(&step.errors);
+        if let Some(error) = reported.difference(&found).next() {
+            return Err(format!("the step reports {error:?}, which does not stand"));
+        }
+        let fresh = found.difference(&self.standing);
+        if let Some(error) = fresh.clone().find(|error| !reported.contains(*error)) {
+            return Err(format!("the step does not report {error:?}, which is new"));
+        }
+        self.standing = found;
+        Ok(())
+    }
+
+    /// The order of events matters only for the same object.
+    fn compare_shuffled(
+        &mut self,
+        batch: &[SourceEvent],
+        step: &Step,
+        env: &Env,
+    ) -> Result<(), String> {
+        let mut by_object: BTreeMap<_, Vec<&SourceEvent>> = BTreeMap::new();
+        for event in batch {
+            by_object
+                .entry((event.source, event.name.clone()))
+                .or_default()
+                .push(event);
+        }
+        let mut order: Vec<_> = batch
+            .iter()
+            .map(|event| (event.source, event.name.clone()))
+            .collect();
+        self.random.shuffle(&mut order);
+        let events: Vec<SourceEvent> = order
+            .iter()
+            .filter_map(|object| {
+                let events = by_object.get_mut(object)?;
+                Some(events.remove(0).clone())
+            })
+            .collect();
+        let other = self
+            .shuffled
+            .step(&events, env)
+            .map_err(|error| format!("budget: {error}"))?;
+        if other.changes != step.changes {
+            return Err(format!(
+                "another order of events changes {:?}, not {:?}",
+                other.changes, step.changes
+            ));
+        }
+        if ids(&self.shuffled.errors()) != self.standing {
+            return Err("another order of events gives other errors".to_owned());
+        }
+        if ids(&other.errors) != ids(&step.errors) {
+            return Err("another order of events reports other errors".to_owned());
+        }
+        Ok(())
+    }
+
+    /// As long as nothing has failed, the state is a function of the objects.
+    fn compare_pure(&mut self, env: &Env) -> Result<(), String> {
+        self.failed |= has_failures(&self.state);
+        if self.failed || self.timed {
+            return Ok(());
+        }
+        self.coverage.count("batches without a failure so far", 1);
+        let fresh = self.scratch.eval(&self.objects, &State::default(), env);
+        if fresh != self.state {
+            return Err("the state hangs on history, though nothing failed".to_owned());
+        }
+        Ok(())
+    }
+
+    /// A new circuit that gets all objects at once is in the state of a new evaluation.
+    fn restart(&mut self) -> Result<(), String> {
+        let env = self.env();
+        let expected = self.scratch.eval(&self.objects, &State::default(), &env);
+        let mut circuit = Circuit::new(self.pipeline, &self.kinds, Budget::default());
+        let events: Vec<SourceEvent> = self
+            .objects
+            .iter()
+            .map(|((source, name), object)| SourceEvent {
+                source: *source,
+                name: name.clone(),
+                object: Some(object.clone()),
+            })
+            .collect();
+        let step = circuit
+            .step(&events, &env)
+            .map_err(|error| format!("budget: {error}"))?;
+        let mut targets: Targets = vec![BTreeMap::new(); self.kinds.len()];
+        for change in step.changes {
+            targets[change.target].extend(change.new.map(|new| (change.key, new)));
+        }
+        same_targets(&targets, &expected.targets)?;
+        if ids(&circuit.errors()) != ids(&expected.errors) {
+            return Err(format!(
+                "errors are {:?}, expected {:?}",
+                circuit.errors(),
+                expected.errors
+            ));
+        }
+        Ok(())
+    }
+
+    /// Without objects nothing is left.
+    fn delete_all(&mut self) -> Result<(), String> {
+        let mut names: Vec<_> = self.objects.keys().cloned().collect();
+        self.random.shuffle(&mut names);
+        let at_once = 1 + self.random.below(4);
+        for names in names.chunks(at_once) {
+            let event = |(source, name): &(usize, ObjectName)| SourceEvent {
+                source: *source,
+                name: name.clone(),
+                object: None,
+            };
+            let batch: Vec<SourceEvent> = names.iter().map(event).collect();
+            self.batch(&batch)?;
+        }
+        if self.targets.iter().any(|objects| !objects.is_empty()) {
+            return Err(format!("targets are left: {:?}", self.targets));
+        }
+        if !self.standing.is_empty() {
+            return Err(format!("errors are left: {:?}", self.standing));
+        }
+        if !self.circuit.is_empty() || !self.shuffled.is_empty() {
+            return Err("the circuit still holds something".to_owned());
+        }
+        Ok(())
+    }
+
+    fn cover_state(&mut self, step: &Step) {
+        self.coverage.count("batches", 1);
+        self.coverage.count("held results", self.state.held());
+        self.coverage
+            .count("rows without a soft partner", self.state.without_partner());
+        for error in &self.state.errors {
+            self.coverage
+                .count(format!("error {}", error.failure.code()), 1);
+            let branch = &self.pipeline.branches[error.branch];
+            let stage = branch
+                .stages
+                .get(error.stage)
+                .map_or("output", |stage| stage.kind.name());
+            self.coverage.count(format!("error at {stage}"), 1);
+        }
+        for change in &step.changes {
+            let what = match (&change.old, &change.new) {
+                (None, _) => "added",
+                (_, None) => "deleted",
+                _ => "updated",
+            };
+            self.coverage.count(format!("target object {what}"), 1);
+        }
+        let _ = self.case;
+    }
+}
+
+fn cover_pipeline(pipeline: &Pipeline, coverage: &mut Coverage) {
+    coverage.count("runs", 1);
+    coverage.count(
+        "runs with branches",
+        usize::from(pipeline.branches.len() > 1),
+    );
+    for branch in &pipeline.branches {
+        let names: Vec<&str> = branch
+            .stages
+            .iter()
+            .map(|stage| stage.kind.name())
+            .collect();
+        for name in &names {
+            coverage.count(format!("stage {name}"), 1);
+        }
+        for pair in names.windows(2) {
+            coverage.count(format!("stages {} {}", pair[0], pair[1]), 1);
+        }
+        coverage.count(format!("branch of {} inputs", branch.inputs.len()), 1);
+    }
+}
+
+fn same_targets(found: &Targets, expected: &Targets) -> Result<(), String> {
+    for (target, (found, expected)) in found.iter().zip(expected).enumerate() {
+        let keys: BTreeSet<&ObjectName> = found.keys().chain(expected.keys()).collect();
+        for key in keys {
+            let (found, expected) = (found.get(key), expected.get(key));
+            if found != expected {
+                return Err(format!(
+                    "target {target}, {key:?}: found {found:?}, expected {expected:?}"
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn has_failures(state: &State) -> bool {
+    let conflict = |error: &RunError| matches!(error.failure, Failure::Conflict { .. });
+    !state.errors.iter().all(conflict)
+}
+
+fn ids(errors: &[RunError]) -> BTreeSet<ErrorId> {
+    let id = |error: &RunError| {
+        let winner = match &error.failure {
+            Failure::Conflict { winner, .. } => Some(winner.clone()),
+            _ => None,
+        };
+        let code = error.failure.code();
+        (
+            error.branch,
+            error.stage,
+            error.origin.clone(),
+            code,
+            winner,
+        )
+    };
+    errors.iter().map(id).collect()
+}

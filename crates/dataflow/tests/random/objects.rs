@@ -1,0 +1,246 @@
+//! Random objects and histories. Domains are small, so that keys meet, names collide and
+//! errors come and go.
+
+use std::collections::BTreeMap;
+
+use dataflow::{ObjectName, SourceEvent};
+use document::{Map, Value, json};
+
+use super::Random;
+
+type Live = BTreeMap<(usize, ObjectName), Value>;
+
+/// Batches of events for this many sources.
+pub fn history(random: &mut Random, sources: usize) -> Vec<Vec<SourceEvent>> {
+    let (bad, breaks) = *random.pick(&[(0, 0), (0, 20), (0, 50), (3, 30), (15, 15)]);
+    let mut writer = Writer {
+        bad,
+        breaks,
+        names: 1 + random.weighted(&[10, 45, 45]),
+        namespaced: random.chance(40),
+        random,
+    };
+    let mut live = Live::new();
+    let mut batches = Vec::new();
+    if writer.random.chance(80) {
+        // Something to begin with.
+        let mut first = Vec::new();
+        for _ in 0..2 + sources * 2 {
+            writer.event(sources, &mut live, &mut first);
+        }
+        batches.push(first);
+    }
+    for _ in 0..3 + writer.random.below(5) {
+        batches.push(writer.batch(sources, &mut live));
+    }
+    batches
+}
+
+struct Writer<'a> {
+    random: &'a mut Random,
+    /// How many percent of the values are of the wrong type, null or missing.
+    bad: usize,
+    /// How many percent of the changes make a value wrong.
+    breaks: usize,
+    /// How many names there are.
+    names: usize,
+    /// Whether there are two namespaces besides none.
+    namespaced: bool,
+}
+
+impl Writer<'_> {
+    fn batch(&mut self, sources: usize, live: &mut Live) -> Vec<SourceEvent> {
+        let count = match self.random.below(12) {
+            0 => 0,
+            1..6 => 1,
+            _ => 2 + self.random.below(5),
+        };
+        let mut events = Vec::new();
+        while events.len() < count {
+            self.event(sources, live, &mut events);
+        }
+        events
+    }
+
+    fn event(&mut self, sources: usize, live: &mut Live, events: &mut Vec<SourceEvent>) {
+        let source = self.random.below(sources);
+        let name = self.name();
+        let key = (source, name.clone());
+        let old = live.get(&key).cloned();
+        let mut send = |object: Option<Value>| {
+            match &object {
+                Some(object) => live.insert((source, name.clone()), object.clone()),
+                None => live.remove(&(source, name.clone())),
+            };
+            events.push(SourceEvent {
+                source,
+                name: name.clone(),
+                object,
+            });
+        };
+        match (self.random.below(20), old) {
+            // Gone, perhaps not for long; perhaps it never was there.
+            (0..3, _) => send(None),
+            (3, Some(old)) => {
+                send(None);
+                let object = if self.random.chance(50) {
+                    old
+                } else {
+                    self.object(&name)
+                };
+                send(Some(object));
+            }
+            // Nothing new.
+            (4, Some(old)) => send(Some(old)),
+            (5..14, Some(old)) => send(Some(self.changed(&old))),
+            _ => {
+                let object = self.object(&name);
+                send(Some(object));
+            }
+        }
+    }
+
+    fn name(&mut self) -> ObjectName {
+        let namespace = if self.namespaced {
+            *self.random.pick(&["", "x", "y"])
+        } else {
+            ""
+        };
+        ObjectName::new(namespace, ["a", "b", "c"][self.random.below(self.names)])
+    }
+
+    fn object(&mut self, name: &ObjectName) -> Value {
+        let mut metadata = vec![("name".into(), name.name.clone())];
+        if name.namespace.as_str() != Some("") {
+            metadata.push(("namespace".into(), name.namespace.clone()));
+        }
+        if self.random.chance(80) {
+            metadata.push(("labels".into(), self.field("labels")));
+        }
+        let mut spec = Vec::new();
+        for field in FIELDS {
+            if !self.random.chance(self.bad) {
+                spec.push((field.into(), self.field(field)));
+            }
+        }
+        json!({"kind": "Any", "metadata": (Map::from_entries(metadata)), "spec": (Map::from_entries(spec))})
+    }
+
+    /// The object with one field changed, or one that no pipeline reads.
+    fn changed(&mut self, object: &Value) -> Value {
+        let often = ["k", "n", "n", "g", "l", "ll"];
+        let field = if self.random.chance(60) {
+            *self.random.pick(&often)
+        } else {
+            *self.random.pick(&FIELDS)
+        };
+        let value = if self.random.chance(self.breaks) {
+            self.wrong()
+        } else {
+            self.field(field)
+        };
+        let map = |value: &Value| {
+            value
+                .as_map()
+                .cloned()
+                .unwrap_or_else(|| Map::from_entries(Vec::new()))
+        };
+        if self.random.chance(5) {
+            return map(object).with("other".into(), value).into();
+        }
+        if self.random.chance(10) {
+            let labels = self.field("labels");
+            let metadata = map(object.get("metadata")).with("labels".into(), labels);
+            return map(object).with("metadata".into(), metadata.into()).into();
+        }
+        let spec = map(object.get("spec")).with(field.into(), value);
+        map(object).with("spec".into(), spec.into()).into()
+    }
+
+    fn field(&mut self, field: &str) -> Value {
+        if self.random.chance(self.bad) {
+            return self.wrong();
+        }
+        match field {
+            "k" => self
+                .random
+                .pick(&[json!(1), json!(1), json!(2), json!("1"), json!("a")])
+                .clone(),
+            "n" => Value::from(self.random.below(3)),
+            "g" => Value::from(*self.random.pick(&["a", "a", "b", "1"])),
+            "b" => Value::from(self.random.chance(60)),
+            "l" => self.list(|writer| writer.number()),
+            "ll" => self.list(|writer| writer.list(Self::number)),
+            "refs" => self.list(|writer| json!({"name": (*writer.random.pick(&["a", "b", "c"]))})),
+            "sel" => self.selector(),
+            "labels" => self.labels(),
+            _ => json!([1, (self.random.below(3))]),
+        }
+    }
+
+    fn number(&mut self) -> Value {
+        Value::from(self.random.below(4))
+    }
+
+    fn list(&mut self, mut item: impl FnMut(&mut Self) -> Value) -> Value {
+        let count = self.random.below(4);
+        let mut items = Vec::new();
+        for _ in 0..count {
+            let item = if self.random.chance(self.bad / 2) {
+                self.wrong()
+            } else {
+                item(self)
+            };
+            items.push(item);
+        }
+        items.into()
+    }
+
+    fn labels(&mut self) -> Value {
+        let app = *self.random.pick(&["a", "b"]);
+        match self.random.below(4) {
+            0 => json!({}),
+            1 => json!({"app": app, "tier": 1}),
+            _ => json!({"app": app}),
+        }
+    }
+
+    fn selector(&mut self) -> Value {
+        let app = *self.random.pick(&["a", "b"]);
+        let operator = if self.random.chance(self.bad) {
+            "Near"
+        } else {
+            *self.random.pick(&["In", "NotIn", "Exists"])
+        };
+        match self.random.below(6) {
+            0 => json!({}),
+            1 => {
+                json!({"matchExpressions": [{"key": "app", "operator": operator, "values": [app]}]})
+            }
+            2 => {
+                json!({"matchLabels": {"tier": "1"}, "matchExpressions": [{"key": "app", "operator": operator, "values": [app]}]})
+            }
+            3 => json!({"matchLabels": {"app": app}}),
+            _ => json!({"app": app}),
+        }
+    }
+
+    fn wrong(&mut self) -> Value {
+        let values = [
+            Value::NULL,
+            Value::NULL,
+            json!("x"),
+            json!("2"),
+            json!(1.5),
+            json!(true),
+            json!([]),
+            json!([[null], 1]),
+            json!({}),
+            json!({"name": "a"}),
+        ];
+        self.random.pick(&values).clone()
+    }
+}
+
+/// The fields of `spec`.
+const FIELDS: [&str; 9] = ["k", "n", "g", "b", "l", "ll", "refs", "sel", "pair"];

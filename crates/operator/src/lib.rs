@@ -1,0 +1,17 @@
+//! The Operator resource (`dcontroller.io/v1alpha1`): controllers with sources, a
+//! pipeline and targets.
+//!
+//! [`read`](spec::read) turns a manifest into an [`Operator`](spec::Operator) or says
+//! all that is wrong with it; [`Offline`](offline::Offline) runs its controllers on a
+//! set of objects without a cluster.
+
+pub mod explain;
+pub mod object;
+pub mod offline;
+pub mod predicate;
+pub mod problem;
+pub mod spec;
+
+pub use offline::Offline;
+pub use problem::{Problem, Severity};
+pub use spec::{Controller, Operator, read};

@@ -1,0 +1,454 @@
+//! Running an Operator without a cluster: the input objects are the cluster.
+//!
+//! Events go in, the controllers run in the order of their views, what they derive is
+//! written to the objects and seen by the controllers that read them, all in one batch.
+//! Out come the watch events of the targets and what went wrong.
+
+mod cluster;
+mod write;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use dataflow::{Budget, BudgetError, Circuit, ObjectName, SourceEvent};
+use document::{Value, json};
+use expr::{Env, ops::access};
+
+use crate::object::{Entry, group_of};
+use crate::spec::{Controller, Operator, Resource, SourceKind};
+use cluster::{Cluster, ObjectKey};
+use write::Desired;
+
+/// An Operator on objects in memory.
+#[derive(Debug)]
+pub struct Offline {
+    operator: Operator,
+    circuits: Vec<Circuit>,
+    /// The controllers in an order in which each finds its views ready, as far as that
+    /// goes.
+    order: Vec<usize>,
+    cluster: Cluster,
+    desired: Desired,
+    started: bool,
+}
+
+/// The type of a watch event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum EventType {
+    /// The object is gone.
+    Deleted,
+    /// The object is new.
+    Added,
+    /// The object is another.
+    Modified,
+}
+
+impl EventType {
+    /// As Kubernetes writes it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Added => "ADDED",
+            Self::Modified => "MODIFIED",
+            Self::Deleted => "DELETED",
+        }
+    }
+}
+
+/// A watch event.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Event {
+    /// What happened.
+    pub kind: EventType,
+    /// To which object.
+    pub object: Value,
+}
+
+/// Something that went wrong in a batch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Report {
+    /// The controller.
+    pub controller: String,
+    /// The stage, as a place in the controller's spec.
+    pub stage: String,
+    /// Which objects, see [`dataflow::Origin::describe`].
+    pub origin: Value,
+    /// The stable code.
+    pub code: &'static str,
+    /// What happened, and where in the spec.
+    pub message: String,
+}
+
+/// What a batch did.
+#[derive(Clone, Debug, Default)]
+pub struct Batch {
+    /// The events of targets: deletes first, in key order.
+    pub events: Vec<Event>,
+    /// What was evaluated in this batch and failed.
+    pub errors: Vec<Report>,
+}
+
+/// How often controllers that feed each other run in one batch.
+pub const MAX_ROUNDS: usize = 64;
+
+impl Offline {
+    /// An Operator with no objects yet.
+    pub fn new(operator: Operator, budget: Budget) -> Self {
+        let circuits = operator
+            .controllers
+            .iter()
+            .map(|controller| {
+                let kinds: Vec<_> = controller
+                    .targets
+                    .iter()
+                    .map(|target| target.resource.target_kind())
+                    .collect();
+                Circuit::new(&controller.pipeline, &kinds, budget)
+            })
+            .collect();
+        Self {
+            order: order(&operator),
+            circuits,
+            cluster: Cluster::default(),
+            desired: Desired::default(),
+            operator,
+            started: false,
+        }
+    }
+
+    /// The key of an object that arrives; `None` without a name.
+    fn key(&self, object: &Value) -> Option<ObjectKey> {
+        let name = ObjectName::of(object)?;
+        let kind = object.get("kind").as_str()?.to_owned();
+        let group = match object.get("apiVersion").as_str() {
+            Some(version) => group_of(version).to_owned(),
+            // Without a version it can only be one of those that are read here.
+            None => self
+                .operator
+                .controllers
+                .iter()
+                .flat_map(|controller| &controller.sources)
+                .find(|source| source.resource.kind == kind)
+                .map_or_else(String::new, |source| source.resource.group.clone()),
+        };
+        Some(ObjectKey { group, kind, name })
+    }
+
+    /// Takes a batch of events: objects that are there, and objects that are gone.
+    pub fn batch(&mut self, events: &[Event], env: &Env) -> Result<Batch, OfflineError> {
+        self.cluster.begin();
+        for event in events {
+            let key = self
+                .key(&event.object)
+                .ok_or_else(|| OfflineError::NoName(describe(&event.object)))?;
+            let object = (event.kind != EventType::Deleted).then(|| event.object.clone());
+            self.cluster.input(key, object);
+        }
+        let mut pending = self.changed_by_input();
+        if !self.started {
+            self.started = true;
+            self.one_shots(&mut pending);
+        }
+        let mut errors = Vec::new();
+        self.repair(&mut pending, &mut errors);
+        self.rounds(pending, env, &mut errors)?;
+        Ok(Batch {
+            events: self.cluster.events(),
+            errors,
+        })
+    }
+
+    /// The source events of the objects that changed, for each controller.
+    fn changed_by_input(&mut self) -> Vec<Pending> {
+        let mut pending: Vec<Pending> = self.circuits.iter().map(|_| Pending::default()).collect();
+        let changes = self.cluster.take_changes();
+        for (key, old) in changes {
+            self.feed(&key, old.as_ref(), &mut pending);
+        }
+        pending
+    }
+
+    /// Hands the change of an object to all controllers that read its kind.
+    fn feed(&self, key: &ObjectKey, old: Option<&Value>, pending: &mut [Pending]) {
+        let new = self.cluster.get(key);
+        for (controller, pending) in self.operator.controllers.iter().zip(pending) {
+            for (input, source) in controller.inputs.iter().enumerate() {
+                let source = &controller.sources[*source];
+                if source.resource.group != key.group
+                    || source.resource.kind != key.kind
+                    || source.kind != SourceKind::Watcher
+                {
+                    continue;
+                }
+                if let (Some(old), Some(new), Some(predicate)) = (old, new, &source.predicate)
+                    && admits(source, old)
+                    && !predicate.passes(old, new)
+                {
+                    continue;
+                }
+                let object = new.filter(|object| admits(source, object));
+                let entry = entry(&source.resource, controller);
+                pending.0.insert(
+                    (input, key.name.clone()),
+                    object.map(|object| entry.clean(object)),
+                );
+            }
+        }
+    }
+
+    /// The objects of `OneShot` sources, at the start.
+    fn one_shots(&self, pending: &mut [Pending]) {
+        for (controller, pending) in self.operator.controllers.iter().zip(pending) {
+            for (input, source) in controller.inputs.iter().enumerate() {
+                let source = &controller.sources[*source];
+                if source.kind == SourceKind::OneShot {
+                    let object = json!({
+                        "apiVersion": (source.resource.api_version()),
+                        "kind": (source.resource.kind.as_str()),
+                        "metadata": {"name": "one-shot-trigger"},
+                    });
+                    pending.0.insert(
+                        (input, ObjectName::new("", "one-shot-trigger")),
+                        Some(object),
+                    );
+                }
+            }
+        }
+    }
+
+    /// Writes again what the input has changed under us.
+    fn repair(&mut self, pending: &mut [Pending], errors: &mut Vec<Report>) {
+        let touched: Vec<ObjectKey> = self
+            .cluster
+            .touched()
+            .filter(|key| self.desired.has(key))
+            .cloned()
+            .collect();
+        for key in touched {
+            self.desired
+                .write(&key, &self.operator, &mut self.cluster, errors);
+        }
+        for (key, old) in self.cluster.take_changes() {
+            self.feed(&key, old.as_ref(), pending);
+        }
+    }
+
+    /// Runs the controllers until nothing changes.
+    fn rounds(
+        &mut self,
+        mut pending: Vec<Pending>,
+        env: &Env,
+        errors: &mut Vec<Report>,
+    ) -> Result<(), OfflineError> {
+        for _ in 0..MAX_ROUNDS {
+            for position in 0..self.order.len() {
+                let number = self.order[position];
+                let batch = pending[number].take();
+                if batch.is_empty() {
+                    continue;
+                }
+                self.step(number, &batch, env, &mut pending, errors)?;
+            }
+            if pending.iter().all(|pending| pending.0.is_empty()) {
+                return Ok(());
+            }
+        }
+        for (controller, pending) in self.operator.controllers.iter().zip(pending) {
+            if !pending.0.is_empty() {
+                errors.push(Report {
+                    controller: controller.name.clone(),
+                    stage: String::new(),
+                    origin: Value::list([]),
+                    code: "cycle",
+                    message: format!("still changing after {MAX_ROUNDS} rounds: the controllers feed each other without end"),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn step(
+        &mut self,
+        number: usize,
+        batch: &[SourceEvent],
+        env: &Env,
+        pending: &mut [Pending],
+        errors: &mut Vec<Report>,
+    ) -> Result<(), OfflineError> {
+        let controller = &self.operator.controllers[number];
+        let step =
+            self.circuits[number]
+                .step(batch, env)
+                .map_err(|error| OfflineError::Budget {
+                    controller: controller.name.clone(),
+                    error,
+                })?;
+        errors.extend(step.errors.iter().map(|error| report(controller, error)));
+        let mut keys = BTreeSet::new();
+        for change in step.changes {
+            let resource = &controller.targets[change.target].resource;
+            let key = ObjectKey {
+                group: resource.group.clone(),
+                kind: resource.kind.clone(),
+                name: change.key,
+            };
+            self.desired.set(&key, number, change.target, change.new);
+            keys.insert(key);
+        }
+        for key in keys {
+            self.desired
+                .write(&key, &self.operator, &mut self.cluster, errors);
+        }
+        for (key, old) in self.cluster.take_changes() {
+            self.feed(&key, old.as_ref(), pending);
+        }
+        Ok(())
+    }
+
+    /// All target objects as they are now, in key order.
+    pub fn targets(&self) -> Vec<Value> {
+        self.desired
+            .keys()
+            .filter_map(|key| self.cluster.get(key).cloned())
+            .collect()
+    }
+
+    /// All errors that stand.
+    pub fn errors(&self) -> Vec<Report> {
+        let circuits = self.operator.controllers.iter().zip(&self.circuits);
+        circuits
+            .flat_map(|(controller, circuit)| {
+                circuit
+                    .errors()
+                    .into_iter()
+                    .map(|error| report(controller, &error))
+            })
+            .collect()
+    }
+}
+
+/// What waits for a controller: the last known state of objects, by input and name.
+#[derive(Debug, Default)]
+struct Pending(BTreeMap<(usize, ObjectName), Option<Value>>);
+
+impl Pending {
+    fn take(&mut self) -> Vec<SourceEvent> {
+        std::mem::take(&mut self.0)
+            .into_iter()
+            .map(|((source, name), object)| SourceEvent {
+                source,
+                name,
+                object,
+            })
+            .collect()
+    }
+}
+
+/// Whether a source reads this object at all.
+fn admits(source: &crate::spec::Source, object: &Value) -> bool {
+    let metadata = object.get("metadata");
+    let namespace = source.namespace.as_deref();
+    let labels = match metadata.get("labels") {
+        labels if labels.is_null() => Value::empty_map(),
+        labels => labels.clone(),
+    };
+    namespace.is_none_or(|namespace| metadata.get("namespace").as_str() == Some(namespace))
+        && source
+            .selector
+            .as_ref()
+            .is_none_or(|selector| access::selector(selector, &labels).unwrap_or(false))
+}
+
+fn entry(resource: &Resource, controller: &Controller) -> Entry {
+    Entry {
+        view: resource.is_view(),
+        secret: resource.group.is_empty() && resource.kind == "Secret",
+        versions: controller.pipeline.reads_versions,
+    }
+}
+
+fn report(controller: &Controller, error: &dataflow::RunError) -> Report {
+    let at = error.failure.at().to_string();
+    let prefix = format!("{}.", controller.at);
+    let place = at.strip_prefix(&prefix).unwrap_or(&at);
+    let stages = &controller.pipeline.branches[error.branch].stages;
+    let stage = match stages.get(error.stage) {
+        Some(stage) => {
+            let stage = stage.at.to_string();
+            stage.strip_prefix(&prefix).unwrap_or(&stage).to_owned()
+        }
+        None => "output".to_owned(),
+    };
+    let mut message = error.failure.to_string();
+    if let dataflow::Failure::Conflict { winner, .. } = &error.failure {
+        let winner = winner.describe(&controller.pipeline.sources);
+        message = format!("{message}: {winner}");
+    } else if stage != place && stage != "output" {
+        message = format!("{message}, at {at}");
+    }
+    Report {
+        controller: controller.name.clone(),
+        stage,
+        origin: error.origin.describe(&controller.pipeline.sources),
+        code: error.failure.code(),
+        message,
+    }
+}
+
+/// The controllers in topological order of what they read and write; within a cycle in
+/// the order of the spec.
+fn order(operator: &Operator) -> Vec<usize> {
+    let feeds = |from: &Controller, to: &Controller| {
+        from.targets.iter().any(|target| {
+            to.inputs.iter().any(|input| {
+                let source = &to.sources[*input].resource;
+                source.group == target.resource.group && source.kind == target.resource.kind
+            })
+        })
+    };
+    let controllers = &operator.controllers;
+    let mut order: Vec<usize> = Vec::new();
+    while order.len() < controllers.len() {
+        let waiting = |i: &usize| !order.contains(i);
+        let ready = (0..controllers.len()).filter(waiting).find(|&i| {
+            (0..controllers.len())
+                .filter(waiting)
+                .all(|j| j == i || !feeds(&controllers[j], &controllers[i]))
+        });
+        let next = ready.or_else(|| (0..controllers.len()).find(waiting));
+        order.extend(next);
+    }
+    order
+}
+
+/// What is wrong with a batch as a whole.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum OfflineError {
+    /// An object that cannot be told from others.
+    #[error("an object needs a kind and a metadata.name, found {0}")]
+    NoName(String),
+    /// A controller used more than it may.
+    #[error("controller {controller}: {error}")]
+    Budget {
+        /// The controller.
+        controller: String,
+        /// The budget.
+        error: BudgetError,
+    },
+}
+
+impl OfflineError {
+    /// The stable code.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::NoName(_) => "no-name",
+            Self::Budget { error, .. } => error.code(),
+        }
+    }
+}
+
+fn describe(object: &Value) -> String {
+    let kind = object.get("kind").as_str().unwrap_or("no kind");
+    match object.get("metadata").get("name").as_str() {
+        Some(name) => format!("{kind} {name}"),
+        None => format!("{kind} without a name"),
+    }
+}

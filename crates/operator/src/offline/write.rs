@@ -1,0 +1,463 @@
+//! Writing derived documents onto objects: Updater, Patcher, Applier.
+
+use std::collections::BTreeMap;
+
+use dataflow::ObjectName;
+use document::{Key, Map, Value, View, json};
+
+use super::Report;
+use super::cluster::{Cluster, ObjectKey};
+use crate::object::encode_secret;
+use crate::spec::{Operator, Target, TargetType};
+
+/// What each object should look like, by who says so: controllers rank by position.
+#[derive(Debug, Default)]
+pub(super) struct Desired {
+    writers: BTreeMap<ObjectKey, BTreeMap<(usize, usize), Writer>>,
+    /// The objects that exist because we created them.
+    created: BTreeMap<ObjectKey, ()>,
+}
+
+/// What one target of one controller wants of an object.
+#[derive(Debug, Default)]
+struct Writer {
+    /// What is derived now.
+    document: Option<Value>,
+    /// What was last written.
+    applied: Option<Value>,
+}
+
+impl Desired {
+    pub(super) fn has(&self, key: &ObjectKey) -> bool {
+        self.writers.contains_key(key)
+    }
+
+    /// The objects that are derived.
+    pub(super) fn keys(&self) -> impl Iterator<Item = &ObjectKey> {
+        self.writers
+            .iter()
+            .filter(|(_, writers)| writers.values().any(|writer| writer.document.is_some()))
+            .map(|(key, _)| key)
+    }
+
+    pub(super) fn set(
+        &mut self,
+        key: &ObjectKey,
+        controller: usize,
+        target: usize,
+        document: Option<Value>,
+    ) {
+        let writers = self.writers.entry(key.clone()).or_default();
+        writers.entry((controller, target)).or_default().document = document;
+    }
+
+    /// Brings an object to what is derived for it.
+    pub(super) fn write(
+        &mut self,
+        key: &ObjectKey,
+        operator: &Operator,
+        cluster: &mut Cluster,
+        errors: &mut Vec<Report>,
+    ) {
+        let Some(writers) = self.writers.get_mut(key) else {
+            return;
+        };
+        let target_of = |at: &(usize, usize)| &operator.controllers[at.0].targets[at.1];
+        let mut live = cluster.get(key).cloned();
+        let created = self.created.contains_key(key);
+
+        // One Updater is written, the first; others wait.
+        let mut updaters = writers
+            .iter_mut()
+            .filter(|(at, _)| target_of(at).kind == TargetType::Updater);
+        let mut winner: Option<(usize, usize)> = None;
+        let mut withdrawn = None;
+        for (at, writer) in updaters.by_ref() {
+            let Some(document) = &writer.document else {
+                withdrawn = writer.applied.take().or(withdrawn);
+                continue;
+            };
+            if let Some(first) = winner {
+                errors.push(conflict(key, operator, at.0, first.0));
+                continue;
+            }
+            winner = Some(*at);
+            let target = target_of(at);
+            if target.resource.is_view() && live.is_some() && !created {
+                errors.push(held_by_user(key, operator, at.0));
+                winner = None;
+                continue;
+            }
+            if live.is_none() {
+                self.created.insert(key.clone(), ());
+            }
+            live = Some(update(
+                live.as_ref(),
+                document,
+                writer.applied.as_ref(),
+                target,
+            ));
+            writer.applied = Some(document.clone());
+        }
+        if winner.is_none() && withdrawn.is_some() && self.created.remove(key).is_some() {
+            live = None;
+        }
+
+        // The others layer on it; the first has the last word.
+        for (at, writer) in writers.iter_mut().rev() {
+            let target = target_of(at);
+            if target.kind == TargetType::Updater {
+                continue;
+            }
+            let wanted = writer
+                .document
+                .as_ref()
+                .map(|document| patch_of(document, target));
+            live = patch(live, writer.applied.as_ref(), wanted.as_ref(), target);
+            writer.applied = wanted.filter(|_| live.is_some());
+        }
+        writers.retain(|_, writer| writer.document.is_some() || writer.applied.is_some());
+        if writers.is_empty() {
+            self.writers.remove(key);
+        }
+        if live.as_ref() != cluster.get(key) {
+            cluster.write(key, live);
+        }
+    }
+}
+
+fn conflict(key: &ObjectKey, operator: &Operator, loser: usize, winner: usize) -> Report {
+    report(
+        key,
+        operator,
+        loser,
+        format!(
+            "{} is also written by controller {}, which comes first",
+            name(&key.name),
+            operator.controllers[winner].name
+        ),
+    )
+}
+
+fn held_by_user(key: &ObjectKey, operator: &Operator, controller: usize) -> Report {
+    report(
+        key,
+        operator,
+        controller,
+        format!(
+            "{} exists and was not derived: it is left alone",
+            name(&key.name)
+        ),
+    )
+}
+
+fn report(key: &ObjectKey, operator: &Operator, controller: usize, message: String) -> Report {
+    Report {
+        controller: operator.controllers[controller].name.clone(),
+        stage: "output".to_owned(),
+        origin: json!([{"key": (name(&key.name))}]),
+        code: "conflict",
+        message,
+    }
+}
+
+fn name(name: &ObjectName) -> String {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    match name.namespace.as_str() {
+        None | Some("") => text(&name.name),
+        Some(namespace) => format!("{namespace}/{}", text(&name.name)),
+    }
+}
+
+/// `Updater`: replaces all top-level fields but metadata; labels and annotations are
+/// merged, and those that are no longer derived are removed if we set them.
+fn update(
+    live: Option<&Value>,
+    document: &Value,
+    applied: Option<&Value>,
+    target: &Target,
+) -> Value {
+    let document = outgoing(document, target);
+    let (Some(live), Some(fields)) = (live, document.as_map()) else {
+        return document;
+    };
+    if target.resource.is_view() {
+        return document;
+    }
+    let mut metadata = live.get("metadata").as_map().cloned().unwrap_or_else(empty);
+    for field in ["annotations", "labels"] {
+        let set_before = applied
+            .map(|applied| applied.get("metadata").get(field))
+            .and_then(Value::as_map);
+        let wanted = document.get("metadata").get(field).as_map();
+        let mut merged = metadata
+            .get_str(field)
+            .and_then(Value::as_map)
+            .cloned()
+            .unwrap_or_else(empty);
+        for (key, value) in set_before.into_iter().flatten() {
+            if wanted.is_none_or(|wanted| wanted.get(key).is_none())
+                && merged.get(key) == Some(value)
+            {
+                merged = merged.without(key.as_str());
+            }
+        }
+        for (key, value) in wanted.into_iter().flatten() {
+            merged = merged.with(key.clone(), value.clone());
+        }
+        if merged.is_empty() {
+            metadata = metadata.without(field);
+        } else {
+            metadata = metadata.with(Key::new(field), merged.into());
+        }
+    }
+    let mut result = fields.with(Key::new("metadata"), metadata.into());
+    if fields.get_str("status").is_none()
+        && let Some(status) = live.as_map().and_then(|live| live.get_str("status"))
+    {
+        result = result.with(Key::new("status"), status.clone());
+    }
+    // The version of the live object stays, whatever was assumed for the target.
+    let version = live.get("apiVersion");
+    if !version.is_null() {
+        result = result.with(Key::new("apiVersion"), version.clone());
+    }
+    result.into()
+}
+
+fn empty() -> Map {
+    Map::from_sorted(Vec::new())
+}
+
+fn outgoing(document: &Value, target: &Target) -> Value {
+    if target.resource.group.is_empty() && target.resource.kind == "Secret" {
+        return encode_secret(document, &target.literal_data);
+    }
+    document.clone()
+}
+
+/// The patch of a document: nulls that an expression gave count as absent, nulls that
+/// are written remove.
+fn patch_of(document: &Value, target: &Target) -> Value {
+    fn strip(value: &Value, path: &mut Vec<String>, written: &[Vec<String>]) -> Option<Value> {
+        if value.is_null() {
+            return written.contains(path).then_some(Value::NULL);
+        }
+        let Some(map) = value.as_map() else {
+            return Some(value.clone());
+        };
+        let mut entries = Vec::new();
+        for (key, member) in map {
+            path.push(key.as_str().to_owned());
+            entries.extend(strip(member, path, written).map(|member| (key.clone(), member)));
+            path.pop();
+        }
+        Some(Map::from_sorted(entries).into())
+    }
+    let document = outgoing(document, target);
+    strip(&document, &mut Vec::new(), &target.written_nulls).unwrap_or_default()
+}
+
+/// `Patcher` (and `Applier`, which also creates): takes back what it no longer wants if
+/// it still is as written, and merges what it wants.
+fn patch(
+    live: Option<Value>,
+    applied: Option<&Value>,
+    wanted: Option<&Value>,
+    target: &Target,
+) -> Option<Value> {
+    let Some(mut live) = live else {
+        return wanted
+            .filter(|_| target.kind == TargetType::Applier)
+            .cloned();
+    };
+    if let Some(applied) = applied {
+        let kept = wanted.cloned().unwrap_or_else(Value::empty_map);
+        live = take_back(&live, applied, &kept).unwrap_or(live);
+    }
+    if let Some(wanted) = wanted {
+        live = merge(&live, &identity_free(wanted), "");
+    }
+    Some(live)
+}
+
+/// A patch without what only says which object is meant.
+fn identity_free(patch: &Value) -> Value {
+    let Some(map) = patch.as_map() else {
+        return patch.clone();
+    };
+    let mut map = map.without("apiVersion").without("kind");
+    if let Some(metadata) = map.get_str("metadata").and_then(Value::as_map) {
+        let metadata = metadata.without("name").without("namespace");
+        map = if metadata.is_empty() {
+            map.without("metadata")
+        } else {
+            map.with(Key::new("metadata"), metadata.into())
+        };
+    }
+    map.into()
+}
+
+/// Removes the leaves of `applied` that are not in `kept`, where they still hold what
+/// was applied; maps that this empties go too. `None` if nothing is left.
+fn take_back(live: &Value, applied: &Value, kept: &Value) -> Option<Value> {
+    let applied = identity_free(applied);
+    remove(live, &applied, kept)
+}
+
+fn remove(live: &Value, applied: &Value, kept: &Value) -> Option<Value> {
+    match (live.view(), applied.view()) {
+        (View::Map(live_map), View::Map(applied)) => {
+            let mut entries = Vec::new();
+            let mut removed = false;
+            for (key, value) in live_map {
+                match applied.get(key) {
+                    None => entries.push((key.clone(), value.clone())),
+                    Some(applied) => {
+                        let kept = kept.get_key(key);
+                        let left = remove(value, applied, kept);
+                        removed |= left.is_none();
+                        entries.extend(left.map(|left| (key.clone(), left)));
+                    }
+                }
+            }
+            (!(entries.is_empty() && removed)).then(|| Map::from_sorted(entries).into())
+        }
+        _ if !kept.is_null() => Some(live.clone()),
+        (View::List(live_items), View::List(applied_items)) if live != applied => {
+            // Elements of ours inside a list that has others: take ours out again.
+            let ours = |item: &Value| applied_items.iter().any(|applied| applied == item);
+            let rest: Vec<Value> = live_items
+                .iter()
+                .filter(|item| !ours(item))
+                .cloned()
+                .collect();
+            (!rest.is_empty()).then(|| rest.into())
+        }
+        _ => (live != applied).then(|| live.clone()),
+    }
+}
+
+/// The fields that tell the elements of well-known lists apart.
+const MERGE_KEYS: [(&str, &str); 14] = [
+    ("containers", "name"),
+    ("initContainers", "name"),
+    ("ephemeralContainers", "name"),
+    ("env", "name"),
+    ("volumes", "name"),
+    ("volumeDevices", "devicePath"),
+    ("volumeMounts", "mountPath"),
+    ("imagePullSecrets", "name"),
+    ("hostAliases", "ip"),
+    ("topologySpreadConstraints", "topologyKey"),
+    ("conditions", "type"),
+    ("secrets", "name"),
+    ("ports", "containerPort"),
+    ("ports", "port"),
+];
+
+/// A deep merge: maps merge, null removes, lists of maps merge element by element, by
+/// their merge key if the elements carry it, otherwise by position; other lists are
+/// replaced. `field` is the name of the field that holds the value.
+fn merge(live: &Value, patch: &Value, field: &str) -> Value {
+    match (live.view(), patch.view()) {
+        (View::Map(live), View::Map(patch)) => {
+            let mut result = live.clone();
+            for (key, value) in patch {
+                if value.is_null() {
+                    result = result.without(key.as_str());
+                    continue;
+                }
+                let merged = match result.get(key) {
+                    Some(old) => merge(old, value, key.as_str()),
+                    None => merge(&Value::empty_map(), value, key.as_str()),
+                };
+                result = result.with(key.clone(), merged);
+            }
+            result.into()
+        }
+        (View::List(live), View::List(patch)) if all_maps(live) && all_maps(patch) => {
+            merge_lists(&live.to_vec(), &patch.to_vec(), field)
+        }
+        (_, View::Map(_)) if live.as_map().is_none() => merge(&Value::empty_map(), patch, field),
+        _ => patch.clone(),
+    }
+}
+
+fn all_maps(items: document::ListRef<'_>) -> bool {
+    !items.is_empty() && items.iter().all(|item| item.as_map().is_some())
+}
+
+fn merge_lists(live: &[Value], patch: &[Value], field: &str) -> Value {
+    let carried = |key: &&str| {
+        live.iter()
+            .chain(patch)
+            .all(|item| !item.get(key).is_null())
+    };
+    let key = MERGE_KEYS
+        .iter()
+        .filter(|(list, _)| *list == field)
+        .map(|(_, key)| *key)
+        .find(|key| carried(&key));
+    let mut result = live.to_vec();
+    for (position, item) in patch.iter().enumerate() {
+        let at = match key {
+            Some(key) => live
+                .iter()
+                .position(|other| other.get(key) == item.get(key)),
+            None => (position < live.len()).then_some(position),
+        };
+        match at {
+            Some(at) => result[at] = merge(&live[at], item, ""),
+            None => result.push(merge(&Value::empty_map(), item, "")),
+        }
+    }
+    result.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_patch_of_one_container_keeps_the_others() {
+        let live = json!({"spec": {"containers": [{"name": "a", "image": "1"}, {"name": "b", "image": "1"}]}});
+        let patch = json!({"spec": {"containers": [{"name": "b", "image": "2"}]}});
+        let merged = merge(&live, &patch, "");
+        assert_eq!(
+            merged,
+            json!({"spec": {"containers": [{"name": "a", "image": "1"}, {"name": "b", "image": "2"}]}})
+        );
+    }
+
+    #[test]
+    fn lists_without_a_merge_key_merge_by_position() {
+        let merged = merge(
+            &json!({"l": [{"a": 1, "b": 1}, {"a": 2}]}),
+            &json!({"l": [{"b": 2}]}),
+            "",
+        );
+        assert_eq!(merged, json!({"l": [{"a": 1, "b": 2}, {"a": 2}]}));
+        let replaced = merge(&json!({"l": [1, 2]}), &json!({"l": [3]}), "");
+        assert_eq!(replaced, json!({"l": [3]}));
+    }
+
+    #[test]
+    fn what_is_no_longer_wanted_is_taken_back_if_it_is_as_written() {
+        let live =
+            json!({"metadata": {"annotations": {"ours": "1", "theirs": "2", "changed": "4"}}});
+        let applied = json!({"metadata": {"annotations": {"ours": "1", "changed": "3"}}});
+        let left = take_back(&live, &applied, &json!({}));
+        assert_eq!(
+            left,
+            Some(json!({"metadata": {"annotations": {"theirs": "2", "changed": "4"}}}))
+        );
+        let alone = json!({"metadata": {"name": "x", "annotations": {"ours": "1"}}});
+        let left = take_back(
+            &alone,
+            &json!({"metadata": {"annotations": {"ours": "1"}}}),
+            &json!({}),
+        );
+        assert_eq!(left, Some(json!({"metadata": {"name": "x"}})));
+    }
+}

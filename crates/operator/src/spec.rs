@@ -1,0 +1,227 @@
+//! The spec of an Operator, read from a manifest with all its problems.
+
+mod reader;
+
+use std::time::Duration;
+
+use dataflow::Pipeline;
+use dataflow::apply::TargetKind;
+use document::{Location, Path, Value};
+use expr::Table;
+
+use crate::predicate::Predicate;
+use crate::problem::{Problem, Severity};
+
+/// An Operator, ready to run.
+#[derive(Clone, Debug)]
+pub struct Operator {
+    /// Its name, a DNS label.
+    pub name: String,
+    /// What becomes of derived objects when it is deleted.
+    pub deletion_policy: DeletionPolicy,
+    /// The account whose rights it has.
+    pub service_account: Option<ServiceAccount>,
+    /// Its controllers.
+    pub controllers: Vec<Controller>,
+}
+
+/// `spec.deletionPolicy`
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DeletionPolicy {
+    /// Derived objects stay.
+    #[default]
+    Orphan,
+    /// Derived objects are deleted.
+    Delete,
+}
+
+/// `spec.serviceAccount`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServiceAccount {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+}
+
+/// A controller: sources, a pipeline, targets.
+#[derive(Clone, Debug)]
+pub struct Controller {
+    /// Its name, unique in the Operator.
+    pub name: String,
+    /// All sources; those without pipeline input too.
+    pub sources: Vec<Source>,
+    /// For each source of the pipeline, its position in `sources`.
+    pub inputs: Vec<usize>,
+    /// What it computes.
+    pub pipeline: Pipeline,
+    /// Where the results go.
+    pub targets: Vec<Target>,
+    /// How it runs.
+    pub options: Options,
+    /// Where it stands in the manifest.
+    pub at: Location,
+}
+
+/// A kind of objects.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Resource {
+    /// The API group; `""` for the core group.
+    pub group: String,
+    /// The version; `None` if it is to be discovered.
+    pub version: Option<String>,
+    /// The Kind.
+    pub kind: String,
+}
+
+/// The version of views.
+pub const VIEW_VERSION: &str = "v1alpha1";
+/// What the groups of views end in.
+pub const VIEW_SUFFIX: &str = ".view.dcontroller.io";
+
+impl Resource {
+    /// Whether this is a view, of whichever operator.
+    pub fn is_view(&self) -> bool {
+        self.group.ends_with(VIEW_SUFFIX)
+    }
+
+    /// `apiVersion` of its objects; without a version the usual `v1` is assumed.
+    pub fn api_version(&self) -> String {
+        let version = self.version.as_deref().unwrap_or("v1");
+        if self.group.is_empty() {
+            version.to_owned()
+        } else {
+            format!("{}/{version}", self.group)
+        }
+    }
+
+    /// What outputs become.
+    pub fn target_kind(&self) -> TargetKind {
+        TargetKind {
+            api_version: self.api_version().into(),
+            kind: self.kind.as_str().into(),
+        }
+    }
+}
+
+/// Something that a controller reads.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// What it watches.
+    pub resource: Resource,
+    /// Its name in the pipeline: the Kind, or what `as` says.
+    pub name: String,
+    /// Only objects of this namespace.
+    pub namespace: Option<String>,
+    /// Only objects with these labels.
+    pub selector: Option<Value>,
+    /// Only these updates.
+    pub predicate: Option<Predicate>,
+    /// How it reads.
+    pub kind: SourceKind,
+}
+
+/// `type` of a source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SourceKind {
+    /// All objects, and every change.
+    Watcher,
+    /// One object at the start.
+    OneShot,
+    /// No input: a tick on which targets are repaired.
+    Periodic(Duration),
+}
+
+/// Something that a controller writes.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// What it writes.
+    pub resource: Resource,
+    /// How it writes.
+    pub kind: TargetType,
+    /// Whether an object that nobody claims may be taken over.
+    pub refuse_existing: bool,
+    /// Whether fields of other managers are taken.
+    pub force: bool,
+    /// Whether an immutable field may be changed by deleting and creating.
+    pub recreate: bool,
+    /// Fields that belong to others.
+    pub ignore: Vec<Path>,
+    /// The places of the output where `null` is written in the pipeline: a Patcher
+    /// removes these fields.
+    pub written_nulls: Vec<Vec<String>>,
+    /// The keys of `data` whose value is written in the pipeline, for Secrets.
+    pub literal_data: Vec<String>,
+}
+
+/// `type` of a target.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TargetType {
+    /// Creates and replaces objects.
+    #[default]
+    Updater,
+    /// Merges into objects that exist.
+    Patcher,
+    /// Server-side apply.
+    Applier,
+}
+
+/// `options` of a controller.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    /// How long triggers are collected.
+    pub debounce: Duration,
+    /// How many objects are written at once.
+    pub concurrency: usize,
+    /// How often everything is compared anew.
+    pub resync: Option<Duration>,
+    /// The first pause after a failed write.
+    pub retry_initial: Duration,
+    /// The longest pause after failed writes.
+    pub retry_max: Duration,
+    /// How many objects a re-list, restart or edit may remove.
+    pub max_deletions: Option<MaxDeletions>,
+}
+
+/// `options.maxDeletions`
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MaxDeletions {
+    /// So many.
+    Count(u32),
+    /// This share of all.
+    Percent(u8),
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            debounce: Duration::ZERO,
+            concurrency: 16,
+            resync: None,
+            retry_initial: Duration::from_millis(500),
+            retry_max: Duration::from_secs(300),
+            max_deletions: None,
+        }
+    }
+}
+
+/// Reads an Operator. All problems are given; without an error among them, there is an
+/// Operator.
+pub fn read(manifest: &Value, table: &Table) -> (Option<Operator>, Vec<Problem>) {
+    let mut reader = reader::Reader::new(table);
+    let operator = reader.operator(manifest);
+    let problems = reader.problems;
+    let refused = problems
+        .iter()
+        .any(|problem| problem.severity == Severity::Error);
+    (operator.filter(|_| !refused), problems)
+}
+
+/// Whether a manifest says that it is an Operator.
+pub fn is_operator(manifest: &Value) -> bool {
+    manifest.get("kind").as_str() == Some("Operator")
+        && manifest
+            .get("apiVersion")
+            .as_str()
+            .is_some_and(|version| crate::object::group_of(version) == "dcontroller.io")
+}

@@ -1,0 +1,295 @@
+//! Reads the fields of an Operator: unknown ones are errors with a suggestion.
+
+mod lint;
+mod parts;
+
+use dataflow::Pipeline;
+use document::{Location, Value};
+use expr::Table;
+
+use super::{
+    Controller, DeletionPolicy, Operator, Resource, ServiceAccount, Source, SourceKind,
+    VIEW_SUFFIX, VIEW_VERSION,
+};
+use crate::problem::Problem;
+
+/// Reads an Operator and collects what is wrong with it.
+pub(super) struct Reader<'a> {
+    table: &'a Table,
+    pub(super) problems: Vec<Problem>,
+    /// The name of the Operator, for the group of its views.
+    operator: String,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(table: &'a Table) -> Self {
+        Self {
+            table,
+            problems: Vec::new(),
+            operator: String::new(),
+        }
+    }
+
+    fn error(&mut self, code: &'static str, at: &Location, message: impl Into<String>) {
+        self.problems.push(Problem::error(code, at, message));
+    }
+
+    pub(super) fn operator(&mut self, manifest: &Value) -> Option<Operator> {
+        let root = Location::root();
+        if !self.is_operator(manifest, &root) {
+            return None;
+        }
+        self.known(
+            manifest,
+            &["apiVersion", "kind", "metadata", "spec", "status"],
+            &root,
+        );
+        self.operator = self.name(
+            manifest.get("metadata").get("name"),
+            &root.key("metadata").key("name"),
+        )?;
+        let spec = manifest.get("spec");
+        let at = root.key("spec");
+        if !self.known(
+            spec,
+            &["controllers", "deletionPolicy", "serviceAccount"],
+            &at,
+        ) {
+            return None;
+        }
+        let operator = Operator {
+            name: self.operator.clone(),
+            deletion_policy: self
+                .deletion_policy(spec.get("deletionPolicy"), &at.key("deletionPolicy")),
+            service_account: self
+                .service_account(spec.get("serviceAccount"), &at.key("serviceAccount")),
+            controllers: self.controllers(spec.get("controllers"), &at.key("controllers")),
+        };
+        self.lint(&operator);
+        Some(operator)
+    }
+
+    fn is_operator(&mut self, manifest: &Value, root: &Location) -> bool {
+        let kind = manifest.get("kind").as_str();
+        if kind != Some("Operator") {
+            let found = kind.unwrap_or("no kind");
+            self.error(
+                "no-operator",
+                &root.key("kind"),
+                format!("expected an Operator, found {found}"),
+            );
+            return false;
+        }
+        let version = manifest.get("apiVersion").as_str();
+        if version != Some("dcontroller.io/v1alpha1") {
+            let found = version.unwrap_or("no apiVersion");
+            self.error(
+                "bad-api-version",
+                &root.key("apiVersion"),
+                format!("expected apiVersion dcontroller.io/v1alpha1, found {found}"),
+            );
+        }
+        true
+    }
+
+    /// Reports members that are not known. Gives whether it is a map at all.
+    fn known(&mut self, value: &Value, known: &[&str], at: &Location) -> bool {
+        let Some(map) = value.as_map() else {
+            self.error(
+                "bad-field",
+                at,
+                format!("expected a map, found {}", value.kind()),
+            );
+            return false;
+        };
+        for (key, _) in map {
+            if known.contains(&key.as_str()) {
+                continue;
+            }
+            let help = match expr::nearest(key.as_str(), known.iter().copied()) {
+                Some(nearest) => format!("did you mean {nearest}?"),
+                None => format!("the fields here are {}", known.join(", ")),
+            };
+            let problem = Problem::error(
+                "unknown-field",
+                &at.key(key.as_str()),
+                format!("unknown field {key}"),
+            );
+            self.problems.push(problem.at_key().with_help(help));
+        }
+        true
+    }
+
+    /// The name of the Operator, which is part of a DNS name.
+    fn name(&mut self, value: &Value, at: &Location) -> Option<String> {
+        let name = value.as_str().unwrap_or_default();
+        let good = (1..=63).contains(&name.len())
+            && name
+                .bytes()
+                .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+            && !name.starts_with('-')
+            && !name.ends_with('-');
+        if good {
+            return Some(name.to_owned());
+        }
+        self.error(
+            "bad-name",
+            at,
+            "an Operator's name must be a DNS label: lower-case letters, digits and `-`, at most 63",
+        );
+        None
+    }
+
+    fn deletion_policy(&mut self, value: &Value, at: &Location) -> DeletionPolicy {
+        match value.as_str() {
+            None if value.is_null() => DeletionPolicy::default(),
+            Some("Orphan") => DeletionPolicy::Orphan,
+            Some("Delete") => DeletionPolicy::Delete,
+            _ => {
+                self.error("bad-field", at, "deletionPolicy is Orphan or Delete");
+                DeletionPolicy::default()
+            }
+        }
+    }
+
+    fn service_account(&mut self, value: &Value, at: &Location) -> Option<ServiceAccount> {
+        if value.is_null() || !self.known(value, &["namespace", "name"], at) {
+            return None;
+        }
+        Some(ServiceAccount {
+            namespace: self.text(value.get("namespace"), &at.key("namespace"))?,
+            name: self.text(value.get("name"), &at.key("name"))?,
+        })
+    }
+
+    /// A string that must be there.
+    fn text(&mut self, value: &Value, at: &Location) -> Option<String> {
+        match value.as_str() {
+            Some(text) if !text.is_empty() => Some(text.to_owned()),
+            _ => {
+                let found = if value.is_null() {
+                    "nothing".to_owned()
+                } else {
+                    value.kind().to_string()
+                };
+                self.error("bad-field", at, format!("expected a string, found {found}"));
+                None
+            }
+        }
+    }
+
+    fn controllers(&mut self, value: &Value, at: &Location) -> Vec<Controller> {
+        let Some(list) = value.as_list().filter(|list| !list.is_empty()) else {
+            self.error("bad-field", at, "an Operator needs a list of controllers");
+            return Vec::new();
+        };
+        let mut controllers: Vec<Controller> = Vec::new();
+        for (i, spec) in list.iter().enumerate() {
+            let at = at.index(i);
+            if let Some(controller) = self.controller(spec, &at) {
+                if controllers
+                    .iter()
+                    .any(|other| other.name == controller.name)
+                {
+                    let name = &controller.name;
+                    self.error(
+                        "duplicate-controller",
+                        &at.key("name"),
+                        format!("two controllers are called {name}"),
+                    );
+                }
+                controllers.push(controller);
+            }
+        }
+        controllers
+    }
+
+    fn controller(&mut self, spec: &Value, at: &Location) -> Option<Controller> {
+        if !self.known(
+            spec,
+            &[
+                "name", "sources", "pipeline", "target", "targets", "options",
+            ],
+            at,
+        ) {
+            return None;
+        }
+        let name = self.text(spec.get("name"), &at.key("name"));
+        let sources = self.sources(spec.get("sources"), &at.key("sources"));
+        let targets = self.targets(spec, at);
+        let options = self.options(spec.get("options"), &at.key("options"));
+        let inputs: Vec<usize> = (0..sources.len())
+            .filter(|i| !matches!(sources[*i].kind, SourceKind::Periodic(_)))
+            .collect();
+        let names: Vec<String> = inputs.iter().map(|i| sources[*i].name.clone()).collect();
+        let kinds: Vec<String> = targets
+            .iter()
+            .map(|target| target.resource.kind.clone())
+            .collect();
+        let pipeline = Pipeline::parse(
+            spec.get("pipeline"),
+            &at.key("pipeline"),
+            &names,
+            &kinds,
+            self.table,
+        );
+        let pipeline = pipeline
+            .map_err(|errors| self.problems.extend(errors.into_iter().map(Problem::from)))
+            .ok();
+        let mut controller = Controller {
+            name: name?,
+            sources,
+            inputs,
+            pipeline: pipeline?,
+            targets,
+            options,
+            at: at.clone(),
+        };
+        parts::written(&mut controller);
+        Some(controller)
+    }
+
+    fn sources(&mut self, value: &Value, at: &Location) -> Vec<Source> {
+        let Some(list) = value.as_list().filter(|list| !list.is_empty()) else {
+            self.error("bad-field", at, "a controller needs a list of sources");
+            return Vec::new();
+        };
+        list.iter()
+            .enumerate()
+            .filter_map(|(i, spec)| self.source(spec, &at.index(i)))
+            .collect()
+    }
+
+    /// The kind of objects that a source or target names.
+    fn resource(&mut self, spec: &Value, at: &Location) -> Option<Resource> {
+        let kind = self.text(spec.get("kind"), &at.key("kind"))?;
+        let version = match spec.get("version") {
+            version if version.is_null() => None,
+            version => Some(self.text(version, &at.key("version"))?),
+        };
+        let (group, version) = match spec.get("apiGroup").as_str() {
+            Some(group) if group.ends_with(VIEW_SUFFIX) => (
+                group.to_owned(),
+                Some(version.unwrap_or(VIEW_VERSION.to_owned())),
+            ),
+            Some(group) => (group.to_owned(), version),
+            None if spec.get("apiGroup").is_null() => (
+                format!("{}{VIEW_SUFFIX}", self.operator),
+                Some(VIEW_VERSION.to_owned()),
+            ),
+            None => {
+                self.error(
+                    "bad-field",
+                    &at.key("apiGroup"),
+                    "apiGroup must be a string; \"\" is the core group",
+                );
+                return None;
+            }
+        };
+        Some(Resource {
+            group,
+            version,
+            kind,
+        })
+    }
+}

@@ -1,0 +1,452 @@
+//! Sources, targets and options.
+
+use std::time::Duration;
+
+use dataflow::pipeline::{Project, StageKind};
+use document::{Location, Path, Value};
+use expr::{Expr, MapExpr, ops::access::Selector};
+
+use super::Reader;
+use crate::predicate::Predicate;
+use crate::problem::Problem;
+use crate::spec::{
+    Controller, MaxDeletions, Options, Source, SourceKind, Target, TargetType, VIEW_SUFFIX,
+};
+
+/// How often a Periodic source ticks if it does not say.
+const PERIOD: Duration = Duration::from_secs(300);
+
+impl Reader<'_> {
+    pub(super) fn source(&mut self, spec: &Value, at: &Location) -> Option<Source> {
+        let fields = [
+            "apiGroup",
+            "version",
+            "kind",
+            "as",
+            "namespace",
+            "labelSelector",
+            "predicate",
+            "type",
+            "parameters",
+        ];
+        if !self.known(spec, &fields, at) {
+            return None;
+        }
+        let resource = self.resource(spec, at)?;
+        let name = match spec.get("as") {
+            name if name.is_null() => resource.kind.clone(),
+            name => self.text(name, &at.key("as"))?,
+        };
+        let namespace = match spec.get("namespace") {
+            namespace if namespace.is_null() => None,
+            namespace => Some(self.text(namespace, &at.key("namespace"))?),
+        };
+        let selector = spec.get("labelSelector");
+        if let Err(error) = Selector::parse(selector) {
+            self.error("bad-selector", &at.key("labelSelector"), error.to_string());
+        }
+        let predicate = match spec.get("predicate") {
+            predicate if predicate.is_null() => None,
+            predicate => Predicate::read(predicate, &at.key("predicate"), &mut self.problems),
+        };
+        Some(Source {
+            kind: self.source_kind(spec, at),
+            resource,
+            name,
+            namespace,
+            selector: (!selector.is_null()).then(|| selector.clone()),
+            predicate,
+        })
+    }
+
+    fn source_kind(&mut self, spec: &Value, at: &Location) -> SourceKind {
+        let parameters = spec.get("parameters");
+        if !parameters.is_null() {
+            self.known(parameters, &["period"], &at.key("parameters"));
+        }
+        let kinds = ["Watcher", "Lister", "OneShot", "Periodic"];
+        match spec.get("type").as_str() {
+            None if spec.get("type").is_null() => SourceKind::Watcher,
+            Some("Watcher" | "Lister") => SourceKind::Watcher,
+            Some("OneShot") => SourceKind::OneShot,
+            Some("Periodic") => {
+                let period = parameters.get("period");
+                SourceKind::Periodic(
+                    self.duration(period, &at.key("parameters").key("period"))
+                        .unwrap_or(PERIOD),
+                )
+            }
+            other => {
+                let help = other.and_then(|name| expr::nearest(name, kinds));
+                let problem =
+                    Problem::error("bad-field", &at.key("type"), "unknown type of source");
+                self.problems.push(problem.with_help(match help {
+                    Some(nearest) => format!("did you mean {nearest}?"),
+                    None => format!("the types are {}", kinds.join(", ")),
+                }));
+                SourceKind::Watcher
+            }
+        }
+    }
+
+    /// A duration such as `1h30m`, `5m`, `1.5s`, `100ms`.
+    fn duration(&mut self, value: &Value, at: &Location) -> Option<Duration> {
+        if value.is_null() {
+            return None;
+        }
+        let parsed = value.as_str().and_then(parse_duration);
+        if parsed.is_none() {
+            self.error(
+                "bad-duration",
+                at,
+                "expected a duration, such as 30s, 5m or 1h30m",
+            );
+        }
+        parsed
+    }
+
+    pub(super) fn targets(&mut self, spec: &Value, at: &Location) -> Vec<Target> {
+        let (one, many) = (spec.get("target"), spec.get("targets"));
+        match (one.is_null(), many.as_list()) {
+            (false, None) if many.is_null() => {
+                self.target(one, &at.key("target")).into_iter().collect()
+            }
+            (true, Some(list)) if !list.is_empty() => {
+                let at = at.key("targets");
+                let targets: Vec<_> = list
+                    .iter()
+                    .enumerate()
+                    .filter_map(|(i, spec)| self.target(spec, &at.index(i)))
+                    .collect();
+                for (i, target) in targets.iter().enumerate() {
+                    if targets[..i]
+                        .iter()
+                        .any(|other| other.resource.kind == target.resource.kind)
+                    {
+                        let kind = &target.resource.kind;
+                        self.error(
+                            "duplicate-target",
+                            &at.index(i),
+                            format!("two targets are of kind {kind}"),
+                        );
+                    }
+                }
+                targets
+            }
+            _ => {
+                self.error(
+                    "bad-field",
+                    at,
+                    "a controller needs a target, or a list of targets",
+                );
+                Vec::new()
+            }
+        }
+    }
+
+    fn target(&mut self, spec: &Value, at: &Location) -> Option<Target> {
+        let fields = [
+            "apiGroup", "version", "kind", "type", "existing", "force", "recreate", "ignore",
+        ];
+        if !self.known(spec, &fields, at) {
+            return None;
+        }
+        let resource = self.resource(spec, at)?;
+        if resource.is_view() && resource.group != format!("{}{VIEW_SUFFIX}", self.operator) {
+            self.error(
+                "foreign-view",
+                &at.key("apiGroup"),
+                format!(
+                    "{} holds the views of another operator, which only that operator writes",
+                    resource.group
+                ),
+            );
+        }
+        Some(Target {
+            kind: self.target_type(spec.get("type"), &at.key("type")),
+            refuse_existing: self.choice(
+                spec.get("existing"),
+                &["Adopt", "Refuse"],
+                &at.key("existing"),
+            ) == Some(1),
+            force: self.flag(spec.get("force"), &at.key("force")),
+            recreate: self.choice(
+                spec.get("recreate"),
+                &["Never", "OnImmutable"],
+                &at.key("recreate"),
+            ) == Some(1),
+            ignore: self.paths(spec.get("ignore"), &at.key("ignore")),
+            written_nulls: Vec::new(),
+            literal_data: Vec::new(),
+            resource,
+        })
+    }
+
+    fn target_type(&mut self, value: &Value, at: &Location) -> TargetType {
+        match self.choice(value, &["Updater", "Setter", "Patcher", "Applier"], at) {
+            Some(2) => TargetType::Patcher,
+            Some(3) => TargetType::Applier,
+            _ => TargetType::Updater,
+        }
+    }
+
+    /// One of several words, by position.
+    fn choice(&mut self, value: &Value, words: &[&str], at: &Location) -> Option<usize> {
+        if value.is_null() {
+            return None;
+        }
+        let found = value
+            .as_str()
+            .and_then(|text| words.iter().position(|word| *word == text));
+        if found.is_none() {
+            let nearest = value
+                .as_str()
+                .and_then(|text| expr::nearest(text, words.iter().copied()));
+            let problem = Problem::error(
+                "bad-field",
+                at,
+                format!("expected one of {}", words.join(", ")),
+            );
+            self.problems.push(match nearest {
+                Some(nearest) => problem.with_help(format!("did you mean {nearest}?")),
+                None => problem,
+            });
+        }
+        found
+    }
+
+    fn flag(&mut self, value: &Value, at: &Location) -> bool {
+        if !value.is_null() && value.as_bool().is_none() {
+            self.error("bad-field", at, "expected true or false");
+        }
+        value.as_bool().unwrap_or(false)
+    }
+
+    fn paths(&mut self, value: &Value, at: &Location) -> Vec<Path> {
+        if value.is_null() {
+            return Vec::new();
+        }
+        let Some(list) = value.as_list() else {
+            self.error("bad-field", at, "expected a list of paths");
+            return Vec::new();
+        };
+        let mut paths = Vec::new();
+        for (i, item) in list.iter().enumerate() {
+            match item.as_str().map(Path::parse) {
+                Some(Ok(path)) => paths.push(path),
+                Some(Err(error)) => self.error("bad-path", &at.index(i), error.to_string()),
+                None => self.error("bad-path", &at.index(i), "expected a path"),
+            }
+        }
+        paths
+    }
+
+    pub(super) fn options(&mut self, value: &Value, at: &Location) -> Options {
+        let mut options = Options::default();
+        if value.is_null()
+            || !self.known(
+                value,
+                &["debounce", "concurrency", "resync", "retry", "maxDeletions"],
+                at,
+            )
+        {
+            return options;
+        }
+        if let Some(debounce) = self.duration(value.get("debounce"), &at.key("debounce")) {
+            options.debounce = debounce;
+        }
+        match value.get("concurrency") {
+            count if count.is_null() => {}
+            count => match count.as_int().and_then(|count| usize::try_from(count).ok()) {
+                Some(count) if count > 0 => options.concurrency = count,
+                _ => self.error(
+                    "bad-field",
+                    &at.key("concurrency"),
+                    "expected a number above 0",
+                ),
+            },
+        }
+        options.resync = self.duration(value.get("resync"), &at.key("resync"));
+        let retry = value.get("retry");
+        if !retry.is_null() && self.known(retry, &["initial", "max"], &at.key("retry")) {
+            let at = at.key("retry");
+            if let Some(initial) = self.duration(retry.get("initial"), &at.key("initial")) {
+                options.retry_initial = initial;
+            }
+            if let Some(max) = self.duration(retry.get("max"), &at.key("max")) {
+                options.retry_max = max;
+            }
+        }
+        options.max_deletions =
+            self.max_deletions(value.get("maxDeletions"), &at.key("maxDeletions"));
+        options
+    }
+
+    fn max_deletions(&mut self, value: &Value, at: &Location) -> Option<MaxDeletions> {
+        if value.is_null() {
+            return None;
+        }
+        let count = value
+            .as_int()
+            .and_then(|count| u32::try_from(count).ok())
+            .map(MaxDeletions::Count);
+        let percent = value
+            .as_str()
+            .and_then(|text| text.strip_suffix('%')?.parse::<u8>().ok())
+            .filter(|percent| *percent <= 100)
+            .map(MaxDeletions::Percent);
+        let found = count.or(percent);
+        if found.is_none() {
+            self.error(
+                "bad-field",
+                at,
+                "expected a number of objects, or a percentage such as \"10%\"",
+            );
+        }
+        found
+    }
+}
+
+/// Durations as Go writes them: numbers with units, one after the other.
+pub(super) fn parse_duration(text: &str) -> Option<Duration> {
+    let mut rest = text;
+    let mut total = Duration::ZERO;
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+        let number: f64 = rest[..digits].parse().ok()?;
+        rest = &rest[digits..];
+        let (unit, seconds) = [
+            ("ms", 1e-3),
+            ("us", 1e-6),
+            ("ns", 1e-9),
+            ("h", 3600.0),
+            ("m", 60.0),
+            ("s", 1.0),
+        ]
+        .into_iter()
+        .find(|(unit, _)| rest.starts_with(unit))?;
+        rest = &rest[unit.len()..];
+        total = total.checked_add(Duration::try_from_secs_f64(number * seconds).ok()?)?;
+    }
+    (total > Duration::ZERO).then_some(total)
+}
+
+/// Notes what the last `@project` writes down: nulls, and literal data of Secrets.
+pub(super) fn written(controller: &mut Controller) {
+    for branch in &controller.pipeline.branches {
+        let Some(target) = branch
+            .output
+            .target
+            .and_then(|target| controller.targets.get_mut(target))
+        else {
+            continue;
+        };
+        let last = branch
+            .stages
+            .iter()
+            .rev()
+            .find_map(|stage| match &stage.kind {
+                StageKind::Project(project) => Some(project),
+                _ => None,
+            });
+        let steps = match last {
+            Some(Project::Whole(expr)) => std::slice::from_ref(expr),
+            Some(Project::Steps(steps)) => steps,
+            None => &[],
+        };
+        for step in steps {
+            literals(step, &mut Vec::new(), &mut |path, value| {
+                if value.is_null() {
+                    target.written_nulls.push(path.to_vec());
+                }
+                if let [data, key] = path
+                    && data == "data"
+                    && value.as_str().is_some()
+                {
+                    target.literal_data.push(key.clone());
+                }
+            });
+        }
+    }
+}
+
+/// Visits the scalars that are written down, with their places.
+fn literals(expr: &Expr, path: &mut Vec<String>, visit: &mut impl FnMut(&[String], &Value)) {
+    match expr {
+        Expr::Literal(value) => literal(value, path, visit),
+        Expr::Map(map) => {
+            let MapExpr {
+                entries, setters, ..
+            } = map.as_ref();
+            for (key, value) in entries {
+                path.push(key.as_str().to_owned());
+                literals(value, path, visit);
+                path.pop();
+            }
+            for setter in setters {
+                let names: Option<Vec<String>> = setter
+                    .path
+                    .segments()
+                    .iter()
+                    .map(|segment| match segment {
+                        document::path::Segment::Name(name) => Some(name.as_str().to_owned()),
+                        _ => None,
+                    })
+                    .collect();
+                if let Some(names) = names {
+                    let depth = path.len();
+                    path.extend(names);
+                    literals(&setter.value, path, visit);
+                    path.truncate(depth);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+fn literal(value: &Value, path: &mut Vec<String>, visit: &mut impl FnMut(&[String], &Value)) {
+    match value.as_map() {
+        Some(map) => {
+            for (key, value) in map {
+                path.push(key.as_str().to_owned());
+                literal(value, path, visit);
+                path.pop();
+            }
+        }
+        None => visit(path, value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_written_as_go_does() {
+        for (text, millis) in [
+            ("5m", 300_000),
+            ("1h30m", 5_400_000),
+            ("1.5s", 1500),
+            ("100ms", 100),
+        ] {
+            assert_eq!(
+                parse_duration(text),
+                Some(Duration::from_millis(millis)),
+                "{text}"
+            );
+        }
+        for text in [
+            "",
+            "5",
+            "m",
+            "-1s",
+            "0s",
+            "1x",
+            "1..5s",
+            "99999999999999999999h",
+        ] {
+            assert_eq!(parse_duration(text), None, "{text}");
+        }
+    }
+}
