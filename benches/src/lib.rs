@@ -16,6 +16,7 @@
 pub mod allocator;
 pub mod bars;
 pub mod differential;
+pub mod engine;
 pub mod generate;
 pub mod hand;
 pub mod measure;

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::allocator;
 use crate::differential::{Differential, Pruned};
+use crate::engine::Engine;
 use crate::generate::{Generator, Sequence, UPDATES};
 use crate::hand;
 use crate::peer::{Outcome, Peer};
@@ -85,7 +86,7 @@ pub struct Memory {
 const PAGE: usize = 500;
 
 /// All peers, in the order of the report.
-pub const PEERS: [&str; 3] = ["hand", "differential", "differential-pruned"];
+pub const PEERS: [&str; 4] = ["deltic", "hand", "differential", "differential-pruned"];
 
 impl Task {
     /// Runs it; `None` if there is no such peer or workload, or the peer does not do that
@@ -93,6 +94,7 @@ impl Task {
     pub fn run(&self) -> Option<Measurement> {
         let workload = Workload::by_name(&self.workload)?;
         match (self.peer.as_str(), workload) {
+            ("deltic", _) => Some(self.measure::<Engine>(workload)),
             ("hand", Workload::W1) => Some(self.measure::<hand::W1>(workload)),
             ("hand", Workload::W2) => Some(self.measure::<hand::W2>(workload)),
             ("hand", Workload::W3) => Some(self.measure::<hand::W3>(workload)),
@@ -115,15 +117,13 @@ impl Task {
     }
 }
 
-/// Measures load and updates. An update ends when its changes have been dropped: whoever
-/// holds the last reference to an old document, freeing it is part of the work.
+/// Measures load and updates. Each update is read right before its clock starts, as an event
+/// is in a running controller. It ends when its changes have been dropped: whoever holds the
+/// last reference to an old document, freeing it is part of the work.
 fn time<P: Peer>(workload: Workload, generator: Generator) -> Times {
     let mut peer = P::new(workload);
     let objects: Vec<_> = generator.objects().map(|o| P::input(&o)).collect();
-    let sequences = generator.updates(UPDATES).into_iter();
-    let sequences: Vec<(_, Vec<_>)> = sequences
-        .map(|(sequence, objects)| (sequence, objects.iter().map(P::input).collect()))
-        .collect();
+    let sequences = generator.updates(UPDATES);
 
     let mut times = Times::default();
     let start = Instant::now();
@@ -137,8 +137,9 @@ fn time<P: Peer>(workload: Workload, generator: Generator) -> Times {
     for (sequence, objects) in sequences {
         let mut durations = Vec::with_capacity(objects.len());
         for object in objects {
+            let input = P::input(&object);
             let start = Instant::now();
-            peer.apply([object], &mut changes);
+            peer.apply([input], &mut changes);
             black_box(&changes);
             changes.clear();
             durations.push(start.elapsed().as_nanos() as f64);

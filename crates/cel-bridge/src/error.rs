@@ -1,7 +1,7 @@
 //! What can go wrong: while compiling (the expression is at fault) and while
 //! evaluating (the documents are).
 
-use crate::guard::{MAX_DEPTH, MAX_LENGTH};
+use crate::parser::{MAX_DEPTH, MAX_LENGTH, MAX_NESTING};
 
 /// An expression that cannot be compiled.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -24,8 +24,11 @@ pub enum CompileError {
         /// Its length in bytes.
         found: usize,
     },
-    /// Brackets, operators or members are nested deeper than [`MAX_DEPTH`] allows.
-    #[error("the expression is nested too deep: its depth may be {MAX_DEPTH} at most")]
+    /// More than [`MAX_NESTING`] brackets inside each other, or more than [`MAX_DEPTH`]
+    /// operators in a row.
+    #[error(
+        "the expression is nested too deep: at most {MAX_NESTING} brackets inside each other and {MAX_DEPTH} operators in a row are allowed"
+    )]
     TooDeep,
     /// A function that does not exist.
     #[error("unknown function `{name}`{}", suggestion(*.nearest))]

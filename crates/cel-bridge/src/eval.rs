@@ -64,8 +64,8 @@ impl<'a> Interpreter<'a> {
             Node::Map(entries) => self.map(entries),
             Node::Not(inner) => self.not(inner),
             Node::Negate(inner) => self.negate(inner),
-            Node::And(pair) => self.decide("&&", pair, false),
-            Node::Or(pair) => self.decide("||", pair, true),
+            Node::And(parts) => self.decide("&&", parts, false),
+            Node::Or(parts) => self.decide("||", parts, true),
             Node::Conditional(parts) => self.conditional(parts),
             Node::Arithmetic(operator, pair) => {
                 self.binary(pair, |a, b, meter| operator::arithmetic(*operator, a, b, meter))
@@ -226,19 +226,18 @@ impl<'a> Interpreter<'a> {
         }
     }
 
-    /// `&&` and `||`: a side that is `decisive` decides, whatever the other side is.
-    fn decide(&mut self, operation: &str, pair: &[Node; 2], decisive: bool) -> Result<Val> {
-        let left = self.boolean(operation, &pair[0]);
-        match &left {
-            Ok(b) if *b == decisive => return Ok(Val::Bool(decisive)),
-            Err(error) if error.is_final() => {}
-            _ => match self.boolean(operation, &pair[1]) {
-                Err(error) if left.is_ok() || error.is_final() => return Err(error),
+    /// `&&` and `||`: a part that is `decisive` decides, whatever the others are.
+    fn decide(&mut self, operation: &str, parts: &[Node], decisive: bool) -> Result<Val> {
+        let mut failed = None;
+        for part in parts {
+            match self.boolean(operation, part) {
                 Ok(b) if b == decisive => return Ok(Val::Bool(decisive)),
-                _ => {}
-            },
+                Err(error) if error.is_final() => return Err(error),
+                Err(error) => failed = failed.or(Some(error)),
+                Ok(_) => {}
+            }
         }
-        left.map(Val::Bool)
+        failed.map_or(Ok(Val::Bool(!decisive)), Err)
     }
 
     fn call(&mut self, call: &Call) -> Result<Val> {
@@ -302,6 +301,7 @@ impl<'a> Interpreter<'a> {
             FoldKind::Exists => self.decide_items(fold, items, true),
             FoldKind::ExistsOne => self.exists_one(fold, items),
             FoldKind::Map => self.map_items(fold, items),
+            FoldKind::Filter => self.filter_items(fold, items),
         }
     }
 
@@ -341,6 +341,16 @@ impl<'a> Interpreter<'a> {
                 continue;
             }
             results.push(self.with_local(item, &fold.body)?);
+        }
+        Ok(Val::from(results))
+    }
+
+    fn filter_items(&mut self, fold: &Fold, items: impl Iterator<Item = Val>) -> Result<Val> {
+        let mut results = Vec::new();
+        for item in items {
+            if self.test(fold.kind, item.clone(), &fold.body)? {
+                results.push(item);
+            }
         }
         Ok(Val::from(results))
     }

@@ -43,15 +43,15 @@ mod convert;
 mod error;
 mod eval;
 mod function;
-mod guard;
-mod lower;
+mod lexer;
 mod meter;
 mod operator;
+mod parser;
 mod program;
 mod reads;
 mod tree;
 mod value;
 
 pub use error::{CompileError, EvalError};
-pub use guard::{MAX_DEPTH, MAX_LENGTH};
+pub use parser::{MAX_DEPTH, MAX_LENGTH, MAX_NESTING};
 pub use program::{Limits, Program};

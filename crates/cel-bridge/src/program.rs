@@ -4,14 +4,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use document::Value;
-use kube_cel::cel::parser::Parser;
-use kube_cel::cel::{ParseErrors, parser};
 
 use crate::convert::to_document;
 use crate::error::{CompileError, EvalError};
 use crate::eval::Interpreter;
-use crate::guard;
-use crate::lower::lower;
+use crate::parser::parse;
 use crate::reads::reads;
 use crate::tree::Node;
 
@@ -57,15 +54,7 @@ impl Default for Limits {
 impl Program {
     /// Compiles an expression.
     pub fn compile(text: &str) -> Result<Self, CompileError> {
-        let checked = guard::check(text)?;
-        let parser = Parser::new()
-            .enable_optional_syntax(true)
-            // The depth is checked already; this one counts differently.
-            .max_recursion_depth(u16::MAX - 1);
-        let parsed = parser
-            .parse(&checked)
-            .map_err(|errors| syntax_error(text, &errors))?;
-        let (tree, names) = lower(&parsed)?;
+        let (tree, names) = parse(text)?;
         let mut variables = names.clone();
         variables.sort();
         Ok(Self(Arc::new(Compiled {
@@ -122,31 +111,4 @@ impl fmt::Debug for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Program").field(&self.text()).finish()
     }
-}
-
-/// The first error of the parser.
-fn syntax_error(text: &str, errors: &ParseErrors) -> CompileError {
-    let Some(error) = errors.errors.first() else {
-        return guard::syntax_error(text, 0, "not an expression".to_owned());
-    };
-    guard::syntax_error(text, offset(text, error), message(error))
-}
-
-fn message(error: &parser::ParseError) -> String {
-    let message = error.msg.strip_prefix("Syntax error: ");
-    let message = message.unwrap_or(&error.msg);
-    // A list of all tokens that could follow helps nobody.
-    let short = message.split(" expecting {").next().unwrap_or(message);
-    short.to_owned()
-}
-
-/// The parser counts lines from 1 and characters from 1.
-fn offset(text: &str, error: &parser::ParseError) -> usize {
-    let (line, column) = error.pos;
-    let skip = usize::try_from(line - 1).unwrap_or(0);
-    let start: usize = text.split_inclusive('\n').take(skip).map(str::len).sum();
-    let column = usize::try_from(column - 1).unwrap_or(0);
-    let rest = &text[start..];
-    let place = rest.char_indices().map(|(at, _)| at).nth(column);
-    start + place.unwrap_or(rest.len())
 }

@@ -1,4 +1,4 @@
-//! What runs: the tree that [`lower`](crate::lower) makes of a parsed expression.
+//! What runs: the tree that the [`parser`](crate::parser) makes of an expression.
 //!
 //! Names are resolved: a free identifier is the number of a variable, an identifier of
 //! a comprehension the number of a local. Members of variables are paths, which are
@@ -37,8 +37,8 @@ pub(crate) enum Node {
     Map(Vec<(Node, Node, bool)>),
     Not(Box<Node>),
     Negate(Box<Node>),
-    And(Box<[Node; 2]>),
-    Or(Box<[Node; 2]>),
+    And(Vec<Node>),
+    Or(Vec<Node>),
     /// Condition, then, else.
     Conditional(Box<[Node; 3]>),
     Arithmetic(Arithmetic, Box<[Node; 2]>),
@@ -83,9 +83,9 @@ pub(crate) struct Call {
 pub(crate) struct Fold {
     pub kind: FoldKind,
     pub range: Node,
-    /// Which items count; all if there is none.
+    /// The condition of `map` with three arguments.
     pub filter: Option<Node>,
-    /// What is computed of an item.
+    /// What is computed of an item, or asked about it.
     pub body: Node,
 }
 
@@ -94,8 +94,8 @@ pub(crate) enum FoldKind {
     All,
     Exists,
     ExistsOne,
-    /// `map` and `filter`
     Map,
+    Filter,
 }
 
 impl FoldKind {
@@ -105,6 +105,7 @@ impl FoldKind {
             Self::Exists => "exists",
             Self::ExistsOne => "exists_one",
             Self::Map => "map",
+            Self::Filter => "filter",
         }
     }
 }
@@ -167,9 +168,8 @@ impl Node {
                 visit(key);
                 visit(value);
             }),
-            Self::And(pair)
-            | Self::Or(pair)
-            | Self::In(pair)
+            Self::And(parts) | Self::Or(parts) => parts.iter().for_each(visit),
+            Self::In(pair)
             | Self::Equal(_, pair)
             | Self::Arithmetic(_, pair)
             | Self::Relation(_, pair) => pair.iter().for_each(visit),

@@ -4,7 +4,7 @@
 //! objects. It is synchronous and pure but for its own state; the time comes in with
 //! [`Env`].
 
-mod branch;
+pub(crate) mod branch;
 mod pull;
 
 use document::Value;

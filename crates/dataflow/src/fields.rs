@@ -100,6 +100,7 @@ impl Fields {
     }
 
     /// The part below a name.
+    #[must_use]
     pub fn below(&self, name: &Key) -> Self {
         if self.all {
             return Self::all();
@@ -112,6 +113,7 @@ impl Fields {
     }
 
     /// The part below every element.
+    #[must_use]
     pub fn below_each(&self) -> Self {
         if self.all {
             return Self::all();

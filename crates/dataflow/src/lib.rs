@@ -26,6 +26,7 @@
 
 pub mod apply;
 mod circuit;
+pub mod explain;
 mod failure;
 pub mod fields;
 mod operator;

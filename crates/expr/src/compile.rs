@@ -148,12 +148,10 @@ impl<'a> Compiler<'a> {
             Raw::Object => {}
         }
         match segments {
-            [] => true,
             [Segment::Name(name)] => name.as_str() == "metadata",
-            [Segment::Name(_), ..] => false,
-            // A wildcard, a union or `..` may reach either.
-            [_] => true,
-            [_, ..] => false,
+            // The root; or a wildcard, a union or `..`, which may reach either.
+            [] | [_] => true,
+            [_, _, ..] => false,
         }
     }
 

@@ -163,7 +163,7 @@ pub fn stable_hash(text: &str) -> u64 {
 /// A number in `[low, high)` that depends on the key alone.
 fn random_in(key: u64, low: i64, high: i64) -> i64 {
     // The span of two i64 fits a u64.
-    let span = high.wrapping_sub(low) as u64;
+    let span = high.wrapping_sub(low).cast_unsigned();
     let scaled = (u128::from(key) * u128::from(span)) >> 64;
     low.wrapping_add(scaled as i64)
 }
@@ -504,7 +504,6 @@ impl CelExpr {
         };
         let limits = cel_bridge::Limits {
             cost: scope.env.limits.cel_cost,
-            ..cel_bridge::Limits::default()
         };
         self.program
             .eval(&variable, &limits)

@@ -33,7 +33,7 @@
 //! | code | meaning |
 //! |---|---|
 //! | `syntax` | the text is no YAML |
-//! | `duplicate-key` | a map has a key twice |
+//! | `duplicate-key` | a map has a key twice; see [`Manifest::duplicates`] |
 //! | `complex-key` | a list or a map is used as a key |
 //! | `missing-key` | a value without a key |
 //! | `merge-key` | `<<` is given something else than maps |

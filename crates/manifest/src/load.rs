@@ -15,7 +15,7 @@ use crate::decode::decode;
 use crate::diagnostic::Diagnostic;
 use crate::manifest::Manifest;
 use crate::node::{Node, Parts, Place};
-use crate::open::{Built, Open, Pending};
+use crate::open::{Built, Duplicates, Open, Pending};
 use crate::problem::Problem;
 use crate::source::{MAX_SIZE, Source, Text};
 use crate::{scalar, syntax};
@@ -35,7 +35,8 @@ const MAX_KEY: usize = 64 * 1024;
 /// parser looks ahead anew, so that more would cost time out of proportion.
 const MAX_ON_LINE: usize = 16;
 
-/// All documents of a YAML or JSON text. Empty documents are left out.
+/// All documents of a YAML or JSON text. Empty documents are left out. Of a key that is
+/// given twice the last wins, and [`Manifest::duplicates`] says so.
 pub fn parse(source: Arc<Source>) -> Result<Vec<Manifest>, Diagnostic> {
     if source.text.len() > MAX_SIZE {
         let message = format!("more than {MAX_SIZE} bytes");
@@ -73,6 +74,8 @@ struct Loader<'a> {
     on_line: usize,
     /// What the anchors of the current document stand for.
     anchors: HashMap<usize, Built>,
+    /// The keys of the current document that were given twice.
+    duplicates: Duplicates,
     /// How many nodes there are so far, as [`MAX_NODES`] counts them.
     weight: usize,
     manifests: Vec<Manifest>,
@@ -88,6 +91,7 @@ impl<'a> Loader<'a> {
             flow_root: false,
             on_line: 0,
             anchors: HashMap::new(),
+            duplicates: Duplicates::default(),
             weight: 0,
             manifests: Vec::new(),
         }
@@ -305,7 +309,7 @@ impl<'a> Loader<'a> {
         let (flow, anchor) = (open.flow, open.anchor);
         // A single pair in a flow list, `[a: 1]`, has no bracket of its own.
         let end = (flow && !bytes.is_empty()).then_some(bytes.end);
-        let built = open.close(end, self.text)?;
+        let built = open.close(end, self.text, &mut self.duplicates);
         self.flow_root = flow;
         self.add(built, anchor)
     }
@@ -345,10 +349,11 @@ impl<'a> Loader<'a> {
 
     fn finish(&mut self) {
         self.anchors.clear();
+        let duplicates = self.duplicates.take();
         if let Some(root) = self.root.take()
             && !root.value.is_null()
         {
-            let manifest = Manifest::new(root.value, self.text.clone(), root.node);
+            let manifest = Manifest::new(root.value, self.text.clone(), root.node, duplicates);
             self.manifests.push(manifest);
         }
     }

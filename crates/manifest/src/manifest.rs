@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use document::{Key, Location, Step, Value};
 
+use crate::diagnostic::Diagnostic;
 use crate::node::Node;
 use crate::source::{Source, Span, Text};
 
@@ -15,16 +16,35 @@ pub struct Manifest {
     pub value: Value,
     text: Arc<Text>,
     root: Node,
+    /// In the order of the text.
+    duplicates: Arc<[Diagnostic]>,
 }
 
 impl Manifest {
-    pub(crate) fn new(value: Value, text: Arc<Text>, root: Node) -> Self {
-        Self { value, text, root }
+    pub(crate) fn new(
+        value: Value,
+        text: Arc<Text>,
+        root: Node,
+        duplicates: Arc<[Diagnostic]>,
+    ) -> Self {
+        Self {
+            value,
+            text,
+            root,
+            duplicates,
+        }
     }
 
     /// Where it was read from.
     pub fn source(&self) -> &Arc<Source> {
         &self.text.source
+    }
+
+    /// The keys that were given twice, at most a hundred: an error for everyone who means
+    /// to use the manifest. Each says where the key stood first. The items of an expanded
+    /// list have those of the whole list.
+    pub fn duplicates(&self) -> &[Diagnostic] {
+        &self.duplicates
     }
 
     /// The place of the value at this location. A location that does not exist gives
@@ -70,6 +90,7 @@ impl Manifest {
             text: self.text.clone(),
             // The tree has the shape of the value, so the item is there.
             root: nodes.child(&Step::Index(index)).unwrap_or(nodes).clone(),
+            duplicates: self.duplicates.clone(),
         });
         Some(manifests.collect())
     }

@@ -12,6 +12,9 @@ use crate::node::{Member, Node, Parts, Place};
 use crate::problem::Problem;
 use crate::source::Text;
 
+/// How many duplicate keys of one document are reported.
+pub(crate) const MAX_DUPLICATES: usize = 100;
+
 /// A finished value.
 #[derive(Clone, Debug)]
 pub(crate) struct Built {
@@ -146,36 +149,46 @@ impl Open {
         Ok(())
     }
 
-    /// The finished whole. `end` is where its closing bracket ends, if it has one.
-    pub(crate) fn close(self, end: Option<usize>, text: &Text) -> Result<Built, Diagnostic> {
+    /// The finished whole. `end` is where its closing bracket ends, if it has one. Keys
+    /// that were given twice are noted.
+    pub(crate) fn close(
+        self,
+        end: Option<usize>,
+        text: &Text,
+        duplicates: &mut Duplicates,
+    ) -> Built {
         let place = Place::new(self.start..end.unwrap_or(self.end));
         let (value, parts) = match self.contents {
             Contents::List(values, nodes) => (Value::from(values), Parts::List(Arc::new(nodes))),
-            Contents::Map(map) => map.close(text)?,
+            Contents::Map(map) => map.close(text, duplicates),
         };
-        Ok(Built {
+        Built {
             value,
             node: Node { place, parts },
             height: self.height,
             weight: self.weight,
-        })
+        }
     }
 }
 
 impl OpenMap {
-    fn close(self, text: &Text) -> Result<(Value, Parts), Diagnostic> {
+    fn close(self, text: &Text, duplicates: &mut Duplicates) -> (Value, Parts) {
         let mut entries = self.entries;
         // Stable, so that of equal keys the first in the text comes first.
         entries.sort_by(|(_, a), (_, b)| a.key.cmp(&b.key));
-        let twice = entries
-            .windows(2)
-            .map(|pair| (&pair[0].1, &pair[1].1))
-            .filter(|(first, second)| first.key == second.key)
-            .min_by_key(|(_, second)| second.key_place.bytes().start);
-        if let Some((first, second)) = twice {
-            let problem = duplicate(first.key.as_str(), first.key_place, text);
-            return Err(problem.at(text, second.key_place.bytes()));
+        for same in entries.chunk_by(|(_, a), (_, b)| a.key == b.key) {
+            for (_, later) in &same[1..] {
+                duplicates.note(&same[0].1, later, text);
+            }
         }
+        // Of equal keys the last stays.
+        entries.dedup_by(|later, earlier| {
+            let same = later.1.key == earlier.1.key;
+            if same {
+                std::mem::swap(later, earlier);
+            }
+            same
+        });
         if !self.merged.is_empty() {
             entries.extend(self.merged);
             entries.sort_by(|(_, a), (_, b)| a.key.cmp(&b.key));
@@ -187,10 +200,30 @@ impl OpenMap {
             values.push((member.key.clone(), value));
             members.push(member);
         }
-        Ok((
+        (
             Map::from_sorted(values).into(),
             Parts::Map(Arc::new(members)),
-        ))
+        )
+    }
+}
+
+/// The keys of a document that were given twice.
+#[derive(Debug, Default)]
+pub(crate) struct Duplicates(Vec<Diagnostic>);
+
+impl Duplicates {
+    fn note(&mut self, first: &Member, later: &Member, text: &Text) {
+        if self.0.len() < MAX_DUPLICATES {
+            let problem = duplicate(first.key.as_str(), first.key_place, text);
+            self.0.push(problem.at(text, later.key_place.bytes()));
+        }
+    }
+
+    /// What was noted, in the order of the text; none is left.
+    pub(crate) fn take(&mut self) -> Arc<[Diagnostic]> {
+        let mut noted = std::mem::take(&mut self.0);
+        noted.sort_by_key(|diagnostic| diagnostic.span.map(|span| span.start));
+        noted.into()
     }
 }
 

@@ -4,13 +4,18 @@
 mod common;
 
 use common::load;
+use manifest::Diagnostic;
 
-/// The documents as compact JSON, one per line; for an error, its one-line form.
+/// The documents as compact JSON, one per line, each followed by its duplicate keys; for
+/// an error, its one-line form.
 fn check(text: &str, expect: &str) {
     let found = match load(text) {
         Ok(manifests) => manifests
             .iter()
-            .map(|manifest| manifest.value.to_string())
+            .flat_map(|manifest| {
+                let duplicates = manifest.duplicates().iter().map(Diagnostic::short);
+                [manifest.value.to_string()].into_iter().chain(duplicates)
+            })
             .collect::<Vec<_>>()
             .join("\n"),
         Err(diagnostic) => diagnostic.short(),
@@ -152,24 +157,59 @@ fn keys_that_are_no_scalars_are_errors() {
 }
 
 #[test]
-fn duplicate_keys_are_errors_with_both_places() {
+fn the_last_of_duplicate_keys_wins_and_both_places_are_told() {
     check(
         "a: 1\nb:\n  c: 1\n  d: 2\n  c: 3\n",
-        "test.yaml:5:3: error[duplicate-key]: duplicate key `c`, first given at line 3, column 3",
+        "{\"a\":1,\"b\":{\"c\":3,\"d\":2}}\n\
+         test.yaml:5:3: error[duplicate-key]: duplicate key `c`, first given at line 3, column 3",
     );
     check(
         r#"{"a": 1, "b": 2, "a": 3}"#,
-        "test.yaml:1:18: error[duplicate-key]: duplicate key `a`, first given at line 1, column 2",
+        "{\"a\":3,\"b\":2}\n\
+         test.yaml:1:18: error[duplicate-key]: duplicate key `a`, first given at line 1, column 2",
     );
     check(
         "1: a\n\"1\": b\n",
-        "test.yaml:2:1: error[duplicate-key]: duplicate key `1`, first given at line 1, column 1",
+        "{\"1\":\"b\"}\n\
+         test.yaml:2:1: error[duplicate-key]: duplicate key `1`, first given at line 1, column 1",
     );
-    // The first one in the text is reported.
+}
+
+#[test]
+fn duplicate_keys_are_told_in_the_order_of_the_text() {
     check(
-        "b: 1\na: 1\nb: 2\na: 2\n",
-        "test.yaml:3:1: error[duplicate-key]: duplicate key `b`, first given at line 1, column 1",
+        "b: {x: 1, x: 2}\na: 1\nb: 2\na: 2\nb: 3\n",
+        "{\"a\":2,\"b\":3}\n\
+         test.yaml:1:11: error[duplicate-key]: duplicate key `x`, first given at line 1, column 5\n\
+         test.yaml:3:1: error[duplicate-key]: duplicate key `b`, first given at line 1, column 1\n\
+         test.yaml:4:1: error[duplicate-key]: duplicate key `a`, first given at line 2, column 1\n\
+         test.yaml:5:1: error[duplicate-key]: duplicate key `b`, first given at line 1, column 1",
     );
+}
+
+#[test]
+fn duplicate_keys_belong_to_their_document() {
+    check(
+        "a: 1\n---\nb: 1\nb: 2\n---\nc: 1\n",
+        "{\"a\":1}\n{\"b\":2}\n\
+         test.yaml:4:1: error[duplicate-key]: duplicate key `b`, first given at line 3, column 1\n\
+         {\"c\":1}",
+    );
+}
+
+#[test]
+fn a_duplicate_key_wins_over_what_a_merge_key_brings_in() {
+    check(
+        "<<: {a: 0, b: 0}\na: 1\na: 2\n",
+        "{\"a\":2,\"b\":0}\n\
+         test.yaml:3:1: error[duplicate-key]: duplicate key `a`, first given at line 2, column 1",
+    );
+}
+
+#[test]
+fn a_hundred_duplicate_keys_are_told() {
+    let manifests = load(&"a: 1\n".repeat(1000)).unwrap();
+    assert_eq!(manifests[0].duplicates().len(), 100);
 }
 
 #[test]

@@ -1,1 +1,170 @@
+//! `deltic explain`: the plan of each controller as text.
 
+use std::fmt::Write;
+
+use dataflow::explain::{BranchPlan, JoinPlan, Look};
+use dataflow::{Budget, Circuit};
+
+use crate::spec::{Controller, Operator, Resource, Source, SourceKind, TargetType};
+
+/// The plan of an Operator: sources with the fields that are kept, stages with their
+/// index keys, and what a change costs.
+pub fn explain(operator: &Operator) -> String {
+    let mut text = format!("operator {}\n", operator.name);
+    for controller in &operator.controllers {
+        text.push('\n');
+        controller_plan(&mut text, controller);
+    }
+    text
+}
+
+/// Appends a line. Writing to a string cannot fail.
+macro_rules! line {
+    ($text:expr, $($arg:tt)*) => { let _ = writeln!($text, $($arg)*); };
+}
+
+fn controller_plan(text: &mut String, controller: &Controller) {
+    let kinds: Vec<_> = controller
+        .targets
+        .iter()
+        .map(|target| target.resource.target_kind())
+        .collect();
+    let circuit = Circuit::new(&controller.pipeline, &kinds, Budget::default());
+    line!(text, "controller {}", controller.name);
+    line!(text, "  sources");
+    for (position, source) in controller.sources.iter().enumerate() {
+        line!(text, "    {}", source_line(source));
+        if let Some(input) = controller
+            .inputs
+            .iter()
+            .position(|other| *other == position)
+        {
+            let fields = circuit.fields(input);
+            let kept = if fields.all {
+                "everything".to_owned()
+            } else {
+                fields.describe().join(", ")
+            };
+            line!(text, "      keeps {kept}");
+        }
+    }
+    let plans = circuit.explain();
+    for (number, (branch, plan)) in controller.pipeline.branches.iter().zip(&plans).enumerate() {
+        if plans.len() > 1 {
+            let inputs = branch.inputs.len();
+            line!(
+                text,
+                "  branch {number} ({inputs} input{})",
+                if inputs == 1 { "" } else { "s" }
+            );
+        } else {
+            line!(text, "  stages");
+        }
+        branch_plan(text, plan);
+    }
+    line!(text, "  targets");
+    for target in &controller.targets {
+        let how = match target.kind {
+            TargetType::Updater => "Updater",
+            TargetType::Patcher => "Patcher",
+            TargetType::Applier => "Applier",
+        };
+        line!(text, "    {} by {how}", resource(&target.resource));
+    }
+}
+
+fn source_line(source: &Source) -> String {
+    let mut line = resource(&source.resource);
+    if source.name != source.resource.kind {
+        let _ = write!(line, " as {}", source.name);
+    }
+    match source.kind {
+        SourceKind::Watcher => {}
+        SourceKind::OneShot => line.push_str(", once at the start"),
+        SourceKind::Periodic(period) => {
+            let _ = write!(
+                line,
+                ", every {}s: targets are compared and repaired",
+                period.as_secs_f64()
+            );
+        }
+    }
+    if let Some(namespace) = &source.namespace {
+        let _ = write!(line, " in namespace {namespace}");
+    }
+    if let Some(selector) = &source.selector {
+        let _ = write!(line, " with labels {selector}");
+    }
+    line
+}
+
+fn resource(resource: &Resource) -> String {
+    let Resource {
+        group,
+        version,
+        kind,
+    } = resource;
+    if resource.is_view() {
+        return format!(
+            "{kind} (view of {})",
+            group.trim_end_matches(crate::spec::VIEW_SUFFIX)
+        );
+    }
+    let group = if group.is_empty() { "core" } else { group };
+    match version {
+        Some(version) => format!("{kind} ({group}/{version})"),
+        None => format!("{kind} ({group})"),
+    }
+}
+
+fn branch_plan(text: &mut String, plan: &BranchPlan) {
+    if plan.stages.is_empty() {
+        line!(text, "    copy");
+    }
+    for (number, stage) in plan.stages.iter().enumerate() {
+        line!(
+            text,
+            "    {number} {:<10} a change costs {}",
+            stage.name,
+            stage.cost
+        );
+        if let Some(join) = &stage.join {
+            join_plan(text, join);
+        }
+    }
+}
+
+fn join_plan(text: &mut String, join: &JoinPlan) {
+    for (input, condition) in &join.filters {
+        line!(text, "      before the join: {input} where {condition}");
+    }
+    for way in &join.ways {
+        line!(text, "      a change of {}", way.input);
+        for found in &way.looks {
+            look(text, "finds", found);
+        }
+    }
+    for found in &join.soft {
+        look(text, "then, if there is one,", found);
+    }
+}
+
+fn look(text: &mut String, verb: &str, look: &Look) {
+    if look.keys.is_empty() {
+        line!(
+            text,
+            "        {verb} {} by looking at ALL of its objects (no key)",
+            look.input
+        );
+    } else {
+        line!(
+            text,
+            "        {verb} {} by index on {}",
+            look.input,
+            look.keys.join(" and ")
+        );
+    }
+    for check in &look.checks {
+        line!(text, "          checks {check}");
+    }
+}

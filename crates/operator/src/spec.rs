@@ -199,7 +199,7 @@ impl Default for Options {
             concurrency: 16,
             resync: None,
             retry_initial: Duration::from_millis(500),
-            retry_max: Duration::from_secs(300),
+            retry_max: Duration::from_mins(5),
             max_deletions: None,
         }
     }

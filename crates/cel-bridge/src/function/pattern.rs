@@ -1,6 +1,7 @@
 //! Regular expressions.
 //!
-//! A literal pattern is compiled with the expression, any other at each call. A pattern
+//! The syntax is that of RE2, which Kubernetes uses: `\d`, `\s`, `\w` and `\b` are about
+//! ASCII only. A literal pattern is compiled with the expression, any other at each call. A pattern
 //! is bounded in size, and matching costs in proportion to the length of the text and
 //! the size of the pattern, which is what it takes in the worst case.
 
@@ -19,7 +20,7 @@ const MAX_PATTERN: usize = 1024;
 const COMPILE_COST: u64 = 2_000;
 
 /// Sizes of a compiled pattern in bytes, and how much more than the first a match costs.
-/// `[a-z]+` is of the first size, `\w+` (all letters of all scripts) of the last.
+/// `[a-z]+` is of the first size, `\pL+` (the letters of all scripts) of the last.
 const SIZES: [(usize, u64); 3] = [(8 << 10, 1), (32 << 10, 4), (128 << 10, 16)];
 
 /// Bytes of text that cost one unit to match with a pattern of the first size.
@@ -50,8 +51,9 @@ impl Pattern {
         if text.len() > MAX_PATTERN {
             return Err(PatternError::TooLarge);
         }
+        let ascii = ascii_classes(text);
         for (size, weight) in SIZES {
-            let built = RegexBuilder::new(text)
+            let built = RegexBuilder::new(&ascii)
                 .size_limit(size)
                 .dfa_size_limit(256 << 10)
                 .nest_limit(50)
@@ -64,6 +66,30 @@ impl Pattern {
         }
         Err(PatternError::TooLarge)
     }
+}
+
+/// The pattern with its classes written out: for the engine they are about all scripts.
+fn ascii_classes(pattern: &str) -> String {
+    let mut out = String::with_capacity(pattern.len());
+    let mut chars = pattern.chars();
+    while let Some(c) = chars.next() {
+        if c != '\\' {
+            out.push(c);
+            continue;
+        }
+        match chars.next() {
+            Some('d') => out.push_str("[0-9]"),
+            Some('D') => out.push_str("[^0-9]"),
+            Some('s') => out.push_str(r"[\t\n\f\r ]"),
+            Some('S') => out.push_str(r"[^\t\n\f\r ]"),
+            Some('w') => out.push_str("[0-9A-Za-z_]"),
+            Some('W') => out.push_str("[^0-9A-Za-z_]"),
+            Some('b') => out.push_str(r"(?-u:\b)"),
+            Some(other) => out.extend(['\\', other]),
+            None => out.push('\\'),
+        }
+    }
+    out
 }
 
 /// The last line of the message; the lines before show the pattern and mark the place.

@@ -216,7 +216,6 @@ impl BranchState {
 }
 
 /// Reports all failing origins; the caller sorts.
-#[expect(clippy::iter_over_hash_type)]
 fn all<T>(
     failing: &crate::operator::FailingMap<T>,
     report: &mut dyn FnMut(&Origin, &crate::Failure),

@@ -219,7 +219,6 @@ fn at(fields: &Fields, path: &document::Path) -> Fields {
 fn without(fields: &Fields, path: &document::Path) -> Fields {
     fn remove(fields: &mut Fields, segments: &[document::path::Segment]) {
         match segments {
-            [] => {}
             [document::path::Segment::Name(name)] => {
                 fields.names.remove(name);
             }
@@ -229,7 +228,7 @@ fn without(fields: &Fields, path: &document::Path) -> Fields {
                 }
             }
             // Behind a position everything stays.
-            [_, ..] => {}
+            [] | [_, ..] => {}
         }
     }
     let mut fields = fields.clone();

@@ -90,7 +90,7 @@ impl GroupBy {
             }
         }
         for (key, edits) in groups.into_inner() {
-            changes.extend(self.regroup(key, edits));
+            changes.extend(self.regroup(&key, edits));
         }
     }
 
@@ -164,7 +164,7 @@ impl GroupBy {
         }))
     }
 
-    fn regroup(&mut self, key: Value, mut edits: Edits) -> Option<Change> {
+    fn regroup(&mut self, key: &Value, mut edits: Edits) -> Option<Change> {
         edits.values.sort_by(|a, b| a.0.cmp(&b.0));
         edits.documents.sort_by(|a, b| a.0.cmp(&b.0));
         let group = self.groups.entry(key.clone()).or_default();
@@ -172,10 +172,10 @@ impl GroupBy {
         group.documents.apply(edits.documents);
         let origin = Origin::group(key.clone());
         if group.documents.is_empty() {
-            let old = self.groups.remove(&key).and_then(|group| group.output);
+            let old = self.groups.remove(key).and_then(|group| group.output);
             return Change::new(origin, old, None);
         }
-        let output = document(&key, group, self.rule.distinct);
+        let output = document(key, group, self.rule.distinct);
         let old = group.output.replace(output.clone());
         Change::new(origin, old, Some(output))
     }

@@ -237,7 +237,7 @@ impl Join {
             let origin = self.origin(&found.tuple);
             if let Some(failure) = found.failure {
                 cx.report(&origin, &failure);
-                self.fail(found.tuple, old, Some(failure));
+                self.fail(&found.tuple, old, Some(failure));
             } else {
                 self.recover(&found.tuple);
                 out.extend(Change::new(origin, old, Some(found.compound)));
@@ -257,7 +257,7 @@ impl Join {
                     let compound = self.compound(&tuple);
                     out.extend(Change::new(self.origin(&tuple), old, Some(compound)));
                 }
-                Status::Failed(failure) => self.fail(tuple, old, failure),
+                Status::Failed(failure) => self.fail(&tuple, old, failure),
             }
         }
         out
@@ -321,9 +321,9 @@ impl Join {
         })
     }
 
-    fn fail(&mut self, tuple: Tuple, held: Option<Value>, failure: Option<Failure>) {
+    fn fail(&mut self, tuple: &Tuple, held: Option<Value>, failure: Option<Failure>) {
         if held.is_none() && failure.is_none() {
-            self.recover(&tuple);
+            self.recover(tuple);
             return;
         }
         let known = self
@@ -380,7 +380,6 @@ impl Join {
             }
         }
         // The caller sorts.
-        #[expect(clippy::iter_over_hash_type)]
         for (tuple, failing) in &self.failing {
             if let Some(failure) = &failing.failure {
                 report(&self.origin(tuple), failure);

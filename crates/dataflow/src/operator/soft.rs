@@ -124,6 +124,15 @@ impl SoftJoin {
             .collect()
     }
 
+    /// The conjuncts that are checked on each candidate.
+    pub(crate) fn checked(&self) -> Vec<usize> {
+        let indexed = self.indexed();
+        let keys = self.keys.iter().map(|key| key.conjunct);
+        let rest =
+            keys.filter(|number| !indexed.contains(number) && !self.filters.contains(number));
+        rest.chain(self.filters.iter().copied()).collect()
+    }
+
     /// Takes the changes of the rows and of the soft input.
     pub(crate) fn step(
         &mut self,
@@ -502,7 +511,6 @@ impl SoftJoin {
             }
         }
         // The caller sorts.
-        #[expect(clippy::iter_over_hash_type)]
         for (origin, row) in &self.rows {
             for (document, failure) in &row.failures {
                 report(document, failure);

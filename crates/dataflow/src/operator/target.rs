@@ -35,13 +35,12 @@ pub(crate) struct Loser {
 
 /// A change of what is written under a key.
 #[derive(Clone, Debug, PartialEq)]
-pub struct KeyChange {
-    /// The key.
-    pub key: ObjectName,
+pub(crate) struct KeyChange {
+    pub(crate) key: ObjectName,
     /// What was written.
-    pub old: Option<Value>,
+    pub(crate) old: Option<Value>,
     /// What is to be written.
-    pub new: Option<Value>,
+    pub(crate) new: Option<Value>,
 }
 
 /// What happens to one key in a step: documents that go and documents that come.

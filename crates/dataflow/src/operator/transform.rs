@@ -58,16 +58,16 @@ impl Transform {
 
     pub(crate) fn step(&mut self, changes: &mut Vec<Change>, cx: &mut Cx<'_>) {
         changes.retain_mut(|change| {
-            let old = match self
-                .failing
-                .is_empty()
-                .then_some(None)
-                .unwrap_or_else(|| self.failing.remove(&change.origin))
-            {
+            let held = if self.failing.is_empty() {
+                None
+            } else {
+                self.failing.remove(&change.origin)
+            };
+            let old = match held {
                 Some(failing) => failing.held,
                 None => self.good(change.old.as_ref(), &change.origin, cx.env),
             };
-            let new = self.new_output(change, &old, cx);
+            let new = self.new_output(change, old.as_ref(), cx);
             if old == new {
                 return false;
             }
@@ -80,7 +80,7 @@ impl Transform {
     fn new_output(
         &mut self,
         change: &Change,
-        old: &Option<Value>,
+        old: Option<&Value>,
         cx: &mut Cx<'_>,
     ) -> Option<Value> {
         let Some(document) = &change.new else {
@@ -97,10 +97,10 @@ impl Transform {
             }
             Err(failure) => {
                 cx.report(&change.origin, &failure);
-                let held = old.clone();
+                let held = old.cloned();
                 self.failing
                     .insert(change.origin.clone(), Failing { held, failure });
-                old.clone()
+                old.cloned()
             }
         }
     }

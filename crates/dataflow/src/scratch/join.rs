@@ -276,6 +276,12 @@ impl<'a> Joiner<'a> {
             for (conjunct, failure) in facts.failures() {
                 self.report(origin.clone(), Some((conjunct, failure.clone())));
             }
+            if std::env::var("VARIANT").is_ok_and(|v| v == "all" || (v == "hard" && self.join.hard().has(input))) {
+                let all: Vec<usize> = (0..self.join.conjuncts.len()).collect();
+                for (conjunct, failure) in self.facts(input, document, &all).failures() {
+                    self.report(origin.clone(), Some((conjunct, failure.clone())));
+                }
+            }
             candidates.push(Candidate {
                 input,
                 origin,

@@ -25,7 +25,7 @@ pub fn history(random: &mut Random, sources: usize) -> Vec<Vec<SourceEvent>> {
     if writer.random.chance(80) {
         // Something to begin with.
         let mut first = Vec::new();
-        for _ in 0..2 + sources * 2 {
+        for _ in 0..2 + sources * 3 {
             writer.event(sources, &mut live, &mut first);
         }
         batches.push(first);
@@ -164,10 +164,17 @@ impl Writer<'_> {
         match field {
             "k" => self
                 .random
-                .pick(&[json!(1), json!(1), json!(2), json!("1"), json!("a")])
+                .pick(&[
+                    json!(1),
+                    json!(1),
+                    json!(1),
+                    json!(2),
+                    json!("1"),
+                    json!("a"),
+                ])
                 .clone(),
             "n" => Value::from(self.random.below(3)),
-            "g" => Value::from(*self.random.pick(&["a", "a", "b", "1"])),
+            "g" => Value::from(*self.random.pick(&["a", "a", "a", "b", "1"])),
             "b" => Value::from(self.random.chance(60)),
             "l" => self.list(|writer| writer.number()),
             "ll" => self.list(|writer| writer.list(Self::number)),

@@ -96,6 +96,15 @@ impl Shape {
         }
     }
 
+    /// Without the fields of `spec` that are not among these.
+    fn keep(&mut self, fields: &[&str]) {
+        self.paths.retain(|(path, _)| {
+            fields
+                .iter()
+                .any(|field| path.ends_with(&format!(".spec.{field}")))
+        });
+    }
+
     /// After lists were opened (-1) or made (+1) at a path.
     fn nest(&mut self, path: &str, by: isize) {
         for (known, depth) in &mut self.paths {
@@ -105,6 +114,10 @@ impl Shape {
         }
     }
 }
+
+/// How many kinds of join keys there are: texts, numbers, namespaces, pairs, groups, and
+/// the field `k`, which is anything.
+const KEY_KINDS: usize = 6;
 
 struct Writer<'a> {
     random: &'a mut Random,
@@ -214,11 +227,15 @@ impl Writer<'_> {
             2 => {
                 // Often twice, where there are lists of lists.
                 let path = self.path(shape, |depth| depth > 0);
-                for _ in 0..=self.random.below(2) {
+                loop {
                     let name = *self.random.pick(&["@unwind", "@demux"]);
                     stages.push(entry(name, path.as_str().into()));
                     shape.nest(&path, -1);
-                    if self.random.chance(60) {
+                    let deeper = shape
+                        .paths
+                        .iter()
+                        .any(|(known, depth)| *known == path && *depth > 0);
+                    if self.random.chance(if deeper { 30 } else { 97 }) {
                         break;
                     }
                 }
@@ -340,20 +357,22 @@ impl Writer<'_> {
             3 if self.random.chance(50) => {
                 let list = self.path(&before, |depth| depth > 0);
                 let name = self.name(&before);
+                shape.keep(&["n", "g"]);
                 json!({"@map": [{"metadata": {"name": name}, "spec": {"n": "$$", "g": "g"}}, list]})
             }
-            _ => self.whole(&before),
+            _ => self.whole(&before, shape),
         };
         json!({"@project": spec})
     }
 
-    fn whole(&mut self, before: &Shape) -> Value {
+    fn whole(&mut self, before: &Shape, shape: &mut Shape) -> Value {
         let mut spec = Vec::new();
-        for field in ["k", "n", "g", "b", "l", "ll"] {
-            if self.random.chance(65) {
-                spec.push((field.into(), self.value_for(before, field)));
-            }
+        let mut fields = vec!["k", "n", "g", "b", "l", "ll"];
+        fields.retain(|field| *field == "n" || self.random.chance(65));
+        for field in &fields {
+            spec.push(((*field).into(), self.value_for(before, field)));
         }
+        shape.keep(&fields);
         let spec: Value = document::Map::from_entries(spec).into();
         let name = self.name(before);
         let metadata = match self.random.below(8) {
@@ -479,7 +498,7 @@ impl Writer<'_> {
                 conjuncts.push(self.conjunct(a, b));
             }
         }
-        while self.random.chance(38) {
+        while self.random.chance(30) {
             let a = self.random.pick(inputs).clone();
             let b = self.random.pick(inputs).clone();
             let conjunct = match self.random.below(10) {
@@ -507,13 +526,13 @@ impl Writer<'_> {
                 soft.remove(self.random.below(soft.len()));
             }
         }
-        match self.random.below(4) {
+        match self.random.below(6) {
             0 if inputs.len() > 1 => {
                 let (a, b) = self.either(&inputs[0], &inputs[1]);
-                json!([condition, {"soft": soft, "index": [(self.key(a)), (self.key(b))]}])
+                json!([condition, {"soft": soft, "index": (self.keys(a, b))}])
             }
             1 => json!([condition, {"soft": soft}]),
-            2 if soft.is_empty() => condition,
+            2 | 3 if soft.is_empty() => condition,
             _ => json!({"on": condition, "soft": soft}),
         }
     }
@@ -545,53 +564,57 @@ impl Writer<'_> {
     fn conjunct(&mut self, a: &str, b: &str) -> Value {
         let number = |input: &str| format!("$.{input}.spec.n");
         match self.random.weighted(&[40, 22, 12, 12, 4, 5, 5]) {
-            0 if self.random.chance(40) => {
-                let field = *self
-                    .random
-                    .pick(&["spec.k", "spec.g", "spec.n", "metadata.name"]);
-                json!({"@eq": [(format!("$.{a}.{field}")), (format!("$.{b}.{field}"))]})
-            }
-            0 => json!({"@eq": [(self.key(a)), (self.key(b))]}),
-            1 => json!({"@in": [(self.key(a)), (self.keys(b))]}),
+            0 => json!({"@eq": (self.keys(a, b))}),
+            1 => json!({"@in": (self.key_and_list(a, b))}),
             2 => {
                 json!({"@selector": [(format!("$.{a}.spec.sel")), (format!("$.{b}.metadata.labels"))]})
             }
             3 => json!({"@lte": [(number(a)), (number(b))]}),
             4 => json!({"@cel": (format!("{a}.spec.n <= {b}.spec.n"))}),
-            5 => json!({"@ne": [(self.key(a)), (self.key(b))]}),
-            _ => {
-                json!({"@or": [{"@eq": [(self.key(a)), (self.key(b))]}, {"@lt": [(number(a)), (number(b))]}]})
-            }
+            5 => json!({"@ne": (self.keys(a, b))}),
+            _ => json!({"@or": [{"@eq": (self.keys(a, b))}, {"@lt": [(number(a)), (number(b))]}]}),
         }
     }
 
-    /// A join key.
-    fn key(&mut self, input: &str) -> Value {
-        let spec = |field: &str| format!("$.{input}.spec.{field}");
-        match self.random.below(14) {
-            0 => json!({"@int": (spec("k"))}),
-            1 => json!({"@add": [(spec("n")), 1]}),
-            2 => json!([(spec("g")), (spec("n"))]),
-            3 => json!({"@string": (spec("k"))}),
-            4 => json!({"@sum": (spec("l"))}),
-            5 | 6 => format!("$.{input}.metadata.name").into(),
-            7 => format!("$.{input}.metadata.namespace").into(),
-            8 | 9 => spec("n").into(),
-            10 | 11 => spec("g").into(),
-            _ => spec("k").into(),
+    /// Two join keys, mostly of one type.
+    fn keys(&mut self, a: &str, b: &str) -> Value {
+        let kind = self.random.below(KEY_KINDS);
+        let other = if self.random.chance(90) {
+            kind
+        } else {
+            self.random.below(KEY_KINDS)
+        };
+        json!([(self.key(a, kind)), (self.key(b, other))])
+    }
+
+    fn key(&mut self, input: &str, kind: usize) -> Value {
+        let spec = |field: &str| Value::from(format!("$.{input}.spec.{field}"));
+        match (kind, self.random.below(4)) {
+            (0, 0) => spec("g"),
+            (0, 1) => json!({"@string": (spec("k"))}),
+            (0, _) => format!("$.{input}.metadata.name").into(),
+            (1, 0) => json!({"@int": (spec("k"))}),
+            (1, 1) => json!({"@add": [(spec("n")), 1]}),
+            (1, 2) => json!({"@sum": (spec("l"))}),
+            (1, _) => spec("n"),
+            (2, _) => format!("$.{input}.metadata.namespace").into(),
+            (3, _) => json!([(spec("g")), (spec("n"))]),
+            (4, _) => spec("g"),
+            _ => spec("k"),
         }
     }
 
-    /// A list of join keys.
-    fn keys(&mut self, input: &str) -> Value {
-        let spec = |field: &str| format!("$.{input}.spec.{field}");
-        match self.random.below(7) {
-            0 | 1 => json!({"@map": ["$$.name", (spec("refs"))]}),
-            2 => json!({"@map": [{"@int": "$$"}, (spec("l"))]}),
-            3 => json!({"@query": (spec("refs[*].name"))}),
-            4 => json!([(spec("k")), (spec("g"))]),
-            _ => spec("l").into(),
-        }
+    /// A join key and a list of such.
+    fn key_and_list(&mut self, a: &str, b: &str) -> Value {
+        let spec = |field: &str| format!("$.{b}.spec.{field}");
+        let (kind, list) = match self.random.below(7) {
+            0 | 1 => (0, json!({"@map": ["$$.name", (spec("refs"))]})),
+            2 => (1, json!({"@map": [{"@int": "$$"}, (spec("l"))]})),
+            3 => (0, json!({"@query": (spec("refs[*].name"))})),
+            4 => (KEY_KINDS - 1, json!([(spec("k")), (spec("g"))])),
+            _ => (1, spec("l").into()),
+        };
+        json!([(self.key(a, kind)), list])
     }
 
     /// A condition on one input, which must not hang on time or chance.

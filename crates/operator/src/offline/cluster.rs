@@ -1,6 +1,6 @@
 //! The objects in memory, and what a batch did to them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dataflow::ObjectName;
 use document::Value;
@@ -24,7 +24,7 @@ pub(super) struct Cluster {
     /// What objects were before we wrote them in this batch.
     written: BTreeMap<ObjectKey, Option<Value>>,
     /// The objects that arrived in this batch.
-    touched: BTreeMap<ObjectKey, ()>,
+    touched: BTreeSet<ObjectKey>,
 }
 
 impl Cluster {
@@ -40,7 +40,7 @@ impl Cluster {
 
     /// An object that arrives from outside.
     pub(super) fn input(&mut self, key: ObjectKey, object: Option<Value>) {
-        self.touched.insert(key.clone(), ());
+        self.touched.insert(key.clone());
         self.set(key, object);
     }
 
@@ -71,7 +71,7 @@ impl Cluster {
 
     /// The objects that arrived in this batch.
     pub(super) fn touched(&self) -> impl Iterator<Item = &ObjectKey> {
-        self.touched.keys()
+        self.touched.iter()
     }
 
     /// What we did to objects in this batch: deletes first, in key order.

@@ -1,6 +1,6 @@
 //! Writing derived documents onto objects: Updater, Patcher, Applier.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dataflow::ObjectName;
 use document::{Key, Map, Value, View, json};
@@ -15,7 +15,7 @@ use crate::spec::{Operator, Target, TargetType};
 pub(super) struct Desired {
     writers: BTreeMap<ObjectKey, BTreeMap<(usize, usize), Writer>>,
     /// The objects that exist because we created them.
-    created: BTreeMap<ObjectKey, ()>,
+    created: BTreeSet<ObjectKey>,
 }
 
 /// What one target of one controller wants of an object.
@@ -64,7 +64,7 @@ impl Desired {
         };
         let target_of = |at: &(usize, usize)| &operator.controllers[at.0].targets[at.1];
         let mut live = cluster.get(key).cloned();
-        let created = self.created.contains_key(key);
+        let created = self.created.contains(key);
 
         // One Updater is written, the first; others wait.
         let mut updaters = writers
@@ -89,7 +89,7 @@ impl Desired {
                 continue;
             }
             if live.is_none() {
-                self.created.insert(key.clone(), ());
+                self.created.insert(key.clone());
             }
             live = Some(update(
                 live.as_ref(),
@@ -99,7 +99,7 @@ impl Desired {
             ));
             writer.applied = Some(document.clone());
         }
-        if winner.is_none() && withdrawn.is_some() && self.created.remove(key).is_some() {
+        if winner.is_none() && withdrawn.is_some() && self.created.remove(key) {
             live = None;
         }
 
@@ -398,7 +398,7 @@ fn merge_lists(live: &[Value], patch: &[Value], field: &str) -> Value {
         .iter()
         .filter(|(list, _)| *list == field)
         .map(|(_, key)| *key)
-        .find(|key| carried(&key));
+        .find(|key| carried(key));
     let mut result = live.to_vec();
     for (position, item) in patch.iter().enumerate() {
         let at = match key {

@@ -64,10 +64,10 @@ impl Reader<'_> {
             .collect();
         for stage in stages {
             match &stage.kind {
-                StageKind::Select(expr) => exprs.push(expr),
-                StageKind::Project(dataflow::pipeline::Project::Whole(expr)) => exprs.push(expr),
+                StageKind::Select(expr)
+                | StageKind::Project(dataflow::pipeline::Project::Whole(expr)) => exprs.push(expr),
                 StageKind::Project(dataflow::pipeline::Project::Steps(steps)) => {
-                    exprs.extend(steps)
+                    exprs.extend(steps);
                 }
                 _ => {}
             }

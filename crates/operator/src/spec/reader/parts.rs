@@ -14,7 +14,7 @@ use crate::spec::{
 };
 
 /// How often a Periodic source ticks if it does not say.
-const PERIOD: Duration = Duration::from_secs(300);
+const PERIOD: Duration = Duration::from_mins(5);
 
 impl Reader<'_> {
     pub(super) fn source(&mut self, spec: &Value, at: &Location) -> Option<Source> {

@@ -1,0 +1,93 @@
+//! The engine: the pipeline language, compiled and run incrementally.
+
+use dataflow::apply::TargetKind;
+use dataflow::{Budget, Circuit, ObjectName, Pipeline, SourceEvent, TargetChange};
+use document::{Location, Value};
+use expr::{Env, Table};
+
+use crate::generate::Object;
+use crate::peer::{Outcome, Peer};
+use crate::workload::Workload;
+
+/// The target of every workload.
+const TARGET: &str = "Target";
+
+/// The engine on one workload.
+#[derive(Debug)]
+pub struct Engine {
+    circuit: Circuit,
+    env: Env,
+}
+
+impl Peer for Engine {
+    type Input = SourceEvent;
+    type Change = TargetChange;
+
+    fn new(workload: Workload) -> Self {
+        let sources: Vec<String> = workload
+            .sources()
+            .iter()
+            .map(|(_, kind)| (*kind).to_owned())
+            .collect();
+        let targets = [TARGET.to_owned()];
+        let pipeline = Pipeline::parse(
+            &workload.pipeline(),
+            &Location::root(),
+            &sources,
+            &targets,
+            &Table::builtin(),
+        )
+        .expect("the pipelines of the workloads are right");
+        let kind = TargetKind {
+            api_version: Value::from("bench.view.dcontroller.io/v1alpha1"),
+            kind: Value::from(TARGET),
+        };
+        Self {
+            circuit: Circuit::new(&pipeline, &[kind], Budget::default()),
+            env: Env::default(),
+        }
+    }
+
+    fn input(object: &Object) -> SourceEvent {
+        let document: Value = object.json.parse().expect("generated objects are JSON");
+        SourceEvent {
+            source: object.source,
+            name: ObjectName::of(&document).expect("generated objects have names"),
+            object: Some(document),
+        }
+    }
+
+    fn apply<I>(&mut self, objects: I, changes: &mut Vec<TargetChange>)
+    where
+        I: IntoIterator<Item = SourceEvent>,
+    {
+        let batch: Vec<SourceEvent> = objects.into_iter().collect();
+        let step = self
+            .circuit
+            .step(&batch, &self.env)
+            .expect("the budget is larger than the workloads");
+        assert!(step.errors.is_empty(), "{:?}", step.errors);
+        changes.extend(step.changes);
+    }
+
+    fn key(change: &TargetChange) -> (String, String) {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        (text(&change.key.namespace), text(&change.key.name))
+    }
+
+    fn outcome(change: &TargetChange) -> Outcome {
+        Outcome {
+            key: Self::key(change),
+            old: change.old.as_ref().map(plain),
+            new: change.new.as_ref().map(plain),
+        }
+    }
+}
+
+/// The document without what only the engine adds: apiVersion and kind.
+fn plain(document: &Value) -> Value {
+    match document.as_map() {
+        Some(map) => map.without("apiVersion").without("kind").into(),
+        None => document.clone(),
+    }
+}

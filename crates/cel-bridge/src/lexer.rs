@@ -1,0 +1,287 @@
+//! From text to tokens, with literals decoded.
+
+use crate::error::CompileError;
+
+/// A word, literal or symbol.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Token<'a> {
+    /// An identifier or keyword.
+    Word(&'a str),
+    /// A name in backquotes.
+    Quoted(&'a str),
+    /// The size of an int: its sign is a token of its own.
+    Int(u64),
+    UInt(u64),
+    Double(f64),
+    Text(String),
+    Bytes(Vec<u8>),
+    Symbol(&'static str),
+    End,
+}
+
+/// Longer ones first, because `<=` starts like `<`.
+const SYMBOLS: [&str; 24] = [
+    "==", "!=", "<=", ">=", "&&", "||", "<", ">", "+", "-", "*", "/", "%", "!", "?", ":", ".", ",",
+    "(", ")", "[", "]", "{", "}",
+];
+
+/// The tokens of a text and where they start; the last one is the end.
+pub(crate) fn tokens(text: &str) -> Result<Vec<(Token<'_>, usize)>, CompileError> {
+    let mut lexer = Lexer { text, at: 0 };
+    let mut tokens = Vec::new();
+    loop {
+        lexer.skip_blank();
+        let start = lexer.at;
+        let token = lexer.token()?;
+        let end = token == Token::End;
+        tokens.push((token, start));
+        if end {
+            return Ok(tokens);
+        }
+    }
+}
+
+/// A syntax error at a place of the text.
+pub(crate) fn syntax_error(text: &str, offset: usize, message: impl Into<String>) -> CompileError {
+    let before = text.get(..offset).unwrap_or(text);
+    let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+    CompileError::Syntax {
+        message: message.into(),
+        offset: before.len(),
+        line: before.matches('\n').count() + 1,
+        column: before[line_start..].chars().count() + 1,
+    }
+}
+
+struct Lexer<'a> {
+    text: &'a str,
+    /// Where the next token starts.
+    at: usize,
+}
+
+type Result1<T> = Result<T, CompileError>;
+
+impl<'a> Lexer<'a> {
+    fn rest(&self) -> &'a str {
+        &self.text[self.at..]
+    }
+
+    fn peek(&self) -> Option<char> {
+        self.rest().chars().next()
+    }
+
+    fn bump(&mut self) -> Option<char> {
+        let c = self.peek()?;
+        self.at += c.len_utf8();
+        Some(c)
+    }
+
+    fn eat(&mut self, prefix: &str) -> bool {
+        let found = self.rest().starts_with(prefix);
+        if found {
+            self.at += prefix.len();
+        }
+        found
+    }
+
+    /// Reads on while characters belong to a token.
+    fn run(&mut self, belongs: impl Fn(char) -> bool) -> &'a str {
+        let rest = self.rest();
+        let end = rest.find(|c| !belongs(c)).unwrap_or(rest.len());
+        self.at += end;
+        &rest[..end]
+    }
+
+    fn error<T>(&self, at: usize, message: &str) -> Result1<T> {
+        Err(syntax_error(self.text, at, message))
+    }
+
+    fn skip_blank(&mut self) {
+        loop {
+            self.run(|c| matches!(c, '\t' | ' ' | '\r' | '\n' | '\u{c}'));
+            if !self.rest().starts_with("//") {
+                return;
+            }
+            self.run(|c| c != '\n');
+        }
+    }
+
+    fn token(&mut self) -> Result1<Token<'a>> {
+        match self.peek() {
+            None => Ok(Token::End),
+            Some('0'..='9') => self.number(),
+            Some('.') if self.rest()[1..].starts_with(|c: char| c.is_ascii_digit()) => {
+                self.number()
+            }
+            Some('\'' | '"') => self.text_literal(false),
+            Some('`') => self.quoted_name(),
+            Some(c) if c == '_' || c.is_ascii_alphabetic() => self.word(),
+            Some(_) => match SYMBOLS.iter().find(|symbol| self.eat(symbol)) {
+                Some(symbol) => Ok(Token::Symbol(symbol)),
+                None => self.error(self.at, "unexpected character"),
+            },
+        }
+    }
+
+    /// A word, or a literal with letters before its quote: `r'…'`, `b'…'`, `br'…'`.
+    fn word(&mut self) -> Result1<Token<'a>> {
+        let word = self.run(|c| c == '_' || c.is_ascii_alphanumeric());
+        if !self.rest().starts_with(['\'', '"']) {
+            return Ok(Token::Word(word));
+        }
+        match word {
+            "r" | "R" => self.text_literal(true),
+            "b" | "B" => self.bytes_literal(false),
+            "br" | "bR" | "Br" | "BR" => self.bytes_literal(true),
+            _ => Ok(Token::Word(word)),
+        }
+    }
+
+    fn quoted_name(&mut self) -> Result1<Token<'a>> {
+        let start = self.at;
+        self.at += 1;
+        let name =
+            self.run(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-' | '/' | ' '));
+        if name.is_empty() || !self.eat("`") {
+            return self.error(start, "malformed name in backquotes");
+        }
+        Ok(Token::Quoted(name))
+    }
+
+    fn number(&mut self) -> Result1<Token<'a>> {
+        let start = self.at;
+        let (digits, radix) = if self.eat("0x") {
+            (self.run(|c| c.is_ascii_hexdigit()), 16)
+        } else {
+            let digits = self.run(|c| c.is_ascii_digit());
+            self.fraction();
+            (digits, 10)
+        };
+        let number = &self.text[start..self.at];
+        let whole = radix == 16 || number == digits;
+        let unsigned = whole && (self.eat("u") || self.eat("U"));
+        if self.peek().is_some_and(|c| c == '_' || c.is_ascii_alphanumeric()) {
+            return self.error(start, "malformed number");
+        }
+        let token = if whole {
+            u64::from_str_radix(digits, radix).ok().map(|size| match unsigned {
+                true => Token::UInt(size),
+                false => Token::Int(size),
+            })
+        } else {
+            let double = number.parse().ok();
+            double.filter(|d: &f64| d.is_finite()).map(Token::Double)
+        };
+        token.map_or_else(|| self.error(start, "the number is out of range"), Ok)
+    }
+
+    /// `.5` and `e-7`, where digits follow.
+    fn fraction(&mut self) {
+        let digit = |text: &str| text.starts_with(|c: char| c.is_ascii_digit());
+        if self.rest().strip_prefix('.').is_some_and(digit) {
+            self.at += 1;
+            self.run(|c| c.is_ascii_digit());
+        }
+        if let Some(exponent) = self.rest().strip_prefix(['e', 'E']) {
+            let unsigned = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
+            if digit(unsigned) {
+                self.at += 1 + exponent.len() - unsigned.len();
+                self.run(|c| c.is_ascii_digit());
+            }
+        }
+    }
+
+    fn text_literal(&mut self, raw: bool) -> Result1<Token<'a>> {
+        let mut text = String::new();
+        let mut invalid = None;
+        self.literal(raw, |at, part| match part {
+            Part::Char(c) => text.push(c),
+            Part::Code(code) => match char::from_u32(code) {
+                Some(c) => text.push(c),
+                None => invalid = Some(at),
+            },
+        })?;
+        match invalid {
+            Some(at) => self.error(at, "the escape sequence is no character"),
+            None => Ok(Token::Text(text)),
+        }
+    }
+
+    fn bytes_literal(&mut self, raw: bool) -> Result1<Token<'a>> {
+        let mut bytes = Vec::new();
+        let mut invalid = None;
+        self.literal(raw, |at, part| match part {
+            Part::Char(c) => bytes.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
+            Part::Code(code) => match u8::try_from(code) {
+                Ok(byte) => bytes.push(byte),
+                Err(_) => invalid = Some(at),
+            },
+        })?;
+        match invalid {
+            Some(at) => self.error(at, "the escape sequence is no byte"),
+            None => Ok(Token::Bytes(bytes)),
+        }
+    }
+
+    /// The parts of a literal, from its opening to its closing quotes.
+    fn literal(&mut self, raw: bool, mut push: impl FnMut(usize, Part)) -> Result1<()> {
+        let start = self.at;
+        let rest = self.rest();
+        let long = rest.starts_with("'''") || rest.starts_with("\"\"\"");
+        let quotes = &rest[..if long { 3 } else { 1 }];
+        self.at += quotes.len();
+        while !self.eat(quotes) {
+            let at = self.at;
+            match self.bump() {
+                None => return self.error(start, "the string has no end"),
+                Some('\n' | '\r') if !long => {
+                    return self.error(start, "the string has no end on its line");
+                }
+                Some('\\') if !raw => {
+                    let part = self.escape(at)?;
+                    push(at, part);
+                }
+                Some(c) => push(at, Part::Char(c)),
+            }
+        }
+        Ok(())
+    }
+
+    fn escape(&mut self, at: usize) -> Result1<Part> {
+        let digits = match self.bump() {
+            Some('a') => return Ok(Part::Char('\u{7}')),
+            Some('b') => return Ok(Part::Char('\u{8}')),
+            Some('f') => return Ok(Part::Char('\u{c}')),
+            Some('n') => return Ok(Part::Char('\n')),
+            Some('r') => return Ok(Part::Char('\r')),
+            Some('t') => return Ok(Part::Char('\t')),
+            Some('v') => return Ok(Part::Char('\u{b}')),
+            Some(c @ ('"' | '\'' | '\\' | '?' | '`')) => return Ok(Part::Char(c)),
+            Some('x' | 'X') => self.rest().get(..2),
+            Some('u') => self.rest().get(..4),
+            Some('U') => self.rest().get(..8),
+            Some('0'..='3') => {
+                let octal = self.text.get(at + 1..at + 4).filter(|digits| !digits.starts_with('+'));
+                self.at = at + 4;
+                let code = octal.and_then(|octal| u32::from_str_radix(octal, 8).ok());
+                return code.map_or_else(|| self.error(at, "malformed escape sequence"), |code| Ok(Part::Code(code)));
+            }
+            _ => return self.error(at, "unknown escape sequence"),
+        };
+        let hex = digits.filter(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()));
+        match hex.and_then(|hex| u32::from_str_radix(hex, 16).ok()) {
+            Some(code) => {
+                self.at += hex.map_or(0, str::len);
+                Ok(Part::Code(code))
+            }
+            None => self.error(at, "malformed escape sequence"),
+        }
+    }
+}
+
+/// A part of a literal.
+enum Part {
+    Char(char),
+    /// A code point, or in bytes a byte.
+    Code(u32),
+}

@@ -1,0 +1,569 @@
+//! From tokens to the tree that runs: names are resolved, functions and their arguments
+//! checked, macros recognised, patterns compiled.
+//!
+//! Brackets are read recursively, everything else in loops. The height of every part is
+//! known, so that neither this nor the interpreter can overflow the stack.
+
+use document::{Key, Value};
+
+use crate::error::CompileError;
+use crate::function::{self, Function, pattern::Pattern};
+use crate::lexer::{Token, syntax_error, tokens};
+use crate::tree::{Arithmetic, Call, Fold, FoldKind, Node, Path, Relation};
+use crate::value::Val;
+
+/// How long an expression may be, in bytes.
+pub const MAX_LENGTH: usize = 16 * 102400;
+
+/// How many brackets may stand inside each other.
+pub const MAX_NESTING: usize = 50000;
+
+/// How many operators, members, calls and conditions may build on each other: as in
+/// `a + b + c`, `a.b().c()` and `a ? b : c ? d : e`. Lists, `&&` and `||` may be of any
+/// length.
+pub const MAX_DEPTH: usize = 40000;
+
+/// The tree of an expression, and the names of its variables by their numbers.
+pub(crate) fn parse(text: &str) -> Result<(Node, Vec<String>)> {
+    if text.len() > MAX_LENGTH {
+        return Err(CompileError::TooLong { found: text.len() });
+    }
+    let mut parser = Parser {
+        text,
+        tokens: tokens(text)?,
+        next: 0,
+        nesting: 0,
+        locals: Vec::new(),
+        variables: Vec::new(),
+    };
+    let tree = parser.expression()?;
+    match parser.peek() {
+        Token::End => Ok((tree.node, parser.variables)),
+        _ => Err(parser.unexpected("an operator or the end")),
+    }
+}
+
+struct Parser<'a> {
+    text: &'a str,
+    tokens: Vec<(Token<'a>, usize)>,
+    /// The number of the next token; the last one is the end, and is never passed.
+    next: usize,
+    /// How many brackets are open.
+    nesting: usize,
+    /// The names of the comprehensions around this place.
+    locals: Vec<&'a str>,
+    variables: Vec<String>,
+}
+
+/// A part of the tree and its height.
+struct Part {
+    node: Node,
+    height: usize,
+}
+
+type Result<T> = std::result::Result<T, CompileError>;
+
+impl Part {
+    fn leaf(node: Node) -> Self {
+        Self { node, height: 1 }
+    }
+
+    /// A node over parts of which the highest has this height.
+    fn over(height: usize, node: Node) -> Result<Self> {
+        if height >= MAX_DEPTH {
+            return Err(CompileError::TooDeep);
+        }
+        Ok(Self {
+            node,
+            height: height + 1,
+        })
+    }
+
+    fn boxed(self) -> Box<Node> {
+        Box::new(self.node)
+    }
+}
+
+fn height(parts: &[Part]) -> usize {
+    parts.iter().map(|part| part.height).max().unwrap_or(0)
+}
+
+fn nodes(parts: Vec<Part>) -> Vec<Node> {
+    parts.into_iter().map(|part| part.node).collect()
+}
+
+impl<'a> Parser<'a> {
+    fn peek(&self) -> &Token<'a> {
+        &self.tokens[self.next].0
+    }
+
+    /// The token after the next ones.
+    fn ahead(&self, count: usize) -> &Token<'a> {
+        let last = self.tokens.len() - 1;
+        &self.tokens[(self.next + count).min(last)].0
+    }
+
+    fn take(&mut self) -> Token<'a> {
+        let token = self.peek().clone();
+        if token != Token::End {
+            self.next += 1;
+        }
+        token
+    }
+
+    fn eat(&mut self, symbol: &'static str) -> bool {
+        let found = *self.peek() == Token::Symbol(symbol);
+        self.next += usize::from(found);
+        found
+    }
+
+    fn expect(&mut self, symbol: &'static str) -> Result<()> {
+        if self.eat(symbol) {
+            return Ok(());
+        }
+        Err(self.unexpected(&format!("`{symbol}`")))
+    }
+
+    #[cold]
+    fn unexpected(&self, expected: &str) -> CompileError {
+        let at = self.tokens[self.next].1;
+        let found = match self.peek() {
+            Token::Word(word) | Token::Quoted(word) => format!("`{word}`"),
+            Token::Symbol(symbol) => format!("`{symbol}`"),
+            Token::Int(_) | Token::UInt(_) | Token::Double(_) => "a number".to_owned(),
+            Token::Text(_) | Token::Bytes(_) => "a string".to_owned(),
+            Token::End => "the end".to_owned(),
+        };
+        syntax_error(self.text, at, format!("expected {expected}, found {found}"))
+    }
+
+    /// The error for a token that was taken.
+    #[cold]
+    fn back(&mut self, token: &Token<'_>, expected: &str) -> CompileError {
+        self.next -= usize::from(*token != Token::End);
+        self.unexpected(expected)
+    }
+
+    fn expression(&mut self) -> Result<Part> {
+        if self.nesting > MAX_NESTING {
+            return Err(CompileError::TooDeep);
+        }
+        self.nesting += 1;
+        let part = self.conditional();
+        self.nesting -= 1;
+        part
+    }
+
+    /// `a ? b : c ? d : e`
+    fn conditional(&mut self) -> Result<Part> {
+        let mut branches = Vec::new();
+        let mut last = self.logic("||")?;
+        while self.eat("?") {
+            let then = self.logic("||")?;
+            self.expect(":")?;
+            branches.push((last, then));
+            last = self.logic("||")?;
+        }
+        while let Some((condition, then)) = branches.pop() {
+            let height = condition.height.max(then.height).max(last.height);
+            let parts = Box::new([condition.node, then.node, last.node]);
+            last = Part::over(height, Node::Conditional(parts))?;
+        }
+        Ok(last)
+    }
+
+    /// `a || b || c`, and inside of it `a && b && c`.
+    fn logic(&mut self, operator: &'static str) -> Result<Part> {
+        let either = operator == "||";
+        let mut parts = Vec::new();
+        loop {
+            parts.push(if either {
+                self.logic("&&")?
+            } else {
+                self.binary(1)?
+            });
+            if !self.eat(operator) {
+                break;
+            }
+        }
+        if parts.len() == 1
+            && let Some(only) = parts.pop()
+        {
+            return Ok(only);
+        }
+        let height = height(&parts);
+        let nodes = nodes(parts);
+        Part::over(height, if either { Node::Or(nodes) } else { Node::And(nodes) })
+    }
+
+    /// Operators of this rank and above, from the left.
+    fn binary(&mut self, rank: u8) -> Result<Part> {
+        let mut left = self.unary()?;
+        while let Some((make, found)) = operator(self.peek()).filter(|(_, found)| *found >= rank) {
+            self.next += 1;
+            let right = self.binary(found + 1)?;
+            let height = left.height.max(right.height);
+            left = Part::over(height, make(Box::new([left.node, right.node])))?;
+        }
+        Ok(left)
+    }
+
+    /// `!a` and `-a`. More than two signs in a row are as good as one or two.
+    fn unary(&mut self) -> Result<Part> {
+        let sign = match self.peek() {
+            Token::Symbol(sign @ ("!" | "-")) => *sign,
+            _ => return self.postfix(),
+        };
+        let mut count = 0;
+        while *self.peek() == Token::Symbol(sign) {
+            // The sign of a number is a part of it.
+            if sign == "-" && matches!(self.ahead(1), Token::Int(_) | Token::Double(_)) {
+                break;
+            }
+            self.next += 1;
+            count += 1;
+        }
+        let mut part = self.postfix()?;
+        for _ in 0..if count > 2 { 2 - count % 2 } else { count } {
+            let node = |inner| if sign == "!" { Node::Not(inner) } else { Node::Negate(inner) };
+            part = Part::over(part.height, node(Box::new(part.node)))?;
+        }
+        Ok(part)
+    }
+
+    /// Members, elements and methods of an operand.
+    fn postfix(&mut self) -> Result<Part> {
+        let mut part = self.primary()?;
+        loop {
+            if self.eat(".") {
+                part = self.member(part)?;
+            } else if self.eat("[") {
+                part = self.element(part)?;
+            } else if *self.peek() == Token::Symbol("{") {
+                return Err(CompileError::Unsupported("messages (`Type{…}`)"));
+            } else {
+                return Ok(part);
+            }
+        }
+    }
+
+    fn member(&mut self, base: Part) -> Result<Part> {
+        let optional = self.eat("?");
+        let name = match self.take() {
+            Token::Word(name) if !optional && self.eat("(") => return self.method(base, name),
+            Token::Word(name) | Token::Quoted(name) => name,
+            token => return Err(self.back(&token, "the name of a member")),
+        };
+        read(base, Key::new(name), optional)
+    }
+
+    fn element(&mut self, base: Part) -> Result<Part> {
+        let optional = self.eat("?");
+        let index = self.expression()?;
+        self.expect("]")?;
+        if let Node::Literal(Val::Str(name)) = &index.node {
+            let key = Key::new(name.as_str().unwrap_or_default());
+            return read(base, key, optional);
+        }
+        let height = base.height.max(index.height);
+        let node = Node::Index {
+            base: base.boxed(),
+            index: index.boxed(),
+            optional,
+        };
+        Part::over(height, node)
+    }
+
+    fn primary(&mut self) -> Result<Part> {
+        match self.take() {
+            Token::Word(word) => self.named(word),
+            Token::Int(size) => self.int(size, false),
+            Token::UInt(size) => Ok(literal(Val::UInt(size))),
+            Token::Double(double) => Ok(literal(Val::Double(double))),
+            Token::Text(text) => Ok(literal(Val::Str(Value::from(text)))),
+            Token::Bytes(bytes) => Ok(literal(Val::bytes(&bytes))),
+            Token::Symbol("-") => match self.take() {
+                Token::Int(size) => self.int(size, true),
+                Token::Double(double) => Ok(literal(Val::Double(-double))),
+                token => Err(self.back(&token, "a number")),
+            },
+            Token::Symbol("(") => {
+                let inner = self.expression()?;
+                self.expect(")")?;
+                Ok(inner)
+            }
+            Token::Symbol("[") => self.list(),
+            Token::Symbol("{") => self.map(),
+            token => Err(self.back(&token, "an operand")),
+        }
+    }
+
+    fn int(&self, size: u64, negative: bool) -> Result<Part> {
+        let int = i128::from(size) * if negative { -1 } else { 1 };
+        let int = i64::try_from(int).map_err(|_| {
+            let at = self.tokens[self.next - 1].1;
+            syntax_error(self.text, at, "the number is out of range")
+        })?;
+        Ok(literal(Val::Int(int)))
+    }
+
+    /// A keyword, a function or a variable.
+    fn named(&mut self, word: &'a str) -> Result<Part> {
+        match word {
+            "true" => return Ok(literal(Val::Bool(true))),
+            "false" => return Ok(literal(Val::Bool(false))),
+            "null" => return Ok(literal(Val::Null)),
+            "in" => return Err(self.back(&Token::Word(word), "an operand")),
+            _ => {}
+        }
+        if let Some(function) = self.qualified(word) {
+            self.next += 3;
+            let args = self.arguments()?;
+            return call(function, false, args);
+        }
+        if !self.eat("(") {
+            return Ok(Part::leaf(self.variable(word)));
+        }
+        if word == "has" {
+            return self.has();
+        }
+        let args = self.arguments()?;
+        call(known(word)?, false, args)
+    }
+
+    /// The function of `math.abs(`, which looks like a method of a variable.
+    fn qualified(&self, space: &str) -> Option<&'static Function> {
+        match (self.peek(), self.ahead(1), self.ahead(2)) {
+            (Token::Symbol("."), Token::Word(name), Token::Symbol("(")) => {
+                function::find(&format!("{space}.{name}"))
+            }
+            _ => None,
+        }
+    }
+
+    fn variable(&mut self, name: &str) -> Node {
+        if let Some(local) = self.locals.iter().rposition(|local| *local == name) {
+            return Node::Local(local);
+        }
+        let known = self.variables.iter().position(|known| known == name);
+        let variable = known.unwrap_or_else(|| {
+            self.variables.push(name.to_owned());
+            self.variables.len() - 1
+        });
+        Node::Path(Path {
+            variable,
+            keys: Vec::new(),
+        })
+    }
+
+    fn has(&mut self) -> Result<Part> {
+        let at = self.tokens[self.next].1;
+        let part = self.expression()?;
+        self.expect(")")?;
+        let (base, key) = match part.node {
+            Node::Path(mut path) if !path.keys.is_empty() => {
+                let key = path.keys.pop();
+                (Box::new(Node::Path(path)), key)
+            }
+            Node::Member(base, key) => (base, Some(key)),
+            _ => (Box::new(Node::Literal(Val::Null)), None),
+        };
+        match key {
+            Some(key) => Part::over(part.height, Node::Has(base, key)),
+            None => Err(syntax_error(self.text, at, "`has` takes a member, as in `has(a.b)`")),
+        }
+    }
+
+    /// The elements up to a closing bracket; a comma may follow the last.
+    fn arguments(&mut self) -> Result<Vec<Part>> {
+        let mut args = Vec::new();
+        while !self.eat(")") {
+            args.push(self.expression()?);
+            if !self.eat(",") {
+                self.expect(")")?;
+                break;
+            }
+        }
+        Ok(args)
+    }
+
+    fn list(&mut self) -> Result<Part> {
+        let (mut items, mut highest) = (Vec::new(), 0);
+        while !self.eat("]") {
+            let optional = self.eat("?");
+            let item = self.expression()?;
+            highest = highest.max(item.height);
+            items.push((item.node, optional));
+            if !self.eat(",") {
+                self.expect("]")?;
+                break;
+            }
+        }
+        Part::over(highest, Node::List(items))
+    }
+
+    fn map(&mut self) -> Result<Part> {
+        let (mut entries, mut highest) = (Vec::new(), 0);
+        while !self.eat("}") {
+            let optional = self.eat("?");
+            let key = self.expression()?;
+            self.expect(":")?;
+            let value = self.expression()?;
+            highest = highest.max(key.height).max(value.height);
+            entries.push((key.node, value.node, optional));
+            if !self.eat(",") {
+                self.expect("}")?;
+                break;
+            }
+        }
+        Part::over(highest, Node::Map(entries))
+    }
+
+    fn method(&mut self, target: Part, name: &str) -> Result<Part> {
+        match name {
+            "all" => return self.fold(FoldKind::All, target),
+            "exists" => return self.fold(FoldKind::Exists, target),
+            "exists_one" | "existsOne" => return self.fold(FoldKind::ExistsOne, target),
+            "map" => return self.fold(FoldKind::Map, target),
+            "filter" => return self.fold(FoldKind::Filter, target),
+            "optMap" | "optFlatMap" => return self.optional_map(target, name == "optFlatMap"),
+            _ => {}
+        }
+        let mut args = self.arguments()?;
+        if matches!(name, "or" | "orValue") && args.len() == 1 {
+            return optional_or(target, args.remove(0), name == "orValue");
+        }
+        args.insert(0, target);
+        call(known(name)?, true, args)
+    }
+
+    /// The variable of a macro, and the comma behind it.
+    fn local(&mut self) -> Result<()> {
+        match (self.peek(), self.ahead(1)) {
+            (Token::Word(name), Token::Symbol(",")) => {
+                let name = *name;
+                self.next += 2;
+                self.locals.push(name);
+                Ok(())
+            }
+            _ => Err(self.unexpected("the name of a variable and `,`")),
+        }
+    }
+
+    fn fold(&mut self, kind: FoldKind, range: Part) -> Result<Part> {
+        self.local()?;
+        let first = self.expression()?;
+        let second = if kind == FoldKind::Map && self.eat(",") {
+            Some(self.expression()?)
+        } else {
+            None
+        };
+        self.expect(")")?;
+        self.locals.pop();
+        let height = range.height.max(first.height);
+        let height = height.max(second.as_ref().map_or(0, |part| part.height));
+        let (filter, body) = match second {
+            Some(body) => (Some(first.node), body.node),
+            None => (None, first.node),
+        };
+        let range = range.node;
+        Part::over(height, Node::Fold(Box::new(Fold { kind, range, filter, body })))
+    }
+
+    fn optional_map(&mut self, optional: Part, flat: bool) -> Result<Part> {
+        self.local()?;
+        let body = self.expression()?;
+        self.expect(")")?;
+        self.locals.pop();
+        let height = optional.height.max(body.height);
+        let node = Node::OptionalMap {
+            optional: optional.boxed(),
+            body: body.boxed(),
+            flat,
+        };
+        Part::over(height, node)
+    }
+}
+
+fn literal(value: Val) -> Part {
+    Part::leaf(Node::Literal(value))
+}
+
+/// A member of a path makes it longer, not higher.
+fn read(base: Part, key: Key, optional: bool) -> Result<Part> {
+    if optional {
+        return Part::over(base.height, Node::OptionalMember(base.boxed(), key));
+    }
+    match base.node {
+        Node::Path(mut path) => {
+            path.keys.push(key);
+            Ok(Part::leaf(Node::Path(path)))
+        }
+        node => Part::over(base.height, Node::Member(Box::new(node), key)),
+    }
+}
+
+fn optional_or(optional: Part, other: Part, unwrap: bool) -> Result<Part> {
+    let height = optional.height.max(other.height);
+    let node = Node::OptionalOr {
+        optional: optional.boxed(),
+        other: other.boxed(),
+        unwrap,
+    };
+    Part::over(height, node)
+}
+
+fn known(name: &str) -> Result<&'static Function> {
+    function::find(name).ok_or_else(|| CompileError::UnknownFunction {
+        name: name.to_owned(),
+        nearest: function::nearest(name),
+    })
+}
+
+fn call(function: &'static Function, method: bool, args: Vec<Part>) -> Result<Part> {
+    function.check(method, args.len())?;
+    let pattern = match args.get(1).map(|part| &part.node) {
+        Some(Node::Literal(Val::Str(pattern))) if function.takes_pattern() => {
+            let pattern = Pattern::new(pattern.as_str().unwrap_or_default());
+            Some(pattern.map_err(|error| CompileError::Pattern {
+                function: function.name,
+                reason: error.to_string(),
+            })?)
+        }
+        _ => None,
+    };
+    let height = height(&args);
+    let call = Call {
+        function,
+        library: function.library_call(method, args.len()),
+        pattern,
+        args: nodes(args),
+    };
+    Part::over(height, Node::Call(Box::new(call)))
+}
+
+/// Makes a node of two operands.
+type Binary = fn(Box<[Node; 2]>) -> Node;
+
+/// What a token does between two operands, and how tightly it binds them.
+fn operator(token: &Token<'_>) -> Option<(Binary, u8)> {
+    let (Token::Symbol(symbol) | Token::Word(symbol)) = token else {
+        return None;
+    };
+    let make: (Binary, u8) = match *symbol {
+        "==" => (|pair| Node::Equal(true, pair), 1),
+        "!=" => (|pair| Node::Equal(false, pair), 1),
+        "<" => (|pair| Node::Relation(Relation::Less, pair), 1),
+        "<=" => (|pair| Node::Relation(Relation::LessEqual, pair), 1),
+        ">" => (|pair| Node::Relation(Relation::Greater, pair), 1),
+        ">=" => (|pair| Node::Relation(Relation::GreaterEqual, pair), 1),
+        "in" => (Node::In, 1),
+        "+" => (|pair| Node::Arithmetic(Arithmetic::Add, pair), 2),
+        "-" => (|pair| Node::Arithmetic(Arithmetic::Subtract, pair), 2),
+        "*" => (|pair| Node::Arithmetic(Arithmetic::Multiply, pair), 3),
+        "/" => (|pair| Node::Arithmetic(Arithmetic::Divide, pair), 3),
+        "%" => (|pair| Node::Arithmetic(Arithmetic::Remainder, pair), 3),
+        _ => return None,
+    };
+    Some(make)
+}

@@ -1,0 +1,143 @@
+//! How a circuit does its work, for people: which index serves which change, what is
+//! checked where, what a change costs.
+
+use crate::circuit::Circuit;
+use crate::circuit::branch::{JoinState, Operator};
+use crate::pipeline::{self, StageKind};
+
+/// The plan of one branch.
+#[derive(Clone, Debug)]
+pub struct BranchPlan {
+    /// Its stages in order.
+    pub stages: Vec<StagePlan>,
+}
+
+/// The plan of one stage.
+#[derive(Clone, Debug)]
+pub struct StagePlan {
+    /// The name of the operation.
+    pub name: &'static str,
+    /// What it costs, in words.
+    pub cost: &'static str,
+    /// The plan of a join.
+    pub join: Option<JoinPlan>,
+}
+
+/// The plan of a join.
+#[derive(Clone, Debug)]
+pub struct JoinPlan {
+    /// Conditions on one input alone, checked before anything is joined.
+    pub filters: Vec<(String, String)>,
+    /// For a change in each hard input, the way to its partners.
+    pub ways: Vec<Way>,
+    /// The soft inputs, in the order in which they are joined.
+    pub soft: Vec<Look>,
+}
+
+/// What a change of one input does.
+#[derive(Clone, Debug)]
+pub struct Way {
+    /// The input that changes.
+    pub input: String,
+    /// The inputs that are looked into, one after the other.
+    pub looks: Vec<Look>,
+}
+
+/// A look into one input.
+#[derive(Clone, Debug)]
+pub struct Look {
+    /// The input.
+    pub input: String,
+    /// The conditions that are looked up in a hash index; none means that all objects
+    /// are looked at.
+    pub keys: Vec<String>,
+    /// The conditions that are checked on each candidate.
+    pub checks: Vec<String>,
+}
+
+impl Circuit {
+    /// How each branch does its work.
+    pub fn explain(&self) -> Vec<BranchPlan> {
+        let rules = &self.pipeline().branches;
+        rules
+            .iter()
+            .zip(self.branches())
+            .map(|(rule, state)| BranchPlan {
+                stages: rule
+                    .stages
+                    .iter()
+                    .zip(&state.operators)
+                    .map(|(stage, operator)| stage_plan(&stage.kind, operator))
+                    .collect(),
+            })
+            .collect()
+    }
+}
+
+fn stage_plan(kind: &StageKind, operator: &Operator) -> StagePlan {
+    let join = match (kind, operator) {
+        (StageKind::Join(rule), Operator::Join(state)) => Some(join_plan(rule, state)),
+        _ => None,
+    };
+    let scans = join.as_ref().is_some_and(|join| {
+        let hard = join.ways.iter().flat_map(|way| &way.looks);
+        hard.chain(&join.soft).any(|look| look.keys.is_empty())
+    });
+    StagePlan {
+        name: kind.name(),
+        cost: match kind {
+            StageKind::Join(_) if scans => "all objects of an input without a key",
+            StageKind::Join(_) => "the partners of the changed object",
+            StageKind::Select(_) | StageKind::Project(_) | StageKind::Distinct => {
+                "the changed document"
+            }
+            StageKind::Unwind(_) => "the elements that changed",
+            StageKind::Gather(_) => "the changed members, and one chunk of the list for each",
+            StageKind::GroupBy(group) if group.distinct => "the group of the changed document",
+            StageKind::GroupBy(_) => "the changed members, and one chunk of the lists for each",
+        },
+        join,
+    }
+}
+
+fn join_plan(rule: &pipeline::Join, state: &JoinState) -> JoinPlan {
+    let text = |number: &usize| rule.conjuncts[*number].spec.to_string();
+    let name = |input: usize| rule.inputs[input].clone();
+    let inputs = state.hard.inputs();
+    let plan = state.hard.plan();
+    let ways = plan.probes.iter().enumerate().map(|(start, probes)| Way {
+        input: name(inputs[start]),
+        looks: probes
+            .iter()
+            .map(|probe| {
+                let indexed = probe
+                    .index
+                    .as_ref()
+                    .map_or(&[][..], |index| &index.conjuncts);
+                let rest = probe
+                    .keys
+                    .iter()
+                    .filter(|key| !indexed.contains(key) && !probe.filters.contains(key));
+                Look {
+                    input: name(inputs[probe.table]),
+                    keys: indexed.iter().map(text).collect(),
+                    checks: rest.chain(&probe.filters).map(text).collect(),
+                }
+            })
+            .collect(),
+    });
+    let soft = state.soft.iter().map(|soft| Look {
+        input: name(soft.input),
+        keys: soft.indexed().iter().map(text).collect(),
+        checks: soft.checked().iter().map(text).collect(),
+    });
+    JoinPlan {
+        filters: rule
+            .conjuncts
+            .iter()
+            .filter_map(|conjunct| Some((name(conjunct.reads.only()?), conjunct.spec.to_string())))
+            .collect(),
+        ways: ways.collect(),
+        soft: soft.collect(),
+    }
+}
