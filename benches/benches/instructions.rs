@@ -11,52 +11,48 @@
 
 use std::hint::black_box;
 
-use benches::{Generator, Peer, Workload, hand};
+use benches::allocator::Counting;
+use benches::engine::Engine;
+use benches::{Generator, Peer, Sequence, Workload};
 use gungraun::{library_benchmark, library_benchmark_group, main};
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
 
 const COUNT: usize = 1_000;
 const UPDATES: usize = 100;
 
-/// A loaded peer and the updates to run.
-fn loaded<P: Peer>(workload: Workload) -> (P, Vec<P::Input>) {
+/// A loaded engine and the updates to run.
+type Loaded = (Engine, Vec<<Engine as Peer>::Input>);
+
+fn loaded(workload: Workload, wanted: Sequence) -> Loaded {
     let generator = Generator::new(workload, COUNT);
-    let mut peer = P::new(workload);
-    let objects = generator.objects().map(|object| P::input(&object));
-    peer.apply(objects, &mut Vec::new());
-    let sequences = generator.updates(UPDATES).into_iter();
-    let updates = sequences.flat_map(|(_, objects)| objects);
-    let updates = updates.take(UPDATES).map(|object| P::input(&object));
-    let updates = updates.collect();
-    (peer, updates)
+    let mut engine = Engine::new(workload);
+    let objects = generator.objects().map(|object| Engine::input(&object));
+    engine.apply(objects, &mut Vec::new());
+    let updates = generator.updates(UPDATES).into_iter();
+    let updates = updates.filter(|(sequence, _)| *sequence == wanted);
+    let updates = updates.flat_map(|(_, objects)| objects);
+    let updates = updates.map(|object| Engine::input(&object)).collect();
+    (engine, updates)
 }
 
-fn run<P: Peer>((mut peer, updates): (P, Vec<P::Input>)) -> P {
+// The engine comes back, so that dropping its state is not counted.
+#[library_benchmark]
+#[bench::w1(loaded(Workload::W1, Sequence::Any))]
+#[bench::w2(loaded(Workload::W2, Sequence::Any))]
+#[bench::w3(loaded(Workload::W3, Sequence::Any))]
+#[bench::w3_hot(loaded(Workload::W3, Sequence::Hot))]
+#[bench::whole(loaded(Workload::Whole, Sequence::Any))]
+fn updates((mut engine, updates): Loaded) -> Engine {
     let mut changes = Vec::new();
     for update in updates {
-        peer.apply([update], &mut changes);
+        engine.apply([update], &mut changes);
         black_box(&changes);
         changes.clear();
     }
-    peer
+    engine
 }
 
-#[library_benchmark]
-#[bench::w1(loaded(Workload::W1))]
-fn hand_w1(input: (hand::W1, Vec<<hand::W1 as Peer>::Input>)) -> hand::W1 {
-    run(input)
-}
-
-#[library_benchmark]
-#[bench::w2(loaded(Workload::W2))]
-fn hand_w2(input: (hand::W2, Vec<<hand::W2 as Peer>::Input>)) -> hand::W2 {
-    run(input)
-}
-
-#[library_benchmark]
-#[bench::w3(loaded(Workload::W3))]
-fn hand_w3(input: (hand::W3, Vec<<hand::W3 as Peer>::Input>)) -> hand::W3 {
-    run(input)
-}
-
-library_benchmark_group!(name = updates; benchmarks = hand_w1, hand_w2, hand_w3);
-main!(library_benchmark_groups = updates);
+library_benchmark_group!(name = engine; benchmarks = updates);
+main!(library_benchmark_groups = engine);

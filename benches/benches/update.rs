@@ -1,9 +1,10 @@
-//! One update of one object, by criterion.
+//! One update of one object by the engine, measured by criterion.
 
 use std::hint::black_box;
 
 use benches::allocator::Counting;
-use benches::{Generator, Peer, UPDATES, Workload, hand};
+use benches::engine::Engine;
+use benches::{Generator, Peer, UPDATES, Workload};
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 
 #[global_allocator]
@@ -13,7 +14,7 @@ const COUNT: usize = 10_000;
 
 /// Measures single updates of a loaded peer. The sequence is run again and again: its
 /// objects return to earlier revisions, which are changes too.
-fn updates<P: Peer>(criterion: &mut Criterion, peer: &str, workload: Workload) {
+fn updates<P: Peer>(criterion: &mut Criterion, workload: Workload) {
     let generator = Generator::new(workload, COUNT);
     for (sequence, objects) in generator.updates(UPDATES) {
         let mut loaded = P::new(workload);
@@ -23,7 +24,7 @@ fn updates<P: Peer>(criterion: &mut Criterion, peer: &str, workload: Workload) {
         );
         let mut objects = objects.iter().cycle();
         let mut changes = Vec::new();
-        let name = format!("{}/{sequence:?}/{peer}", workload.name());
+        let name = format!("{}/{sequence:?}", workload.name());
         criterion.bench_function(&name, |bencher| {
             bencher.iter_batched(
                 || objects.next().map(P::input),
@@ -39,9 +40,9 @@ fn updates<P: Peer>(criterion: &mut Criterion, peer: &str, workload: Workload) {
 }
 
 fn all(criterion: &mut Criterion) {
-    updates::<hand::W1>(criterion, "hand", Workload::W1);
-    updates::<hand::W2>(criterion, "hand", Workload::W2);
-    updates::<hand::W3>(criterion, "hand", Workload::W3);
+    for workload in Workload::ALL {
+        updates::<Engine>(criterion, workload);
+    }
 }
 
 criterion_group!(group, all);

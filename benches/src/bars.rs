@@ -24,7 +24,7 @@ impl Row {
     pub fn add(&mut self, measurement: Measurement, round: usize) {
         match measurement {
             Measurement::Time(times) if round == 0 => self.times = times,
-            Measurement::Time(times) => self.times = self.times.min(times),
+            Measurement::Time(times) => self.times.improve(&times),
             Measurement::Memory(memory) => self.memory = memory,
             Measurement::Check(check) => self.check = check,
         }
@@ -113,9 +113,9 @@ pub fn bars(results: &Results) -> Vec<Bar> {
 type Metric = fn(&Row) -> Option<f64>;
 
 const LOAD: Metric = |row| Some(row.times.load);
-const MEAN: Metric = |row| Some(row.times.any.mean);
-const P50: Metric = |row| Some(row.times.any.p50);
-const HOT_P99: Metric = |row| row.times.hot.map(|Spread { p99, .. }| p99);
+const MEAN: Metric = |row| Spread::of(&row.times.any).map(|spread| spread.mean);
+const P50: Metric = |row| Spread::of(&row.times.any).map(|spread| spread.p50);
+const HOT_P99: Metric = |row| Spread::of(&row.times.hot).map(|spread| spread.p99);
 const PEAK_KB: Metric = |row| Some(row.memory.peak / 1_000.0);
 
 /// Looks numbers up.
@@ -259,7 +259,7 @@ mod tests {
             ("differential-pruned", 60.0),
         ] {
             let mut row = Row::default();
-            row.times.any.mean = mean;
+            row.times.any = vec![mean];
             results.insert((Workload::W1, 10_000, peer.to_owned()), row);
         }
         let bars = bars(&results);

@@ -1,6 +1,8 @@
-//! The engine: the pipeline language, compiled and run incrementally.
+//! The engine: the pipeline language, compiled and run incrementally; and the evaluator
+//! that computes the same from nothing.
 
 use dataflow::apply::TargetKind;
+use dataflow::scratch::{Objects, Scratch, State};
 use dataflow::{Budget, Circuit, ObjectName, Pipeline, SourceEvent, TargetChange};
 use document::{Location, Value};
 use expr::{Env, Table};
@@ -24,24 +26,7 @@ impl Peer for Engine {
     type Change = TargetChange;
 
     fn new(workload: Workload) -> Self {
-        let sources: Vec<String> = workload
-            .sources()
-            .iter()
-            .map(|(_, kind)| (*kind).to_owned())
-            .collect();
-        let targets = [TARGET.to_owned()];
-        let pipeline = Pipeline::parse(
-            &workload.pipeline(),
-            &Location::root(),
-            &sources,
-            &targets,
-            &Table::builtin(),
-        )
-        .expect("the pipelines of the workloads are right");
-        let kind = TargetKind {
-            api_version: Value::from("bench.view.dcontroller.io/v1alpha1"),
-            kind: Value::from(TARGET),
-        };
+        let (pipeline, kind) = compile(workload);
         Self {
             circuit: Circuit::new(&pipeline, &[kind], Budget::default()),
             env: Env::default(),
@@ -49,12 +34,7 @@ impl Peer for Engine {
     }
 
     fn input(object: &Object) -> SourceEvent {
-        let document: Value = object.json.parse().expect("generated objects are JSON");
-        SourceEvent {
-            source: object.source,
-            name: ObjectName::of(&document).expect("generated objects have names"),
-            object: Some(document),
-        }
+        event(object)
     }
 
     fn apply<I>(&mut self, objects: I, changes: &mut Vec<TargetChange>)
@@ -71,16 +51,129 @@ impl Peer for Engine {
     }
 
     fn key(change: &TargetChange) -> (String, String) {
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        (text(&change.key.namespace), text(&change.key.name))
+        key(change)
     }
 
     fn outcome(change: &TargetChange) -> Outcome {
-        Outcome {
-            key: Self::key(change),
-            old: change.old.as_ref().map(plain),
-            new: change.new.as_ref().map(plain),
+        outcome(change)
+    }
+}
+
+/// The from-scratch evaluator on one workload: all objects again for every batch.
+#[derive(Debug)]
+pub struct FromScratch {
+    scratch: Scratch,
+    objects: Objects,
+    state: State,
+    env: Env,
+}
+
+impl Peer for FromScratch {
+    type Input = SourceEvent;
+    type Change = TargetChange;
+
+    const TIMED: usize = 5;
+
+    fn new(workload: Workload) -> Self {
+        let (pipeline, kind) = compile(workload);
+        Self {
+            scratch: Scratch::new(pipeline, vec![kind]),
+            objects: Objects::new(),
+            state: State::default(),
+            env: Env::default(),
         }
+    }
+
+    fn input(object: &Object) -> SourceEvent {
+        event(object)
+    }
+
+    fn apply<I>(&mut self, objects: I, changes: &mut Vec<TargetChange>)
+    where
+        I: IntoIterator<Item = SourceEvent>,
+    {
+        for event in objects {
+            if let Some(object) = event.object {
+                self.objects.insert((event.source, event.name), object);
+            }
+        }
+        let new = self.scratch.eval(&self.objects, &self.state, &self.env);
+        assert!(new.errors.is_empty(), "{:?}", new.errors);
+        let old = std::mem::replace(&mut self.state, new);
+        let old = old.targets.into_iter().next().unwrap_or_default();
+        for (key, document) in &self.state.targets[0] {
+            let before = old.get(key);
+            if before != Some(document) {
+                changes.push(TargetChange {
+                    target: 0,
+                    key: key.clone(),
+                    old: before.cloned(),
+                    new: Some(document.clone()),
+                });
+            }
+        }
+        for (key, document) in old {
+            if !self.state.targets[0].contains_key(&key) {
+                changes.push(TargetChange {
+                    target: 0,
+                    key,
+                    old: Some(document),
+                    new: None,
+                });
+            }
+        }
+    }
+
+    fn key(change: &TargetChange) -> (String, String) {
+        key(change)
+    }
+
+    fn outcome(change: &TargetChange) -> Outcome {
+        outcome(change)
+    }
+}
+
+fn compile(workload: Workload) -> (Pipeline, TargetKind) {
+    let sources: Vec<String> = workload
+        .sources()
+        .iter()
+        .map(|(_, kind)| (*kind).to_owned())
+        .collect();
+    let targets = [TARGET.to_owned()];
+    let pipeline = Pipeline::parse(
+        &workload.pipeline(),
+        &Location::root(),
+        &sources,
+        &targets,
+        &Table::builtin(),
+    )
+    .expect("the pipelines of the workloads are right");
+    let kind = TargetKind {
+        api_version: Value::from("bench.view.dcontroller.io/v1alpha1"),
+        kind: Value::from(TARGET),
+    };
+    (pipeline, kind)
+}
+
+fn event(object: &Object) -> SourceEvent {
+    let document: Value = object.json.parse().expect("generated objects are JSON");
+    SourceEvent {
+        source: object.source,
+        name: ObjectName::of(&document).expect("generated objects have names"),
+        object: Some(document),
+    }
+}
+
+fn key(change: &TargetChange) -> (String, String) {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    (text(&change.key.namespace), text(&change.key.name))
+}
+
+fn outcome(change: &TargetChange) -> Outcome {
+    Outcome {
+        key: key(change),
+        old: change.old.as_ref().map(plain),
+        new: change.new.as_ref().map(plain),
     }
 }
 

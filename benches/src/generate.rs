@@ -107,7 +107,7 @@ impl Generator {
 
     /// The object at `index`, in its `revision`th version.
     fn object(&self, index: usize, revision: u32) -> Object {
-        let (source, value) = match self.workload {
+        let (source, mut value) = match self.workload {
             Workload::W1 | Workload::Whole if index < self.services() => {
                 (0, object::service(&service_of(index), revision))
             }
@@ -125,6 +125,13 @@ impl Generator {
                 (0, object::endpoints(index, &service, ENDPOINTS, revision))
             }
         };
+        if self.workload == Workload::Whole
+            && let Some(metadata) = value["metadata"].as_object_mut()
+        {
+            // A source hides them from a pipeline that does not name them.
+            metadata.remove("resourceVersion");
+            metadata.remove("generation");
+        }
         let json = value.to_string();
         Object { source, json }
     }

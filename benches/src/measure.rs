@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::allocator;
 use crate::differential::{Differential, Pruned};
-use crate::engine::Engine;
+use crate::engine::{Engine, FromScratch};
 use crate::generate::{Generator, Sequence, UPDATES};
 use crate::hand;
 use crate::peer::{Outcome, Peer};
@@ -52,18 +52,18 @@ pub enum Measurement {
 }
 
 /// Nanoseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Times {
     /// The whole load, in one batch.
     pub load: f64,
-    /// Single updates of any object.
-    pub any: Spread,
-    /// Single updates in the hot group; only W3 has one.
-    pub hot: Option<Spread>,
+    /// Each single update of any object.
+    pub any: Vec<f64>,
+    /// Each single update in the hot group; only W3 has one.
+    pub hot: Vec<f64>,
 }
 
 /// How long single updates took, in nanoseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Spread {
     /// On average.
     pub mean: f64,
@@ -86,7 +86,16 @@ pub struct Memory {
 const PAGE: usize = 500;
 
 /// All peers, in the order of the report.
-pub const PEERS: [&str; 4] = ["deltic", "hand", "differential", "differential-pruned"];
+pub const PEERS: [&str; 5] = [
+    "deltic",
+    "hand",
+    "differential",
+    "differential-pruned",
+    "from-scratch",
+];
+
+/// The from-scratch evaluator is quadratic: it is run up to this many objects.
+const FROM_SCRATCH: usize = 1_000;
 
 impl Task {
     /// Runs it; `None` if there is no such peer or workload, or the peer does not do that
@@ -102,6 +111,9 @@ impl Task {
             // Where all fields are kept there is nothing to prune.
             ("differential-pruned", Workload::W1 | Workload::W2 | Workload::W3) => {
                 Some(self.measure::<Pruned>(workload))
+            }
+            ("from-scratch", _) if self.count <= FROM_SCRATCH => {
+                Some(self.measure::<FromScratch>(workload))
             }
             _ => None,
         }
@@ -136,7 +148,7 @@ fn time<P: Peer>(workload: Workload, generator: Generator) -> Times {
     let mut changes = Vec::new();
     for (sequence, objects) in sequences {
         let mut durations = Vec::with_capacity(objects.len());
-        for object in objects {
+        for object in objects.into_iter().take(P::TIMED) {
             let input = P::input(&object);
             let start = Instant::now();
             peer.apply([input], &mut changes);
@@ -145,8 +157,8 @@ fn time<P: Peer>(workload: Workload, generator: Generator) -> Times {
             durations.push(start.elapsed().as_nanos() as f64);
         }
         match sequence {
-            Sequence::Any => times.any = Spread::of(durations),
-            Sequence::Hot => times.hot = Some(Spread::of(durations)),
+            Sequence::Any => times.any = durations,
+            Sequence::Hot => times.hot = durations,
         }
     }
     times
@@ -180,8 +192,12 @@ fn check<P: Peer>(workload: Workload, generator: Generator) -> Vec<u64> {
     state.apply(generator.objects().map(|object| P::input(&object)));
     let mut fingerprints = vec![state.fingerprint()];
     for (_, objects) in generator.updates(UPDATES) {
-        for object in objects {
-            state.apply([P::input(&object)]);
+        let (single, rest) = objects.split_at(P::TIMED.min(objects.len()));
+        for object in single {
+            state.apply([P::input(object)]);
+        }
+        if !rest.is_empty() {
+            state.apply(rest.iter().map(P::input));
         }
         fingerprints.push(state.fingerprint());
     }
@@ -242,40 +258,32 @@ impl<P: Peer> std::fmt::Debug for Folded<P> {
 }
 
 impl Spread {
-    fn of(mut durations: Vec<f64>) -> Self {
+    /// Of these durations; `None` if there are none.
+    pub fn of(durations: &[f64]) -> Option<Self> {
+        let mut durations = durations.to_vec();
         durations.sort_by(f64::total_cmp);
         let at = |percent: usize| {
-            let place = (durations.len() * percent).div_ceil(100).saturating_sub(1);
-            durations.get(place).copied().unwrap_or_default()
+            let place = (durations.len() * percent).div_ceil(100).checked_sub(1)?;
+            durations.get(place).copied()
         };
-        Self {
-            mean: durations.iter().sum::<f64>() / durations.len().max(1) as f64,
-            p50: at(50),
-            p99: at(99),
-        }
-    }
-
-    /// The better of both, number by number.
-    fn min(self, other: Self) -> Self {
-        Self {
-            mean: self.mean.min(other.mean),
-            p50: self.p50.min(other.p50),
-            p99: self.p99.min(other.p99),
-        }
+        Some(Self {
+            p50: at(50)?,
+            p99: at(99)?,
+            mean: durations.iter().sum::<f64>() / durations.len() as f64,
+        })
     }
 }
 
 impl Times {
-    /// The better of two runs, number by number: noise only ever adds.
-    #[must_use]
-    pub fn min(self, other: Self) -> Self {
-        Self {
-            load: self.load.min(other.load),
-            any: self.any.min(other.any),
-            hot: match (self.hot, other.hot) {
-                (Some(a), Some(b)) => Some(a.min(b)),
-                (a, b) => a.or(b),
-            },
+    /// The better of two runs, update by update: both did the same work in the same order,
+    /// and noise only ever adds.
+    pub fn improve(&mut self, other: &Self) {
+        self.load = self.load.min(other.load);
+        let sequences = [(&mut self.any, &other.any), (&mut self.hot, &other.hot)];
+        for (ours, theirs) in sequences {
+            for (ours, theirs) in ours.iter_mut().zip(theirs) {
+                *ours = ours.min(*theirs);
+            }
         }
     }
 }
@@ -286,15 +294,25 @@ mod tests {
 
     #[test]
     fn a_spread_takes_the_value_that_so_many_do_not_exceed() {
-        let spread = Spread::of((1..=200).rev().map(f64::from).collect());
-        assert_eq!(
-            spread,
-            Spread {
-                mean: 100.5,
-                p50: 100.0,
-                p99: 198.0
-            }
-        );
-        assert_eq!(Spread::of(vec![]), Spread::default());
+        let durations: Vec<_> = (1..=200).rev().map(f64::from).collect();
+        let expect = Spread {
+            mean: 100.5,
+            p50: 100.0,
+            p99: 198.0,
+        };
+        assert_eq!(Spread::of(&durations), Some(expect));
+        assert_eq!(Spread::of(&[]), None);
+    }
+
+    #[test]
+    fn the_better_of_two_runs_is_taken_update_by_update() {
+        let run = |load, any: &[f64]| Times {
+            load,
+            any: any.to_vec(),
+            hot: Vec::new(),
+        };
+        let mut best = run(5.0, &[1.0, 9.0, 3.0]);
+        best.improve(&run(4.0, &[2.0, 2.0, 2.0]));
+        assert_eq!(best, run(4.0, &[1.0, 2.0, 2.0]));
     }
 }

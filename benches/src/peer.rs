@@ -2,7 +2,7 @@
 
 use document::Value;
 
-use crate::generate::Object;
+use crate::generate::{Object, UPDATES};
 use crate::workload::Workload;
 
 /// A change of one target object, as a document; made outside the clock.
@@ -25,6 +25,9 @@ pub trait Peer: Sized {
     type Input;
     /// A change of one target object, in the form in which this peer gives it.
     type Change;
+
+    /// How many updates of a sequence are timed; a slow peer takes the rest in one batch.
+    const TIMED: usize = UPDATES;
 
     /// A peer that has seen nothing yet.
     fn new(workload: Workload) -> Self;

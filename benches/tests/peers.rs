@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use benches::differential::{Differential, Pruned};
+use benches::engine::{Engine, FromScratch};
 use benches::{Generator, Object, Outcome, Peer, Workload, hand};
 
 /// A peer and the target objects that its changes add up to.
@@ -32,8 +33,8 @@ impl<P: Peer> Fold<P> {
 }
 
 /// Runs two peers side by side.
-fn check<A: Peer, B: Peer>(workload: Workload) {
-    let generator = Generator::new(workload, 500);
+fn check<A: Peer, B: Peer>(workload: Workload, count: usize, updates: usize) {
+    let generator = Generator::new(workload, count);
     let new = |workload| (A::new(workload), B::new(workload));
     let (a, b) = new(workload);
     let (mut a, mut b) = (
@@ -51,7 +52,7 @@ fn check<A: Peer, B: Peer>(workload: Workload) {
     b.apply(&objects);
     assert!(!a.state.is_empty());
     assert_eq!(a.state, b.state);
-    for (_, updates) in generator.updates(150) {
+    for (_, updates) in generator.updates(updates) {
         for update in &updates {
             let changes = a.apply([update]);
             assert!(changes > 0, "an update without a change");
@@ -67,15 +68,29 @@ fn check<A: Peer, B: Peer>(workload: Workload) {
 
 #[test]
 fn hand_and_differential_agree() {
-    check::<hand::W1, Differential>(Workload::W1);
-    check::<hand::W2, Differential>(Workload::W2);
-    check::<hand::W3, Differential>(Workload::W3);
+    check::<hand::W1, Differential>(Workload::W1, 500, 150);
+    check::<hand::W2, Differential>(Workload::W2, 500, 150);
+    check::<hand::W3, Differential>(Workload::W3, 500, 150);
+}
+
+#[test]
+fn the_engine_agrees_with_differential() {
+    for workload in Workload::ALL {
+        check::<Engine, Differential>(workload, 500, 150);
+    }
+}
+
+#[test]
+fn the_engine_agrees_with_the_from_scratch_evaluator() {
+    for workload in Workload::ALL {
+        check::<Engine, FromScratch>(workload, 100, 5);
+    }
 }
 
 #[test]
 fn pruning_changes_no_output() {
     for workload in [Workload::W1, Workload::W2, Workload::W3] {
-        check::<Differential, Pruned>(workload);
+        check::<Differential, Pruned>(workload, 500, 150);
     }
 }
 

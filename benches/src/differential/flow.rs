@@ -12,7 +12,7 @@ use timely::dataflow::ProbeHandle;
 use timely::worker::{Config, Worker};
 
 use super::fields::Fields;
-use super::program::{build, prune, unversioned};
+use super::program::{build, prune};
 use crate::generate::Object;
 use crate::peer::{Outcome, Peer, key};
 use crate::workload::Workload;
@@ -97,10 +97,10 @@ impl Flow {
 
     /// Retracts the last version of an object and inserts the new one.
     fn replace(&mut self, source: usize, object: Value) {
-        let object = match (self.workload, self.prune) {
-            (Workload::Whole, _) => unversioned(&self.fields, &object),
-            (workload, true) => prune(&self.fields, workload, source, &object),
-            (_, false) => object,
+        let object = if self.prune {
+            prune(&self.fields, self.workload, source, &object)
+        } else {
+            object
         };
         let key = self.fields.key(&object);
         let input = &mut self.inputs[source];

@@ -192,18 +192,6 @@ pub(super) fn prune(f: &Fields, workload: Workload, source: usize, object: &Valu
                 (&f.node_name, endpoint.get_key(&f.node_name).clone()),
             ])
         }),
-        (Workload::Whole, _) => unversioned(f, object),
+        (Workload::Whole, _) => object.clone(),
     }
-}
-
-/// An object as a copy of it sees it: without resourceVersion and generation.
-pub(super) fn unversioned(f: &Fields, object: &Value) -> Value {
-    let Some(map) = object.as_map() else {
-        return object.clone();
-    };
-    let Some(metadata) = map.get(&f.metadata).and_then(Value::as_map) else {
-        return object.clone();
-    };
-    let metadata = metadata.without("resourceVersion").without("generation");
-    map.with(f.metadata.clone(), metadata.into()).into()
 }

@@ -88,9 +88,7 @@ pub(crate) fn to_library(function: &str, value: &Val, meter: &mut Meter) -> Resu
         Val::UInt(u) => cel::Value::UInt(*u),
         Val::Double(d) => cel::Value::Float(*d),
         Val::Str(_) => cel::Value::from(value.as_str().unwrap_or_default()),
-        Val::Bytes(_) => cel::Value::Bytes(Arc::new(
-            value.as_bytes().unwrap_or_default().to_vec(),
-        )),
+        Val::Bytes(_) => cel::Value::Bytes(Arc::new(value.as_bytes().unwrap_or_default().to_vec())),
         Val::List(list) => {
             let items = list.iter().map(|item| to_library(function, &item, meter));
             cel::Value::List(Arc::new(items.collect::<Result<_>>()?))
@@ -136,7 +134,7 @@ pub(crate) fn from_library(value: &cel::Value, meter: &mut Meter) -> Result<Val>
         cel::Value::Opaque(opaque) => match opaque.downcast_ref::<OptionalValue>() {
             Some(optional) => {
                 let inner = optional.value().map(|inner| from_library(inner, meter));
-                Val::Optional(inner.transpose()?.map(Arc::new))
+                Val::optional(inner.transpose()?)
             }
             None => Val::Opaque(opaque.clone()),
         },
@@ -148,18 +146,22 @@ fn from_library_map(
     map: &HashMap<cel::objects::Key, cel::Value>,
     meter: &mut Meter,
 ) -> Result<Val> {
-    let mut entries = std::collections::BTreeMap::new();
-    #[expect(clippy::iter_over_hash_type, reason = "the entries are sorted here")]
+    let mut entries = Vec::with_capacity(map.len());
+    #[expect(
+        clippy::iter_over_hash_type,
+        reason = "the entries are sorted afterwards"
+    )]
     for (key, item) in map {
-        let key = Val::from(&match key {
-            cel::objects::Key::Int(i) => Value::from(*i),
-            cel::objects::Key::Uint(u) => number(*u as f64)?,
-            cel::objects::Key::Bool(b) => Value::from(*b),
-            cel::objects::Key::String(text) => Value::from(text.as_str()),
-        });
-        if let Some(key) = value::key(&key)? {
-            entries.insert(key, from_library(item, meter)?);
-        }
+        let key = match key {
+            cel::objects::Key::Int(i) => Some(Value::from(*i)),
+            cel::objects::Key::Uint(u) => i64::try_from(*u).ok().map(Value::from),
+            cel::objects::Key::Bool(b) => Some(Value::from(*b)),
+            cel::objects::Key::String(text) => Some(Value::from(text.as_str())),
+        };
+        let key = key.ok_or(EvalError::Overflow("map key"))?;
+        entries.push((key, from_library(item, meter)?));
     }
-    Ok(Val::Map(value::Map::Computed(Arc::new(entries))))
+    let map = value::Map::new(entries);
+    map.map(Val::Map)
+        .ok_or_else(|| EvalError::Other("the library gave a map with a key twice".to_owned()))
 }

@@ -121,6 +121,9 @@ pub enum EvalError {
         /// The limit.
         limit: u64,
     },
+    /// A value with more levels of lists and maps than a document may have.
+    #[error("a value is nested deeper than {} levels", document::MAX_DEPTH)]
+    TooDeep,
     /// The result holds something that no document can hold.
     #[error("the result contains {0}, which has no JSON form")]
     NotJson(String),
@@ -141,6 +144,7 @@ impl EvalError {
             Self::DivideByZero(_) => "cel-divide-by-zero",
             Self::Argument { .. } => "cel-argument",
             Self::CostExceeded { .. } => "cel-cost",
+            Self::TooDeep => "cel-value-too-deep",
             Self::NotJson(_) => "cel-not-json",
             Self::Other(_) => "cel-eval",
         }

@@ -4,7 +4,6 @@
 //! for. Errors are values of `&&`, `||`, `all` and `exists` as CEL has it: an error on
 //! one side is forgotten if the other side decides.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use document::{Key, Value};
@@ -15,7 +14,7 @@ use crate::function::{self, Arguments};
 use crate::meter::Meter;
 use crate::operator;
 use crate::tree::{Call, Fold, FoldKind, Node, Path};
-use crate::value::{Map, Val, key};
+use crate::value::{MAX_DEPTH, Map, Nested, Val, key};
 
 pub(crate) struct Interpreter<'a> {
     names: &'a [String],
@@ -48,7 +47,7 @@ impl<'a> Interpreter<'a> {
     /// every level of an expression needs, stays small.
     pub(crate) fn eval(&mut self, node: &Node) -> Result<Val> {
         self.meter.charge(1)?;
-        match node {
+        let value = match node {
             Node::Literal(value) => Ok(value.clone()),
             Node::Local(local) => Ok(self.locals[*local].clone()),
             Node::Path(path) => self.path(path),
@@ -67,9 +66,9 @@ impl<'a> Interpreter<'a> {
             Node::And(parts) => self.decide("&&", parts, false),
             Node::Or(parts) => self.decide("||", parts, true),
             Node::Conditional(parts) => self.conditional(parts),
-            Node::Arithmetic(operator, pair) => {
-                self.binary(pair, |a, b, meter| operator::arithmetic(*operator, a, b, meter))
-            }
+            Node::Arithmetic(operator, pair) => self.binary(pair, |a, b, meter| {
+                operator::arithmetic(*operator, a, b, meter)
+            }),
             Node::Relation(operator, pair) => self.binary(pair, |a, b, meter| {
                 operator::relation(*operator, a, b, meter).map(Val::Bool)
             }),
@@ -91,7 +90,11 @@ impl<'a> Interpreter<'a> {
                 flat,
             } => self.optional_map(optional, body, *flat),
             Node::Fold(fold) => self.fold(fold),
+        }?;
+        if value.depth() > MAX_DEPTH {
+            return Err(EvalError::TooDeep);
         }
+        Ok(value)
     }
 
     #[inline(never)]
@@ -130,14 +133,14 @@ impl<'a> Interpreter<'a> {
         match self.eval(base)? {
             Val::Map(map) => map.member(key).ok_or_else(|| no_such_key(key)),
             // What is read of an optional is optional.
-            Val::Optional(inner) => select(inner.as_deref(), key),
+            Val::Optional(inner) => select(content(inner.as_ref()), key),
             other => Err(no_member(key, &other)),
         }
     }
 
     fn optional_member(&mut self, base: &Node, key: &Key) -> Result<Val> {
         match self.eval(base)? {
-            Val::Optional(inner) => select(inner.as_deref(), key),
+            Val::Optional(inner) => select(content(inner.as_ref()), key),
             other => select(Some(&other), key),
         }
     }
@@ -145,7 +148,7 @@ impl<'a> Interpreter<'a> {
     fn has(&mut self, base: &Node, key: &Key) -> Result<Val> {
         match self.eval(base)? {
             Val::Map(map) => Ok(Val::Bool(map.member(key).is_some())),
-            Val::Optional(inner) => match select(inner.as_deref(), key)? {
+            Val::Optional(inner) => match select(content(inner.as_ref()), key)? {
                 Val::Optional(found) => Ok(Val::Bool(found.is_some())),
                 _ => Ok(Val::Bool(false)),
             },
@@ -157,12 +160,14 @@ impl<'a> Interpreter<'a> {
         let base = self.eval(base)?;
         let index = self.eval(index)?;
         if let Val::Optional(inner) = base {
-            let found = inner.map(|inner| operator::index(&inner, &index)).transpose()?;
-            return Ok(optional_of(found.flatten()));
+            let found = inner
+                .map(|inner| operator::index(&inner, &index))
+                .transpose()?;
+            return Ok(Val::optional(found.flatten()));
         }
         let found = operator::index(&base, &index)?;
         if optional {
-            return Ok(optional_of(found));
+            return Ok(Val::optional(found));
         }
         found.ok_or_else(|| match base {
             Val::List(_) => EvalError::OutOfRange("[]"),
@@ -185,21 +190,21 @@ impl<'a> Interpreter<'a> {
     }
 
     fn map(&mut self, entries: &[(Node, Node, bool)]) -> Result<Val> {
-        let mut map = BTreeMap::new();
+        let mut map = Vec::with_capacity(entries.len());
         for (name, value, optional) in entries {
             let name = key(&self.eval(name)?)?.ok_or(EvalError::Overflow("map key"))?;
             let value = self.eval(value)?;
-            let value = if *optional { present(value)? } else { Some(value) };
-            if let Some(value) = value
-                && map.insert(name, value).is_some()
-            {
-                return Err(EvalError::Argument {
-                    function: "{}",
-                    reason: "a key occurs twice",
-                });
-            }
+            let value = if *optional {
+                present(value)?
+            } else {
+                Some(value)
+            };
+            map.extend(value.map(|value| (name, value)));
         }
-        Ok(Val::Map(Map::Computed(Arc::new(map))))
+        Map::new(map).map(Val::Map).ok_or(EvalError::Argument {
+            function: "{}",
+            reason: "a key occurs twice",
+        })
     }
 
     fn not(&mut self, inner: &Node) -> Result<Val> {
@@ -271,7 +276,7 @@ impl<'a> Interpreter<'a> {
             other => return Err(EvalError::types(operation, [other.type_name()])),
         };
         match self.with_local(inner, body)? {
-            value if !flat => Ok(Val::some(value)),
+            value if !flat => Ok(Val::optional(Some(value))),
             value @ Val::Optional(_) => Ok(value),
             value => Err(EvalError::types(operation, [value.type_name()])),
         }
@@ -367,14 +372,14 @@ impl<'a> Interpreter<'a> {
 fn select(base: Option<&Val>, key: &Key) -> Result<Val> {
     match base {
         None => Ok(Val::Optional(None)),
-        Some(Val::Map(map)) => Ok(optional_of(map.member(key))),
-        Some(Val::Optional(inner)) => select(inner.as_deref(), key),
+        Some(Val::Map(map)) => Ok(Val::optional(map.member(key))),
+        Some(Val::Optional(inner)) => select(content(inner.as_ref()), key),
         Some(other) => Err(no_member(key, other)),
     }
 }
 
-fn optional_of(value: Option<Val>) -> Val {
-    Val::Optional(value.map(Arc::new))
+fn content(optional: Option<&Arc<Nested<Val>>>) -> Option<&Val> {
+    optional.map(|inner| -> &Val { inner })
 }
 
 /// The value of an optional element, if there is one.

@@ -25,8 +25,10 @@ const SYMBOLS: [&str; 24] = [
     "(", ")", "[", "]", "{", "}",
 ];
 
+type Result<T> = std::result::Result<T, CompileError>;
+
 /// The tokens of a text and where they start; the last one is the end.
-pub(crate) fn tokens(text: &str) -> Result<Vec<(Token<'_>, usize)>, CompileError> {
+pub(crate) fn tokens(text: &str) -> Result<Vec<(Token<'_>, usize)>> {
     let mut lexer = Lexer { text, at: 0 };
     let mut tokens = Vec::new();
     loop {
@@ -59,8 +61,6 @@ struct Lexer<'a> {
     at: usize,
 }
 
-type Result1<T> = Result<T, CompileError>;
-
 impl<'a> Lexer<'a> {
     fn rest(&self) -> &'a str {
         &self.text[self.at..]
@@ -92,7 +92,7 @@ impl<'a> Lexer<'a> {
         &rest[..end]
     }
 
-    fn error<T>(&self, at: usize, message: &str) -> Result1<T> {
+    fn error<T>(&self, at: usize, message: &str) -> Result<T> {
         Err(syntax_error(self.text, at, message))
     }
 
@@ -106,7 +106,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    fn token(&mut self) -> Result1<Token<'a>> {
+    fn token(&mut self) -> Result<Token<'a>> {
         match self.peek() {
             None => Ok(Token::End),
             Some('0'..='9') => self.number(),
@@ -124,7 +124,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// A word, or a literal with letters before its quote: `r'…'`, `b'…'`, `br'…'`.
-    fn word(&mut self) -> Result1<Token<'a>> {
+    fn word(&mut self) -> Result<Token<'a>> {
         let word = self.run(|c| c == '_' || c.is_ascii_alphanumeric());
         if !self.rest().starts_with(['\'', '"']) {
             return Ok(Token::Word(word));
@@ -137,7 +137,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    fn quoted_name(&mut self) -> Result1<Token<'a>> {
+    fn quoted_name(&mut self) -> Result<Token<'a>> {
         let start = self.at;
         self.at += 1;
         let name =
@@ -148,7 +148,7 @@ impl<'a> Lexer<'a> {
         Ok(Token::Quoted(name))
     }
 
-    fn number(&mut self) -> Result1<Token<'a>> {
+    fn number(&mut self) -> Result<Token<'a>> {
         let start = self.at;
         let (digits, radix) = if self.eat("0x") {
             (self.run(|c| c.is_ascii_hexdigit()), 16)
@@ -160,13 +160,17 @@ impl<'a> Lexer<'a> {
         let number = &self.text[start..self.at];
         let whole = radix == 16 || number == digits;
         let unsigned = whole && (self.eat("u") || self.eat("U"));
-        if self.peek().is_some_and(|c| c == '_' || c.is_ascii_alphanumeric()) {
+        if self
+            .peek()
+            .is_some_and(|c| c == '_' || c.is_ascii_alphanumeric())
+        {
             return self.error(start, "malformed number");
         }
         let token = if whole {
-            u64::from_str_radix(digits, radix).ok().map(|size| match unsigned {
-                true => Token::UInt(size),
-                false => Token::Int(size),
+            u64::from_str_radix(digits, radix).ok().map(if unsigned {
+                Token::UInt
+            } else {
+                Token::Int
             })
         } else {
             let double = number.parse().ok();
@@ -191,7 +195,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    fn text_literal(&mut self, raw: bool) -> Result1<Token<'a>> {
+    fn text_literal(&mut self, raw: bool) -> Result<Token<'a>> {
         let mut text = String::new();
         let mut invalid = None;
         self.literal(raw, |at, part| match part {
@@ -207,7 +211,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    fn bytes_literal(&mut self, raw: bool) -> Result1<Token<'a>> {
+    fn bytes_literal(&mut self, raw: bool) -> Result<Token<'a>> {
         let mut bytes = Vec::new();
         let mut invalid = None;
         self.literal(raw, |at, part| match part {
@@ -224,7 +228,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// The parts of a literal, from its opening to its closing quotes.
-    fn literal(&mut self, raw: bool, mut push: impl FnMut(usize, Part)) -> Result1<()> {
+    fn literal(&mut self, raw: bool, mut push: impl FnMut(usize, Part)) -> Result<()> {
         let start = self.at;
         let rest = self.rest();
         let long = rest.starts_with("'''") || rest.starts_with("\"\"\"");
@@ -247,7 +251,7 @@ impl<'a> Lexer<'a> {
         Ok(())
     }
 
-    fn escape(&mut self, at: usize) -> Result1<Part> {
+    fn escape(&mut self, at: usize) -> Result<Part> {
         let digits = match self.bump() {
             Some('a') => return Ok(Part::Char('\u{7}')),
             Some('b') => return Ok(Part::Char('\u{8}')),
@@ -260,23 +264,33 @@ impl<'a> Lexer<'a> {
             Some('x' | 'X') => self.rest().get(..2),
             Some('u') => self.rest().get(..4),
             Some('U') => self.rest().get(..8),
-            Some('0'..='3') => {
-                let octal = self.text.get(at + 1..at + 4).filter(|digits| !digits.starts_with('+'));
-                self.at = at + 4;
-                let code = octal.and_then(|octal| u32::from_str_radix(octal, 8).ok());
-                return code.map_or_else(|| self.error(at, "malformed escape sequence"), |code| Ok(Part::Code(code)));
-            }
+            Some('0'..='3') => return self.octal(at),
             _ => return self.error(at, "unknown escape sequence"),
         };
-        let hex = digits.filter(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()));
-        match hex.and_then(|hex| u32::from_str_radix(hex, 16).ok()) {
-            Some(code) => {
-                self.at += hex.map_or(0, str::len);
-                Ok(Part::Code(code))
-            }
+        let code = digits.and_then(|digits| code(digits, 16));
+        self.at += digits.map_or(0, str::len);
+        self.part(at, code)
+    }
+
+    /// Three digits, of which the first is read.
+    fn octal(&mut self, at: usize) -> Result<Part> {
+        let digits = self.text.get(at + 1..at + 4);
+        self.at = at + 1 + digits.map_or(0, str::len);
+        self.part(at, digits.and_then(|digits| code(digits, 8)))
+    }
+
+    fn part(&self, at: usize, code: Option<u32>) -> Result<Part> {
+        match code {
+            Some(code) => Ok(Part::Code(code)),
             None => self.error(at, "malformed escape sequence"),
         }
     }
+}
+
+fn code(digits: &str, radix: u32) -> Option<u32> {
+    // A sign would be read as a part of the number.
+    let plain = digits.chars().all(|c| c.is_digit(radix));
+    plain.then(|| u32::from_str_radix(digits, radix).ok())?
 }
 
 /// A part of a literal.

@@ -237,10 +237,14 @@ pub(crate) fn equal(left: &Val, right: &Val, meter: &mut Meter) -> Result<bool, 
         return Ok(a.compare(b) == Some(Ordering::Equal));
     }
     Ok(match (left, right) {
-        (Val::Null, Val::Null) => true,
+        (Val::Null, Val::Null) | (Val::Optional(None), Val::Optional(None)) => true,
         (Val::Bool(a), Val::Bool(b)) => a == b,
-        (Val::Str(a), Val::Str(b)) => {
-            meter.bytes(left.as_str().map_or(0, str::len))?;
+        (Val::Str(_), Val::Str(_)) => {
+            let (a, b) = (left.as_str(), right.as_str());
+            // Strings of different lengths are not looked at.
+            if a.map(str::len) == b.map(str::len) {
+                meter.bytes(a.map_or(0, str::len))?;
+            }
             a == b
         }
         (Val::Bytes(a), Val::Bytes(b)) => {
@@ -250,7 +254,6 @@ pub(crate) fn equal(left: &Val, right: &Val, meter: &mut Meter) -> Result<bool, 
         (Val::Timestamp(a), Val::Timestamp(b)) => a == b,
         (Val::Duration(a), Val::Duration(b)) => a == b,
         (Val::Opaque(a), Val::Opaque(b)) => a.opaque_eq(&**b),
-        (Val::Optional(None), Val::Optional(None)) => true,
         (Val::Optional(Some(a)), Val::Optional(Some(b))) => equal(a, b, meter)?,
         (Val::List(a), Val::List(b)) => equal_lists(a, b, meter)?,
         (Val::Map(a), Val::Map(b)) => equal_maps(a, b, meter)?,
@@ -286,11 +289,7 @@ fn equal_maps(left: &Map, right: &Map, meter: &mut Meter) -> Result<bool, EvalEr
 }
 
 /// `value in container`
-pub(crate) fn contains(
-    value: &Val,
-    container: &Val,
-    meter: &mut Meter,
-) -> Result<bool, EvalError> {
+pub(crate) fn contains(value: &Val, container: &Val, meter: &mut Meter) -> Result<bool, EvalError> {
     match container {
         Val::List(list) => {
             for item in list.iter() {
@@ -309,8 +308,9 @@ pub(crate) fn contains(
 pub(crate) fn index(container: &Val, index: &Val) -> Result<Option<Val>, EvalError> {
     match (container, index) {
         (Val::Map(map), _) => Ok(key(index)?.and_then(|key| map.get(&key))),
-        (Val::List(list), Val::Int(_) | Val::UInt(_) | Val::Double(_)) => Ok(position(index)
-            .and_then(|at| list.get(at))),
+        (Val::List(list), Val::Int(_) | Val::UInt(_) | Val::Double(_)) => {
+            Ok(position(index).and_then(|at| list.get(at)))
+        }
         _ => Err(mismatch("[]", container, index)),
     }
 }

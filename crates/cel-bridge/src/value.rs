@@ -3,7 +3,6 @@
 //! CEL knows more types than documents do, and tells `1.0` from `1`. What comes from a
 //! document is kept as it is, so that reading a member copies nothing.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
@@ -29,7 +28,7 @@ pub(crate) enum Val {
     Timestamp(DateTime<Utc>),
     /// Nanoseconds.
     Duration(i64),
-    Optional(Option<Arc<Val>>),
+    Optional(Option<Arc<Nested<Val>>>),
     /// A Kubernetes type: a quantity, an address, a version.
     Opaque(Arc<dyn Opaque>),
 }
@@ -39,7 +38,7 @@ pub(crate) enum Val {
 pub(crate) enum List {
     /// Invariant: a list.
     Document(Value),
-    Computed(Arc<Vec<Val>>),
+    Computed(Arc<Nested<Vec<Val>>>),
 }
 
 /// A map of a document, or one that was computed.
@@ -47,8 +46,34 @@ pub(crate) enum List {
 pub(crate) enum Map {
     /// Invariant: a map.
     Document(Value),
-    /// By key: a boolean, an int or a string.
-    Computed(Arc<BTreeMap<Value, Val>>),
+    /// Keys are booleans, ints and strings. Invariant: sorted by key, each key once.
+    Computed(Arc<Nested<Vec<(Value, Val)>>>),
+}
+
+/// How deep a value may be nested. The interpreter checks every value that it makes:
+/// whoever goes down into one may do so recursively.
+pub(crate) const MAX_DEPTH: usize = document::MAX_DEPTH;
+
+/// What holds other values, and how many levels of computed values there are in it.
+/// Parts of documents do not count: they are bounded themselves.
+pub(crate) struct Nested<T> {
+    depth: usize,
+    inner: T,
+}
+
+impl<T> Nested<T> {
+    fn new(inner: T, parts: impl Fn(&T) -> Option<usize>) -> Arc<Self> {
+        let depth = 1 + parts(&inner).unwrap_or(0);
+        Arc::new(Self { depth, inner })
+    }
+}
+
+impl<T> std::ops::Deref for Nested<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.inner
+    }
 }
 
 impl From<&Value> for Val {
@@ -92,7 +117,8 @@ impl From<i64> for Val {
 
 impl From<Vec<Val>> for Val {
     fn from(items: Vec<Val>) -> Self {
-        Self::List(List::Computed(Arc::new(items)))
+        let depth = |items: &Vec<Val>| items.iter().map(Val::depth).max();
+        Self::List(List::Computed(Nested::new(items, depth)))
     }
 }
 
@@ -112,8 +138,18 @@ impl Val {
         Self::Int(i64::try_from(count).unwrap_or(i64::MAX))
     }
 
-    pub(crate) fn some(value: Self) -> Self {
-        Self::Optional(Some(Arc::new(value)))
+    pub(crate) fn optional(value: Option<Self>) -> Self {
+        Self::Optional(value.map(|value| Nested::new(value, |value| Some(value.depth()))))
+    }
+
+    /// How many levels of computed values there are.
+    pub(crate) fn depth(&self) -> usize {
+        match self {
+            Self::List(List::Computed(items)) => items.depth,
+            Self::Map(Map::Computed(entries)) => entries.depth,
+            Self::Optional(Some(inner)) => inner.depth,
+            _ => 0,
+        }
     }
 
     pub(crate) fn opaque(value: impl Opaque) -> Self {
@@ -203,6 +239,19 @@ impl List {
 }
 
 impl Map {
+    /// A map of entries in any order, or `None` if a key occurs twice.
+    pub(crate) fn new(mut entries: Vec<(Value, Val)>) -> Option<Self> {
+        entries.sort_by(|a, b| a.0.cmp(&b.0));
+        if !entries.is_sorted_by(|a, b| a.0 < b.0) {
+            return None;
+        }
+        let depth = |entries: &Vec<(Value, Val)>| {
+            let depths = entries.iter().map(|(_, value)| value.depth());
+            depths.max()
+        };
+        Some(Self::Computed(Nested::new(entries, depth)))
+    }
+
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::Document(map) => map.as_map().map_or(0, document::Map::len),
@@ -214,7 +263,7 @@ impl Map {
     pub(crate) fn member(&self, key: &document::Key) -> Option<Val> {
         match self {
             Self::Document(map) => map.as_map()?.get(key).map(Val::from),
-            Self::Computed(entries) => entries.get(&Value::from(key.as_str())).cloned(),
+            Self::Computed(_) => self.get(&Value::from(key.as_str())),
         }
     }
 
@@ -222,7 +271,10 @@ impl Map {
     pub(crate) fn get(&self, key: &Value) -> Option<Val> {
         match self {
             Self::Document(map) => map.as_map()?.get_str(key.as_str()?).map(Val::from),
-            Self::Computed(entries) => entries.get(key).cloned(),
+            Self::Computed(entries) => {
+                let found = entries.binary_search_by(|(known, _)| known.cmp(key));
+                found.ok().map(|at| entries[at].1.clone())
+            }
         }
     }
 
@@ -235,7 +287,7 @@ impl Map {
                 .flatten()
                 .map(|(key, _)| Val::from(key.as_str()))
                 .collect(),
-            Self::Computed(entries) => entries.keys().map(Val::from).collect(),
+            Self::Computed(entries) => entries.iter().map(|(key, _)| Val::from(key)).collect(),
         }
     }
 
@@ -248,10 +300,7 @@ impl Map {
                 .flatten()
                 .map(|(key, value)| (Value::from(key.as_str()), Val::from(value)))
                 .collect(),
-            Self::Computed(entries) => entries
-                .iter()
-                .map(|(key, value)| (key.clone(), value.clone()))
-                .collect(),
+            Self::Computed(entries) => entries.to_vec(),
         }
     }
 }

@@ -3,8 +3,10 @@
 
 use std::sync::LazyLock;
 
+use document::path::Segment;
 use document::{Key, Location, Map, Path, Value};
 use expr::{Expr, Scope};
+use smallvec::SmallVec;
 
 use crate::failure::{Failure, OutputProblem};
 use crate::origin::ObjectName;
@@ -124,13 +126,27 @@ impl Unwound<'_> {
 
     /// Whether both documents are the same but for the list.
     pub fn same_around(&self, other: &Self) -> bool {
+        if self.items.is_none() || other.items.is_none() {
+            return false;
+        }
+        if let ([Segment::Name(name)], Some(a), Some(b)) = (
+            self.path.segments(),
+            self.document.as_map(),
+            other.document.as_map(),
+        ) {
+            // Both maps have the list, so entries pair up if all others are equal.
+            return a.len() == b.len()
+                && a.iter()
+                    .zip(b)
+                    .all(|(x, y)| x.0 == y.0 && (x.0 == *name || x.1 == y.1));
+        }
         let around = |unwound: &Self| {
-            unwound
+            let emptied = unwound
                 .path
-                .set(unwound.document, Value::NULL, unwound.document)
-                .ok()
+                .set(unwound.document, Value::NULL, unwound.document);
+            emptied.ok()
         };
-        self.items.is_some() && other.items.is_some() && around(self) == around(other)
+        around(self) == around(other)
     }
 
     /// Whether both have the same item there.
@@ -142,6 +158,16 @@ impl Unwound<'_> {
     /// The document for one element.
     pub fn element(&self, index: usize) -> Option<Value> {
         let item = self.items?.get(index)?;
+        let name = Value::from(format!("{}-{index}", self.name));
+        let map = self.document.as_map()?;
+        if let [Segment::Name(field)] = self.path.segments()
+            && *field != KEYS.metadata
+        {
+            let metadata = map.get(&KEYS.metadata)?.as_map()?;
+            let metadata = metadata.replace(&[(&KEYS.name, &name)]).into();
+            let replaced = map.replace(&[(field, item), (&KEYS.metadata, &metadata)]);
+            return Some(replaced.into());
+        }
         // The path matched in this document, so it can be set there.
         let document = self
             .path
@@ -149,7 +175,6 @@ impl Unwound<'_> {
             .ok()?;
         let map = document.as_map()?;
         let metadata = map.get(&KEYS.metadata)?.as_map()?;
-        let name = Value::from(format!("{}-{index}", self.name));
         let metadata = metadata.with(KEYS.name.clone(), name);
         Some(map.with(KEYS.metadata.clone(), metadata.into()).into())
     }
@@ -222,16 +247,19 @@ fn with_identity(fields: &Map, target: &TargetKind, metadata: Map) -> Value {
     let identity = [
         (&KEYS.api_version, &target.api_version),
         (&KEYS.kind, &target.kind),
+        (&KEYS.metadata, &Value::from(metadata)),
     ];
-    let mut entries: Vec<(Key, Value)> = Vec::with_capacity(fields.len() + 2);
-    entries.extend(identity.map(|(key, value)| (key.clone(), value.clone())));
+    // Both are in key order.
+    let mut entries: SmallVec<[(Key, Value); 12]> = SmallVec::new();
+    let mut identity = identity.into_iter().peekable();
     for (key, value) in fields {
-        if *key == KEYS.metadata || *key == KEYS.api_version || *key == KEYS.kind {
-            continue;
+        while let Some((own, value)) = identity.next_if(|(own, _)| *own <= key) {
+            entries.push((own.clone(), value.clone()));
         }
-        entries.push((key.clone(), value.clone()));
+        if entries.last().is_none_or(|(last, _)| last != key) {
+            entries.push((key.clone(), value.clone()));
+        }
     }
-    entries.push((KEYS.metadata.clone(), metadata.into()));
-    entries.sort_unstable_by(|a, b| a.0.cmp(&b.0));
-    Map::from_sorted(entries).into()
+    entries.extend(identity.map(|(key, value)| (key.clone(), value.clone())));
+    Map::from_sorted_iter(entries.into_iter()).into()
 }

@@ -103,7 +103,7 @@ pub struct Circuit {
     targets: Vec<Target>,
     budget: Budget,
     stopped: Option<BudgetError>,
-    step: u64,
+    step: u32,
 }
 
 impl Circuit {
@@ -150,14 +150,14 @@ impl Circuit {
         if let Some(error) = self.stopped {
             return Err(error);
         }
-        self.step += 1;
+        self.step = self.step.wrapping_add(1);
         let changes = self.ingest(batch);
         if self.len() > self.budget.documents {
             return Err(self.stop(BudgetError::Documents(self.budget.documents)));
         }
         let mut errors = Vec::new();
         let mut candidates = self.budget.candidates;
-        let outputs = self.run(&changes, env, &mut errors, &mut candidates);
+        let outputs = self.run(changes, env, &mut errors, &mut candidates);
         if candidates == 0 {
             return Err(self.stop(BudgetError::Candidates(self.budget.candidates)));
         }
@@ -198,7 +198,7 @@ impl Circuit {
     /// Runs all branches. Gives what each target gets.
     fn run(
         &mut self,
-        sources: &[Vec<Change>],
+        mut sources: Vec<Vec<Change>>,
         env: &Env,
         errors: &mut Vec<RunError>,
         candidates: &mut u64,
@@ -213,7 +213,8 @@ impl Circuit {
                 .inputs
                 .iter()
                 .map(|input| match *input {
-                    Input::Source(source) => sources[source].clone(),
+                    Input::Source(source) if several => sources[source].clone(),
+                    Input::Source(source) => std::mem::take(&mut sources[source]),
                     Input::Stream(stream) => streams.get(stream).cloned().unwrap_or_default(),
                 })
                 .collect();
@@ -344,14 +345,16 @@ fn branch_of(pipeline: &Pipeline, origin: &Origin) -> usize {
     }
 }
 
-/// One error for each branch, stage and origin, in this order.
+/// One error for each branch, stage and origin, in this order; a conflict beside it.
 fn sorted(mut errors: Vec<RunError>) -> Vec<RunError> {
+    let is_conflict = |error: &RunError| matches!(error.failure, Failure::Conflict { .. });
+    let place = |error: &RunError| (error.branch, error.stage, is_conflict(error));
     errors.sort_by(|a, b| {
-        let place = |error: &RunError| (error.branch, error.stage);
-        place(a)
-            .cmp(&place(b))
+        (a.branch, a.stage)
+            .cmp(&(b.branch, b.stage))
             .then_with(|| a.origin.cmp(&b.origin))
+            .then_with(|| is_conflict(a).cmp(&is_conflict(b)))
     });
-    errors.dedup_by(|a, b| a.branch == b.branch && a.stage == b.stage && a.origin == b.origin);
+    errors.dedup_by(|a, b| place(a) == place(b) && a.origin == b.origin);
     errors
 }

@@ -3,13 +3,15 @@
 //! [`Fields`] is a tree of names; [`needs`] walks a pipeline backwards from its outputs
 //! to find what each source must keep.
 
+mod keep;
 mod needs;
 
 use std::collections::BTreeMap;
 
 use document::path::{Segment, Selector};
-use document::{Key, Map, Value, View};
+use document::{Key, Value};
 
+pub(crate) use keep::Keep;
 pub use needs::needs;
 
 /// A part of a document.
@@ -123,39 +125,22 @@ impl Fields {
 
     /// The document with nothing else in it. What is kept whole is shared.
     pub fn prune(&self, value: &Value) -> Value {
-        if self.all {
-            return value.clone();
-        }
-        match value.view() {
-            View::Map(map) => self.prune_map(map),
-            View::List(items) => match &self.each {
-                Some(each) => items.iter().map(|item| each.prune(item)).collect(),
-                // Only names are read here, and a list has none.
-                None => Value::list([]),
-            },
-            View::Null
-            | View::Bool(_)
-            | View::Int(_)
-            | View::Float(_)
-            | View::Str(_)
-            | View::Bytes(_) => value.clone(),
-        }
+        self.compile().prune(value, &Value::NULL)
     }
 
-    fn prune_map(&self, map: &Map) -> Value {
-        if self.each.is_some() {
-            let entries = map
-                .iter()
-                .map(|(key, value)| (key.clone(), self.below(key).prune(value)));
-            return Map::from_sorted(entries.collect()).into();
+    /// As a tree that is quick to walk.
+    pub(crate) fn compile(&self) -> Keep {
+        if self.all {
+            return Keep::All;
         }
-        let mut entries = Vec::with_capacity(self.names.len().min(map.len()));
-        for (name, fields) in &self.names {
-            if let Some(value) = map.get(name) {
-                entries.push((name.clone(), fields.prune(value)));
-            }
+        Keep::Part {
+            names: self
+                .names
+                .keys()
+                .map(|name| (name.clone(), self.below(name).compile()))
+                .collect(),
+            each: self.each.as_ref().map(|each| Box::new(each.compile())),
         }
-        Map::from_sorted(entries).into()
     }
 
     /// The kept fields as paths, for `explain`.

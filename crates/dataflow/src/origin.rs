@@ -67,6 +67,15 @@ pub struct SourceObject {
     pub source: u32,
     /// Which object.
     pub name: ObjectName,
+    /// A hash of both.
+    hash: u64,
+}
+
+impl SourceObject {
+    /// The hash of an object of a source.
+    pub(crate) fn hash_of(source: u32, name: &ObjectName) -> u64 {
+        foldhash::fast::FixedState::default().hash_one((source, name))
+    }
 }
 
 /// Where a document came from. Cheap to clone, to hash and to compare for equality.
@@ -85,8 +94,9 @@ impl Origin {
 
     /// The origin of a source object.
     pub fn object(source: u32, name: ObjectName) -> Self {
-        let object = Component::Object(Arc::new(SourceObject { source, name }));
-        Self::new([object].into_iter())
+        let hash = SourceObject::hash_of(source, &name);
+        let object = SourceObject { source, name, hash };
+        Self::new([Component::Object(Arc::new(object))].into_iter())
     }
 
     /// The origin of a group.
@@ -134,6 +144,22 @@ impl Origin {
     /// The components.
     pub fn components(&self) -> &[Component] {
         &self.0.slice
+    }
+
+    /// The object, if this is the origin of one object alone.
+    pub(crate) fn object_name(&self) -> Option<&ObjectName> {
+        match self.components() {
+            [Component::Object(object)] => Some(&object.name),
+            _ => None,
+        }
+    }
+
+    /// [`SourceObject::hash_of`] this object.
+    pub(crate) fn object_hash(&self) -> Option<u64> {
+        match self.components() {
+            [Component::Object(object)] => Some(object.hash),
+            _ => None,
+        }
     }
 
     /// The cached hash: the same for equal origins of one process.
@@ -203,10 +229,7 @@ impl Hash for Component {
         match self {
             Self::Absent => state.write_u8(0),
             Self::Branch(branch) => state.write_u32(*branch),
-            Self::Object(object) => {
-                object.name.namespace.hash(state);
-                object.name.name.hash(state);
-            }
+            Self::Object(object) => state.write_u64(object.hash),
             Self::Index(index) => state.write_u32(*index),
             Self::Key(key) => key.hash(state),
         }
@@ -219,7 +242,7 @@ impl PartialEq for Component {
             (Self::Absent, Self::Absent) => true,
             (Self::Branch(a), Self::Branch(b)) | (Self::Index(a), Self::Index(b)) => a == b,
             (Self::Object(a), Self::Object(b)) => {
-                Arc::ptr_eq(a, b) || (a.source == b.source && a.name == b.name)
+                Arc::ptr_eq(a, b) || (a.hash == b.hash && a.source == b.source && a.name == b.name)
             }
             (Self::Key(a), Self::Key(b)) => a == b,
             _ => false,

@@ -1,119 +1,424 @@
-//! The specification's pipeline cases: batches of events in, target objects out.
+//! The cases in `cases/`: batches of events in, target objects out; and pipelines that
+//! are refused. `pipeline.json` is the specification's, the other two are ours.
+//!
+//! A case of `pipeline.json` and `more.json`:
+//! - `sources`: Kinds, or `{kind, as}`. `target`: a Kind, or `targets`: several.
+//! - `steps`: the batches. A batch is a list of events, or `{now, events}` to set the
+//!   time from there on. An event is `{op, object}` with the op `add`, `update`,
+//!   `upsert`, `delete` or `sync` (which does nothing); it goes to all sources of the
+//!   object's Kind, or with `source` to the one of that name.
+//! - `expect`, for each step:
+//!   - `state`: all target objects, in any order. Without apiVersion it is that of the
+//!     tests, without kind that of the first target.
+//!   - `error`: true if the step must report an error, `"maybe"` if it may; otherwise it
+//!     must not.
+//!   - `errors`: exactly what the step reports, in the order of branch, stage and origin;
+//!     `standing`: exactly the errors that stand after it, the same way. An error has
+//!     `stage` (a number; the number of stages for the output), `origin`, `code`, and
+//!     where it matters `branch` and the `winner` of a conflict. What is left out is
+//!     not compared.
+//! - `chosen`: top-level fields of target objects whose values are for the engine to
+//!   choose, but only once for each object: they stay, even if the object comes back.
+//! - `expect_error`: the pipeline is refused.
+//!
+//! Always checked: the changes of a step fit what was there, deletes first, then in key
+//! order, each key once and none without effect; the from-scratch evaluator comes to the
+//! same; where no error stands (but conflicts) and no time is given, a restart comes to
+//! the same; and when all objects are deleted, nothing is left.
+//!
+//! A case of `create.json` has `sources`, `target` or `targets`, `pipeline`, and all
+//! `errors` in any order: `code`, `at`, and where it matters what the help `suggests`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dataflow::apply::TargetKind;
-use dataflow::{Budget, Circuit, ObjectName, Pipeline, SourceEvent};
+use dataflow::pipeline::PipelineError;
+use dataflow::scratch::{Objects, Scratch, State};
+use dataflow::{Budget, Circuit, Failure, ObjectName, Pipeline, RunError, SourceEvent, Step};
 use document::{Location, Value, json};
 use expr::{Env, Table};
 
-fn kind_of(source: &Value) -> String {
-    let kind = source.as_str().or_else(|| source.get("kind").as_str());
-    kind.unwrap_or_default().to_owned()
+/// The objects of all targets.
+type Targets = BTreeMap<(usize, ObjectName), Value>;
+
+fn list(value: &Value) -> Vec<Value> {
+    value
+        .as_list()
+        .map_or(Vec::new(), document::ListRef::to_vec)
 }
 
-fn pipeline(case: &Value) -> Result<Pipeline, String> {
-    let sources: Vec<String> = case
-        .get("sources")
-        .as_list()
-        .unwrap()
-        .iter()
-        .map(kind_of)
-        .collect();
-    let target = kind_of(case.get("target"));
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+fn kind_of(source: &Value) -> String {
+    text(source) + source.get("kind").as_str().unwrap_or_default()
+}
+
+fn kinds_of(sources: &Value) -> Vec<String> {
+    list(sources).iter().map(kind_of).collect()
+}
+
+fn parse(case: &Value) -> Result<Pipeline, Vec<PipelineError>> {
+    let name_of = |source: &Value| match source.get("as").as_str() {
+        Some(name) => name.to_owned(),
+        None => kind_of(source),
+    };
+    let sources: Vec<String> = list(case.get("sources")).iter().map(name_of).collect();
+    let targets = match case.get("targets").as_list() {
+        Some(_) => kinds_of(case.get("targets")),
+        None => vec![kind_of(case.get("target"))],
+    };
     let at = Location::root().key("pipeline");
     Pipeline::parse(
         case.get("pipeline"),
         &at,
         &sources,
-        &[target],
+        &targets,
         &Table::builtin(),
     )
-    .map_err(|errors| {
-        errors
-            .iter()
-            .map(|error| format!("{}: {error}", error.at))
-            .collect::<Vec<_>>()
-            .join(", ")
-    })
 }
 
-fn event(event: &Value, pipeline: &Pipeline) -> Option<SourceEvent> {
-    let op = event.get("op").as_str()?;
-    if op == "sync" {
-        return None;
+fn describe(errors: &[PipelineError]) -> String {
+    let lines = errors
+        .iter()
+        .map(|error| format!("{} at {}: {error}", error.code(), error.at));
+    lines.collect::<Vec<_>>().join(", ")
+}
+
+/// A case while it runs.
+struct Run {
+    /// The Kinds of the sources.
+    source_kinds: Vec<String>,
+    kinds: Vec<TargetKind>,
+    chosen: Vec<String>,
+    /// What was chosen: by target, object and field.
+    choices: BTreeMap<(usize, ObjectName, String), Value>,
+    timed: bool,
+    env: Env,
+    circuit: Circuit,
+    targets: Targets,
+    scratch: Scratch,
+    objects: Objects,
+    state: State,
+}
+
+impl Run {
+    fn new(case: &Value, pipeline: &Pipeline) -> Self {
+        let kinds: Vec<TargetKind> = pipeline
+            .targets
+            .iter()
+            .map(|kind| TargetKind {
+                api_version: json!("test.view.dcontroller.io/v1alpha1"),
+                kind: kind.as_str().into(),
+            })
+            .collect();
+        Self {
+            source_kinds: kinds_of(case.get("sources")),
+            chosen: kinds_of(case.get("chosen")),
+            choices: BTreeMap::new(),
+            timed: case.get("pipeline").to_string().contains("@now"),
+            env: Env::default(),
+            circuit: Circuit::new(pipeline, &kinds, Budget::default()),
+            targets: Targets::new(),
+            scratch: Scratch::new(pipeline.clone(), kinds.clone()),
+            objects: Objects::new(),
+            state: State::default(),
+            kinds,
+        }
     }
-    let object = event.get("object");
-    let kind = object.get("kind").as_str()?;
-    Some(SourceEvent {
-        source: pipeline.sources.iter().position(|source| source == kind)?,
-        name: ObjectName::of(object)?,
-        object: (op != "delete").then(|| object.clone()),
+
+    /// The events of a batch; sets the time.
+    fn batch(&mut self, step: &Value) -> Vec<SourceEvent> {
+        if !step.get("now").is_null() {
+            self.env = Env::new(step.get("now").clone(), 0);
+        }
+        let events = match step.as_list() {
+            Some(_) => list(step),
+            None => list(step.get("events")),
+        };
+        let mut batch = Vec::new();
+        for event in events
+            .iter()
+            .filter(|event| text(event.get("op")) != "sync")
+        {
+            let object = event.get("object");
+            let name = ObjectName::of(object).expect("an object of a case has a name");
+            let before = batch.len();
+            for (source, kind) in self.source_kinds.iter().enumerate() {
+                let only = event.get("source").as_str();
+                let named = &self.circuit.pipeline().sources[source];
+                if *kind == text(object.get("kind")) && only.is_none_or(|only| only == named) {
+                    batch.push(SourceEvent {
+                        source,
+                        name: name.clone(),
+                        object: (text(event.get("op")) != "delete").then(|| object.clone()),
+                    });
+                }
+            }
+            assert!(batch.len() > before, "no source takes {event}");
+        }
+        batch
+    }
+
+    /// Both engines take a batch and must come to the same.
+    fn step(&mut self, batch: &[SourceEvent]) -> Result<Step, String> {
+        for event in batch {
+            let key = (event.source, event.name.clone());
+            match &event.object {
+                // `"@now"` is kept and versions are hidden by what the sources keep.
+                Some(object) => {
+                    let object = self.circuit.fields(event.source).prune(object);
+                    self.objects.insert(key, object)
+                }
+                None => self.objects.remove(&key),
+            };
+        }
+        self.state = self.scratch.eval(&self.objects, &self.state, &self.env);
+        let step = self.circuit.step(batch, &self.env);
+        let step = step.map_err(|error| error.to_string())?;
+        sum_up(&mut self.targets, &step)?;
+        let scratch = flat(&self.state);
+        if self.targets != scratch {
+            let (found, scratch) = (objects_of(&self.targets), objects_of(&scratch));
+            return Err(format!("found {found}, from scratch {scratch}"));
+        }
+        let conflict = |error: &RunError| matches!(error.failure, Failure::Conflict { .. });
+        if !self.timed && self.state.errors.iter().all(conflict) {
+            self.restart()?;
+        }
+        self.choose()?;
+        Ok(step)
+    }
+
+    /// A new circuit that gets all objects at once comes to the same.
+    fn restart(&self) -> Result<(), String> {
+        let mut circuit = Circuit::new(self.circuit.pipeline(), &self.kinds, Budget::default());
+        let events = self
+            .objects
+            .iter()
+            .rev()
+            .map(|((source, name), object)| SourceEvent {
+                source: *source,
+                name: name.clone(),
+                object: Some(object.clone()),
+            });
+        let step = circuit.step(&events.collect::<Vec<_>>(), &self.env);
+        let mut targets = Targets::new();
+        sum_up(&mut targets, &step.map_err(|error| error.to_string())?)?;
+        if targets != self.targets {
+            let (found, restarted) = (objects_of(&self.targets), objects_of(&targets));
+            return Err(format!("found {found}, after a restart {restarted}"));
+        }
+        Ok(())
+    }
+
+    /// What was chosen once stays.
+    fn choose(&mut self) -> Result<(), String> {
+        for ((target, name), object) in &self.targets {
+            for field in &self.chosen {
+                let place = (*target, name.clone(), field.clone());
+                let value = object.get(field);
+                let choice = self.choices.entry(place).or_insert_with(|| value.clone());
+                if choice != value {
+                    return Err(format!("{field} of {name:?} was {choice} and is {value}"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares the target objects.
+    fn check_state(&self, expect: &Value) -> Result<(), String> {
+        let mut wanted = Targets::new();
+        for object in list(expect) {
+            let kind = object.get("kind");
+            let target = self.kinds.iter().position(|target| target.kind == *kind);
+            let target = target.unwrap_or_default();
+            let fields = json!({
+                "apiVersion": (self.kinds[target].api_version.clone()),
+                "kind": (self.kinds[target].kind.clone()),
+            });
+            let name = ObjectName::of(&object).expect("an expected object has a name");
+            wanted.insert((target, name), document::merge(&fields, &object));
+        }
+        let found = self.targets.iter().map(|(key, object)| {
+            let fields = object.as_map().into_iter().flatten();
+            let fields = fields.filter(|(field, _)| !self.chosen.contains(&field.to_string()));
+            let fields: document::Map = fields.cloned().collect();
+            (key.clone(), fields.into())
+        });
+        let found: Targets = found.collect();
+        if found != wanted {
+            let (found, wanted) = (objects_of(&found), objects_of(&wanted));
+            return Err(format!("expected {wanted}, found {found}"));
+        }
+        Ok(())
+    }
+
+    /// Compares what a step reports and what stands.
+    fn check_errors(&self, expect: &Value, step: &Step) -> Result<(), String> {
+        let reported = &step.errors;
+        let expected = expect.get("error");
+        if expected.as_bool() == Some(true) && reported.is_empty() {
+            return Err("expected an error".to_owned());
+        }
+        if !expect.get("errors").is_null() {
+            self.same_errors("reports", expect.get("errors"), reported)?;
+        } else if expected.is_null() && !reported.is_empty() {
+            return Err("unexpected error".to_owned());
+        }
+        if !expect.get("standing").is_null() {
+            let standing = expect.get("standing");
+            self.same_errors("has", standing, &self.circuit.errors())?;
+            self.same_errors("has from scratch", standing, &self.state.errors)?;
+        }
+        Ok(())
+    }
+
+    fn same_errors(&self, what: &str, expect: &Value, errors: &[RunError]) -> Result<(), String> {
+        let sources = &self.circuit.pipeline().sources;
+        let found: Vec<Value> = errors.iter().map(|error| plain(error, sources)).collect();
+        let expected = list(expect);
+        let fits = |(expected, found): (&Value, &Value)| {
+            let mut fields = expected.as_map().into_iter().flatten();
+            fields.all(|(field, value)| found.get(field.as_str()) == value)
+        };
+        if expected.len() != found.len() || !expected.iter().zip(&found).all(fits) {
+            let found = Value::from(found);
+            return Err(format!("{what} the errors {found}, expected {expect}"));
+        }
+        Ok(())
+    }
+
+    /// Without objects nothing is left.
+    fn delete_all(&mut self) -> Result<(), String> {
+        let events = self.objects.keys().map(|(source, name)| SourceEvent {
+            source: *source,
+            name: name.clone(),
+            object: None,
+        });
+        let events: Vec<_> = events.collect();
+        self.step(&events)?;
+        if !self.targets.is_empty() || !self.circuit.errors().is_empty() {
+            return Err("something is left".to_owned());
+        }
+        if !self.circuit.is_empty() {
+            return Err("the circuit still holds something".to_owned());
+        }
+        Ok(())
+    }
+}
+
+/// Applies the changes of a step.
+fn sum_up(targets: &mut Targets, step: &Step) -> Result<(), String> {
+    let mut seen = BTreeSet::new();
+    let mut last = None;
+    for change in &step.changes {
+        let key = (change.target, change.key.clone());
+        let place = (change.target, change.new.is_some(), change.key.clone());
+        if last.as_ref().is_some_and(|last| *last >= place) || !seen.insert(key.clone()) {
+            return Err(format!("the change of {key:?} is out of order"));
+        }
+        last = Some(place);
+        if change.old == change.new || targets.get(&key) != change.old.as_ref() {
+            return Err(format!("the change of {key:?} does not fit what was there"));
+        }
+        match &change.new {
+            Some(new) => targets.insert(key, new.clone()),
+            None => targets.remove(&key),
+        };
+    }
+    Ok(())
+}
+
+fn flat(state: &State) -> Targets {
+    let targets = state.targets.iter().enumerate();
+    targets
+        .flat_map(|(target, objects)| {
+            let objects = objects.iter();
+            objects.map(move |(name, object)| ((target, name.clone()), object.clone()))
+        })
+        .collect()
+}
+
+fn objects_of(targets: &Targets) -> Value {
+    targets.values().cloned().collect()
+}
+
+fn number(position: usize) -> i64 {
+    i64::try_from(position).expect("a position is small")
+}
+
+/// An error as cases write it.
+fn plain(error: &RunError, sources: &[String]) -> Value {
+    let winner = match &error.failure {
+        Failure::Conflict { winner, .. } => winner.describe(sources),
+        _ => Value::NULL,
+    };
+    json!({
+        "branch": (number(error.branch)),
+        "stage": (number(error.stage)),
+        "origin": (error.origin.describe(sources)),
+        "code": (error.failure.code()),
+        "winner": winner,
     })
 }
 
 fn check(case: &Value) -> Result<(), String> {
-    let pipeline = pipeline(case);
+    let pipeline = parse(case);
     if case.get("expect_error").as_bool() == Some(true) {
         return match pipeline {
             Err(_) => Ok(()),
             Ok(_) => Err("expected an error at creation".to_owned()),
         };
     }
-    let pipeline = pipeline?;
-    let kind = TargetKind {
-        api_version: json!("test.view.dcontroller.io/v1alpha1"),
-        kind: pipeline.targets[0].as_str().into(),
+    let pipeline = pipeline.map_err(|errors| describe(&errors))?;
+    let mut run = Run::new(case, &pipeline);
+    let (steps, expects) = (list(case.get("steps")), list(case.get("expect")));
+    assert_eq!(steps.len(), expects.len(), "one `expect` for each step");
+    for (number, (step, expect)) in steps.iter().zip(&expects).enumerate() {
+        let batch = run.batch(step);
+        let mut reported = Vec::new();
+        let result = run.step(&batch).and_then(|step| {
+            reported.clone_from(&step.errors);
+            run.check_state(expect.get("state"))?;
+            run.check_errors(expect, &step)
+        });
+        result.map_err(|error| format!("step {number}: {error}; reported {reported:?}"))?;
+    }
+    run.delete_all()
+        .map_err(|error| format!("all deleted: {error}"))
+}
+
+fn check_refused(case: &Value) -> Result<(), String> {
+    let Err(found) = parse(case) else {
+        return Err("the pipeline is accepted".to_owned());
     };
-    let mut circuit = Circuit::new(&pipeline, &[kind], Budget::default());
-    let mut state: BTreeMap<ObjectName, Value> = BTreeMap::new();
-    let steps = case.get("steps").as_list().unwrap();
-    let expects = case.get("expect").as_list().unwrap();
-    for (number, (batch, expect)) in steps.iter().zip(expects).enumerate() {
-        let batch: Vec<_> = batch
-            .as_list()
-            .unwrap()
-            .iter()
-            .filter_map(|e| event(e, &pipeline))
-            .collect();
-        let step = circuit
-            .step(&batch, &Env::default())
-            .map_err(|error| error.to_string())?;
-        for change in step.changes {
-            if state.get(&change.key) != change.old.as_ref() {
-                return Err(format!(
-                    "step {number}: {:?} had another old value",
-                    change.key
-                ));
-            }
-            match change.new {
-                Some(new) => state.insert(change.key, new),
-                None => state.remove(&change.key),
-            };
-        }
-        let found: Value = state.values().cloned().collect();
-        let mut wanted = expect.get("state").as_list().unwrap().to_vec();
-        wanted.sort_by_key(ObjectName::of);
-        let wanted = Value::from(wanted);
-        if found != wanted {
-            return Err(format!(
-                "step {number}: expected {wanted}, found {found}; errors {:?}",
-                step.errors
-            ));
-        }
-        if expect.get("error").as_bool() == Some(true) && step.errors.is_empty() {
-            return Err(format!("step {number}: expected an error"));
-        }
-        if expect.get("error").is_null() && !step.errors.is_empty() {
-            return Err(format!("step {number}: unexpected {:?}", step.errors));
-        }
+    let mut left: Vec<&PipelineError> = found.iter().collect();
+    for expect in list(case.get("errors")) {
+        let fits = |error: &&PipelineError| {
+            let help = error.help().unwrap_or_default();
+            error.code() == text(expect.get("code"))
+                && error.at.to_string() == text(expect.get("at"))
+                && help.contains(&text(expect.get("suggests")))
+        };
+        match left.iter().position(fits) {
+            Some(position) => left.remove(position),
+            None => return Err(format!("no {expect} among {}", describe(&found))),
+        };
+    }
+    if !left.is_empty() {
+        return Err(format!("unexpected among {}", describe(&found)));
     }
     Ok(())
 }
 
-fn run(cases: &str) -> usize {
-    let cases: Value = cases.parse().unwrap();
-    let cases = cases.get("cases").as_list().unwrap();
+fn run(cases: &str, check: fn(&Value) -> Result<(), String>) -> Vec<Value> {
+    let cases: Value = cases.parse().expect("a file of cases is JSON");
+    let cases = list(cases.get("cases"));
+    let names: BTreeSet<&Value> = cases.iter().map(|case| case.get("name")).collect();
+    assert_eq!(names.len(), cases.len(), "two cases have one name");
     let failed: Vec<String> = cases
         .iter()
         .filter_map(|case| Some(format!("{}: {}", case.get("name"), check(case).err()?)))
@@ -125,10 +430,54 @@ fn run(cases: &str) -> usize {
         cases.len(),
         failed.join("\n")
     );
-    cases.len()
+    cases
 }
 
 #[test]
 fn every_case_of_the_specification_holds() {
-    assert_eq!(run(include_str!("cases/pipeline.json")), 94);
+    let cases = run(include_str!("cases/pipeline.json"), check);
+    assert_eq!(cases.len(), 94);
+}
+
+#[test]
+fn every_case_of_our_own_holds() {
+    run(include_str!("cases/more.json"), check);
+}
+
+/// The codes of all errors at creation.
+const CODES: [&str; 26] = [
+    "all-soft",
+    "bad-argument",
+    "bad-arity",
+    "bad-branch",
+    "bad-cel",
+    "bad-path",
+    "bad-pattern",
+    "bad-setter",
+    "branch-cycle",
+    "branches-missing",
+    "duplicate-source",
+    "empty-project",
+    "item-out-of-scope",
+    "join-missing",
+    "join-not-first",
+    "no-source",
+    "plural-path",
+    "root-setter",
+    "source-as-output",
+    "target-without-branch",
+    "too-many-sources",
+    "unknown-name",
+    "unknown-operator",
+    "unknown-stage",
+    "unused-stream",
+    "volatile-key",
+];
+
+#[test]
+fn refused_pipelines_report_all_their_errors() {
+    let cases = run(include_str!("cases/create.json"), check_refused);
+    let errors = cases.iter().flat_map(|case| list(case.get("errors")));
+    let codes: BTreeSet<String> = errors.map(|error| text(error.get("code"))).collect();
+    assert!(codes.iter().eq(CODES), "every code occurs, found {codes:?}");
 }

@@ -98,6 +98,16 @@ impl Map {
         Self::from_sorted(entries)
     }
 
+    /// This map with other values under keys that it has; other keys are passed over.
+    #[must_use]
+    pub fn replace(&self, replacements: &[(&Key, &Value)]) -> Self {
+        let entries = self.entries().iter().map(|(key, value)| {
+            let new = replacements.iter().find(|(other, _)| *other == key);
+            (key.clone(), new.map_or(value, |(_, value)| value).clone())
+        });
+        Self::from_sorted_iter(entries)
+    }
+
     /// This map without the entry under `key`.
     #[must_use]
     pub fn without(&self, key: &str) -> Self {

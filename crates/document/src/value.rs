@@ -257,6 +257,7 @@ impl Value {
             (Repr::Null, Repr::Null) => true,
             (Repr::Bool(a), Repr::Bool(b)) => a == b,
             (Repr::Int(a), Repr::Int(b)) => a == b,
+            (Repr::Float(a), Repr::Float(b)) => a.to_bits() == b.to_bits(),
             (Repr::Short { len: a, bytes: x }, Repr::Short { len: b, bytes: y }) => {
                 a == b && x == y
             }

@@ -34,7 +34,7 @@ fn every_example_loads() {
                     .value
                     .get("pipeline")
                     .as_list()
-                    .map(|l| l.len()),
+                    .map(document::ListRef::len),
                 Some(3)
             );
         } else {

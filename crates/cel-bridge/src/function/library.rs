@@ -6,10 +6,10 @@
 
 use std::sync::LazyLock;
 
+use kube_cel::KubeCelExt;
 use kube_cel::cel::common::ast::{CallExpr, Expr};
 use kube_cel::cel::context::VariableResolver;
 use kube_cel::cel::{self, Context, ExecutionError, IdedExpr};
-use kube_cel::KubeCelExt;
 
 use super::Result;
 use crate::convert::{from_library, to_library};

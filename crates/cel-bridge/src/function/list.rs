@@ -28,16 +28,13 @@ pub(super) fn distinct(call: &mut Arguments<'_>) -> Result<Val> {
 }
 
 pub(super) fn first(call: &mut Arguments<'_>) -> Result<Val> {
-    Ok(call
-        .list(0)?
-        .get(0)
-        .map_or(Val::Optional(None), Val::some))
+    Ok(Val::optional(call.list(0)?.get(0)))
 }
 
 pub(super) fn last(call: &mut Arguments<'_>) -> Result<Val> {
     let list = call.list(0)?;
     let last = list.len().checked_sub(1).and_then(|at| list.get(at));
-    Ok(last.map_or(Val::Optional(None), Val::some))
+    Ok(Val::optional(last))
 }
 
 pub(super) fn flatten(call: &mut Arguments<'_>) -> Result<Val> {
@@ -173,10 +170,7 @@ pub(super) fn last_index_of(call: &mut Arguments<'_>) -> Result<Val> {
     find(call, |found, at| *found = Some(at))
 }
 
-fn find(
-    call: &mut Arguments<'_>,
-    keep: impl Fn(&mut Option<usize>, usize),
-) -> Result<Val> {
+fn find(call: &mut Arguments<'_>, keep: impl Fn(&mut Option<usize>, usize)) -> Result<Val> {
     let [Val::List(list), wanted] = call.args else {
         return Err(call.mismatch());
     };

@@ -60,7 +60,9 @@ enum Run {
 
 /// The function of this name.
 pub(crate) fn find(name: &str) -> Option<&'static Function> {
-    table::FUNCTIONS.iter().find(|function| function.name == name)
+    table::FUNCTIONS
+        .iter()
+        .find(|function| function.name == name)
 }
 
 /// A function whose name differs by a letter or two.
@@ -74,7 +76,11 @@ pub(crate) fn nearest(name: &str) -> Option<&'static str> {
 /// How many letters must be put in, left out or replaced to get from one to the other;
 /// in upper or lower case is the same.
 fn distance(from: &str, to: &str) -> usize {
-    let to: Vec<char> = to.chars().take(40).map(|c| c.to_ascii_lowercase()).collect();
+    let to: Vec<char> = to
+        .chars()
+        .take(40)
+        .map(|c| c.to_ascii_lowercase())
+        .collect();
     let mut row: Vec<usize> = (0..=to.len()).collect();
     for (i, a) in from.chars().enumerate() {
         let mut corner = row[0];
@@ -224,7 +230,9 @@ impl<'a> Arguments<'a> {
 
     fn in_library(&mut self, doubles: bool) -> Result<Val> {
         match self.library {
-            Some(expression) => library::call(self.name, expression, self.args, doubles, self.meter),
+            Some(expression) => {
+                library::call(self.name, expression, self.args, doubles, self.meter)
+            }
             None => Err(self.mismatch()),
         }
     }

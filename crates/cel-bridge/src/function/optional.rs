@@ -10,7 +10,7 @@ pub(super) fn none(_: &mut Arguments<'_>) -> Result<Val> {
 
 #[expect(clippy::unnecessary_wraps, reason = "the shape of all functions")]
 pub(super) fn of(call: &mut Arguments<'_>) -> Result<Val> {
-    Ok(Val::some(call.args[0].clone()))
+    Ok(Val::optional(Some(call.args[0].clone())))
 }
 
 pub(super) fn of_non_zero(call: &mut Arguments<'_>) -> Result<Val> {

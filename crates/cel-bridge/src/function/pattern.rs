@@ -1,9 +1,9 @@
 //! Regular expressions.
 //!
 //! The syntax is that of RE2, which Kubernetes uses: `\d`, `\s`, `\w` and `\b` are about
-//! ASCII only. A literal pattern is compiled with the expression, any other at each call. A pattern
-//! is bounded in size, and matching costs in proportion to the length of the text and
-//! the size of the pattern, which is what it takes in the worst case.
+//! ASCII only. A literal pattern is compiled with the expression, any other at each call.
+//! A pattern is bounded in size, and matching costs in proportion to the length of the
+//! text and the size of the pattern, which is what it takes in the worst case.
 
 use std::sync::Arc;
 
@@ -148,7 +148,11 @@ fn with_pattern(
     apply(&pattern, text, call)
 }
 
-fn pay(pattern: &Pattern, text: &str, call: &mut Arguments<'_>) -> std::result::Result<(), EvalError> {
+fn pay(
+    pattern: &Pattern,
+    text: &str,
+    call: &mut Arguments<'_>,
+) -> std::result::Result<(), EvalError> {
     call.meter
         .charge((text.len() / BYTES) as u64 * pattern.weight)
 }

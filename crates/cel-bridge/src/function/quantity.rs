@@ -91,7 +91,11 @@ fn scaled(whole: &str, fraction: &str, multiplier: i128, exponent: i64) -> i128 
     };
     let size = mantissa * multiplier;
     let inexact = dropped.bytes().any(|digit| digit != b'0');
-    let power = exponent + 9 + dropped.len() as i64 - fraction.len() as i64;
+    let (up, down) = (dropped.len() + 9, fraction.len());
+    // Lengths of strings are far below the limit.
+    let power = exponent
+        .saturating_add_unsigned(up as u64)
+        .saturating_sub_unsigned(down as u64);
     let factor = u32::try_from(power.unsigned_abs())
         .ok()
         .and_then(|power| 10_i128.checked_pow(power));
@@ -160,10 +164,7 @@ pub(super) fn compare_to(call: &mut Arguments<'_>) -> Result<Val> {
     let [Val::Opaque(a), Val::Opaque(b)] = call.args else {
         return Err(call.mismatch());
     };
-    let pair = (
-        a.downcast_ref::<Quantity>(),
-        b.downcast_ref::<Quantity>(),
-    );
+    let pair = (a.downcast_ref::<Quantity>(), b.downcast_ref::<Quantity>());
     let order = match pair {
         (Some(a), Some(b)) => a.cmp(b),
         (None, None) => return call.in_library(false),

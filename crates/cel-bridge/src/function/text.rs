@@ -142,7 +142,9 @@ fn characters(text: &str, limit: usize) -> Val {
     let starts = &places[..places.len().min(limit)];
     let ends = starts.iter().copied().skip(1).chain([text.len()]);
     let pieces = starts.iter().zip(ends);
-    pieces.map(|(start, end)| Val::from(&text[*start..end])).collect()
+    pieces
+        .map(|(start, end)| Val::from(&text[*start..end]))
+        .collect()
 }
 
 pub(super) fn join(call: &mut Arguments<'_>) -> Result<Val> {

@@ -7,7 +7,7 @@ use crate::operator::gather::Gather;
 use crate::operator::group_by::GroupBy;
 use crate::operator::join::Join;
 use crate::operator::output::{Output, OutputChange};
-use crate::operator::soft::SoftJoin;
+use crate::operator::soft::{Joined, SoftJoin};
 use crate::operator::transform::{Rule, Transform};
 use crate::operator::unwind::Unwind;
 use crate::operator::{Change, Cx};
@@ -59,7 +59,7 @@ impl JoinState {
         }
     }
 
-    fn step(&mut self, mut inputs: Vec<Vec<Change>>, step: u64, cx: &mut Cx<'_>) -> Vec<Change> {
+    fn step(&mut self, mut inputs: Vec<Vec<Change>>, step: u32, cx: &mut Cx<'_>) -> Vec<Change> {
         let hard = self
             .hard
             .inputs()
@@ -67,9 +67,17 @@ impl JoinState {
             .map(|input| std::mem::take(&mut inputs[*input]))
             .collect();
         let mut rows = self.hard.step(hard, cx);
-        for soft in &mut self.soft {
+        for number in 0..self.soft.len() {
+            let (before, rest) = self.soft.split_at_mut(number);
+            let Some(soft) = rest.first_mut() else { break };
+            let hard = self.hard.inputs().iter().copied().zip(self.hard.tables());
+            let mut tables: Vec<_> = hard
+                .chain(before.iter().map(|soft| (soft.input, soft.table())))
+                .collect();
+            tables.sort_by_key(|(input, _)| *input);
+            let joined = Joined { tables };
             let partners = std::mem::take(&mut inputs[soft.input]);
-            rows = soft.step(rows, partners, step, cx);
+            rows = soft.step(rows, partners, &joined, step, cx);
         }
         rows
     }
@@ -113,7 +121,7 @@ impl BranchState {
         &mut self,
         mut inputs: Vec<Vec<Change>>,
         pull: &Pull<'_>,
-        step: u64,
+        step: u32,
         cx: &mut Cx<'_>,
     ) -> Vec<Change> {
         let number = cx.branch;

@@ -35,7 +35,7 @@ pub(crate) struct Join {
     failing: HashMap<Tuple, FailingTuple>,
     /// The failing tuples of each (table, slot).
     failing_of: HashMap<(usize, Slot), Vec<Tuple>>,
-    step: u64,
+    step: u32,
 }
 
 #[derive(Debug)]
@@ -94,9 +94,14 @@ impl Join {
         &self.inputs
     }
 
+    /// The documents of each of [`Join::inputs`].
+    pub(crate) fn tables(&self) -> &[Table] {
+        &self.tables
+    }
+
     /// Takes the changes of each input and gives those of the tuples.
     pub(crate) fn step(&mut self, mut changes: Vec<Vec<Change>>, cx: &mut Cx<'_>) -> Vec<Change> {
-        self.step += 1;
+        self.step = self.step.wrapping_add(1);
         let before = self.before(&changes, cx);
         let touched = self.apply(&mut changes, cx);
         let mut after = Vec::new();
@@ -235,12 +240,18 @@ impl Join {
                 Err(_) => None,
             };
             let origin = self.origin(&found.tuple);
+            let held = !self.failing.is_empty() && self.failing.contains_key(&found.tuple);
             if let Some(failure) = found.failure {
                 cx.report(&origin, &failure);
                 self.fail(&found.tuple, old, Some(failure));
             } else {
                 self.recover(&found.tuple);
-                out.extend(Change::new(origin, old, Some(found.compound)));
+                // A document of the tuple has changed, so the compound has, unless it
+                // comes back to what was held.
+                let new = Some(found.compound);
+                if !held || old != new {
+                    out.push(Change { origin, old, new });
+                }
             }
         }
         for ((tuple, old), seen) in before.into_iter().zip(seen) {
@@ -410,8 +421,20 @@ struct Walk<'a> {
     found: &'a mut Vec<Found>,
 }
 
+/// A failure of a conjunct.
+type Numbered = (usize, Failure);
+
+/// Of several failures the first in the order of the conjuncts is reported, whichever
+/// was found first.
+fn first(one: Option<Numbered>, other: Numbered) -> Option<Numbered> {
+    match one {
+        Some(one) if one.0 < other.0 => Some(one),
+        _ => Some(other),
+    }
+}
+
 impl Walk<'_> {
-    fn extend(&mut self, tuple: &mut Tuple, depth: usize, failure: Option<Failure>) {
+    fn extend(&mut self, tuple: &mut Tuple, depth: usize, failure: Option<Numbered>) {
         let join = self.join;
         let Some(probe) = join.plan.probes[self.start].get(depth) else {
             self.finish(tuple, failure);
@@ -445,7 +468,7 @@ impl Walk<'_> {
         depth: usize,
         probe: &Probe,
         slot: Slot,
-        failure: Option<&Failure>,
+        failure: Option<&Numbered>,
     ) {
         let join = self.join;
         *self.candidates = self.candidates.saturating_sub(1);
@@ -474,7 +497,7 @@ impl Walk<'_> {
                 match join.condition(number, &compound, self.env) {
                     Ok(true) => {}
                     Ok(false) => return,
-                    Err(error) => failure = Some(failure.unwrap_or(error)),
+                    Err(error) => failure = first(failure, (number, error)),
                 }
             }
         }
@@ -482,7 +505,7 @@ impl Walk<'_> {
         tuple[probe.table] = slot;
     }
 
-    fn finish(&mut self, tuple: &Tuple, failure: Option<Failure>) {
+    fn finish(&mut self, tuple: &Tuple, failure: Option<Numbered>) {
         let join = self.join;
         let compound = join.compound(tuple);
         let mut failure = failure;
@@ -490,13 +513,13 @@ impl Walk<'_> {
             match join.condition(number, &compound, self.env) {
                 Ok(true) => {}
                 Ok(false) => return,
-                Err(error) => failure = Some(failure.unwrap_or(error)),
+                Err(error) => failure = first(failure, (number, error)),
             }
         }
         self.found.push(Found {
             tuple: tuple.clone(),
             compound,
-            failure,
+            failure: failure.map(|(_, failure)| failure),
         });
     }
 }

@@ -61,13 +61,14 @@ impl Output {
             Some(Ok(new)) => Some(new),
             Some(Err(failure)) => {
                 cx.report(&change.origin, &failure);
-                let held = old.clone();
+                let held = old;
                 self.failing
-                    .insert(change.origin.clone(), Failing { held, failure });
-                old.clone()
+                    .insert(change.origin, Failing { held, failure });
+                return None;
             }
         };
-        (old != new).then_some(OutputChange {
+        // Whether they differ is seen where their keys are compared.
+        Some(OutputChange {
             origin: change.origin,
             old,
             new,

@@ -54,6 +54,9 @@ struct SoftKey {
 #[derive(Debug)]
 struct Row {
     document: Value,
+    /// Where the soft input's components go in the origin: origins are in the order of
+    /// the inputs.
+    cut: usize,
     /// One for each of `keys`.
     sides: Vec<SideValue>,
     /// The documents of the row that fail by themselves, with their origins.
@@ -115,6 +118,11 @@ impl SoftJoin {
         }
     }
 
+    /// The documents of the soft input.
+    pub(crate) fn table(&self) -> &Table {
+        &self.partners
+    }
+
     /// The conjuncts that are looked up.
     pub(crate) fn indexed(&self) -> Vec<usize> {
         let positions = self.index.as_ref().map_or(&[][..], |(_, keys)| keys);
@@ -138,7 +146,8 @@ impl SoftJoin {
         &mut self,
         rows: Vec<Change>,
         partners: Vec<Change>,
-        step: u64,
+        joined: &Joined<'_>,
+        step: u32,
         cx: &mut Cx<'_>,
     ) -> Vec<Change> {
         let mut affected: Vec<Origin> = Vec::new();
@@ -148,7 +157,7 @@ impl SoftJoin {
         }
         let mut gone = Vec::new();
         for change in rows {
-            self.row(change, &mut affected, &mut gone, cx);
+            self.row(change, joined, &mut affected, &mut gone, cx);
         }
         if everyone {
             // Sorted below.
@@ -176,7 +185,7 @@ impl SoftJoin {
     fn partner(
         &mut self,
         change: Change,
-        step: u64,
+        step: u32,
         affected: &mut Vec<Origin>,
         cx: &mut Cx<'_>,
     ) -> bool {
@@ -233,6 +242,7 @@ impl SoftJoin {
     fn row(
         &mut self,
         change: Change,
+        joined: &Joined<'_>,
         affected: &mut Vec<Origin>,
         gone: &mut Vec<Row>,
         cx: &mut Cx<'_>,
@@ -244,12 +254,13 @@ impl SoftJoin {
             }
             return;
         };
-        let (sides, failures) = self.row_sides(&change.origin, &document, cx.env);
+        let (sides, failures) = self.row_sides(&change.origin, &document, joined, cx.env);
         for (origin, failure) in &failures {
             cx.report(origin, failure);
         }
         let mut row = Row {
             document,
+            cut: joined.cut(&change.origin, self.input),
             sides,
             failures,
             outputs: Vec::new(),
@@ -305,6 +316,7 @@ impl SoftJoin {
         &self,
         origin: &Origin,
         document: &Value,
+        joined: &Joined<'_>,
         env: &Env,
     ) -> (Vec<SideValue>, Vec<(Origin, Failure)>) {
         let mut failures = Vec::new();
@@ -317,7 +329,10 @@ impl SoftJoin {
             sides.push(
                 side_value(&side.expr, role, &conjunct.at, document, env).unwrap_or_else(
                     |failure| {
-                        failures.push((part(origin, key.row_input, &self.rule), failure));
+                        let part = joined.part(origin, key.row_input);
+                        let null_row =
+                            || insert(origin, joined.cut(origin, self.input), &[Component::Absent]);
+                        failures.push((part.unwrap_or_else(null_row), failure));
                         SideValue::Failed
                     },
                 ),
@@ -345,7 +360,7 @@ impl SoftJoin {
                 Pair::True => matched.push(slot),
                 Pair::Failed(failure) => {
                     if let Some(failure) = &failure {
-                        cx.report(&self.pair_origin(origin, slot), failure);
+                        cx.report(&self.pair_origin(origin, row, slot), failure);
                     }
                     failing.push((slot, failure));
                 }
@@ -356,7 +371,7 @@ impl SoftJoin {
             let document = self.partners.entry(slot).document.clone();
             outputs.push((
                 Some(slot),
-                self.pair_origin(origin, slot),
+                self.pair_origin(origin, row, slot),
                 self.compound(row, document),
             ));
         }
@@ -369,7 +384,7 @@ impl SoftJoin {
         outputs.extend(failing.iter().filter_map(|(slot, _)| held(Some(*slot))));
         if matched.is_empty() {
             if failing.is_empty() && row.failures.is_empty() {
-                let absent = origin.with(Component::Absent);
+                let absent = insert(origin, row.cut, &[Component::Absent]);
                 outputs.push((None, absent, self.compound(row, Value::NULL)));
             } else {
                 outputs.extend(held(None));
@@ -488,15 +503,28 @@ impl SoftJoin {
         }
     }
 
-    fn pair_origin(&self, row: &Origin, slot: Slot) -> Origin {
-        Origin::concat([row, &self.partners.entry(slot).origin])
+    fn pair_origin(&self, origin: &Origin, row: &Row, slot: Slot) -> Origin {
+        insert(
+            origin,
+            row.cut,
+            self.partners.entry(slot).origin.components(),
+        )
     }
 
     /// The current document of a joined row, by its full origin.
     pub(crate) fn current(&self, origin: &Origin) -> Option<Value> {
+        // The row is what is left without the components of the soft input, wherever
+        // they stand.
         let components = origin.components();
-        (1..components.len()).rev().find_map(|split| {
-            let row = self.rows.get(&Origin::of_slice(&components[..split]))?;
+        let cuts = (0..components.len())
+            .flat_map(|from| (from + 1..=components.len()).map(move |to| (from, to)));
+        cuts.into_iter().find_map(|(from, to)| {
+            let left: SmallVec<[Component; 6]> = components[..from]
+                .iter()
+                .chain(&components[to..])
+                .cloned()
+                .collect();
+            let row = self.rows.get(&Origin::of_slice(&left))?;
             let found = row.outputs.iter().find(|(_, other, _)| other == origin)?;
             Some(found.2.clone())
         })
@@ -517,7 +545,7 @@ impl SoftJoin {
             }
             for (slot, failure) in &row.failing {
                 if let Some(failure) = failure {
-                    report(&self.pair_origin(origin, *slot), failure);
+                    report(&self.pair_origin(origin, row, *slot), failure);
                 }
             }
         }
@@ -560,17 +588,62 @@ fn index(
     Some((partners.index_on(&conjuncts), covered))
 }
 
-/// The part of a row's origin that belongs to one input. Rows of sources have one
-/// component for each input that is joined, in the order in which they are joined.
-fn part(origin: &Origin, input: usize, rule: &pipeline::Join) -> Origin {
-    let joined = rule.hard().iter().chain(rule.soft.iter());
-    let position = joined.into_iter().position(|other| other == input);
-    match position.and_then(|at| origin.components().get(at)) {
-        Some(component) if origin.components().len() <= rule.inputs.len() => {
-            Origin::of_slice(std::slice::from_ref(component))
+/// The inputs that rows have already, with their documents: to tell which part of a
+/// row's origin belongs to which input.
+pub(crate) struct Joined<'a> {
+    /// In the order of the inputs.
+    pub(crate) tables: Vec<(usize, &'a Table)>,
+}
+
+impl Joined<'_> {
+    /// The parts of a row's origin, by input.
+    fn parts<'r>(&self, row: &'r Origin) -> Vec<(usize, &'r [Component])> {
+        let mut rest = row.components();
+        let mut parts = Vec::with_capacity(self.tables.len());
+        for (input, table) in &self.tables {
+            let known = |length: &usize| table.find(&Origin::of_slice(&rest[..*length])).is_some();
+            let length = match rest.first() {
+                // Sources, and what is absent, have one component.
+                _ if row.components().len() == self.tables.len() => 1,
+                Some(Component::Absent) => 1,
+                _ => (1..=rest.len()).find(known).unwrap_or(1),
+            };
+            let (part, behind) = rest.split_at(length.min(rest.len()));
+            parts.push((*input, part));
+            rest = behind;
         }
-        _ => origin.clone(),
+        parts
     }
+
+    /// How many components belong to inputs before this one.
+    fn cut(&self, row: &Origin, input: usize) -> usize {
+        let before = self
+            .parts(row)
+            .into_iter()
+            .filter(|(other, _)| *other < input);
+        before.map(|(_, part)| part.len()).sum()
+    }
+
+    /// The origin of a row's document of one input, if it is not absent.
+    fn part(&self, row: &Origin, input: usize) -> Option<Origin> {
+        let mut parts = self.parts(row).into_iter();
+        let (_, part) = parts.find(|(other, _)| *other == input)?;
+        (!matches!(part, [Component::Absent] | [])).then(|| Origin::of_slice(part))
+    }
+}
+
+/// An origin with more components in it.
+fn insert(origin: &Origin, cut: usize, components: &[Component]) -> Origin {
+    let (before, behind) = origin
+        .components()
+        .split_at(cut.min(origin.components().len()));
+    let all: SmallVec<[Component; 6]> = before
+        .iter()
+        .chain(components)
+        .chain(behind)
+        .cloned()
+        .collect();
+    Origin::of_slice(&all)
 }
 
 /// One change for each origin: a row that went and came in one step is an update.

@@ -1,17 +1,20 @@
 //! A source: the objects as they last were, pruned to the fields that are read.
 
 use document::Value;
+use hashbrown::HashTable;
 
-use super::{Change, HashMap};
-use crate::fields::Fields;
-use crate::origin::{Component, ObjectName, Origin};
+use super::Change;
+use crate::fields::{Fields, Keep};
+use crate::origin::{ObjectName, Origin, SourceObject};
 
 /// The objects of one source.
 #[derive(Debug)]
 pub(crate) struct Source {
     number: u32,
     fields: Fields,
-    objects: HashMap<ObjectName, Object>,
+    keep: Keep,
+    /// By the hash of the name, which the origin knows.
+    objects: HashTable<Object>,
 }
 
 #[derive(Debug)]
@@ -20,12 +23,23 @@ struct Object {
     document: Value,
 }
 
+impl Object {
+    fn hash(&self) -> u64 {
+        self.origin.object_hash().unwrap_or_default()
+    }
+
+    fn is(&self, name: &ObjectName) -> bool {
+        self.origin.object_name() == Some(name)
+    }
+}
+
 impl Source {
     pub(crate) fn new(number: usize, fields: Fields) -> Self {
         Self {
             number: number as u32,
+            keep: fields.compile(),
             fields,
-            objects: HashMap::default(),
+            objects: HashTable::new(),
         }
     }
 
@@ -40,13 +54,22 @@ impl Source {
     /// Takes what is known of an object now. What arrives is compared with what is
     /// stored: duplicates and deletes of unknown objects change nothing.
     pub(crate) fn set(&mut self, name: &ObjectName, object: Option<&Value>) -> Option<Change> {
+        let hash = SourceObject::hash_of(self.number, name);
         let Some(object) = object else {
-            let object = self.objects.remove(name)?;
-            return Change::new(object.origin, Some(object.document), None);
+            let found = self
+                .objects
+                .find_entry(hash, |object| object.is(name))
+                .ok()?;
+            let (object, _) = found.remove();
+            return Some(Change {
+                origin: object.origin,
+                old: Some(object.document),
+                new: None,
+            });
         };
-        let document = self.fields.prune(object);
-        if let Some(stored) = self.objects.get_mut(name) {
-            if stored.document == document {
+        if let Some(stored) = self.objects.find_mut(hash, |object| object.is(name)) {
+            let document = self.keep.prune(object, &stored.document);
+            if stored.document.same(&document) {
                 return None;
             }
             let old = std::mem::replace(&mut stored.document, document.clone());
@@ -56,24 +79,26 @@ impl Source {
                 new: Some(document),
             });
         }
+        let document = self.keep.prune(object, &Value::NULL);
         let origin = Origin::object(self.number, name.clone());
         let stored = Object {
             origin: origin.clone(),
             document: document.clone(),
         };
-        self.objects.insert(name.clone(), stored);
-        Change::new(origin, None, Some(document))
+        self.objects.insert_unique(hash, stored, Object::hash);
+        Some(Change {
+            origin,
+            old: None,
+            new: Some(document),
+        })
     }
 
     /// The document of an object.
     pub(crate) fn document(&self, origin: &Origin) -> Option<Value> {
-        match origin.components() {
-            [Component::Object(object)] => self
-                .objects
-                .get(&object.name)
-                .map(|object| object.document.clone()),
-            _ => None,
-        }
+        let name = origin.object_name()?;
+        let hash = origin.object_hash()?;
+        let found = self.objects.find(hash, |object| object.is(name))?;
+        Some(found.document.clone())
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -1,6 +1,8 @@
 //! The documents of one join input, with the hash indexes that the plan wants.
 
-use document::{Key, Location, Value};
+use std::hash::{BuildHasher, Hash, Hasher};
+
+use document::{Chunk, Chunks, Key, Location, Value};
 use expr::{Env, Expr, ops::access};
 use hashbrown::HashTable;
 use smallvec::SmallVec;
@@ -71,7 +73,7 @@ pub(crate) struct Entry {
     pub(crate) failure: Option<Box<Failure>>,
     pub(crate) live: bool,
     /// The step in which it last changed.
-    pub(crate) changed: u64,
+    pub(crate) changed: u32,
 }
 
 /// Whether the conditions on this document alone hold.
@@ -91,9 +93,11 @@ pub(crate) enum SideValue {
     Nothing,
     One(Value),
     /// Sorted, each once.
-    Many(Box<[Value]>),
+    Many(Chunk),
     Failed,
 }
+
+const _: () = assert!(size_of::<SideValue>() == 16, "a side is two words");
 
 impl SideValue {
     /// The values to look up.
@@ -101,7 +105,7 @@ impl SideValue {
         match self {
             Self::Nothing | Self::Failed => &[],
             Self::One(value) => std::slice::from_ref(value),
-            Self::Many(values) => values,
+            Self::Many(values) => &values.slice,
         }
     }
 }
@@ -199,7 +203,7 @@ impl Table {
         &mut self,
         origin: &Origin,
         document: Value,
-        step: u64,
+        step: u32,
         env: &Env,
     ) -> Slot {
         let (sides, local, failure) = self.evaluate(&document, env);
@@ -419,7 +423,7 @@ fn pair(key: &Key, value: &Value) -> Value {
 fn many(mut values: Vec<Value>) -> SideValue {
     values.sort_unstable();
     values.dedup();
-    SideValue::Many(values.into())
+    SideValue::Many(Chunks::chunk(values.into_iter()))
 }
 
 /// The hashes of the key values of these sides: one, or one for each value of the side
@@ -431,26 +435,32 @@ pub(crate) fn hashes(values: &[SideValue], sides: &[usize]) -> SmallVec<[u64; 4]
 
 /// As [`hashes`], of sides that are picked already.
 pub(crate) fn key_hashes(sides: &[&SideValue]) -> SmallVec<[u64; 4]> {
-    use std::hash::{BuildHasher, Hash, Hasher};
-    let mut all: SmallVec<[foldhash::fast::FoldHasher<'_>; 4]> = SmallVec::new();
-    all.push(foldhash::fast::FixedState::default().build_hasher());
-    for side in sides {
+    let start = foldhash::fast::FixedState::default().build_hasher();
+    let mut hashes = SmallVec::new();
+    add_hashes(start, sides, &mut hashes);
+    hashes
+}
+
+fn add_hashes(
+    mut hasher: foldhash::fast::FoldHasher<'_>,
+    sides: &[&SideValue],
+    hashes: &mut SmallVec<[u64; 4]>,
+) {
+    for (at, side) in sides.iter().enumerate() {
         match side {
-            SideValue::Nothing | SideValue::Failed => return SmallVec::new(),
-            SideValue::One(value) => all.iter_mut().for_each(|hasher| value.hash(hasher)),
+            SideValue::Nothing | SideValue::Failed => return,
+            SideValue::One(value) => value.hash(&mut hasher),
             SideValue::Many(values) => {
-                let before = std::mem::take(&mut all);
-                for hasher in &before {
-                    all.extend(values.iter().map(|value| {
-                        let mut hasher = hasher.clone();
-                        value.hash(&mut hasher);
-                        hasher
-                    }));
+                for value in &values.slice {
+                    let mut branch = hasher.clone();
+                    value.hash(&mut branch);
+                    add_hashes(branch, &sides[at + 1..], hashes);
                 }
+                return;
             }
         }
     }
-    all.iter().map(Hasher::finish).collect()
+    hashes.push(hasher.finish());
 }
 
 /// Whether two sides of a conjunct match; `None` for selectors, which are evaluated.

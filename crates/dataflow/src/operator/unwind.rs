@@ -108,21 +108,22 @@ impl Unwind {
 
 /// What changed between the elements of two versions of a document.
 fn difference(origin: &Origin, old: &Elements<'_>, new: &Elements<'_>, out: &mut Vec<Change>) {
-    let (before, after) = (old.len(), new.len());
-    // Where the documents differ in nothing but the list, equal elements make equal
-    // documents, which need not be made to be compared.
-    let same_around = match (old, new) {
-        (Elements::Fresh(old), Elements::Fresh(new)) => old.same_around(new),
-        _ => false,
+    let fresh = match (old, new) {
+        (Elements::Fresh(old), Elements::Fresh(new)) => Some((old, new)),
+        _ => None,
     };
-    for index in 0..before.max(after) {
-        if same_around
-            && let (Elements::Fresh(old), Elements::Fresh(new)) = (old, new)
-            && old.same_item(new, index)
-        {
+    // The document of an element is that of the list with the element in its place: two
+    // of them are equal if both the surroundings and the elements are, which is known
+    // without making them.
+    let same_around = fresh.is_some_and(|(old, new)| old.same_around(new));
+    for index in 0..old.len().max(new.len()) {
+        if same_around && fresh.is_some_and(|(old, new)| old.same_item(new, index)) {
             continue;
         }
         let origin = origin.with(Component::Index(index as u32));
-        out.extend(Change::new(origin, old.get(index), new.get(index)));
+        let (old, new) = (old.get(index), new.get(index));
+        if fresh.is_some() || old != new {
+            out.push(Change { origin, old, new });
+        }
     }
 }

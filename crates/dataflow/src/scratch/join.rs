@@ -5,19 +5,20 @@
 //! fails; a failure belongs to a single document where the conjunct, or the side of a
 //! join key, reads nothing else, and to the whole tuple otherwise.
 
+mod facts;
+
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use document::{Key, Map, Value};
-use expr::ops::access::{self, Selector};
-use expr::{Env, Scope};
+use expr::Env;
 
 use super::Documents;
 use super::stage::{Done, Memory};
-use crate::apply;
 use crate::failure::Failure;
 use crate::origin::{Component, Origin};
-use crate::pipeline::{Conjunct, Join, JoinKey, SourceSet};
+use crate::pipeline::{Conjunct, Join, SourceSet};
+use facts::Facts;
 
 /// Joins all documents of all inputs.
 pub(super) fn run(join: &Join, inputs: &[Documents], previous: &Memory, env: &Env) -> Done {
@@ -110,39 +111,6 @@ fn with_member(compound: &Value, name: &str, document: Value) -> Value {
     entries.collect::<Map>().into()
 }
 
-/// What is known of one document (or of one row, for a soft input) before it meets
-/// others.
-#[derive(Default)]
-struct Facts {
-    /// By conjunct: whether it holds, where it reads this document only.
-    alone: BTreeMap<usize, Result<bool, Failure>>,
-    /// By conjunct and input: the side of a join key.
-    sides: BTreeMap<(usize, usize), Result<Value, Failure>>,
-}
-
-impl Facts {
-    /// Whether the document is in no tuple, whatever the others are.
-    fn out(&self) -> bool {
-        self.alone.values().any(|holds| matches!(holds, Ok(false)))
-    }
-
-    /// What fails, by conjunct.
-    fn failures(&self) -> BTreeMap<usize, &Failure> {
-        let alone = self
-            .alone
-            .iter()
-            .map(|(conjunct, holds)| (*conjunct, holds.as_ref().err()));
-        let sides = self
-            .sides
-            .iter()
-            .map(|((conjunct, _), side)| (*conjunct, side.as_ref().err()));
-        alone
-            .chain(sides)
-            .filter_map(|(conjunct, failure)| Some((conjunct, failure?)))
-            .collect()
-    }
-}
-
 /// A document that may be joined.
 struct Candidate<'a> {
     input: usize,
@@ -180,10 +148,8 @@ impl<'a> Joiner<'a> {
         let hard = self.join.hard();
         let conjuncts = self.conjuncts(|conjunct| conjunct.reads.within(hard));
         let mut tuples: Vec<(Row, Vec<&Facts>)> = vec![(Row::empty(self.inputs.len()), Vec::new())];
-        let candidates: Vec<Vec<Candidate<'_>>> = hard
-            .iter()
-            .map(|input| self.candidates(input, &conjuncts))
-            .collect();
+        let candidates: Vec<Vec<Candidate<'_>>> =
+            hard.iter().map(|input| self.candidates(input)).collect();
         for of_input in &candidates {
             let mut longer = Vec::new();
             for (row, facts) in &tuples {
@@ -219,7 +185,7 @@ impl<'a> Joiner<'a> {
         let known = joined.union(SourceSet::of(input));
         let conjuncts =
             self.conjuncts(|conjunct| conjunct.reads.has(input) && conjunct.reads.within(known));
-        let partners = self.candidates(input, &conjuncts);
+        let partners = self.candidates(input);
         let mut longer = Vec::new();
         for row in rows {
             let alone = row.with(self.join, input, Slot::Absent, Value::NULL);
@@ -264,23 +230,18 @@ impl<'a> Joiner<'a> {
     }
 
     /// The documents of an input that are not out by themselves. What fails on one is
-    /// its error, whether there are partners or not.
-    fn candidates(&mut self, input: usize, conjuncts: &[usize]) -> Vec<Candidate<'a>> {
+    /// its error, whether there are partners or not, also where the conjunct is not
+    /// used yet.
+    fn candidates(&mut self, input: usize) -> Vec<Candidate<'a>> {
         let inputs = self.inputs;
         let mut candidates = Vec::new();
         for (origin, document) in &inputs[input] {
-            let facts = self.facts(input, document, conjuncts);
+            let facts = Facts::of(document, input, self.join, self.env);
             if facts.out() {
                 continue;
             }
             for (conjunct, failure) in facts.failures() {
                 self.report(origin.clone(), Some((conjunct, failure.clone())));
-            }
-            if std::env::var("VARIANT").is_ok_and(|v| v == "all" || (v == "hard" && self.join.hard().has(input))) {
-                let all: Vec<usize> = (0..self.join.conjuncts.len()).collect();
-                for (conjunct, failure) in self.facts(input, document, &all).failures() {
-                    self.report(origin.clone(), Some((conjunct, failure.clone())));
-                }
             }
             candidates.push(Candidate {
                 input,
@@ -292,24 +253,9 @@ impl<'a> Joiner<'a> {
         candidates
     }
 
-    fn facts(&self, input: usize, document: &Value, conjuncts: &[usize]) -> Facts {
-        let name = &self.join.inputs[input];
-        let compound = with_member(&Value::empty_map(), name, document.clone());
-        let mut facts = Facts::default();
-        for &i in conjuncts {
-            let conjunct = &self.join.conjuncts[i];
-            if conjunct.reads.only() == Some(input) {
-                facts.alone.insert(i, self.condition(conjunct, &compound));
-            }
-            if let Some(side) = self.side(conjunct, input, &compound) {
-                facts.sides.insert((i, input), side);
-            }
-        }
-        facts
-    }
-
-    /// The sides of join keys that read what is in the row already. What fails there is
-    /// the error of the document that it reads, or of the row if there is none.
+    /// The sides of join keys that read what is in the row already, which may be held
+    /// and older than the documents are. What fails there is the error of the document
+    /// that it reads, or that of the row without a partner if there is none to read.
     fn facts_of_row(&mut self, row: &Row, alone: &Row, conjuncts: &[usize]) -> Facts {
         let mut facts = Facts::default();
         for &i in conjuncts {
@@ -319,7 +265,9 @@ impl<'a> Joiner<'a> {
                     Slot::Absent => alone.origin(),
                     Slot::Document(origin) => origin.clone(),
                 };
-                let Some(side) = self.side(&self.join.conjuncts[i], input, &row.compound) else {
+                let Some(side) =
+                    facts::side(&self.join.conjuncts[i], input, &row.compound, self.env)
+                else {
                     continue;
                 };
                 if let Err(failure) = &side {
@@ -331,30 +279,6 @@ impl<'a> Joiner<'a> {
         facts
     }
 
-    fn condition(&self, conjunct: &Conjunct, compound: &Value) -> Result<bool, Failure> {
-        apply::condition(
-            &conjunct.expr,
-            &conjunct.at,
-            &Scope::new(self.env, compound),
-        )
-    }
-
-    /// The side of a join key that reads this input, checked.
-    fn side(
-        &self,
-        conjunct: &Conjunct,
-        input: usize,
-        compound: &Value,
-    ) -> Option<Result<Value, Failure>> {
-        let key = conjunct.key.as_ref()?;
-        let side = key.sides().into_iter().find(|side| side.input == input)?;
-        let value = side.expr.eval(&Scope::new(self.env, compound));
-        Some(value.map_err(Failure::from).and_then(|value| {
-            check_side(conjunct, key, input, &value)?;
-            Ok(value)
-        }))
-    }
-
     /// Tries a tuple; `tuple` are the facts of its documents.
     fn verdict(&self, conjuncts: &[usize], tuple: &[&Facts], compound: &Value) -> Verdict {
         let mut own = None;
@@ -362,7 +286,7 @@ impl<'a> Joiner<'a> {
         for &i in conjuncts {
             let conjunct = &self.join.conjuncts[i];
             let by_documents = match &conjunct.key {
-                Some(key) => Some(compare(key, i, tuple)),
+                Some(key) => Some(facts::compare(key, i, tuple)),
                 None => tuple
                     .iter()
                     .find_map(|facts| facts.alone.get(&i))
@@ -372,7 +296,7 @@ impl<'a> Joiner<'a> {
                 Some(Some(true)) => {}
                 Some(Some(false)) => return Verdict::Out,
                 Some(None) => document_failed = true,
-                None => match self.condition(conjunct, compound) {
+                None => match facts::condition(conjunct, compound, self.env) {
                     Ok(true) => {}
                     Ok(false) => return Verdict::Out,
                     Err(failure) => own = own.or(Some((i, failure))),
@@ -407,51 +331,4 @@ impl<'a> Joiner<'a> {
         self.held += 1;
         Some(Row { compound, ..row })
     }
-}
-
-/// What a side must be, whatever it is compared with.
-fn check_side(
-    conjunct: &Conjunct,
-    key: &JoinKey,
-    input: usize,
-    value: &Value,
-) -> Result<(), Failure> {
-    let checked = match key {
-        JoinKey::Member { list, .. } if list.input == input && value.as_list().is_none() => {
-            return Err(Failure::Condition {
-                found: value.kind(),
-                at: conjunct.at.clone(),
-            });
-        }
-        JoinKey::Selector { selector, .. } if selector.input == input => {
-            Selector::parse(value).map(drop)
-        }
-        JoinKey::Selector { .. } => access::check_labels(value),
-        JoinKey::Equal(..) | JoinKey::Member { .. } => Ok(()),
-    };
-    checked.map_err(|kind| {
-        let at = conjunct.at.clone();
-        Failure::from(Box::new(expr::Error { at, kind }))
-    })
-}
-
-/// Whether a join key holds; `None` if one of its sides fails.
-fn compare(key: &JoinKey, conjunct: usize, tuple: &[&Facts]) -> Option<bool> {
-    let [first, second] = key.sides().map(|side| {
-        let place = (conjunct, side.input);
-        tuple
-            .iter()
-            .find_map(|facts| facts.sides.get(&place))?
-            .as_ref()
-            .ok()
-    });
-    let (first, second) = (first?, second?);
-    if first.is_null() || second.is_null() {
-        return Some(false);
-    }
-    Some(match key {
-        JoinKey::Equal(..) => first == second,
-        JoinKey::Member { .. } => second.as_list()?.iter().any(|item| item == first),
-        JoinKey::Selector { .. } => access::selector(first, second).ok()?,
-    })
 }

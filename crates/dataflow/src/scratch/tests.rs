@@ -102,7 +102,7 @@ fn text(error: &RunError) -> String {
         error.failure.code()
     );
     if let Failure::Conflict { key, winner, .. } = &error.failure {
-        text += &format!(" {key} {}", origin_text(winner));
+        text = format!("{text} {key} {}", origin_text(winner));
     }
     text
 }
@@ -624,6 +624,31 @@ fn a_row_whose_own_side_fails_is_in_error_without_partners() {
                 json!({"A": {"a": {"k": "x", "v": 2}}}),
                 json!({"a-none": [null, null]}),
                 &["0 a text", "0 b text"],
+            ),
+        ],
+    );
+}
+
+#[test]
+fn a_key_to_a_soft_input_is_reported_without_any_row() {
+    let condition = json!({"@and": [
+        {"@eq": ["$.A.spec.k", "$.B.spec.k"]},
+        {"@eq": [{"@int": "$.A.spec.i"}, "$.S.spec.i"]},
+    ]});
+    check(
+        &["A", "B", "S"],
+        &json!([{"@join": {"on": condition, "soft": ["S"]}}, (named_by(&["A", "B", "S"]))]),
+        &[
+            (
+                json!({"A": {"a": {"k": 1, "i": "x"}}}),
+                json!({}),
+                &["0 a text"],
+            ),
+            (json!({"B": {"b": {"k": 1}}}), json!({}), &["0 a text"]),
+            (
+                json!({"A": {"a": {"k": 1, "i": 1}}}),
+                json!({"a-b-none": [null, null, null]}),
+                &[],
             ),
         ],
     );

@@ -14,7 +14,7 @@ use super::{Case, Random};
 
 /// How often something happened in the runs: to see that they reach what they should.
 #[derive(Clone, Debug, Default)]
-pub struct Coverage(pub BTreeMap<String, u64>);
+pub(crate) struct Coverage(pub(crate) BTreeMap<String, u64>);
 
 impl Coverage {
     fn count(&mut self, what: impl Into<String>, times: usize) {
@@ -24,7 +24,7 @@ impl Coverage {
     }
 
     /// Adds what other runs have seen.
-    pub fn add(&mut self, other: &Self) {
+    pub(crate) fn add(&mut self, other: &Self) {
         for (what, times) in &other.0 {
             *self.0.entry(what.clone()).or_default() += times;
         }
@@ -38,7 +38,7 @@ type Targets = Vec<BTreeMap<ObjectName, Value>>;
 type ErrorId = (usize, usize, Origin, &'static str, Option<Origin>);
 
 /// Runs a case; `Ok(None)` if its pipeline is refused.
-pub fn check(case: &Case) -> Result<Option<Coverage>, String> {
+pub(crate) fn check(case: &Case) -> Result<Option<Coverage>, String> {
     let pipeline = Pipeline::parse(
         &case.pipeline,
         &Location::root(),
@@ -64,7 +64,6 @@ pub fn check(case: &Case) -> Result<Option<Coverage>, String> {
 }
 
 struct Run<'a> {
-    case: &'a Case,
     pipeline: &'a Pipeline,
     kinds: Vec<TargetKind>,
     random: Random,
@@ -99,7 +98,6 @@ impl<'a> Run<'a> {
         let mut coverage = Coverage::default();
         cover_pipeline(pipeline, &mut coverage);
         Self {
-            case,
             pipeline,
             random: Random::new(case.seed.wrapping_add(1)),
             circuit: Circuit::new(pipeline, &kinds, Budget::default()),
@@ -361,7 +359,6 @@ impl<'a> Run<'a> {
             };
             self.coverage.count(format!("target object {what}"), 1);
         }
-        let _ = self.case;
     }
 }
 

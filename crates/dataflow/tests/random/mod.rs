@@ -13,29 +13,29 @@ use std::fmt;
 use dataflow::SourceEvent;
 use document::{Map, Value, json};
 
-pub use check::{Coverage, check};
-pub use shrink::shrink;
+pub(crate) use check::{Coverage, check};
+pub(crate) use shrink::shrink;
 
 /// A pipeline with the batches that it gets.
 #[derive(Clone, Debug)]
-pub struct Case {
+pub(crate) struct Case {
     /// Names of the sources.
-    pub sources: Vec<String>,
+    pub(crate) sources: Vec<String>,
     /// Kinds of the targets.
-    pub targets: Vec<String>,
+    pub(crate) targets: Vec<String>,
     /// The pipeline, as a user would write it.
-    pub pipeline: Value,
+    pub(crate) pipeline: Value,
     /// Batches of events.
-    pub history: Vec<Vec<SourceEvent>>,
+    pub(crate) history: Vec<Vec<SourceEvent>>,
     /// What else is random in the check.
-    pub seed: u64,
+    pub(crate) seed: u64,
 }
 
 impl Case {
     /// The case of a seed.
-    pub fn generate(seed: u64) -> Self {
+    pub(crate) fn generate(seed: u64) -> Self {
         let mut random = Random::new(seed);
-        let sources: Vec<String> = ["A", "B", "C"][..random.weighted(&[35, 35, 30]) + 1]
+        let sources: Vec<String> = ["A", "B", "C"][..=random.weighted(&[35, 35, 30])]
             .iter()
             .map(|&name| name.to_owned())
             .collect();
@@ -76,11 +76,11 @@ impl fmt::Display for Case {
 
 /// `SplitMix64`: small, and the same everywhere.
 #[derive(Clone, Debug)]
-pub struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
     /// The sequence of a seed.
-    pub fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0xD134_2543_DE82_EF95))
     }
 
@@ -93,22 +93,22 @@ impl Random {
     }
 
     /// A number below `n`.
-    pub fn below(&mut self, n: usize) -> usize {
+    pub(crate) fn below(&mut self, n: usize) -> usize {
         (self.next() % n as u64) as usize
     }
 
     /// Whether something of this many percent happens.
-    pub fn chance(&mut self, percent: usize) -> bool {
+    pub(crate) fn chance(&mut self, percent: usize) -> bool {
         self.below(100) < percent
     }
 
     /// One of these.
-    pub fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
+    pub(crate) fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
         &items[self.below(items.len())]
     }
 
     /// A position in a list of weights.
-    pub fn weighted(&mut self, weights: &[usize]) -> usize {
+    pub(crate) fn weighted(&mut self, weights: &[usize]) -> usize {
         let mut at = self.below(weights.iter().sum());
         for (i, weight) in weights.iter().enumerate() {
             if at < *weight {
@@ -120,7 +120,7 @@ impl Random {
     }
 
     /// The items in another order.
-    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+    pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
         for i in (1..items.len()).rev() {
             items.swap(i, self.below(i + 1));
         }

@@ -11,7 +11,7 @@ use super::Random;
 type Live = BTreeMap<(usize, ObjectName), Value>;
 
 /// Batches of events for this many sources.
-pub fn history(random: &mut Random, sources: usize) -> Vec<Vec<SourceEvent>> {
+pub(crate) fn history(random: &mut Random, sources: usize) -> Vec<Vec<SourceEvent>> {
     let (bad, breaks) = *random.pick(&[(0, 0), (0, 20), (0, 50), (3, 30), (15, 15)]);
     let mut writer = Writer {
         bad,
@@ -176,7 +176,7 @@ impl Writer<'_> {
             "n" => Value::from(self.random.below(3)),
             "g" => Value::from(*self.random.pick(&["a", "a", "a", "b", "1"])),
             "b" => Value::from(self.random.chance(60)),
-            "l" => self.list(|writer| writer.number()),
+            "l" => self.list(Self::number),
             "ll" => self.list(|writer| writer.list(Self::number)),
             "refs" => self.list(|writer| json!({"name": (*writer.random.pick(&["a", "b", "c"]))})),
             "sel" => self.selector(),

@@ -9,7 +9,7 @@ use super::Case;
 const ATTEMPTS: usize = 20_000;
 
 /// The smallest case found for which `fails` still holds.
-pub fn shrink(case: &Case, fails: impl Fn(&Case) -> bool) -> Case {
+pub(crate) fn shrink(case: &Case, fails: impl Fn(&Case) -> bool) -> Case {
     let mut smallest = case.clone();
     let mut attempts = ATTEMPTS;
     loop {

@@ -1,0 +1,89 @@
+//! `deltic check`: all that is wrong with operators, or looks as if it were.
+
+use document::{Map, Value, json};
+use manifest::{Diagnostic, Severity};
+
+use crate::cli::{self, CheckFormat, Format};
+use crate::exit::{Outcome, Stop};
+use crate::input;
+use crate::output::Output;
+
+pub(crate) fn run(args: &cli::Check, output: &mut Output) -> Result<Outcome, Stop> {
+    let files = &args.operator.filename;
+    let mut operators = input::read(files)?.operators();
+    let none = operators.none(files);
+    operators.diagnostics.extend(none);
+    let diagnostics = &operators.diagnostics;
+    let count = |severity| {
+        diagnostics
+            .iter()
+            .filter(|diagnostic| diagnostic.severity == severity)
+            .count()
+    };
+    let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
+    match args.output {
+        CheckFormat::Text => {
+            output.diagnostics(diagnostics)?;
+            output.text(&summary(errors, warnings))?;
+        }
+        CheckFormat::Json => {
+            let list = diagnostics.iter().map(to_json).collect();
+            output.value(&list, Format::Json)?;
+        }
+    }
+    let refused = errors > 0 || (args.strict && warnings > 0);
+    Ok(if refused {
+        Outcome::Refused
+    } else {
+        Outcome::Good
+    })
+}
+
+/// `2 errors, 1 warning`
+fn summary(errors: usize, warnings: usize) -> String {
+    let counted = |count: usize, what: &str| match count {
+        0 => None,
+        1 => Some(format!("1 {what}")),
+        _ => Some(format!("{count} {what}s")),
+    };
+    let parts: Vec<_> = [counted(errors, "error"), counted(warnings, "warning")]
+        .into_iter()
+        .flatten()
+        .collect();
+    if parts.is_empty() {
+        "no errors, no warnings\n".to_owned()
+    } else {
+        parts.join(", ") + "\n"
+    }
+}
+
+fn to_json(diagnostic: &Diagnostic) -> Value {
+    let severity = match diagnostic.severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+    };
+    let mut fields = vec![
+        ("severity", json!(severity)),
+        ("code", json!(diagnostic.code.as_str())),
+        ("message", json!(diagnostic.message.as_str())),
+    ];
+    if let Some(source) = &diagnostic.source {
+        fields.push(("file", json!(source.name.as_str())));
+    }
+    if let Some(span) = diagnostic.span {
+        fields.push(("line", number(span.line)));
+        fields.push(("column", number(span.column)));
+    }
+    if let Some(help) = &diagnostic.help {
+        fields.push(("help", json!(help.as_str())));
+    }
+    let entries = fields
+        .into_iter()
+        .map(|(key, value)| (document::Key::new(key), value))
+        .collect();
+    Map::from_entries(entries).into()
+}
+
+fn number(number: usize) -> Value {
+    Value::from(i64::try_from(number).unwrap_or(i64::MAX))
+}

@@ -1,0 +1,156 @@
+//! `deltic eval`: one expression on objects, or many on lines of JSON.
+
+mod lines;
+
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
+use std::sync::Arc;
+
+use document::{Location, Value};
+use expr::{CompileError, Expr, Items, Scope, Table};
+use manifest::{Diagnostic, Manifest, Source};
+
+use crate::cli;
+use crate::exit::{Outcome, Stop};
+use crate::input;
+use crate::output::{Output, name};
+use crate::run::Settings;
+
+pub(crate) fn run(args: &cli::Eval, output: &mut Output) -> Result<Outcome, Stop> {
+    let key = args.seed.unwrap_or_else(random);
+    let settings = Settings::new(args.time.now, key, args.limits);
+    match &args.expr {
+        Some(text) => objects(text, args, &settings, output),
+        None => lines::run(&settings, args.limits.bytes, output),
+    }
+}
+
+/// A number that nobody can guess.
+fn random() -> u64 {
+    RandomState::new().build_hasher().finish()
+}
+
+/// One expression on every object.
+fn objects(
+    text: &str,
+    args: &cli::Eval,
+    settings: &Settings,
+    output: &mut Output,
+) -> Result<Outcome, Stop> {
+    let spec = parse(text)?;
+    let expr = expr::compile(
+        &spec.value,
+        &Location::root(),
+        &Table::builtin(),
+        Items::None,
+    )
+    .map_err(|errors| refused(&spec, &errors))?;
+    let input = input::read(&args.filename)?;
+    if !input.problems.is_empty() {
+        return Err(Stop::Refused(input.problems));
+    }
+    let mut subjects: Vec<Value> = input.manifests.into_iter().map(|m| m.value).collect();
+    if args.filename.is_empty() {
+        subjects.push(Value::NULL);
+    }
+    let several = subjects.len() > 1;
+    let mut outcome = Outcome::Good;
+    for subject in &subjects {
+        match evaluate(&expr, subject, settings) {
+            Ok(value) => output.value(&value, args.output)?,
+            Err(error) => {
+                let whose = several.then(|| name(subject));
+                output.diagnostic(&spec.failure(&error, whose.as_deref()))?;
+                outcome = Outcome::Failed;
+            }
+        }
+    }
+    Ok(outcome)
+}
+
+fn evaluate(expr: &Expr, subject: &Value, settings: &Settings) -> Result<Value, Box<expr::Error>> {
+    expr.eval(&Scope::new(&settings.env(), subject))
+}
+
+/// The expression as it was written.
+struct Spec {
+    value: Value,
+    source: Arc<Source>,
+    /// Where its parts stand; `None` if it is one bare text.
+    manifest: Option<Manifest>,
+}
+
+/// Reads YAML or JSON. A bare path, or `@now`, needs no quotes where YAML would want
+/// them.
+fn parse(text: &str) -> Result<Spec, Stop> {
+    let source = Arc::new(Source {
+        name: "<expression>".to_owned(),
+        text: text.to_owned(),
+    });
+    let bare = text.trim();
+    if bare.is_empty() {
+        return Err(Stop::usage("expected an expression, found nothing"));
+    }
+    if bare == "@now" || document::Path::parse(bare).is_ok() {
+        return Ok(Spec {
+            value: bare.into(),
+            source,
+            manifest: None,
+        });
+    }
+    let mut manifests =
+        manifest::parse(source.clone()).map_err(|problem| Stop::Refused(vec![problem]))?;
+    let duplicates = manifests.iter().flat_map(Manifest::duplicates).cloned();
+    let duplicates: Vec<_> = duplicates.collect();
+    if !duplicates.is_empty() {
+        return Err(Stop::Refused(duplicates));
+    }
+    if manifests.len() > 1 {
+        return Err(Stop::usage("expected one expression, found several"));
+    }
+    let manifest = manifests.pop();
+    Ok(Spec {
+        // A document that says `null` is left out.
+        value: manifest
+            .as_ref()
+            .map_or(Value::NULL, |manifest| manifest.value.clone()),
+        source,
+        manifest,
+    })
+}
+
+impl Spec {
+    fn diagnostic(&self, code: &str, message: String, at: &Location) -> Diagnostic {
+        let at_key = input::is_about_key(code);
+        let span = match &self.manifest {
+            Some(manifest) => input::span(manifest, at, at_key),
+            None => manifest::Span {
+                start: 0,
+                end: self.source.text.len(),
+                line: 1,
+                column: 1,
+            },
+        };
+        Diagnostic {
+            source: Some(self.source.clone()),
+            span: Some(span),
+            ..input::error(code, message)
+        }
+    }
+
+    fn failure(&self, error: &expr::Error, whose: Option<&str>) -> Diagnostic {
+        let message = match whose {
+            Some(whose) => format!("{error}, for {whose}"),
+            None => error.to_string(),
+        };
+        self.diagnostic(error.code(), message, &error.at)
+    }
+}
+
+fn refused(spec: &Spec, errors: &[CompileError]) -> Stop {
+    let diagnostics = errors.iter().map(|error| Diagnostic {
+        help: error.help(),
+        ..spec.diagnostic(error.code(), error.to_string(), &error.at)
+    });
+    Stop::Refused(diagnostics.collect())
+}

@@ -1,0 +1,75 @@
+//! How a command ends.
+
+use std::io;
+use std::process::ExitCode;
+
+use manifest::Diagnostic;
+
+use crate::output::Output;
+
+/// What became of a command that ran to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// All went well.
+    Good,
+    /// Some of it failed, and that was reported.
+    Failed,
+    /// An operator is wrong, and that was reported.
+    Refused,
+}
+
+/// Why a command stops before its end.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// Nothing was run: bad usage, or something that cannot be read or created.
+    Refused(Vec<Diagnostic>),
+    /// What was run cannot go on.
+    Failed(Box<Diagnostic>),
+    /// The output cannot be written.
+    Output(io::Error),
+}
+
+impl Stop {
+    /// Bad usage that clap does not find.
+    pub(crate) fn usage(message: &str) -> Self {
+        Self::Refused(vec![Diagnostic {
+            severity: manifest::Severity::Error,
+            code: "usage".to_owned(),
+            message: message.to_owned(),
+            source: None,
+            span: None,
+            help: None,
+        }])
+    }
+}
+
+impl From<io::Error> for Stop {
+    fn from(error: io::Error) -> Self {
+        Self::Output(error)
+    }
+}
+
+/// Prints why a command stopped, and gives its exit code.
+pub(crate) fn code(result: Result<Outcome, Stop>, output: &mut Output) -> ExitCode {
+    let written = match &result {
+        Ok(_) => output.flush(),
+        Err(Stop::Refused(diagnostics)) => output.diagnostics(diagnostics),
+        Err(Stop::Failed(diagnostic)) => output.diagnostic(diagnostic),
+        Err(Stop::Output(_)) => Ok(()),
+    };
+    match (result, written) {
+        (Err(Stop::Output(error)), _) | (Ok(_), Err(error)) => cannot_write(&error, output),
+        (Ok(Outcome::Good), _) => ExitCode::SUCCESS,
+        (Ok(Outcome::Failed) | Err(Stop::Failed(_)), _) => ExitCode::from(1),
+        (Ok(Outcome::Refused) | Err(Stop::Refused(_)), _) => ExitCode::from(2),
+    }
+}
+
+/// A reader that has seen enough, such as `head`, is no error.
+fn cannot_write(error: &io::Error, output: &mut Output) -> ExitCode {
+    if error.kind() == io::ErrorKind::BrokenPipe {
+        return ExitCode::SUCCESS;
+    }
+    output.complain(&format!("error: cannot write the output: {error}"));
+    ExitCode::from(1)
+}

@@ -1,0 +1,19 @@
+//! `deltic explain`: how an operator runs.
+
+use crate::cli;
+use crate::exit::{Outcome, Stop};
+use crate::input;
+use crate::output::Output;
+
+pub(crate) fn run(args: &cli::Explain, output: &mut Output) -> Result<Outcome, Stop> {
+    let files = &args.operator.filename;
+    let operators = input::read(files)?.operators().good(files)?;
+    output.diagnostics(&operators.diagnostics)?;
+    for (i, operator) in operators.created.iter().enumerate() {
+        if i > 0 {
+            output.text("\n")?;
+        }
+        output.text(&operator::explain::explain(operator))?;
+    }
+    Ok(Outcome::Good)
+}

@@ -1,0 +1,207 @@
+//! Reading manifests: in go the arguments of `-f`, out come operators and other objects,
+//! with everything that is wrong about them.
+
+use document::{Location, Value};
+use expr::Table;
+use manifest::{Diagnostic, Manifest, Severity, Source};
+use operator::{Operator, Problem};
+
+use crate::exit::Stop;
+
+/// What was read.
+#[derive(Debug, Default)]
+pub(crate) struct Input {
+    /// The documents, lists expanded.
+    pub(crate) manifests: Vec<Manifest>,
+    /// What could not be read.
+    pub(crate) problems: Vec<Diagnostic>,
+}
+
+/// Reads files, directories and `-`. What is wrong with one of them does not keep the
+/// others from being read.
+pub(crate) fn read(files: &[String]) -> Result<Input, Stop> {
+    stdin_once(files.iter())?;
+    let mut input = Input::default();
+    for file in files {
+        match manifest::read(file) {
+            Ok(sources) => sources.into_iter().for_each(|source| input.parse(source)),
+            Err(error) => input.problems.push(error.into()),
+        }
+    }
+    Ok(input)
+}
+
+/// Standard input can be read once.
+pub(crate) fn stdin_once<'a>(names: impl Iterator<Item = &'a String>) -> Result<(), Stop> {
+    if names.filter(|name| *name == "-").count() > 1 {
+        return Err(Stop::usage(
+            "stdin (-) can be read only once: give a file for all but one",
+        ));
+    }
+    Ok(())
+}
+
+impl Input {
+    fn parse(&mut self, source: Source) {
+        match manifest::parse(source.into()) {
+            Ok(manifests) => {
+                let duplicates = manifests.iter().flat_map(Manifest::duplicates);
+                self.problems.extend(duplicates.cloned());
+                self.manifests.extend(manifest::expand_lists(manifests));
+            }
+            Err(problem) => self.problems.push(problem),
+        }
+    }
+
+    /// The operators, and what is wrong with them.
+    pub(crate) fn operators(self) -> Operators {
+        let mut found = Operators {
+            diagnostics: self.problems,
+            ..Operators::default()
+        };
+        for manifest in self.manifests {
+            if is_operator(&manifest.value) {
+                found.add(manifest);
+            } else {
+                found.others.push(manifest);
+            }
+        }
+        found
+    }
+}
+
+/// Operators, what is wrong, and what else was read.
+#[derive(Debug, Default)]
+pub(crate) struct Operators {
+    /// The documents that are meant to be operators.
+    pub(crate) manifests: Vec<Manifest>,
+    /// Those of them that can be created.
+    pub(crate) created: Vec<Operator>,
+    /// Errors and warnings, by file and place.
+    pub(crate) diagnostics: Vec<Diagnostic>,
+    /// The other documents.
+    pub(crate) others: Vec<Manifest>,
+}
+
+impl Operators {
+    fn add(&mut self, manifest: Manifest) {
+        let (operator, problems) = operator::read(&manifest.value, &Table::builtin());
+        let mut diagnostics: Vec<_> = problems
+            .into_iter()
+            .map(|problem| diagnostic(&manifest, problem))
+            .collect();
+        diagnostics.sort_by_key(|diagnostic| diagnostic.span.map(|span| span.start));
+        self.diagnostics.extend(diagnostics);
+        self.created.extend(operator);
+        self.manifests.push(manifest);
+    }
+
+    /// This, unless something is wrong or there is no operator.
+    pub(crate) fn good(mut self, files: &[String]) -> Result<Self, Stop> {
+        let none = self.none(files);
+        self.diagnostics.extend(none);
+        let (errors, warnings) = std::mem::take(&mut self.diagnostics)
+            .into_iter()
+            .partition::<Vec<_>, _>(|diagnostic| diagnostic.severity == Severity::Error);
+        if !errors.is_empty() {
+            return Err(Stop::Refused(errors));
+        }
+        self.diagnostics = warnings;
+        Ok(self)
+    }
+
+    /// The error that there is no operator; none where nothing could be read at all.
+    pub(crate) fn none(&self, files: &[String]) -> Option<Diagnostic> {
+        let unread = self
+            .diagnostics
+            .iter()
+            .any(|diagnostic| diagnostic.severity == Severity::Error);
+        let message = format!("no Operator in {}", files.join(", "));
+        (self.manifests.is_empty() && !unread).then(|| Diagnostic {
+            help: Some("an Operator has apiVersion dcontroller.io/v1alpha1".to_owned()),
+            ..error("no-operator", message)
+        })
+    }
+
+    /// The one operator, and the other documents.
+    pub(crate) fn one(self, files: &[String]) -> Result<(Operator, Vec<Manifest>), Stop> {
+        let mut good = self.good(files)?;
+        if let [_, second, ..] = good.manifests.as_slice() {
+            let count = good.manifests.len();
+            let message = format!("expected one Operator, found {count}");
+            return Err(Stop::Refused(vec![Diagnostic {
+                source: Some(second.source().clone()),
+                span: Some(second.span(&Location::root().key("metadata").key("name"))),
+                ..error("several-operators", message)
+            }]));
+        }
+        match good.created.pop() {
+            Some(operator) => Ok((operator, good.others)),
+            None => Err(Stop::usage("no Operator")),
+        }
+    }
+}
+
+/// Whether a document is meant to be an Operator: also one without an apiVersion, or
+/// with a slip in it.
+fn is_operator(value: &Value) -> bool {
+    let slip = match value.get("apiVersion").as_str() {
+        Some(version) => {
+            let group = operator::object::group_of(version);
+            expr::nearest(group, ["dcontroller.io"]).is_some()
+        }
+        None => true,
+    };
+    operator::spec::is_operator(value) || (value.get("kind").as_str() == Some("Operator") && slip)
+}
+
+/// A problem of a spec at its place in the file.
+fn diagnostic(manifest: &Manifest, problem: Problem) -> Diagnostic {
+    let at_key = problem.at_key || is_about_key(problem.code);
+    Diagnostic {
+        severity: match problem.severity {
+            operator::Severity::Error => Severity::Error,
+            operator::Severity::Warning => Severity::Warning,
+        },
+        code: problem.code.to_owned(),
+        message: problem.message,
+        source: Some(manifest.source().clone()),
+        span: Some(span(manifest, &problem.at, at_key)),
+        help: problem.help,
+    }
+}
+
+/// An error without a place.
+pub(crate) fn error(code: &str, message: String) -> Diagnostic {
+    Diagnostic {
+        severity: Severity::Error,
+        code: code.to_owned(),
+        message,
+        source: None,
+        span: None,
+        help: None,
+    }
+}
+
+/// The place of a value, or of the key it stands under.
+pub(crate) fn span(manifest: &Manifest, at: &Location, at_key: bool) -> manifest::Span {
+    if at_key {
+        manifest.key_span(at)
+    } else {
+        manifest.span(at)
+    }
+}
+
+/// Whether an error is about the operator, stage or setter that the place ends in, and
+/// not about its argument.
+pub(crate) fn is_about_key(code: &str) -> bool {
+    matches!(
+        code,
+        "unknown-operator"
+            | "bad-arity"
+            | "root-setter"
+            | "bad-setter"
+            | "unknown-stage"
+            | "join-not-first"
+    )
+}

@@ -1,0 +1,73 @@
+//! deltic: declarative Kubernetes controllers as incremental dataflow.
+//!
+//! This crate is the front door: it gives the crates that deltic is made of under their
+//! own names. An Operator is read from a manifest, and run on objects:
+//!
+//! ```
+//! use deltic::dataflow::Budget;
+//! use deltic::document::json;
+//! use deltic::expr::{Env, Table};
+//! use deltic::operator::offline::{Event, EventType};
+//! use deltic::{manifest, operator};
+//!
+//! let text = r#"
+//! apiVersion: dcontroller.io/v1alpha1
+//! kind: Operator
+//! metadata: { name: demo }
+//! spec:
+//!   controllers:
+//!   - name: large
+//!     sources:
+//!     - { apiGroup: apps, kind: Deployment }
+//!     pipeline:
+//!     - "@select": { "@gt": [$.spec.replicas, 1] }
+//!     - "@project": { metadata: { name: $.metadata.name } }
+//!     target: { kind: Large }
+//! "#;
+//! let manifests = manifest::parse_bytes("operator.yaml", text.into())?;
+//! let (operator, problems) = operator::read(&manifests[0].value, &Table::builtin());
+//! assert_eq!(problems, []);
+//!
+//! let mut offline = operator::Offline::new(operator.unwrap(), Budget::default());
+//! let web = json!({
+//!     "apiVersion": "apps/v1", "kind": "Deployment",
+//!     "metadata": {"name": "web"}, "spec": {"replicas": 3},
+//! });
+//! let added = Event { kind: EventType::Added, object: web };
+//! let batch = offline.batch(&[added], &Env::default())?;
+//! let large = &batch.events[0];
+//! assert_eq!(large.kind.as_str(), "ADDED");
+//! assert_eq!(large.object.get("metadata").get("name"), &json!("web"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Pipelines can use operators of your own: pure functions, added to the [`expr::Table`].
+//!
+//! ```
+//! use deltic::document::{Location, Value, json};
+//! use deltic::expr::{Arity, Env, Items, Scope, Table, compile};
+//!
+//! let table = Table::builtin().with_operator("@initials", Arity::Nary(1, Some(1)), |args| {
+//!     let text = args[0].as_str().ok_or("expected a string")?;
+//!     let initials: String = text.split('-').filter_map(|word| word.chars().next()).collect();
+//!     Ok(Value::from(initials))
+//! })?;
+//! let spec = json!({"@initials": "$.metadata.name"});
+//! let initials = compile(&spec, &Location::root(), &table, Items::None).unwrap();
+//!
+//! let object = json!({"metadata": {"name": "shop-front-end"}});
+//! let env = Env::default();
+//! assert_eq!(initials.eval(&Scope::new(&env, &object)).unwrap(), json!("sfe"));
+//!
+//! // The same table is given to `operator::read`.
+//! # Ok::<(), deltic::expr::ops::BadName>(())
+//! ```
+//!
+//! The command line is the feature `cli`, which is on by default; a program that only
+//! wants the library switches the default features off.
+
+pub use dataflow;
+pub use document;
+pub use expr;
+pub use manifest;
+pub use operator;

@@ -1,0 +1,75 @@
+//! The `deltic` command: reads arguments, calls the libraries, prints.
+//!
+//! [`cli`] says what can be asked, each command has a file of its own, [`input`] and
+//! [`output`] are what they share, and [`exit`] says how they end.
+
+// A diagnostic is made at most once per problem: its size costs nothing.
+#![allow(clippy::result_large_err)]
+
+mod check;
+mod cli;
+mod eval;
+mod exit;
+mod explain;
+mod input;
+mod output;
+mod render;
+mod replay;
+mod run;
+mod stream;
+mod time;
+mod watch;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, FromArgMatches};
+
+use crate::cli::{Cli, Command};
+use crate::exit::{Outcome, Stop};
+use crate::output::Output;
+
+/// Documents are many small allocations, and these lead the profile.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    let cli = parse();
+    let mut output = Output::new(cli.color);
+    let result = match &cli.command {
+        Command::Eval(args) => eval::run(args, &mut output),
+        Command::Replay(args) => replay::run(args, &mut output),
+        Command::Render(args) => render::run(args, &mut output),
+        Command::Check(args) => check::run(args, &mut output),
+        Command::Explain(args) => explain::run(args, &mut output),
+        Command::Completion { shell } => completion(*shell, &mut output),
+    };
+    exit::code(result, &mut output)
+}
+
+/// Reads the arguments; help and bad usage end here. They honour `--color`, too, which
+/// is looked for by hand because the arguments may not be good.
+fn parse() -> Cli {
+    let arguments: Vec<String> = std::env::args_os()
+        .map(|argument| argument.to_string_lossy().into_owned())
+        .collect();
+    let says = |when: &str| {
+        let joined = format!("--color={when}");
+        arguments.contains(&joined) || arguments.windows(2).any(|pair| pair == ["--color", when])
+    };
+    let color = if says("always") {
+        clap::ColorChoice::Always
+    } else if says("never") {
+        clap::ColorChoice::Never
+    } else {
+        clap::ColorChoice::Auto
+    };
+    let matches = Cli::command().color(color).get_matches();
+    Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+}
+
+fn completion(shell: clap_complete::Shell, output: &mut Output) -> Result<Outcome, Stop> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "deltic", &mut script);
+    output.text(&String::from_utf8_lossy(&script))?;
+    Ok(Outcome::Good)
+}

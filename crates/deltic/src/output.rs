@@ -1,0 +1,160 @@
+//! Printing: results to stdout, diagnostics to stderr, colours where they are wanted.
+
+mod origin;
+mod pretty;
+
+use std::io::{self, BufWriter, IsTerminal, Stderr, Stdout, Write};
+
+use document::Value;
+use manifest::Diagnostic;
+use operator::offline::{EventType, Report};
+
+use crate::cli::{Format, When};
+pub(crate) use pretty::pretty;
+
+/// Where results and diagnostics go.
+#[derive(Debug)]
+pub(crate) struct Output {
+    stdout: BufWriter<Stdout>,
+    stderr: Stderr,
+    colors: Colors,
+    /// Whether a YAML document was printed, so that the next needs a `---`.
+    separate: bool,
+}
+
+/// Which streams get colours.
+#[derive(Clone, Copy, Debug)]
+struct Colors {
+    stdout: bool,
+    stderr: bool,
+}
+
+impl Output {
+    pub(crate) fn new(when: When) -> Self {
+        let wanted = |terminal: bool| match when {
+            When::Always => true,
+            When::Never => false,
+            When::Auto => terminal && !no_color(),
+        };
+        Self {
+            stdout: BufWriter::new(io::stdout()),
+            stderr: io::stderr(),
+            colors: Colors {
+                stdout: wanted(io::stdout().is_terminal()),
+                stderr: wanted(io::stderr().is_terminal()),
+            },
+            separate: false,
+        }
+    }
+
+    /// A value as a YAML document, or as indented JSON.
+    pub(crate) fn value(&mut self, value: &Value, format: Format) -> io::Result<()> {
+        match format {
+            Format::Yaml => {
+                if std::mem::replace(&mut self.separate, true) {
+                    self.stdout.write_all(b"---\n")?;
+                }
+                self.stdout.write_all(manifest::to_yaml(value).as_bytes())
+            }
+            Format::Json => writeln!(self.stdout, "{}", pretty(value)),
+        }
+    }
+
+    /// Text as it is.
+    pub(crate) fn text(&mut self, text: &str) -> io::Result<()> {
+        self.stdout.write_all(text.as_bytes())
+    }
+
+    /// One line for an event: `ADDED     service/default/web`.
+    pub(crate) fn event(&mut self, kind: EventType, object: &Value) -> io::Result<()> {
+        let style = match kind {
+            EventType::Added => GREEN,
+            EventType::Modified => YELLOW,
+            EventType::Deleted => RED,
+        };
+        let word = paint(&format!("{:<9}", kind.as_str()), style, self.colors.stdout);
+        writeln!(self.stdout, "{word} {}", name(object))
+    }
+
+    /// Hands on what was printed.
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
+        self.stdout.flush()
+    }
+
+    pub(crate) fn diagnostics(&mut self, diagnostics: &[Diagnostic]) -> io::Result<()> {
+        diagnostics
+            .iter()
+            .try_for_each(|diagnostic| self.diagnostic(diagnostic))
+    }
+
+    /// A diagnostic with its line of the source, and an empty line after it.
+    pub(crate) fn diagnostic(&mut self, diagnostic: &Diagnostic) -> io::Result<()> {
+        // What was printed before comes first on a terminal, too.
+        self.flush()?;
+        let text = diagnostic.render(self.colors.stderr);
+        let several_lines = diagnostic.source.is_some() || diagnostic.help.is_some();
+        let gap = if several_lines { "\n" } else { "" };
+        self.complain(&format!("{text}{gap}"));
+        Ok(())
+    }
+
+    /// One line for an error of a controller: `error[code] controller/stage origin: …`.
+    pub(crate) fn report(&mut self, report: &Report) -> io::Result<()> {
+        self.flush()?;
+        let code = paint(
+            &format!("error[{}]", report.code),
+            BOLD_RED,
+            self.colors.stderr,
+        );
+        let place = [report.controller.as_str(), report.stage.as_str()]
+            .into_iter()
+            .filter(|part| !part.is_empty())
+            .collect::<Vec<_>>()
+            .join("/");
+        let origin = origin::describe(&report.origin);
+        let place = [place, origin]
+            .into_iter()
+            .filter(|part| !part.is_empty())
+            .fold(String::new(), |text, part| text + " " + &part);
+        let line = format!("{place}: {}", report.message).replace(char::is_control, " ");
+        self.complain(&format!("{code}{line}"));
+        Ok(())
+    }
+
+    /// A line on stderr. If that is closed there is nobody to tell.
+    pub(crate) fn complain(&mut self, line: &str) {
+        let _ = writeln!(self.stderr, "{line}");
+    }
+}
+
+const RED: &str = "31";
+const GREEN: &str = "32";
+const YELLOW: &str = "33";
+const BOLD_RED: &str = "1;91";
+
+fn paint(text: &str, style: &str, color: bool) -> String {
+    if color {
+        format!("\x1b[{style}m{text}\x1b[0m")
+    } else {
+        text.to_owned()
+    }
+}
+
+/// Whether the user wants no colours anywhere, see no-color.org.
+fn no_color() -> bool {
+    std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+}
+
+/// `kind/namespace/name` in the way of kubectl; harmless on a terminal.
+pub(crate) fn name(object: &Value) -> String {
+    let metadata = object.get("metadata");
+    let kind = object.get("kind").as_str().unwrap_or_default();
+    let mut name = kind.to_lowercase();
+    for part in [metadata.get("namespace"), metadata.get("name")] {
+        if let Some(part) = part.as_str().filter(|part| !part.is_empty()) {
+            name.push('/');
+            name.push_str(part);
+        }
+    }
+    name.replace(char::is_control, " ")
+}

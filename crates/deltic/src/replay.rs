@@ -1,0 +1,172 @@
+//! `deltic replay`: watch events in, watch events of the targets out.
+
+use std::fmt::Write;
+use std::fs::File;
+use std::io::{self, Read};
+
+use document::{Value, json};
+use manifest::Diagnostic;
+use operator::Offline;
+use operator::offline::{Batch, Event, Report};
+
+use crate::cli::{self, EventFormat, Format};
+use crate::exit::{Outcome, Stop};
+use crate::output::Output;
+use crate::run::Settings;
+use crate::stream::Documents;
+use crate::{input, run, watch};
+
+pub(crate) fn run(args: &cli::Replay, output: &mut Output) -> Result<Outcome, Stop> {
+    let files = &args.operator.filename;
+    input::stdin_once(files.iter().chain([&args.events]))?;
+    let (operator, others) = input::read(files)?.operators().one(files)?;
+    if !others.is_empty() {
+        output.complain(&ignored(others.len()));
+    }
+    let events: Box<dyn Read> = if args.events == "-" {
+        Box::new(io::stdin().lock())
+    } else {
+        Box::new(File::open(&args.events).map_err(|error| unreadable(&args.events, &error))?)
+    };
+    let (offline, settings) = run::start(operator, &args.run);
+    let replay = Replay {
+        offline,
+        settings,
+        format: args.output,
+        output,
+        outcome: Outcome::Good,
+    };
+    replay.all(Documents::new(events, args.run.limits.bytes))
+}
+
+fn ignored(count: usize) -> String {
+    format!("warning: {count} of the documents in -f are no Operators and are not used")
+}
+
+fn unreadable(name: &str, error: &io::Error) -> Stop {
+    let message = format!("cannot read {name}: {error}");
+    Stop::Refused(vec![input::error("read", message)])
+}
+
+struct Replay<'a> {
+    offline: Offline,
+    settings: Settings,
+    format: EventFormat,
+    output: &'a mut Output,
+    outcome: Outcome,
+}
+
+impl Replay<'_> {
+    fn all(mut self, documents: Documents<impl Read>) -> Result<Outcome, Stop> {
+        for (i, document) in documents.enumerate() {
+            let document = document.map_err(|error| failed(error.code(), error.to_string()))?;
+            let batch = watch::batch(&document).map_err(|error| bad_event(i + 1, &error))?;
+            self.batch(&batch)?;
+        }
+        // In jsonl the errors were part of the output.
+        Ok(match self.format {
+            EventFormat::Jsonl => Outcome::Good,
+            EventFormat::Text | EventFormat::Yaml | EventFormat::Json => self.outcome,
+        })
+    }
+
+    fn batch(&mut self, batch: &watch::Batch) -> Result<(), Stop> {
+        let result = self.offline.batch(&batch.events, &self.settings.env());
+        let (mut done, stopped) = match result {
+            Ok(done) => (done, None),
+            Err(error) => {
+                let mut done = Batch::default();
+                let message = error.to_string();
+                let stopped = failed(error.code(), message.clone());
+                if self.format == EventFormat::Jsonl {
+                    done.errors.push(Report {
+                        controller: String::new(),
+                        stage: String::new(),
+                        origin: Value::list([]),
+                        code: error.code(),
+                        message,
+                    });
+                }
+                (done, Some(stopped))
+            }
+        };
+        done.errors.extend(batch.nameless.iter().cloned());
+        self.print(&done)?;
+        stopped.map_or(Ok(()), Err)
+    }
+
+    fn print(&mut self, batch: &Batch) -> io::Result<()> {
+        if !batch.errors.is_empty() {
+            self.outcome = Outcome::Failed;
+        }
+        if self.format == EventFormat::Jsonl {
+            self.output.text(&line(batch))?;
+            return self.output.flush();
+        }
+        for event in &batch.events {
+            self.event(event)?;
+        }
+        for error in &batch.errors {
+            self.output.report(error)?;
+        }
+        self.output.flush()
+    }
+
+    fn event(&mut self, event: &Event) -> io::Result<()> {
+        let whole = || json!({"type": (event.kind.as_str()), "object": (event.object.clone())});
+        match self.format {
+            EventFormat::Text => self.output.event(event.kind, &event.object),
+            EventFormat::Yaml => self.output.value(&whole(), Format::Yaml),
+            EventFormat::Json | EventFormat::Jsonl => self.output.value(&whole(), Format::Json),
+        }
+    }
+}
+
+fn failed(code: &str, message: String) -> Stop {
+    Stop::Failed(Box::new(input::error(code, message)))
+}
+
+fn bad_event(number: usize, (position, error): &(Option<usize>, watch::WatchError)) -> Stop {
+    let place = match position {
+        Some(position) => format!("document {number}, event {}", position + 1),
+        None => format!("document {number}"),
+    };
+    Stop::Failed(Box::new(Diagnostic {
+        help: error.help(),
+        ..input::error(error.code(), format!("{place}: {error}"))
+    }))
+}
+
+/// A batch as one line of JSON: the keys in the order in which people read them.
+fn line(batch: &Batch) -> String {
+    let events = batch.events.iter().map(|event| {
+        format!(
+            "{{\"type\":\"{}\",\"object\":{}}}",
+            event.kind.as_str(),
+            event.object
+        )
+    });
+    let errors = batch.errors.iter().map(|error| {
+        format!(
+            "{{\"controller\":{},\"stage\":{},\"origin\":{},\"code\":\"{}\",\"message\":{}}}",
+            Value::from(error.controller.as_str()),
+            Value::from(error.stage.as_str()),
+            error.origin,
+            error.code,
+            Value::from(error.message.as_str()),
+        )
+    });
+    let mut line = String::from("{\"events\":[");
+    join(&mut line, events);
+    line.push_str("],\"errors\":[");
+    join(&mut line, errors);
+    line.push_str("]}\n");
+    line
+}
+
+fn join(line: &mut String, parts: impl Iterator<Item = String>) {
+    for (i, part) in parts.enumerate() {
+        // Writing to a string cannot fail.
+        let _ = write!(line, "{}{part}", if i > 0 { "," } else { "" });
+    }
+}

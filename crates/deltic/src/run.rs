@@ -1,0 +1,50 @@
+//! How an operator runs offline: time, random key, budgets.
+
+use dataflow::Budget;
+use document::Value;
+use expr::Env;
+use operator::{Offline, Operator};
+
+use crate::cli::{Limits, Run};
+use crate::time::Time;
+
+/// What does not change from batch to batch.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    now: Option<Time>,
+    random_key: u64,
+    limits: Limits,
+}
+
+impl Settings {
+    pub(crate) fn new(now: Option<Time>, random_key: u64, limits: Limits) -> Self {
+        Self {
+            now,
+            random_key,
+            limits,
+        }
+    }
+
+    /// The environment of one batch: the clock is read once.
+    pub(crate) fn env(&self) -> Env {
+        let now = self.now.unwrap_or_else(Time::now);
+        let mut env = Env::new(Value::from(now.to_string()), self.random_key);
+        env.limits.steps = self.limits.steps;
+        env.limits.cel_cost = self.limits.cel_cost;
+        env
+    }
+}
+
+/// An operator without objects, and how it runs.
+pub(crate) fn start(operator: Operator, run: &Run) -> (Offline, Settings) {
+    // Offline the name is the operator's identity: there is no uid.
+    let key = expr::stable_hash(&format!("{}/{}", operator.name, run.seed));
+    let budget = Budget {
+        documents: run.max_documents,
+        candidates: run.max_candidates,
+    };
+    (
+        Offline::new(operator, budget),
+        Settings::new(run.time.now, key, run.limits),
+    )
+}

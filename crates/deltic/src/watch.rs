@@ -1,0 +1,126 @@
+//! Kubernetes watch events: `{"type":"ADDED","object":{…}}`.
+
+use dataflow::ObjectName;
+use document::Value;
+use operator::offline::{Event, EventType, Report};
+
+/// The events of one document of a stream.
+#[derive(Debug, Default)]
+pub(crate) struct Batch {
+    /// The events, bookmarks left out.
+    pub(crate) events: Vec<Event>,
+    /// The objects that cannot be told from others, and are left out.
+    pub(crate) nameless: Vec<Report>,
+}
+
+/// Why a document is no event.
+#[derive(Debug, PartialEq, thiserror::Error)]
+pub(crate) enum WatchError {
+    #[error("expected a watch event or a list of them, found {0}")]
+    NoEvent(document::Kind),
+    #[error("expected a watch event, found an object without a type")]
+    NoType,
+    #[error("expected the type ADDED, MODIFIED, DELETED or BOOKMARK, found {0:?}")]
+    UnknownType(String),
+    #[error("the watch ended with an error: {0}")]
+    Error(String),
+    #[error("the object of an event must be a map, found {0}")]
+    NoObject(document::Kind),
+}
+
+impl WatchError {
+    pub(crate) fn code(&self) -> &'static str {
+        match self {
+            Self::Error(_) => "watch-error",
+            Self::NoEvent(_) | Self::NoType | Self::UnknownType(_) | Self::NoObject(_) => {
+                "bad-event"
+            }
+        }
+    }
+
+    pub(crate) fn help(&self) -> Option<String> {
+        let help = "let kubectl print events: get … --watch --output-watch-events -o json";
+        matches!(self, Self::NoType).then(|| help.to_owned())
+    }
+}
+
+/// The batch of a document: one event, or a list of them. An error comes with the
+/// position of the event in the list.
+pub(crate) fn batch(document: &Value) -> Result<Batch, (Option<usize>, WatchError)> {
+    let mut batch = Batch::default();
+    let Some(list) = document.as_list() else {
+        batch.add(document, None).map_err(|error| (None, error))?;
+        return Ok(batch);
+    };
+    for (i, event) in list.iter().enumerate() {
+        batch
+            .add(event, Some(i))
+            .map_err(|error| (Some(i), error))?;
+    }
+    Ok(batch)
+}
+
+impl Batch {
+    fn add(&mut self, event: &Value, position: Option<usize>) -> Result<(), WatchError> {
+        if event.as_map().is_none() {
+            return Err(WatchError::NoEvent(event.kind()));
+        }
+        let object = event.get("object");
+        let kind = match event.get("type").as_str() {
+            Some("ADDED") => EventType::Added,
+            Some("MODIFIED") => EventType::Modified,
+            Some("DELETED") => EventType::Deleted,
+            Some("BOOKMARK") => return Ok(()),
+            Some("ERROR") => return Err(WatchError::Error(status(object))),
+            Some(other) => return Err(WatchError::UnknownType(shorten(other))),
+            None => return Err(WatchError::NoType),
+        };
+        if object.as_map().is_none() {
+            return Err(WatchError::NoObject(object.kind()));
+        }
+        if has_name(object) {
+            let object = object.clone();
+            self.events.push(Event { kind, object });
+        } else {
+            self.nameless.push(nameless(position));
+        }
+        Ok(())
+    }
+}
+
+/// Whether an object can be told from others.
+pub(crate) fn has_name(object: &Value) -> bool {
+    object.get("kind").as_str().is_some() && ObjectName::of(object).is_some()
+}
+
+fn nameless(position: Option<usize>) -> Report {
+    let message = match position {
+        Some(position) => format!("event {}: {NO_NAME}", position + 1),
+        None => NO_NAME.to_owned(),
+    };
+    Report {
+        controller: String::new(),
+        stage: String::new(),
+        origin: Value::list([]),
+        code: "no-name",
+        message,
+    }
+}
+
+/// What is said about an object without a name.
+pub(crate) const NO_NAME: &str = "an object needs a kind and a metadata.name";
+
+/// What the server says about an error.
+fn status(object: &Value) -> String {
+    let message = object.get("message").as_str();
+    let reason = object.get("reason").as_str();
+    shorten(message.or(reason).unwrap_or("no message"))
+}
+
+/// What is shown of a text from outside.
+fn shorten(text: &str) -> String {
+    text.chars()
+        .take(200)
+        .collect::<String>()
+        .replace(char::is_control, " ")
+}

@@ -1,0 +1,216 @@
+//! The specification's cases through the command: expressions as lines, pipelines as
+//! Operators whose events are replayed.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use document::{Path, Value, json};
+
+use crate::common::{Files, deltic_on};
+
+const EXPR: &str = include_str!("../../../expr/tests/cases/expr.json");
+const PIPELINE: &str = include_str!("../../../dataflow/tests/cases/pipeline.json");
+
+fn cases(text: &str) -> Vec<Value> {
+    let cases: Value = text.parse().unwrap();
+    cases.get("cases").as_list().unwrap().to_vec()
+}
+
+fn has<'a>(case: &'a Value, field: &str) -> Option<&'a Value> {
+    case.as_map()?.get_str(field)
+}
+
+#[test]
+fn every_expression_case_holds_through_lines() {
+    let cases = cases(EXPR);
+    let mut stdin = String::new();
+    for case in &cases {
+        writeln!(stdin, "{case}").unwrap();
+    }
+    let run = deltic_on(stdin, &["eval", "--jsonl"]).ended(0);
+    let answers: Vec<Value> = run
+        .stdout
+        .lines()
+        .map(|line| line.parse().unwrap())
+        .collect();
+    assert_eq!(answers.len(), cases.len());
+    let failed: Vec<String> = cases
+        .iter()
+        .zip(&answers)
+        .filter(|(case, answer)| !is_right(case, answer))
+        .map(|(case, answer)| format!("{}: {answer}", case.get("name")))
+        .collect();
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
+
+fn is_right(case: &Value, answer: &Value) -> bool {
+    if has(case, "expect_error").is_some() {
+        return answer.get("error").as_str().is_some() && answer.get("code").as_str().is_some();
+    }
+    let Some(value) = has(answer, "value") else {
+        return false;
+    };
+    if let Some(expect) = has(case, "expect") {
+        return value == expect;
+    }
+    let rule = case.get("check");
+    let path = Path::parse(rule.get("path").as_str().unwrap_or("$")).unwrap();
+    let found = path.first(value, value).unwrap_or(&Value::NULL);
+    match rule.get("type").as_str().unwrap() {
+        "int_range" => {
+            let int = found.as_int();
+            int.is_some()
+                && int >= rule.get("min").as_int()
+                && int < rule.get("max_exclusive").as_int()
+        }
+        "regex" => {
+            let spec = json!({"@regexp": [(rule.get("pattern").clone()), (found.clone())]});
+            let line = format!("{}\n", json!({"expr": spec}));
+            deltic_on(line, &["eval", "--jsonl"]).stdout == "{\"value\":true}\n"
+        }
+        other => panic!("unknown check {other}"),
+    }
+}
+
+/// A source or target of a case: a Kind, or a map with apiVersion and kind.
+fn resource(spec: &Value) -> Value {
+    let Some(version) = spec.get("apiVersion").as_str() else {
+        let kind = spec.as_str().or(spec.get("kind").as_str()).unwrap();
+        return json!({"kind": kind});
+    };
+    let (group, version) = version.split_once('/').unwrap_or(("", version));
+    json!({"apiGroup": group, "version": version, "kind": (spec.get("kind").clone())})
+}
+
+fn operator(case: &Value) -> String {
+    let sources: Value = case
+        .get("sources")
+        .as_list()
+        .unwrap()
+        .iter()
+        .map(resource)
+        .collect();
+    let controller = json!({
+        "name": "test",
+        "sources": sources,
+        "pipeline": (case.get("pipeline").clone()),
+        "target": (resource(case.get("target"))),
+    });
+    manifest::to_yaml(&json!({
+        "apiVersion": "dcontroller.io/v1alpha1",
+        "kind": "Operator",
+        "metadata": {"name": "test"},
+        "spec": {"controllers": [controller]},
+    }))
+}
+
+/// A step as one array of watch events.
+fn batch(step: &Value) -> String {
+    let mut batch = String::from("[");
+    for event in step.as_list().unwrap() {
+        let kind = match event.get("op").as_str().unwrap() {
+            "add" => "ADDED",
+            "update" | "upsert" => "MODIFIED",
+            "delete" => "DELETED",
+            "sync" => continue,
+            other => panic!("unknown op {other}"),
+        };
+        let comma = if batch.len() > 1 { "," } else { "" };
+        let object = event.get("object");
+        write!(batch, "{comma}{{\"type\":\"{kind}\",\"object\":{object}}}").unwrap();
+    }
+    batch + "]\n"
+}
+
+fn check(case: &Value) -> Result<(), String> {
+    let name = case.get("name").as_str().unwrap().replace('/', "-");
+    let files = Files::new(&format!("case-{name}")).with("operator.yaml", &operator(case));
+    let steps = case.get("steps").as_list();
+    let events: String = steps
+        .iter()
+        .flat_map(|steps| steps.iter().map(batch))
+        .collect();
+    let run = files.deltic_on(
+        events,
+        &["replay", "-f", "operator.yaml", "--output", "jsonl"],
+    );
+    if case.get("expect_error").as_bool() == Some(true) {
+        let placed = run.stderr.contains("--> operator.yaml:");
+        return match (run.code, placed) {
+            (2, true) => Ok(()),
+            (code, _) => Err(format!(
+                "expected a place and 2, found {code}: {}",
+                run.stderr
+            )),
+        };
+    }
+    if run.code != 0 {
+        return Err(format!("ended with {}: {}", run.code, run.stderr));
+    }
+    let expects = case.get("expect").as_list().unwrap();
+    let lines: Vec<Value> = run
+        .stdout
+        .lines()
+        .map(|line| line.parse().unwrap())
+        .collect();
+    if lines.len() != expects.len() {
+        return Err(format!("{} lines for {} steps", lines.len(), expects.len()));
+    }
+    let mut state = BTreeMap::new();
+    for (number, (line, expect)) in lines.iter().zip(expects).enumerate() {
+        step(line, expect, &mut state).map_err(|error| format!("step {number}: {error}"))?;
+    }
+    Ok(())
+}
+
+type State = BTreeMap<(Value, Value), Value>;
+
+fn step(line: &Value, expect: &Value, state: &mut State) -> Result<(), String> {
+    let key = |object: &Value| {
+        let metadata = object.get("metadata");
+        (
+            metadata.get("namespace").clone(),
+            metadata.get("name").clone(),
+        )
+    };
+    for event in line.get("events").as_list().unwrap() {
+        let object = event.get("object");
+        match (event.get("type").as_str(), state.contains_key(&key(object))) {
+            (Some("ADDED"), false) | (Some("MODIFIED"), true) => {
+                state.insert(key(object), object.clone());
+            }
+            (Some("DELETED"), true) => {
+                state.remove(&key(object));
+            }
+            (kind, known) => return Err(format!("{kind:?}, known before: {known}: {object}")),
+        }
+    }
+    let found: Value = state.values().cloned().collect();
+    let mut wanted = expect.get("state").as_list().unwrap().to_vec();
+    wanted.sort_by_key(key);
+    if found != Value::from(wanted.clone()) {
+        return Err(format!("expected {}, found {found}", Value::from(wanted)));
+    }
+    let errors = line.get("errors").as_list().unwrap();
+    if errors.is_empty() == (expect.get("error").as_bool() == Some(true)) {
+        return Err(format!("unexpected errors {}", line.get("errors")));
+    }
+    Ok(())
+}
+
+#[test]
+fn every_pipeline_case_holds_through_replay() {
+    let cases = cases(PIPELINE);
+    let failed: Vec<String> = cases
+        .iter()
+        .filter_map(|case| Some(format!("{}: {}", case.get("name"), check(case).err()?)))
+        .collect();
+    assert!(
+        failed.is_empty(),
+        "{} of {}:\n{}",
+        failed.len(),
+        cases.len(),
+        failed.join("\n")
+    );
+    assert_eq!(cases.len(), 94);
+}

@@ -1,0 +1,215 @@
+//! `deltic check` and `deltic explain`
+
+use document::{Value, json};
+
+use crate::common::{DOUBLE, Files, deltic_on};
+
+const BAD: &str = r#"apiVersion: dcontroller.io/v1alpha1
+kind: Operator
+metadata: { name: bad }
+spec:
+  controllers:
+  - name: one
+    sources:
+    - kind: Foo
+    pipelin: []
+    target: { kind: Bar }
+  - name: two
+    sources:
+    - kind: Foo
+    pipeline:
+    - "@select": { "@eqq": [1, $.x] }
+    - "@project": { metadata: { name: "$.a[" } }
+    target: { kind: Baz }
+"#;
+
+/// Reads what it writes, which is a warning.
+const CYCLE: &str = r#"apiVersion: dcontroller.io/v1alpha1
+kind: Operator
+metadata: { name: cycle }
+spec:
+  controllers:
+  - name: self
+    sources:
+    - kind: Foo
+    pipeline: { "@select": true }
+    target: { kind: Foo }
+"#;
+
+#[test]
+fn all_errors_are_reported_with_their_places() {
+    let files = Files::new("check-bad").with("bad.yaml", BAD);
+    files
+        .deltic(&["check", "-f", "bad.yaml"])
+        .ended(2)
+        .printed("3 errors\n")
+        .complained(
+            r#"
+error[unknown-field]: unknown field pipelin
+ --> bad.yaml:9:5
+  |
+9 |     pipelin: []
+  |     ^^^^^^^
+  |
+  = help: did you mean pipeline?
+
+error[unknown-operator]: unknown operator @eqq
+  --> bad.yaml:15:20
+   |
+15 |     - "@select": { "@eqq": [1, $.x] }
+   |                    ^^^^^^
+   |
+   = help: did you mean @eq?
+
+error[bad-path]: bad path "$.a[": found the end of the path, expected a quoted name, an index, a slice, `*` or `?`, at offset 4 of the path
+  --> bad.yaml:16:39
+   |
+16 |     - "@project": { metadata: { name: "$.a[" } }
+   |                                       ^^^^^^"#,
+        );
+}
+
+#[test]
+fn a_good_operator_has_nothing_to_report() {
+    deltic_on(DOUBLE, &["check", "-f", "-"])
+        .ended(0)
+        .printed("no errors, no warnings\n")
+        .complained("");
+    deltic_on(DOUBLE, &["check", "-f", "-", "-o", "json"])
+        .ended(0)
+        .printed("[]\n");
+}
+
+#[test]
+fn warnings_count_only_where_one_is_strict() {
+    deltic_on(CYCLE, &["check", "-f", "-"])
+        .ended(0)
+        .printed("1 warning\n")
+        .mentioned(&["warning[cycle]", "<stdin>:6:5"]);
+    deltic_on(CYCLE, &["check", "--strict", "-f", "-"])
+        .ended(2)
+        .printed("1 warning\n");
+}
+
+#[test]
+fn every_operator_of_every_file_is_checked() {
+    let files = Files::new("check-several")
+        .with("all/1.yaml", &format!("{DOUBLE}---\n{BAD}"))
+        .with("all/2.yaml", "kind: [\n")
+        .with(
+            "all/3.yaml",
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: { name: other }\n",
+        )
+        .with("cycle.yaml", CYCLE);
+    files
+        .deltic(&[
+            "check",
+            "-f",
+            "all",
+            "-f",
+            "cycle.yaml",
+            "-f",
+            "missing.yaml",
+        ])
+        .ended(2)
+        .printed("5 errors, 1 warning\n")
+        .mentioned(&[
+            "all/1.yaml:25:5",
+            "all/2.yaml:1:7",
+            "cycle.yaml:6:5",
+            "missing.yaml",
+        ]);
+}
+
+#[test]
+fn machines_get_a_list() {
+    let run = deltic_on(BAD, &["check", "-f", "-", "-o", "json"]).ended(2);
+    let list: Value = run.stdout.parse().unwrap();
+    assert_eq!(
+        list.at(0),
+        &json!({
+            "severity": "error", "code": "unknown-field", "message": "unknown field pipelin",
+            "file": "<stdin>", "line": 9, "column": 5, "help": "did you mean pipeline?",
+        })
+    );
+    assert_eq!(list.as_list().unwrap().len(), 3);
+    assert_eq!(run.stderr, "");
+}
+
+#[test]
+fn a_duplicate_key_is_an_error_in_any_object() {
+    let twice = DOUBLE.replace("name: double", "name: double\n    name: triple");
+    deltic_on(&twice, &["check", "-f", "-"])
+        .ended(2)
+        .printed("1 error\n")
+        .mentioned(&[
+            "error[duplicate-key]: duplicate key `name`, first given at line 7, column 5",
+            "<stdin>:8:5",
+        ]);
+    let other = format!("{DOUBLE}---\nkind: Foo\nkind: Bar\n");
+    deltic_on(other, &["check", "-f", "-"])
+        .ended(2)
+        .mentioned(&["error[duplicate-key]"]);
+}
+
+#[test]
+fn what_is_meant_to_be_an_operator_is_checked_as_one() {
+    for (version, code) in [
+        ("apiVersion: dcontroller.io/v1", "bad-api-version"),
+        ("apiVersion: dcontroler.io/v1alpha1", "bad-api-version"),
+        ("# no version", "bad-api-version"),
+        ("apiVersion: operators.coreos.com/v1", "no-operator"),
+    ] {
+        let operator = DOUBLE.replace("apiVersion: dcontroller.io/v1alpha1", version);
+        deltic_on(operator, &["check", "-f", "-"])
+            .ended(2)
+            .printed("1 error\n")
+            .mentioned(&[&format!("error[{code}]")]);
+    }
+    deltic_on("", &["check", "-f", "-"])
+        .ended(2)
+        .mentioned(&["error[no-operator]: no Operator in -"]);
+}
+
+#[test]
+fn hostile_text_is_a_clear_error() {
+    for (text, code) in [
+        (b"a: \xff".to_vec(), "invalid-utf8"),
+        ("[".repeat(100_000).into_bytes(), "too-deep"),
+        (
+            (1..40)
+                .fold("a0: &a0 [x, x]\n".to_owned(), |text, n| {
+                    let before = n - 1;
+                    text + &format!("a{n}: &a{n} [*a{before}, *a{before}]\n")
+                })
+                .into_bytes(),
+            "too-many-nodes",
+        ),
+    ] {
+        deltic_on(text, &["check", "-f", "-"])
+            .ended(2)
+            .mentioned(&[&format!("error[{code}]"), "<stdin>:"]);
+    }
+}
+
+#[test]
+fn explain_prints_the_plan_and_warns() {
+    let run = deltic_on(DOUBLE, &["explain", "-f", "-"])
+        .ended(0)
+        .complained("");
+    assert!(run.stdout.contains("double"), "{}", run.stdout);
+    assert!(run.stdout.ends_with('\n'));
+    let run = deltic_on(CYCLE, &["explain", "-f", "-"]).ended(0);
+    run.mentioned(&["warning[cycle]"]);
+    let both = format!("{DOUBLE}---\n{CYCLE}");
+    let run = deltic_on(both, &["explain", "-f", "-"]).ended(0);
+    assert!(run.stdout.contains("double") && run.stdout.contains("self"));
+}
+
+#[test]
+fn explain_refuses_what_cannot_be_created() {
+    deltic_on(BAD, &["explain", "-f", "-"])
+        .ended(2)
+        .printed("")
+        .mentioned(&["<stdin>:9:5", "<stdin>:15:20", "<stdin>:16:39"]);
+}

@@ -1,0 +1,176 @@
+//! What all commands share: help, colours, exit codes, pipes.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::Stdio;
+
+use crate::common::{DOUBLE, Files, command, deltic, foo, run};
+
+#[test]
+fn the_version_is_that_of_the_package() {
+    let expect = format!("deltic {}\n", env!("CARGO_PKG_VERSION"));
+    deltic(&["--version"]).ended(0).printed(&expect);
+}
+
+#[test]
+fn every_command_has_help_with_an_example() {
+    for name in ["eval", "replay", "render", "check", "explain", "completion"] {
+        let help = deltic(&[name, "--help"]).ended(0).stdout;
+        assert!(help.contains("Example"), "{help}");
+        assert!(help.contains("deltic "), "{help}");
+        assert!(deltic(&["--help"]).stdout.contains(name));
+    }
+}
+
+#[test]
+fn bad_usage_ends_with_2() {
+    for args in [
+        &[][..],
+        &["evla"],
+        &["eval"],
+        &["eval", "1", "--jsonl"],
+        &["eval", "--jsonl", "-f", "x.yaml"],
+        &["eval", "1", "--now", "yesterday"],
+        &["eval", "1", "--seed", "x"],
+        &["eval", "1", "-o", "xml"],
+        &["eval", "1", "--color", "green"],
+        &["eval", "1", "-f", "-", "-f", "-"],
+        &["replay"],
+        &["replay", "-f", "-"],
+        &["replay", "-f", "-", "-"],
+        &["replay", "-f", "x.yaml", "--max-documents", "-1"],
+        &["render"],
+        &["check"],
+        &["explain"],
+        &["completion", "tcl"],
+    ] {
+        let run = deltic(args).ended(2);
+        assert_eq!(run.stdout, "");
+        assert_ne!(run.stderr, "");
+    }
+}
+
+#[test]
+fn completions_name_the_commands() {
+    for shell in ["bash", "zsh", "fish"] {
+        let script = deltic(&["completion", shell]).ended(0).stdout;
+        assert!(script.contains("replay"), "{shell}");
+    }
+}
+
+#[test]
+fn colours_are_used_only_when_they_are_wanted() {
+    let colored = |args: &[&str], no_color: Option<&str>| {
+        let mut command = command();
+        command.args(["eval", "{\"@x\": 1}"]).args(args);
+        if let Some(value) = no_color {
+            command.env("NO_COLOR", value);
+        }
+        run(&mut command, b"").ended(2).stderr.contains('\x1b')
+    };
+    // Not on a terminal.
+    assert!(!colored(&[], None));
+    assert!(!colored(&["--color", "auto"], None));
+    assert!(!colored(&["--color", "never"], None));
+    assert!(colored(&["--color", "always"], None));
+    // What is asked for on the command line wins.
+    assert!(colored(&["--color", "always"], Some("1")));
+}
+
+#[test]
+fn colours_go_to_events_and_errors_and_usage_as_well() {
+    let files = Files::new("colours").with("operator.yaml", DOUBLE);
+    let events = foo("ADDED", "a", "1") + &foo("ADDED", "b", "null");
+    let run = files
+        .deltic_on(events, &["replay", "-f", "operator.yaml", "--color=always"])
+        .ended(1);
+    assert!(run.stdout.contains("\x1b[32mADDED"), "{}", run.stdout);
+    assert!(
+        run.stderr.contains("\x1b[1;91merror[type]"),
+        "{}",
+        run.stderr
+    );
+    let usage = deltic(&["eval", "--color=always"]).ended(2);
+    assert!(usage.stderr.contains('\x1b'), "{}", usage.stderr);
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_error() {
+    let files = Files::new("broken-pipe").with("operator.yaml", DOUBLE);
+    for args in [
+        &["eval", "--jsonl"][..],
+        &["replay", "-f", "operator.yaml", "-o", "jsonl"],
+        &["replay", "-f", "operator.yaml", "-o", "yaml"],
+    ] {
+        let mut child = files
+            .command()
+            .args(args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        let writer = std::thread::spawn(move || {
+            let mut n = 0;
+            loop {
+                let line = if n % 2 == 0 { 1 } else { 2 };
+                let event = foo("MODIFIED", "a", &line.to_string());
+                let line = format!("{{\"expr\":{n},{}\n", &event[1..]);
+                if stdin.write_all(line.as_bytes()).is_err() {
+                    return;
+                }
+                n += 1;
+            }
+        });
+        let mut line = String::new();
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        stdout.read_line(&mut line).unwrap();
+        drop(stdout);
+        let status = child.wait().unwrap();
+        writer.join().unwrap();
+        let mut complaints = String::new();
+        child
+            .stderr
+            .take()
+            .unwrap()
+            .read_to_string(&mut complaints)
+            .unwrap();
+        assert_eq!(complaints, "", "{args:?}");
+        assert_eq!(status.code(), Some(0), "{args:?}");
+        assert_ne!(line, "", "{args:?}");
+    }
+}
+
+#[test]
+fn help_into_a_closed_pipe_is_no_panic() {
+    let mut child = command()
+        .arg("--help")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert!(!String::from_utf8_lossy(&output.stderr).contains("panicked"));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn output_that_cannot_be_written_is_an_error() {
+    let full = std::fs::OpenOptions::new()
+        .write(true)
+        .open("/dev/full")
+        .unwrap();
+    let output = command()
+        .args(["eval", "1"])
+        .stdout(full)
+        .stderr(Stdio::piped())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let complaint = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        complaint.starts_with("error: cannot write the output"),
+        "{complaint}"
+    );
+}

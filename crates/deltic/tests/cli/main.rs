@@ -1,0 +1,11 @@
+//! The `deltic` command as a user meets it: arguments and files in, text and exit codes
+//! out.
+#![allow(clippy::unwrap_used)]
+
+mod cases;
+mod check;
+mod common;
+mod eval;
+mod general;
+mod render;
+mod replay;

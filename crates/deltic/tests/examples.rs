@@ -1,0 +1,98 @@
+//! The commands in the READMEs print what the READMEs say.
+//!
+//! In a fenced `console` block a line `$ deltic …` (or `$ cargo run … -- …`) is a command,
+//! and what follows is its output, stderr included. It runs in the directory of the README.
+//! `UPDATE=1 cargo test -p deltic --test examples` writes the output that there is now.
+#![allow(clippy::unwrap_used)]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The README of every example, and the one of the project.
+fn readmes() -> Vec<PathBuf> {
+    let mut found: Vec<_> = std::fs::read_dir(root().join("examples"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.is_dir())
+        .map(|path| path.join("README.md"))
+        .collect();
+    found.sort();
+    assert!(found.len() >= 3, "{found:?}");
+    found.extend(
+        [root().join("README.md")]
+            .into_iter()
+            .filter(|path| path.exists()),
+    );
+    found
+}
+
+/// The command that a line stands for, if it is one of ours.
+fn command(line: &str) -> Option<String> {
+    let command = line.strip_prefix("$ ")?;
+    if command.starts_with("cargo run") {
+        let (_, arguments) = command.split_once(" -- ")?;
+        return Some(format!("deltic {arguments}"));
+    }
+    let ours = command.starts_with("deltic ") || command.contains("| deltic ");
+    ours.then(|| command.to_owned())
+}
+
+/// What a command prints, with the built `deltic` in the path of programs.
+fn output(command: &str, directory: &Path) -> String {
+    let binaries = Path::new(env!("CARGO_BIN_EXE_deltic")).parent().unwrap();
+    let path = std::env::var("PATH").unwrap_or_default();
+    let output = Command::new("sh")
+        .args(["-c", &format!("({command}) 2>&1")])
+        .current_dir(directory)
+        .env("PATH", format!("{}:{path}", binaries.display()))
+        .env_remove("CLICOLOR_FORCE")
+        .output()
+        .unwrap();
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The text with the output of its commands as it is now, and how many there were.
+fn refreshed(text: &str, directory: &Path) -> (String, usize) {
+    let mut fresh = String::new();
+    let mut count = 0;
+    let mut lines = text.lines().peekable();
+    let mut in_console = false;
+    while let Some(line) = lines.next() {
+        fresh.push_str(line);
+        fresh.push('\n');
+        if line.starts_with("```") {
+            in_console = line == "```console";
+            continue;
+        }
+        let Some(command) = command(line).filter(|_| in_console) else {
+            continue;
+        };
+        count += 1;
+        let ends = |line: &str| line.starts_with("```") || line.starts_with("$ ");
+        while lines.next_if(|line| !ends(line)).is_some() {}
+        fresh.push_str(&output(&command, directory));
+    }
+    (fresh, count)
+}
+
+#[test]
+fn every_command_of_a_readme_prints_what_it_says() {
+    for readme in readmes() {
+        let text = std::fs::read_to_string(&readme).unwrap();
+        let (fresh, count) = refreshed(&text, readme.parent().unwrap());
+        if std::env::var_os("UPDATE").is_some() {
+            std::fs::write(&readme, &fresh).unwrap();
+            continue;
+        }
+        let name = readme.display();
+        assert!(count > 0, "{name} runs no command");
+        assert_eq!(
+            text, fresh,
+            "{name} is out of date; UPDATE=1 writes it anew"
+        );
+    }
+}
