@@ -21,7 +21,8 @@ use crate::pipeline::{Input, Pipeline};
 use branch::BranchState;
 use pull::Pull;
 
-/// What arrives for one object.
+/// What arrives for one object. It is taken as it is: who feeds a circuit leaves out
+/// what no pipeline may see, such as managedFields and versions that are not named.
 #[derive(Clone, Debug)]
 pub struct SourceEvent {
     /// The source, by position.

@@ -14,7 +14,6 @@ use crate::time::Time;
 #[command(
     version,
     arg_required_else_help = true,
-    disable_help_subcommand = true,
     after_help = EXIT_CODES
 )]
 pub(crate) struct Cli {

@@ -7,7 +7,7 @@ use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
 
 use document::{Location, Value};
-use expr::{CompileError, Expr, Items, Scope, Table};
+use expr::{CompileError, Items, Scope, Table};
 use manifest::{Diagnostic, Manifest, Source};
 
 use crate::cli;
@@ -55,8 +55,9 @@ fn objects(
     }
     let several = subjects.len() > 1;
     let mut outcome = Outcome::Good;
-    for subject in &subjects {
-        match evaluate(&expr, subject, settings) {
+    for (number, subject) in subjects.iter().enumerate() {
+        let env = settings.env_of(number);
+        match expr.eval(&Scope::new(&env, subject)) {
             Ok(value) => output.value(&value, args.output)?,
             Err(error) => {
                 let whose = several.then(|| name(subject));
@@ -66,10 +67,6 @@ fn objects(
         }
     }
     Ok(outcome)
-}
-
-fn evaluate(expr: &Expr, subject: &Value, settings: &Settings) -> Result<Value, Box<expr::Error>> {
-    expr.eval(&Scope::new(&settings.env(), subject))
 }
 
 /// The expression as it was written.

@@ -7,7 +7,7 @@ use std::io::{self, Read};
 use document::{Value, json};
 use manifest::Diagnostic;
 use operator::Offline;
-use operator::offline::{Batch, Event, Report};
+use operator::offline::{Batch, Event, OfflineError, Report};
 
 use crate::cli::{self, EventFormat, Format};
 use crate::exit::{Outcome, Stop};
@@ -72,27 +72,19 @@ impl Replay<'_> {
 
     fn batch(&mut self, batch: &watch::Batch) -> Result<(), Stop> {
         let result = self.offline.batch(&batch.events, &self.settings.env());
-        let (mut done, stopped) = match result {
+        let (mut done, stop) = match result {
             Ok(done) => (done, None),
             Err(error) => {
                 let mut done = Batch::default();
-                let message = error.to_string();
-                let stopped = failed(error.code(), message.clone());
                 if self.format == EventFormat::Jsonl {
-                    done.errors.push(Report {
-                        controller: String::new(),
-                        stage: String::new(),
-                        origin: Value::list([]),
-                        code: error.code(),
-                        message,
-                    });
+                    done.errors.push(stopped(&error));
                 }
-                (done, Some(stopped))
+                (done, Some(failed(error.code(), error.to_string())))
             }
         };
         done.errors.extend(batch.nameless.iter().cloned());
         self.print(&done)?;
-        stopped.map_or(Ok(()), Err)
+        stop.map_or(Ok(()), Err)
     }
 
     fn print(&mut self, batch: &Batch) -> io::Result<()> {
@@ -119,6 +111,21 @@ impl Replay<'_> {
             EventFormat::Yaml => self.output.value(&whole(), Format::Yaml),
             EventFormat::Json | EventFormat::Jsonl => self.output.value(&whole(), Format::Json),
         }
+    }
+}
+
+/// What ends the run, as an error of its last batch.
+fn stopped(error: &OfflineError) -> Report {
+    let (controller, message) = match error {
+        OfflineError::Budget { controller, error } => (controller.clone(), error.to_string()),
+        OfflineError::NoName(_) => (String::new(), error.to_string()),
+    };
+    Report {
+        controller,
+        stage: String::new(),
+        origin: Value::list([]),
+        code: error.code(),
+        message,
     }
 }
 

@@ -27,8 +27,17 @@ impl Settings {
 
     /// The environment of one batch: the clock is read once.
     pub(crate) fn env(&self) -> Env {
+        self.env_with(self.random_key)
+    }
+
+    /// The environment of one evaluation of several, each with random numbers of its own.
+    pub(crate) fn env_of(&self, number: usize) -> Env {
+        self.env_with(expr::stable_hash(&format!("{}/{number}", self.random_key)))
+    }
+
+    fn env_with(&self, random_key: u64) -> Env {
         let now = self.now.unwrap_or_else(Time::now);
-        let mut env = Env::new(Value::from(now.to_string()), self.random_key);
+        let mut env = Env::new(Value::from(now.to_string()), random_key);
         env.limits.steps = self.limits.steps;
         env.limits.cel_cost = self.limits.cel_cost;
         env

@@ -89,7 +89,8 @@ fn every_command_of_a_readme_prints_what_it_says() {
             continue;
         }
         let name = readme.display();
-        assert!(count > 0, "{name} runs no command");
+        let example = readme.parent() != Some(&root());
+        assert!(count > 0 || !example, "{name} runs no command");
         assert_eq!(
             text, fresh,
             "{name} is out of date; UPDATE=1 writes it anew"

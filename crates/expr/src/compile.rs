@@ -210,7 +210,8 @@ impl<'a> Compiler<'a> {
         Some(path)
     }
 
-    fn operator(&mut self, name: &str, argument: &Value, at: &Location, items: Items) -> Expr {
+    /// Compiles an operator with its argument; `at` is the place of the argument.
+    pub fn operator(&mut self, name: &str, argument: &Value, at: &Location, items: Items) -> Expr {
         let Some(operator) = self.table.get(name).cloned() else {
             let nearest = self.table.nearest(name).map(str::to_owned);
             self.error(

@@ -426,10 +426,10 @@ type Numbered = (usize, Failure);
 
 /// Of several failures the first in the order of the conjuncts is reported, whichever
 /// was found first.
-fn first(one: Option<Numbered>, other: Numbered) -> Option<Numbered> {
+fn first(one: Option<Numbered>, other: Numbered) -> Numbered {
     match one {
-        Some(one) if one.0 < other.0 => Some(one),
-        _ => Some(other),
+        Some(one) if one.0 < other.0 => one,
+        _ => other,
     }
 }
 
@@ -497,7 +497,7 @@ impl Walk<'_> {
                 match join.condition(number, &compound, self.env) {
                     Ok(true) => {}
                     Ok(false) => return,
-                    Err(error) => failure = first(failure, (number, error)),
+                    Err(error) => failure = Some(first(failure, (number, error))),
                 }
             }
         }
@@ -513,7 +513,7 @@ impl Walk<'_> {
             match join.condition(number, &compound, self.env) {
                 Ok(true) => {}
                 Ok(false) => return,
-                Err(error) => failure = first(failure, (number, error)),
+                Err(error) => failure = Some(first(failure, (number, error))),
             }
         }
         self.found.push(Found {

@@ -151,6 +151,9 @@ impl Reader<'_> {
         for (condition, at) in &parts.conditions {
             self.conjuncts(condition, at, inputs, &mut conjuncts);
         }
+        if let Some((pair, at)) = parts.index {
+            self.index(pair, &at, inputs, &mut conjuncts);
+        }
         let soft = self.soft(&parts.soft, inputs, at);
         Join {
             inputs: inputs.to_vec(),
@@ -206,17 +209,16 @@ impl Reader<'_> {
             let at = at.key(name.as_str());
             match name.as_str() {
                 "on" if known.contains(&"on") => {}
-                "soft" => parts.soft.extend(
-                    value
-                        .as_list()
-                        .map_or(vec![value], |list| list.iter().collect())
-                        .into_iter()
-                        .map(|name| (name, at.clone())),
-                ),
-                "index" if known.contains(&"index") => {
-                    // Two expressions that must be equal: one more conjunct.
-                    parts.conditions.push((value, at.clone()));
-                }
+                "soft" => match value.as_list() {
+                    Some(list) => {
+                        let names = list.iter().enumerate();
+                        parts
+                            .soft
+                            .extend(names.map(|(i, name)| (name, at.index(i))));
+                    }
+                    None => parts.soft.push((value, at)),
+                },
+                "index" if known.contains(&"index") => parts.index = Some((value, at)),
                 _ => self.error(
                     &at,
                     PipelineErrorKind::UnknownName {
@@ -277,32 +279,39 @@ impl Reader<'_> {
             }
             return;
         }
-        // The `index` option is a pair of expressions.
-        let pair;
-        let spec = match spec.as_list() {
-            Some(_) => {
-                pair = document::json!({"@eq": (spec.clone())});
-                &pair
-            }
-            None => spec,
-        };
         let expr = self.compile(Raw::Compound, |compiler| {
             compiler.expr(spec, at, Items::None)
         });
+        self.conjunct(expr, spec.clone(), at, inputs, out);
+    }
+
+    /// The `index` option: a pair of expressions as one more `@eq`.
+    fn index(&mut self, pair: &Value, at: &Location, inputs: &[String], out: &mut Vec<Conjunct>) {
+        let spec = document::json!({"@eq": (pair.clone())});
+        let expr = self.compile(Raw::Compound, |compiler| {
+            compiler.operator("@eq", pair, at, Items::None)
+        });
+        self.conjunct(expr, spec, at, inputs, out);
+    }
+
+    fn conjunct(
+        &mut self,
+        expr: Expr,
+        spec: Value,
+        at: &Location,
+        inputs: &[String],
+        out: &mut Vec<Conjunct>,
+    ) {
         let volatile = expr.volatile();
         if volatile.now || volatile.random {
-            self.error(
-                at,
-                PipelineErrorKind::Volatile {
-                    what: "a @join condition",
-                },
-            );
+            let what = "a @join condition";
+            self.error(at, PipelineErrorKind::Volatile { what });
         }
         out.push(Conjunct {
             reads: sources_read(&expr, inputs),
             key: join_key(&expr, inputs),
             expr,
-            spec: spec.clone(),
+            spec,
             at: at.clone(),
         });
     }
@@ -312,6 +321,8 @@ impl Reader<'_> {
 struct JoinParts<'v> {
     conditions: Vec<(&'v Value, Location)>,
     soft: Vec<(&'v Value, Location)>,
+    /// Two expressions that must be equal.
+    index: Option<(&'v Value, Location)>,
 }
 
 /// The inputs that an expression on the compound document reads.

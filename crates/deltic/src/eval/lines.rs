@@ -5,7 +5,7 @@
 use std::io::{self, BufRead, Read};
 
 use document::{Location, Value};
-use expr::{Items, Scope, Table};
+use expr::{Env, Items, Scope, Table};
 
 use crate::exit::{Outcome, Stop};
 use crate::input;
@@ -19,6 +19,7 @@ pub(super) fn run(
 ) -> Result<Outcome, Stop> {
     let mut stdin = io::stdin().lock();
     let mut line = Vec::new();
+    let mut number = 0;
     while let Some(fits) =
         read_line(&mut stdin, &mut line, max_bytes).map_err(|error| unreadable(&error))?
     {
@@ -28,7 +29,8 @@ pub(super) fn run(
         } else if line.trim_ascii().is_empty() {
             continue;
         } else {
-            answer(&line, settings)
+            number += 1;
+            answer(&line, &settings.env_of(number))
         };
         output.text(&match answer {
             Ok(value) => format!("{{\"value\":{value}}}\n"),
@@ -94,7 +96,7 @@ impl Refusal {
     }
 }
 
-fn answer(line: &[u8], settings: &Settings) -> Result<Value, Refusal> {
+fn answer(line: &[u8], env: &Env) -> Result<Value, Refusal> {
     let line =
         Value::from_json(line).map_err(|error| Refusal::new("bad-json", error.to_string()))?;
     let spec = line
@@ -112,8 +114,7 @@ fn answer(line: &[u8], settings: &Settings) -> Result<Value, Refusal> {
             let error = &errors[0];
             Refusal::at(error.code(), &error.to_string(), &error.at)
         })?;
-    let env = settings.env();
-    let mut scope = Scope::new(&env, line.get("subject"));
+    let mut scope = Scope::new(env, line.get("subject"));
     if let Some(local) = local {
         scope = scope.with_local(local);
     }

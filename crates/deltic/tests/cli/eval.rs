@@ -165,6 +165,11 @@ fn the_time_and_the_seed_can_be_given() {
     assert_eq!(random(&["--seed", "1"]), random(&["--seed=1"]));
     assert_ne!(random(&["--seed", "1"]), random(&["--seed", "2"]));
     assert_ne!(random(&[]), random(&[]));
+
+    let line = "{\"expr\":{\"@rnd\":[0,1000000000000]}}\n";
+    let answers = deltic_on(line.repeat(2), &["eval", "--jsonl", "--seed", "1"]).stdout;
+    let answers: Vec<&str> = answers.lines().collect();
+    assert_ne!(answers[0], answers[1]);
 }
 
 #[test]

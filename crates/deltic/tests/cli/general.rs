@@ -18,6 +18,7 @@ fn every_command_has_help_with_an_example() {
         assert!(help.contains("Example"), "{help}");
         assert!(help.contains("deltic "), "{help}");
         assert!(deltic(&["--help"]).stdout.contains(name));
+        assert_eq!(deltic(&["help", name]).ended(0).stdout, help);
     }
 }
 

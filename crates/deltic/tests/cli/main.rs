@@ -4,6 +4,7 @@
 
 mod cases;
 mod check;
+mod cluster;
 mod common;
 mod eval;
 mod general;

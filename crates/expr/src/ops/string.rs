@@ -244,7 +244,12 @@ pub(crate) fn pattern(text: &str) -> Result<Regex, String> {
             regex::Error::CompiledTooBig(limit) => {
                 format!("larger than {limit} bytes when compiled")
             }
-            other => other.to_string(),
+            other => {
+                // The crate draws the pattern over several lines; the reason is the last.
+                let text = other.to_string();
+                let reason = text.lines().next_back().unwrap_or_default();
+                reason.trim_start_matches("error: ").to_owned()
+            }
         })
 }
 

@@ -1,0 +1,126 @@
+//! Structure out of bytes: the fuzzer's choices.
+
+use document::{Key, Map, Value};
+use expr::Table;
+
+/// A reader of choices; zeros when the bytes are used up.
+#[derive(Debug)]
+pub struct Bytes<'a>(&'a [u8]);
+
+/// Few names, so that paths meet fields and keys meet keys.
+const NAMES: [&str; 8] = [
+    "a",
+    "b",
+    "metadata",
+    "name",
+    "namespace",
+    "spec",
+    "labels",
+    "",
+];
+/// Few texts, some with a meaning.
+const TEXTS: [&str; 10] = [
+    "a",
+    "b",
+    "1",
+    "2.5",
+    "",
+    "true",
+    "$.a",
+    "@now",
+    "$$.b",
+    "long text beyond the inline size",
+];
+
+impl<'a> Bytes<'a> {
+    /// A reader of these bytes.
+    pub fn new(data: &'a [u8]) -> Self {
+        Self(data)
+    }
+
+    /// The next byte.
+    pub fn byte(&mut self) -> u8 {
+        match self.0.split_first() {
+            Some((byte, rest)) => {
+                self.0 = rest;
+                *byte
+            }
+            None => 0,
+        }
+    }
+
+    /// A number below `n`, which is not 0.
+    pub fn below(&mut self, n: usize) -> usize {
+        usize::from(self.byte()) % n
+    }
+
+    /// Whether there is more.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// All that is left.
+    pub fn rest(&mut self) -> &'a [u8] {
+        std::mem::take(&mut self.0)
+    }
+
+    /// A short name.
+    pub fn name(&mut self) -> &'static str {
+        NAMES[self.below(NAMES.len())]
+    }
+
+    /// A value, at most so deep.
+    pub fn value(&mut self, depth: usize) -> Value {
+        let kinds = if depth == 0 { 6 } else { 9 };
+        match self.below(kinds) {
+            0 => Value::NULL,
+            1 => Value::from(self.byte() % 2 == 0),
+            2 => Value::from(i64::from(self.byte()) - 100),
+            3 => Value::number(f64::from(self.byte()) / 4.0).unwrap_or_default(),
+            4 | 5 => Value::from(TEXTS[self.below(TEXTS.len())]),
+            6 | 7 => self.map(|bytes| bytes.value(depth - 1)),
+            _ => self.list(|bytes| bytes.value(depth - 1)),
+        }
+    }
+
+    /// An expression, at most so deep.
+    pub fn expression(&mut self, depth: usize) -> Value {
+        if depth == 0 {
+            return self.value(0);
+        }
+        match self.below(6) {
+            0 => self.value(1),
+            1 => Value::from(format!("$.{}", self.name())),
+            2 => self.map(|bytes| bytes.expression(depth - 1)),
+            3 => self.list(|bytes| bytes.expression(depth - 1)),
+            _ => {
+                let table = Table::builtin();
+                let at = self.below(table.operators().count());
+                let name = table
+                    .operators()
+                    .nth(at)
+                    .map_or("@eq", |operator| operator.name);
+                let argument = if self.byte() % 3 == 0 {
+                    self.expression(depth - 1)
+                } else {
+                    self.list(|bytes| bytes.expression(depth - 1))
+                };
+                Map::from_entries(vec![(Key::new(name), argument)]).into()
+            }
+        }
+    }
+
+    fn map(&mut self, mut item: impl FnMut(&mut Self) -> Value) -> Value {
+        let length = self.below(4);
+        let entries = (0..length).map(|_| {
+            let name = self.name();
+            (Key::new(name), item(self))
+        });
+        entries.collect::<Map>().into()
+    }
+
+    fn list(&mut self, mut item: impl FnMut(&mut Self) -> Value) -> Value {
+        let length = self.below(4);
+        (0..length).map(|_| item(self)).collect()
+    }
+}

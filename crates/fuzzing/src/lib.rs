@@ -1,0 +1,86 @@
+//! Fuzz harnesses: each takes bytes, does what a user could make deltic do with them,
+//! and panics if a promise is broken. Tests run them on a corpus and on seeded bytes;
+//! `fuzz/` wires them to cargo-fuzz.
+
+mod bytes;
+mod circuit;
+
+use std::sync::Arc;
+
+use document::{Location, Path, Value};
+use expr::{Env, Items, Scope, Table};
+
+pub use bytes::Bytes;
+pub use circuit::circuit;
+
+/// Any text as a path: it is refused, or it can be read, printed and parsed again, and
+/// what it sets can be read back.
+pub fn path(data: &[u8]) {
+    let mut bytes = Bytes::new(data);
+    let document = bytes.value(4);
+    let text = format!("${}", String::from_utf8_lossy(bytes.rest()));
+    let Ok(path) = Path::parse(&text) else { return };
+    let again = Path::parse(&path.to_string()).expect("a path prints as a path");
+    assert_eq!(path, again, "{text}");
+    let first = path.first(&document, &document);
+    if let Ok(all) = path.all(&document, &document) {
+        assert_eq!(first, all.first().copied(), "{text}");
+    }
+    if path.is_singular()
+        && let Ok(set) = path.set(&document, Value::from("set"), &document)
+    {
+        assert_eq!(path.first(&set, &set), Some(&Value::from("set")), "{text}");
+    }
+}
+
+/// Any JSON as an expression: it is refused with a place, or it gives a value or an
+/// error with a code, the same every time.
+pub fn expression(data: &[u8]) {
+    let mut bytes = Bytes::new(data);
+    let (spec, document) = match std::str::from_utf8(data)
+        .ok()
+        .and_then(|text| text.parse::<Value>().ok())
+    {
+        Some(spec) => (spec.clone(), spec),
+        None => (bytes.expression(4), bytes.value(3)),
+    };
+    let table = Table::builtin();
+    match expr::compile(&spec, &Location::root(), &table, Items::None) {
+        Err(errors) => {
+            assert!(!errors.is_empty());
+            errors
+                .iter()
+                .for_each(|error| assert!(!error.code().is_empty()));
+        }
+        Ok(expr) => {
+            let mut env = Env::default();
+            env.limits.steps = 100_000;
+            env.limits.cel_cost = 10_000;
+            let one = expr.eval(&Scope::new(&env, &document));
+            let two = expr.eval(&Scope::new(&env, &document));
+            assert_eq!(one, two, "{spec} on {document}");
+            if let Err(error) = one {
+                assert!(!error.code().is_empty());
+            }
+        }
+    }
+}
+
+/// Any bytes as a manifest: refused with a place, or what comes out can be written and
+/// read back.
+pub fn yaml(data: &[u8]) {
+    let Ok(manifests) = manifest::parse_bytes("fuzz", data.to_vec()) else {
+        return;
+    };
+    for manifest in manifests {
+        let text = manifest::to_yaml(&manifest.value);
+        let source = Arc::new(manifest::Source {
+            name: "again".to_owned(),
+            text,
+        });
+        let again = manifest::parse(source).expect("what is written can be read");
+        if !manifest.value.is_null() {
+            assert_eq!(again[0].value, manifest.value);
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! The fuzz harnesses on a small corpus and on bytes from fixed seeds.
+
+// The seeds are there to be read.
+#![allow(clippy::print_stdout)]
+
+/// What found something once, or is likely to.
+const CORPUS: [&[u8]; 22] = [
+    b"",
+    b"$",
+    b"$.a[?(@.b=='c')].d",
+    b"..*[::-1]['a','b'][?!@.x || @.y =~ /z/i]",
+    b"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[",
+    b"\xff\xfe\x00\xc3\x28",
+    br#"{"@range": [0, 9223372036854775807]}"#,
+    br#"{"@map": [{"@map": ["$$", {"@range": 1000}]}, {"@range": 1000}]}"#,
+    br#"{"@concat": [{"@concat": ["$.", "$."]}, "$."]}"#,
+    br#"{"@getField": {"@concat": [{"@literal": "$["}, "x"]}}"#,
+    br#"{"@cel": "[1,2,3].map(x, [1,2,3].map(y, x*y))"}"#,
+    br#"{"@div": [-9223372036854775808, -1]}"#,
+    br#"{"@mod": [-9223372036854775808, -1]}"#,
+    br#"{"@abs": -9223372036854775808}"#,
+    br#"{"@substring": ["abc", -9223372036854775808, 9223372036854775807]}"#,
+    br#"{"@setField": ["$.a[9223372036854775807]", 1]}"#,
+    br#"{"@regexp": ["(a*)*b", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"]}"#,
+    b"a: &a [*a]",
+    b"a: &a [1,2]\nb: &b [*a,*a]\nc: &c [*b,*b]\nd: [*c,*c]",
+    b"? [complex]\n: key",
+    b"- - - - - - - - - - - - - - 1",
+    b"%YAML 1.2\n---\n!!binary x\n...\n--- |\n  text\n",
+];
+
+fn run(name: &str, runs: u64, harness: fn(&[u8])) {
+    CORPUS.iter().for_each(|data| harness(data));
+    println!("{name}: seeds 0 to {}", runs - 1);
+    for seed in 0..runs {
+        let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+        let mut next = || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state >> 24) as u8
+        };
+        let length = usize::from(next());
+        let data: Vec<u8> = (0..length).map(|_| next()).collect();
+        let result = std::panic::catch_unwind(|| harness(&data));
+        assert!(result.is_ok(), "{name} breaks on seed {seed}: {data:?}");
+    }
+}
+
+#[test]
+fn paths_never_break() {
+    run("path", 20_000, fuzzing::path);
+}
+
+#[test]
+fn expressions_never_break() {
+    run("expression", 20_000, fuzzing::expression);
+}
+
+#[test]
+fn manifests_never_break() {
+    run("yaml", 5_000, fuzzing::yaml);
+}
+
+#[test]
+fn circuits_equal_the_evaluation_from_scratch() {
+    run("circuit", 3_000, fuzzing::circuit);
+}
