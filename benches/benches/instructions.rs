@@ -12,8 +12,9 @@
 use std::hint::black_box;
 
 use benches::allocator::Counting;
+use benches::differential::Differential;
 use benches::engine::Engine;
-use benches::{Generator, Peer, Sequence, Workload};
+use benches::{Generator, Peer, Sequence, Workload, hand};
 use gungraun::{library_benchmark, library_benchmark_group, main};
 
 #[global_allocator]
@@ -22,37 +23,76 @@ static ALLOCATOR: Counting = Counting;
 const COUNT: usize = 1_000;
 const UPDATES: usize = 100;
 
-/// A loaded engine and the updates to run.
-type Loaded = (Engine, Vec<<Engine as Peer>::Input>);
+/// A loaded peer and the updates to run.
+struct Loaded<P: Peer>(P, Vec<P::Input>);
 
-fn loaded(workload: Workload, wanted: Sequence) -> Loaded {
-    let generator = Generator::new(workload, COUNT);
-    let mut engine = Engine::new(workload);
-    let objects = generator.objects().map(|object| Engine::input(&object));
-    engine.apply(objects, &mut Vec::new());
-    let updates = generator.updates(UPDATES).into_iter();
-    let updates = updates.filter(|(sequence, _)| *sequence == wanted);
-    let updates = updates.flat_map(|(_, objects)| objects);
-    let updates = updates.map(|object| Engine::input(&object)).collect();
-    (engine, updates)
-}
-
-// The engine comes back, so that dropping its state is not counted.
-#[library_benchmark]
-#[bench::w1(loaded(Workload::W1, Sequence::Any))]
-#[bench::w2(loaded(Workload::W2, Sequence::Any))]
-#[bench::w3(loaded(Workload::W3, Sequence::Any))]
-#[bench::w3_hot(loaded(Workload::W3, Sequence::Hot))]
-#[bench::whole(loaded(Workload::Whole, Sequence::Any))]
-fn updates((mut engine, updates): Loaded) -> Engine {
-    let mut changes = Vec::new();
-    for update in updates {
-        engine.apply([update], &mut changes);
-        black_box(&changes);
-        changes.clear();
+impl<P: Peer> Loaded<P> {
+    fn new(workload: Workload, wanted: Sequence) -> Self {
+        let generator = Generator::new(workload, COUNT);
+        let mut peer = P::new(workload);
+        let objects = generator.objects().map(|object| P::input(&object));
+        peer.apply(objects, &mut Vec::new());
+        let updates = generator.updates(UPDATES).into_iter();
+        let updates = updates.filter(|(sequence, _)| *sequence == wanted);
+        let updates = updates.flat_map(|(_, objects)| objects);
+        let updates = updates.map(|object| P::input(&object)).collect();
+        Self(peer, updates)
     }
-    engine
+
+    /// Runs the updates. The peer comes back, so that dropping its state is not counted.
+    fn run(self) -> P {
+        let Self(mut peer, updates) = self;
+        let mut changes = Vec::new();
+        for update in updates {
+            peer.apply([update], &mut changes);
+            black_box(&changes);
+            changes.clear();
+        }
+        peer
+    }
 }
 
-library_benchmark_group!(name = engine; benchmarks = updates);
-main!(library_benchmark_groups = engine);
+#[library_benchmark]
+#[bench::w1(Loaded::new(Workload::W1, Sequence::Any))]
+#[bench::w2(Loaded::new(Workload::W2, Sequence::Any))]
+#[bench::w3(Loaded::new(Workload::W3, Sequence::Any))]
+#[bench::w3_hot(Loaded::new(Workload::W3, Sequence::Hot))]
+#[bench::whole(Loaded::new(Workload::Whole, Sequence::Any))]
+fn deltic(loaded: Loaded<Engine>) -> Engine {
+    loaded.run()
+}
+
+#[library_benchmark]
+#[bench::w1(Loaded::new(Workload::W1, Sequence::Any))]
+#[bench::w2(Loaded::new(Workload::W2, Sequence::Any))]
+#[bench::w3(Loaded::new(Workload::W3, Sequence::Any))]
+#[bench::w3_hot(Loaded::new(Workload::W3, Sequence::Hot))]
+#[bench::whole(Loaded::new(Workload::Whole, Sequence::Any))]
+fn differential(loaded: Loaded<Differential>) -> Differential {
+    loaded.run()
+}
+
+#[library_benchmark]
+#[bench::any(Loaded::new(Workload::W1, Sequence::Any))]
+fn hand_w1(loaded: Loaded<hand::W1>) -> hand::W1 {
+    loaded.run()
+}
+
+#[library_benchmark]
+#[bench::any(Loaded::new(Workload::W2, Sequence::Any))]
+fn hand_w2(loaded: Loaded<hand::W2>) -> hand::W2 {
+    loaded.run()
+}
+
+#[library_benchmark]
+#[bench::any(Loaded::new(Workload::W3, Sequence::Any))]
+#[bench::hot(Loaded::new(Workload::W3, Sequence::Hot))]
+fn hand_w3(loaded: Loaded<hand::W3>) -> hand::W3 {
+    loaded.run()
+}
+
+library_benchmark_group!(
+    name = updates;
+    benchmarks = deltic, differential, hand_w1, hand_w2, hand_w3
+);
+main!(library_benchmark_groups = updates);

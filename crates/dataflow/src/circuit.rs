@@ -61,6 +61,8 @@ pub struct TargetChange {
 pub struct Budget {
     /// Objects that all sources hold together.
     pub documents: usize,
+    /// Bytes that the documents of all sources take together; not counted if `None`.
+    pub bytes: Option<usize>,
     /// Documents that one step may look at to join them.
     pub candidates: u64,
 }
@@ -69,6 +71,7 @@ impl Default for Budget {
     fn default() -> Self {
         Self {
             documents: 10_000_000,
+            bytes: None,
             candidates: 100_000_000,
         }
     }
@@ -80,6 +83,9 @@ pub enum BudgetError {
     /// Too many objects.
     #[error("the sources hold more than {0} objects")]
     Documents(usize),
+    /// Too much memory.
+    #[error("the documents of the sources take more than {0} bytes")]
+    Bytes(usize),
     /// Too many join candidates.
     #[error("a join looked at more than {0} candidates in one step")]
     Candidates(u64),
@@ -90,6 +96,7 @@ impl BudgetError {
     pub fn code(self) -> &'static str {
         match self {
             Self::Documents(_) => "budget-documents",
+            Self::Bytes(_) => "budget-bytes",
             Self::Candidates(_) => "budget-candidates",
         }
     }
@@ -113,7 +120,7 @@ impl Circuit {
         let sources = fields::needs(pipeline)
             .into_iter()
             .enumerate()
-            .map(|(number, fields)| Source::new(number, fields))
+            .map(|(number, fields)| Source::new(number, fields, budget.bytes.is_some()))
             .collect();
         let branches = pipeline
             .branches
@@ -155,6 +162,11 @@ impl Circuit {
         let changes = self.ingest(batch);
         if self.len() > self.budget.documents {
             return Err(self.stop(BudgetError::Documents(self.budget.documents)));
+        }
+        if let Some(limit) = self.budget.bytes
+            && self.sources.iter().map(Source::bytes).sum::<usize>() > limit
+        {
+            return Err(self.stop(BudgetError::Bytes(limit)));
         }
         let mut errors = Vec::new();
         let mut candidates = self.budget.candidates;

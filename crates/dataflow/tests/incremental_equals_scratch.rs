@@ -17,7 +17,7 @@ use std::time::Instant;
 use random::{Case, Coverage, check, shrink};
 
 /// Seeds of an ordinary test run.
-const RUNS: u64 = 16_000;
+const RUNS: u64 = 12_000;
 
 /// What runs of this many seeds must have reached.
 const ENOUGH: u64 = 5_000;

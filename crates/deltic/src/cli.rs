@@ -185,6 +185,10 @@ pub(crate) struct Run {
     #[arg(long, value_name = "N", help_heading = LIMITS, default_value_t = Budget::default().documents)]
     pub(crate) max_documents: usize,
 
+    /// How many bytes the documents of a controller's sources may take (not limited)
+    #[arg(long, value_name = "N", help_heading = LIMITS)]
+    pub(crate) max_bytes: Option<usize>,
+
     /// How many documents one batch may look at to join them
     #[arg(long, value_name = "N", help_heading = LIMITS, default_value_t = Budget::default().candidates)]
     pub(crate) max_candidates: u64,
@@ -212,8 +216,8 @@ pub(crate) struct Limits {
     pub(crate) cel_cost: u64,
 
     /// How many bytes one JSON document of a stream may have
-    #[arg(long = "max-bytes", value_name = "N", help_heading = LIMITS, default_value_t = manifest::MAX_SIZE as u64)]
-    pub(crate) bytes: u64,
+    #[arg(long = "max-document-bytes", value_name = "N", help_heading = LIMITS, default_value_t = manifest::MAX_SIZE as u64)]
+    pub(crate) document_bytes: u64,
 }
 
 const REPEATABLE: &str = "Repeatable runs";

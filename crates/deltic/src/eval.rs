@@ -21,7 +21,7 @@ pub(crate) fn run(args: &cli::Eval, output: &mut Output) -> Result<Outcome, Stop
     let settings = Settings::new(args.time.now, key, args.limits);
     match &args.expr {
         Some(text) => objects(text, args, &settings, output),
-        None => lines::run(&settings, args.limits.bytes, output),
+        None => lines::run(&settings, args.limits.document_bytes, output),
     }
 }
 

@@ -36,7 +36,7 @@ pub(crate) fn run(args: &cli::Replay, output: &mut Output) -> Result<Outcome, St
         output,
         outcome: Outcome::Good,
     };
-    replay.all(Documents::new(events, args.run.limits.bytes))
+    replay.all(Documents::new(events, args.run.limits.document_bytes))
 }
 
 fn ignored(count: usize) -> String {

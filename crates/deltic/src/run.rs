@@ -50,6 +50,7 @@ pub(crate) fn start(operator: Operator, run: &Run) -> (Offline, Settings) {
     let key = expr::stable_hash(&format!("{}/{}", operator.name, run.seed));
     let budget = Budget {
         documents: run.max_documents,
+        bytes: run.max_bytes,
         candidates: run.max_candidates,
     };
     (

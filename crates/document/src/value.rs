@@ -266,6 +266,30 @@ impl Value {
     }
 }
 
+impl Value {
+    /// About how many bytes of memory this value takes; what is shared counts every time.
+    pub fn size(&self) -> usize {
+        /// Reference count and length of a shared allocation.
+        const HEADER: usize = 16;
+        size_of::<Self>()
+            + match &self.0 {
+                Repr::Null | Repr::Bool(_) | Repr::Int(_) | Repr::Float(_) | Repr::Short { .. } => {
+                    0
+                }
+                Repr::Long(bytes) | Repr::Bytes(bytes) => HEADER + bytes.slice.len(),
+                Repr::List(items) => HEADER + items.slice.iter().map(Self::size).sum::<usize>(),
+                Repr::Chunked(chunks) => {
+                    let items = ListRef::Chunked(chunks).iter();
+                    HEADER + items.map(Self::size).sum::<usize>()
+                }
+                Repr::Map(map) => {
+                    let entries = map.values().map(|value| size_of::<Key>() + value.size());
+                    HEADER + entries.sum::<usize>()
+                }
+            }
+    }
+}
+
 /// What a missing member reads as.
 static NULL: Value = Value::NULL;
 

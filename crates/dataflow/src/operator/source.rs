@@ -15,6 +15,8 @@ pub(crate) struct Source {
     keep: Keep,
     /// By the hash of the name, which the origin knows.
     objects: HashTable<Object>,
+    /// How many bytes the documents take, if that is counted.
+    bytes: Option<usize>,
 }
 
 #[derive(Debug)]
@@ -34,12 +36,13 @@ impl Object {
 }
 
 impl Source {
-    pub(crate) fn new(number: usize, fields: Fields) -> Self {
+    pub(crate) fn new(number: usize, fields: Fields, count_bytes: bool) -> Self {
         Self {
             number: number as u32,
             keep: fields.compile(),
             fields,
             objects: HashTable::new(),
+            bytes: count_bytes.then_some(0),
         }
     }
 
@@ -51,9 +54,24 @@ impl Source {
         self.objects.len()
     }
 
+    /// How many bytes the documents take; 0 if that is not counted.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes.unwrap_or_default()
+    }
+
+    /// Takes what is known of an object now, and counts its bytes.
+    pub(crate) fn set(&mut self, name: &ObjectName, object: Option<&Value>) -> Option<Change> {
+        let change = self.change(name, object)?;
+        if let Some(bytes) = &mut self.bytes {
+            let size = |document: &Option<Value>| document.as_ref().map_or(0, Value::size);
+            *bytes = (*bytes + size(&change.new)).saturating_sub(size(&change.old));
+        }
+        Some(change)
+    }
+
     /// Takes what is known of an object now. What arrives is compared with what is
     /// stored: duplicates and deletes of unknown objects change nothing.
-    pub(crate) fn set(&mut self, name: &ObjectName, object: Option<&Value>) -> Option<Change> {
+    fn change(&mut self, name: &ObjectName, object: Option<&Value>) -> Option<Change> {
         let hash = SourceObject::hash_of(self.number, name);
         let Some(object) = object else {
             let found = self

@@ -194,7 +194,7 @@ fn limits_are_named_errors() {
 
 #[track_caller]
 fn lines(stdin: impl AsRef<[u8]>, expect: &[&str]) {
-    let run = deltic_on(stdin, &["eval", "--jsonl", "--max-bytes", "200"]).ended(0);
+    let run = deltic_on(stdin, &["eval", "--jsonl", "--max-document-bytes", "200"]).ended(0);
     let found: Vec<&str> = run.stdout.lines().collect();
     assert_eq!(found, expect);
     assert_eq!(run.stderr, "");
@@ -233,7 +233,7 @@ fn a_bad_line_is_answered_and_the_next_is_read() {
     stdin.extend(format!("{{\"expr\":\"{}\"}}\n", "x".repeat(300)).bytes());
     stdin.extend(format!("{{\"expr\":{}1\n", "[".repeat(150)).bytes());
     stdin.extend(b"{\"expr\":7}\n");
-    let run = deltic_on(stdin, &["eval", "--jsonl", "--max-bytes", "200"]).ended(0);
+    let run = deltic_on(stdin, &["eval", "--jsonl", "--max-document-bytes", "200"]).ended(0);
     let codes: Vec<String> = run
         .stdout
         .lines()

@@ -304,7 +304,7 @@ fn hostile_documents_are_clear_errors() {
         .ended(1)
         .mentioned(&["error[bad-json]: document 1 is no JSON: nested deeper than 100 levels"]);
     let long = format!("[{}]", foo("ADDED", &"x".repeat(10_000), "1"));
-    replay("replay-long", long, &["--max-bytes", "1000"])
+    replay("replay-long", long, &["--max-document-bytes", "1000"])
         .ended(1)
         .mentioned(&["error[too-large]: document 1 has more than 1000 bytes"]);
     let mut bytes = b"{\"type\":\"".to_vec();
@@ -334,6 +334,9 @@ fn budgets_are_named_errors_that_end_the_run() {
     run.mentioned(&[
         "error[budget-documents]: controller double: the sources hold more than 1 objects",
     ]);
+    replay("replay-bytes", &events, &["--max-bytes", "1"])
+        .ended(1)
+        .mentioned(&["error[budget-bytes]: controller double"]);
     let long = DOUBLE.replace(
         "{ \"@mul\": [$.spec.n, 2] }",
         "{ \"@map\": [$$, { \"@range\": 1000 }] }",

@@ -1,0 +1,128 @@
+//! Budgets: a circuit that uses more than it may stops with a named error, and stays
+//! stopped.
+
+use dataflow::apply::TargetKind;
+use dataflow::{Budget, BudgetError, Circuit, ObjectName, Pipeline, SourceEvent};
+use document::{Location, Value, json};
+use expr::{Env, Table};
+
+fn circuit(pipeline: &Value, sources: &[&str], budget: Budget) -> Circuit {
+    let sources: Vec<String> = sources.iter().map(|&source| source.to_owned()).collect();
+    let target = "T".to_owned();
+    let pipeline = Pipeline::parse(
+        pipeline,
+        &Location::root(),
+        &sources,
+        &[target],
+        &Table::builtin(),
+    )
+    .unwrap();
+    let kind = TargetKind {
+        api_version: json!("v1"),
+        kind: json!("T"),
+    };
+    Circuit::new(&pipeline, &[kind], budget)
+}
+
+fn objects(source: usize, count: usize) -> Vec<SourceEvent> {
+    (0..count)
+        .map(|i| SourceEvent {
+            source,
+            name: ObjectName::new("", &format!("o{i}")),
+            object: Some(
+                json!({"metadata": {"name": (format!("o{i}"))}, "spec": "a text of some length"}),
+            ),
+        })
+        .collect()
+}
+
+fn check(mut circuit: Circuit, batches: &[Vec<SourceEvent>], expect: BudgetError) {
+    let env = Env::default();
+    let (last, fine) = batches.split_last().unwrap();
+    for batch in fine {
+        circuit.step(batch, &env).unwrap();
+    }
+    assert_eq!(circuit.step(last, &env).unwrap_err(), expect);
+    assert_eq!(
+        circuit.step(&[], &env).unwrap_err(),
+        expect,
+        "it stays stopped"
+    );
+}
+
+#[test]
+fn too_many_objects_stop_the_circuit() {
+    let budget = Budget {
+        documents: 10,
+        ..Budget::default()
+    };
+    let circuit = circuit(&json!([]), &["A"], budget);
+    check(
+        circuit,
+        &[objects(0, 10), objects(0, 11)],
+        BudgetError::Documents(10),
+    );
+}
+
+#[test]
+fn too_many_bytes_stop_the_circuit() {
+    let budget = Budget {
+        bytes: Some(10_000),
+        ..Budget::default()
+    };
+    let pipeline = json!([]);
+    check(
+        circuit(&pipeline, &["A"], budget),
+        &[objects(0, 20), objects(0, 1000)],
+        BudgetError::Bytes(10_000),
+    );
+}
+
+#[test]
+fn deleted_objects_give_their_bytes_back() {
+    let budget = Budget {
+        bytes: Some(10_000),
+        ..Budget::default()
+    };
+    let mut circuit = circuit(&json!([]), &["A"], budget);
+    for _ in 0..100 {
+        circuit.step(&objects(0, 20), &Env::default()).unwrap();
+        let gone: Vec<_> = objects(0, 20)
+            .into_iter()
+            .map(|event| SourceEvent {
+                object: None,
+                ..event
+            })
+            .collect();
+        circuit.step(&gone, &Env::default()).unwrap();
+    }
+    assert!(circuit.is_empty());
+}
+
+#[test]
+fn a_cross_join_stops_at_its_candidates() {
+    let budget = Budget {
+        candidates: 1_000,
+        ..Budget::default()
+    };
+    let circuit = circuit(&json!({"@join": true}), &["A", "B"], budget);
+    check(
+        circuit,
+        &[objects(0, 100), objects(1, 100)],
+        BudgetError::Candidates(1_000),
+    );
+}
+
+#[test]
+fn evaluation_steps_are_an_error_of_the_document() {
+    let pipeline = json!([{"@project": {
+        "metadata": "$.metadata",
+        "n": {"@len": {"@map": [{"@len": {"@range": 1000}}, {"@range": 1000}]}},
+    }}]);
+    let mut circuit = circuit(&pipeline, &["A"], Budget::default());
+    let mut env = Env::default();
+    env.limits.steps = 1_000;
+    let step = circuit.step(&objects(0, 1), &env).unwrap();
+    assert!(step.changes.is_empty());
+    assert_eq!(step.errors[0].failure.code(), "limit");
+}
