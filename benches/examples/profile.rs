@@ -14,7 +14,10 @@ fn main() {
     let count: usize = text(1, "1000").parse().unwrap_or(1000);
     let rounds: usize = text(2, "1").parse().unwrap_or(1);
     let generator = Generator::new(workload, count);
-    let objects: Vec<_> = generator.objects().map(|object| Engine::input(&object)).collect();
+    let objects: Vec<_> = generator
+        .objects()
+        .map(|object| Engine::input(&object))
+        .collect();
     let sequences = generator.updates(UPDATES);
     let mut engine = Engine::new(workload);
     let mut changes = Vec::new();
@@ -32,8 +35,15 @@ fn main() {
             total += start.elapsed();
         }
     }
-    let updates: usize = sequences.iter().map(|(_, objects)| objects.len()).sum::<usize>() * rounds;
+    let updates: usize = sequences
+        .iter()
+        .map(|(_, objects)| objects.len())
+        .sum::<usize>()
+        * rounds;
     assert!(updates > 0);
     let mean = total.as_secs_f64() * 1e6 / updates as f64;
-    let _ = std::io::Write::write_fmt(&mut std::io::stderr(), format_args!("{mean:.2} µs per update\n"));
+    let _ = std::io::Write::write_fmt(
+        &mut std::io::stderr(),
+        format_args!("{mean:.2} µs per update\n"),
+    );
 }

@@ -51,11 +51,15 @@ impl Peer for Engine {
     }
 
     fn key(change: &TargetChange) -> (String, String) {
-        key(change)
+        texts(&change.key)
     }
 
     fn outcome(change: &TargetChange) -> Outcome {
-        outcome(change)
+        Outcome {
+            key: texts(&change.key),
+            old: change.old_object().as_ref().map(plain),
+            new: change.new.as_ref().map(plain),
+        }
     }
 }
 
@@ -70,7 +74,7 @@ pub struct FromScratch {
 
 impl Peer for FromScratch {
     type Input = SourceEvent;
-    type Change = TargetChange;
+    type Change = (ObjectName, Option<Value>, Option<Value>);
 
     const TIMED: usize = 5;
 
@@ -88,7 +92,7 @@ impl Peer for FromScratch {
         event(object)
     }
 
-    fn apply<I>(&mut self, objects: I, changes: &mut Vec<TargetChange>)
+    fn apply<I>(&mut self, objects: I, changes: &mut Vec<Self::Change>)
     where
         I: IntoIterator<Item = SourceEvent>,
     {
@@ -104,32 +108,26 @@ impl Peer for FromScratch {
         for (key, document) in &self.state.targets[0] {
             let before = old.get(key);
             if before != Some(document) {
-                changes.push(TargetChange {
-                    target: 0,
-                    key: key.clone(),
-                    old: before.cloned(),
-                    new: Some(document.clone()),
-                });
+                changes.push((key.clone(), before.cloned(), Some(document.clone())));
             }
         }
         for (key, document) in old {
             if !self.state.targets[0].contains_key(&key) {
-                changes.push(TargetChange {
-                    target: 0,
-                    key,
-                    old: Some(document),
-                    new: None,
-                });
+                changes.push((key, Some(document), None));
             }
         }
     }
 
-    fn key(change: &TargetChange) -> (String, String) {
-        key(change)
+    fn key((key, ..): &Self::Change) -> (String, String) {
+        texts(key)
     }
 
-    fn outcome(change: &TargetChange) -> Outcome {
-        outcome(change)
+    fn outcome((key, old, new): &Self::Change) -> Outcome {
+        Outcome {
+            key: texts(key),
+            old: old.as_ref().map(plain),
+            new: new.as_ref().map(plain),
+        }
     }
 }
 
@@ -164,17 +162,9 @@ fn event(object: &Object) -> SourceEvent {
     }
 }
 
-fn key(change: &TargetChange) -> (String, String) {
+fn texts(key: &ObjectName) -> (String, String) {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    (text(&change.key.namespace), text(&change.key.name))
-}
-
-fn outcome(change: &TargetChange) -> Outcome {
-    Outcome {
-        key: key(change),
-        old: change.old.as_ref().map(plain),
-        new: change.new.as_ref().map(plain),
-    }
+    (text(&key.namespace), text(&key.name))
 }
 
 /// The document without what only the engine adds: apiVersion and kind.

@@ -204,13 +204,19 @@ pub fn output(
     at: &Location,
     document: &Value,
 ) -> Result<(ObjectName, Value), Failure> {
+    let key = output_key(at, document)?;
+    Ok((key, object(target, document)))
+}
+
+/// The key of an output, if its metadata is what an object needs.
+pub fn output_key(at: &Location, document: &Value) -> Result<ObjectName, Failure> {
     let problem = |problem| Failure::Output {
         problem,
         at: at.clone(),
     };
-    let fields = document
-        .as_map()
-        .ok_or_else(|| problem(OutputProblem::NoObject(document.kind())))?;
+    if document.as_map().is_none() {
+        return Err(problem(OutputProblem::NoObject(document.kind())));
+    }
     let metadata = document.get_key(&KEYS.metadata);
     let metadata = metadata
         .as_map()
@@ -226,28 +232,31 @@ pub fn output(
         Some(namespace) if namespace.as_str().is_some() => namespace.clone(),
         Some(other) => return Err(problem(OutputProblem::Namespace(other.kind()))),
     };
-    let drop_namespace = namespace.as_str() == Some("");
-    let keep =
-        |key: &Key| USED.contains(&key.as_str()) && !(drop_namespace && *key == KEYS.namespace);
-    let metadata = if metadata.iter().all(|(key, _)| keep(key)) {
-        metadata.clone()
-    } else {
-        metadata
-            .iter()
-            .filter(|(key, _)| keep(key))
-            .cloned()
-            .collect()
-    };
-    let object = with_identity(fields, target, metadata);
-    Ok((ObjectName { namespace, name }, object))
+    Ok(ObjectName { namespace, name })
 }
 
-/// The fields of a document under the target's apiVersion and kind.
-fn with_identity(fields: &Map, target: &TargetKind, metadata: Map) -> Value {
+/// Whether a field of an output's metadata is used: an empty namespace is none.
+fn is_used(key: &Key, value: &Value) -> bool {
+    USED.contains(&key.as_str()) && !(*key == KEYS.namespace && value.as_str() == Some(""))
+}
+
+/// The object of an output: its fields under the target's apiVersion and kind, with
+/// those of its metadata that are used.
+pub fn object(target: &TargetKind, document: &Value) -> Value {
+    let Some(fields) = document.as_map() else {
+        return document.clone();
+    };
+    let metadata = match document.get_key(&KEYS.metadata).as_map() {
+        Some(metadata) if metadata.iter().any(|(key, value)| !is_used(key, value)) => {
+            let used = metadata.iter().filter(|(key, value)| is_used(key, value));
+            Value::from(used.cloned().collect::<Map>())
+        }
+        _ => document.get_key(&KEYS.metadata).clone(),
+    };
     let identity = [
         (&KEYS.api_version, &target.api_version),
         (&KEYS.kind, &target.kind),
-        (&KEYS.metadata, &Value::from(metadata)),
+        (&KEYS.metadata, &metadata),
     ];
     // Both are in key order.
     let mut entries: SmallVec<[(Key, Value); 12]> = SmallVec::new();
@@ -262,4 +271,27 @@ fn with_identity(fields: &Map, target: &TargetKind, metadata: Map) -> Value {
     }
     entries.extend(identity.map(|(key, value)| (key.clone(), value.clone())));
     Map::from_sorted_iter(entries.into_iter()).into()
+}
+
+/// Whether two outputs become the same object.
+pub fn same_object(one: &Value, other: &Value) -> bool {
+    if one.same(other) {
+        return true;
+    }
+    let (Some(a), Some(b)) = (one.as_map(), other.as_map()) else {
+        return one == other;
+    };
+    let own = |key: &Key| *key == KEYS.metadata || *key == KEYS.api_version || *key == KEYS.kind;
+    let fields = a.iter().filter(|(key, _)| !own(key));
+    if !fields.eq(b.iter().filter(|(key, _)| !own(key))) {
+        return false;
+    }
+    let (one, other) = (one.get_key(&KEYS.metadata), other.get_key(&KEYS.metadata));
+    match (one.as_map(), other.as_map()) {
+        (Some(a), Some(b)) => {
+            let used = |entry: &&(Key, Value)| is_used(&entry.0, &entry.1);
+            one.same(other) || a.iter().filter(used).eq(b.iter().filter(used))
+        }
+        _ => one == other,
+    }
 }

@@ -9,12 +9,13 @@ mod pull;
 
 use document::Value;
 use expr::Env;
+use triomphe::Arc;
 
-use crate::apply::TargetKind;
+use crate::apply::{self, TargetKind};
 use crate::failure::{Failure, RunError};
 use crate::fields::{self, Fields};
 use crate::operator::source::Source;
-use crate::operator::target::{KeyChange, Loser, Target};
+use crate::operator::target::{Loser, Target};
 use crate::operator::{Change, Cx};
 use crate::origin::{Component, ObjectName, Origin};
 use crate::pipeline::{Input, Pipeline};
@@ -51,9 +52,37 @@ pub struct TargetChange {
     /// The object.
     pub key: ObjectName,
     /// What was derived before.
-    pub old: Option<Value>,
+    pub old: Option<Derived>,
     /// What is derived now.
     pub new: Option<Value>,
+}
+
+impl TargetChange {
+    /// The object that was derived before.
+    pub fn old_object(&self) -> Option<Value> {
+        self.old.as_ref().map(Derived::object)
+    }
+}
+
+/// A derived document; the object is made on demand, because nobody needs most of those
+/// that are replaced.
+#[derive(Clone, Debug)]
+pub struct Derived {
+    document: Value,
+    kind: Arc<TargetKind>,
+}
+
+impl PartialEq for Derived {
+    fn eq(&self, other: &Self) -> bool {
+        self.object() == other.object()
+    }
+}
+
+impl Derived {
+    /// The object that was derived.
+    pub fn object(&self) -> Value {
+        apply::object(&self.kind, &self.document)
+    }
 }
 
 /// What a circuit may use.
@@ -109,6 +138,7 @@ pub struct Circuit {
     sources: Vec<Source>,
     branches: Vec<BranchState>,
     targets: Vec<Target>,
+    kinds: Vec<Arc<TargetKind>>,
     budget: Budget,
     stopped: Option<BudgetError>,
     step: u32,
@@ -122,15 +152,12 @@ impl Circuit {
             .enumerate()
             .map(|(number, fields)| Source::new(number, fields, budget.bytes.is_some()))
             .collect();
-        let branches = pipeline
-            .branches
-            .iter()
-            .map(|branch| BranchState::new(branch, target_kinds))
-            .collect();
+        let branches = pipeline.branches.iter().map(BranchState::new).collect();
         Self {
             sources,
             branches,
             targets: target_kinds.iter().map(|_| Target::default()).collect(),
+            kinds: target_kinds.iter().cloned().map(Arc::new).collect(),
             pipeline: pipeline.clone(),
             budget,
             stopped: None,
@@ -281,16 +308,17 @@ impl Circuit {
             };
             let (changes, losers) =
                 self.targets[number].step(outputs, &|origin| pull.output(origin));
-            written.extend(
-                changes
-                    .into_iter()
-                    .map(|KeyChange { key, old, new }| TargetChange {
-                        target: number,
-                        key,
-                        old,
-                        new,
-                    }),
-            );
+            let kind = &self.kinds[number];
+            let derived = |document| Derived {
+                document,
+                kind: kind.clone(),
+            };
+            written.extend(changes.into_iter().map(|change| TargetChange {
+                target: number,
+                key: change.key,
+                old: change.old.map(derived),
+                new: change.new.map(|document| apply::object(kind, &document)),
+            }));
             errors.extend(
                 losers
                     .into_iter()

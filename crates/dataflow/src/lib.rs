@@ -34,7 +34,7 @@ mod origin;
 pub mod pipeline;
 pub mod scratch;
 
-pub use circuit::{Budget, BudgetError, Circuit, SourceEvent, Step, TargetChange};
+pub use circuit::{Budget, BudgetError, Circuit, Derived, SourceEvent, Step, TargetChange};
 pub use failure::{Failure, OutputProblem, RunError};
 pub use origin::{Component, ObjectName, Origin, SourceObject};
 pub use pipeline::Pipeline;

@@ -321,7 +321,8 @@ fn sum_up(targets: &mut Targets, step: &Step) -> Result<(), String> {
             return Err(format!("the change of {key:?} is out of order"));
         }
         last = Some(place);
-        if change.old == change.new || targets.get(&key) != change.old.as_ref() {
+        let old = change.old_object();
+        if old == change.new || targets.get(&key) != old.as_ref() {
             return Err(format!("the change of {key:?} does not fit what was there"));
         }
         match &change.new {

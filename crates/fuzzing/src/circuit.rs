@@ -60,7 +60,7 @@ pub fn circuit(data: &[u8]) {
             .step(&batch, &env)
             .expect("the budget is not reached");
         for change in step.changes {
-            assert_eq!(targets.get(&change.key), change.old.as_ref());
+            assert_eq!(targets.get(&change.key), change.old_object().as_ref());
             match change.new {
                 Some(new) => targets.insert(change.key, new),
                 None => targets.remove(&change.key),

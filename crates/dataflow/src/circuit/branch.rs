@@ -1,6 +1,5 @@
 //! A running branch: its stages in order.
 
-use crate::apply::TargetKind;
 use crate::failure::RunError;
 use crate::operator::distinct::Distinct;
 use crate::operator::gather::Gather;
@@ -84,7 +83,7 @@ impl JoinState {
 }
 
 impl BranchState {
-    pub(crate) fn new(branch: &Branch, target_kinds: &[TargetKind]) -> Self {
+    pub(crate) fn new(branch: &Branch) -> Self {
         let operators = branch
             .stages
             .iter()
@@ -106,13 +105,9 @@ impl BranchState {
                 StageKind::Distinct => Operator::Distinct(Distinct::default()),
             })
             .collect();
-        let kind = branch
-            .output
-            .target
-            .and_then(|target| target_kinds.get(target));
         Self {
             operators,
-            output: kind.map(|kind| Output::new(kind.clone(), branch.at.clone())),
+            output: branch.output.target.map(|_| Output::new(branch.at.clone())),
         }
     }
 

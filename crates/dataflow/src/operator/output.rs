@@ -3,10 +3,11 @@
 use document::{Location, Value};
 
 use super::{Change, Cx, Failing, FailingMap};
-use crate::apply::{self, TargetKind};
+use crate::apply;
+use crate::failure::Failure;
 use crate::origin::{ObjectName, Origin};
 
-/// A document under its target key.
+/// A document under its target key; the object is made of it when it is needed.
 pub(crate) type Keyed = (ObjectName, Value);
 
 /// A change of what an origin puts out to a target.
@@ -20,15 +21,13 @@ pub(crate) struct OutputChange {
 /// The check of a branch's outputs.
 #[derive(Debug)]
 pub(crate) struct Output {
-    kind: TargetKind,
     at: Location,
     pub(crate) failing: FailingMap<Option<Keyed>>,
 }
 
 impl Output {
-    pub(crate) fn new(kind: TargetKind, at: Location) -> Self {
+    pub(crate) fn new(at: Location) -> Self {
         Self {
-            kind,
             at,
             failing: FailingMap::default(),
         }
@@ -49,14 +48,9 @@ impl Output {
         };
         let old = match held {
             Some(failing) => failing.held,
-            None => change
-                .old
-                .and_then(|document| apply::output(&self.kind, &self.at, &document).ok()),
+            None => change.old.and_then(|document| self.keyed(document).ok()),
         };
-        let new = match change
-            .new
-            .map(|document| apply::output(&self.kind, &self.at, &document))
-        {
+        let new = match change.new.map(|document| self.keyed(document)) {
             None => None,
             Some(Ok(new)) => Some(new),
             Some(Err(failure)) => {
@@ -75,11 +69,15 @@ impl Output {
         })
     }
 
+    fn keyed(&self, document: Value) -> Result<Keyed, Failure> {
+        Ok((apply::output_key(&self.at, &document)?, document))
+    }
+
     /// What an origin puts out now, given the document that reaches this stage.
     pub(crate) fn current(&self, input: Option<&Value>, origin: &Origin) -> Option<Keyed> {
         match self.failing.get(origin) {
             Some(failing) => failing.held.clone(),
-            None => apply::output(&self.kind, &self.at, input?).ok(),
+            None => self.keyed(input?.clone()).ok(),
         }
     }
 }

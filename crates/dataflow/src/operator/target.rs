@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 
 use super::HashMap;
 use super::output::{Keyed, OutputChange};
+use crate::apply::same_object;
 use crate::origin::{ObjectName, Origin};
 
 /// A running target.
@@ -107,7 +108,7 @@ impl Target {
             } else if claim.is_none() {
                 self.claims.insert(key.clone(), origin);
             }
-            return (old != new).then_some(KeyChange { key, old, new });
+            return differ(old.as_ref(), new.as_ref()).then_some(KeyChange { key, old, new });
         }
         self.contest(key, edits, current, conflicts)
     }
@@ -159,7 +160,7 @@ impl Target {
         if contest.documents.len() > 1 {
             self.contested.insert(key.clone(), contest);
         }
-        (before != after).then_some(KeyChange {
+        differ(before.as_ref(), after.as_ref()).then_some(KeyChange {
             key,
             old: before,
             new: after,
@@ -180,6 +181,14 @@ impl Target {
     }
 }
 
+/// Whether two documents become different objects.
+fn differ(old: Option<&Value>, new: Option<&Value>) -> bool {
+    match (old, new) {
+        (Some(old), Some(new)) => !same_object(old, new),
+        (old, new) => old.is_some() != new.is_some(),
+    }
+}
+
 impl Contest {
     /// The origins that wait, but for those whose document is the one that is written.
     fn losers(&self, key: &ObjectName) -> Vec<Loser> {
@@ -189,7 +198,7 @@ impl Contest {
         self.documents
             .iter()
             .skip(1)
-            .filter(|(_, document)| *document != written)
+            .filter(|(_, document)| !same_object(document, written))
             .map(|(origin, _)| Loser {
                 key: key.clone(),
                 origin: origin.clone(),

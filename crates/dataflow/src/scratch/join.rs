@@ -26,7 +26,8 @@ pub(super) fn run(join: &Join, inputs: &[Documents], previous: &Memory, env: &En
         join,
         inputs,
         env,
-        failures: BTreeMap::new(),
+        failures: Failures::new(),
+        row_failures: Failures::new(),
         held: 0,
     };
     let nothing = Documents::new();
@@ -42,7 +43,9 @@ pub(super) fn run(join: &Join, inputs: &[Documents], previous: &Memory, env: &En
         joined = joined.union(SourceSet::of(input));
     }
     memory.held = joiner.held;
-    let failures = joiner.failures.into_iter();
+    let mut failures = joiner.row_failures;
+    failures.extend(joiner.failures);
+    let failures = failures.into_iter();
     Done {
         documents: by_origin(&rows),
         memory,
@@ -111,6 +114,9 @@ fn with_member(compound: &Value, name: &str, document: Value) -> Value {
     entries.collect::<Map>().into()
 }
 
+/// By whose it is; of several failures that of the first conjunct.
+type Failures = BTreeMap<Origin, (usize, Failure)>;
+
 /// A document that may be joined.
 struct Candidate<'a> {
     input: usize,
@@ -137,8 +143,10 @@ struct Joiner<'a> {
     join: &'a Join,
     inputs: &'a [Documents],
     env: &'a Env,
-    /// By whose it is; of several failures that of the first conjunct.
-    failures: BTreeMap<Origin, (usize, Failure)>,
+    failures: Failures,
+    /// What fails only because a row holds an older version of a document: reported for
+    /// that document if nothing else is.
+    row_failures: Failures,
     held: usize,
 }
 
@@ -166,7 +174,7 @@ impl<'a> Joiner<'a> {
                 Verdict::Out => {}
                 Verdict::In => rows.push(row),
                 Verdict::Failed { own } => {
-                    self.report(row.origin(), own);
+                    report(&mut self.failures, row.origin(), own);
                     rows.extend(self.hold(row, previous));
                 }
             }
@@ -202,7 +210,7 @@ impl<'a> Joiner<'a> {
                     }
                     Verdict::Failed { own } => {
                         failed = true;
-                        self.report(pair.origin(), own);
+                        report(&mut self.failures, pair.origin(), own);
                         longer.extend(self.hold(pair, previous));
                     }
                 }
@@ -241,7 +249,8 @@ impl<'a> Joiner<'a> {
                 continue;
             }
             for (conjunct, failure) in facts.failures() {
-                self.report(origin.clone(), Some((conjunct, failure.clone())));
+                let failure = Some((conjunct, failure.clone()));
+                report(&mut self.failures, origin.clone(), failure);
             }
             candidates.push(Candidate {
                 input,
@@ -271,7 +280,8 @@ impl<'a> Joiner<'a> {
                     continue;
                 };
                 if let Err(failure) = &side {
-                    self.report(whose, Some((i, failure.clone())));
+                    let failure = Some((i, failure.clone()));
+                    report(&mut self.row_failures, whose, failure);
                 }
                 facts.sides.insert((i, input), side);
             }
@@ -310,25 +320,25 @@ impl<'a> Joiner<'a> {
         }
     }
 
-    fn report(&mut self, origin: Origin, failure: Option<(usize, Failure)>) {
-        let Some(failure) = failure else {
-            return;
-        };
-        match self.failures.entry(origin) {
-            Entry::Vacant(entry) => {
-                entry.insert(failure);
-            }
-            Entry::Occupied(mut entry) if failure.0 < entry.get().0 => {
-                entry.insert(failure);
-            }
-            Entry::Occupied(_) => {}
-        }
-    }
-
     /// The row as it was before, if it was there.
     fn hold(&mut self, row: Row, previous: &Documents) -> Option<Row> {
         let compound = previous.get(&row.origin())?.clone();
         self.held += 1;
         Some(Row { compound, ..row })
+    }
+}
+
+fn report(failures: &mut Failures, origin: Origin, failure: Option<(usize, Failure)>) {
+    let Some(failure) = failure else {
+        return;
+    };
+    match failures.entry(origin) {
+        Entry::Vacant(entry) => {
+            entry.insert(failure);
+        }
+        Entry::Occupied(mut entry) if failure.0 < entry.get().0 => {
+            entry.insert(failure);
+        }
+        Entry::Occupied(_) => {}
     }
 }

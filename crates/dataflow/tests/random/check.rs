@@ -170,17 +170,18 @@ impl<'a> Run<'a> {
                         "change of {key:?} is out of order: deletes first, then by key, each key once"
                     ));
                 }
-                if change.old == change.new {
+                let taken = change.old_object();
+                if taken == change.new {
                     return Err(format!("change of {key:?} changes nothing"));
                 }
                 let old = match &change.new {
                     Some(new) => objects.insert(key.clone(), new.clone()),
                     None => objects.remove(key),
                 };
-                if old != change.old {
+                if old != taken {
                     return Err(format!(
                         "change of {key:?} takes {:?} back, but there is {old:?}",
-                        change.old
+                        taken
                     ));
                 }
                 last = Some(place);
