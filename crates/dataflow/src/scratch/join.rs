@@ -144,8 +144,8 @@ struct Joiner<'a> {
     inputs: &'a [Documents],
     env: &'a Env,
     failures: Failures,
-    /// What fails only because a row holds an older version of a document: reported for
-    /// that document if nothing else is.
+    /// What fails on documents as they are in rows, which may be held and older:
+    /// reported where nothing fails on the document as it is now.
     row_failures: Failures,
     held: usize,
 }

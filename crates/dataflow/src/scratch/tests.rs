@@ -745,6 +745,42 @@ fn a_held_row_enters_the_soft_part_as_it_was() {
 }
 
 #[test]
+fn a_held_row_that_fails_is_the_error_of_its_object_if_that_has_no_other() {
+    let condition = json!({"@and": [
+        {"@eq": [{"@int": "$.A.spec.s"}, "$.S.spec.k"]},
+        {"@lt": ["$.A.spec.v", "$.B.spec.v"]},
+        {"@eq": [{"@int": "$.A.spec.k"}, "$.B.spec.k"]},
+    ]});
+    check(
+        &["A", "B", "S"],
+        &json!([{"@join": {"on": condition, "soft": "S"}}, (named_by(&["A", "B", "S"]))]),
+        &[
+            (
+                json!({"A": {"a": {"k": 1, "v": 1, "s": {}}}, "B": {"b": {"k": 1, "v": 2}}}),
+                json!({}),
+                &["0 a type"],
+            ),
+            // The pair is held with the old document, on which the soft key still fails.
+            (
+                json!({"A": {"a": {"k": 1, "v": "x", "s": 1}}}),
+                json!({}),
+                &["0 a type", "0 a+b incomparable"],
+            ),
+            (
+                json!({"A": {"a": {"k": "x", "v": 1, "s": 1}}}),
+                json!({}),
+                &["0 a text"],
+            ),
+            (
+                json!({"A": {"a": {"k": 1, "v": 1, "s": 1}}}),
+                json!({"a-b-none": [1, 2, null]}),
+                &[],
+            ),
+        ],
+    );
+}
+
+#[test]
 fn branches_meet_in_streams_and_targets() {
     let pipeline = json!([
         [{"@inputs": ["Both"]}, {"@select": {"@gt": ["$.spec", 1]}}, {"@output": "T"}],

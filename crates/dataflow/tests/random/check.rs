@@ -180,8 +180,7 @@ impl<'a> Run<'a> {
                 };
                 if old != taken {
                     return Err(format!(
-                        "change of {key:?} takes {:?} back, but there is {old:?}",
-                        taken
+                        "change of {key:?} takes {taken:?} back, but there is {old:?}"
                     ));
                 }
                 last = Some(place);
