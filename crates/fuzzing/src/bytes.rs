@@ -74,7 +74,7 @@ impl<'a> Bytes<'a> {
         let kinds = if depth == 0 { 6 } else { 9 };
         match self.below(kinds) {
             0 => Value::NULL,
-            1 => Value::from(self.byte() % 2 == 0),
+            1 => Value::from(self.byte().is_multiple_of(2)),
             2 => Value::from(i64::from(self.byte()) - 100),
             3 => Value::number(f64::from(self.byte()) / 4.0).unwrap_or_default(),
             4 | 5 => Value::from(TEXTS[self.below(TEXTS.len())]),
@@ -100,7 +100,7 @@ impl<'a> Bytes<'a> {
                     .operators()
                     .nth(at)
                     .map_or("@eq", |operator| operator.name);
-                let argument = if self.byte() % 3 == 0 {
+                let argument = if self.byte().is_multiple_of(3) {
                     self.expression(depth - 1)
                 } else {
                     self.list(|bytes| bytes.expression(depth - 1))

@@ -80,7 +80,7 @@ fn pipeline(bytes: &mut Bytes<'_>, sources: usize) -> Value {
             2 => json!({"@selector": ["$.A.spec", "$.B.metadata.labels"]}),
             _ => json!({"@eq": ["$.A.metadata.name", "$.B.spec.a"]}),
         };
-        let soft = if bytes.byte() % 2 == 0 {
+        let soft = if bytes.byte().is_multiple_of(2) {
             json!([])
         } else {
             json!(["B"])

@@ -10,7 +10,7 @@ mod write;
 use std::collections::{BTreeMap, BTreeSet};
 
 use dataflow::{Budget, BudgetError, Circuit, ObjectName, SourceEvent};
-use document::{Value, json};
+use document::{Key, Value, json};
 use expr::{Env, ops::access};
 
 use crate::object::{Entry, group_of};
@@ -117,9 +117,9 @@ impl Offline {
     /// The key of an object that arrives; `None` without a name.
     fn key(&self, object: &Value) -> Option<ObjectKey> {
         let name = ObjectName::of(object)?;
-        let kind = object.get("kind").as_str()?.to_owned();
+        let kind = object.get("kind").as_str()?;
         let group = match object.get("apiVersion").as_str() {
-            Some(version) => group_of(version).to_owned(),
+            Some(version) => group_of(version),
             // Without a version it can only be one of those that are read here.
             None => self
                 .operator
@@ -127,18 +127,24 @@ impl Offline {
                 .iter()
                 .flat_map(|controller| &controller.sources)
                 .find(|source| source.resource.kind == kind)
-                .map_or_else(String::new, |source| source.resource.group.clone()),
+                .map_or("", |source| &source.resource.group),
         };
+        let (group, kind) = (Key::new(group), Key::new(kind));
         Some(ObjectKey { group, kind, name })
     }
 
-    /// Takes a batch of events: objects that are there, and objects that are gone.
+    /// Takes a batch of events: objects that are there, and objects that are gone. If one
+    /// of them has no name, nothing is taken.
     pub fn batch(&mut self, events: &[Event], env: &Env) -> Result<Batch, OfflineError> {
+        let keys: Vec<ObjectKey> = events
+            .iter()
+            .map(|event| {
+                let key = self.key(&event.object);
+                key.ok_or_else(|| OfflineError::NoName(describe(&event.object)))
+            })
+            .collect::<Result<_, _>>()?;
         self.cluster.begin();
-        for event in events {
-            let key = self
-                .key(&event.object)
-                .ok_or_else(|| OfflineError::NoName(describe(&event.object)))?;
+        for (event, key) in events.iter().zip(keys) {
             let object = (event.kind != EventType::Deleted).then(|| event.object.clone());
             self.cluster.input(key, object);
         }
@@ -172,8 +178,8 @@ impl Offline {
         for (controller, pending) in self.operator.controllers.iter().zip(pending) {
             for (input, source) in controller.inputs.iter().enumerate() {
                 let source = &controller.sources[*source];
-                if source.resource.group != key.group
-                    || source.resource.kind != key.kind
+                if source.resource.group != key.group.as_str()
+                    || source.resource.kind != key.kind.as_str()
                     || source.kind != SourceKind::Watcher
                 {
                     continue;
@@ -286,8 +292,8 @@ impl Offline {
         for change in step.changes {
             let resource = &controller.targets[change.target].resource;
             let key = ObjectKey {
-                group: resource.group.clone(),
-                kind: resource.kind.clone(),
+                group: Key::new(&resource.group),
+                kind: Key::new(&resource.kind),
                 name: change.key,
             };
             self.desired.set(&key, number, change.target, change.new);

@@ -177,7 +177,6 @@ mod tests {
     #[test]
     fn a_sequence_is_a_sorted_map() {
         let seed = 7;
-        println!("seed {seed}");
         let mut random = seed;
         let mut next = |below: u64| {
             random = u64::wrapping_add(
@@ -192,9 +191,9 @@ mod tests {
             let mut edits = BTreeMap::new();
             let size = if round % 10 == 0 { 600 } else { 3 };
             let deletes = round > 200;
-            for _ in 0..next(size) + 1 {
+            for _ in 0..=next(size) {
                 let value = (next(3) != 0 && !(deletes && next(4) != 0))
-                    .then(|| Value::from(next(1000) as i64));
+                    .then(|| Value::from(next(1000).cast_signed()));
                 edits.insert(origin(next(3000)), value);
             }
             for (origin, value) in &edits {
@@ -205,7 +204,7 @@ mod tests {
             }
             sequence.apply(edits.into_iter().collect());
             let expect: Value = model.values().cloned().collect();
-            assert_eq!(sequence.to_list(), expect, "round {round}");
+            assert_eq!(sequence.to_list(), expect, "seed {seed}, round {round}");
             assert_eq!(sequence.first(), model.keys().next());
             assert!(
                 sequence

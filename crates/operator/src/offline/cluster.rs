@@ -3,15 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dataflow::ObjectName;
-use document::Value;
+use document::{Key, Value};
 
 use super::{Event, EventType};
 
-/// An object by kind and name; versions of a kind are one kind.
+/// An object by kind and name; versions of a kind are one kind. Group and kind are
+/// interned: objects of one kind are told apart by their names alone.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct ObjectKey {
-    pub(super) group: String,
-    pub(super) kind: String,
+    pub(super) group: Key,
+    pub(super) kind: Key,
     pub(super) name: ObjectName,
 }
 

@@ -229,11 +229,27 @@ fn empty() -> Map {
     Map::from_sorted(Vec::new())
 }
 
+/// A document on its way to an object: Secrets are encoded, and metadata that an
+/// expression left null is absent.
 fn outgoing(document: &Value, target: &Target) -> Value {
-    if target.resource.group.is_empty() && target.resource.kind == "Secret" {
-        return encode_secret(document, &target.literal_data);
+    if target.resource.is_view() {
+        return document.clone();
     }
-    document.clone()
+    let mut document = document.clone();
+    if let (Some(fields), Some(metadata)) = (document.as_map(), document.get("metadata").as_map())
+        && metadata.values().any(Value::is_null)
+    {
+        let given: Map = metadata
+            .iter()
+            .filter(|(_, value)| !value.is_null())
+            .cloned()
+            .collect();
+        document = fields.with(Key::new("metadata"), given.into()).into();
+    }
+    if target.resource.group.is_empty() && target.resource.kind == "Secret" {
+        return encode_secret(&document, &target.literal_data);
+    }
+    document
 }
 
 /// The patch of a document: nulls that an expression gave count as absent, nulls that

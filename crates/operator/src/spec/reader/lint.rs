@@ -156,14 +156,15 @@ impl Reader<'_> {
         for (i, controller) in operator.controllers.iter().enumerate() {
             if reaches[i][i] {
                 let name = &controller.name;
-                let problem = Problem::warning(
-                    "cycle",
-                    &controller.at,
-                    format!("{name} reads what it writes: it runs again until nothing changes"),
-                );
-                self.problems.push(
-                    problem.with_help("after 64 rounds it is stopped with the error `cycle`"),
-                );
+                let message = if feeds(controller, controller) {
+                    format!("{name} reads the kind that it writes")
+                } else {
+                    format!("{name} reads what controllers write that read what it writes")
+                };
+                let problem = Problem::warning("cycle", &controller.at, message);
+                self.problems.push(problem.with_help(
+                    "such controllers run again until nothing changes, and after 64 rounds stop with the error `cycle`",
+                ));
             }
         }
     }

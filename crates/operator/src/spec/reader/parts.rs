@@ -202,11 +202,11 @@ impl Reader<'_> {
             let nearest = value
                 .as_str()
                 .and_then(|text| expr::nearest(text, words.iter().copied()));
-            let problem = Problem::error(
-                "bad-field",
-                at,
-                format!("expected one of {}", words.join(", ")),
-            );
+            let found = value
+                .as_str()
+                .map_or_else(|| value.kind().to_string(), str::to_owned);
+            let message = format!("expected one of {}, found {found}", words.join(", "));
+            let problem = Problem::error("bad-field", at, message);
             self.problems.push(match nearest {
                 Some(nearest) => problem.with_help(format!("did you mean {nearest}?")),
                 None => problem,
