@@ -360,17 +360,11 @@ impl Circuit {
 
 fn conflict(pipeline: &Pipeline, loser: Loser) -> RunError {
     let branch = branch_of(pipeline, &loser.origin);
-    let (namespace, name) = (&loser.key.namespace, &loser.key.name);
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let key = match namespace.as_str() {
-        None | Some("") => text(name),
-        Some(namespace) => format!("{namespace}/{}", text(name)),
-    };
     RunError {
         branch,
         stage: pipeline.branches[branch].stages.len(),
         failure: Failure::Conflict {
-            key,
+            key: loser.key.to_string(),
             winner: loser.winner,
             at: pipeline.branches[branch].at.clone(),
         },

@@ -52,6 +52,15 @@ pub(crate) struct Failing<T> {
 /// The failing origins of a stage.
 pub(crate) type FailingMap<T> = HashMap<Origin, Failing<T>>;
 
+/// Ends the failure of an origin, if it fails: its input has changed. Nearly always
+/// nothing fails, and nothing is looked up.
+pub(crate) fn release<T>(failing: &mut FailingMap<T>, origin: &Origin) -> Option<Failing<T>> {
+    if failing.is_empty() {
+        return None;
+    }
+    failing.remove(origin)
+}
+
 /// What a stage is given besides its input.
 pub(crate) struct Cx<'a> {
     pub(crate) env: &'a Env,

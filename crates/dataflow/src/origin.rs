@@ -45,6 +45,17 @@ impl ObjectName {
     }
 }
 
+/// `namespace/name`, or the name alone.
+impl std::fmt::Display for ObjectName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.namespace.as_str() {
+            None | Some("") => {}
+            Some(namespace) => write!(f, "{namespace}/")?,
+        }
+        f.write_str(self.name.as_str().unwrap_or_default())
+    }
+}
+
 /// One part of an [`Origin`].
 #[derive(Clone, Debug)]
 pub enum Component {

@@ -1,6 +1,8 @@
 //! Budgets: a circuit that uses more than it may stops with a named error, and stays
 //! stopped.
 
+#![allow(clippy::unwrap_used)] // A test fails by panicking.
+
 use dataflow::apply::TargetKind;
 use dataflow::{Budget, BudgetError, Circuit, ObjectName, Pipeline, SourceEvent};
 use document::{Location, Value, json};

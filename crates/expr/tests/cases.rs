@@ -1,5 +1,7 @@
 //! The specification's cases: an expression and a subject give a value, or fail.
 
+#![allow(clippy::unwrap_used)] // A test fails by panicking.
+
 use document::{Location, Path, Value};
 use expr::{Env, Items, Scope, Table};
 

@@ -30,7 +30,9 @@ const CORPUS: [&[u8]; 22] = [
 ];
 
 fn run(name: &str, runs: u64, harness: fn(&[u8])) {
-    CORPUS.iter().for_each(|data| harness(data));
+    for data in CORPUS {
+        harness(data);
+    }
     println!("{name}: seeds 0 to {}", runs - 1);
     for seed in 0..runs {
         let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;

@@ -402,14 +402,6 @@ fn report(controller: &Controller, error: &dataflow::RunError) -> Report {
 /// The controllers in topological order of what they read and write; within a cycle in
 /// the order of the spec.
 fn order(operator: &Operator) -> Vec<usize> {
-    let feeds = |from: &Controller, to: &Controller| {
-        from.targets.iter().any(|target| {
-            to.inputs.iter().any(|input| {
-                let source = &to.sources[*input].resource;
-                source.group == target.resource.group && source.kind == target.resource.kind
-            })
-        })
-    };
     let controllers = &operator.controllers;
     let mut order: Vec<usize> = Vec::new();
     while order.len() < controllers.len() {
@@ -417,7 +409,7 @@ fn order(operator: &Operator) -> Vec<usize> {
         let ready = (0..controllers.len()).filter(waiting).find(|&i| {
             (0..controllers.len())
                 .filter(waiting)
-                .all(|j| j == i || !feeds(&controllers[j], &controllers[i]))
+                .all(|j| j == i || !controllers[j].feeds(&controllers[i]))
         });
         let next = ready.or_else(|| (0..controllers.len()).find(waiting));
         order.extend(next);

@@ -63,6 +63,18 @@ pub struct Controller {
     pub at: Location,
 }
 
+impl Controller {
+    /// Whether another controller (or this one) reads a kind that this one writes.
+    pub fn feeds(&self, reader: &Self) -> bool {
+        self.targets.iter().any(|target| {
+            reader.inputs.iter().any(|input| {
+                let source = &reader.sources[*input].resource;
+                source.group == target.resource.group && source.kind == target.resource.kind
+            })
+        })
+    }
+}
+
 /// A kind of objects.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Resource {

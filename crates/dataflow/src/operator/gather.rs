@@ -5,7 +5,7 @@ use document::{Path, Value};
 use expr::Env;
 
 use super::sequence::{Edit, Sequence};
-use super::{Change, Cx, Failing, FailingMap, HashMap, Upstream, scope};
+use super::{Change, Cx, Failing, FailingMap, HashMap, Upstream, release, scope};
 use crate::failure::Failure;
 use crate::origin::Origin;
 use crate::pipeline;
@@ -86,11 +86,7 @@ impl Gather {
         change: &Change,
         cx: &mut Cx<'_>,
     ) -> (Option<Contribution>, Option<Contribution>) {
-        let held = if self.failing.is_empty() {
-            None
-        } else {
-            self.failing.remove(&change.origin)
-        };
+        let held = release(&mut self.failing, &change.origin);
         let old = match held {
             Some(failing) => failing.held,
             None => change

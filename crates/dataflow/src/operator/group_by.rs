@@ -6,7 +6,7 @@ use expr::Env;
 
 use super::gather::Grouped;
 use super::sequence::{Edit, Sequence};
-use super::{Change, Cx, Failing, FailingMap, HashMap, scope};
+use super::{Change, Cx, Failing, FailingMap, HashMap, release, scope};
 use crate::failure::Failure;
 use crate::origin::Origin;
 use crate::pipeline;
@@ -99,11 +99,7 @@ impl GroupBy {
         change: &Change,
         cx: &mut Cx<'_>,
     ) -> (Option<Contribution>, Option<Contribution>) {
-        let held = if self.failing.is_empty() {
-            None
-        } else {
-            self.failing.remove(&change.origin)
-        };
+        let held = release(&mut self.failing, &change.origin);
         let old = match (held, &change.old) {
             (Some(failing), _) => failing.held,
             (None, Some(document)) => {

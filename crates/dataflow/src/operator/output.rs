@@ -2,7 +2,7 @@
 
 use document::{Location, Value};
 
-use super::{Change, Cx, Failing, FailingMap};
+use super::{Change, Cx, Failing, FailingMap, release};
 use crate::apply;
 use crate::failure::Failure;
 use crate::origin::{ObjectName, Origin};
@@ -41,11 +41,7 @@ impl Output {
     }
 
     fn change(&mut self, change: Change, cx: &mut Cx<'_>) -> Option<OutputChange> {
-        let held = if self.failing.is_empty() {
-            None
-        } else {
-            self.failing.remove(&change.origin)
-        };
+        let held = release(&mut self.failing, &change.origin);
         let old = match held {
             Some(failing) => failing.held,
             None => change.old.and_then(|document| self.keyed(document).ok()),

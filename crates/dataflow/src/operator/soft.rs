@@ -9,7 +9,7 @@ use expr::Env;
 use smallvec::SmallVec;
 
 use super::table::{
-    LocalStatus, SideValue, Slot, Table, key_hashes, roles, side_value, sides_match,
+    LocalStatus, SideValue, Slot, Table, indexable, key_hashes, roles, side_value, sides_match,
 };
 use super::{Change, Cx, HashMap, scope};
 use crate::apply;
@@ -559,33 +559,18 @@ impl SoftJoin {
     }
 }
 
-/// The index that serves the keys: all of them, but one at most with many values.
+/// The index that serves the keys, and which of them.
 fn index(
     rule: &pipeline::Join,
     keys: &[SoftKey],
     partners: &mut Table,
 ) -> Option<(usize, Vec<usize>)> {
-    use super::table::Role;
-    let mut lists = 0;
-    let covered: Vec<usize> = (0..keys.len())
-        .filter(|at| {
-            let many = rule.conjuncts[keys[*at].conjunct]
-                .key
-                .as_ref()
-                .is_some_and(|key| {
-                    roles(key)
-                        .iter()
-                        .any(|(_, role)| matches!(role, Role::List | Role::Labels))
-                });
-            lists += usize::from(many);
-            !many || lists == 1
-        })
-        .collect();
-    if covered.is_empty() {
+    let conjuncts = indexable(rule, keys.iter().map(|key| key.conjunct));
+    if conjuncts.is_empty() {
         return None;
     }
-    let conjuncts: Vec<usize> = covered.iter().map(|at| keys[*at].conjunct).collect();
-    Some((partners.index_on(&conjuncts), covered))
+    let covered = (0..keys.len()).filter(|at| conjuncts.contains(&keys[*at].conjunct));
+    Some((partners.index_on(&conjuncts), covered.collect()))
 }
 
 /// The inputs that rows have already, with their documents: to tell which part of a

@@ -355,6 +355,23 @@ pub(crate) fn roles(key: &JoinKey) -> [(&crate::pipeline::Side, Role); 2] {
     }
 }
 
+/// Which of these keyed conjuncts an index covers: all, but one at most that has many
+/// values on a side, because two lists would multiply.
+pub(crate) fn indexable(rule: &Join, conjuncts: impl Iterator<Item = usize>) -> Vec<usize> {
+    let mut lists = 0;
+    conjuncts
+        .filter(|number| {
+            let key = rule.conjuncts[*number].key.as_ref();
+            let many = key.is_some_and(|key| {
+                let mut roles = roles(key).into_iter();
+                roles.any(|(_, role)| matches!(role, Role::List | Role::Labels))
+            });
+            lists += usize::from(many);
+            !many || lists == 1
+        })
+        .collect()
+}
+
 /// Evaluates one side of a keyed conjunct.
 pub(crate) fn side_value(
     expr: &Expr,

@@ -3,7 +3,7 @@
 use document::{Location, Value};
 use expr::{Env, Expr, Volatile};
 
-use super::{Change, Cx, Failing, FailingMap, HashMap, scope};
+use super::{Change, Cx, Failing, FailingMap, HashMap, release, scope};
 use crate::apply;
 use crate::failure::Failure;
 use crate::origin::Origin;
@@ -58,11 +58,7 @@ impl Transform {
 
     pub(crate) fn step(&mut self, changes: &mut Vec<Change>, cx: &mut Cx<'_>) {
         changes.retain_mut(|change| {
-            let held = if self.failing.is_empty() {
-                None
-            } else {
-                self.failing.remove(&change.origin)
-            };
+            let held = release(&mut self.failing, &change.origin);
             let old = match held {
                 Some(failing) => failing.held,
                 None => self.good(change.old.as_ref(), &change.origin, cx.env),

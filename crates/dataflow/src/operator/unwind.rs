@@ -2,7 +2,7 @@
 
 use document::{Location, Path, Value};
 
-use super::{Change, Cx, Failing, FailingMap};
+use super::{Change, Cx, Failing, FailingMap, release};
 use crate::apply;
 use crate::origin::{Component, Origin};
 
@@ -63,11 +63,7 @@ impl Unwind {
     }
 
     fn change(&mut self, change: &Change, out: &mut Vec<Change>, cx: &mut Cx<'_>) {
-        let held = if self.failing.is_empty() {
-            None
-        } else {
-            self.failing.remove(&change.origin)
-        };
+        let held = release(&mut self.failing, &change.origin);
         let old = match (&held, &change.old) {
             (Some(failing), _) => Elements::Held(&failing.held),
             (None, Some(document)) => apply::unwind(&self.path, &self.at, document)

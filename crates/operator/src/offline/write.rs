@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dataflow::ObjectName;
 use document::{Key, Map, Value, View, json};
 
 use super::Report;
@@ -133,8 +132,7 @@ fn conflict(key: &ObjectKey, operator: &Operator, loser: usize, winner: usize) -
         loser,
         format!(
             "{} is also written by controller {}, which comes first",
-            name(&key.name),
-            operator.controllers[winner].name
+            key.name, operator.controllers[winner].name
         ),
     )
 }
@@ -144,10 +142,7 @@ fn held_by_user(key: &ObjectKey, operator: &Operator, controller: usize) -> Repo
         key,
         operator,
         controller,
-        format!(
-            "{} exists and was not derived: it is left alone",
-            name(&key.name)
-        ),
+        format!("{} exists and was not derived: it is left alone", key.name),
     )
 }
 
@@ -155,17 +150,9 @@ fn report(key: &ObjectKey, operator: &Operator, controller: usize, message: Stri
     Report {
         controller: operator.controllers[controller].name.clone(),
         stage: "output".to_owned(),
-        origin: json!([{"key": (name(&key.name))}]),
+        origin: json!([{"key": (key.name.to_string())}]),
         code: "conflict",
         message,
-    }
-}
-
-fn name(name: &ObjectName) -> String {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    match name.namespace.as_str() {
-        None | Some("") => text(&name.name),
-        Some(namespace) => format!("{namespace}/{}", text(&name.name)),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Join planning: in which order a change of one input looks for partners in the
 //! others, through which index, and where each condition is checked.
 
-use crate::operator::table::{Role, Table, roles};
+use crate::operator::table::{Table, indexable, roles};
 use crate::pipeline::{Join, JoinKey, SourceSet};
 
 /// A (table, side) pair.
@@ -149,8 +149,7 @@ impl Plan {
             .collect()
     }
 
-    /// An index over all these conjuncts, but over one at most that has many values on
-    /// a side: two lists would multiply.
+    /// An index that serves these conjuncts.
     fn index(
         &self,
         rule: &Join,
@@ -158,20 +157,7 @@ impl Plan {
         keys: &[usize],
         tables: &mut [Table],
     ) -> Option<ProbeIndex> {
-        let mut lists = 0;
-        let covered: Vec<usize> = keys
-            .iter()
-            .copied()
-            .filter(|number| {
-                let many = rule.conjuncts[*number].key.as_ref().is_some_and(|key| {
-                    roles(key)
-                        .iter()
-                        .any(|(_, role)| matches!(role, Role::List | Role::Labels))
-                });
-                lists += usize::from(many);
-                !many || lists == 1
-            })
-            .collect();
+        let covered = indexable(rule, keys.iter().copied());
         if covered.is_empty() {
             return None;
         }

@@ -130,19 +130,11 @@ impl Reader<'_> {
 
     /// Controllers that read what they write, directly or through others.
     fn cycles(&mut self, operator: &Operator) {
-        let feeds = |from: &Controller, to: &Controller| {
-            from.targets.iter().any(|target| {
-                to.inputs.iter().any(|input| {
-                    let source = &to.sources[*input].resource;
-                    source.group == target.resource.group && source.kind == target.resource.kind
-                })
-            })
-        };
         let count = operator.controllers.len();
         let mut reaches: Vec<Vec<bool>> = (0..count)
             .map(|i| {
                 (0..count)
-                    .map(|j| feeds(&operator.controllers[i], &operator.controllers[j]))
+                    .map(|j| operator.controllers[i].feeds(&operator.controllers[j]))
                     .collect()
             })
             .collect();
@@ -156,7 +148,7 @@ impl Reader<'_> {
         for (i, controller) in operator.controllers.iter().enumerate() {
             if reaches[i][i] {
                 let name = &controller.name;
-                let message = if feeds(controller, controller) {
+                let message = if controller.feeds(controller) {
                     format!("{name} reads the kind that it writes")
                 } else {
                     format!("{name} reads what controllers write that read what it writes")
