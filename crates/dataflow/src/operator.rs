@@ -11,6 +11,7 @@ pub(crate) mod group_by;
 pub(crate) mod join;
 pub(crate) mod output;
 pub(crate) mod sequence;
+pub(crate) mod side;
 pub(crate) mod soft;
 pub(crate) mod source;
 pub(crate) mod table;

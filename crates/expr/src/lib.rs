@@ -25,14 +25,15 @@ mod eval;
 mod expr;
 pub mod ops;
 mod reference;
+mod scope;
 mod suggest;
 mod table;
 
 pub use analysis::{Read, Volatile};
 pub use compile::{Compiler, Items, Raw, compile};
 pub use error::{CompileError, CompileErrorKind, Error, ErrorKind};
-pub use eval::{Env, Limits, Scope, stable_hash};
 pub use expr::{Args, Call, CelExpr, Expr, FieldPath, MapExpr, PathExpr, Setter};
 pub use reference::reference_page;
+pub use scope::{Env, Limits, Scope, stable_hash};
 pub use suggest::nearest;
 pub use table::{Arity, Body, Each, Example, Form, Operator, OwnFunction, Table};

@@ -5,8 +5,8 @@ use std::sync::{Arc, LazyLock};
 use document::{ListRef, Value};
 
 use crate::error::{Error, ErrorKind};
-use crate::eval::Scope;
 use crate::expr::Expr;
+use crate::scope::Scope;
 use crate::{ops, suggest};
 
 /// An operator: one entry of the table.

@@ -5,18 +5,21 @@
 //! that is in error keeps what it last put out.
 
 pub(crate) mod plan;
+mod walk;
 
 use document::{Key, Map, Value};
 use expr::Env;
 use smallvec::SmallVec;
 
-use super::table::{LocalStatus, SideValue, Slot, Table, key_hashes, sides_match};
+use super::side::{SideValue, sides_match};
+use super::table::{LocalStatus, Slot, Table};
 use super::{Change, Cx, HashMap, scope};
 use crate::apply;
 use crate::failure::Failure;
 use crate::origin::Origin;
 use crate::pipeline;
-use plan::{Plan, Probe};
+use plan::Plan;
+use walk::Walk;
 
 /// A tuple by the slots of its documents.
 type Tuple = SmallVec<[Slot; 4]>;
@@ -410,116 +413,4 @@ enum KeyStatus {
     True,
     False,
     Failed,
-}
-
-/// The search for all tuples of one document.
-struct Walk<'a> {
-    join: &'a Join,
-    start: usize,
-    env: &'a Env,
-    candidates: &'a mut u64,
-    found: &'a mut Vec<Found>,
-}
-
-/// A failure of a conjunct.
-type Numbered = (usize, Failure);
-
-/// Of several failures the first in the order of the conjuncts is reported, whichever
-/// was found first.
-fn first(one: Option<Numbered>, other: Numbered) -> Numbered {
-    match one {
-        Some(one) if one.0 < other.0 => one,
-        _ => other,
-    }
-}
-
-impl Walk<'_> {
-    fn extend(&mut self, tuple: &mut Tuple, depth: usize, failure: Option<Numbered>) {
-        let join = self.join;
-        let Some(probe) = join.plan.probes[self.start].get(depth) else {
-            self.finish(tuple, failure);
-            return;
-        };
-        match &probe.index {
-            Some(index) => {
-                let sides: SmallVec<[&SideValue; 4]> = index
-                    .from
-                    .iter()
-                    .map(|(table, side)| &join.tables[*table].entry(tuple[*table]).sides[*side])
-                    .collect();
-                for hash in key_hashes(&sides) {
-                    for &slot in join.tables[probe.table].lookup(index.number, hash) {
-                        self.candidate(tuple, depth, probe, slot, failure.as_ref());
-                    }
-                }
-            }
-            None => {
-                for slot in join.tables[probe.table].slots() {
-                    self.candidate(tuple, depth, probe, slot, failure.as_ref());
-                }
-            }
-        }
-        tuple[probe.table] = Slot::MAX;
-    }
-
-    fn candidate(
-        &mut self,
-        tuple: &mut Tuple,
-        depth: usize,
-        probe: &Probe,
-        slot: Slot,
-        failure: Option<&Numbered>,
-    ) {
-        let join = self.join;
-        *self.candidates = self.candidates.saturating_sub(1);
-        if *self.candidates == 0 {
-            return;
-        }
-        let entry = join.tables[probe.table].entry(slot);
-        if entry.local != LocalStatus::Pass {
-            return;
-        }
-        // A tuple of two documents that both changed is found from the first of them.
-        if entry.changed == join.step && probe.table < self.start {
-            return;
-        }
-        tuple[probe.table] = slot;
-        let mut failure = failure.cloned();
-        for &number in &probe.keys {
-            match join.key_status(number, tuple) {
-                Some(KeyStatus::True) | None => {}
-                Some(KeyStatus::False | KeyStatus::Failed) => return,
-            }
-        }
-        if !probe.filters.is_empty() {
-            let compound = join.compound(tuple);
-            for &number in &probe.filters {
-                match join.condition(number, &compound, self.env) {
-                    Ok(true) => {}
-                    Ok(false) => return,
-                    Err(error) => failure = Some(first(failure, (number, error))),
-                }
-            }
-        }
-        self.extend(tuple, depth + 1, failure);
-        tuple[probe.table] = slot;
-    }
-
-    fn finish(&mut self, tuple: &Tuple, failure: Option<Numbered>) {
-        let join = self.join;
-        let compound = join.compound(tuple);
-        let mut failure = failure;
-        for &number in &join.plan.constants {
-            match join.condition(number, &compound, self.env) {
-                Ok(true) => {}
-                Ok(false) => return,
-                Err(error) => failure = Some(first(failure, (number, error))),
-            }
-        }
-        self.found.push(Found {
-            tuple: tuple.clone(),
-            compound,
-            failure: failure.map(|(_, failure)| failure),
-        });
-    }
 }

@@ -4,18 +4,21 @@
 //! The rows remember what they put out: a row has few partners, and whether null stands
 //! in for them hangs on all of them together.
 
+mod joined;
+mod pairs;
+
 use document::{Key, Value};
 use expr::Env;
 use smallvec::SmallVec;
 
-use super::table::{
-    LocalStatus, SideValue, Slot, Table, indexable, key_hashes, roles, side_value, sides_match,
-};
-use super::{Change, Cx, HashMap, scope};
-use crate::apply;
+use super::side::{SideValue, indexable, key_hashes, roles, side_value};
+use super::table::{LocalStatus, Slot, Table};
+use super::{Change, Cx, HashMap};
 use crate::failure::Failure;
 use crate::origin::{Component, Origin};
 use crate::pipeline::{self, SourceSet};
+pub(crate) use joined::Joined;
+use joined::insert;
 
 /// A running left join with one soft input.
 #[derive(Debug)]
@@ -65,13 +68,6 @@ struct Row {
     outputs: Vec<(Option<Slot>, Origin, Value)>,
     /// Pairs in error.
     failing: Vec<(Slot, Option<Failure>)>,
-}
-
-/// How a row and a partner stand.
-enum Pair {
-    Out,
-    True,
-    Failed(Option<Failure>),
 }
 
 impl SoftJoin {
@@ -343,174 +339,6 @@ impl SoftJoin {
         (sides, failures)
     }
 
-    /// Computes what a row puts out anew.
-    fn rejoin(&mut self, origin: &Origin, out: &mut Vec<Change>, cx: &mut Cx<'_>) {
-        let Some(row) = self.rows.get(origin) else {
-            return;
-        };
-        let mut matched: Vec<Slot> = Vec::new();
-        let mut failing: Vec<(Slot, Option<Failure>)> = Vec::new();
-        for slot in self.candidates(row) {
-            *cx.candidates = cx.candidates.saturating_sub(1);
-            if *cx.candidates == 0 {
-                return;
-            }
-            match self.pair(row, slot, cx.env) {
-                Pair::Out => {}
-                Pair::True => matched.push(slot),
-                Pair::Failed(failure) => {
-                    if let Some(failure) = &failure {
-                        cx.report(&self.pair_origin(origin, row, slot), failure);
-                    }
-                    failing.push((slot, failure));
-                }
-            }
-        }
-        let mut outputs: Vec<(Option<Slot>, Origin, Value)> = Vec::new();
-        for &slot in &matched {
-            let document = self.partners.entry(slot).document.clone();
-            outputs.push((
-                Some(slot),
-                self.pair_origin(origin, row, slot),
-                self.compound(row, document),
-            ));
-        }
-        let held = |slot: Option<Slot>| {
-            row.outputs
-                .iter()
-                .find(|(other, ..)| *other == slot)
-                .cloned()
-        };
-        outputs.extend(failing.iter().filter_map(|(slot, _)| held(Some(*slot))));
-        if matched.is_empty() {
-            if failing.is_empty() && row.failures.is_empty() {
-                let absent = insert(origin, row.cut, &[Component::Absent]);
-                outputs.push((None, absent, self.compound(row, Value::NULL)));
-            } else {
-                outputs.extend(held(None));
-            }
-        }
-        self.replace(origin, outputs, failing, out);
-    }
-
-    /// Puts new outputs in the place of a row's old ones.
-    fn replace(
-        &mut self,
-        origin: &Origin,
-        outputs: Vec<(Option<Slot>, Origin, Value)>,
-        failing: Vec<(Slot, Option<Failure>)>,
-        out: &mut Vec<Change>,
-    ) {
-        let Some(row) = self.rows.get_mut(origin) else {
-            return;
-        };
-        let mut old = std::mem::replace(&mut row.outputs, outputs.clone());
-        let was_failing = std::mem::replace(&mut row.failing, failing);
-        let now_failing: Vec<Slot> = row.failing.iter().map(|(slot, _)| *slot).collect();
-        for (_, origin, value) in outputs {
-            let before = old.iter().position(|(_, other, _)| *other == origin);
-            let before = before.map(|at| old.swap_remove(at).2);
-            out.extend(Change::new(origin, before, Some(value)));
-        }
-        out.extend(
-            old.into_iter()
-                .filter_map(|(_, origin, value)| Change::new(origin, Some(value), None)),
-        );
-        for (slot, _) in was_failing {
-            self.forget_failing(slot, origin);
-        }
-        for slot in now_failing {
-            self.failing_with
-                .entry(slot)
-                .or_default()
-                .push(origin.clone());
-        }
-    }
-
-    /// The partners that a row may have.
-    fn candidates(&self, row: &Row) -> Vec<Slot> {
-        let all = self.index.is_none() || row.sides.contains(&SideValue::Failed);
-        let mut slots: Vec<Slot> = if all {
-            self.partners.slots().collect()
-        } else {
-            let index = self.index.as_ref().map_or(0, |(index, _)| *index);
-            let found = self.row_hashes(row).into_iter();
-            let found = found.flat_map(|hash| self.partners.lookup(index, hash).iter().copied());
-            found.chain(self.failed_partners.iter().copied()).collect()
-        };
-        slots.sort_unstable();
-        slots.dedup();
-        slots
-    }
-
-    fn pair(&self, row: &Row, slot: Slot, env: &Env) -> Pair {
-        let entry = self.partners.entry(slot);
-        let mut failed: Option<Option<Failure>> = None;
-        match entry.local {
-            LocalStatus::Out => return Pair::Out,
-            LocalStatus::Failed => failed = Some(None),
-            LocalStatus::Pass => {}
-        }
-        for (key, row_side) in self.keys.iter().zip(&row.sides) {
-            let partner = &entry.sides[key.side];
-            if *partner == SideValue::Failed || *row_side == SideValue::Failed {
-                failed = Some(None);
-                continue;
-            }
-            let (first, second) = if key.row_first {
-                (row_side, partner)
-            } else {
-                (partner, row_side)
-            };
-            let rule = self.rule.conjuncts[key.conjunct].key.as_ref();
-            if rule.and_then(|rule| sides_match(rule, first, second)) == Some(false) {
-                return Pair::Out;
-            }
-        }
-        let compound = self.compound(row, entry.document.clone());
-        for &number in &self.filters {
-            let conjunct = &self.rule.conjuncts[number];
-            if self.side_failed(number, row, entry) {
-                continue;
-            }
-            match apply::condition(
-                &conjunct.expr,
-                &conjunct.at,
-                &scope(env, &compound, &env.now, 0),
-            ) {
-                Ok(true) => {}
-                Ok(false) => return Pair::Out,
-                Err(failure) => {
-                    failed.get_or_insert(Some(failure));
-                }
-            }
-        }
-        failed.map_or(Pair::True, Pair::Failed)
-    }
-
-    /// Whether a side of this (selector) conjunct failed by itself.
-    fn side_failed(&self, conjunct: usize, row: &Row, entry: &super::table::Entry) -> bool {
-        self.keys.iter().zip(&row.sides).any(|(key, side)| {
-            key.conjunct == conjunct
-                && (*side == SideValue::Failed || entry.sides[key.side] == SideValue::Failed)
-        })
-    }
-
-    fn compound(&self, row: &Row, partner: Value) -> Value {
-        match row.document.as_map() {
-            Some(map) => map.with(self.name.clone(), partner).into(),
-            None => row.document.clone(),
-        }
-    }
-
-    fn pair_origin(&self, origin: &Origin, row: &Row, slot: Slot) -> Origin {
-        insert(
-            origin,
-            row.cut,
-            self.partners.entry(slot).origin.components(),
-        )
-    }
-
     /// The current document of a joined row, by its full origin.
     pub(crate) fn current(&self, origin: &Origin) -> Option<Value> {
         // The row is what is left without the components of the soft input, wherever
@@ -571,64 +399,6 @@ fn index(
     }
     let covered = (0..keys.len()).filter(|at| conjuncts.contains(&keys[*at].conjunct));
     Some((partners.index_on(&conjuncts), covered.collect()))
-}
-
-/// The inputs that rows have already, with their documents: to tell which part of a
-/// row's origin belongs to which input.
-pub(crate) struct Joined<'a> {
-    /// In the order of the inputs.
-    pub(crate) tables: Vec<(usize, &'a Table)>,
-}
-
-impl Joined<'_> {
-    /// The parts of a row's origin, by input.
-    fn parts<'r>(&self, row: &'r Origin) -> Vec<(usize, &'r [Component])> {
-        let mut rest = row.components();
-        let mut parts = Vec::with_capacity(self.tables.len());
-        for (input, table) in &self.tables {
-            let known = |length: &usize| table.find(&Origin::of_slice(&rest[..*length])).is_some();
-            let length = match rest.first() {
-                // Sources, and what is absent, have one component.
-                _ if row.components().len() == self.tables.len() => 1,
-                Some(Component::Absent) => 1,
-                _ => (1..=rest.len()).find(known).unwrap_or(1),
-            };
-            let (part, behind) = rest.split_at(length.min(rest.len()));
-            parts.push((*input, part));
-            rest = behind;
-        }
-        parts
-    }
-
-    /// How many components belong to inputs before this one.
-    fn cut(&self, row: &Origin, input: usize) -> usize {
-        let before = self
-            .parts(row)
-            .into_iter()
-            .filter(|(other, _)| *other < input);
-        before.map(|(_, part)| part.len()).sum()
-    }
-
-    /// The origin of a row's document of one input, if it is not absent.
-    fn part(&self, row: &Origin, input: usize) -> Option<Origin> {
-        let mut parts = self.parts(row).into_iter();
-        let (_, part) = parts.find(|(other, _)| *other == input)?;
-        (!matches!(part, [Component::Absent] | [])).then(|| Origin::of_slice(part))
-    }
-}
-
-/// An origin with more components in it.
-fn insert(origin: &Origin, cut: usize, components: &[Component]) -> Origin {
-    let (before, behind) = origin
-        .components()
-        .split_at(cut.min(origin.components().len()));
-    let all: SmallVec<[Component; 6]> = before
-        .iter()
-        .chain(components)
-        .chain(behind)
-        .cloned()
-        .collect();
-    Origin::of_slice(&all)
 }
 
 /// One change for each origin: a row that went and came in one step is an update.

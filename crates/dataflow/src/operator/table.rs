@@ -1,17 +1,16 @@
 //! The documents of one join input, with the hash indexes that the plan wants.
 
-use std::hash::{BuildHasher, Hash, Hasher};
-
-use document::{Chunk, Chunks, Key, Location, Value};
-use expr::{Env, Expr, ops::access};
+use document::{Key, Location, Value};
+use expr::{Env, Expr};
 use hashbrown::HashTable;
 use smallvec::SmallVec;
 
+use super::side::{Role, SideValue, hashes, roles, side_value};
 use super::{HashMap, scope};
 use crate::apply;
 use crate::failure::Failure;
 use crate::origin::Origin;
-use crate::pipeline::{Join, JoinKey};
+use crate::pipeline::Join;
 
 /// A place in a [`Table`]; stable while the entry lives, and until the end of the step
 /// in which it dies.
@@ -48,19 +47,6 @@ struct TableSide {
     at: Location,
 }
 
-/// What a side means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Role {
-    /// A value that must be equal to the other side's.
-    Value,
-    /// A list that the other side's value must be in.
-    List,
-    /// A label selector.
-    Selector,
-    /// Labels.
-    Labels,
-}
-
 /// A document of the table.
 #[derive(Debug)]
 pub(crate) struct Entry {
@@ -84,30 +70,6 @@ pub(crate) enum LocalStatus {
     Out,
     /// None is false, and one failed: joined with nothing new.
     Failed,
-}
-
-/// What a side gives for a document.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum SideValue {
-    /// Null: matches nothing.
-    Nothing,
-    One(Value),
-    /// Sorted, each once.
-    Many(Chunk),
-    Failed,
-}
-
-const _: () = assert!(size_of::<SideValue>() == 16, "a side is two words");
-
-impl SideValue {
-    /// The values to look up.
-    pub(crate) fn values(&self) -> &[Value] {
-        match self {
-            Self::Nothing | Self::Failed => &[],
-            Self::One(value) => std::slice::from_ref(value),
-            Self::Many(values) => &values.slice,
-        }
-    }
 }
 
 /// An index over some sides of a table.
@@ -341,160 +303,5 @@ impl Table {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.by_origin.is_empty() && self.indexes.iter().all(|index| index.slots.is_empty())
-    }
-}
-
-/// Both sides of a key with their roles.
-pub(crate) fn roles(key: &JoinKey) -> [(&crate::pipeline::Side, Role); 2] {
-    match key {
-        JoinKey::Equal(a, b) => [(a, Role::Value), (b, Role::Value)],
-        JoinKey::Member { element, list } => [(element, Role::Value), (list, Role::List)],
-        JoinKey::Selector { selector, labels } => {
-            [(selector, Role::Selector), (labels, Role::Labels)]
-        }
-    }
-}
-
-/// Which of these keyed conjuncts an index covers: all, but one at most that has many
-/// values on a side, because two lists would multiply.
-pub(crate) fn indexable(rule: &Join, conjuncts: impl Iterator<Item = usize>) -> Vec<usize> {
-    let mut lists = 0;
-    conjuncts
-        .filter(|number| {
-            let key = rule.conjuncts[*number].key.as_ref();
-            let many = key.is_some_and(|key| {
-                let mut roles = roles(key).into_iter();
-                roles.any(|(_, role)| matches!(role, Role::List | Role::Labels))
-            });
-            lists += usize::from(many);
-            !many || lists == 1
-        })
-        .collect()
-}
-
-/// Evaluates one side of a keyed conjunct.
-pub(crate) fn side_value(
-    expr: &Expr,
-    role: Role,
-    at: &Location,
-    compound: &Value,
-    env: &Env,
-) -> Result<SideValue, Failure> {
-    let value = expr.eval(&scope(env, compound, &env.now, 0))?;
-    let failed = |kind: expr::ErrorKind| {
-        Failure::Expression(Box::new(expr::Error {
-            at: at.clone(),
-            kind,
-        }))
-    };
-    Ok(match role {
-        Role::Value if value.is_null() => SideValue::Nothing,
-        Role::Value => SideValue::One(value),
-        Role::List => {
-            let list = value.as_list().ok_or_else(|| {
-                failed(expr::ErrorKind::Type {
-                    expected: "a list",
-                    found: value.kind(),
-                })
-            })?;
-            many(
-                list.iter()
-                    .filter(|item| !item.is_null())
-                    .cloned()
-                    .collect(),
-            )
-        }
-        Role::Selector => match access::Selector::parse(&value).map_err(failed)? {
-            None => SideValue::Nothing,
-            Some(selector) => SideValue::One(
-                selector
-                    .first_pair()
-                    .map_or(any_label(), |(key, value)| pair(key, value)),
-            ),
-        },
-        Role::Labels => {
-            access::check_labels(&value).map_err(failed)?;
-            match value.as_map() {
-                None => SideValue::Nothing,
-                Some(labels) => many(
-                    labels
-                        .iter()
-                        .map(|(key, value)| pair(key, value))
-                        .chain([any_label()])
-                        .collect(),
-                ),
-            }
-        }
-    })
-}
-
-/// Under what selectors without a required label are found.
-fn any_label() -> Value {
-    Value::from(true)
-}
-
-fn pair(key: &Key, value: &Value) -> Value {
-    Value::from(format!("{key}={}", access::label_text(value)))
-}
-
-fn many(mut values: Vec<Value>) -> SideValue {
-    values.sort_unstable();
-    values.dedup();
-    SideValue::Many(Chunks::chunk(values.into_iter()))
-}
-
-/// The hashes of the key values of these sides: one, or one for each value of the side
-/// that has many; none if a side matches nothing.
-pub(crate) fn hashes(values: &[SideValue], sides: &[usize]) -> SmallVec<[u64; 4]> {
-    let picked: SmallVec<[&SideValue; 4]> = sides.iter().map(|side| &values[*side]).collect();
-    key_hashes(&picked)
-}
-
-/// As [`hashes`], of sides that are picked already.
-pub(crate) fn key_hashes(sides: &[&SideValue]) -> SmallVec<[u64; 4]> {
-    let start = foldhash::fast::FixedState::default().build_hasher();
-    let mut hashes = SmallVec::new();
-    add_hashes(start, sides, &mut hashes);
-    hashes
-}
-
-fn add_hashes(
-    mut hasher: foldhash::fast::FoldHasher<'_>,
-    sides: &[&SideValue],
-    hashes: &mut SmallVec<[u64; 4]>,
-) {
-    for (at, side) in sides.iter().enumerate() {
-        match side {
-            SideValue::Nothing | SideValue::Failed => return,
-            SideValue::One(value) => value.hash(&mut hasher),
-            SideValue::Many(values) => {
-                for value in &values.slice {
-                    let mut branch = hasher.clone();
-                    value.hash(&mut branch);
-                    add_hashes(branch, &sides[at + 1..], hashes);
-                }
-                return;
-            }
-        }
-    }
-    hashes.push(hasher.finish());
-}
-
-/// Whether two sides of a conjunct match; `None` for selectors, which are evaluated.
-pub(crate) fn sides_match(key: &JoinKey, first: &SideValue, second: &SideValue) -> Option<bool> {
-    match key {
-        JoinKey::Equal(..) => {
-            Some(matches!((first, second), (SideValue::One(a), SideValue::One(b)) if a == b))
-        }
-        JoinKey::Member { .. } => Some(match first {
-            SideValue::One(element) => second.values().binary_search(element).is_ok(),
-            _ => false,
-        }),
-        JoinKey::Selector { .. } => {
-            if matches!(first, SideValue::Nothing) || matches!(second, SideValue::Nothing) {
-                return Some(false);
-            }
-            None
-        }
     }
 }

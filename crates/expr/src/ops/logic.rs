@@ -5,8 +5,8 @@ use document::{Location, Value};
 
 use super::{boolean, operator};
 use crate::error::Error;
-use crate::eval::Scope;
 use crate::expr::Expr;
+use crate::scope::Scope;
 use crate::table::{Arity, Body, Example, Form, Operator};
 
 pub(super) fn operators() -> Vec<Operator> {

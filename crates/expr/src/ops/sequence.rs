@@ -6,8 +6,8 @@ use document::{ListRef, Location, Number, Value, View, json};
 
 use super::{TWO, boolean, finite, int, number, operator, text};
 use crate::error::{Error, ErrorKind};
-use crate::eval::Scope;
 use crate::expr::Expr;
+use crate::scope::Scope;
 use crate::table::{Arity, Body, Example, Operator};
 
 /// The longest list that `@range` makes.

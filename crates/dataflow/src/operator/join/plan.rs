@@ -1,7 +1,8 @@
 //! Join planning: in which order a change of one input looks for partners in the
 //! others, through which index, and where each condition is checked.
 
-use crate::operator::table::{Table, indexable, roles};
+use crate::operator::side::{indexable, roles};
+use crate::operator::table::Table;
 use crate::pipeline::{Join, JoinKey, SourceSet};
 
 /// A (table, side) pair.

@@ -1,0 +1,122 @@
+//! The search for the tuples of one document, through the indexes of the plan.
+
+use expr::Env;
+use smallvec::SmallVec;
+
+use super::plan::Probe;
+use super::{Found, Join, KeyStatus, Tuple};
+use crate::failure::Failure;
+use crate::operator::side::{SideValue, key_hashes};
+use crate::operator::table::{LocalStatus, Slot};
+
+/// The search for all tuples of one document.
+pub(super) struct Walk<'a> {
+    pub(super) join: &'a Join,
+    pub(super) start: usize,
+    pub(super) env: &'a Env,
+    pub(super) candidates: &'a mut u64,
+    pub(super) found: &'a mut Vec<Found>,
+}
+
+/// A failure of a conjunct.
+type Numbered = (usize, Failure);
+
+/// Of several failures the first in the order of the conjuncts is reported, whichever
+/// was found first.
+fn first(one: Option<Numbered>, other: Numbered) -> Numbered {
+    match one {
+        Some(one) if one.0 < other.0 => one,
+        _ => other,
+    }
+}
+
+impl Walk<'_> {
+    pub(super) fn extend(&mut self, tuple: &mut Tuple, depth: usize, failure: Option<Numbered>) {
+        let join = self.join;
+        let Some(probe) = join.plan.probes[self.start].get(depth) else {
+            self.finish(tuple, failure);
+            return;
+        };
+        match &probe.index {
+            Some(index) => {
+                let sides: SmallVec<[&SideValue; 4]> = index
+                    .from
+                    .iter()
+                    .map(|(table, side)| &join.tables[*table].entry(tuple[*table]).sides[*side])
+                    .collect();
+                for hash in key_hashes(&sides) {
+                    for &slot in join.tables[probe.table].lookup(index.number, hash) {
+                        self.candidate(tuple, depth, probe, slot, failure.as_ref());
+                    }
+                }
+            }
+            None => {
+                for slot in join.tables[probe.table].slots() {
+                    self.candidate(tuple, depth, probe, slot, failure.as_ref());
+                }
+            }
+        }
+        tuple[probe.table] = Slot::MAX;
+    }
+
+    fn candidate(
+        &mut self,
+        tuple: &mut Tuple,
+        depth: usize,
+        probe: &Probe,
+        slot: Slot,
+        failure: Option<&Numbered>,
+    ) {
+        let join = self.join;
+        *self.candidates = self.candidates.saturating_sub(1);
+        if *self.candidates == 0 {
+            return;
+        }
+        let entry = join.tables[probe.table].entry(slot);
+        if entry.local != LocalStatus::Pass {
+            return;
+        }
+        // A tuple of two documents that both changed is found from the first of them.
+        if entry.changed == join.step && probe.table < self.start {
+            return;
+        }
+        tuple[probe.table] = slot;
+        let mut failure = failure.cloned();
+        for &number in &probe.keys {
+            match join.key_status(number, tuple) {
+                Some(KeyStatus::True) | None => {}
+                Some(KeyStatus::False | KeyStatus::Failed) => return,
+            }
+        }
+        if !probe.filters.is_empty() {
+            let compound = join.compound(tuple);
+            for &number in &probe.filters {
+                match join.condition(number, &compound, self.env) {
+                    Ok(true) => {}
+                    Ok(false) => return,
+                    Err(error) => failure = Some(first(failure, (number, error))),
+                }
+            }
+        }
+        self.extend(tuple, depth + 1, failure);
+        tuple[probe.table] = slot;
+    }
+
+    fn finish(&mut self, tuple: &Tuple, failure: Option<Numbered>) {
+        let join = self.join;
+        let compound = join.compound(tuple);
+        let mut failure = failure;
+        for &number in &join.plan.constants {
+            match join.condition(number, &compound, self.env) {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(error) => failure = Some(first(failure, (number, error))),
+            }
+        }
+        self.found.push(Found {
+            tuple: tuple.clone(),
+            compound,
+            failure: failure.map(|(_, failure)| failure),
+        });
+    }
+}

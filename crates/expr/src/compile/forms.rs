@@ -1,0 +1,174 @@
+//! Operators whose argument has a form of its own.
+
+use document::{Key, Location, Value};
+
+use super::{Compiler, Items, Raw, fold};
+use crate::error::CompileErrorKind;
+use crate::expr::{CelExpr, Expr, FieldPath, MapExpr};
+use crate::table::{Form, Operator};
+
+impl Compiler<'_> {
+    pub(super) fn form(
+        &mut self,
+        form: Form,
+        operator: &Operator,
+        argument: &Value,
+        at: &Location,
+        items: Items,
+    ) -> Expr {
+        match form {
+            Form::Nothing => Expr::Literal(Value::NULL),
+            Form::Literal => Expr::Literal(argument.clone()),
+            Form::Dict => self.dict(argument, at, items),
+            Form::Switch => self.switch(argument, at, items),
+            Form::Random => {
+                let args = self.args(operator, argument, at, items);
+                Expr::Random(args, at.clone())
+            }
+            Form::Query => match argument.as_str().filter(|text| text.starts_with('$')) {
+                Some(text) => match self.path(text, at, items) {
+                    Some(path) => Expr::Query(Box::new(path)),
+                    None => Expr::Literal(Value::NULL),
+                },
+                None => self.bad_form(operator, "a path, such as \"$.spec.ports[*].name\"", at),
+            },
+            Form::GetField => match self.expr(argument, at, items) {
+                path @ Expr::Path(_) => path,
+                Expr::Literal(_) | Expr::Now | Expr::List(_) | Expr::Map(_) => {
+                    self.bad_form(operator, "a path, or an operator that computes one", at)
+                }
+                computed => Expr::GetField(Box::new(computed), at.clone()),
+            },
+            Form::SetField => self.set_field(operator, argument, at, items),
+            Form::Cel => self.cel(operator, argument, at),
+        }
+    }
+
+    fn bad_form(&mut self, operator: &Operator, expected: &'static str, at: &Location) -> Expr {
+        self.error(
+            at,
+            CompileErrorKind::Form {
+                operator: operator.name.to_owned(),
+                expected,
+            },
+        );
+        Expr::Literal(Value::NULL)
+    }
+
+    fn dict(&mut self, argument: &Value, at: &Location, items: Items) -> Expr {
+        let Some(map) = argument.as_map() else {
+            self.error(
+                at,
+                CompileErrorKind::Form {
+                    operator: "@dict".to_owned(),
+                    expected: "a map",
+                },
+            );
+            return Expr::Literal(Value::NULL);
+        };
+        let entries: Vec<(Key, Expr)> = map
+            .iter()
+            .map(|(key, spec)| (key.clone(), self.expr(spec, &at.key(key.as_str()), items)))
+            .collect();
+        fold(Expr::Map(Box::new(MapExpr {
+            copy: None,
+            entries: entries.into(),
+            setters: Box::new([]),
+            at: at.clone(),
+        })))
+    }
+
+    fn switch(&mut self, argument: &Value, at: &Location, items: Items) -> Expr {
+        let mut pairs = Vec::new();
+        let Some(list) = argument.as_list() else {
+            self.error(at, switch_form());
+            return Expr::Literal(Value::NULL);
+        };
+        for (i, pair) in list.iter().enumerate() {
+            let at = at.index(i);
+            match pair.as_list() {
+                Some(pair) if pair.len() == 2 => {
+                    let case = self.expr(pair.get(0).unwrap_or(&Value::NULL), &at.index(0), items);
+                    let action =
+                        self.expr(pair.get(1).unwrap_or(&Value::NULL), &at.index(1), items);
+                    pairs.push((case, action));
+                }
+                _ => self.error(&at, switch_form()),
+            }
+        }
+        Expr::Switch(pairs.into(), at.clone())
+    }
+
+    fn set_field(
+        &mut self,
+        operator: &Operator,
+        argument: &Value,
+        at: &Location,
+        items: Items,
+    ) -> Expr {
+        let Some(args) = argument.as_list().filter(|args| args.len() == 2) else {
+            let found = argument.as_list().map_or(1, document::ListRef::len);
+            self.check_arity(operator, found, at);
+            return Expr::Literal(Value::NULL);
+        };
+        let target = args.get(0).unwrap_or(&Value::NULL);
+        let place = match target.as_str() {
+            Some(text) if text.starts_with('$') => self.fixed_field(text, &at.index(0), items),
+            _ => match self.expr(target, &at.index(0), items) {
+                Expr::Literal(_) | Expr::Now | Expr::List(_) | Expr::Map(_) => {
+                    self.bad_form(
+                        operator,
+                        "a path, or an operator that computes one, and a value",
+                        at,
+                    );
+                    None
+                }
+                computed => Some(FieldPath::Computed(computed)),
+            },
+        };
+        let value = self.expr(args.get(1).unwrap_or(&Value::NULL), &at.index(1), items);
+        match place {
+            Some(place) => Expr::SetField(Box::new((place, value)), at.clone()),
+            None => Expr::Literal(Value::NULL),
+        }
+    }
+
+    fn fixed_field(&mut self, text: &str, at: &Location, items: Items) -> Option<FieldPath> {
+        let path = self.path(text, at, items)?.path;
+        if let Err(error) = path.check_settable() {
+            self.error(
+                at,
+                CompileErrorKind::Setter {
+                    path: text.to_owned(),
+                    message: error.to_string(),
+                },
+            );
+            return None;
+        }
+        Some(FieldPath::Fixed(path))
+    }
+
+    fn cel(&mut self, operator: &Operator, argument: &Value, at: &Location) -> Expr {
+        let Some(text) = argument.as_str() else {
+            return self.bad_form(operator, "a CEL expression as a string", at);
+        };
+        match cel_bridge::Program::compile(text) {
+            Ok(program) => Expr::Cel(Box::new(CelExpr {
+                program,
+                hides_versions: self.raw != Raw::No,
+                at: at.clone(),
+            })),
+            Err(error) => {
+                self.error(at, CompileErrorKind::Cel(error.to_string()));
+                Expr::Literal(Value::NULL)
+            }
+        }
+    }
+}
+
+fn switch_form() -> CompileErrorKind {
+    CompileErrorKind::Form {
+        operator: "@switch".to_owned(),
+        expected: "a list of [case, action] pairs",
+    }
+}

@@ -1,0 +1,156 @@
+//! What an expression is evaluated in: the document, the item, the time, and what it may
+//! cost.
+
+use std::cell::Cell;
+
+use document::Value;
+
+use crate::error::ErrorKind;
+
+/// What all evaluations of a batch share.
+#[derive(Clone, Debug)]
+pub struct Env {
+    /// What `"@now"` gives; `YYYY-MM-DDTHH:MM:SSZ`.
+    pub now: Value,
+    /// The key of `@rnd`: the same key gives the same numbers.
+    pub random_key: u64,
+    /// What one evaluation may cost.
+    pub limits: Limits,
+    /// Steps that the running evaluation has taken.
+    steps: Cell<u64>,
+}
+
+/// What one evaluation of one expression on one document may cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Operators and list items evaluated.
+    pub steps: u64,
+    /// The cost of one CEL expression.
+    pub cel_cost: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            steps: 10_000_000,
+            cel_cost: 1_000_000,
+        }
+    }
+}
+
+impl Default for Env {
+    fn default() -> Self {
+        Self::new(Value::from("1970-01-01T00:00:00Z"), 0)
+    }
+}
+
+impl Env {
+    /// An environment at this time, with this key for `@rnd`.
+    pub fn new(now: Value, random_key: u64) -> Self {
+        Self {
+            now,
+            random_key,
+            limits: Limits::default(),
+            steps: Cell::new(0),
+        }
+    }
+
+    /// Counts steps of the running evaluation.
+    pub(crate) fn charge(&self, steps: usize) -> Result<(), ErrorKind> {
+        let taken = self.steps.get().saturating_add(steps as u64);
+        self.steps.set(taken);
+        if taken > self.limits.steps {
+            return Err(ErrorKind::Limit {
+                what: "the number of evaluation steps",
+                limit: self.limits.steps,
+            });
+        }
+        Ok(())
+    }
+}
+
+/// What an expression sees: the document, the item, the time, the origin.
+#[derive(Clone, Copy, Debug)]
+pub struct Scope<'a> {
+    /// What is shared.
+    pub env: &'a Env,
+    /// `$`
+    pub document: &'a Value,
+    /// What `"@now"` gives here.
+    pub now: &'a Value,
+    /// A hash of the origin of the document, for `@rnd`.
+    pub origin: u64,
+    /// `$$`
+    pub item: Option<Item<'a>>,
+}
+
+/// The item that `$$` stands for.
+#[derive(Clone, Copy, Debug)]
+pub struct Item<'a> {
+    /// The item.
+    pub value: &'a Value,
+    /// A hash of its position and the positions of the items around it.
+    pub(crate) positions: u64,
+}
+
+impl<'a> Scope<'a> {
+    /// The scope of a document without an origin; the steps of the budget start anew.
+    pub fn new(env: &'a Env, document: &'a Value) -> Self {
+        env.steps.set(0);
+        Self {
+            env,
+            document,
+            now: &env.now,
+            origin: 0,
+            item: None,
+        }
+    }
+
+    /// This scope with `$$` given from outside.
+    #[must_use]
+    pub fn with_local(self, item: &'a Value) -> Self {
+        self.with_item(item, 0)
+    }
+
+    /// This scope inside an operator with items.
+    #[must_use]
+    pub(crate) fn with_item<'b>(&self, value: &'b Value, index: usize) -> Scope<'b>
+    where
+        'a: 'b,
+    {
+        let outer = self.item.map_or(0, |item| item.positions);
+        Scope {
+            item: Some(Item {
+                value,
+                positions: mix(outer, index as u64 + 1),
+            }),
+            ..*self
+        }
+    }
+
+    /// `$$`, or null.
+    pub(crate) fn item_or_null(&self) -> &'a Value {
+        static NULL: Value = Value::NULL;
+        self.item.map_or(&NULL, |item| item.value)
+    }
+}
+
+/// Mixes two words. Written out, because what `@rnd` gives must never change, whatever
+/// a hash library does in its next version.
+pub(crate) fn mix(a: u64, b: u64) -> u64 {
+    let mut x = a.rotate_left(32) ^ b.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+/// A hash of a text for `@rnd`, which must never change either.
+pub fn stable_hash(text: &str) -> u64 {
+    text.as_bytes()
+        .chunks(8)
+        .fold(text.len() as u64, |hash, part| {
+            let mut word = [0; 8];
+            word[..part.len()].copy_from_slice(part);
+            mix(hash, u64::from_le_bytes(word))
+        })
+}
