@@ -126,17 +126,21 @@ impl BranchState {
         } else {
             inputs.pop().unwrap_or_default()
         };
-        for stage in 0..self.operators.len() {
-            cx.stage = stage;
+        let mut stage = 0;
+        while stage < self.operators.len() {
             let (before, rest) = self.operators.split_at_mut(stage);
-            let Some(operator) = rest.first_mut() else {
-                break;
-            };
-            match operator {
-                Operator::Join(join) => changes = join.step(std::mem::take(&mut inputs), step, cx),
-                Operator::Transform(transform) => transform.step(&mut changes, cx),
-                Operator::Unwind(unwind) => unwind.step(&mut changes, cx),
-                Operator::Gather(gather) => {
+            cx.stage = stage;
+            stage += 1;
+            match rest {
+                [Operator::Transform(_) | Operator::Unwind(_), ..] => {
+                    let run = stateless(rest);
+                    stage += run - 1;
+                    stream(&mut rest[..run], &mut changes, cx);
+                }
+                [Operator::Join(join), ..] => {
+                    changes = join.step(std::mem::take(&mut inputs), step, cx);
+                }
+                [Operator::Gather(gather), ..] => {
                     let upstream = Before {
                         pull,
                         branch: number,
@@ -144,8 +148,9 @@ impl BranchState {
                     };
                     gather.step(&mut changes, &upstream, cx);
                 }
-                Operator::GroupBy(group) => group.step(&mut changes, cx),
-                Operator::Distinct(distinct) => distinct.step(&mut changes),
+                [Operator::GroupBy(group), ..] => group.step(&mut changes, cx),
+                [Operator::Distinct(distinct), ..] => distinct.step(&mut changes),
+                [] => {}
             }
         }
         changes
@@ -216,6 +221,50 @@ impl BranchState {
                 .as_ref()
                 .is_none_or(|output| output.failing.is_empty())
     }
+}
+
+/// How many stages from here on look at one document at a time.
+fn stateless(operators: &[Operator]) -> usize {
+    let one =
+        |operator: &&Operator| matches!(operator, Operator::Transform(_) | Operator::Unwind(_));
+    operators.iter().take_while(one).count()
+}
+
+/// So many changes go through a run of stateless stages together: a load does not hold
+/// all documents that are made on the way at once.
+const PART: usize = 512;
+
+/// Runs stages that look at one document at a time, part by part.
+fn stream(operators: &mut [Operator], changes: &mut Vec<Change>, cx: &mut Cx<'_>) {
+    let first = cx.stage;
+    let mut run = |part: &mut Vec<Change>| {
+        for (offset, operator) in operators.iter_mut().enumerate() {
+            cx.stage = first + offset;
+            match operator {
+                Operator::Transform(transform) => transform.step(part, cx),
+                Operator::Unwind(unwind) => unwind.step(part, cx),
+                Operator::Join(_)
+                | Operator::Gather(_)
+                | Operator::GroupBy(_)
+                | Operator::Distinct(_) => {}
+            }
+        }
+    };
+    if changes.len() <= PART {
+        run(changes);
+        return;
+    }
+    let mut out = Vec::new();
+    let mut rest = std::mem::take(changes).into_iter();
+    loop {
+        let mut part: Vec<Change> = rest.by_ref().take(PART).collect();
+        if part.is_empty() {
+            break;
+        }
+        run(&mut part);
+        out.append(&mut part);
+    }
+    *changes = out;
 }
 
 /// Reports all failing origins; the caller sorts.

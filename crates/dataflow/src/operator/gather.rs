@@ -39,8 +39,9 @@ struct Group {
 #[derive(Default)]
 struct Edits {
     values: Vec<Edit>,
-    /// New documents of members that changed: candidates for the template.
-    documents: Vec<(Origin, Value)>,
+    /// The first of the members that are new or changed, with its document: if one of
+    /// them is the template, it is this one.
+    first: Option<(Origin, Value)>,
 }
 
 impl Gather {
@@ -72,7 +73,13 @@ impl Gather {
             {
                 let edits = groups.entry(&new.key);
                 edits.values.push((origin.clone(), Some(new.value)));
-                edits.documents.push((origin, new.document));
+                if edits
+                    .first
+                    .as_ref()
+                    .is_none_or(|(first, _)| origin < *first)
+                {
+                    edits.first = Some((origin, new.document));
+                }
             }
         }
         for (key, edits) in groups.into_inner() {
@@ -129,7 +136,7 @@ impl Gather {
             let mut members = Sequence::default();
             members.apply(edits.values);
             let first = members.first()?.clone();
-            let template = document_of(&first, &edits.documents, &self.failing, upstream)?;
+            let template = document_of(&first, edits.first, &self.failing, upstream)?;
             let output = fill(&self.rule.path, &template, members.to_list());
             let origin = Origin::group(key.clone());
             let group = Group {
@@ -146,9 +153,12 @@ impl Gather {
             let group = self.groups.remove(&key)?;
             return Change::new(group.origin, Some(group.output), None);
         };
-        let changed = edits.documents.iter().any(|(origin, _)| origin == first);
+        let changed = edits
+            .first
+            .as_ref()
+            .is_some_and(|(origin, _)| origin == first);
         if changed || *first != group.template.0 {
-            let template = document_of(first, &edits.documents, &self.failing, upstream)?;
+            let template = document_of(first, edits.first, &self.failing, upstream)?;
             group.template = (first.clone(), template);
         }
         let output = fill(&self.rule.path, &group.template.1, group.members.to_list());
@@ -169,12 +179,14 @@ impl Gather {
 /// The document of a member: from this step, held, or as it reaches this stage.
 fn document_of(
     member: &Origin,
-    changed: &[(Origin, Value)],
+    changed: Option<(Origin, Value)>,
     failing: &FailingMap<Option<Contribution>>,
     upstream: &dyn Upstream,
 ) -> Option<Value> {
-    if let Some((_, document)) = changed.iter().find(|(origin, _)| origin == member) {
-        return Some(document.clone());
+    if let Some((origin, document)) = changed
+        && origin == *member
+    {
+        return Some(document);
     }
     match failing.get(member) {
         Some(failing) => failing.held.as_ref().map(|held| held.document.clone()),

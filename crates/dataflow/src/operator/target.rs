@@ -44,8 +44,11 @@ pub(crate) struct KeyChange {
     pub(crate) new: Option<Value>,
 }
 
-/// What happens to one key in a step: documents that go and documents that come.
-type KeyEdits = SmallVec<[(Origin, Option<Value>, Option<Value>); 2]>;
+/// What an origin does to a key: a document that goes, a document that comes.
+type KeyEdit = (Origin, Option<Value>, Option<Value>);
+
+/// What happens to one key in a step.
+type KeyEdits = SmallVec<[KeyEdit; 1]>;
 
 impl Target {
     /// Takes the changes of outputs; `current` computes what an origin puts out that is
@@ -56,36 +59,33 @@ impl Target {
         changes: Vec<OutputChange>,
         current: &dyn Fn(&Origin) -> Option<Keyed>,
     ) -> (Vec<KeyChange>, Vec<Loser>) {
-        let mut edits: BTreeMap<ObjectName, KeyEdits> = BTreeMap::new();
+        let mut edits: Vec<(ObjectName, KeyEdit)> = Vec::with_capacity(changes.len());
         for OutputChange { origin, old, new } in changes {
             match (old, new) {
                 (Some((old_key, old)), Some((new_key, new))) if old_key == new_key => {
-                    edits
-                        .entry(old_key)
-                        .or_default()
-                        .push((origin, Some(old), Some(new)));
+                    edits.push((old_key, (origin, Some(old), Some(new))));
                 }
                 (old, new) => {
                     if let Some((key, old)) = old {
-                        edits
-                            .entry(key)
-                            .or_default()
-                            .push((origin.clone(), Some(old), None));
+                        edits.push((key, (origin.clone(), Some(old), None)));
                     }
                     if let Some((key, new)) = new {
-                        edits
-                            .entry(key)
-                            .or_default()
-                            .push((origin, None, Some(new)));
+                        edits.push((key, (origin, None, Some(new))));
                     }
                 }
             }
         }
+        edits.sort_by(|a, b| a.0.cmp(&b.0));
         let mut conflicts = Vec::new();
-        let mut out: Vec<KeyChange> = edits
-            .into_iter()
-            .filter_map(|(key, edits)| self.key(key, edits, current, &mut conflicts))
-            .collect();
+        let mut out: Vec<KeyChange> = Vec::with_capacity(edits.len());
+        let mut edits = edits.into_iter().peekable();
+        while let Some((key, edit)) = edits.next() {
+            let mut all: KeyEdits = smallvec::smallvec![edit];
+            while let Some((_, edit)) = edits.next_if(|(other, _)| *other == key) {
+                all.push(edit);
+            }
+            out.extend(self.key(key, all, current, &mut conflicts));
+        }
         out.sort_by_key(|change| change.new.is_some());
         (out, conflicts)
     }

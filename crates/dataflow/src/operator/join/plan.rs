@@ -19,6 +19,9 @@ pub(crate) struct Plan {
     pub(crate) pairwise: Vec<usize>,
     /// The conjuncts that read no input, and are not simply true.
     pub(crate) constants: Vec<usize>,
+    /// Whether keys and conditions on single inputs are all there is: then documents
+    /// with the same keys have the same partners.
+    pub(crate) keys_decide: bool,
 }
 
 /// The look into one table.
@@ -86,11 +89,18 @@ impl Plan {
             sides,
             pairwise,
             constants,
+            keys_decide: false,
         };
         for start in 0..tables.len() {
             let probes = plan.order(rule, start, inputs, tables);
             plan.probes.push(probes);
         }
+        let filters = plan
+            .probes
+            .iter()
+            .flatten()
+            .any(|probe| !probe.filters.is_empty());
+        plan.keys_decide = plan.constants.is_empty() && !filters;
         plan
     }
 
