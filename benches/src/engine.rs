@@ -41,10 +41,9 @@ impl Peer for Engine {
     where
         I: IntoIterator<Item = SourceEvent>,
     {
-        let batch: Vec<SourceEvent> = objects.into_iter().collect();
         let step = self
             .circuit
-            .step(&batch, &self.env)
+            .step(objects, &self.env)
             .expect("the budget is larger than the workloads");
         assert!(step.errors.is_empty(), "{:?}", step.errors);
         changes.extend(step.changes);

@@ -34,6 +34,12 @@ pub struct SourceEvent {
     pub object: Option<Value>,
 }
 
+impl From<&Self> for SourceEvent {
+    fn from(event: &Self) -> Self {
+        event.clone()
+    }
+}
+
 /// What a step did.
 #[derive(Clone, Debug, Default)]
 pub struct Step {
@@ -180,8 +186,18 @@ impl Circuit {
         self.sources.iter().map(Source::len).sum()
     }
 
-    /// Takes a batch of events. Only the last event of an object counts.
-    pub fn step(&mut self, batch: &[SourceEvent], env: &Env) -> Result<Step, BudgetError> {
+    /// Takes a batch of events. Only the last event of an object counts. Events that are
+    /// handed over by value are freed one by one, as they are taken in.
+    pub fn step<I>(&mut self, batch: I, env: &Env) -> Result<Step, BudgetError>
+    where
+        I: IntoIterator,
+        I::Item: Into<SourceEvent>,
+    {
+        let batch = batch.into_iter().map(Into::into).collect();
+        self.step_all(batch, env)
+    }
+
+    fn step_all(&mut self, batch: Vec<SourceEvent>, env: &Env) -> Result<Step, BudgetError> {
         if let Some(error) = self.stopped {
             return Err(error);
         }
@@ -214,22 +230,13 @@ impl Circuit {
     }
 
     /// The changes of each source.
-    fn ingest(&mut self, batch: &[SourceEvent]) -> Vec<Vec<Change>> {
+    fn ingest(&mut self, batch: Vec<SourceEvent>) -> Vec<Vec<Change>> {
         let mut changes: Vec<Vec<Change>> = self.sources.iter().map(|_| Vec::new()).collect();
-        if let [event] = batch {
-            changes[event.source]
-                .extend(self.sources[event.source].set(&event.name, event.object.as_ref()));
-            return changes;
-        }
-        let mut last: hashbrown::HashMap<(usize, &ObjectName), usize, foldhash::fast::FixedState> =
-            hashbrown::HashMap::default();
-        for (at, event) in batch.iter().enumerate() {
-            last.insert((event.source, &event.name), at);
-        }
-        for (at, event) in batch.iter().enumerate() {
-            if last.get(&(event.source, &event.name)) == Some(&at) {
-                changes[event.source]
-                    .extend(self.sources[event.source].set(&event.name, event.object.as_ref()));
+        let stale = superseded(&batch);
+        for (event, stale) in batch.into_iter().zip(stale) {
+            if !stale {
+                let change = self.sources[event.source].set(&event.name, event.object.as_ref());
+                changes[event.source].extend(change);
             }
         }
         changes
@@ -356,6 +363,23 @@ impl Circuit {
     pub(crate) fn branches(&self) -> &[BranchState] {
         &self.branches
     }
+}
+
+/// For each event, whether a later one is about the same object.
+fn superseded(batch: &[SourceEvent]) -> Vec<bool> {
+    if batch.len() < 2 {
+        return vec![false; batch.len()];
+    }
+    let mut seen = hashbrown::HashSet::with_capacity_and_hasher(
+        batch.len(),
+        foldhash::fast::FixedState::default(),
+    );
+    let events = batch.iter().rev();
+    let mut stale: Vec<bool> = events
+        .map(|event| !seen.insert((event.source, &event.name)))
+        .collect();
+    stale.reverse();
+    stale
 }
 
 fn conflict(pipeline: &Pipeline, loser: Loser) -> RunError {

@@ -46,7 +46,7 @@ fn check(mut circuit: Circuit, batches: &[Vec<SourceEvent>], expect: BudgetError
     }
     assert_eq!(circuit.step(last, &env).unwrap_err(), expect);
     assert_eq!(
-        circuit.step(&[], &env).unwrap_err(),
+        circuit.step(Vec::<SourceEvent>::new(), &env).unwrap_err(),
         expect,
         "it stays stopped"
     );
@@ -88,7 +88,7 @@ fn deleted_objects_give_their_bytes_back() {
     };
     let mut circuit = circuit(&json!([]), &["A"], budget);
     for _ in 0..100 {
-        circuit.step(&objects(0, 20), &Env::default()).unwrap();
+        circuit.step(objects(0, 20), &Env::default()).unwrap();
         let gone: Vec<_> = objects(0, 20)
             .into_iter()
             .map(|event| SourceEvent {
@@ -124,7 +124,7 @@ fn evaluation_steps_are_an_error_of_the_document() {
     let mut circuit = circuit(&pipeline, &["A"], Budget::default());
     let mut env = Env::default();
     env.limits.steps = 1_000;
-    let step = circuit.step(&objects(0, 1), &env).unwrap();
+    let step = circuit.step(objects(0, 1), &env).unwrap();
     assert!(step.changes.is_empty());
     assert_eq!(step.errors[0].failure.code(), "limit");
 }

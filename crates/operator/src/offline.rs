@@ -251,7 +251,7 @@ impl Offline {
                 if batch.is_empty() {
                     continue;
                 }
-                self.step(number, &batch, env, &mut pending, errors)?;
+                self.step(number, batch, env, &mut pending, errors)?;
             }
             if pending.iter().all(|pending| pending.0.is_empty()) {
                 return Ok(());
@@ -274,7 +274,7 @@ impl Offline {
     fn step(
         &mut self,
         number: usize,
-        batch: &[SourceEvent],
+        batch: Vec<SourceEvent>,
         env: &Env,
         pending: &mut [Pending],
         errors: &mut Vec<Report>,
