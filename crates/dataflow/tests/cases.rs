@@ -203,7 +203,7 @@ impl Run {
                 name: name.clone(),
                 object: Some(object.clone()),
             });
-        let step = circuit.step(&events.collect::<Vec<_>>(), &self.env);
+        let step = circuit.step(events.collect::<Vec<_>>(), &self.env);
         let mut targets = Targets::new();
         sum_up(&mut targets, &step.map_err(|error| error.to_string())?)?;
         if targets != self.targets {
