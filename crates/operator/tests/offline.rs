@@ -1,0 +1,120 @@
+//! Operators on objects in memory: what enters a pipeline, and what comes of it.
+
+#![allow(clippy::unwrap_used)] // A test fails by panicking.
+
+use dataflow::Budget;
+use document::{Value, json};
+use expr::{Env, Table};
+use operator::offline::{Event, EventType};
+use operator::{Offline, read};
+
+/// The target objects after a batch of objects.
+fn check(controller: &Value, objects: &[Value], expect: &Value) {
+    let manifest = json!({
+        "apiVersion": "dcontroller.io/v1alpha1", "kind": "Operator", "metadata": {"name": "test"},
+        "spec": {"controllers": [(controller.clone())]},
+    });
+    let (operator, problems) = read(&manifest, &Table::builtin());
+    let mut offline = Offline::new(
+        operator.unwrap_or_else(|| panic!("{problems:?}")),
+        Budget::default(),
+    );
+    let added = objects.iter().map(|object| Event {
+        kind: EventType::Added,
+        object: object.clone(),
+    });
+    let batch = offline
+        .batch(&added.collect::<Vec<_>>(), &Env::default())
+        .unwrap();
+    assert_eq!(batch.errors, []);
+    assert_eq!(Value::from(offline.targets()), *expect);
+}
+
+#[test]
+fn versions_are_seen_only_where_a_path_names_them() {
+    let controller = json!({
+        "name": "c",
+        "sources": [{"apiGroup": "", "kind": "ConfigMap"}],
+        "pipeline": [
+            {"@select": {"@exists": "$.metadata.resourceVersion"}},
+            {"@project": {
+                "metadata": {"name": "$.metadata.name"},
+                "named": "$.metadata.resourceVersion",
+                "copied": "$.metadata",
+                "whole": "$.",
+                "all": {"@query": "$.*"},
+                "hash": {"@eq": [{"@hash": "$."}, {"@hash": {"@literal": {
+                    "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"},
+                }}}]},
+            }},
+        ],
+        "target": {"kind": "T"},
+    });
+    let object = json!({
+        "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": "a", "resourceVersion": "7", "generation": 2},
+    });
+    let whole = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}});
+    let expect = json!([{
+        "apiVersion": "test.view.dcontroller.io/v1alpha1", "kind": "T", "metadata": {"name": "a"},
+        "named": "7", "copied": {"name": "a"}, "whole": whole,
+        "all": ["v1", "ConfigMap", {"name": "a"}], "hash": true,
+    }]);
+    check(&controller, &[object], &expect);
+}
+
+#[test]
+fn versions_stay_hidden_in_a_join() {
+    let controller = json!({
+        "name": "c",
+        "sources": [{"apiGroup": "", "kind": "ConfigMap"}, {"apiGroup": "", "kind": "Secret"}],
+        "pipeline": [
+            {"@join": {"@eq": ["$.ConfigMap.metadata.name", "$.Secret.metadata.name"]}},
+            {"@project": {
+                "metadata": {"name": "$.ConfigMap.metadata.name"},
+                "named": "$.ConfigMap.metadata.resourceVersion",
+                "both": "$.", "one": "$.Secret", "metadatas": "$.Secret.metadata",
+            }},
+        ],
+        "target": {"kind": "T"},
+    });
+    let object = |kind: &str| json!({"apiVersion": "v1", "kind": kind, "metadata": {"name": "a", "resourceVersion": "7"}});
+    let plain = |kind: &str| json!({"apiVersion": "v1", "kind": kind, "metadata": {"name": "a"}});
+    let expect = json!([{
+        "apiVersion": "test.view.dcontroller.io/v1alpha1", "kind": "T", "metadata": {"name": "a"},
+        "named": "7", "one": (plain("Secret")), "metadatas": {"name": "a"},
+        "both": {"ConfigMap": (plain("ConfigMap")), "Secret": (plain("Secret"))},
+    }]);
+    check(
+        &controller,
+        &[object("ConfigMap"), object("Secret")],
+        &expect,
+    );
+}
+
+#[test]
+fn a_secret_is_decoded_inside_and_encoded_outside() {
+    let controller = json!({
+        "name": "c",
+        "sources": [{"apiGroup": "", "kind": "Secret"}],
+        // The copies are Secrets too: without this they would be copied as well.
+        "pipeline": [{"@select": {"@not": {"@endswith": ["$.metadata.name", "-copy"]}}}, {"@project": {
+            "metadata": {"name": {"@concat": ["$.metadata.name", "-copy"]}, "namespace": "$.metadata.namespace"},
+            "data": {
+                "copied": "$.data.bytes",
+                "made": {"@concat": ["user=", "$.data.user"]},
+                "written": "aGVsbG8=",
+            },
+        }}],
+        "target": {"apiGroup": "", "version": "v1", "kind": "Secret"},
+    });
+    let secret = json!({
+        "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "namespace": "n"},
+        "data": {"bytes": "//79", "user": "bWU="},
+    });
+    let expect = json!([{
+        "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s-copy", "namespace": "n"},
+        "data": {"copied": "//79", "made": "dXNlcj1tZQ==", "written": "aGVsbG8="},
+    }]);
+    check(&controller, &[secret], &expect);
+}
