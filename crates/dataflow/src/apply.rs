@@ -158,7 +158,7 @@ impl Unwound<'_> {
     /// The document for one element.
     pub fn element(&self, index: usize) -> Option<Value> {
         let item = self.items?.get(index)?;
-        let name = Value::from(format!("{}-{index}", self.name));
+        let name = numbered(self.name, index);
         let map = self.document.as_map()?;
         if let [Segment::Name(field)] = self.path.segments()
             && *field != KEYS.metadata
@@ -178,6 +178,26 @@ impl Unwound<'_> {
         let metadata = metadata.with(KEYS.name.clone(), name);
         Some(map.with(KEYS.metadata.clone(), metadata.into()).into())
     }
+}
+
+/// `<name>-<index>`, without the machinery of formatting: a load makes millions.
+fn numbered(name: &str, index: usize) -> Value {
+    let mut digits = [0; 20];
+    let mut start = digits.len();
+    let mut rest = index;
+    loop {
+        start -= 1;
+        digits[start] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    let mut text = String::with_capacity(name.len() + 1 + digits.len() - start);
+    text.push_str(name);
+    text.push('-');
+    text.extend(digits[start..].iter().copied().map(char::from));
+    Value::from(text)
 }
 
 /// What an output becomes.
@@ -293,5 +313,17 @@ pub fn same_object(one: &Value, other: &Value) -> bool {
             one.same(other) || a.iter().filter(used).eq(b.iter().filter(used))
         }
         _ => one == other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn elements_are_numbered_in_decimal() {
+        for index in [0, 7, 10, 99, 100, 12_345, usize::MAX] {
+            assert_eq!(numbered("a", index), Value::from(format!("a-{index}")));
+        }
     }
 }
