@@ -1,5 +1,7 @@
 //! `@select` and `@project`: one document in, at most one out.
 
+mod parts;
+
 use document::{Location, Value};
 use expr::{Env, Expr, Volatile};
 
@@ -8,6 +10,7 @@ use crate::apply;
 use crate::failure::Failure;
 use crate::origin::Origin;
 use crate::pipeline::Project;
+use parts::Parts;
 
 /// What is done to a document.
 #[derive(Clone, Debug)]
@@ -40,6 +43,8 @@ pub(crate) struct Transform {
     rule: Rule,
     at: Location,
     volatile: Volatile,
+    /// The parts of a projection that can be evaluated one by one.
+    parts: Option<Parts>,
     pub(crate) failing: FailingMap<Option<Value>>,
     /// When the document of an origin last changed, for stages that use `@now`.
     times: HashMap<Origin, Value>,
@@ -49,6 +54,7 @@ impl Transform {
     pub(crate) fn new(rule: Rule, at: Location) -> Self {
         Self {
             volatile: rule.volatile(),
+            parts: Parts::of(&rule),
             rule,
             at,
             failing: FailingMap::default(),
@@ -59,6 +65,14 @@ impl Transform {
     pub(crate) fn step(&mut self, changes: &mut Vec<Change>, cx: &mut Cx<'_>) {
         changes.retain_mut(|change| {
             let held = release(&mut self.failing, &change.origin);
+            if held.is_none()
+                && let (Some(parts), Some(old), Some(new)) = (&self.parts, &change.old, &change.new)
+                && let Some((old, new)) = parts.both(old, new, cx.env)
+            {
+                let differ = old != new;
+                (change.old, change.new) = (Some(old), Some(new));
+                return differ;
+            }
             let old = match held {
                 Some(failing) => failing.held,
                 None => self.good(change.old.as_ref(), &change.origin, cx.env),
