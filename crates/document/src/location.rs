@@ -55,11 +55,6 @@ impl Location {
         steps
     }
 
-    /// The place that this one stands in.
-    pub fn parent(&self) -> Option<&Self> {
-        self.0.as_ref().map(|node| &node.parent)
-    }
-
     fn step(&self, step: Step) -> Self {
         Self(Some(Arc::new(Node {
             parent: self.clone(),
@@ -107,10 +102,6 @@ mod tests {
         assert_eq!(
             at.to_string(),
             r#"spec.controllers[0].pipeline[2].@project.metadata["a.b/c"]"#
-        );
-        assert_eq!(
-            at.parent().and_then(Location::parent),
-            Some(&stage.key("@project"))
         );
     }
 }
