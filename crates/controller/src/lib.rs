@@ -1,0 +1,1 @@
+//! Triggers, scheduler and runner: from a change to the call of a reconciler.

@@ -1,0 +1,3 @@
+//! Operators on a Kubernetes cluster.
+
+pub mod target;

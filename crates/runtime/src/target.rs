@@ -1,0 +1,1 @@
+//! Converging targets to the derived state.

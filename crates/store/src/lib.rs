@@ -1,0 +1,1 @@
+//! Versioned objects with watches.
