@@ -8,7 +8,7 @@ use document::{Location, Value};
 use expr::{Env, Table};
 
 use crate::generate::Object;
-use crate::peer::{Outcome, Peer};
+use crate::peer::{Outcome, Peer, plain};
 use crate::workload::Workload;
 
 /// The target of every workload.
@@ -130,7 +130,8 @@ impl Peer for FromScratch {
     }
 }
 
-fn compile(workload: Workload) -> (Pipeline, TargetKind) {
+/// The pipeline of a workload and the kind of its target.
+pub(crate) fn compile(workload: Workload) -> (Pipeline, TargetKind) {
     let sources: Vec<String> = workload
         .sources()
         .iter()
@@ -164,12 +165,4 @@ fn event(object: &Object) -> SourceEvent {
 fn texts(key: &ObjectName) -> (String, String) {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     (text(&key.namespace), text(&key.name))
-}
-
-/// The document without what only the engine adds: apiVersion and kind.
-fn plain(document: &Value) -> Value {
-    match document.as_map() {
-        Some(map) => map.without("apiVersion").without("kind").into(),
-        None => document.clone(),
-    }
 }

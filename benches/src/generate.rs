@@ -28,10 +28,15 @@ pub enum Sequence {
     Any,
     /// Members of the hot group of W3 only.
     Hot,
+    /// Any object, one in a while: other work has taken the caches in between.
+    Cold,
 }
 
 /// How many updates a sequence has.
 pub const UPDATES: usize = 2_000;
+
+/// The cold sequence is this many times shorter.
+pub const COLD: usize = 10;
 
 /// Namespaces hold about this many objects.
 const NAMESPACE: usize = 50;
@@ -72,7 +77,7 @@ impl Generator {
     /// update is a whole object that differs from its last version in the output too.
     pub fn updates(self, length: usize) -> Vec<(Sequence, Vec<Object>)> {
         let mut revisions = HashMap::new();
-        let mut sequence = |sequence| {
+        let mut sequence = |sequence, length| {
             let mut random = Random::new(&[7, self.workload as u64, sequence as u64]);
             let objects = (0..length).map(|_| {
                 let index = self.target(sequence, &mut random);
@@ -82,10 +87,12 @@ impl Generator {
             });
             (sequence, objects.collect())
         };
-        match self.workload {
-            Workload::W3 => vec![sequence(Sequence::Any), sequence(Sequence::Hot)],
-            _ => vec![sequence(Sequence::Any)],
+        let mut sequences = vec![sequence(Sequence::Any, length)];
+        if self.workload == Workload::W3 {
+            sequences.push(sequence(Sequence::Hot, length));
         }
+        sequences.push(sequence(Sequence::Cold, length / COLD));
+        sequences
     }
 
     /// The index of an object whose update changes an output.

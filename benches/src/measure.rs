@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::hint::black_box;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
 use crate::allocator;
-use crate::differential::{Differential, Pruned};
+use crate::differential::{Closures, Differential};
 use crate::engine::{Engine, FromScratch};
 use crate::generate::{Generator, Sequence, UPDATES};
 use crate::hand;
@@ -54,12 +54,14 @@ pub enum Measurement {
 /// Nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Times {
-    /// The whole load, in one batch.
+    /// The whole load, page by page.
     pub load: f64,
     /// Each single update of any object.
     pub any: Vec<f64>,
     /// Each single update in the hot group; only W3 has one.
     pub hot: Vec<f64>,
+    /// Each single update of any object that finds nothing in the caches but its event.
+    pub cold: Vec<f64>,
 }
 
 /// How long single updates took, in nanoseconds.
@@ -90,7 +92,7 @@ pub const PEERS: [&str; 5] = [
     "deltic",
     "hand",
     "differential",
-    "differential-pruned",
+    "differential-closures",
     "from-scratch",
 ];
 
@@ -108,10 +110,7 @@ impl Task {
             ("hand", Workload::W2) => Some(self.measure::<hand::W2>(workload)),
             ("hand", Workload::W3) => Some(self.measure::<hand::W3>(workload)),
             ("differential", _) => Some(self.measure::<Differential>(workload)),
-            // Where all fields are kept there is nothing to prune.
-            ("differential-pruned", Workload::W1 | Workload::W2 | Workload::W3) => {
-                Some(self.measure::<Pruned>(workload))
-            }
+            ("differential-closures", _) => Some(self.measure::<Closures>(workload)),
             ("from-scratch", _) if self.count <= FROM_SCRATCH => {
                 Some(self.measure::<FromScratch>(workload))
             }
@@ -134,21 +133,19 @@ impl Task {
 /// last reference to an old document, freeing it is part of the work.
 fn time<P: Peer>(workload: Workload, generator: Generator) -> Times {
     let mut peer = P::new(workload);
-    let objects: Vec<_> = generator.objects().map(|o| P::input(&o)).collect();
     let sequences = generator.updates(UPDATES);
-
-    let mut times = Times::default();
-    let start = Instant::now();
-    let mut changes = Vec::new();
-    peer.apply(objects, &mut changes);
-    black_box(&changes);
-    drop(changes);
-    times.load = start.elapsed().as_nanos() as f64;
-
+    let mut times = Times {
+        load: load(&mut peer, generator),
+        ..Times::default()
+    };
+    let mut caches = Caches::new();
     let mut changes = Vec::new();
     for (sequence, objects) in sequences {
         let mut durations = Vec::with_capacity(objects.len());
         for object in objects.into_iter().take(P::TIMED) {
+            if sequence == Sequence::Cold {
+                caches.fill();
+            }
             let input = P::input(&object);
             let start = Instant::now();
             peer.apply([input], &mut changes);
@@ -159,24 +156,62 @@ fn time<P: Peer>(workload: Workload, generator: Generator) -> Times {
         match sequence {
             Sequence::Any => times.any = durations,
             Sequence::Hot => times.hot = durations,
+            Sequence::Cold => times.cold = durations,
         }
     }
     times
 }
 
-/// Measures what is held. The inputs are made page by page and handed over, so that what
-/// the peer keeps of them counts, and what it drops does not.
+/// Loads all objects and gives the nanoseconds that the peer took. They come in pages, as
+/// from a list request: each is read right before the peer takes it.
+fn load<P: Peer>(peer: &mut P, generator: Generator) -> f64 {
+    let mut changes = Vec::new();
+    let mut took = Duration::ZERO;
+    let mut objects = generator.objects();
+    while objects.len() > 0 {
+        let page = (&mut objects).take(PAGE);
+        let page: Vec<_> = page.map(|object| P::input(&object)).collect();
+        let start = Instant::now();
+        peer.load(page, &mut changes);
+        black_box(&changes);
+        changes.clear();
+        took += start.elapsed();
+    }
+    let start = Instant::now();
+    peer.loaded(&mut changes);
+    black_box(&changes);
+    drop(changes);
+    (took + start.elapsed()).as_nanos() as f64
+}
+
+/// Other work that takes the caches.
+struct Caches(Vec<u64>);
+
+impl Caches {
+    /// More than the last level of most processors.
+    const BYTES: usize = 64 << 20;
+    /// Words in a line.
+    const LINE: usize = 8;
+
+    fn new() -> Self {
+        Self(vec![0; Self::BYTES / size_of::<u64>()])
+    }
+
+    /// Writes to every line.
+    fn fill(&mut self) {
+        for line in self.0.iter_mut().step_by(Self::LINE) {
+            *line = line.wrapping_add(1);
+        }
+        black_box(&self.0);
+    }
+}
+
+/// Measures what is held. The inputs are handed over page by page, so that what the peer
+/// keeps of them counts, and what it drops does not.
 fn memory<P: Peer>(workload: Workload, generator: Generator) -> Memory {
     allocator::start_counting();
     let mut peer = P::new(workload);
-    let mut objects = generator.objects();
-    while objects.len() > 0 {
-        let page: Vec<_> = (&mut objects)
-            .take(PAGE)
-            .map(|object| P::input(&object))
-            .collect();
-        peer.apply(page, &mut Vec::new());
-    }
+    load(&mut peer, generator);
     let bytes = allocator::bytes();
     black_box(&peer);
     let count = generator.count() as f64;
@@ -279,7 +314,11 @@ impl Times {
     /// and noise only ever adds.
     pub fn improve(&mut self, other: &Self) {
         self.load = self.load.min(other.load);
-        let sequences = [(&mut self.any, &other.any), (&mut self.hot, &other.hot)];
+        let sequences = [
+            (&mut self.any, &other.any),
+            (&mut self.hot, &other.hot),
+            (&mut self.cold, &other.cold),
+        ];
         for (ours, theirs) in sequences {
             for (ours, theirs) in ours.iter_mut().zip(theirs) {
                 *ours = ours.min(*theirs);
@@ -309,7 +348,7 @@ mod tests {
         let run = |load, any: &[f64]| Times {
             load,
             any: any.to_vec(),
-            hot: Vec::new(),
+            ..Times::default()
         };
         let mut best = run(5.0, &[1.0, 9.0, 3.0]);
         best.improve(&run(4.0, &[2.0, 2.0, 2.0]));

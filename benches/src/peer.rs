@@ -35,6 +35,14 @@ pub trait Peer: Sized {
     /// Reads one object.
     fn input(object: &Object) -> Self::Input;
 
+    /// Takes a page of a load. The changes may wait for [`Peer::loaded`].
+    fn load(&mut self, page: Vec<Self::Input>, changes: &mut Vec<Self::Change>) {
+        self.apply(page, changes);
+    }
+
+    /// Ends a load.
+    fn loaded(&mut self, _changes: &mut Vec<Self::Change>) {}
+
     /// Takes a batch of new versions of objects and adds the changes of target objects, in
     /// order.
     fn apply<I>(&mut self, objects: I, changes: &mut Vec<Self::Change>)
@@ -56,4 +64,12 @@ pub fn key(document: &Value) -> (String, String) {
         value.unwrap_or_default().to_owned()
     };
     (text("namespace"), text("name"))
+}
+
+/// The document without the target's apiVersion and kind, which a program may leave out.
+pub fn plain(document: &Value) -> Value {
+    match document.as_map() {
+        Some(map) => map.without("apiVersion").without("kind").into(),
+        None => document.clone(),
+    }
 }

@@ -2,8 +2,8 @@
 
 use std::fmt::{self, Write as _};
 
-use crate::bars::{Grade, Results, Row, Side, bars};
-use crate::generate::UPDATES;
+use crate::bars::{Grade, Results, Row, Side, bars, growth_in_a_loop};
+use crate::generate::{COLD, UPDATES};
 use crate::measure::{PEERS, Spread};
 use crate::workload::Workload;
 
@@ -55,13 +55,16 @@ fn write_report(out: &mut String, results: &Results, context: &Context) -> fmt::
         out,
         "Each peer in a process of its own, {UPDATES} updates of one object each, one thread, \
          mimalloc; each update counts with its best time of {} rounds. Reading JSON is not \
-         counted.\n",
-        context.rounds
+         counted. A load comes in pages of 500 objects, as from a list request. Cold caches: \
+         64 MB of other memory are written before each of {} more updates.\n",
+        context.rounds,
+        UPDATES / COLD
     )?;
     write_equality(out, results)?;
     for workload in Workload::ALL {
         write_workload(out, results, workload)?;
     }
+    write_growth(out, results)?;
     write_bars(out, results)
 }
 
@@ -117,8 +120,9 @@ fn write_workload(out: &mut String, results: &Results, workload: Workload) -> fm
     if hot {
         write!(out, " hot group mean, µs | p50 | p99 |")?;
     }
+    write!(out, " cold caches mean, µs | p50 | p99 |")?;
     writeln!(out, " bytes per object | at the peak |")?;
-    let columns = if hot { 11 } else { 8 };
+    let columns = if hot { 14 } else { 11 };
     writeln!(out, "|--:|---|{}", "--:|".repeat(columns - 2))?;
     for ((_, count, peer), row) in rows {
         write!(
@@ -131,6 +135,7 @@ fn write_workload(out: &mut String, results: &Results, workload: Workload) -> fm
         if hot {
             write_spread(out, &row.times.hot)?;
         }
+        write_spread(out, &row.times.cold)?;
         writeln!(
             out,
             " {} | {} |",
@@ -149,6 +154,22 @@ fn write_spread(out: &mut String, durations: &[f64]) -> fmt::Result {
         }
         None => write!(out, " | | |"),
     }
+}
+
+fn write_growth(out: &mut String, results: &Results) -> fmt::Result {
+    writeln!(
+        out,
+        "### Updates in a tight loop: 100,000 objects over 1,000\n"
+    )?;
+    writeln!(out, "| peer | W1 mean | W2 mean | W3 p50 |")?;
+    writeln!(out, "|---|--:|--:|--:|")?;
+    for (peer, grown) in growth_in_a_loop(results, &PEERS) {
+        if grown.iter().any(Option::is_some) {
+            let [w1, w2, w3] = grown.map(|value| value.map_or_else(String::new, number));
+            writeln!(out, "| {peer} | {w1} | {w2} | {w3} |")?;
+        }
+    }
+    writeln!(out)
 }
 
 fn write_bars(out: &mut String, results: &Results) -> fmt::Result {
@@ -250,14 +271,18 @@ mod tests {
     #[test]
     fn peers_that_disagree_are_named() {
         let mut results = Results::new();
-        for (peer, check) in [("hand", 1), ("differential", 1), ("differential-pruned", 2)] {
+        for (peer, check) in [
+            ("hand", 1),
+            ("differential", 1),
+            ("differential-closures", 2),
+        ] {
             let row = Row {
                 check: vec![check],
                 ..Row::default()
             };
             results.insert((Workload::W2, 1_000, peer.to_owned()), row);
         }
-        let named = "W2 at 1,000 (differential-pruned and hand)";
+        let named = "W2 at 1,000 (differential-closures and hand)";
         assert!(differences(&results).contains(&named.to_owned()));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use benches::differential::{Differential, Pruned};
+use benches::differential::{Closures, Differential};
 use benches::engine::{Engine, FromScratch};
 use benches::{Generator, Object, Outcome, Peer, Workload, hand};
 
@@ -88,9 +88,9 @@ fn the_engine_agrees_with_the_from_scratch_evaluator() {
 }
 
 #[test]
-fn pruning_changes_no_output() {
-    for workload in [Workload::W1, Workload::W2, Workload::W3] {
-        check::<Differential, Pruned>(workload, 500, 150);
+fn the_pipeline_and_the_program_agree_on_differential() {
+    for workload in Workload::ALL {
+        check::<Differential, Closures>(workload, 500, 150);
     }
 }
 
@@ -140,7 +140,7 @@ fn peers_agree_when_join_keys_and_group_keys_change() {
         state: BTreeMap::new(),
     };
     let mut theirs = Fold {
-        peer: Pruned::new(Workload::W3),
+        peer: Closures::new(Workload::W3),
         state: BTreeMap::new(),
     };
     for batch in [objects.clone(), moved(&objects), objects] {

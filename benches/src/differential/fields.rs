@@ -50,11 +50,6 @@ pub(super) fn map<const N: usize>(entries: [(&Key, Value); N]) -> Value {
     Map::from_sorted_iter(entries).into()
 }
 
-/// The members of `document` under `keys`, which are in order.
-pub(super) fn only<const N: usize>(document: &Value, keys: [&Key; N]) -> Value {
-    map(keys.map(|key| (key, document.get_key(key).clone())))
-}
-
 impl Fields {
     /// Namespace and name.
     pub(super) fn key(&self, document: &Value) -> (Value, Value) {

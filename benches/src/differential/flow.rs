@@ -11,17 +11,19 @@ use timely::communication::allocator::{Allocator, thread::Thread};
 use timely::dataflow::ProbeHandle;
 use timely::worker::{Config, Worker};
 
+use super::collection::Collection;
 use super::fields::Fields;
-use super::program::{build, prune};
+use super::{closures, language};
 use crate::generate::Object;
-use crate::peer::{Outcome, Peer, key};
+use crate::peer::{Outcome, Peer, key, plain};
 use crate::workload::Workload;
 
-/// The program on whole documents.
+/// The pipeline of the workload, evaluated on differential-dataflow: the same expressions,
+/// with its joins and groups.
 pub struct Differential(Flow);
 
-/// The program on documents that hold only the fields it reads.
-pub struct Pruned(Flow);
+/// A program for this workload alone: keys and outputs are Rust closures.
+pub struct Closures(Flow);
 
 /// A change of one target object: what it was, what it is.
 #[derive(Clone, Debug)]
@@ -36,7 +38,6 @@ type Updates = Rc<RefCell<Vec<(Value, isize)>>>;
 /// A dataflow and what is needed to feed it.
 struct Flow {
     workload: Workload,
-    prune: bool,
     fields: Fields,
     /// The last version of every object of each source, as it went in.
     objects: Vec<HashMap<(Value, Value), Value, foldhash::fast::RandomState>>,
@@ -48,7 +49,11 @@ struct Flow {
 }
 
 impl Flow {
-    fn new(workload: Workload, prune: bool) -> Self {
+    /// `build` makes the dataflow: sources in, target objects out.
+    fn new(
+        workload: Workload,
+        build: for<'scope> fn(Workload, Vec<Collection<'scope>>) -> Collection<'scope>,
+    ) -> Self {
         let thread = Allocator::Thread(Thread::default());
         let mut worker = Worker::new(Config::default(), thread, None);
         let updates = Updates::default();
@@ -65,7 +70,6 @@ impl Flow {
         });
         Self {
             workload,
-            prune,
             fields: Fields::new(),
             objects: vec![HashMap::default(); workload.sources().len()],
             inputs,
@@ -82,9 +86,19 @@ impl Flow {
         objects: impl IntoIterator<Item = (usize, Value)>,
         changes: &mut Vec<Change>,
     ) {
+        self.insert(objects);
+        self.step(changes);
+    }
+
+    /// Takes objects into the current epoch.
+    fn insert(&mut self, objects: impl IntoIterator<Item = (usize, Value)>) {
         for (source, object) in objects {
             self.replace(source, object);
         }
+    }
+
+    /// Ends the epoch.
+    fn step(&mut self, changes: &mut Vec<Change>) {
         self.epoch += 1;
         for input in &mut self.inputs {
             input.advance_to(self.epoch);
@@ -97,11 +111,6 @@ impl Flow {
 
     /// Retracts the last version of an object and inserts the new one.
     fn replace(&mut self, source: usize, object: Value) {
-        let object = if self.prune {
-            prune(&self.fields, self.workload, source, &object)
-        } else {
-            object
-        };
         let key = self.fields.key(&object);
         let input = &mut self.inputs[source];
         if let Some(old) = self.objects[source].insert(key, object.clone()) {
@@ -151,7 +160,7 @@ impl Flow {
 }
 
 macro_rules! peer {
-    ($name:ident, $prune:literal) => {
+    ($name:ident, $build:path) => {
         impl std::fmt::Debug for $name {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 let mut out = f.debug_struct(stringify!($name));
@@ -165,13 +174,22 @@ macro_rules! peer {
             type Change = Change;
 
             fn new(workload: Workload) -> Self {
-                Self(Flow::new(workload, $prune))
+                Self(Flow::new(workload, $build))
             }
 
             fn input(object: &Object) -> Self::Input {
                 let document = object.json.parse();
                 let document = document.expect("the generator writes JSON");
                 (object.source, document)
+            }
+
+            fn load(&mut self, page: Vec<Self::Input>, _changes: &mut Vec<Change>) {
+                // One epoch for the whole load is faster than one for each page.
+                self.0.insert(page);
+            }
+
+            fn loaded(&mut self, changes: &mut Vec<Change>) {
+                self.0.step(changes);
             }
 
             fn apply<I>(&mut self, objects: I, changes: &mut Vec<Change>)
@@ -189,13 +207,13 @@ macro_rules! peer {
             fn outcome(change: &Change) -> Outcome {
                 Outcome {
                     key: Self::key(change),
-                    old: change.old.clone(),
-                    new: change.new.clone(),
+                    old: change.old.as_ref().map(plain),
+                    new: change.new.as_ref().map(plain),
                 }
             }
         }
     };
 }
 
-peer!(Differential, false);
-peer!(Pruned, true);
+peer!(Differential, language::build);
+peer!(Closures, closures::build);

@@ -143,7 +143,7 @@ fn every_update_is_another_version_of_an_object_that_exists() {
             .map(|(source, object)| ((source, key(&object)), object))
             .collect();
         for (_, updates) in generator.updates(UPDATES) {
-            assert_eq!(updates.len(), UPDATES);
+            assert!(updates.len() >= UPDATES / COLD);
             for update in updates {
                 let object: Value = update.json.parse().unwrap();
                 let stored = current.get_mut(&(update.source, key(&object))).unwrap();

@@ -57,6 +57,8 @@ pub struct TargetChange {
     pub target: usize,
     /// The object.
     pub key: ObjectName,
+    /// Which source objects it comes from; if it is gone, which ones it came from.
+    pub origin: Origin,
     /// What was derived before.
     pub old: Option<Derived>,
     /// What is derived now.
@@ -323,6 +325,7 @@ impl Circuit {
             written.extend(changes.into_iter().map(|change| TargetChange {
                 target: number,
                 key: change.key,
+                origin: change.origin,
                 old: change.old.map(derived),
                 new: change.new.map(|document| apply::object(kind, &document)),
             }));

@@ -38,6 +38,8 @@ pub(crate) struct Loser {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct KeyChange {
     pub(crate) key: ObjectName,
+    /// Whose document is to be written, or was if there is none any more.
+    pub(crate) origin: Origin,
     /// What was written.
     pub(crate) old: Option<Value>,
     /// What is to be written.
@@ -97,6 +99,14 @@ impl Target {
         current: &dyn Fn(&Origin) -> Option<Keyed>,
         conflicts: &mut Vec<Loser>,
     ) -> Option<KeyChange> {
+        if self.contested.is_empty()
+            && let [(_, Some(_), Some(_))] = edits.as_slice()
+        {
+            // Nobody shares a key with anybody: the old document was written, and the claim
+            // stays as it is.
+            let (origin, old, new) = edits.remove(0);
+            return KeyChange::new(key, origin, old, new);
+        }
         let claim = self.claims.get(&key);
         let alone = edits.len() == 1
             && claim.is_none_or(|claim| *claim == edits[0].0)
@@ -106,9 +116,9 @@ impl Target {
             if new.is_none() {
                 self.claims.remove(&key);
             } else if claim.is_none() {
-                self.claims.insert(key.clone(), origin);
+                self.claims.insert(key.clone(), origin.clone());
             }
-            return differ(old.as_ref(), new.as_ref()).then_some(KeyChange { key, old, new });
+            return KeyChange::new(key, origin, old, new);
         }
         self.contest(key, edits, current, conflicts)
     }
@@ -134,37 +144,29 @@ impl Target {
                 .extend(before.map(|document| (claim, document)));
         }
         let losers_before = contest.losers(&key);
-        let before = contest
-            .documents
-            .first_key_value()
-            .map(|(_, document)| document.clone());
+        let before = contest.first();
         for (origin, _, new) in edits {
             match new {
                 Some(new) => contest.documents.insert(origin, new),
                 None => contest.documents.remove(&origin),
             };
         }
-        let after = contest
-            .documents
-            .first_key_value()
-            .map(|(_, document)| document.clone());
+        let after = contest.first();
         conflicts.extend(
             contest
                 .losers(&key)
                 .into_iter()
                 .filter(|loser| !losers_before.contains(loser)),
         );
-        if let Some((winner, _)) = contest.documents.first_key_value() {
+        if let Some((winner, _)) = &after {
             self.claims.insert(key.clone(), winner.clone());
         }
         if contest.documents.len() > 1 {
             self.contested.insert(key.clone(), contest);
         }
-        differ(before.as_ref(), after.as_ref()).then_some(KeyChange {
-            key,
-            old: before,
-            new: after,
-        })
+        let (old_origin, old) = before.unzip();
+        let (new_origin, new) = after.unzip();
+        KeyChange::new(key, new_origin.or(old_origin)?, old, new)
     }
 
     /// All standing conflicts.
@@ -181,15 +183,34 @@ impl Target {
     }
 }
 
-/// Whether two documents become different objects.
-fn differ(old: Option<&Value>, new: Option<&Value>) -> bool {
-    match (old, new) {
-        (Some(old), Some(new)) => !same_object(old, new),
-        (old, new) => old.is_some() != new.is_some(),
+impl KeyChange {
+    /// `None` if both documents become the same object.
+    fn new(
+        key: ObjectName,
+        origin: Origin,
+        old: Option<Value>,
+        new: Option<Value>,
+    ) -> Option<Self> {
+        let differ = match (&old, &new) {
+            (Some(old), Some(new)) => !same_object(old, new),
+            (old, new) => old.is_some() != new.is_some(),
+        };
+        differ.then_some(Self {
+            key,
+            origin,
+            old,
+            new,
+        })
     }
 }
 
 impl Contest {
+    /// Who is written.
+    fn first(&self) -> Option<(Origin, Value)> {
+        let (origin, document) = self.documents.first_key_value()?;
+        Some((origin.clone(), document.clone()))
+    }
+
     /// The origins that wait, but for those whose document is the one that is written.
     fn losers(&self, key: &ObjectName) -> Vec<Loser> {
         let Some((winner, written)) = self.documents.first_key_value() else {

@@ -1,13 +1,10 @@
-//! The dataflow of each workload, and what it reads of its sources.
+//! A program for each workload: keys and outputs are closures.
 
-use differential_dataflow::VecCollection;
 use document::Value;
 
-use super::fields::{Fields, map, only};
+use super::collection::Collection;
+use super::fields::{Fields, map};
 use crate::workload::Workload;
-
-/// A collection of documents (or of pairs with a key).
-pub(super) type Collection<'scope, D = Value> = VecCollection<'scope, u64, D, isize>;
 
 /// The dataflow of a workload: its sources in, target objects out.
 pub(super) fn build(workload: Workload, sources: Vec<Collection<'_>>) -> Collection<'_> {
@@ -145,53 +142,4 @@ fn project(f: &Fields, endpoint: &Value) -> Value {
         (&f.node, endpoint.get_key(&f.node_name).clone()),
         (&f.ready, conditions.get_key(&f.ready).clone()),
     ])
-}
-
-/// The fields of an object that the program of a workload reads.
-pub(super) fn prune(f: &Fields, workload: Workload, source: usize, object: &Value) -> Value {
-    let metadata = object.get_key(&f.metadata);
-    let named = || only(metadata, [&f.name, &f.namespace]);
-    let spec = |keys| only(object.get_key(&f.spec), keys);
-    let with_service = || {
-        let labels = only(metadata.get_key(&f.labels), [&f.service_name]);
-        let (namespace, name) = f.key(object);
-        map([
-            (&f.labels, labels),
-            (&f.name, name),
-            (&f.namespace, namespace),
-        ])
-    };
-    let slice = |endpoint: &dyn Fn(&Value) -> Value| {
-        map([
-            (
-                &f.endpoints,
-                Fields::each(object.get_key(&f.endpoints), endpoint),
-            ),
-            (&f.metadata, with_service()),
-        ])
-    };
-    match (workload, source) {
-        (Workload::W1, 0) => map([
-            (&f.metadata, named()),
-            (&f.spec, spec([&f.cluster_ip, &f.ports])),
-        ]),
-        (Workload::W1, _) => slice(&|endpoint| only(endpoint, [&f.addresses])),
-        (Workload::W2, 0) => map([
-            (&f.metadata, named()),
-            (&f.spec, spec([&f.gateway_class, &f.listeners])),
-        ]),
-        (Workload::W2, _) => map([
-            (&f.metadata, named()),
-            (&f.spec, spec([&f.parents, &f.rules])),
-        ]),
-        (Workload::W3, _) => slice(&|endpoint| {
-            let conditions = only(endpoint.get_key(&f.conditions), [&f.ready]);
-            map([
-                (&f.addresses, endpoint.get_key(&f.addresses).clone()),
-                (&f.conditions, conditions),
-                (&f.node_name, endpoint.get_key(&f.node_name).clone()),
-            ])
-        }),
-        (Workload::Whole, _) => object.clone(),
-    }
 }
