@@ -8,6 +8,7 @@
 pub mod explain;
 pub mod object;
 pub mod offline;
+pub mod patch;
 pub mod predicate;
 pub mod problem;
 pub mod spec;

@@ -9,8 +9,8 @@ pub fn group_of(api_version: &str) -> &str {
     api_version.split_once('/').map_or("", |(group, _)| group)
 }
 
-/// Annotations and labels that are bookkeeping, never data.
-fn is_mark(key: &str) -> bool {
+/// Whether an annotation or a label is bookkeeping, never data.
+pub fn is_mark(key: &str) -> bool {
     key == "kubectl.kubernetes.io/last-applied-configuration"
         || key == "dcontroller.io/owner"
         || key == "dcontroller.io/operator"

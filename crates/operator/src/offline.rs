@@ -10,11 +10,11 @@ mod write;
 use std::collections::{BTreeMap, BTreeSet};
 
 use dataflow::{Budget, BudgetError, Circuit, ObjectName, SourceEvent};
-use document::{Key, Value, json};
-use expr::{Env, ops::access};
+use document::{Key, Value};
+use expr::Env;
 
-use crate::object::{Entry, group_of};
-use crate::spec::{Controller, Operator, Resource, SourceKind};
+use crate::object::group_of;
+use crate::spec::{Controller, ONE_SHOT, Operator, SourceKind};
 use cluster::{Cluster, ObjectKey};
 use write::Desired;
 
@@ -105,7 +105,7 @@ impl Offline {
             })
             .collect();
         Self {
-            order: order(&operator),
+            order: operator.order(),
             circuits,
             cluster: Cluster::default(),
             desired: Desired::default(),
@@ -185,13 +185,13 @@ impl Offline {
                     continue;
                 }
                 if let (Some(old), Some(new), Some(predicate)) = (old, new, &source.predicate)
-                    && admits(source, old)
+                    && source.admits(old)
                     && !predicate.passes(old, new)
                 {
                     continue;
                 }
-                let object = new.filter(|object| admits(source, object));
-                let entry = entry(&source.resource, controller);
+                let object = new.filter(|object| source.admits(object));
+                let entry = controller.entry(source);
                 pending.0.insert(
                     (input, key.name.clone()),
                     object.map(|object| entry.clean(object)),
@@ -206,15 +206,8 @@ impl Offline {
             for (input, source) in controller.inputs.iter().enumerate() {
                 let source = &controller.sources[*source];
                 if source.kind == SourceKind::OneShot {
-                    let object = json!({
-                        "apiVersion": (source.resource.api_version()),
-                        "kind": (source.resource.kind.as_str()),
-                        "metadata": {"name": "one-shot-trigger"},
-                    });
-                    pending.0.insert(
-                        (input, ObjectName::new("", "one-shot-trigger")),
-                        Some(object),
-                    );
+                    let name = ObjectName::new("", ONE_SHOT);
+                    pending.0.insert((input, name), Some(source.one_shot()));
                 }
             }
         }
@@ -287,7 +280,11 @@ impl Offline {
                     controller: controller.name.clone(),
                     error,
                 })?;
-        errors.extend(step.errors.iter().map(|error| report(controller, error)));
+        errors.extend(
+            step.errors
+                .iter()
+                .map(|error| Report::new(controller, error)),
+        );
         let mut keys = BTreeSet::new();
         for change in step.changes {
             let resource = &controller.targets[change.target].resource;
@@ -325,7 +322,7 @@ impl Offline {
                 circuit
                     .errors()
                     .into_iter()
-                    .map(|error| report(controller, &error))
+                    .map(|error| Report::new(controller, &error))
             })
             .collect()
     }
@@ -348,73 +345,35 @@ impl Pending {
     }
 }
 
-/// Whether a source reads this object at all.
-fn admits(source: &crate::spec::Source, object: &Value) -> bool {
-    let metadata = object.get("metadata");
-    let namespace = source.namespace.as_deref();
-    let labels = match metadata.get("labels") {
-        labels if labels.is_null() => Value::empty_map(),
-        labels => labels.clone(),
-    };
-    namespace.is_none_or(|namespace| metadata.get("namespace").as_str() == Some(namespace))
-        && source
-            .selector
-            .as_ref()
-            .is_none_or(|selector| access::selector(selector, &labels).unwrap_or(false))
-}
-
-fn entry(resource: &Resource, controller: &Controller) -> Entry {
-    Entry {
-        view: resource.is_view(),
-        secret: resource.group.is_empty() && resource.kind == "Secret",
-        versions: controller.pipeline.reads_versions,
-    }
-}
-
-fn report(controller: &Controller, error: &dataflow::RunError) -> Report {
-    let at = error.failure.at().to_string();
-    let prefix = format!("{}.", controller.at);
-    let place = at.strip_prefix(&prefix).unwrap_or(&at);
-    let stages = &controller.pipeline.branches[error.branch].stages;
-    let stage = match stages.get(error.stage) {
-        Some(stage) => {
-            let stage = stage.at.to_string();
-            stage.strip_prefix(&prefix).unwrap_or(&stage).to_owned()
+impl Report {
+    /// Of an error of this controller's pipeline.
+    pub fn new(controller: &Controller, error: &dataflow::RunError) -> Self {
+        let at = error.failure.at().to_string();
+        let prefix = format!("{}.", controller.at);
+        let place = at.strip_prefix(&prefix).unwrap_or(&at);
+        let stages = &controller.pipeline.branches[error.branch].stages;
+        let stage = match stages.get(error.stage) {
+            Some(stage) => {
+                let stage = stage.at.to_string();
+                stage.strip_prefix(&prefix).unwrap_or(&stage).to_owned()
+            }
+            None => "output".to_owned(),
+        };
+        let mut message = error.failure.to_string();
+        if let dataflow::Failure::Conflict { winner, .. } = &error.failure {
+            let winner = winner.describe(&controller.pipeline.sources);
+            message = format!("{message}: {winner}");
+        } else if stage != place && stage != "output" {
+            message = format!("{message}, at {at}");
         }
-        None => "output".to_owned(),
-    };
-    let mut message = error.failure.to_string();
-    if let dataflow::Failure::Conflict { winner, .. } = &error.failure {
-        let winner = winner.describe(&controller.pipeline.sources);
-        message = format!("{message}: {winner}");
-    } else if stage != place && stage != "output" {
-        message = format!("{message}, at {at}");
+        Self {
+            controller: controller.name.clone(),
+            stage,
+            origin: error.origin.describe(&controller.pipeline.sources),
+            code: error.failure.code(),
+            message,
+        }
     }
-    Report {
-        controller: controller.name.clone(),
-        stage,
-        origin: error.origin.describe(&controller.pipeline.sources),
-        code: error.failure.code(),
-        message,
-    }
-}
-
-/// The controllers in topological order of what they read and write; within a cycle in
-/// the order of the spec.
-fn order(operator: &Operator) -> Vec<usize> {
-    let controllers = &operator.controllers;
-    let mut order: Vec<usize> = Vec::new();
-    while order.len() < controllers.len() {
-        let waiting = |i: &usize| !order.contains(i);
-        let ready = (0..controllers.len()).filter(waiting).find(|&i| {
-            (0..controllers.len())
-                .filter(waiting)
-                .all(|j| j == i || !controllers[j].feeds(&controllers[i]))
-        });
-        let next = ready.or_else(|| (0..controllers.len()).find(waiting));
-        order.extend(next);
-    }
-    order
 }
 
 /// What is wrong with a batch as a whole.

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use dataflow::Pipeline;
 use dataflow::apply::TargetKind;
-use document::{Location, Path, Value};
-use expr::Table;
+use document::{Location, Path, Value, json};
+use expr::{Table, ops::access};
 
+use crate::object::Entry;
 use crate::predicate::Predicate;
 use crate::problem::{Problem, Severity};
 
@@ -23,6 +24,26 @@ pub struct Operator {
     pub service_account: Option<ServiceAccount>,
     /// Its controllers.
     pub controllers: Vec<Controller>,
+}
+
+impl Operator {
+    /// The controllers in topological order of what they read and write; within a cycle
+    /// in the order of the spec.
+    pub fn order(&self) -> Vec<usize> {
+        let controllers = &self.controllers;
+        let mut order: Vec<usize> = Vec::new();
+        while order.len() < controllers.len() {
+            let waiting = |i: &usize| !order.contains(i);
+            let ready = (0..controllers.len()).filter(waiting).find(|&i| {
+                (0..controllers.len())
+                    .filter(waiting)
+                    .all(|j| j == i || !controllers[j].feeds(&controllers[i]))
+            });
+            let next = ready.or_else(|| (0..controllers.len()).find(waiting));
+            order.extend(next);
+        }
+        order
+    }
 }
 
 /// `spec.deletionPolicy`
@@ -72,6 +93,18 @@ impl Controller {
                 source.group == target.resource.group && source.kind == target.resource.kind
             })
         })
+    }
+}
+
+impl Controller {
+    /// What its pipeline sees of the objects of a source.
+    pub fn entry(&self, source: &Source) -> Entry {
+        let resource = &source.resource;
+        Entry {
+            view: resource.is_view(),
+            secret: resource.group.is_empty() && resource.kind == "Secret",
+            versions: self.pipeline.reads_versions,
+        }
     }
 }
 
@@ -132,6 +165,35 @@ pub struct Source {
     /// How it reads.
     pub kind: SourceKind,
 }
+
+impl Source {
+    /// Whether it reads this object at all, by namespace and labels.
+    pub fn admits(&self, object: &Value) -> bool {
+        let metadata = object.get("metadata");
+        let namespace = self.namespace.as_deref();
+        let labels = match metadata.get("labels") {
+            labels if labels.is_null() => Value::empty_map(),
+            labels => labels.clone(),
+        };
+        namespace.is_none_or(|namespace| metadata.get("namespace").as_str() == Some(namespace))
+            && self
+                .selector
+                .as_ref()
+                .is_none_or(|selector| access::selector(selector, &labels).unwrap_or(false))
+    }
+
+    /// The object that stands for a start, for a `OneShot` source.
+    pub fn one_shot(&self) -> Value {
+        json!({
+            "apiVersion": (self.resource.api_version()),
+            "kind": (self.resource.kind.as_str()),
+            "metadata": {"name": ONE_SHOT},
+        })
+    }
+}
+
+/// The name of the object of a `OneShot` source.
+pub const ONE_SHOT: &str = "one-shot-trigger";
 
 /// `type` of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

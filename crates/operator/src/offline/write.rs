@@ -6,7 +6,7 @@ use document::{Key, Map, Value, View, json};
 
 use super::Report;
 use super::cluster::{Cluster, ObjectKey};
-use crate::object::encode_secret;
+use crate::patch::{MergeKeys, identity_free, merge, outgoing, patch_of};
 use crate::spec::{Operator, Target, TargetType};
 
 /// What each object should look like, by who says so: controllers rank by position.
@@ -216,51 +216,6 @@ fn empty() -> Map {
     Map::from_sorted(Vec::new())
 }
 
-/// A document on its way to an object: Secrets are encoded, and metadata that an
-/// expression left null is absent.
-fn outgoing(document: &Value, target: &Target) -> Value {
-    if target.resource.is_view() {
-        return document.clone();
-    }
-    let mut document = document.clone();
-    if let (Some(fields), Some(metadata)) = (document.as_map(), document.get("metadata").as_map())
-        && metadata.values().any(Value::is_null)
-    {
-        let given: Map = metadata
-            .iter()
-            .filter(|(_, value)| !value.is_null())
-            .cloned()
-            .collect();
-        document = fields.with(Key::new("metadata"), given.into()).into();
-    }
-    if target.resource.group.is_empty() && target.resource.kind == "Secret" {
-        return encode_secret(&document, &target.literal_data);
-    }
-    document
-}
-
-/// The patch of a document: nulls that an expression gave count as absent, nulls that
-/// are written remove.
-fn patch_of(document: &Value, target: &Target) -> Value {
-    fn strip(value: &Value, path: &mut Vec<String>, written: &[Vec<String>]) -> Option<Value> {
-        if value.is_null() {
-            return written.contains(path).then_some(Value::NULL);
-        }
-        let Some(map) = value.as_map() else {
-            return Some(value.clone());
-        };
-        let mut entries = Vec::new();
-        for (key, member) in map {
-            path.push(key.as_str().to_owned());
-            entries.extend(strip(member, path, written).map(|member| (key.clone(), member)));
-            path.pop();
-        }
-        Some(Map::from_sorted(entries).into())
-    }
-    let document = outgoing(document, target);
-    strip(&document, &mut Vec::new(), &target.written_nulls).unwrap_or_default()
-}
-
 /// `Patcher` (and `Applier`, which also creates): takes back what it no longer wants if
 /// it still is as written, and merges what it wants.
 fn patch(
@@ -279,26 +234,10 @@ fn patch(
         live = take_back(&live, applied, &kept).unwrap_or(live);
     }
     if let Some(wanted) = wanted {
-        live = merge(&live, &identity_free(wanted), "");
+        let keys = MergeKeys::of_group(&target.resource.group);
+        live = merge(&live, &identity_free(wanted), &keys);
     }
     Some(live)
-}
-
-/// A patch without what only says which object is meant.
-fn identity_free(patch: &Value) -> Value {
-    let Some(map) = patch.as_map() else {
-        return patch.clone();
-    };
-    let mut map = map.without("apiVersion").without("kind");
-    if let Some(metadata) = map.get_str("metadata").and_then(Value::as_map) {
-        let metadata = metadata.without("name").without("namespace");
-        map = if metadata.is_empty() {
-            map.without("metadata")
-        } else {
-            map.with(Key::new("metadata"), metadata.into())
-        };
-    }
-    map.into()
 }
 
 /// Removes the leaves of `applied` that are not in `kept`, where they still hold what
@@ -341,109 +280,9 @@ fn remove(live: &Value, applied: &Value, kept: &Value) -> Option<Value> {
     }
 }
 
-/// The fields that tell the elements of well-known lists apart.
-const MERGE_KEYS: [(&str, &str); 14] = [
-    ("containers", "name"),
-    ("initContainers", "name"),
-    ("ephemeralContainers", "name"),
-    ("env", "name"),
-    ("volumes", "name"),
-    ("volumeDevices", "devicePath"),
-    ("volumeMounts", "mountPath"),
-    ("imagePullSecrets", "name"),
-    ("hostAliases", "ip"),
-    ("topologySpreadConstraints", "topologyKey"),
-    ("conditions", "type"),
-    ("secrets", "name"),
-    ("ports", "containerPort"),
-    ("ports", "port"),
-];
-
-/// A deep merge: maps merge, null removes, lists of maps merge element by element, by
-/// their merge key if the elements carry it, otherwise by position; other lists are
-/// replaced. `field` is the name of the field that holds the value.
-fn merge(live: &Value, patch: &Value, field: &str) -> Value {
-    match (live.view(), patch.view()) {
-        (View::Map(live), View::Map(patch)) => {
-            let mut result = live.clone();
-            for (key, value) in patch {
-                if value.is_null() {
-                    result = result.without(key.as_str());
-                    continue;
-                }
-                let merged = match result.get(key) {
-                    Some(old) => merge(old, value, key.as_str()),
-                    None => merge(&Value::empty_map(), value, key.as_str()),
-                };
-                result = result.with(key.clone(), merged);
-            }
-            result.into()
-        }
-        (View::List(live), View::List(patch)) if all_maps(live) && all_maps(patch) => {
-            merge_lists(&live.to_vec(), &patch.to_vec(), field)
-        }
-        (_, View::Map(_)) if live.as_map().is_none() => merge(&Value::empty_map(), patch, field),
-        _ => patch.clone(),
-    }
-}
-
-fn all_maps(items: document::ListRef<'_>) -> bool {
-    !items.is_empty() && items.iter().all(|item| item.as_map().is_some())
-}
-
-fn merge_lists(live: &[Value], patch: &[Value], field: &str) -> Value {
-    let carried = |key: &&str| {
-        live.iter()
-            .chain(patch)
-            .all(|item| !item.get(key).is_null())
-    };
-    let key = MERGE_KEYS
-        .iter()
-        .filter(|(list, _)| *list == field)
-        .map(|(_, key)| *key)
-        .find(|key| carried(key));
-    let mut result = live.to_vec();
-    for (position, item) in patch.iter().enumerate() {
-        let at = match key {
-            Some(key) => live
-                .iter()
-                .position(|other| other.get(key) == item.get(key)),
-            None => (position < live.len()).then_some(position),
-        };
-        match at {
-            Some(at) => result[at] = merge(&live[at], item, ""),
-            None => result.push(merge(&Value::empty_map(), item, "")),
-        }
-    }
-    result.into()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_patch_of_one_container_keeps_the_others() {
-        let live = json!({"spec": {"containers": [{"name": "a", "image": "1"}, {"name": "b", "image": "1"}]}});
-        let patch = json!({"spec": {"containers": [{"name": "b", "image": "2"}]}});
-        let merged = merge(&live, &patch, "");
-        assert_eq!(
-            merged,
-            json!({"spec": {"containers": [{"name": "a", "image": "1"}, {"name": "b", "image": "2"}]}})
-        );
-    }
-
-    #[test]
-    fn lists_without_a_merge_key_merge_by_position() {
-        let merged = merge(
-            &json!({"l": [{"a": 1, "b": 1}, {"a": 2}]}),
-            &json!({"l": [{"b": 2}]}),
-            "",
-        );
-        assert_eq!(merged, json!({"l": [{"a": 1, "b": 2}, {"a": 2}]}));
-        let replaced = merge(&json!({"l": [1, 2]}), &json!({"l": [3]}), "");
-        assert_eq!(replaced, json!({"l": [3]}));
-    }
 
     #[test]
     fn what_is_no_longer_wanted_is_taken_back_if_it_is_as_written() {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use dataflow::pipeline::{Project, StageKind};
-use document::{Location, Path, Value};
+use document::{Location, Path, Value, View};
 use expr::{Expr, MapExpr, ops::access::Selector};
 
 use super::Reader;
@@ -374,6 +374,13 @@ pub(super) fn written(controller: &mut Controller) {
 fn literals(expr: &Expr, path: &mut Vec<String>, visit: &mut impl FnMut(&[String], &Value)) {
     match expr {
         Expr::Literal(value) => literal(value, path, visit),
+        Expr::List(items) => {
+            for (i, item) in items.iter().enumerate() {
+                path.push(i.to_string());
+                literals(item, path, visit);
+                path.pop();
+            }
+        }
         Expr::Map(map) => {
             let MapExpr {
                 entries, setters, ..
@@ -406,15 +413,22 @@ fn literals(expr: &Expr, path: &mut Vec<String>, visit: &mut impl FnMut(&[String
 }
 
 fn literal(value: &Value, path: &mut Vec<String>, visit: &mut impl FnMut(&[String], &Value)) {
-    match value.as_map() {
-        Some(map) => {
+    match value.view() {
+        View::Map(map) => {
             for (key, value) in map {
                 path.push(key.as_str().to_owned());
                 literal(value, path, visit);
                 path.pop();
             }
         }
-        None => visit(path, value),
+        View::List(items) => {
+            for (i, item) in items.iter().enumerate() {
+                path.push(i.to_string());
+                literal(item, path, visit);
+                path.pop();
+            }
+        }
+        _ => visit(path, value),
     }
 }
 

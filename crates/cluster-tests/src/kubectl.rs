@@ -1,0 +1,67 @@
+//! kubectl, the judge that shares no code with us.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::binaries::Binaries;
+use crate::cluster::Cluster;
+
+/// A command that kubectl did not do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failed {
+    /// What it printed.
+    pub stderr: String,
+}
+
+impl Cluster {
+    /// What kubectl prints; panics if it fails.
+    pub fn kubectl(&self, args: &[&str]) -> String {
+        self.try_kubectl(args, "")
+            .unwrap_or_else(|failed| panic!("kubectl {}: {}", args.join(" "), failed.stderr))
+    }
+
+    /// What kubectl prints, with this input.
+    pub fn try_kubectl(&self, args: &[&str], input: &str) -> Result<String, Failed> {
+        let mut child = Command::new(Binaries::get().path("kubectl"))
+            .arg("--kubeconfig")
+            .arg(self.kubeconfig())
+            .arg("--cache-dir")
+            .arg(self.directory().join("kubectl-cache"))
+            .args(args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("kubectl starts");
+        let mut stdin = child.stdin.take().expect("its input is a pipe");
+        let input = input.to_owned();
+        // Written beside the reading: neither side waits for a full pipe. A kubectl that
+        // reads no input closes it, which is no error.
+        let writer = std::thread::spawn(move || stdin.write_all(input.as_bytes()));
+        let output = child.wait_with_output().expect("kubectl ends");
+        let _ = writer.join();
+        if output.status.success() {
+            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+        }
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        Err(Failed { stderr })
+    }
+
+    /// Applies manifests, YAML or JSON, server-side; panics if one is refused.
+    pub fn apply(&self, manifests: &str) -> String {
+        // `--force-conflicts`: a test that applies means it.
+        let args = ["apply", "--server-side", "--force-conflicts", "-f", "-"];
+        self.try_kubectl(&args, manifests)
+            .unwrap_or_else(|failed| panic!("kubectl apply: {}", failed.stderr))
+    }
+
+    /// What `kubectl get … -o json` gives, with managed fields.
+    pub fn get(&self, args: &[&str]) -> Value {
+        let mut all = vec!["get", "-o", "json", "--show-managed-fields"];
+        all.extend(args);
+        let text = self.kubectl(&all);
+        serde_json::from_str(&text).expect("kubectl prints JSON")
+    }
+}

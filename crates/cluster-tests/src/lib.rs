@@ -1,0 +1,42 @@
+//! A real Kubernetes control plane for tests: etcd, kube-apiserver and
+//! kube-controller-manager on this machine, with nothing of a cluster that was there
+//! before. There are no nodes: pods stay pending unless a test says otherwise
+//! ([`Cluster::run_pod`]).
+//!
+//! Tests share [`Cluster::shared`] and work in a [`Cluster::namespace`] of their own. A
+//! test that stops servers starts a [`Cluster`] for itself; the type system says so, as
+//! these functions want `&mut`.
+//!
+//! Everything here panics where a test would fail. After a panic the logs of the servers
+//! are kept, and their place is printed; otherwise nothing is left behind, even if the
+//! test is killed.
+#![allow(
+    clippy::missing_panics_doc,
+    reason = "a harness panics where a test would fail"
+)]
+
+mod access;
+mod audit;
+mod binaries;
+mod bystanders;
+mod certificates;
+mod cluster;
+mod control_plane;
+mod etcd;
+mod failure;
+mod kubectl;
+mod pods;
+mod process;
+mod proxy;
+mod wait;
+mod watchdog;
+
+pub use access::Access;
+pub use audit::AuditEntry;
+pub use binaries::{Binaries, deltic, deltic_release};
+pub use bystanders::Bystanders;
+pub use cluster::{Cluster, Options};
+pub use kubectl::Failed;
+pub use process::Process;
+pub use proxy::{Network, Proxy};
+pub use wait::{eventually, eventually_with};

@@ -1,0 +1,162 @@
+//! One operator on a real cluster: what is derived is there, and nothing else is touched.
+#![allow(clippy::unwrap_used)] // A test fails by panicking.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cluster_tests::{Cluster, eventually};
+use dataflow::Budget;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::Api;
+use kube::api::{ListParams, Patch, PatchParams, PostParams};
+use runtime::client::{Clients, Rate};
+use runtime::engine::{Context, Engine, EngineEvents, Running, Views};
+use runtime::source::Watches;
+use runtime::status::{Ready, Trouble};
+use runtime::target::ObjectKey;
+use serde_json::json;
+
+struct Quiet;
+
+impl EngineEvents for Quiet {
+    fn adopted(&self, _key: &ObjectKey, _controller: &str) {}
+    fn trouble(&self, _controller: &str, _trouble: &Trouble) {}
+    fn sent(&self, _key: &ObjectKey, _verb: &'static str, _code: u16) {}
+}
+
+/// Copies ConfigMaps with the label `role: source` through a view.
+fn operator(namespace: &str) -> operator::Operator {
+    let spec = document::json!({
+        "apiVersion": "dcontroller.io/v1alpha1",
+        "kind": "Operator",
+        "metadata": {"name": namespace},
+        "spec": {"controllers": [
+            {
+                "name": "read",
+                "sources": [{
+                    "apiGroup": "", "kind": "ConfigMap", "namespace": namespace,
+                    "labelSelector": {"matchLabels": {"role": "source"}}
+                }],
+                "pipeline": [{"@project": {
+                    "metadata": {"name": "$.metadata.name", "namespace": "$.metadata.namespace"},
+                    "data": "$.data"
+                }}],
+                "target": {"kind": "Copy"}
+            },
+            {
+                "name": "write",
+                "sources": [{"kind": "Copy"}],
+                "pipeline": [{"@project": {
+                    "metadata": {
+                        "name": {"@concat": ["$.metadata.name", "-copy"]},
+                        "namespace": "$.metadata.namespace"
+                    },
+                    "data": "$.data"
+                }}],
+                "target": {"apiGroup": "", "kind": "ConfigMap"}
+            }
+        ]}
+    });
+    let (operator, problems) = operator::read(&spec, &expr::Table::builtin());
+    operator.unwrap_or_else(|| panic!("{problems:?}"))
+}
+
+fn start(cluster: &Cluster, namespace: &str) -> Running {
+    let clients = Clients::new(cluster.client(), Rate::default());
+    let context = Context {
+        watches: Watches::new(clients.clone()),
+        clients,
+        store: store::Store::new(runtime::clock::System, store::Config::default()),
+        views: Views::default(),
+        budget: Budget::default(),
+        namespace: None,
+    };
+    Engine::start(context, operator(namespace), Arc::new(Quiet))
+}
+
+async fn create(configs: &Api<ConfigMap>, name: &str, value: &str) {
+    let object = json!({
+        "metadata": {"name": name, "labels": {"role": "source"}}, "data": {"k": value}
+    });
+    let object = serde_json::from_value(object).unwrap();
+    configs.create(&PostParams::default(), &object).await.unwrap();
+}
+
+/// The copies, with their content and version.
+async fn copies(configs: &Api<ConfigMap>) -> Vec<(String, String, String)> {
+    let list = configs.list(&ListParams::default()).await.unwrap();
+    let copies = list.items.into_iter().filter_map(|object| {
+        let name = object.metadata.name?;
+        let value = object.data?.get("k")?.clone();
+        name.ends_with("-copy")
+            .then_some((name, value, object.metadata.resource_version?))
+    });
+    copies.collect()
+}
+
+async fn ready(running: &Running) {
+    let mut status = running.status();
+    let all = status.wait_for(|status| {
+        !status.controllers.is_empty() && status.controllers.iter().all(|c| c.ready == Ready::True)
+    });
+    let within = Duration::from_secs(20);
+    if tokio::time::timeout(within, all).await.is_err() {
+        panic!("not ready: {:?}", running.status().borrow().clone());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn objects_are_derived_repaired_and_cleaned_up_after_a_restart() {
+    let cluster = Cluster::shared();
+    let namespace = cluster.namespace("engine");
+    let configs: Api<ConfigMap> = Api::namespaced(cluster.client(), &namespace);
+    for number in 0..40 {
+        create(&configs, &format!("c{number}"), "one").await;
+    }
+    create(&configs, "stranger-copy", "mine").await;
+    let running = start(cluster, &namespace);
+    ready(&running).await;
+    let all = async || (copies(&configs).await.len() == 41 + 1).then_some(());
+    eventually("all copies", all).await;
+
+    // A change of a source, and a change from outside.
+    let patch = |value: &str| Patch::Merge(json!({"data": {"k": value}}));
+    let params = PatchParams::default();
+    configs.patch("c1", &params, &patch("two")).await.unwrap();
+    configs.patch("c2-copy", &params, &patch("bent")).await.unwrap();
+    configs.delete("c3", &Default::default()).await.unwrap();
+    eventually("the changes", async || {
+        let copies = copies(&configs).await;
+        let value = |name: &str| copies.iter().find(|c| c.0 == name).map(|c| c.1.as_str());
+        let right = value("c1-copy") == Some("two")
+            && value("c2-copy") == Some("one")
+            && value("c3-copy").is_none();
+        right.then_some(())
+    })
+    .await;
+    running.stop().await;
+
+    // While nobody looks: a source goes, another comes.
+    configs.delete("c4", &Default::default()).await.unwrap();
+    create(&configs, "late", "new").await;
+    let before = copies(&configs).await;
+    let running = start(cluster, &namespace);
+    ready(&running).await;
+    eventually("the late copy and no stale one", async || {
+        let copies = copies(&configs).await;
+        let has = |name: &str| copies.iter().any(|c| c.0 == name);
+        (has("late-copy") && !has("c4-copy")).then_some(())
+    })
+    .await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    // What was right was not written.
+    let after = copies(&configs).await;
+    for copy in &before {
+        if copy.0 != "c4-copy" {
+            assert!(after.contains(copy), "{copy:?}");
+        }
+    }
+    let stranger = after.iter().find(|c| c.0 == "stranger-copy").unwrap();
+    assert_eq!(stranger.1, "mine");
+    running.stop().await;
+}

@@ -1,0 +1,106 @@
+//! Reads what kube-runtime keeps private: the time in an [`Action`].
+//!
+//! Reconcilers return kube's own `Action`, so that they also run on kube's own controller. It
+//! can be made, compared and printed, but not read. So its time is taken from its `Debug` text,
+//! and the reading is trusted only if the action made from it is equal to the original.
+
+use std::time::Duration;
+
+use kube::runtime::controller::Action;
+
+/// The time taken for an action whose own cannot be read. It does not happen with the versions
+/// of kube that are known; a test says so.
+const UNREADABLE: Duration = Duration::from_mins(1);
+
+/// After what time the action asks for another run; `None` if it waits for a change.
+pub fn requeue_after(action: &Action) -> Option<Duration> {
+    if *action == Action::await_change() {
+        return None;
+    }
+    let text = format!("{action:?}");
+    let read = text
+        .split_once("Some(")
+        .and_then(|(_, rest)| rest.split_once(')'))
+        .and_then(|(duration, _)| parse(duration))
+        .filter(|duration| Action::requeue(*duration) == *action);
+    if read.is_none() {
+        tracing::warn!("cannot read the time of a requeue: a minute is taken");
+    }
+    Some(read.unwrap_or(UNREADABLE))
+}
+
+/// Reads a duration as its `Debug` prints it: `300s`, `1.5ms`, `20µs`.
+fn parse(text: &str) -> Option<Duration> {
+    let split = text.find(|c: char| c != '.' && !c.is_ascii_digit())?;
+    let (number, unit) = text.split_at(split);
+    let places: usize = match unit {
+        "s" => 9,
+        "ms" => 6,
+        "µs" => 3,
+        "ns" => 0,
+        _ => return None,
+    };
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    if whole.is_empty() || fraction.len() > places {
+        return None;
+    }
+    // As digits of nanoseconds: the fraction is filled up with zeros.
+    let nanos: u128 = format!("{whole}{fraction:0<places$}").parse().ok()?;
+    let secs = u64::try_from(nanos / 1_000_000_000).ok()?;
+    Some(Duration::new(secs, (nanos % 1_000_000_000) as u32))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(duration: Duration) {
+        assert_eq!(requeue_after(&Action::requeue(duration)), Some(duration));
+    }
+
+    #[test]
+    fn every_time_is_read_exactly() {
+        check(Duration::ZERO);
+        check(Duration::MAX);
+        for power in 0..19 {
+            let nanos = 10_u64.pow(power);
+            for nanos in [nanos, nanos + 1, nanos * 3 / 2, nanos - 1] {
+                check(Duration::from_nanos(nanos));
+                check(Duration::from_micros(nanos));
+                check(Duration::new(nanos, 999_999_999));
+            }
+        }
+        let mut random = 42_u64;
+        for _ in 0..10_000 {
+            random = random
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            check(Duration::new(
+                random >> (random % 64),
+                (random >> 33) as u32 % 1_000_000_000,
+            ));
+        }
+    }
+
+    #[test]
+    fn waiting_for_a_change_has_no_time() {
+        assert_eq!(requeue_after(&Action::await_change()), None);
+    }
+
+    #[test]
+    fn other_texts_are_not_durations() {
+        for text in [
+            "",
+            "s",
+            "5",
+            "5m",
+            "1.2.3s",
+            "1.0000000001s",
+            "1.1ns",
+            "-1s",
+            "99999999999999999999999999999s",
+        ] {
+            assert_eq!(parse(text), None, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! How long to wait after failures: exponential, with jitter, for each key by itself.
+//!
+//! [`Backoff`] is the rule, a pure function; [`Retries`] counts the failures of each key and
+//! applies it. Randomness comes in as a seed.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::time::Duration;
+
+use crate::queue::Next;
+
+/// The shortest pause, whatever is asked for: a failing key never runs in a tight loop.
+pub const MIN_PAUSE: Duration = Duration::from_millis(1);
+
+/// Pauses that double with each failure, from `initial` up to `max`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Backoff {
+    /// The pause after the first failure.
+    pub initial: Duration,
+    /// The longest pause.
+    pub max: Duration,
+}
+
+impl Backoff {
+    /// The pause after `failures` failures in a row: `initial · 2^(failures − 1)`, `max` at most,
+    /// of which `random` takes away up to half, so that keys that failed together do not come
+    /// back together.
+    pub fn pause(&self, failures: u32, random: u64) -> Duration {
+        let doublings = failures.saturating_sub(1).min(63);
+        let full = self
+            .initial
+            .max(MIN_PAUSE)
+            .as_nanos()
+            .saturating_mul(1 << doublings);
+        let full = full.min(self.max.max(MIN_PAUSE).as_nanos());
+        // A `Duration` is below 2^94 ns: times a 32-bit fraction it stays in 128 bits.
+        let cut = (full / 2 * u128::from(random >> 32)) >> 32;
+        let nanos = full - cut;
+        let secs = u64::try_from(nanos / 1_000_000_000).unwrap_or(u64::MAX);
+        Duration::new(secs, (nanos % 1_000_000_000) as u32)
+    }
+}
+
+/// The failures of each key in a row, and what pause follows.
+///
+/// Holds only keys whose last run failed.
+#[derive(Debug)]
+pub struct Retries<T> {
+    backoff: Backoff,
+    failures: HashMap<T, u32>,
+    random: u64,
+}
+
+impl<T: Hash + Eq + Clone> Retries<T> {
+    /// No failures yet. The same `seed` gives the same pauses.
+    pub fn new(backoff: Backoff, seed: u64) -> Self {
+        Self {
+            backoff,
+            failures: HashMap::new(),
+            random: seed,
+        }
+    }
+
+    /// Counts a failure of `key`, and says how long to wait.
+    pub fn failed(&mut self, key: &T) -> Duration {
+        let failures = match self.failures.get_mut(key) {
+            Some(failures) => {
+                *failures = failures.saturating_add(1);
+                *failures
+            }
+            None => {
+                self.failures.insert(key.clone(), 1);
+                1
+            }
+        };
+        let random = self.next_random();
+        self.backoff.pause(failures, random)
+    }
+
+    /// `key` is well, or gone: its next failure is its first.
+    pub fn reset(&mut self, key: &T) {
+        self.failures.remove(key);
+    }
+
+    /// How often `key` has failed in a row.
+    pub fn failures(&self, key: &T) -> u32 {
+        self.failures.get(key).copied().unwrap_or(0)
+    }
+
+    /// What follows from a run: after a success, a requeue if it asked for one; after a failure,
+    /// a retry with back-off.
+    pub fn settle<E>(&mut self, key: &T, result: &Result<Option<Duration>, E>) -> Next {
+        match result {
+            Ok(requeue) => {
+                self.reset(key);
+                requeue.map_or(Next::Done, Next::Requeue)
+            }
+            Err(_) => Next::Retry(self.failed(key)),
+        }
+    }
+
+    /// `SplitMix64`: jitter needs spread, not secrecy.
+    fn next_random(&mut self) -> u64 {
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.random;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RULE: Backoff = Backoff {
+        initial: Duration::from_millis(100),
+        max: Duration::from_secs(2),
+    };
+
+    fn check(rule: Backoff, failures: u32, random: u64, expect_ms: u64) {
+        assert_eq!(
+            rule.pause(failures, random).as_millis(),
+            u128::from(expect_ms)
+        );
+    }
+
+    #[test]
+    fn pauses_double_up_to_the_maximum() {
+        for (failures, ms) in [
+            (1, 100),
+            (2, 200),
+            (3, 400),
+            (5, 1600),
+            (6, 2000),
+            (u32::MAX, 2000),
+        ] {
+            check(RULE, failures, 0, ms);
+        }
+    }
+
+    #[test]
+    fn jitter_takes_away_half_at_most() {
+        check(RULE, 2, u64::MAX, 100);
+        check(RULE, 2, u64::MAX / 2, 150);
+    }
+
+    #[test]
+    fn extremes_do_not_overflow() {
+        let endless = Backoff {
+            initial: Duration::MAX,
+            max: Duration::MAX,
+        };
+        assert_eq!(endless.pause(u32::MAX, 0), Duration::MAX);
+        assert!(endless.pause(1, u64::MAX) >= Duration::MAX / 2);
+        let nothing = Backoff {
+            initial: Duration::ZERO,
+            max: Duration::ZERO,
+        };
+        assert_eq!(nothing.pause(9, 0), MIN_PAUSE);
+    }
+
+    #[test]
+    fn each_key_has_its_own_failures_and_success_resets_them() {
+        let mut retries = Retries::new(RULE, 7);
+        let failed: Result<_, ()> = Err(());
+        for pause in [100, 200, 400] {
+            let Next::Retry(got) = retries.settle(&'a', &failed) else {
+                panic!("a failure is retried")
+            };
+            assert!(
+                (pause / 2..=pause).contains(&(got.as_millis() as u64)),
+                "{got:?} of {pause} ms"
+            );
+        }
+        retries.settle(&'b', &failed);
+        assert_eq!((retries.failures(&'a'), retries.failures(&'b')), (3, 1));
+        let minute = Duration::from_mins(1);
+        assert_eq!(
+            retries.settle::<()>(&'a', &Ok(Some(minute))),
+            Next::Requeue(minute)
+        );
+        assert_eq!(retries.settle::<()>(&'b', &Ok(None)), Next::Done);
+        assert_eq!((retries.failures(&'a'), retries.failures.len()), (0, 0));
+    }
+
+    #[test]
+    fn the_seed_decides_the_pauses() {
+        let pauses = |seed| {
+            let mut retries = Retries::new(RULE, seed);
+            (0..5).map(|_| retries.failed(&'a')).collect::<Vec<_>>()
+        };
+        assert_eq!(pauses(1), pauses(1));
+        assert_ne!(pauses(1), pauses(2));
+    }
+}

@@ -1,0 +1,314 @@
+//! The queue between those who ask for runs and the one [`Runner`](crate::Runner) that does
+//! them.
+//!
+//! [`queue`] makes both ends. A [`Queue`] is cloned freely and triggers keys from anywhere,
+//! without waiting; the [`Receiver`] goes into a runner. Between them is one
+//! [`Scheduler`], not a channel: triggers merge as they come, so that a slow runner costs
+//! memory per key and not per trigger.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::hash::Hash;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+use std::time::Duration;
+
+use futures::task::AtomicWaker;
+use tokio::time::Instant;
+
+use crate::schedule::{Due, Scheduler, Triggered};
+
+/// Why a key runs. It is in the span of the run and in the counters.
+///
+/// When triggers merge, the reason of the one with the earliest run time is kept.
+pub trait Reason: fmt::Display {
+    /// A run that ended well asked for another one.
+    fn requeue() -> Self;
+    /// A run failed and is tried again.
+    fn retry() -> Self;
+    /// One word for counters, out of a small fixed set.
+    fn label(&self) -> &'static str;
+}
+
+/// What follows from a run that has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Next {
+    /// It ended well; the next trigger is waited for.
+    Done,
+    /// It ended well and is to run again after a time, for the reason [`Reason::requeue`].
+    Requeue(Duration),
+    /// It failed and is to run again after a time, for the reason [`Reason::retry`].
+    Retry(Duration),
+    /// It failed; the next trigger is waited for.
+    Failed,
+}
+
+/// Makes a queue with a debounce window, and the end of it that goes into a runner.
+pub fn queue<T, R>(debounce: Duration) -> (Queue<T, R>, Receiver<T, R>) {
+    let state = State {
+        scheduler: Scheduler::new(debounce),
+        closed: false,
+        counts: Counts::default(),
+    };
+    let shared = Arc::new(Shared {
+        state: Mutex::new(state),
+        waker: AtomicWaker::new(),
+        handles: AtomicUsize::new(1),
+    });
+    (
+        Queue {
+            shared: Arc::clone(&shared),
+        },
+        Receiver { shared },
+    )
+}
+
+/// A handle that triggers runs.
+///
+/// As long as a handle exists, the runner waits for triggers; when the last one is dropped, the
+/// runner does what is scheduled and ends. After a shutdown, triggers are ignored.
+pub struct Queue<T, R> {
+    shared: Arc<Shared<T, R>>,
+}
+
+/// The runner's end of a queue.
+pub struct Receiver<T, R> {
+    shared: Arc<Shared<T, R>>,
+}
+
+struct Shared<T, R> {
+    state: Mutex<State<T, R>>,
+    /// Of the task that polls the runner.
+    waker: AtomicWaker,
+    /// How many `Queue`s there are.
+    handles: AtomicUsize,
+}
+
+struct State<T, R> {
+    scheduler: Scheduler<T, R>,
+    /// Set by a shutdown and by the end of the receiver: nothing is scheduled any more.
+    closed: bool,
+    counts: Counts,
+}
+
+#[derive(Default)]
+struct Counts {
+    triggers: u64,
+    adds: u64,
+    successes: u64,
+    failures: u64,
+    requeues: u64,
+    retries: u64,
+    reasons: BTreeMap<&'static str, u64>,
+}
+
+/// A queue and its runs at one moment. The counters grow, the rest are levels.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Stats {
+    /// Keys that are due and wait for a free place (`workqueue_depth`).
+    pub depth: usize,
+    /// Keys that are scheduled for later.
+    pub delayed: usize,
+    /// Running keys that are scheduled for one more run.
+    pub held: usize,
+    /// Keys that run now (`controller_runtime_active_workers`).
+    pub running: usize,
+    /// Triggers, merged ones included.
+    pub triggers: u64,
+    /// Triggers of keys that were not scheduled (`workqueue_adds_total`).
+    pub adds: u64,
+    /// Runs that ended well (`controller_runtime_reconcile_total`, as success or requeue).
+    pub successes: u64,
+    /// Runs that failed (`controller_runtime_reconcile_errors_total`).
+    pub failures: u64,
+    /// Runs that ended well and asked for another one.
+    pub requeues: u64,
+    /// Runs that failed and are tried again (`workqueue_retries_total`).
+    pub retries: u64,
+    /// Runs that have started, by the label of their reason.
+    pub reasons: BTreeMap<&'static str, u64>,
+}
+
+impl<T: Hash + Eq + Clone, R> Queue<T, R> {
+    /// Asks for a run of `key`, `delay` from now.
+    ///
+    /// A key that is scheduled for that time or earlier stays as it is; one that runs will run
+    /// once more.
+    pub fn trigger(&self, key: T, reason: R, delay: Duration) {
+        self.shared.trigger(key, reason, delay);
+    }
+
+    /// Asks for a run of each key, `delay` from now.
+    pub fn trigger_all(&self, keys: impl IntoIterator<Item = T>, reason: &R, delay: Duration)
+    where
+        R: Clone,
+    {
+        for key in keys {
+            self.shared.trigger(key, reason.clone(), delay);
+        }
+    }
+}
+
+impl<T, R> Queue<T, R> {
+    /// Counters and levels of this moment.
+    pub fn stats(&self) -> Stats {
+        self.shared.lock().stats(Instant::now())
+    }
+
+    /// Sets the debounce window of later triggers.
+    pub fn set_debounce(&self, debounce: Duration) {
+        self.shared.lock().scheduler.set_debounce(debounce);
+    }
+}
+
+impl<T, R> Clone for Queue<T, R> {
+    fn clone(&self) -> Self {
+        self.shared.handles.fetch_add(1, Ordering::Relaxed);
+        Self {
+            shared: Arc::clone(&self.shared),
+        }
+    }
+}
+
+impl<T, R> Drop for Queue<T, R> {
+    fn drop(&mut self) {
+        // Triggers made through this handle must be seen by who sees the handle gone.
+        if self.shared.handles.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.shared.waker.wake();
+        }
+    }
+}
+
+impl<T, R> fmt::Debug for Queue<T, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Queue").finish_non_exhaustive()
+    }
+}
+
+impl<T, R> fmt::Debug for Receiver<T, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Receiver").finish_non_exhaustive()
+    }
+}
+
+impl<T, R> Receiver<T, R> {
+    /// Wakes this task when something is scheduled or the last handle goes.
+    pub(crate) fn register(&self, waker: &Waker) {
+        self.shared.waker.register(waker);
+    }
+
+    /// When the next key can start.
+    pub(crate) fn next_at(&self) -> Option<Instant> {
+        self.shared.lock().scheduler.next_at()
+    }
+
+    /// Whether nothing runs and nothing can run any more.
+    pub(crate) fn is_exhausted(&self) -> bool {
+        let handles = self.shared.handles.load(Ordering::Acquire);
+        handles == 0 && self.shared.lock().scheduler.is_empty()
+    }
+}
+
+impl<T: Hash + Eq + Clone, R: Reason> Receiver<T, R> {
+    /// Takes the first key that is due.
+    pub(crate) fn start(&self, now: Instant) -> Option<Due<T, R>> {
+        let mut state = self.shared.lock();
+        let due = state.scheduler.start(now)?;
+        *state.counts.reasons.entry(due.reason.label()).or_default() += 1;
+        Some(due)
+    }
+
+    /// The run of `key` is over, and `next` follows from it.
+    pub(crate) fn finish(&self, key: &T, next: Next, now: Instant) {
+        let mut state = self.shared.lock();
+        state.scheduler.finish(key);
+        let counts = &mut state.counts;
+        match next {
+            Next::Done | Next::Requeue(_) => counts.successes += 1,
+            Next::Retry(_) | Next::Failed => counts.failures += 1,
+        }
+        match next {
+            Next::Requeue(delay) => {
+                counts.requeues += 1;
+                state.trigger(key.clone(), R::requeue(), now, delay);
+            }
+            Next::Retry(delay) => {
+                counts.retries += 1;
+                state.trigger(key.clone(), R::retry(), now, delay);
+            }
+            Next::Done | Next::Failed => {}
+        }
+    }
+}
+
+impl<T: Hash + Eq + Clone, R> Receiver<T, R> {
+    /// As [`Queue::trigger`], by the runner's side.
+    pub(crate) fn trigger(&self, key: T, reason: R, delay: Duration) {
+        self.shared.trigger(key, reason, delay);
+    }
+
+    /// Drops what is scheduled and ignores later triggers.
+    pub(crate) fn close(&self) {
+        let mut state = self.shared.lock();
+        state.closed = true;
+        state.scheduler.clear();
+    }
+}
+
+impl<T, R> Drop for Receiver<T, R> {
+    fn drop(&mut self) {
+        let mut state = self.shared.lock();
+        state.closed = true;
+        state.scheduler = Scheduler::new(Duration::ZERO);
+    }
+}
+
+impl<T, R> Shared<T, R> {
+    fn lock(&self) -> MutexGuard<'_, State<T, R>> {
+        // A panic in a key's `Hash` or `Eq` is passed on by its own thread.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T: Hash + Eq + Clone, R> Shared<T, R> {
+    fn trigger(&self, key: T, reason: R, delay: Duration) {
+        let triggered = self.lock().trigger(key, reason, Instant::now(), delay);
+        if triggered != Triggered::Merged {
+            self.waker.wake();
+        }
+    }
+}
+
+impl<T: Hash + Eq + Clone, R> State<T, R> {
+    fn trigger(&mut self, key: T, reason: R, now: Instant, delay: Duration) -> Triggered {
+        if self.closed {
+            return Triggered::Merged;
+        }
+        self.counts.triggers += 1;
+        let triggered = self.scheduler.trigger(key, reason, now, delay);
+        self.counts.adds += u64::from(triggered == Triggered::Added);
+        triggered
+    }
+}
+
+impl<T, R> State<T, R> {
+    fn stats(&self, now: Instant) -> Stats {
+        let scheduler = &self.scheduler;
+        let counts = &self.counts;
+        let depth = scheduler.due(now);
+        Stats {
+            depth,
+            delayed: scheduler.waiting() - depth,
+            held: scheduler.held(),
+            running: scheduler.running(),
+            triggers: counts.triggers,
+            adds: counts.adds,
+            successes: counts.successes,
+            failures: counts.failures,
+            requeues: counts.requeues,
+            retries: counts.retries,
+            reasons: counts.reasons.clone(),
+        }
+    }
+}

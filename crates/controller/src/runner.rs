@@ -1,0 +1,379 @@
+//! Runs keys: what is due goes in, what has ended comes out.
+//!
+//! A [`Runner`] is a stream over the [`Receiver`] of a [queue](crate::queue()). While it is
+//! polled it starts the keys that are due and yields one [`Done`] for each run that has ended:
+//!
+//! - nothing starts before the [gate](Runner::gate) has opened;
+//! - a key runs once at a time; triggers during its run give one more run;
+//! - at most [`concurrency`](Runner::concurrency) keys run at a time;
+//! - after a run, the `settle` function says what [follows](Next);
+//! - after a [shutdown](Runner::shutdown_on) nothing starts, what runs is finished, and the
+//!   stream ends. It also ends when all handles of the queue are gone and all is done.
+//!
+//! Keys are of any type: an object reference for [`Controller`](crate::Controller), the key of a
+//! target object for declarative controllers.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::hash::Hash;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use futures::stream::FuturesUnordered;
+use futures::{FutureExt, Stream, StreamExt};
+use tokio::time::{Instant, Sleep, sleep_until};
+use tracing::Instrument;
+
+use crate::queue::{Next, Reason, Receiver};
+
+/// Runs the keys of a queue. See the [module](self) for the rules.
+///
+/// ```
+/// use std::time::Duration;
+/// use controller::{Next, Reason, Runner, queue};
+/// use futures::StreamExt;
+///
+/// #[derive(Clone)]
+/// enum Why { Changed, Again }
+///
+/// impl Reason for Why {
+///     fn requeue() -> Self { Why::Again }
+///     fn retry() -> Self { Why::Again }
+///     fn label(&self) -> &'static str {
+///         match self { Why::Changed => "changed", Why::Again => "again" }
+///     }
+/// }
+///
+/// impl std::fmt::Display for Why {
+///     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+///         f.write_str(self.label())
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let (queue, receiver) = queue::<&str, Why>(Duration::ZERO);
+/// queue.trigger("web", Why::Changed, Duration::ZERO);
+/// queue.trigger("db", Why::Changed, Duration::ZERO);
+/// queue.trigger("web", Why::Changed, Duration::ZERO);
+/// drop(queue);
+///
+/// let write = |key: &&str, _: &Why| std::future::ready(key.len());
+/// let runner = Runner::new(receiver, write, |_, _| Next::Done).concurrency(16);
+/// let written: Vec<_> = runner.map(|Ok(done)| (done.key, done.output)).collect().await;
+/// assert_eq!(written, [("web", 3), ("db", 2)]);
+/// # }
+/// ```
+pub struct Runner<T, R, O, Run, Settle, G = Infallible> {
+    receiver: Receiver<T, R>,
+    run: Run,
+    settle: Settle,
+    limit: usize,
+    gate: Gate<G>,
+    shutdown: Option<BoxFuture<'static, ()>>,
+    phase: Phase,
+    running: FuturesUnordered<BoxFuture<'static, Ended<T, R, O>>>,
+    /// Set to the next run time; made on first use, because it needs the tokio runtime.
+    timer: Option<Pin<Box<Sleep>>>,
+    observer: Option<Arc<dyn Observer<T, R>>>,
+}
+
+enum Gate<G> {
+    Open,
+    Shut(BoxFuture<'static, Result<(), G>>),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Running,
+    /// Nothing starts any more.
+    Stopping,
+    /// The stream has ended.
+    Ended,
+}
+
+struct Ended<T, R, O> {
+    key: T,
+    reason: R,
+    started: Instant,
+    output: O,
+}
+
+/// A run that has ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Done<T, R, O> {
+    /// What ran.
+    pub key: T,
+    /// Why it ran.
+    pub reason: R,
+    /// What the run gave.
+    pub output: O,
+    /// What follows from it.
+    pub next: Next,
+}
+
+/// Hooks for metrics with times, such as `workqueue_queue_duration_seconds`. They are called in
+/// the task of the runner and must not block. Counts are in [`Stats`](crate::Stats).
+pub trait Observer<T, R>: Send + Sync {
+    /// A run starts, after waiting for this long since its run time.
+    fn started(&self, key: &T, reason: &R, waited: Duration) {
+        let _ = (key, reason, waited);
+    }
+
+    /// A run has ended after this long.
+    fn finished(&self, key: &T, reason: &R, took: Duration, next: Next) {
+        let _ = (key, reason, took, next);
+    }
+}
+
+impl<T, R, O, Run, Settle> Runner<T, R, O, Run, Settle> {
+    /// A runner of the keys of a queue, without limit and with an open gate.
+    ///
+    /// `run` makes the future of a run from its key and reason; `settle` says what follows from
+    /// its output. Both are called in the task that polls the runner. Each run is in a span
+    /// `reconcile` with the fields `object.ref` and `object.reason`.
+    pub fn new<Fut>(receiver: Receiver<T, R>, run: Run, settle: Settle) -> Self
+    where
+        T: Hash + Eq + Clone + fmt::Display + Send + 'static,
+        R: Reason + Send + 'static,
+        Run: FnMut(&T, &R) -> Fut,
+        Fut: Future<Output = O> + Send + 'static,
+        Settle: FnMut(&T, &O) -> Next,
+    {
+        Self {
+            receiver,
+            run,
+            settle,
+            limit: usize::MAX,
+            gate: Gate::Open,
+            shutdown: None,
+            phase: Phase::Running,
+            running: FuturesUnordered::new(),
+            timer: None,
+            observer: None,
+        }
+    }
+}
+
+impl<T, R, O, Run, Settle, G> Runner<T, R, O, Run, Settle, G> {
+    /// How many keys run at a time; 0 is without limit.
+    #[must_use]
+    pub fn concurrency(mut self, limit: u16) -> Self {
+        self.limit = if limit == 0 { usize::MAX } else { limit.into() };
+        self
+    }
+
+    /// Nothing starts before `ready` completes; triggers are taken in and merged meanwhile. If
+    /// it fails, the error is yielded and the stream ends.
+    #[must_use]
+    pub fn gate<G2>(
+        self,
+        ready: impl Future<Output = Result<(), G2>> + Send + 'static,
+    ) -> Runner<T, R, O, Run, Settle, G2> {
+        Runner {
+            receiver: self.receiver,
+            run: self.run,
+            settle: self.settle,
+            limit: self.limit,
+            gate: Gate::Shut(ready.boxed()),
+            shutdown: self.shutdown,
+            phase: self.phase,
+            running: self.running,
+            timer: self.timer,
+            observer: self.observer,
+        }
+    }
+
+    /// When `stop` completes, nothing more is started, what runs is finished, and the stream
+    /// ends. A second call replaces the first.
+    #[must_use]
+    pub fn shutdown_on(mut self, stop: impl Future<Output = ()> + Send + 'static) -> Self {
+        self.shutdown = Some(stop.boxed());
+        self
+    }
+
+    /// Calls `observer` at the start and the end of each run.
+    #[must_use]
+    pub fn observe(mut self, observer: Arc<dyn Observer<T, R>>) -> Self {
+        self.observer = Some(observer);
+        self
+    }
+
+    /// Whether a shutdown has begun, or the stream has ended.
+    pub fn is_stopping(&self) -> bool {
+        self.phase != Phase::Running
+    }
+}
+
+impl<T, R, O, Run, Settle, Fut, G> Runner<T, R, O, Run, Settle, G>
+where
+    T: Hash + Eq + Clone + fmt::Display + Send + 'static,
+    R: Reason + Send + 'static,
+    Run: FnMut(&T, &R) -> Fut,
+    Fut: Future<Output = O> + Send + 'static,
+    Settle: FnMut(&T, &O) -> Next,
+{
+    /// Asks for a run of `key`, as [`Queue::trigger`](crate::Queue::trigger) does.
+    pub fn trigger(&self, key: T, reason: R, delay: Duration) {
+        self.receiver.trigger(key, reason, delay);
+    }
+
+    fn poll_shutdown(&mut self, cx: &mut Context<'_>) {
+        if let Some(stop) = &mut self.shutdown
+            && stop.poll_unpin(cx).is_ready()
+        {
+            self.shutdown = None;
+            self.phase = Phase::Stopping;
+            self.receiver.close();
+            tracing::debug!(
+                running = self.running.len(),
+                "stopping: nothing more is started"
+            );
+        }
+    }
+
+    /// Opens the gate if its time has come. An error ends the runner.
+    fn poll_gate(&mut self, cx: &mut Context<'_>) -> Result<(), G> {
+        if let Gate::Shut(ready) = &mut self.gate
+            && let Poll::Ready(result) = ready.poll_unpin(cx)
+        {
+            self.gate = Gate::Open;
+            return result;
+        }
+        Ok(())
+    }
+
+    /// Takes one run that has ended, and schedules what follows from it.
+    fn poll_ended(&mut self, cx: &mut Context<'_>) -> Option<Done<T, R, O>> {
+        let Poll::Ready(Some(ended)) = self.running.poll_next_unpin(cx) else {
+            return None;
+        };
+        let Ended {
+            key,
+            reason,
+            started,
+            output,
+        } = ended;
+        let next = (self.settle)(&key, &output);
+        let now = Instant::now();
+        self.receiver.finish(&key, next, now);
+        if let Some(observer) = &self.observer {
+            observer.finished(&key, &reason, now - started, next);
+        }
+        Some(Done {
+            key,
+            reason,
+            output,
+            next,
+        })
+    }
+
+    fn may_start(&self) -> bool {
+        matches!(self.gate, Gate::Open) && !self.is_stopping() && self.running.len() < self.limit
+    }
+
+    /// Starts what is due, as far as there is place. Says whether anything was started.
+    fn start_due(&mut self) -> bool {
+        let before = self.running.len();
+        while self.may_start() {
+            let now = Instant::now();
+            let Some(due) = self.receiver.start(now) else {
+                break;
+            };
+            if let Some(observer) = &self.observer {
+                observer.started(&due.key, &due.reason, now.saturating_duration_since(due.at));
+            }
+            let (key, reason) = (due.key, due.reason);
+            let span =
+                tracing::info_span!("reconcile", "object.ref" = %key, "object.reason" = %reason);
+            let future = span.in_scope(|| (self.run)(&key, &reason)).instrument(span);
+            let ended = future.map(move |output| Ended {
+                key,
+                reason,
+                started: now,
+                output,
+            });
+            self.running.push(ended.boxed());
+        }
+        self.running.len() > before
+    }
+
+    /// Whether the next key is due. If it is not yet, this task is woken at its time.
+    fn poll_timer(&mut self, cx: &mut Context<'_>) -> bool {
+        if !self.may_start() {
+            return false;
+        }
+        let Some(at) = self.receiver.next_at() else {
+            return false;
+        };
+        let timer = self.timer.get_or_insert_with(|| Box::pin(sleep_until(at)));
+        if timer.deadline() != at {
+            timer.as_mut().reset(at);
+        }
+        timer.poll_unpin(cx).is_ready()
+    }
+}
+
+/// No field is pinned in place: futures are in boxes.
+impl<T, R, O, Run, Settle, G> Unpin for Runner<T, R, O, Run, Settle, G> {}
+
+impl<T, R, O, Run, Settle, Fut, G> Stream for Runner<T, R, O, Run, Settle, G>
+where
+    T: Hash + Eq + Clone + fmt::Display + Send + 'static,
+    R: Reason + Send + 'static,
+    Run: FnMut(&T, &R) -> Fut,
+    Fut: Future<Output = O> + Send + 'static,
+    Settle: FnMut(&T, &O) -> Next,
+{
+    type Item = Result<Done<T, R, O>, G>;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = self.get_mut();
+        if this.phase == Phase::Ended {
+            return Poll::Ready(None);
+        }
+        // Before the queue is looked at: what comes after the look wakes this task.
+        this.receiver.register(cx.waker());
+        this.poll_shutdown(cx);
+        if let Err(error) = this.poll_gate(cx)
+            && !this.is_stopping()
+        {
+            this.phase = Phase::Ended;
+            this.receiver.close();
+            return Poll::Ready(Some(Err(error)));
+        }
+        loop {
+            let done = this.poll_ended(cx);
+            // Free places are filled before the caller gets the result and takes its time.
+            let started = this.start_due();
+            if let Some(done) = done {
+                return Poll::Ready(Some(Ok(done)));
+            }
+            if started {
+                // New futures are polled once, so that they can wake this task.
+                continue;
+            }
+            if this.running.is_empty() && (this.is_stopping() || this.receiver.is_exhausted()) {
+                this.phase = Phase::Ended;
+                this.receiver.close();
+                return Poll::Ready(None);
+            }
+            if !this.poll_timer(cx) {
+                return Poll::Pending;
+            }
+        }
+    }
+}
+
+impl<T, R, O, Run, Settle, G> fmt::Debug for Runner<T, R, O, Run, Settle, G> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let running = self.running.len();
+        f.debug_struct("Runner")
+            .field("phase", &self.phase)
+            .field("running", &running)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,422 @@
+//! When a key runs next: the scheduler, without a clock and without I/O.
+//!
+//! Triggers come in with [`Scheduler::trigger`], each for a key and with a reason; keys that
+//! are due come out of [`Scheduler::start`], one at a time, and are told to be finished with
+//! [`Scheduler::finish`]. The present time is handed in.
+//!
+//! - A key is scheduled once. Of several triggers the one with the earliest run time is kept,
+//!   with its reason; of equal run times, the first that arrived.
+//! - The run time of a trigger is `now + max(delay, debounce)`. So the debounce window opens
+//!   with the first trigger and later ones do not extend it: under constant triggers a key runs
+//!   once per window. A delay longer than the window is kept as it is.
+//! - While a key runs, its triggers are held, and merge as usual: however many there were, they
+//!   give one more run.
+//! - Keys start in the order of their run times, equal ones in the order of arrival.
+//!
+//! Every operation costs O(log n), and memory is in proportion to the keys that are scheduled or
+//! running, never to the number of triggers.
+
+use std::collections::hash_map::Entry as Slot;
+use std::collections::{BTreeMap, HashMap};
+use std::hash::Hash;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// The longest delay: half a year. A longer one is cut to it, so that no sum of times overflows
+/// and every timer accepts it; the key then runs earlier than asked for, which is harmless.
+pub const MAX_DELAY: Duration = Duration::from_hours(180 * 24);
+
+/// Decides which key runs when. See the [module](self) for the rules.
+#[derive(Debug)]
+pub struct Scheduler<T, R> {
+    debounce: Duration,
+    /// Every key that is scheduled or running, and no other.
+    entries: HashMap<T, Entry<R>>,
+    /// The waiting keys in the order in which they start: one for each `Entry::Waiting`, at its
+    /// position.
+    order: BTreeMap<Position, (T, R)>,
+    running: usize,
+    /// How many keys are running and scheduled.
+    held: usize,
+    arrivals: u64,
+}
+
+/// What is known of one key.
+#[derive(Debug)]
+enum Entry<R> {
+    /// Scheduled: it is in the order.
+    Waiting(Position),
+    /// Running, and perhaps scheduled for one more run. It is not in the order, so that it
+    /// cannot start.
+    Running(Option<(Position, R)>),
+}
+
+/// Run time first, then arrival: unique, so that ties have an order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Position {
+    at: Instant,
+    arrival: u64,
+}
+
+/// A key whose time has come.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Due<T, R> {
+    /// What is to run.
+    pub key: T,
+    /// The reason of the trigger that set the run time.
+    pub reason: R,
+    /// The run time; before the present if the key had to wait for a free place.
+    pub at: Instant,
+}
+
+/// What a trigger did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Triggered {
+    /// The key was not scheduled, and is now.
+    Added,
+    /// The key was scheduled for later, and now runs at the trigger's time for its reason.
+    Advanced,
+    /// The key was scheduled for the same time or earlier: nothing changed.
+    Merged,
+}
+
+impl<T, R> Scheduler<T, R> {
+    /// A scheduler without keys. Each trigger waits for `debounce` at least.
+    pub fn new(debounce: Duration) -> Self {
+        Self {
+            debounce,
+            entries: HashMap::new(),
+            order: BTreeMap::new(),
+            running: 0,
+            held: 0,
+            arrivals: 0,
+        }
+    }
+
+    /// Sets the debounce window of later triggers.
+    pub fn set_debounce(&mut self, debounce: Duration) {
+        self.debounce = debounce;
+    }
+
+    /// When the next key can start, if any is scheduled that does not run.
+    pub fn next_at(&self) -> Option<Instant> {
+        self.order
+            .first_key_value()
+            .map(|(position, _)| position.at)
+    }
+
+    /// How many keys have been started and not finished.
+    pub fn running(&self) -> usize {
+        self.running
+    }
+
+    /// How many running keys are scheduled for one more run.
+    pub fn held(&self) -> usize {
+        self.held
+    }
+
+    /// How many keys are scheduled and not running.
+    pub fn waiting(&self) -> usize {
+        self.order.len()
+    }
+
+    /// How many of the waiting keys are due. Walks over these.
+    pub fn due(&self, now: Instant) -> usize {
+        let end = Position {
+            at: now,
+            arrival: u64::MAX,
+        };
+        self.order.range(..=end).count()
+    }
+
+    /// Whether nothing is scheduled and nothing runs.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+}
+
+impl<T: Hash + Eq + Clone, R> Scheduler<T, R> {
+    /// Asks for a run of `key`, `delay` from now or at the end of the debounce window, whichever
+    /// is later. A key that is scheduled for that time or earlier stays as it is.
+    pub fn trigger(&mut self, key: T, reason: R, now: Instant, delay: Duration) -> Triggered {
+        let delay = delay.max(self.debounce).min(MAX_DELAY);
+        let at = now.checked_add(delay).unwrap_or(now);
+        let position = Position {
+            at,
+            arrival: self.arrivals,
+        };
+        self.arrivals += 1;
+        let mut slot = match self.entries.entry(key) {
+            Slot::Occupied(slot) => slot,
+            Slot::Vacant(slot) => {
+                self.order.insert(position, (slot.key().clone(), reason));
+                slot.insert(Entry::Waiting(position));
+                return Triggered::Added;
+            }
+        };
+        match slot.get_mut() {
+            Entry::Waiting(old) | Entry::Running(Some((old, _))) if old.at <= at => {
+                Triggered::Merged
+            }
+            Entry::Waiting(old) => {
+                if let Some((key, _)) = self.order.remove(old) {
+                    self.order.insert(position, (key, reason));
+                }
+                *old = position;
+                Triggered::Advanced
+            }
+            Entry::Running(next) => {
+                let triggered = if next.is_some() {
+                    Triggered::Advanced
+                } else {
+                    Triggered::Added
+                };
+                self.held += usize::from(next.is_none());
+                *next = Some((position, reason));
+                triggered
+            }
+        }
+    }
+
+    /// Takes the first key that is due, and counts it as running.
+    pub fn start(&mut self, now: Instant) -> Option<Due<T, R>> {
+        let first = self
+            .order
+            .first_entry()
+            .filter(|first| first.key().at <= now)?;
+        let (Position { at, .. }, (key, reason)) = first.remove_entry();
+        if let Some(entry) = self.entries.get_mut(&key) {
+            *entry = Entry::Running(None);
+            self.running += 1;
+        }
+        Some(Due { key, reason, at })
+    }
+
+    /// The run of `key` is over: it may start again, if it has been triggered meanwhile.
+    /// Nothing happens if it does not run.
+    pub fn finish(&mut self, key: &T) {
+        let Some(entry) = self.entries.get_mut(key) else {
+            return;
+        };
+        let Entry::Running(next) = entry else { return };
+        self.running -= 1;
+        match next.take() {
+            Some((position, reason)) => {
+                *entry = Entry::Waiting(position);
+                self.order.insert(position, (key.clone(), reason));
+                self.held -= 1;
+            }
+            None => {
+                self.entries.remove(key);
+            }
+        }
+    }
+
+    /// Drops all that is scheduled; what runs goes on.
+    pub fn clear(&mut self) {
+        self.order.clear();
+        self.held = 0;
+        self.entries.retain(|_, entry| match entry {
+            Entry::Waiting(_) => false,
+            Entry::Running(next) => {
+                *next = None;
+                true
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    /// Triggers `(time, delay, reason)` in ms for one key against the start that they give.
+    fn check(debounce: u64, triggers: &[(u64, u64, &'static str)], expect: (u64, &'static str)) {
+        let ms = Duration::from_millis;
+        let zero = Instant::now();
+        let mut scheduler = Scheduler::new(ms(debounce));
+        for &(time, delay, reason) in triggers {
+            scheduler.trigger('a', reason, zero + ms(time), ms(delay));
+        }
+        let at = scheduler.next_at().unwrap();
+        assert_eq!(
+            scheduler.start(at - ms(1)),
+            None,
+            "nothing starts before its time"
+        );
+        let due = scheduler.start(at).unwrap();
+        assert_eq!(
+            ((at - zero).as_millis(), due.reason),
+            (u128::from(expect.0), expect.1)
+        );
+        assert_eq!(scheduler.start(at + SECOND), None, "scheduled once");
+        scheduler.finish(&'a');
+        assert!(scheduler.is_empty());
+    }
+
+    #[test]
+    fn a_trigger_runs_at_its_time() {
+        check(0, &[(0, 0, "now")], (0, "now"));
+        check(0, &[(0, 500, "later")], (500, "later"));
+    }
+
+    #[test]
+    fn a_later_trigger_never_postpones() {
+        check(
+            0,
+            &[(0, 500, "first"), (100, 900, "second")],
+            (500, "first"),
+        );
+        check(
+            1000,
+            &[(0, 0, "first"), (300, 0, "second"), (999, 0, "third")],
+            (1000, "first"),
+        );
+    }
+
+    #[test]
+    fn an_earlier_trigger_advances_and_gives_its_reason() {
+        check(
+            0,
+            &[(0, 5000, "requeue"), (100, 0, "update")],
+            (100, "update"),
+        );
+        check(
+            1000,
+            &[(0, 5000, "requeue"), (100, 0, "update")],
+            (1100, "update"),
+        );
+    }
+
+    #[test]
+    fn of_equal_times_the_first_arrival_counts() {
+        check(
+            0,
+            &[(0, 500, "first"), (100, 400, "second")],
+            (500, "first"),
+        );
+    }
+
+    #[test]
+    fn a_delay_beyond_the_window_is_not_lengthened_by_it() {
+        check(1000, &[(0, 5000, "requeue")], (5000, "requeue"));
+        check(1000, &[(0, 200, "requeue")], (1000, "requeue"));
+    }
+
+    #[test]
+    fn an_endless_delay_is_cut() {
+        let now = Instant::now();
+        let mut scheduler = Scheduler::new(Duration::ZERO);
+        scheduler.trigger('a', (), now, Duration::MAX);
+        assert_eq!(scheduler.next_at(), Some(now + MAX_DELAY));
+    }
+
+    #[test]
+    fn the_window_of_the_specification() {
+        let zero = Instant::now();
+        let at = |tenths: u32| zero + SECOND * tenths / 10;
+        let mut scheduler = Scheduler::new(SECOND);
+        assert_eq!(
+            scheduler.trigger('a', (), at(0), Duration::ZERO),
+            Triggered::Added
+        );
+        assert_eq!(
+            scheduler.trigger('a', (), at(3), Duration::ZERO),
+            Triggered::Merged
+        );
+        assert_eq!(scheduler.start(at(9)), None);
+        assert_eq!(scheduler.start(at(10)).unwrap().at, at(10));
+        scheduler.finish(&'a');
+        assert_eq!(
+            scheduler.trigger('a', (), at(12), Duration::ZERO),
+            Triggered::Added
+        );
+        assert_eq!(scheduler.next_at(), Some(at(22)));
+    }
+
+    #[test]
+    fn keys_start_by_time_and_then_by_arrival() {
+        let now = Instant::now();
+        let mut scheduler = Scheduler::new(Duration::ZERO);
+        for (key, delay) in [('c', 2), ('b', 1), ('a', 1), ('d', 0)] {
+            scheduler.trigger(key, (), now, SECOND * delay);
+        }
+        let later = now + SECOND * 3;
+        let order: Vec<char> = std::iter::from_fn(|| scheduler.start(later))
+            .map(|due| due.key)
+            .collect();
+        assert_eq!(order, ['d', 'b', 'a', 'c']);
+    }
+
+    #[test]
+    fn a_running_key_is_held_and_runs_once_more() {
+        let now = Instant::now();
+        let mut scheduler = Scheduler::new(Duration::ZERO);
+        scheduler.trigger('a', 1, now, Duration::ZERO);
+        scheduler.start(now).unwrap();
+        assert_eq!(
+            scheduler.trigger('a', 2, now, Duration::ZERO),
+            Triggered::Added
+        );
+        assert_eq!(
+            scheduler.trigger('a', 3, now, Duration::ZERO),
+            Triggered::Merged
+        );
+        assert_eq!(
+            (scheduler.running(), scheduler.held(), scheduler.waiting()),
+            (1, 1, 0)
+        );
+        assert_eq!((scheduler.start(now), scheduler.next_at()), (None, None));
+        scheduler.finish(&'a');
+        assert_eq!(
+            (scheduler.running(), scheduler.held(), scheduler.due(now)),
+            (0, 0, 1)
+        );
+        assert_eq!(scheduler.start(now).unwrap().reason, 2);
+        scheduler.finish(&'a');
+        assert!(scheduler.is_empty());
+    }
+
+    #[test]
+    fn a_held_trigger_can_be_advanced() {
+        let now = Instant::now();
+        let mut scheduler = Scheduler::new(Duration::ZERO);
+        scheduler.trigger('a', 1, now, Duration::ZERO);
+        scheduler.start(now).unwrap();
+        scheduler.trigger('a', 2, now, SECOND * 5);
+        assert_eq!(scheduler.trigger('a', 3, now, SECOND), Triggered::Advanced);
+        scheduler.finish(&'a');
+        assert_eq!(scheduler.next_at(), Some(now + SECOND));
+    }
+
+    #[test]
+    fn finish_of_a_key_that_does_not_run_changes_nothing() {
+        let now = Instant::now();
+        let mut scheduler = Scheduler::new(Duration::ZERO);
+        scheduler.finish(&'a');
+        scheduler.trigger('a', (), now, Duration::ZERO);
+        scheduler.finish(&'a');
+        assert_eq!(scheduler.start(now).unwrap().key, 'a');
+    }
+
+    #[test]
+    fn clear_keeps_only_what_runs() {
+        let now = Instant::now();
+        let mut scheduler = Scheduler::new(Duration::ZERO);
+        for key in ['a', 'b'] {
+            scheduler.trigger(key, (), now, Duration::ZERO);
+        }
+        scheduler.start(now).unwrap();
+        scheduler.trigger('a', (), now, Duration::ZERO);
+        scheduler.clear();
+        assert_eq!(
+            (scheduler.running(), scheduler.held(), scheduler.waiting()),
+            (1, 0, 0)
+        );
+        scheduler.finish(&'a');
+        assert!(scheduler.is_empty());
+    }
+}

@@ -1,0 +1,198 @@
+//! The scheduler against a simulation that forgets nothing and looks at everything, and the
+//! runner against what must hold of any history; both on random histories.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use controller::schedule::{Due, Scheduler};
+use controller::{Next, Runner, queue};
+use futures::{StreamExt, future};
+use tokio::time::{Instant, sleep};
+
+use crate::support::{Random, Why, ms, seeds};
+
+/// Every trigger since the last start of its key, as it came.
+#[derive(Default)]
+struct Naive {
+    debounce: Duration,
+    triggers: Vec<Trigger>,
+    running: Vec<u64>,
+    arrivals: usize,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Trigger {
+    key: u64,
+    at: Instant,
+    arrival: usize,
+}
+
+impl Naive {
+    fn trigger(&mut self, key: u64, now: Instant, delay: Duration) {
+        let at = now + delay.max(self.debounce);
+        self.triggers.push(Trigger {
+            key,
+            at,
+            arrival: self.arrivals,
+        });
+        self.arrivals += 1;
+    }
+
+    /// The earliest trigger of all keys that do not run.
+    fn first(&self) -> Option<Trigger> {
+        let free = self
+            .triggers
+            .iter()
+            .filter(|trigger| !self.running.contains(&trigger.key));
+        free.min_by_key(|trigger| (trigger.at, trigger.arrival))
+            .copied()
+    }
+
+    fn start(&mut self, now: Instant) -> Option<Due<u64, usize>> {
+        let Trigger { key, at, arrival } = self.first().filter(|first| first.at <= now)?;
+        self.triggers.retain(|trigger| trigger.key != key);
+        self.running.push(key);
+        Some(Due {
+            key,
+            reason: arrival,
+            at,
+        })
+    }
+
+    fn finish(&mut self, key: u64) {
+        self.running.retain(|running| *running != key);
+    }
+}
+
+/// One random history; the reason of a trigger is its arrival.
+fn check(seed: u64) {
+    let mut random = Random(seed);
+    let debounce = ms([0, 0, 5, 40][random.below(4) as usize]);
+    let keys = 1 + random.below(12);
+    let (mut naive, mut scheduler) = (
+        Naive {
+            debounce,
+            ..Naive::default()
+        },
+        Scheduler::new(debounce),
+    );
+    let mut now = Instant::now();
+    for step in 0..300 {
+        match random.below(10) {
+            0..=4 => {
+                let (key, delay) = (random.below(keys), ms(random.below(4) * random.below(30)));
+                scheduler.trigger(key, naive.arrivals, now, delay);
+                naive.trigger(key, now, delay);
+            }
+            5..=6 => now += ms(random.below(15)),
+            7..=8 => assert_eq!(
+                scheduler.start(now),
+                naive.start(now),
+                "seed {seed}, step {step}"
+            ),
+            _ => {
+                let key = random.below(keys);
+                scheduler.finish(&key);
+                naive.finish(key);
+            }
+        }
+        assert_eq!(
+            scheduler.next_at(),
+            naive.first().map(|first| first.at),
+            "seed {seed}, step {step}"
+        );
+        assert_eq!(
+            scheduler.running(),
+            naive.running.len(),
+            "seed {seed}, step {step}"
+        );
+        assert!(
+            scheduler.waiting() + scheduler.held() <= keys as usize,
+            "seed {seed}, step {step}"
+        );
+    }
+}
+
+#[test]
+fn the_scheduler_does_what_the_simulation_does() {
+    for seed in seeds(2_000) {
+        check(seed);
+    }
+}
+
+/// What happened, in order.
+#[derive(Debug, Clone, Copy)]
+enum Event {
+    Trigger(u64),
+    Start(u64),
+    End(u64),
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_trigger_is_lost_and_no_key_runs_twice_at_once() {
+    for seed in seeds(200) {
+        let mut random = Random(seed);
+        let limit = random.below(4);
+        let keys = 1 + random.below(8);
+        let events = Arc::new(Mutex::new(Vec::new()));
+        let (queue, receiver) = queue(ms([0, 10][random.below(2) as usize]));
+        let log = Arc::clone(&events);
+        let mut lengths = Random(seed + 1);
+        let run = move |key: &u64, _: &Why| {
+            let (log, key, length) = (Arc::clone(&log), *key, ms(lengths.below(20)));
+            log.lock().unwrap().push(Event::Start(key));
+            async move {
+                sleep(length).await;
+                log.lock().unwrap().push(Event::End(key));
+            }
+        };
+        let runner = Runner::new(receiver, run, |_, ()| Next::Done).concurrency(limit as u16);
+        let feed = async {
+            for _ in 0..100 {
+                let key = random.below(keys);
+                events.lock().unwrap().push(Event::Trigger(key));
+                queue.trigger(key, Why("test"), ms(random.below(3) * 10));
+                sleep(ms(random.below(6))).await;
+            }
+            drop(queue);
+        };
+        future::join(feed, runner.count()).await;
+        judge(&events.lock().unwrap(), keys, limit, seed);
+    }
+}
+
+fn judge(events: &[Event], keys: u64, limit: u64, seed: u64) {
+    let mut running = 0;
+    for event in events {
+        match event {
+            Event::Start(_) => running += 1,
+            Event::End(_) => running -= 1,
+            Event::Trigger(_) => {}
+        }
+        assert!(
+            limit == 0 || running <= limit,
+            "seed {seed}: {running} run, the limit is {limit}"
+        );
+    }
+    for of in 0..keys {
+        let (mut asked, mut running) = (0, false);
+        for event in events {
+            match *event {
+                Event::Trigger(key) if key == of => asked += 1,
+                Event::Start(key) if key == of => {
+                    assert!(
+                        !running && asked > 0,
+                        "seed {seed}: key {of} starts while it runs, or unasked"
+                    );
+                    (asked, running) = (0, true);
+                }
+                Event::End(key) if key == of => running = false,
+                _ => {}
+            }
+        }
+        assert!(
+            asked == 0 && !running,
+            "seed {seed}: a trigger of key {of} is lost"
+        );
+    }
+}

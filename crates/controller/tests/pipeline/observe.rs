@@ -1,0 +1,178 @@
+//! What is seen from outside: spans, counters and times.
+
+use std::collections::BTreeMap;
+use std::fmt::{Debug, Write};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use controller::{Next, Observer, Runner, Stats, queue};
+use futures::{StreamExt, future};
+use tokio::time::sleep;
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Metadata, Subscriber};
+
+use crate::support::{NOW, Why, ms};
+
+/// Writes down new spans, and events as inside of the span that was entered last.
+#[derive(Clone, Default)]
+struct Trace(Arc<Mutex<Inner>>);
+
+#[derive(Default)]
+struct Inner {
+    spans: Vec<String>,
+    entered: Vec<u64>,
+    events: Vec<String>,
+}
+
+struct Fields<'a>(&'a mut String);
+
+impl Visit for Fields<'_> {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        let _ = write!(self.0, " {}={value:?}", field.name());
+    }
+}
+
+impl Subscriber for Trace {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        *metadata.level() <= tracing::Level::INFO
+    }
+
+    fn new_span(&self, attributes: &Attributes<'_>) -> Id {
+        let mut text = attributes.metadata().name().to_owned();
+        attributes.record(&mut Fields(&mut text));
+        let mut inner = self.0.lock().unwrap();
+        inner.spans.push(text);
+        Id::from_u64(inner.spans.len() as u64)
+    }
+
+    fn event(&self, event: &Event<'_>) {
+        let mut text = String::new();
+        event.record(&mut Fields(&mut text));
+        let mut inner = self.0.lock().unwrap();
+        let span = inner
+            .entered
+            .last()
+            .map_or("", |id| &inner.spans[*id as usize - 1])
+            .to_owned();
+        inner.events.push(format!("{span}:{text}"));
+    }
+
+    fn enter(&self, span: &Id) {
+        self.0.lock().unwrap().entered.push(span.into_u64());
+    }
+
+    fn exit(&self, _: &Id) {
+        self.0.lock().unwrap().entered.pop();
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_run_is_in_a_span_with_its_reason() {
+    let trace = Trace::default();
+    let _guard = tracing::subscriber::set_default(trace.clone());
+    let (queue, receiver) = queue(NOW);
+    queue.trigger("A", Why("changed"), NOW);
+    queue.trigger("B", Why("resync"), ms(10));
+    drop(queue);
+    let run = |_: &&str, _: &Why| async {
+        sleep(ms(20)).await;
+        tracing::info!("writing");
+    };
+    Runner::new(receiver, run, |_, ()| Next::Done).count().await;
+    let inner = trace.0.lock().unwrap();
+    let spans = [
+        "reconcile object.ref=A object.reason=changed",
+        "reconcile object.ref=B object.reason=resync",
+    ];
+    assert_eq!(inner.spans, spans);
+    assert_eq!(
+        inner.events,
+        spans.map(|span| format!("{span}: message=writing"))
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn levels_and_counters_are_there_while_it_runs() {
+    let (queue, receiver) = queue(NOW);
+    let runner = Runner::new(
+        receiver,
+        |_: &&str, _: &Why| sleep(ms(1000)),
+        |_, ()| Next::Retry(ms(5000)),
+    )
+    .concurrency(1)
+    .shutdown_on(sleep(ms(2500)));
+    let feed = async {
+        for key in ["A", "B", "B", "C"] {
+            queue.trigger(key, Why("changed"), NOW);
+        }
+        queue.trigger("D", Why("resync"), ms(9000));
+        sleep(ms(500)).await;
+        queue.trigger("A", Why("changed"), NOW);
+        let now = Stats {
+            depth: 2,
+            delayed: 1,
+            held: 1,
+            running: 1,
+            triggers: 6,
+            adds: 5,
+            reasons: BTreeMap::from([("changed", 1)]),
+            ..Stats::default()
+        };
+        assert_eq!(queue.stats(), now);
+        sleep(ms(1000)).await;
+        let stats = queue.stats();
+        assert_eq!(
+            (stats.failures, stats.retries, stats.adds, stats.triggers),
+            (1, 1, 5, 7)
+        );
+        assert_eq!((stats.depth, stats.delayed, stats.held), (2, 1, 0));
+    };
+    future::join(feed, runner.count()).await;
+}
+
+#[derive(Default)]
+struct Times(Mutex<Vec<String>>);
+
+impl Observer<&'static str, Why> for Times {
+    fn started(&self, key: &&'static str, reason: &Why, waited: Duration) {
+        self.0
+            .lock()
+            .unwrap()
+            .push(format!("{key} starts for {reason} after {waited:?}"));
+    }
+
+    fn finished(&self, key: &&'static str, _: &Why, took: Duration, next: Next) {
+        self.0
+            .lock()
+            .unwrap()
+            .push(format!("{key} took {took:?}: {next:?}"));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_observer_is_told_how_long_a_key_waited_and_ran() {
+    let times = Arc::new(Times::default());
+    let (queue, receiver) = queue(NOW);
+    queue.trigger("A", Why("changed"), NOW);
+    queue.trigger("B", Why("changed"), ms(200));
+    drop(queue);
+    let runner = Runner::new(
+        receiver,
+        |_: &&str, _: &Why| sleep(ms(1000)),
+        |_, ()| Next::Done,
+    );
+    let observer: Arc<dyn Observer<_, _>> = times.clone();
+    runner.concurrency(1).observe(observer).count().await;
+    let expect = [
+        "A starts for changed after 0ns",
+        "A took 1s: Done",
+        "B starts for changed after 800ms",
+        "B took 1s: Done",
+    ];
+    assert_eq!(*times.0.lock().unwrap(), expect);
+}

@@ -1,0 +1,127 @@
+//! A reason for tests, a log of what ran when, and a source of random numbers.
+
+use std::fmt::{self, Display};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use controller::{Next, Observer, Reason};
+use tokio::time::Instant;
+
+pub(crate) const NOW: Duration = Duration::ZERO;
+
+pub(crate) fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Why(pub(crate) &'static str);
+
+impl Reason for Why {
+    fn requeue() -> Self {
+        Why("requeue")
+    }
+
+    fn retry() -> Self {
+        Why("retry")
+    }
+
+    fn label(&self) -> &'static str {
+        self.0
+    }
+}
+
+impl Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+/// What started, when (in ms since the log was made), and why. A reference to an object is
+/// logged without its kind.
+#[derive(Clone)]
+pub(crate) struct Log {
+    zero: Instant,
+    entries: Arc<Mutex<Vec<(u128, String, String)>>>,
+}
+
+impl Log {
+    pub(crate) fn new() -> Self {
+        Self {
+            zero: Instant::now(),
+            entries: Arc::default(),
+        }
+    }
+
+    /// As `"<ms> <key>"`.
+    pub(crate) fn starts(&self) -> Vec<String> {
+        self.entries
+            .lock()
+            .unwrap()
+            .iter()
+            .map(|(at, key, _)| format!("{at} {key}"))
+            .collect()
+    }
+
+    /// As `"<ms> <key>: <reason>"`.
+    pub(crate) fn reasons(&self) -> Vec<String> {
+        self.entries
+            .lock()
+            .unwrap()
+            .iter()
+            .map(|(at, key, why)| format!("{at} {key}: {why}"))
+            .collect()
+    }
+}
+
+impl<T: Display, R: Display> Observer<T, R> for Log {
+    fn started(&self, key: &T, reason: &R, _: Duration) {
+        let key = key.to_string();
+        let name = key.rsplit('/').next().unwrap_or_default().to_owned();
+        self.entries.lock().unwrap().push((
+            self.zero.elapsed().as_millis(),
+            name,
+            reason.to_string(),
+        ));
+    }
+
+    fn finished(&self, _: &T, _: &R, _: Duration, _: Next) {}
+}
+
+/// How many run at the same time, now and at most.
+#[derive(Default)]
+pub(crate) struct Gauge {
+    now: usize,
+    pub(crate) most: usize,
+}
+
+impl Gauge {
+    pub(crate) fn enter(&mut self) {
+        self.now += 1;
+        self.most = self.most.max(self.now);
+    }
+
+    pub(crate) fn leave(&mut self) {
+        self.now -= 1;
+    }
+}
+
+/// Random numbers that a seed repeats.
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % end
+    }
+}
+
+/// The seeds of a random test: as many as `RANDOM_RUNS` says, from 1 on.
+pub(crate) fn seeds(runs: u64) -> std::ops::RangeInclusive<u64> {
+    let asked = std::env::var("RANDOM_RUNS")
+        .ok()
+        .and_then(|runs| runs.parse().ok());
+    1..=asked.unwrap_or(runs)
+}

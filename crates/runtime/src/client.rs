@@ -1,0 +1,267 @@
+//! Clients: one for each identity, all behind one fence and one rate limit.
+//!
+//! In goes any [`kube::Client`]; out come clients that act as a service account. Requests
+//! are let through at a limited rate, and none is sent once the fence is down.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use http::{HeaderValue, Request};
+use kube::Client;
+use kube::client::Body;
+use operator::spec::ServiceAccount;
+use tokio::time::Instant;
+
+/// Who sends a request.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Identity {
+    /// deltic itself.
+    #[default]
+    Own,
+    /// A service account that is impersonated.
+    Account {
+        /// Its namespace.
+        namespace: String,
+        /// Its name.
+        name: String,
+    },
+}
+
+impl From<Option<&ServiceAccount>> for Identity {
+    fn from(account: Option<&ServiceAccount>) -> Self {
+        match account {
+            None => Self::Own,
+            Some(account) => Self::Account {
+                namespace: account.namespace.clone(),
+                name: account.name.clone(),
+            },
+        }
+    }
+}
+
+impl fmt::Display for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Own => f.write_str("deltic"),
+            Self::Account { namespace, name } => {
+                write!(f, "system:serviceaccount:{namespace}:{name}")
+            }
+        }
+    }
+}
+
+/// How many requests may be sent.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rate {
+    /// On average in a second; 0 for no limit.
+    pub per_second: f64,
+    /// At once.
+    pub burst: u32,
+}
+
+impl Default for Rate {
+    fn default() -> Self {
+        Self {
+            per_second: 0.0,
+            burst: 1,
+        }
+    }
+}
+
+/// Makes clients.
+#[derive(Clone)]
+pub struct Clients {
+    base: Client,
+    gate: Arc<Gate>,
+    made: Arc<Mutex<HashMap<Identity, Client>>>,
+}
+
+impl fmt::Debug for Clients {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Clients").finish_non_exhaustive()
+    }
+}
+
+/// What every request passes.
+struct Gate {
+    fenced: AtomicBool,
+    rate: Rate,
+    bucket: Mutex<Bucket>,
+}
+
+/// Tokens that are left, and when they were counted.
+struct Bucket {
+    tokens: f64,
+    at: Instant,
+}
+
+/// The fence is down: this process may not write any more.
+#[derive(Debug, thiserror::Error)]
+#[error("this process is not the leader any more: no request is sent")]
+pub struct Fenced;
+
+impl Clients {
+    /// Clients that send through `base`.
+    pub fn new(base: Client, rate: Rate) -> Self {
+        let bucket = Bucket {
+            tokens: f64::from(rate.burst.max(1)),
+            at: Instant::now(),
+        };
+        Self {
+            base,
+            gate: Arc::new(Gate {
+                fenced: AtomicBool::new(false),
+                rate,
+                bucket: Mutex::new(bucket),
+            }),
+            made: Arc::default(),
+        }
+    }
+
+    /// Lets no request through from now on.
+    pub fn fence(&self) {
+        self.gate.fenced.store(true, Ordering::SeqCst);
+    }
+
+    /// The client of an identity.
+    pub fn of(&self, identity: &Identity) -> Client {
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(client) = made.get(identity) {
+            return client.clone();
+        }
+        let client = self.make(identity);
+        made.insert(identity.clone(), client.clone());
+        client
+    }
+
+    fn make(&self, identity: &Identity) -> Client {
+        let headers = headers(identity);
+        let (base, gate) = (self.base.clone(), self.gate.clone());
+        let service = tower::service_fn(move |mut request: Request<Body>| {
+            for (name, value) in &headers {
+                request.headers_mut().append(*name, value.clone());
+            }
+            let (base, gate) = (base.clone(), gate.clone());
+            async move {
+                gate.pass().await?;
+                let answer = base.send(request).await;
+                answer.map_err(|error| Box::new(error) as Box<dyn std::error::Error + Send + Sync>)
+            }
+        });
+        Client::new(service, self.base.default_namespace())
+    }
+}
+
+/// The headers that impersonate a service account, with the groups that its tokens have.
+fn headers(identity: &Identity) -> Vec<(&'static str, HeaderValue)> {
+    let Identity::Account { namespace, .. } = identity else {
+        return Vec::new();
+    };
+    let groups = [
+        "system:serviceaccounts".to_owned(),
+        format!("system:serviceaccounts:{namespace}"),
+        "system:authenticated".to_owned(),
+    ];
+    let user = [("Impersonate-User", identity.to_string())];
+    let groups = groups.map(|group| ("Impersonate-Group", group));
+    let all = user.into_iter().chain(groups);
+    // Names of accounts and namespaces are checked where they are read.
+    all.filter_map(|(name, value)| Some((name, HeaderValue::try_from(value).ok()?)))
+        .collect()
+}
+
+impl Gate {
+    /// Waits for a turn.
+    async fn pass(&self) -> Result<(), Fenced> {
+        loop {
+            if self.fenced.load(Ordering::SeqCst) {
+                return Err(Fenced);
+            }
+            let wait = self.take();
+            if wait.is_zero() {
+                return Ok(());
+            }
+            tokio::time::sleep(wait).await;
+        }
+    }
+
+    /// Takes a token, or says how long to wait for one.
+    fn take(&self) -> Duration {
+        if self.rate.per_second <= 0.0 {
+            return Duration::ZERO;
+        }
+        let mut bucket = self.bucket.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        let earned = now.duration_since(bucket.at).as_secs_f64() * self.rate.per_second;
+        bucket.tokens = (bucket.tokens + earned).min(f64::from(self.rate.burst.max(1)));
+        bucket.at = now;
+        if bucket.tokens >= 1.0 {
+            bucket.tokens -= 1.0;
+            return Duration::ZERO;
+        }
+        let wait = (1.0 - bucket.tokens) / self.rate.per_second;
+        // A bad rate must not panic.
+        Duration::try_from_secs_f64(wait).unwrap_or(Duration::from_secs(1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gate(per_second: f64, burst: u32) -> Gate {
+        Gate {
+            fenced: AtomicBool::new(false),
+            rate: Rate { per_second, burst },
+            bucket: Mutex::new(Bucket {
+                tokens: f64::from(burst),
+                at: Instant::now(),
+            }),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_burst_passes_at_once_and_the_rest_at_the_rate() {
+        let gate = gate(10.0, 5);
+        let start = Instant::now();
+        for _ in 0..5 {
+            gate.pass().await.unwrap();
+        }
+        assert_eq!(start.elapsed(), Duration::ZERO);
+        for _ in 0..10 {
+            gate.pass().await.unwrap();
+        }
+        let took = start.elapsed().as_secs_f64();
+        assert!((0.95..1.2).contains(&took), "{took}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nothing_passes_a_fence() {
+        let gate = gate(0.0, 1);
+        gate.pass().await.unwrap();
+        gate.fenced.store(true, Ordering::SeqCst);
+        assert!(gate.pass().await.is_err());
+    }
+
+    #[test]
+    fn an_account_is_impersonated_with_its_groups() {
+        let identity = Identity::Account {
+            namespace: "ns".to_owned(),
+            name: "bot".to_owned(),
+        };
+        let headers = headers(&identity);
+        let texts: Vec<_> = headers.iter().map(|(_, v)| v.to_str().unwrap()).collect();
+        assert_eq!(
+            texts,
+            [
+                "system:serviceaccount:ns:bot",
+                "system:serviceaccounts",
+                "system:serviceaccounts:ns",
+                "system:authenticated"
+            ]
+        );
+    }
+}

@@ -1,0 +1,351 @@
+//! Running one operator: its sources feed its circuits, what these derive is converged.
+//!
+//! ```text
+//! Inbox ─▶ Circuit::step ─┬▶ views  ─▶ store ─▶ Inbox
+//!                         └▶ Writer ◀─ target watches
+//!                              └─ queue ─▶ Runner ─▶ converge(key)
+//! ```
+//!
+//! One task owns the circuits. A controller is *open* once all that it reads has been
+//! told: until then nothing that it derives is written. When all controllers are open,
+//! what earlier runs left behind is removed.
+
+mod book;
+mod controller;
+mod inputs;
+mod sweep;
+mod views;
+mod writes;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use dataflow::Budget;
+use expr::Env;
+use operator::Operator;
+use store::Store;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::JoinHandle;
+
+use crate::client::{Clients, Identity};
+use crate::source::inbox::{Port, PortState};
+use crate::source::{Inbox, Watches};
+use crate::status::{OperatorStatus, Trouble};
+use crate::target::{ObjectKey, Writer};
+use book::Book;
+use controller::ControllerTask;
+pub use views::Views;
+use writes::Writes;
+
+/// What all operators of a process share.
+#[derive(Clone, Debug)]
+pub struct Context {
+    /// Who talks to the cluster.
+    pub clients: Clients,
+    /// The watches.
+    pub watches: Watches,
+    /// The views.
+    pub store: Store,
+    /// Which views are complete.
+    pub views: Views,
+    /// What an operator may use.
+    pub budget: Budget,
+    /// Only objects of this namespace are read.
+    pub namespace: Option<String>,
+}
+
+/// Who is told what happens. All calls are short and must not block.
+pub trait EngineEvents: Send + Sync {
+    /// An object that existed was taken over.
+    fn adopted(&self, key: &ObjectKey, controller: &str);
+
+    /// Something went wrong, which was not so before.
+    fn trouble(&self, controller: &str, trouble: &Trouble);
+
+    /// A write was sent; `code` is the HTTP status, or 0 without an answer.
+    fn sent(&self, key: &ObjectKey, verb: &'static str, code: u16);
+}
+
+/// Starts operators.
+#[derive(Debug)]
+pub struct Engine;
+
+/// A running operator. Dropping it ends it without waiting.
+#[derive(Debug)]
+pub struct Running {
+    status: watch::Receiver<OperatorStatus>,
+    commands: mpsc::UnboundedSender<Command>,
+    task: JoinHandle<()>,
+}
+
+enum Command {
+    Stop,
+    DeleteAll(oneshot::Sender<bool>),
+    AllowDeletions,
+}
+
+impl Engine {
+    /// Starts an operator.
+    pub fn start(context: Context, operator: Operator, events: Arc<dyn EngineEvents>) -> Running {
+        let (status, receiver) = watch::channel(OperatorStatus::default());
+        let (commands, inbound) = mpsc::unbounded_channel();
+        let task = Task::new(context, operator, events, status);
+        Running {
+            status: receiver,
+            commands,
+            task: tokio::spawn(task.run(inbound)),
+        }
+    }
+}
+
+impl Running {
+    /// How the operator stands.
+    pub fn status(&self) -> watch::Receiver<OperatorStatus> {
+        self.status.clone()
+    }
+
+    /// Starts no more writes, finishes those that run, and ends. What is derived stays.
+    pub async fn stop(mut self) {
+        let _ = self.commands.send(Command::Stop);
+        let _ = (&mut self.task).await;
+    }
+
+    /// Removes all that is derived. Says whether nothing is left; to be asked again until
+    /// it is so.
+    pub async fn delete_all(&self) -> bool {
+        let (answer, answered) = oneshot::channel();
+        let _ = self.commands.send(Command::DeleteAll(answer));
+        answered.await.unwrap_or(false)
+    }
+
+    /// Lets the deletions go on that `maxDeletions` holds.
+    pub fn allow_deletions(&self) {
+        let _ = self.commands.send(Command::AllowDeletions);
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// The task of an operator.
+struct Task {
+    context: Context,
+    operator: Arc<Operator>,
+    /// In an order in which each controller finds its views ready, as far as that goes.
+    order: Vec<usize>,
+    inbox: Arc<Inbox>,
+    controllers: Vec<ControllerTask>,
+    views: views::Outputs,
+    writes: Writes,
+    book: Arc<Book>,
+    events: Arc<dyn EngineEvents>,
+    ports: BTreeMap<Port, PortState>,
+    sweep: sweep::Sweep,
+    status: watch::Sender<OperatorStatus>,
+    /// The watches that this operator takes part in.
+    subscriptions: inputs::Subscriptions,
+}
+
+impl fmt::Debug for Task {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Task")
+            .field("operator", &self.operator.name)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The status is made at most this often.
+const STATUS_EVERY: Duration = Duration::from_millis(200);
+
+impl Task {
+    fn new(
+        context: Context,
+        operator: Operator,
+        events: Arc<dyn EngineEvents>,
+        status: watch::Sender<OperatorStatus>,
+    ) -> Self {
+        let operator = Arc::new(operator);
+        let inbox = Arc::new(Inbox::new(inputs::ports(&operator)));
+        let book = Arc::new(Book::new(events.clone(), inbox.clone()));
+        let identity = Identity::from(operator.service_account.as_ref());
+        let client = context.clients.of(&identity);
+        let writer = Arc::new(Writer::new(&operator.name, client, book.clone()));
+        let writes = Writes::start(&operator, writer);
+        let controllers = operator.controllers.iter().enumerate();
+        let controllers = controllers
+            .map(|(rank, controller)| {
+                ControllerTask::new(&operator.name, rank, controller, context.budget)
+            })
+            .collect();
+        let subscriptions = inputs::subscribe(&context, &operator, &inbox, &writes);
+        Self {
+            order: operator.order(),
+            views: views::Outputs::new(&context, &operator),
+            controllers,
+            inbox,
+            writes,
+            book,
+            events,
+            ports: BTreeMap::new(),
+            sweep: sweep::Sweep::default(),
+            status,
+            subscriptions,
+            operator,
+            context,
+        }
+    }
+
+    async fn run(mut self, mut commands: mpsc::UnboundedReceiver<Command>) {
+        let mut repair = tokio::time::interval(self.repair_period());
+        repair.reset();
+        let mut report = tokio::time::interval(STATUS_EVERY);
+        report.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut stale_status = true;
+        loop {
+            tokio::select! {
+                command = commands.recv() => match command {
+                    None | Some(Command::Stop) => break,
+                    Some(Command::AllowDeletions) => self.allow_deletions(),
+                    Some(Command::DeleteAll(answer)) => {
+                        let _ = answer.send(self.delete_all());
+                    }
+                },
+                () = self.inbox.changed() => {
+                    self.take();
+                    stale_status = true;
+                }
+                _ = repair.tick() => self.writes.repair_all(),
+                _ = report.tick(), if stale_status => {
+                    stale_status = false;
+                    self.tell_status();
+                }
+            }
+        }
+        self.subscriptions.clear();
+        self.writes.stop().await;
+        self.context.views.remove(&self.operator.name);
+    }
+
+    /// How often all targets are compared: the shortest period of a `Periodic` source or
+    /// a `resync`.
+    fn repair_period(&self) -> Duration {
+        let controllers = self.operator.controllers.iter();
+        let periods = controllers.flat_map(|controller| {
+            let sources = controller.sources.iter();
+            let periodic = sources.filter_map(|source| match source.kind {
+                operator::spec::SourceKind::Periodic(period) => Some(period),
+                _ => None,
+            });
+            periodic.chain(controller.options.resync)
+        });
+        let shortest = periods.min().unwrap_or(Duration::from_hours(10));
+        shortest.max(Duration::from_millis(100))
+    }
+
+    /// Takes what waits, runs the circuits, and opens controllers whose sources have all
+    /// been told.
+    fn take(&mut self) {
+        let taken = self.inbox.take();
+        self.ports = taken.ports;
+        let mut events = taken.events;
+        let env = env();
+        for position in 0..self.order.len() {
+            let number = self.order[position];
+            if let Some(batch) = events.remove(&number) {
+                self.step(number, batch, &env);
+            }
+        }
+        self.open();
+        self.sweep();
+    }
+
+    fn step(&mut self, number: usize, batch: Vec<dataflow::SourceEvent>, env: &Env) {
+        let controller = &self.operator.controllers[number];
+        let task = &mut self.controllers[number];
+        let Some(step) = task.step(batch, env) else {
+            return;
+        };
+        for error in &step.errors {
+            let trouble = book::trouble(controller, error);
+            self.events.trouble(&controller.name, &trouble);
+        }
+        for change in step.changes {
+            if controller.targets[change.target].resource.is_view() {
+                let resource = &controller.targets[change.target].resource;
+                self.views.change(number, resource, change.key, change.new);
+            } else {
+                let (key, desired) = task.desired(controller, change);
+                if task.open {
+                    self.writes.want(&key, controller, desired);
+                } else {
+                    task.pending.insert(key, desired);
+                }
+            }
+        }
+        self.views.write(&self.context.store, &self.operator, &self.book);
+    }
+
+    /// Opens the controllers that may write now.
+    fn open(&mut self) {
+        for position in 0..self.order.len() {
+            let number = self.order[position];
+            if self.controllers[number].open || !self.may_open(number, position) {
+                continue;
+            }
+            let controller = &self.operator.controllers[number];
+            let task = &mut self.controllers[number];
+            task.open = true;
+            tracing::debug!(operator = self.operator.name, controller = controller.name, "open");
+            for (key, desired) in std::mem::take(&mut task.pending) {
+                self.writes.want(&key, controller, desired);
+            }
+        }
+        let open = |number: usize| self.controllers[number].open;
+        self.views.publish(&self.context.views, &self.operator, open);
+    }
+
+    /// Whether all that a controller reads has been told.
+    fn may_open(&self, number: usize, position: usize) -> bool {
+        let controller = &self.operator.controllers[number];
+        let earlier = &self.order[..position];
+        controller.inputs.iter().enumerate().all(|(input, source)| {
+            let Some(state) = self.ports.get(&(number, input)) else {
+                return false;
+            };
+            let resource = &controller.sources[*source].resource;
+            let told = state.listed;
+            if !resource.is_view() {
+                return told;
+            }
+            let producers = self.views.producers(resource);
+            let mut producers = producers.filter(|producer| earlier.contains(producer));
+            told && producers.all(|producer| self.controllers[producer].open)
+                && self.views.told(resource, state.version)
+                && self
+                    .context
+                    .views
+                    .told(resource, &self.operator.name, state.version)
+        })
+    }
+
+    fn tell_status(&self) {
+        let status = self.book.status(&self.operator, &self.controllers, &self.ports, &self.writes);
+        self.status.send_if_modified(|old| {
+            let news = *old != status;
+            if news {
+                *old = status;
+            }
+            news
+        });
+    }
+}
+
+/// The time, and a key for `@rnd` that is the same in every process.
+fn env() -> Env {
+    Env::new(crate::clock::now().into(), 0)
+}

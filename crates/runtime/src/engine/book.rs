@@ -1,0 +1,203 @@
+//! What is wrong, for the status and for whoever listens.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use dataflow::{ObjectName, RunError};
+use document::Value;
+use operator::offline::Report as RunReport;
+use operator::{Controller, Operator};
+use store::Collection;
+
+use super::EngineEvents;
+use super::controller::ControllerTask;
+use super::writes::Writes;
+use crate::source::Inbox;
+use crate::source::inbox::{Port, PortState};
+use crate::status::{ControllerStatus, Counts, MAX_ERRORS, OperatorStatus, Ready, Trouble};
+use crate::target::problem::{Happened, Report};
+use crate::target::{ObjectKey, Problem};
+
+/// What stands against targets and views.
+pub(super) struct Book {
+    events: Arc<dyn EngineEvents>,
+    inbox: Arc<Inbox>,
+    entries: Mutex<Entries>,
+}
+
+#[derive(Default)]
+struct Entries {
+    targets: BTreeMap<ObjectKey, Vec<Problem>>,
+    views: BTreeMap<(Collection, ObjectName), (String, Trouble)>,
+    /// The objects with problems, newest first.
+    newest: VecDeque<ObjectKey>,
+}
+
+/// An error of a pipeline as it is told.
+pub(super) fn trouble(controller: &Controller, error: &RunError) -> Trouble {
+    let report = RunReport::new(controller, error);
+    Trouble {
+        code: report.code.to_owned(),
+        stage: report.stage,
+        origin: report.origin,
+        message: report.message,
+    }
+}
+
+impl Book {
+    pub(super) fn new(events: Arc<dyn EngineEvents>, inbox: Arc<Inbox>) -> Self {
+        Self {
+            events,
+            inbox,
+            entries: Mutex::default(),
+        }
+    }
+
+    fn entries(&self) -> MutexGuard<'_, Entries> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A write to a view was refused, or not any more.
+    pub(super) fn view(
+        &self,
+        controller: &str,
+        collection: &Collection,
+        name: &ObjectName,
+        refused: Option<String>,
+    ) {
+        let key = (collection.clone(), name.clone());
+        let mut entries = self.entries();
+        let Some(message) = refused else {
+            entries.views.remove(&key);
+            return;
+        };
+        let trouble = Trouble {
+            code: "conflict".to_owned(),
+            stage: "target".to_owned(),
+            origin: Value::list([]),
+            message: format!("{collection} {name}: {message}"),
+        };
+        entries
+            .views
+            .insert(key, (controller.to_owned(), trouble.clone()));
+        drop(entries);
+        self.events.trouble(controller, &trouble);
+    }
+
+    /// How the operator stands.
+    pub(super) fn status(
+        &self,
+        operator: &Operator,
+        tasks: &[ControllerTask],
+        ports: &BTreeMap<Port, PortState>,
+        writes: &Writes,
+    ) -> OperatorStatus {
+        let controllers = operator.controllers.iter().zip(tasks).enumerate();
+        let controllers = controllers.map(|(number, (controller, task))| {
+            let (count, errors) = self.errors(controller, task);
+            ControllerStatus {
+                name: controller.name.clone(),
+                ready: ready(number, controller, task, ports, count),
+                errors,
+                counts: Counts {
+                    sources: controller.sources.len(),
+                    objects: task.circuit.len(),
+                    targets: writes.writer.keys(Some(&controller.name)).len(),
+                    errors: count,
+                },
+            }
+        });
+        OperatorStatus {
+            controllers: controllers.collect(),
+        }
+    }
+
+    /// How many errors a controller has, and the newest.
+    fn errors(&self, controller: &Controller, task: &ControllerTask) -> (usize, Vec<Trouble>) {
+        let entries = self.entries();
+        let of_targets = entries.newest.iter().flat_map(|key| {
+            let problems = entries.targets.get(key).into_iter().flatten();
+            problems.map(move |problem| (key, problem))
+        });
+        let of_targets = of_targets
+            .filter(|(_, problem)| problem.controller == controller.name)
+            .map(|(key, problem)| of_target(key, problem));
+        let of_views = entries.views.values();
+        let of_views = of_views.filter(|(name, _)| *name == controller.name);
+        let of_views = of_views.map(|(_, trouble)| trouble.clone());
+        let of_pipeline = task.circuit.errors();
+        let of_pipeline = of_pipeline.iter().map(|error| trouble(controller, error));
+        let mut all: Vec<Trouble> = of_pipeline.chain(of_targets).chain(of_views).collect();
+        let count = all.len();
+        all.truncate(MAX_ERRORS);
+        (count, all)
+    }
+}
+
+fn of_target(key: &ObjectKey, problem: &Problem) -> Trouble {
+    Trouble {
+        code: problem.code().to_owned(),
+        stage: "target".to_owned(),
+        origin: problem.origin.clone(),
+        message: format!("{key}: {problem}"),
+    }
+}
+
+fn ready(
+    number: usize,
+    controller: &Controller,
+    task: &ControllerTask,
+    ports: &BTreeMap<Port, PortState>,
+    errors: usize,
+) -> Ready {
+    if let Some(stopped) = task.stopped {
+        return Ready::Stopped(stopped.to_string());
+    }
+    for (input, source) in controller.inputs.iter().enumerate() {
+        let name = &controller.sources[*source].name;
+        let state = ports.get(&(number, input)).cloned().unwrap_or_default();
+        if let Some(why) = state.unavailable {
+            return Ready::False(format!("source {name}: {}", why.message));
+        }
+        if !state.listed {
+            return Ready::False(format!("source {name} is not read yet"));
+        }
+    }
+    if !task.open {
+        return Ready::False("waiting for the views that it reads".to_owned());
+    }
+    if errors > 0 {
+        return Ready::Failing;
+    }
+    Ready::True
+}
+
+impl Report for Book {
+    fn problems(&self, key: &ObjectKey, problems: &[Problem]) {
+        let mut entries = self.entries();
+        entries.newest.retain(|other| other != key);
+        let known = if problems.is_empty() {
+            entries.targets.remove(key)
+        } else {
+            entries.newest.push_front(key.clone());
+            entries.targets.insert(key.clone(), problems.to_vec())
+        };
+        drop(entries);
+        let known = known.unwrap_or_default();
+        for problem in problems.iter().filter(|problem| !known.contains(problem)) {
+            self.events
+                .trouble(&problem.controller, &of_target(key, problem));
+        }
+        self.inbox.poke();
+    }
+
+    fn happened(&self, key: &ObjectKey, controller: &str, what: Happened) {
+        match what {
+            Happened::Adopted => self.events.adopted(key, controller),
+        }
+    }
+
+    fn sent(&self, key: &ObjectKey, verb: &'static str, code: u16) {
+        self.events.sent(key, verb, code);
+    }
+}

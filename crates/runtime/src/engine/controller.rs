@@ -1,0 +1,109 @@
+//! A running controller: its circuit, and what it derives.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use dataflow::{Budget, BudgetError, Circuit, Component, ObjectName, Origin, SourceEvent, Step};
+use document::{Key, Value};
+use expr::Env;
+use operator::Controller;
+
+use crate::target::{Author, Desired, ObjectKey, Owner};
+
+/// A running controller.
+#[derive(Debug)]
+pub(super) struct ControllerTask {
+    pub(super) circuit: Circuit,
+    /// Whether all that it reads has been told once: then it writes.
+    pub(super) open: bool,
+    /// What it derives until it is open.
+    pub(super) pending: BTreeMap<ObjectKey, Option<Desired>>,
+    /// Why it has stopped for good.
+    pub(super) stopped: Option<BudgetError>,
+    /// For each target.
+    authors: Vec<Arc<Author>>,
+    /// The uids of the objects of each input.
+    uids: Vec<HashMap<ObjectName, Value>>,
+}
+
+impl ControllerTask {
+    pub(super) fn new(operator: &str, rank: usize, controller: &Controller, budget: Budget) -> Self {
+        let targets = controller.targets.iter();
+        let kinds: Vec<_> = targets.clone().map(|t| t.resource.target_kind()).collect();
+        let authors = targets
+            .map(|target| Author::new(operator, &controller.name, rank, target.clone()))
+            .map(Arc::new);
+        Self {
+            circuit: Circuit::new(&controller.pipeline, &kinds, budget),
+            open: false,
+            pending: BTreeMap::new(),
+            stopped: None,
+            authors: authors.collect(),
+            uids: vec![HashMap::new(); controller.inputs.len()],
+        }
+    }
+
+    /// Runs the circuit; `None` if it has used more than it may.
+    pub(super) fn step(&mut self, batch: Vec<SourceEvent>, env: &Env) -> Option<Step> {
+        if self.stopped.is_some() {
+            return None;
+        }
+        for event in &batch {
+            self.note(event);
+        }
+        match self.circuit.step(batch, env) {
+            Ok(step) => Some(step),
+            Err(error) => {
+                self.stopped = Some(error);
+                None
+            }
+        }
+    }
+
+    fn note(&mut self, event: &SourceEvent) {
+        let uids = &mut self.uids[event.source];
+        let uid = event.object.as_ref().map(|object| object.get("metadata").get("uid"));
+        match uid.filter(|uid| !uid.is_null()) {
+            Some(uid) => uids.insert(event.name.clone(), uid.clone()),
+            None => uids.remove(&event.name),
+        };
+    }
+
+    /// What a change says about an object.
+    pub(super) fn desired(
+        &self,
+        controller: &Controller,
+        change: dataflow::TargetChange,
+    ) -> (ObjectKey, Option<Desired>) {
+        let author = &self.authors[change.target];
+        let key = ObjectKey {
+            group: Key::new(&author.target.resource.group),
+            kind: Key::new(&author.target.resource.kind),
+            name: change.key,
+        };
+        let origin = &change.origin;
+        let desired = change.new.map(|document| Desired {
+            author: author.clone(),
+            document,
+            origin: origin.describe(&controller.pipeline.sources),
+            owners: self.owners(origin).into(),
+        });
+        (key, desired)
+    }
+
+    /// The source objects of an origin that have a uid.
+    fn owners(&self, origin: &Origin) -> Vec<Owner> {
+        let objects = origin.components().iter();
+        let owners = objects.filter_map(|component| {
+            let Component::Object(object) = component else {
+                return None;
+            };
+            let uids = self.uids.get(object.source as usize)?;
+            Some(Owner {
+                uid: uids.get(&object.name)?.as_str()?.to_owned(),
+                namespace: object.name.namespace.as_str()?.to_owned(),
+            })
+        });
+        owners.collect()
+    }
+}

@@ -1,0 +1,167 @@
+//! What an operator reads: its ports, and the watches behind them.
+
+use std::sync::Arc;
+
+use dataflow::ObjectName;
+use document::{Value, View};
+use operator::Operator;
+use operator::spec::{ONE_SHOT, SourceKind, Target, TargetType};
+use store::Collection;
+
+use super::Context;
+use super::writes::{TargetSink, Writes};
+use crate::client::Identity;
+use crate::source::inbox::Port;
+use crate::source::view::{ViewSubscription, follow};
+use crate::source::{Inbox, Input, Subscription, WatchKey};
+use crate::target::claim;
+
+/// The inputs of all controllers.
+pub(super) fn ports(operator: &Operator) -> Vec<Port> {
+    let controllers = operator.controllers.iter().enumerate();
+    controllers
+        .flat_map(|(number, controller)| {
+            (0..controller.inputs.len()).map(move |input| (number, input))
+        })
+        .collect()
+}
+
+/// The watches that an operator takes part in, until they are cleared.
+#[derive(Debug, Default)]
+pub(super) struct Subscriptions {
+    watches: Vec<Subscription>,
+    views: Vec<ViewSubscription>,
+}
+
+impl Subscriptions {
+    /// Ends all.
+    pub(super) fn clear(&mut self) {
+        self.watches.clear();
+        self.views.clear();
+    }
+}
+
+/// Takes part in all watches: those of the sources, and those of the targets.
+pub(super) fn subscribe(
+    context: &Context,
+    operator: &Operator,
+    inbox: &Arc<Inbox>,
+    writes: &Writes,
+) -> Subscriptions {
+    let mut subscriptions = Subscriptions::default();
+    let identity = Identity::from(operator.service_account.as_ref());
+    for (number, controller) in operator.controllers.iter().enumerate() {
+        for (input, source) in controller.inputs.iter().enumerate() {
+            let source = &controller.sources[*source];
+            let port = (number, input);
+            if source.kind == SourceKind::OneShot {
+                inbox.put(port, ObjectName::new("", ONE_SHOT), Some(source.one_shot()));
+                inbox.set(port, |state| state.listed = true);
+                continue;
+            }
+            let sink = Input::new(inbox.clone(), port, controller, source);
+            let resource = &source.resource;
+            if resource.is_view() {
+                let collection = Collection::new(&resource.group, &resource.kind);
+                let view = follow(&context.store, collection, inbox.clone(), port, sink);
+                subscriptions.views.push(view);
+                continue;
+            }
+            let key = WatchKey {
+                resource: resource.clone(),
+                namespace: source.namespace.clone().or(context.namespace.clone()),
+                selector: source.selector.as_ref().and_then(selector),
+                identity: identity.clone(),
+            };
+            let part = context.watches.subscribe(key, Arc::new(sink));
+            subscriptions.watches.push(part);
+        }
+    }
+    let mut known: Vec<WatchKey> = Vec::new();
+    for target in operator.controllers.iter().flat_map(|c| &c.targets) {
+        if target.resource.is_view() {
+            continue;
+        }
+        let key = target_watch(context, operator, target, &identity);
+        if !known.contains(&key) {
+            known.push(key.clone());
+            let sink = TargetSink::new(&target.resource, writes, inbox.clone());
+            subscriptions
+                .watches
+                .push(context.watches.subscribe(key, Arc::new(sink)));
+        }
+    }
+    subscriptions
+}
+
+/// The watch of a target: what carries our label, or, for objects that others make, all.
+fn target_watch(
+    context: &Context,
+    operator: &Operator,
+    target: &Target,
+    identity: &Identity,
+) -> WatchKey {
+    let resource = &target.resource;
+    let patched = operator.controllers.iter().flat_map(|c| &c.targets);
+    let mut patched = patched.filter(|other| other.kind == TargetType::Patcher);
+    let all = patched.any(|other| {
+        other.resource.group == resource.group && other.resource.kind == resource.kind
+    });
+    WatchKey {
+        resource: resource.clone(),
+        namespace: context.namespace.clone(),
+        selector: (!all)
+            .then(|| format!("{}={}", claim::OPERATOR, claim::operator_label(&operator.name))),
+        identity: identity.clone(),
+    }
+}
+
+/// A label selector as the API server reads it; `None` if it admits everything.
+fn selector(selector: &Value) -> Option<String> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let labels = selector.get("matchLabels").as_map();
+    let labels = labels.into_iter().flatten();
+    let mut parts: Vec<String> = labels
+        .map(|(key, value)| format!("{key}={}", text(value)))
+        .collect();
+    let expressions = selector.get("matchExpressions").as_list();
+    for expression in expressions.into_iter().flatten() {
+        let key = text(expression.get("key"));
+        let values = match expression.get("values").view() {
+            View::List(values) => values.iter().map(text).collect::<Vec<_>>().join(","),
+            _ => String::new(),
+        };
+        parts.push(match expression.get("operator").as_str() {
+            Some("In") => format!("{key} in ({values})"),
+            Some("NotIn") => format!("{key} notin ({values})"),
+            Some("Exists") => key,
+            Some("DoesNotExist") => format!("!{key}"),
+            // What the reader let through and this does not know is checked here.
+            _ => continue,
+        });
+    }
+    (!parts.is_empty()).then(|| parts.join(","))
+}
+
+#[cfg(test)]
+mod tests {
+    use document::json;
+
+    use super::*;
+
+    #[test]
+    fn selectors_are_written_as_the_server_reads_them() {
+        let full = json!({
+            "matchLabels": {"app": "web"},
+            "matchExpressions": [
+                {"key": "tier", "operator": "In", "values": ["a", "b"]},
+                {"key": "old", "operator": "DoesNotExist"},
+                {"key": "x", "operator": "Exists"},
+                {"key": "y", "operator": "NotIn", "values": ["z"]}
+            ]
+        });
+        let expect = "app=web,tier in (a,b),!old,x,y notin (z)";
+        assert_eq!(selector(&full).as_deref(), Some(expect));
+        assert_eq!(selector(&json!({})), None);
+    }
+}

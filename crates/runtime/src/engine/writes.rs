@@ -1,0 +1,228 @@
+//! The writes of an operator: a queue of objects, and the runner that converges them.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use controller::{Backoff, Next, Queue, Reason, Retries, Runner, queue};
+use dataflow::ObjectName;
+use document::Value;
+use futures::StreamExt;
+use operator::spec::{Options, Resource};
+use operator::{Controller, Operator};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use crate::source::discovery::Resolved;
+use crate::source::{Inbox, Sink, Unavailable};
+use crate::target::{self, Desired, ObjectKey, TargetKind, WriteError, Writer};
+
+/// Why an object is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum WriteReason {
+    /// A controller derives something else for it.
+    Derived,
+    /// It changed on the cluster, or its kind or namespace did.
+    TargetChanged,
+    /// An earlier run left it behind.
+    Leftover,
+    /// A period has passed.
+    Periodic,
+    /// Asked for by the last run.
+    Requeue,
+    /// The last run failed.
+    Retry,
+}
+
+impl Reason for WriteReason {
+    fn requeue() -> Self {
+        Self::Requeue
+    }
+
+    fn retry() -> Self {
+        Self::Retry
+    }
+
+    fn label(&self) -> &'static str {
+        match self {
+            Self::Derived => "Derived",
+            Self::TargetChanged => "TargetChanged",
+            Self::Leftover => "Leftover",
+            Self::Periodic => "Periodic",
+            Self::Requeue => "Requeue",
+            Self::Retry => "Retry",
+        }
+    }
+}
+
+impl fmt::Display for WriteReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.label())
+    }
+}
+
+/// The writes of an operator.
+pub(super) struct Writes {
+    pub(super) writer: Arc<Writer>,
+    queue: Queue<ObjectKey, WriteReason>,
+    stop: Option<oneshot::Sender<()>>,
+    task: Option<JoinHandle<()>>,
+}
+
+impl Writes {
+    /// Starts the runner.
+    pub(super) fn start(operator: &Operator, writer: Arc<Writer>) -> Self {
+        let (queue, receiver) = queue(Duration::ZERO);
+        let (stop, stopped) = oneshot::channel();
+        let options = || operator.controllers.iter().map(|c| &c.options);
+        let most = |f: fn(&Options) -> Duration| options().map(f).max().unwrap_or_default();
+        let backoff = Backoff {
+            initial: most(|options| options.retry_initial),
+            max: most(|options| options.retry_max),
+        };
+        let concurrency = options().map(|o| o.concurrency).max().unwrap_or(1);
+        let mut retries = Retries::new(backoff, crate::clock::random());
+        let shared = writer.clone();
+        let run = move |key: &ObjectKey, _: &WriteReason| {
+            let (writer, key) = (shared.clone(), key.clone());
+            // Runs of several objects share the threads of the process.
+            let run = tokio::spawn(async move { writer.converge(&key).await });
+            async move { run.await.ok() }
+        };
+        let settle = move |key: &ObjectKey, outcome: &Option<Result<target::Next, WriteError>>| {
+            follow_up(&mut retries, key, outcome.as_ref())
+        };
+        let runner = Runner::new(receiver, run, settle)
+            .concurrency(u16::try_from(concurrency).unwrap_or(u16::MAX))
+            .shutdown_on(async move {
+                let _ = stopped.await;
+            });
+        let task = tokio::spawn(async move {
+            let mut runner = std::pin::pin!(runner);
+            while runner.next().await.is_some() {}
+        });
+        Self {
+            writer,
+            queue,
+            stop: Some(stop),
+            task: Some(task),
+        }
+    }
+
+    /// A controller derives this for an object now, or nothing any more.
+    pub(super) fn want(&self, key: &ObjectKey, by: &Controller, desired: Option<Desired>) {
+        if self.writer.set(key, &by.name, desired) {
+            let delay = by.options.debounce;
+            self.queue.trigger(key.clone(), WriteReason::Derived, delay);
+        }
+    }
+
+    /// Looks at objects.
+    pub(super) fn look(&self, keys: impl IntoIterator<Item = ObjectKey>, reason: WriteReason) {
+        self.queue.trigger_all(keys, &reason, Duration::ZERO);
+    }
+
+    /// Compares all objects with what is derived.
+    pub(super) fn repair_all(&self) {
+        self.look(self.writer.keys(None), WriteReason::Periodic);
+    }
+
+    /// Starts no more, and waits for what runs.
+    pub(super) async fn stop(&mut self) {
+        self.stop.take();
+        if let Some(task) = self.task.take() {
+            let _ = task.await;
+        }
+    }
+}
+
+impl Drop for Writes {
+    fn drop(&mut self) {
+        if let Some(task) = &self.task {
+            task.abort();
+        }
+    }
+}
+
+/// When an object is looked at again.
+fn follow_up(
+    retries: &mut Retries<ObjectKey>,
+    key: &ObjectKey,
+    outcome: Option<&Result<target::Next, WriteError>>,
+) -> Next {
+    match outcome {
+        Some(Ok(next)) => {
+            retries.reset(key);
+            match next {
+                target::Next::Settled | target::Next::Change => Next::Done,
+                target::Next::After(delay) => Next::Requeue(*delay),
+            }
+        }
+        Some(Err(WriteError {
+            retry: Some(delay), ..
+        })) => Next::Retry(*delay),
+        Some(Err(_)) | None => Next::Retry(retries.failed(key)),
+    }
+}
+
+/// What the watch of a target kind tells the writer.
+pub(super) struct TargetSink {
+    group: String,
+    kind: String,
+    writer: Arc<Writer>,
+    queue: Queue<ObjectKey, WriteReason>,
+    inbox: Arc<Inbox>,
+}
+
+impl TargetSink {
+    pub(super) fn new(resource: &Resource, writes: &Writes, inbox: Arc<Inbox>) -> Self {
+        Self {
+            group: resource.group.clone(),
+            kind: resource.kind.clone(),
+            writer: writes.writer.clone(),
+            queue: writes.queue.clone(),
+            inbox,
+        }
+    }
+
+    fn look(&self, keys: impl IntoIterator<Item = ObjectKey>) {
+        self.queue
+            .trigger_all(keys, &WriteReason::TargetChanged, Duration::ZERO);
+    }
+}
+
+impl Sink for TargetSink {
+    fn apply(&self, _name: &ObjectName, object: &Value, _listing: bool) {
+        self.look(self.writer.observe(&self.group, &self.kind, object));
+    }
+
+    fn delete(&self, _name: &ObjectName, last: Option<&Value>) {
+        // Those that a list does not show are found by the writer itself.
+        let last = last.and_then(|last| self.writer.forget(&self.group, &self.kind, last));
+        self.look(last);
+    }
+
+    fn resolved(&self, resolved: &Resolved) {
+        let kind = TargetKind::new(
+            resolved.resource.clone(),
+            resolved.namespaced,
+            resolved.status,
+        );
+        self.look(self.writer.serve(kind));
+    }
+
+    fn listing(&self) {
+        self.writer.listing(&self.group, &self.kind);
+    }
+
+    fn synced(&self) {
+        self.look(self.writer.listed(&self.group, &self.kind));
+        self.inbox.poke();
+    }
+
+    fn unavailable(&self, why: &Unavailable) {
+        if why.code == "kind-missing" {
+            self.writer.unserve(&self.group, &self.kind);
+        }
+    }
+}

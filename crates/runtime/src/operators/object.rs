@@ -1,0 +1,92 @@
+//! What an Operator object says besides its pipelines.
+
+use document::{ListRef, Value, json};
+
+use crate::crd;
+
+/// The annotation that lets held deletions of one generation go on.
+pub(super) const ALLOW_DELETIONS: &str = "dcontroller.io/allow-deletions";
+
+/// An Operator object.
+#[derive(Clone, Debug)]
+pub(super) struct OperatorObject(pub(super) Value);
+
+impl OperatorObject {
+    fn metadata(&self) -> &Value {
+        self.0.get("metadata")
+    }
+
+    pub(super) fn spec(&self) -> &Value {
+        self.0.get("spec")
+    }
+
+    pub(super) fn status(&self) -> &Value {
+        self.0.get("status")
+    }
+
+    pub(super) fn uid(&self) -> &str {
+        self.metadata().get("uid").as_str().unwrap_or_default()
+    }
+
+    pub(super) fn generation(&self) -> i64 {
+        self.metadata()
+            .get("generation")
+            .as_int()
+            .unwrap_or_default()
+    }
+
+    /// Whether it is to be deleted, and waits for finalizers.
+    pub(super) fn is_leaving(&self) -> bool {
+        !self.metadata().get("deletionTimestamp").is_null()
+    }
+
+    /// Whether derived objects go with it. Read from the object itself, because it counts
+    /// even where the rest is wrong.
+    pub(super) fn deletes(&self) -> bool {
+        self.spec().get("deletionPolicy").as_str() == Some("Delete")
+    }
+
+    pub(super) fn has_finalizer(&self) -> bool {
+        self.finalizers()
+            .any(|finalizer| finalizer.as_str() == Some(crd::FINALIZER))
+    }
+
+    fn finalizers(&self) -> impl Iterator<Item = &Value> {
+        let list = self.metadata().get("finalizers").as_list();
+        list.into_iter().flat_map(ListRef::iter)
+    }
+
+    /// The patch that puts our finalizer on, or takes it off, if nothing has changed since.
+    pub(super) fn finalizer_patch(&self, wanted: bool) -> Value {
+        let ours = Value::from(crd::FINALIZER);
+        let others = self.finalizers().filter(|finalizer| **finalizer != ours);
+        let finalizers: Value = others
+            .cloned()
+            .chain(wanted.then(|| ours.clone()))
+            .collect();
+        json!({"metadata": {
+            "uid": (self.uid()),
+            "resourceVersion": (self.metadata().get("resourceVersion").clone()),
+            "finalizers": (finalizers),
+        }})
+    }
+
+    /// Whether deletions of this generation are allowed.
+    pub(super) fn allows_deletions(&self, generation: i64) -> bool {
+        let annotation = self.metadata().get("annotations").get(ALLOW_DELETIONS);
+        annotation
+            .as_str()
+            .is_some_and(|text| text.trim() == generation.to_string())
+    }
+
+    /// Whether this is an older version of `other`, as an event may be that was sent
+    /// before the answer to a write.
+    pub(super) fn is_older_than(&self, other: &Self) -> bool {
+        let version = |object: &Self| {
+            let version = object.metadata().get("resourceVersion").as_str();
+            version.and_then(|version| version.parse::<u64>().ok())
+        };
+        let (this, that) = (version(self), version(other));
+        self.uid() == other.uid() && this.zip(that).is_some_and(|(this, that)| this < that)
+    }
+}

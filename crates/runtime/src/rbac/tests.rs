@@ -1,0 +1,214 @@
+use expr::Table;
+
+use super::*;
+
+fn operator(spec: &str) -> Operator {
+    let text = format!(
+        "apiVersion: dcontroller.io/v1alpha1\nkind: Operator\nmetadata: {{name: op}}\nspec: {spec}\n"
+    );
+    let manifests = manifest::parse_bytes("operator.yaml", text.into_bytes()).unwrap();
+    let (operator, problems) = operator::read(&manifests[0].value, &Table::builtin());
+    operator.unwrap_or_else(|| panic!("{problems:?}"))
+}
+
+/// A role or binding in short: `kind namespace/name`, then its rules.
+fn short(role: &Value) -> String {
+    let texts = |list: &Value| {
+        let texts = list.as_list().map(document::ListRef::to_vec);
+        let texts = texts.unwrap_or_default();
+        let texts: Vec<_> = texts.iter().filter_map(Value::as_str).collect();
+        texts.join(",")
+    };
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let metadata = role.get("metadata");
+    let mut lines = vec![format!(
+        "{} {}/{}",
+        text(role.get("kind")),
+        text(metadata.get("namespace")),
+        text(metadata.get("name"))
+    )];
+    for rule in role.get("rules").as_list().into_iter().flat_map(|rules| rules.to_vec()) {
+        let names = texts(rule.get("resourceNames"));
+        let names = if names.is_empty() { names } else { format!("[{names}]") };
+        lines.push(format!(
+            "{}/{}{names}: {}",
+            texts(rule.get("apiGroups")),
+            texts(rule.get("resources")),
+            texts(rule.get("verbs"))
+        ));
+    }
+    for subject in role.get("subjects").as_list().into_iter().flat_map(|list| list.to_vec()) {
+        let (namespace, name) = (subject.get("namespace"), subject.get("name"));
+        lines.push(format!("{}/{}", text(namespace), text(name)));
+    }
+    lines.join("\n")
+}
+
+fn check(spec: &str, options: &Options<'_>, expect: &[&str]) {
+    let roles = roles(&operator(spec), &WellKnown, options);
+    let found: Vec<String> = roles.iter().map(short).collect();
+    assert_eq!(found, expect);
+}
+
+/// What every Operator needs.
+const OWN: &str = "dcontroller.io/operators: get,list,watch
+dcontroller.io/operators/status[op]: patch
+events.k8s.io/events: create,patch";
+
+/// The rules about objects that an Operator with one controller needs.
+fn objects(sources: &str, pipeline: &str, target: &str) -> String {
+    let spec = format!(
+        "{{controllers: [{{name: c, sources: [{sources}], pipeline: {pipeline}, target: {target}}}]}}"
+    );
+    let roles = roles(&operator(&spec), &WellKnown, &Options::default());
+    let [role] = roles.as_slice() else {
+        panic!("{roles:?}");
+    };
+    let own: Vec<_> = OWN.lines().collect();
+    let role = short(role);
+    let rules = role.lines().skip(1).filter(|line| !own.contains(line));
+    rules.collect::<Vec<_>>().join("; ")
+}
+
+const POD: &str = "{apiGroup: '', kind: Pod}";
+const NAMED: &str = "{'@project': {metadata: {name: $.metadata.name}}}";
+
+#[test]
+fn each_type_of_target_has_its_verbs() {
+    let of = |kind: &str| objects(POD, NAMED, &format!("{{apiGroup: apps, kind: Deployment, type: {kind}}}"));
+    let updater = "/pods: list,watch; apps/deployments: get,list,watch,create,update,patch,delete";
+    assert_eq!(of("Updater"), updater);
+    assert_eq!(of("Setter"), updater);
+    assert_eq!(of("Patcher"), "/pods: list,watch; apps/deployments: get,list,watch,patch");
+    assert_eq!(
+        of("Applier"),
+        "/pods: list,watch; apps/deployments: get,list,watch,create,patch,delete"
+    );
+}
+
+#[test]
+fn what_is_read_and_written_is_one_rule() {
+    assert_eq!(
+        objects(POD, NAMED, "{apiGroup: '', kind: Pod, type: Patcher}"),
+        "/pods: get,list,watch,patch"
+    );
+}
+
+#[test]
+fn views_and_ticks_need_nothing() {
+    let sources = "{kind: View}, {apiGroup: apps, kind: Deployment, type: Periodic}";
+    assert_eq!(objects(sources, NAMED, "{kind: Other}"), "");
+    let sources = "{apiGroup: '', kind: ConfigMap, type: OneShot}";
+    assert_eq!(objects(sources, NAMED, "{kind: Other}"), "");
+}
+
+#[test]
+fn the_status_is_allowed_where_it_may_be_written() {
+    let of = |pipeline: &str| {
+        let rules = objects(POD, pipeline, "{apiGroup: '', kind: Pod, type: Patcher}");
+        rules.contains("pods/status: patch")
+    };
+    let name = "metadata: {name: x}";
+    for (pipeline, expect) in [
+        (format!("{{'@project': {{{name}}}}}"), false),
+        (format!("{{'@project': {{{name}, status: {{a: 1}}}}}}"), true),
+        (format!("{{'@project': [{{{name}}}, {{$.status.a: 1}}]}}"), true),
+        (format!("{{'@project': [{{{name}}}, {{$.spec.a: 1}}]}}"), false),
+        ("[]".to_owned(), true),
+        ("{'@select': true}".to_owned(), true),
+        (format!("[{{'@project': {{{name}}}}}, {{'@select': true}}]"), false),
+        // A copy of what a stage before has cut.
+        (format!("[{{'@project': {{{name}}}}}, {{'@project': {{$.: $., a: 1}}}}]"), false),
+        (format!("[{{'@project': {{{name}, status: $.status}}}}, {{'@project': {{$.: $.}}}}]"), true),
+        ("{'@project': {$.: $.}}".to_owned(), true),
+        ("{'@project': $}".to_owned(), true),
+    ] {
+        assert_eq!(of(&pipeline), expect, "{pipeline}");
+    }
+    // Nothing to write where there is none.
+    let map = objects(POD, "[]", "{apiGroup: '', kind: ConfigMap, type: Patcher}");
+    assert!(!map.contains("status"), "{map}");
+}
+
+#[test]
+fn a_source_in_one_namespace_needs_a_role_there() {
+    let spec = "{controllers: [{name: c, sources: [{apiGroup: '', kind: Secret, namespace: a}, {apiGroup: '', kind: Node, namespace: a, as: N}],
+        pipeline: [{'@join': true}, {'@project': {metadata: {name: x}}}], target: {kind: V}}]}";
+    let cluster = format!("ClusterRole /deltic-op\n/nodes: list,watch\n{OWN}");
+    check(
+        spec,
+        &Options::default(),
+        &[&cluster, "Role a/deltic-op\n/secrets: list,watch"],
+    );
+}
+
+#[test]
+fn a_namespace_for_all_makes_roles_of_it() {
+    let spec = format!(
+        "{{controllers: [{{name: c, sources: [{POD}], pipeline: {NAMED}, target: {{apiGroup: '', kind: ConfigMap, type: Patcher}}}}]}}"
+    );
+    let options = Options {
+        namespace: Some("a"),
+        ..Options::default()
+    };
+    let cluster = format!("ClusterRole /deltic-op\n{OWN}");
+    let role = "Role a/deltic-op\n/configmaps: get,list,watch,patch\n/pods: list,watch";
+    check(&spec, &options, &[&cluster, role]);
+}
+
+#[test]
+fn an_account_gets_bindings_and_its_lease() {
+    let spec = format!("{{controllers: [{{name: c, sources: [{POD}], target: {{kind: V}}}}]}}");
+    let account = ServiceAccount {
+        namespace: "system".to_owned(),
+        name: "deltic".to_owned(),
+    };
+    let options = Options {
+        account: Some(&account),
+        ..Options::default()
+    };
+    let cluster = format!("ClusterRole /deltic-op\n/pods: list,watch\n{OWN}");
+    check(
+        &spec,
+        &options,
+        &[
+            &cluster,
+            "ClusterRoleBinding /deltic-op\nsystem/deltic",
+            "Role system/deltic-op\ncoordination.k8s.io/leases: create\ncoordination.k8s.io/leases[deltic]: get,update",
+            "RoleBinding system/deltic-op\nsystem/deltic",
+        ],
+    );
+}
+
+#[test]
+fn an_operator_with_an_account_has_roles_of_its_own() {
+    let spec = format!(
+        "{{serviceAccount: {{namespace: team, name: bot}}, controllers: [{{name: c, sources: [{POD}], target: {{kind: V}}}}]}}"
+    );
+    let cluster = format!("ClusterRole /deltic-op\n{OWN}");
+    check(
+        &spec,
+        &Options::default(),
+        &[
+            &cluster,
+            "Role team/deltic-op\n/serviceaccounts[bot]: impersonate",
+            "ClusterRole /deltic-op-account\n/pods: list,watch",
+            "ClusterRoleBinding /deltic-op-account\nteam/bot",
+        ],
+    );
+}
+
+#[test]
+fn deleting_what_was_derived_needs_a_finalizer() {
+    let spec = format!(
+        "{{deletionPolicy: Delete, controllers: [{{name: c, sources: [{POD}], target: {{kind: V}}}}]}}"
+    );
+    let cluster = "ClusterRole /deltic-op
+/pods: list,watch
+dcontroller.io/operators: get,list,watch
+dcontroller.io/operators[op]: patch
+dcontroller.io/operators/finalizers[op]: update
+dcontroller.io/operators/status[op]: patch
+events.k8s.io/events: create,patch";
+    check(&spec, &Options::default(), &[cluster]);
+}

@@ -1,0 +1,51 @@
+//! Sources: what happens to objects on the cluster and in views, on its way into the
+//! pipelines.
+//!
+//! ```text
+//! kube watcher ─▶ Watch (one for each kind, selector, identity) ─▶ Sink ─┬▶ Input ─▶ Inbox
+//! store watch  ─▶ views ───────────────────────────────────────────────┘
+//! ```
+//!
+//! An [`Inbox`](inbox::Inbox) holds the last known state of each object until the task of
+//! the operator takes it: a slow pipeline neither holds up others nor piles up events.
+
+pub mod discovery;
+pub mod inbox;
+pub mod view;
+pub mod watch;
+
+use dataflow::ObjectName;
+use document::Value;
+
+pub use inbox::{Inbox, Input};
+pub use watch::{Subscription, WatchKey, Watches};
+
+/// What a watch tells.
+pub trait Sink: Send + Sync {
+    /// An object is there, in this state. In a `listing` it may have been known.
+    fn apply(&self, name: &ObjectName, object: &Value, listing: bool);
+
+    /// An object is gone; `last` is what it was, if that is known.
+    fn delete(&self, name: &ObjectName, last: Option<&Value>);
+
+    /// The kind is served like this.
+    fn resolved(&self, _resolved: &discovery::Resolved) {}
+
+    /// All objects are told anew.
+    fn listing(&self) {}
+
+    /// All objects that there are have been told.
+    fn synced(&self);
+
+    /// Nothing can be told any more, until the next [`Sink::synced`]. What was told stays.
+    fn unavailable(&self, why: &Unavailable);
+}
+
+/// Why a source cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unavailable {
+    /// The stable code.
+    pub code: &'static str,
+    /// What happened, and what to do.
+    pub message: String,
+}

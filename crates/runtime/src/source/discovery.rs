@@ -1,0 +1,88 @@
+//! Which resource a kind is on the cluster.
+
+use kube::core::GroupVersionKind;
+use kube::discovery::{ApiCapabilities, ApiResource, Scope, pinned_kind};
+use kube::{Client, discovery};
+use operator::spec::Resource;
+
+use super::Unavailable;
+
+/// A kind of the cluster.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Resolved {
+    /// Where its objects are found.
+    pub resource: ApiResource,
+    /// Whether its objects live in namespaces.
+    pub namespaced: bool,
+    /// Whether it has a `/status` of its own.
+    pub status: bool,
+}
+
+/// Asks the cluster for a kind. Without a version it is the one that the server prefers
+/// among those that have the kind.
+pub async fn resolve(client: &Client, resource: &Resource) -> Result<Resolved, Unavailable> {
+    let found = match &resource.version {
+        Some(version) => {
+            let kind = GroupVersionKind::gvk(&resource.group, version, &resource.kind);
+            pinned_kind(client, &kind).await
+        }
+        None => preferred(client, resource).await,
+    };
+    let (found, capabilities) = found.map_err(|error| unavailable(resource, &error))?;
+    Ok(Resolved {
+        namespaced: capabilities.scope == Scope::Namespaced,
+        status: has_status(&capabilities),
+        resource: found,
+    })
+}
+
+async fn preferred(
+    client: &Client,
+    resource: &Resource,
+) -> Result<(ApiResource, ApiCapabilities), kube::Error> {
+    let group = discovery::group(client, &resource.group).await?;
+    if let Some(found) = group.recommended_kind(&resource.kind) {
+        return Ok(found);
+    }
+    let all = group.resources_by_stability();
+    let found = all
+        .into_iter()
+        .find(|(found, _)| found.kind == resource.kind);
+    found.ok_or_else(|| {
+        let missing = discovery_missing(&resource.kind);
+        kube::Error::Discovery(missing)
+    })
+}
+
+fn discovery_missing(kind: &str) -> kube::error::DiscoveryError {
+    kube::error::DiscoveryError::MissingKind(kind.to_owned())
+}
+
+fn has_status(capabilities: &ApiCapabilities) -> bool {
+    let subresources = &capabilities.subresources;
+    subresources
+        .iter()
+        .any(|(resource, _)| resource.plural == "status" || resource.plural.ends_with("/status"))
+}
+
+fn unavailable(resource: &Resource, error: &kube::Error) -> Unavailable {
+    let missing = matches!(error, kube::Error::Discovery(_))
+        || matches!(error, kube::Error::Api(status) if status.code == 404);
+    let kind = &resource.kind;
+    let group = match resource.group.as_str() {
+        "" => "the core group",
+        group => group,
+    };
+    if missing {
+        return Unavailable {
+            code: "kind-missing",
+            message: format!(
+                "the cluster has no kind {kind} in {group}: waiting for its CustomResourceDefinition"
+            ),
+        };
+    }
+    Unavailable {
+        code: "discovery-failed",
+        message: format!("cannot ask the cluster for {kind} in {group}: {error}"),
+    }
+}

@@ -1,0 +1,213 @@
+//! What waits for an operator: the last known state of each object of each input.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use dataflow::{ObjectName, SourceEvent};
+use document::{Key, Map, Value};
+use operator::object::Entry;
+use operator::spec::{Controller, Source};
+use tokio::sync::Notify;
+
+use super::{Sink, Unavailable};
+
+/// The inputs of an operator's controllers.
+#[derive(Debug, Default)]
+pub struct Inbox {
+    state: Mutex<State>,
+    notify: Notify,
+}
+
+/// An input: controller and input of its pipeline, by position.
+pub type Port = (usize, usize);
+
+#[derive(Debug, Default)]
+struct State {
+    objects: BTreeMap<Port, HashMap<ObjectName, Option<Value>>>,
+    ports: BTreeMap<Port, PortState>,
+    changed: bool,
+}
+
+/// How an input stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PortState {
+    /// Whether all of its objects have been told at least once.
+    pub listed: bool,
+    /// Why it cannot be read now.
+    pub unavailable: Option<Unavailable>,
+    /// Of a view: all changes up to this version have been told.
+    pub version: u64,
+}
+
+impl PortState {
+    /// Whether what was told is all there is.
+    pub fn synced(&self) -> bool {
+        self.listed && self.unavailable.is_none()
+    }
+}
+
+/// What was taken out of an [`Inbox`].
+#[derive(Debug, Default)]
+pub struct Taken {
+    /// The events of each controller.
+    pub events: BTreeMap<usize, Vec<SourceEvent>>,
+    /// How all inputs stand; with `listed`, the events of the list are among those that
+    /// were taken now or before.
+    pub ports: BTreeMap<Port, PortState>,
+}
+
+impl Inbox {
+    /// An inbox with these inputs.
+    pub fn new(ports: impl IntoIterator<Item = Port>) -> Self {
+        let ports = ports.into_iter().map(|port| (port, PortState::default()));
+        let inbox = Self::default();
+        inbox.state().ports = ports.collect();
+        inbox
+    }
+
+    /// Waits until something has changed since the last [`Inbox::take`].
+    pub async fn changed(&self) {
+        loop {
+            let notified = self.notify.notified();
+            if self.state().changed {
+                return;
+            }
+            notified.await;
+        }
+    }
+
+    /// Takes all that waits.
+    pub fn take(&self) -> Taken {
+        let mut state = self.state();
+        state.changed = false;
+        let objects = std::mem::take(&mut state.objects);
+        let ports = state.ports.clone();
+        drop(state);
+        let mut events: BTreeMap<usize, Vec<SourceEvent>> = BTreeMap::new();
+        for ((controller, source), objects) in objects {
+            let mut objects: Vec<_> = objects.into_iter().collect();
+            objects.sort_by(|a, b| a.0.cmp(&b.0));
+            let objects = objects.into_iter().map(|(name, object)| SourceEvent {
+                source,
+                name,
+                object,
+            });
+            events.entry(controller).or_default().extend(objects);
+        }
+        Taken { events, ports }
+    }
+
+    /// Puts the state of an object in.
+    pub fn put(&self, port: Port, name: ObjectName, object: Option<Value>) {
+        self.change(|state| {
+            state
+                .objects
+                .entry(port)
+                .or_default()
+                .insert(name, object);
+        });
+    }
+
+    /// Says how an input stands.
+    pub fn set(&self, port: Port, set: impl FnOnce(&mut PortState)) {
+        self.change(|state| set(state.ports.entry(port).or_default()));
+    }
+
+    /// Makes [`Inbox::changed`] return: something else is to be looked at.
+    pub fn poke(&self) {
+        self.change(|_| {});
+    }
+
+    fn change(&self, change: impl FnOnce(&mut State)) {
+        let mut state = self.state();
+        change(&mut state);
+        let first = !std::mem::replace(&mut state.changed, true);
+        drop(state);
+        if first {
+            self.notify.notify_one();
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One input of a controller: what it lets through of what a watch tells.
+pub struct Input {
+    inbox: Arc<Inbox>,
+    port: Port,
+    source: Source,
+    entry: Entry,
+    /// The metadata that the predicate compares, of each object.
+    seen: Mutex<HashMap<ObjectName, Value>>,
+}
+
+impl Input {
+    /// The input of a controller.
+    pub fn new(inbox: Arc<Inbox>, port: Port, controller: &Controller, source: &Source) -> Self {
+        Self {
+            inbox,
+            port,
+            entry: controller.entry(source),
+            source: source.clone(),
+            seen: Mutex::default(),
+        }
+    }
+
+    /// Whether the predicate lets this version of an object through.
+    fn passes(&self, name: &ObjectName, object: &Value, listing: bool) -> bool {
+        let Some(predicate) = &self.source.predicate else {
+            return true;
+        };
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        // Against the version before this one, whether that passed or not.
+        let old = seen.insert(name.clone(), compared(object));
+        listing || old.is_none_or(|old| predicate.passes(&old, object))
+    }
+
+    fn forget(&self, name: &ObjectName) {
+        if self.source.predicate.is_some() {
+            let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+            seen.remove(name);
+        }
+    }
+}
+
+/// What predicates look at.
+fn compared(object: &Value) -> Value {
+    let metadata = object.get("metadata");
+    let fields = ["annotations", "generation", "labels", "resourceVersion"];
+    let fields = fields.map(|field| (Key::new(field), metadata.get(field).clone()));
+    let metadata: Map = fields.into_iter().collect();
+    let object: Map = [(Key::new("metadata"), metadata.into())].into_iter().collect();
+    object.into()
+}
+
+impl Sink for Input {
+    fn apply(&self, name: &ObjectName, object: &Value, listing: bool) {
+        if !self.source.admits(object) {
+            self.delete(name, None);
+        } else if self.passes(name, object, listing) {
+            let object = self.entry.clean(object);
+            self.inbox.put(self.port, name.clone(), Some(object));
+        }
+    }
+
+    fn delete(&self, name: &ObjectName, _last: Option<&Value>) {
+        self.forget(name);
+        self.inbox.put(self.port, name.clone(), None);
+    }
+
+    fn synced(&self) {
+        self.inbox.set(self.port, |state| {
+            state.listed = true;
+            state.unavailable = None;
+        });
+    }
+
+    fn unavailable(&self, why: &Unavailable) {
+        self.inbox
+            .set(self.port, |state| state.unavailable = Some(why.clone()));
+    }
+}

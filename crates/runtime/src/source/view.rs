@@ -1,0 +1,120 @@
+//! Views as sources: what happens in the store, told to an input.
+
+use std::sync::Arc;
+
+use dataflow::ObjectName;
+use document::Value;
+use store::{Collection, Event, Expired, Selector, Start, Store, Watch};
+use tokio::task::AbortHandle;
+
+use super::{Inbox, Input, Sink};
+use crate::source::inbox::Port;
+
+/// A part in the watch of a view; dropping it ends it.
+#[derive(Debug)]
+pub struct ViewSubscription(AbortHandle);
+
+impl Drop for ViewSubscription {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Tells an input all that happens in a view.
+pub fn follow(
+    store: &Store,
+    collection: Collection,
+    inbox: Arc<Inbox>,
+    port: Port,
+    input: Input,
+) -> ViewSubscription {
+    let store = store.clone();
+    let task = tokio::spawn(async move {
+        // A watch that falls behind starts anew; what went meanwhile is told from `known`.
+        let mut known = std::collections::BTreeSet::new();
+        loop {
+            let Ok(watch) = store.watch(&collection, Selector::default(), Start::Now) else {
+                tokio::task::yield_now().await;
+                continue;
+            };
+            let mut follow = Follow {
+                inbox: &inbox,
+                port,
+                input: &input,
+                known: &mut known,
+                listed: Some(std::collections::BTreeSet::new()),
+            };
+            let Expired { .. } = follow.run(watch).await;
+        }
+    });
+    ViewSubscription(task.abort_handle())
+}
+
+struct Follow<'a> {
+    inbox: &'a Inbox,
+    port: Port,
+    input: &'a Input,
+    known: &'a mut std::collections::BTreeSet<ObjectName>,
+    /// The objects of the first list, while it is told.
+    listed: Option<std::collections::BTreeSet<ObjectName>>,
+}
+
+impl Follow<'_> {
+    /// Runs until the watch has fallen behind.
+    async fn run(&mut self, mut watch: Watch) -> Expired {
+        loop {
+            let event = match watch.next().await {
+                Ok(event) => event,
+                Err(expired) => return expired,
+            };
+            self.event(event);
+            loop {
+                match watch.try_next() {
+                    Ok(Some(event)) => self.event(event),
+                    Ok(None) => break,
+                    Err(expired) => return expired,
+                }
+            }
+            match watch.bookmark() {
+                Ok(Some(event)) => self.event(event),
+                Ok(None) => {}
+                Err(expired) => return expired,
+            }
+        }
+    }
+
+    fn event(&mut self, event: Event) {
+        match event {
+            Event::Added(object) | Event::Modified(object) => self.apply(&object),
+            Event::Deleted(object) => {
+                if let Some(name) = ObjectName::of(&object) {
+                    self.known.remove(&name);
+                    self.input.delete(&name, Some(&object));
+                }
+            }
+            Event::Bookmark { version, initial } => {
+                if initial && let Some(listed) = self.listed.take() {
+                    for name in self.known.difference(&listed) {
+                        self.input.delete(name, None);
+                    }
+                    *self.known = listed;
+                    self.input.synced();
+                }
+                self.inbox
+                    .set(self.port, |state| state.version = version.0);
+            }
+        }
+    }
+
+    fn apply(&mut self, object: &Value) {
+        let Some(name) = ObjectName::of(object) else {
+            return;
+        };
+        let listing = self.listed.is_some();
+        self.input.apply(&name, object, listing);
+        match &mut self.listed {
+            Some(listed) => listed.insert(name),
+            None => self.known.insert(name),
+        };
+    }
+}

@@ -1,0 +1,197 @@
+//! All objects, and how a decision becomes a new version.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+use document::Value;
+use tokio::sync::watch;
+
+use crate::decide::{Case, Decision, Entry, Owner, key_of_write};
+use crate::error::Error;
+use crate::history::{History, Record};
+use crate::key::{Collection, ObjectKey, Version};
+use crate::object::{System, at_version, content_differs, unseal};
+use crate::selector::Selector;
+use crate::store::Env;
+use crate::write::{Change, Request, Written};
+
+/// All objects.
+#[derive(Debug)]
+pub(crate) struct State {
+    /// Invariant: no object and no record has a greater version.
+    pub(crate) version: Version,
+    /// The version before the first write.
+    first: Version,
+    /// How many changes a collection remembers, at least.
+    history: usize,
+    pub(crate) collections: BTreeMap<Collection, Objects>,
+}
+
+/// The objects of one collection.
+#[derive(Debug)]
+pub(crate) struct Objects {
+    pub(crate) entries: BTreeMap<ObjectKey, Entry>,
+    pub(crate) history: History,
+    /// Tells watches that there is something new; its value is of no matter.
+    pub(crate) changed: watch::Sender<Version>,
+}
+
+impl State {
+    pub(crate) fn new(first: Version, history: usize) -> Self {
+        Self {
+            version: first,
+            first,
+            history,
+            collections: BTreeMap::new(),
+        }
+    }
+
+    /// A collection, made when it is first written to or watched.
+    pub(crate) fn objects(&mut self, collection: &Collection) -> &mut Objects {
+        let first = self.first;
+        if !self.collections.contains_key(collection) {
+            let objects = Objects {
+                entries: BTreeMap::new(),
+                history: History::new(first),
+                changed: watch::Sender::new(first),
+            };
+            self.collections.insert(collection.clone(), objects);
+        }
+        self.collections
+            .get_mut(collection)
+            .expect("the collection was inserted above")
+    }
+
+    /// Does one write. Watches are told by the caller, once for all writes of a batch.
+    pub(crate) fn write(&mut self, env: &dyn Env, request: &Request<'_>) -> Result<Written, Error> {
+        let collection = request.collection;
+        let key = key_of_write(&request.write)?;
+        let live = self
+            .collections
+            .get(collection)
+            .and_then(|objects| objects.entries.get(&key));
+        let case = Case {
+            collection,
+            key: &key,
+            writer: request.writer,
+            live,
+        };
+        match case.decide(&request.write)? {
+            Decision::Remove => Ok(self.remove(collection, &key)),
+            Decision::Set {
+                draft,
+                owner,
+                delete,
+            } => Ok(self.set(env, collection, key, &draft, owner, delete)),
+        }
+    }
+
+    fn set(
+        &mut self,
+        env: &dyn Env,
+        collection: &Collection,
+        key: ObjectKey,
+        draft: &Value,
+        owner: Option<Owner>,
+        delete: bool,
+    ) -> Written {
+        let version = self.version.next();
+        let objects = self.objects(collection);
+        let old = objects.entries.get_mut(&key);
+        let system = match old {
+            None => System {
+                uid: env.uid().into(),
+                created: env.now().into(),
+                generation: 1,
+                deleted: None,
+            },
+            Some(entry) => {
+                let before = unseal(&entry.object);
+                if before == *draft && !delete {
+                    entry.owner = owner;
+                    return Written {
+                        object: entry.object.clone(),
+                        change: Change::Unchanged,
+                    };
+                }
+                let mut system = entry.system.clone();
+                // As Kubernetes has it, so that who looks at generations sees a deletion.
+                if delete || content_differs(&before, draft).is_some() {
+                    system.generation += 1;
+                }
+                if delete {
+                    system.deleted = Some(env.now().into());
+                }
+                system
+            }
+        };
+        let object = system.seal(draft, version);
+        let entry = Entry {
+            object: object.clone(),
+            system,
+            owner,
+        };
+        let old = objects.entries.insert(key, entry).map(|old| old.object);
+        let change = match old {
+            None => Change::Created,
+            Some(_) => Change::Updated,
+        };
+        let new = Some(object.clone());
+        self.record(collection, Record { version, old, new });
+        Written { object, change }
+    }
+
+    fn remove(&mut self, collection: &Collection, key: &ObjectKey) -> Written {
+        let version = self.version.next();
+        let old = self.objects(collection).entries.remove(key);
+        let old = old.map(|entry| entry.object).unwrap_or_default();
+        let object = at_version(&old, version);
+        let record = Record {
+            version,
+            old: Some(old),
+            new: None,
+        };
+        self.record(collection, record);
+        Written {
+            object,
+            change: Change::Deleted,
+        }
+    }
+
+    /// A window as long as the collection: a reader that falls behind it lists again,
+    /// which costs about as much.
+    fn record(&mut self, collection: &Collection, record: Record) {
+        self.version = record.version;
+        let least = self.history;
+        let objects = self.objects(collection);
+        let window = least.max(objects.entries.len());
+        objects.history.push(record, window);
+    }
+
+    /// Tells the watches of a collection that something is new.
+    pub(crate) fn tell(&self, collection: &Collection) {
+        if let Some(objects) = self.collections.get(collection) {
+            objects.changed.send_replace(self.version);
+        }
+    }
+}
+
+impl Objects {
+    /// The objects that a selector admits, in key order. Looks only at the selector's
+    /// namespace.
+    pub(crate) fn select<'a>(&'a self, selector: &'a Selector) -> impl Iterator<Item = &'a Value> {
+        let namespace = selector.namespace.as_deref();
+        let from = match (namespace, &selector.name) {
+            (None, _) => Bound::Unbounded,
+            (Some(namespace), name) => {
+                let name = name.as_deref().unwrap_or_default();
+                Bound::Included(ObjectKey::new(namespace, name))
+            }
+        };
+        self.entries
+            .range((from, Bound::Unbounded))
+            .take_while(move |(key, _)| namespace.is_none_or(|ns| key.namespace == ns))
+            .map(|(_, entry)| &entry.object)
+            .filter(|object| selector.admits(object))
+    }
+}

@@ -1,0 +1,210 @@
+//! The store: a handle that all share.
+
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use document::Value;
+
+use crate::error::Error;
+use crate::key::{Collection, ObjectKey, Version};
+use crate::selector::Selector;
+use crate::state::State;
+use crate::watch::{Expired, Start, Watch};
+use crate::write::{Request, Write, Writer, Written};
+
+/// Where the store gets what it cannot compute.
+pub trait Env: Send + Sync {
+    /// The time, as `YYYY-MM-DDTHH:MM:SSZ`.
+    fn now(&self) -> String;
+    /// A uid that was never given before.
+    fn uid(&self) -> String;
+}
+
+/// How a store is set up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// The version before the first write. A store that starts empty after another one
+    /// starts above it, for example at the time in microseconds, so that a reader of the
+    /// old one is told to list again.
+    pub first_version: Version,
+    /// How many changes a collection remembers for its watches; a collection with more
+    /// objects remembers as many changes as it has objects.
+    pub history: usize,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            first_version: Version(1),
+            history: 1024,
+        }
+    }
+}
+
+/// Objects in memory. Clones share them.
+#[derive(Clone)]
+pub struct Store {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    env: Box<dyn Env>,
+    state: RwLock<State>,
+}
+
+/// The objects of a collection at one version.
+#[derive(Clone, Debug, PartialEq)]
+pub struct List {
+    /// The objects, by namespace and name.
+    pub items: Vec<Value>,
+    /// The version of the list: a watch from here misses nothing.
+    pub version: Version,
+}
+
+/// An object that a controller yields.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Yielded {
+    /// Its collection.
+    pub collection: Collection,
+    /// Its key.
+    pub key: ObjectKey,
+    /// The controller that last yielded it.
+    pub controller: String,
+}
+
+impl Store {
+    /// An empty store.
+    pub fn new(env: impl Env + 'static, config: Config) -> Self {
+        let state = State::new(config.first_version, config.history);
+        Self {
+            shared: Arc::new(Shared {
+                env: Box::new(env),
+                state: RwLock::new(state),
+            }),
+        }
+    }
+
+    /// The version of the last write.
+    pub fn version(&self) -> Version {
+        self.read().version
+    }
+
+    /// One object.
+    pub fn get(&self, collection: &Collection, key: &ObjectKey) -> Option<Value> {
+        let state = self.read();
+        let objects = state.collections.get(collection)?;
+        objects.entries.get(key).map(|entry| entry.object.clone())
+    }
+
+    /// The objects of a collection; of one that was never written to, none.
+    pub fn list(&self, collection: &Collection, selector: &Selector) -> List {
+        let state = self.read();
+        let objects = state.collections.get(collection);
+        List {
+            items: objects
+                .into_iter()
+                .flat_map(|objects| objects.select(selector))
+                .cloned()
+                .collect(),
+            version: state.version,
+        }
+    }
+
+    /// The collections that were written to or watched, in order.
+    pub fn collections(&self) -> Vec<Collection> {
+        self.read().collections.keys().cloned().collect()
+    }
+
+    /// All that an operator's controllers yield, by collection and key.
+    pub fn yielded(&self, operator: &str) -> Vec<Yielded> {
+        let state = self.read();
+        let mut all = Vec::new();
+        for (collection, objects) in &state.collections {
+            for (key, entry) in &objects.entries {
+                let owner = entry.owner.as_ref();
+                if let Some(owner) = owner.filter(|owner| owner.operator == operator) {
+                    all.push(Yielded {
+                        collection: collection.clone(),
+                        key: key.clone(),
+                        controller: owner.controller.clone(),
+                    });
+                }
+            }
+        }
+        all
+    }
+
+    /// Does several writes at once, in order: readers see none or all of them, and
+    /// watches are told once. A write that is refused holds up no other; the answers are
+    /// in the order of the writes.
+    pub fn write<'a>(
+        &self,
+        requests: impl IntoIterator<Item = Request<'a>>,
+    ) -> Vec<Result<Written, Error>> {
+        let mut state = self.state();
+        let mut touched: Vec<&Collection> = Vec::new();
+        let mut answers = Vec::new();
+        for request in requests {
+            let version = state.version;
+            answers.push(state.write(&*self.shared.env, &request));
+            if state.version > version && !touched.contains(&request.collection) {
+                touched.push(request.collection);
+            }
+        }
+        for collection in touched {
+            state.tell(collection);
+        }
+        answers
+    }
+
+    /// Does one write.
+    pub fn write_one(
+        &self,
+        writer: &Writer,
+        collection: &Collection,
+        write: Write,
+    ) -> Result<Written, Error> {
+        let mut state = self.state();
+        let version = state.version;
+        let request = Request {
+            writer,
+            collection,
+            write,
+        };
+        let answer = state.write(&*self.shared.env, &request);
+        if state.version > version {
+            state.tell(collection);
+        }
+        answer
+    }
+
+    /// Watches a collection. One that was never seen before is remembered from now on,
+    /// so the caller decides which names are served.
+    pub fn watch(
+        &self,
+        collection: &Collection,
+        selector: Selector,
+        start: Start,
+    ) -> Result<Watch, Expired> {
+        Watch::new(self.clone(), collection.clone(), selector, start)
+    }
+
+    pub(crate) fn read(&self) -> RwLockReadGuard<'_, State> {
+        // A panic elsewhere leaves whole objects behind: a write is decided before it
+        // changes anything.
+        let state = self.shared.state.read();
+        state.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn state(&self) -> RwLockWriteGuard<'_, State> {
+        let state = self.shared.state.write();
+        state.unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Store")
+            .field("version", &self.version())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,95 @@
+//! Writes: who writes, what is written, and what came of it.
+
+use document::Value;
+
+use crate::key::{Collection, ObjectKey, Version};
+
+/// Who writes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Writer {
+    /// A user, or a native reconciler: anybody who is no controller of deltic.
+    User,
+    /// A declarative controller. What it yields belongs to its operator: a renamed
+    /// controller takes its objects over.
+    Controller {
+        /// The operator.
+        operator: String,
+        /// The controller.
+        controller: String,
+    },
+}
+
+impl Writer {
+    /// A controller of an operator.
+    pub fn controller(operator: impl Into<String>, controller: impl Into<String>) -> Self {
+        Self::Controller {
+            operator: operator.into(),
+            controller: controller.into(),
+        }
+    }
+}
+
+/// A write, by whom, and where to.
+#[derive(Clone, Debug)]
+pub struct Request<'a> {
+    /// Who writes.
+    pub writer: &'a Writer,
+    /// Where to.
+    pub collection: &'a Collection,
+    /// What is written.
+    pub write: Write,
+}
+
+/// One write to a collection. An object's key is in its metadata; what the store itself
+/// sets there (uid, generation, timestamps) is ignored on the way in.
+#[derive(Clone, Debug)]
+pub enum Write {
+    /// A new object. A user's status is left out, as it has an endpoint of its own.
+    Create(Value),
+    /// Another content for an object that exists; its status stays. A
+    /// `metadata.resourceVersion` or `uid` in it must be the object's.
+    Replace(Value),
+    /// Another status for an object that exists; all else in it but
+    /// `metadata.resourceVersion` and `uid` is ignored.
+    Status(Value),
+    /// What a controller yields, whether or not the object exists: content is replaced;
+    /// labels, annotations and ownerReferences are merged, and those that it no longer
+    /// yields go; a status that it does not yield stays. By a user: `Create` or
+    /// `Replace`.
+    Put(Value),
+    /// The object is to go; with finalizers it goes when they are gone. By a controller:
+    /// it no longer yields it.
+    Delete(ObjectKey, Preconditions),
+}
+
+/// What must be so for a delete to be done.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Preconditions {
+    /// The object's uid.
+    pub uid: Option<String>,
+    /// The object's resourceVersion.
+    pub version: Option<Version>,
+}
+
+/// What a write did.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Written {
+    /// The object as it is now; after a delete, as it last was, with the version of its
+    /// deletion.
+    pub object: Value,
+    /// What became of it.
+    pub change: Change,
+}
+
+/// What became of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// It is new.
+    Created,
+    /// It changed; this includes that it is now being deleted.
+    Updated,
+    /// It was so already: no event, no new version.
+    Unchanged,
+    /// It is gone.
+    Deleted,
+}

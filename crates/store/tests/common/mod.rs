@@ -1,0 +1,94 @@
+//! What the tests share: a store with a counting environment, and objects for it.
+#![allow(dead_code, unreachable_pub)] // Each test uses a part.
+#![allow(clippy::unwrap_used)] // A test fails by panicking.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use document::{Key, Map, Value};
+use store::{
+    Collection, Config, Env, Error, ObjectKey, Preconditions, Store, Version, Write, Writer,
+    Written,
+};
+
+/// Times and uids that count up.
+#[derive(Default)]
+pub struct Counting {
+    times: AtomicU64,
+    uids: AtomicU64,
+}
+
+impl Env for Counting {
+    fn now(&self) -> String {
+        let second = self.times.fetch_add(1, Ordering::Relaxed);
+        format!("2026-01-01T00:{:02}:{:02}Z", second / 60 % 60, second % 60)
+    }
+
+    fn uid(&self) -> String {
+        format!("uid-{}", self.uids.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+pub fn store() -> Store {
+    with_history(1024)
+}
+
+pub fn with_history(history: usize) -> Store {
+    Store::new(
+        Counting::default(),
+        Config {
+            first_version: Version(100),
+            history,
+        },
+    )
+}
+
+pub fn health() -> Collection {
+    Collection::new("shop.view.dcontroller.io", "Health")
+}
+
+pub fn user() -> Writer {
+    Writer::User
+}
+
+pub fn controller() -> Writer {
+    Writer::controller("shop", "health")
+}
+
+/// An object of [`health`] with these metadata and fields.
+pub fn object(metadata: &Value, fields: &Value) -> Value {
+    let mut entries: Vec<(Key, Value)> = fields.as_map().unwrap().entries().to_vec();
+    entries.extend([
+        (
+            Key::new("apiVersion"),
+            "shop.view.dcontroller.io/v1alpha1".into(),
+        ),
+        (Key::new("kind"), "Health".into()),
+        (Key::new("metadata"), metadata.clone()),
+    ]);
+    Map::from_entries(entries).into()
+}
+
+pub fn write(store: &Store, writer: &Writer, write: Write) -> Result<Written, Error> {
+    store.write_one(writer, &health(), write)
+}
+
+pub fn delete(name: &str) -> Write {
+    Write::Delete(ObjectKey::new("", name), Preconditions::default())
+}
+
+pub fn live(store: &Store, name: &str) -> Option<Value> {
+    store.get(&health(), &ObjectKey::new("", name))
+}
+
+/// `object` with another value at `metadata.<field>`.
+pub fn with_metadata(object: &Value, field: &str, value: Value) -> Value {
+    let metadata = object.get("metadata").as_map().unwrap();
+    let metadata = metadata.with(Key::new(field), value);
+    with_field(object, "metadata", metadata.into())
+}
+
+/// `object` with another value at `field`.
+pub fn with_field(object: &Value, field: &str, value: Value) -> Value {
+    let fields = object.as_map().unwrap();
+    fields.with(Key::new(field), value).into()
+}

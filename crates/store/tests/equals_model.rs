@@ -1,0 +1,381 @@
+//! Random writes and watches against a naive model. A failure prints its seed;
+//! `RANDOM_SEED` runs one alone.
+#![allow(clippy::unwrap_used)] // A test fails by panicking.
+
+mod common;
+#[path = "random/model.rs"]
+mod model;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use common::with_history;
+use document::{Key, Map, Value, json};
+use model::{FINALIZERS, LABELS, Labels, Model, Op, Outcome, Said, Verb, Who};
+use store::{
+    Change, Collection, Error, Event, Expired, ObjectKey, Preconditions, Request, Requirement,
+    Selector, Start, Store, Version, Watch, Write, Writer,
+};
+
+const SEEDS: u64 = 300;
+const STEPS: usize = 120;
+
+/// Marsaglia's xorshift: small, and the same everywhere.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) as usize % n
+    }
+
+    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+        from[self.below(from.len())]
+    }
+}
+
+/// A watch, and the place of the model's log that it has reached.
+struct Reader {
+    watch: Watch,
+    collection: usize,
+    label: Option<&'static str>,
+    position: u64,
+    initial: Vec<Event>,
+}
+
+struct Run {
+    random: Random,
+    store: Store,
+    model: Model,
+    collections: [Collection; 2],
+    readers: Vec<Reader>,
+    /// Which outcomes were seen: the test is worth nothing if some never are.
+    seen: BTreeMap<String, usize>,
+}
+
+#[test]
+fn the_store_equals_a_naive_model() {
+    let seeds = match std::env::var("RANDOM_SEED") {
+        Ok(seed) => vec![seed.parse().unwrap()],
+        Err(_) => (1..=SEEDS).collect(),
+    };
+    let many = seeds.len() > 1;
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    for seed in seeds {
+        let run = std::panic::catch_unwind(|| run(seed));
+        let counts = run.unwrap_or_else(|_| panic!("run it alone with RANDOM_SEED={seed}"));
+        for (name, count) in counts {
+            *seen.entry(name).or_default() += count;
+        }
+    }
+    if many {
+        for name in [
+            "Created",
+            "Updated",
+            "Unchanged",
+            "Deleted",
+            "NotFound",
+            "AlreadyExists",
+            "Changed",
+            "Derived",
+            "Held",
+            "Terminating",
+            "Rule",
+            "expired",
+            "event",
+        ] {
+            assert!(seen.get(name).is_some_and(|n| *n > 100), "{name}: {seen:?}");
+        }
+    }
+}
+
+fn run(seed: u64) -> BTreeMap<String, usize> {
+    let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    let history = random.pick(&[1, 4, 16]);
+    let mut run = Run {
+        random,
+        store: with_history(history),
+        model: Model::new(100, history),
+        collections: [0, 1]
+            .map(|i| Collection::new("shop.view.dcontroller.io", format!("View{i}"))),
+        readers: Vec::new(),
+        seen: BTreeMap::new(),
+    };
+    for _ in 0..STEPS {
+        match run.random.below(8) {
+            0 => run.start(),
+            1 | 2 => run.read(),
+            _ => run.write(),
+        }
+    }
+    run.lists();
+    run.seen
+}
+
+impl Run {
+    fn count(&mut self, name: impl Into<String>) {
+        *self.seen.entry(name.into()).or_default() += 1;
+    }
+
+    fn op(&mut self) -> Op {
+        let random = &mut self.random;
+        let mut labels = Labels::new();
+        let mut finalizers = BTreeSet::new();
+        for name in LABELS {
+            if random.below(3) == 0 {
+                labels.insert(name, random.pick(&[0, 1]));
+            }
+        }
+        for finalizer in FINALIZERS {
+            if random.below(3) == 0 {
+                finalizers.insert(finalizer);
+            }
+        }
+        let (collection, name) = (random.below(2), random.below(4));
+        let live = self.model.objects.get(&(collection, name));
+        let version = match (random.below(4), live) {
+            (0, Some(live)) => Some(live.value()),
+            _ => None,
+        };
+        let version = version
+            .and_then(|live| {
+                live.get("metadata")
+                    .get("resourceVersion")
+                    .as_str()?
+                    .parse()
+                    .ok()
+            })
+            .map(|version: u64| version - random.below(2) as u64);
+        let (a, b, c) = (("a", "one"), ("a", "two"), ("b", "one"));
+        Op {
+            who: match random.below(6) {
+                0..=2 => Who::User,
+                3 => Who::Controller(a.0, a.1),
+                4 => Who::Controller(b.0, b.1),
+                _ => Who::Controller(c.0, c.1),
+            },
+            verb: random.pick(&[
+                Verb::Create,
+                Verb::Replace,
+                Verb::Replace,
+                Verb::Status,
+                Verb::Put,
+                Verb::Put,
+                Verb::Delete,
+            ]),
+            collection,
+            name,
+            said: Said {
+                labels,
+                finalizers,
+                spec: random.pick(&[0, 1]),
+                status: [None, Some(0), Some(1)][random.below(3)],
+                version,
+            },
+        }
+    }
+
+    /// A batch of writes.
+    fn write(&mut self) {
+        let size = 1 + self.random.below(4);
+        let mut expect = Vec::new();
+        let mut writes = Vec::new();
+        for _ in 0..size {
+            let op = self.op();
+            expect.push(self.model.apply(&op));
+            writes.push((writer(op.who), op.collection, to_write(&op)));
+        }
+        let requests = writes.iter().map(|(writer, collection, write)| Request {
+            writer,
+            collection: &self.collections[*collection],
+            write: write.clone(),
+        });
+        let answers = self.store.write(requests.collect::<Vec<_>>());
+        let found: Vec<_> = answers.iter().map(outcome).collect();
+        assert_eq!(found, expect, "{writes:#?}");
+        assert_eq!(self.store.version(), Version(self.model.version));
+        for outcome in expect {
+            self.count(format!("{outcome:?}"));
+        }
+    }
+
+    fn start(&mut self) {
+        let collection = self.random.below(2);
+        let label = [None, Some("x")][self.random.below(2)];
+        let selector = Selector {
+            labels: label
+                .map(|name| Requirement::Exists(name.to_owned()))
+                .into_iter()
+                .collect(),
+            ..Selector::default()
+        };
+        let now = self.random.below(3) == 0;
+        let first = self.model.version.saturating_sub(12).max(99);
+        let from = first + self.random.below((self.model.version - first) as usize + 2) as u64;
+        let start = if now {
+            Start::Now
+        } else {
+            Start::After(Version(from))
+        };
+        let watch = self
+            .store
+            .watch(&self.collections[collection], selector, start);
+        let known = now || (self.model.logs[collection].1..=self.model.version).contains(&from);
+        assert_eq!(watch.is_ok(), known, "{start:?}");
+        let Ok(watch) = watch else {
+            return self.count("expired");
+        };
+        let version = self.model.version;
+        let mut initial = Vec::new();
+        if now {
+            let objects = self.model.objects.values();
+            let admitted = objects.filter(|o| o.collection == collection && admits(label, o));
+            initial.extend(admitted.map(|object| Event::Added(object.value())));
+            initial.push(Event::Bookmark {
+                version: Version(version),
+                initial: true,
+            });
+        }
+        self.readers.push(Reader {
+            watch,
+            collection,
+            label,
+            position: if now { version } else { from },
+            initial,
+        });
+    }
+
+    /// A reader catches up.
+    fn read(&mut self) {
+        if self.readers.is_empty() {
+            return;
+        }
+        let at = self.random.below(self.readers.len());
+        let reader = &mut self.readers[at];
+        let (log, forgotten) = &self.model.logs[reader.collection];
+        let mut expect = std::mem::take(&mut reader.initial);
+        let expired = reader.position < *forgotten;
+        if !expired {
+            let news = log.iter().filter(|record| record.0 > reader.position);
+            expect.extend(news.filter_map(|record| event(record, reader.label)));
+            reader.position = self.model.version;
+        }
+        let mut found = Vec::new();
+        let end = loop {
+            match reader.watch.try_next() {
+                Ok(Some(event)) => found.push(event),
+                Ok(None) => break Ok(reader.watch.bookmark().unwrap()),
+                Err(expired) => break Err(expired),
+            }
+        };
+        let from = Version(reader.position);
+        assert_eq!(found, expect);
+        let bookmark = Event::Bookmark {
+            version: from,
+            initial: false,
+        };
+        let expect = if expired {
+            Err(Expired { from })
+        } else {
+            Ok(Some(bookmark))
+        };
+        assert_eq!(end, expect);
+        if expired {
+            self.readers.remove(at);
+            self.count("expired");
+        }
+        for _ in found {
+            self.count("event");
+        }
+    }
+
+    fn lists(&self) {
+        for (i, collection) in self.collections.iter().enumerate() {
+            let objects = self.model.objects.values().filter(|o| o.collection == i);
+            let expect: Vec<Value> = objects.map(model::Object::value).collect();
+            let list = self.store.list(collection, &Selector::default());
+            assert_eq!(list.items, expect);
+            assert_eq!(list.version, Version(self.model.version));
+        }
+    }
+}
+
+fn admits(label: Option<&'static str>, object: &model::Object) -> bool {
+    label.is_none_or(|label| object.labels.contains_key(label))
+}
+
+fn event(record: &model::Record, label: Option<&'static str>) -> Option<Event> {
+    let (version, old, new) = record;
+    let old = old.as_ref().filter(|object| admits(label, object));
+    let new = new.as_ref().filter(|object| admits(label, object));
+    match (old, new) {
+        (None, None) => None,
+        (None, Some(new)) => Some(Event::Added(new.value())),
+        (Some(_), Some(new)) => Some(Event::Modified(new.value())),
+        (Some(old), None) => Some(Event::Deleted(old.at(*version))),
+    }
+}
+
+fn writer(who: Who) -> Writer {
+    match who {
+        Who::User => Writer::User,
+        Who::Controller(operator, controller) => Writer::controller(operator, controller),
+    }
+}
+
+fn to_write(op: &Op) -> Write {
+    let said = &op.said;
+    let name = op.name.to_string();
+    if op.verb == Verb::Delete {
+        let version = said.version.map(Version);
+        return Write::Delete(
+            ObjectKey::new("", name),
+            Preconditions { uid: None, version },
+        );
+    }
+    let finalizers: Value = said.finalizers.iter().map(|f| Value::from(*f)).collect();
+    let mut metadata = vec![
+        (Key::new("name"), name.into()),
+        (Key::new("labels"), model::labels(&said.labels)),
+        (Key::new("finalizers"), finalizers),
+    ];
+    if let Some(version) = said.version {
+        metadata.push((Key::new("resourceVersion"), version.to_string().into()));
+    }
+    let metadata = Value::from(Map::from_entries(metadata));
+    let mut object = json!({
+        "apiVersion": "shop.view.dcontroller.io/v1alpha1",
+        "kind": (format!("View{}", op.collection)),
+        "metadata": metadata,
+        "spec": (said.spec)
+    });
+    if let Some(status) = said.status {
+        object = common::with_field(&object, "status", status.into());
+    }
+    match op.verb {
+        Verb::Create => Write::Create(object),
+        Verb::Replace => Write::Replace(object),
+        Verb::Status => Write::Status(object),
+        Verb::Put => Write::Put(object),
+        Verb::Delete => unreachable!("handled above"),
+    }
+}
+
+fn outcome(answer: &Result<store::Written, Error>) -> Outcome {
+    match answer {
+        Ok(written) => match written.change {
+            Change::Created => Outcome::Created,
+            Change::Updated => Outcome::Updated,
+            Change::Unchanged => Outcome::Unchanged,
+            Change::Deleted => Outcome::Deleted,
+        },
+        Err(Error::NotFound { .. }) => Outcome::NotFound,
+        Err(Error::AlreadyExists { .. }) => Outcome::AlreadyExists,
+        Err(Error::Changed { .. }) => Outcome::Changed,
+        Err(Error::Derived { .. }) => Outcome::Derived,
+        Err(Error::Held { .. }) => Outcome::Held,
+        Err(Error::Terminating { .. }) => Outcome::Terminating,
+        Err(Error::Rule { .. } | Error::Form { .. }) => Outcome::Rule,
+    }
+}

@@ -1,0 +1,237 @@
+//! Watches: what they report, where they start, when they expire.
+#![allow(clippy::unwrap_used)] // A test fails by panicking.
+
+mod common;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Wake};
+
+use common::{controller, delete, health, object, store, user, with_history, write};
+use document::{Value, json};
+use store::{
+    Collection, Event, Expired, Request, Requirement, Selector, Start, Store, Version, Watch, Write,
+};
+
+fn put(store: &Store, name: &str, label: &str, ready: i64) {
+    let metadata = json!({"name": name, "labels": {"app": label}});
+    let object = object(&metadata, &json!({"ready": ready}));
+    write(store, &user(), Write::Put(object)).unwrap();
+}
+
+fn watch(store: &Store, after: u64) -> Watch {
+    let start = Start::After(Version(after));
+    store.watch(&health(), Selector::default(), start).unwrap()
+}
+
+/// An event as text: its type, its object's name, version and content.
+fn text(event: &Event) -> String {
+    let line = |kind: &str, object: &Value| {
+        let metadata = object.get("metadata");
+        format!(
+            "{kind} {}@{} {}",
+            metadata.get("name").as_str().unwrap(),
+            metadata.get("resourceVersion").as_str().unwrap(),
+            object.get("ready")
+        )
+    };
+    match event {
+        Event::Added(object) => line("+", object),
+        Event::Modified(object) => line("~", object),
+        Event::Deleted(object) => line("-", object),
+        Event::Bookmark { version, initial } => {
+            format!("{} {version}", if *initial { "begin" } else { "at" })
+        }
+    }
+}
+
+/// All events that are there now.
+fn check(watch: &mut Watch, expect: &[&str]) {
+    let mut found = Vec::new();
+    while let Some(event) = watch.try_next().unwrap() {
+        found.push(text(&event));
+    }
+    assert_eq!(found, expect);
+}
+
+#[test]
+fn changes_come_in_order_with_their_versions() {
+    let store = store();
+    let mut watch = watch(&store, 100);
+    check(&mut watch, &[]);
+    put(&store, "web", "a", 1);
+    put(&store, "web", "a", 2);
+    put(&store, "web", "a", 2);
+    write(&store, &user(), delete("web")).unwrap();
+    check(&mut watch, &["+ web@101 1", "~ web@102 2", "- web@103 2"]);
+}
+
+#[test]
+fn a_watch_from_now_begins_with_what_there_is() {
+    let store = store();
+    put(&store, "b", "a", 1);
+    put(&store, "a", "a", 2);
+    let mut watch = store
+        .watch(&health(), Selector::default(), Start::Now)
+        .unwrap();
+    put(&store, "b", "a", 3);
+    check(
+        &mut watch,
+        &["+ a@102 2", "+ b@101 1", "begin 102", "~ b@103 3"],
+    );
+}
+
+#[test]
+fn a_selector_turns_changes_into_comings_and_goings() {
+    let store = store();
+    let selector = Selector {
+        labels: vec![Requirement::In("app".to_owned(), vec!["a".to_owned()])],
+        ..Selector::default()
+    };
+    let start = Start::After(Version(100));
+    let mut watch = store.watch(&health(), selector, start).unwrap();
+    put(&store, "web", "b", 1);
+    put(&store, "web", "a", 2);
+    put(&store, "web", "a", 3);
+    put(&store, "web", "b", 4);
+    write(&store, &user(), delete("web")).unwrap();
+    check(&mut watch, &["+ web@102 2", "~ web@103 3", "- web@104 3"]);
+}
+
+#[test]
+fn a_bookmark_passes_changes_elsewhere() {
+    let store = store();
+    let mut watch = watch(&store, 100);
+    let pods = Collection::new("", "Pod");
+    let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}});
+    store.write_one(&user(), &pods, Write::Create(pod)).unwrap();
+    assert_eq!(
+        watch.bookmark().unwrap().as_ref().map(text),
+        Some("at 101".to_owned())
+    );
+    put(&store, "web", "a", 1);
+    assert_eq!(watch.bookmark(), Ok(None));
+    check(&mut watch, &["+ web@102 1"]);
+    assert_eq!(
+        watch.bookmark().unwrap().as_ref().map(text),
+        Some("at 102".to_owned())
+    );
+}
+
+#[test]
+fn versions_before_the_window_or_of_another_store_are_expired() {
+    let store = with_history(2);
+    for ready in 1..=4 {
+        put(&store, "web", "a", ready);
+    }
+    let start = |after: u64| {
+        let start = Start::After(Version(after));
+        store
+            .watch(&health(), Selector::default(), start)
+            .map(|_| ())
+    };
+    let expired = |from| {
+        Err(Expired {
+            from: Version(from),
+        })
+    };
+    assert_eq!(start(99), expired(99));
+    assert_eq!(start(101), expired(101));
+    assert_eq!(start(102), Ok(()));
+    assert_eq!(start(104), Ok(()));
+    assert_eq!(start(105), expired(105));
+}
+
+#[test]
+fn a_slow_watch_expires_and_costs_nothing_meanwhile() {
+    let store = with_history(2);
+    let mut slow = watch(&store, 100);
+    for ready in 1..=1000 {
+        put(&store, "web", "a", ready);
+    }
+    let expired = Err(Expired { from: Version(100) });
+    assert_eq!(slow.try_next(), expired);
+    assert_eq!(slow.try_next(), expired);
+}
+
+#[test]
+fn a_batch_as_large_as_the_collection_expires_nobody() {
+    let store = with_history(2);
+    let mut watch = watch(&store, 100);
+    let (controller, health) = (controller(), health());
+    let batch = |ready: i64| {
+        let requests = (0..1000).map(|i| {
+            let metadata = json!({"name": (format!("{i:03}"))});
+            Request {
+                writer: &controller,
+                collection: &health,
+                write: Write::Put(object(&metadata, &json!({"ready": ready}))),
+            }
+        });
+        store.write(requests.collect::<Vec<_>>());
+    };
+    for ready in [1, 2] {
+        batch(ready);
+        for i in 0..1000 {
+            let event = watch.try_next().unwrap().unwrap();
+            assert!(text(&event).contains(&format!(" {i:03}@")), "{event:?}");
+        }
+        assert_eq!(watch.try_next(), Ok(None));
+    }
+}
+
+/// How often a task was woken.
+#[derive(Default)]
+struct Wakes(AtomicUsize);
+
+impl Wake for Wakes {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn a_waiting_watch_is_woken_once_for_a_batch_and_never_for_other_collections() {
+    let store = store();
+    let mut watch = watch(&store, 100);
+    let wakes = Arc::new(Wakes::default());
+    let waker = wakes.clone().into();
+    let mut context = Context::from_waker(&waker);
+    let mut next = Box::pin(watch.next());
+    assert!(next.as_mut().poll(&mut context).is_pending());
+
+    let pods = Collection::new("", "Pod");
+    let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}});
+    store.write_one(&user(), &pods, Write::Create(pod)).unwrap();
+    assert_eq!(wakes.0.load(Ordering::Relaxed), 0);
+
+    let (user, health) = (user(), health());
+    let requests = ["a", "b", "c"].map(|name| Request {
+        writer: &user,
+        collection: &health,
+        write: Write::Create(object(&json!({"name": name}), &json!({"ready": 1}))),
+    });
+    store.write(requests);
+    assert_eq!(wakes.0.load(Ordering::Relaxed), 1);
+    assert!(next.as_mut().poll(&mut context).is_ready());
+    drop(next);
+    check(&mut watch, &["+ b@103 1", "+ c@104 1"]);
+}
+
+#[tokio::test]
+async fn a_wait_that_is_given_up_loses_nothing() {
+    let store = store();
+    let mut watch = watch(&store, 100);
+    for ready in 1..=100 {
+        tokio::select! {
+            biased;
+            _ = watch.next() => panic!("there is nothing yet"),
+            () = tokio::task::yield_now() => {}
+        }
+        put(&store, "web", "a", ready);
+        let version = 100 + ready;
+        let sign = if ready == 1 { "+" } else { "~" };
+        let event = watch.next().await.unwrap();
+        assert_eq!(text(&event), format!("{sign} web@{version} {ready}"));
+    }
+}
