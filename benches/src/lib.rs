@@ -8,6 +8,7 @@
 //! cargo bench -p benches --bench ratios                       # all peers, all sizes
 //! cargo bench -p benches --bench ratios -- --max 10000 --workload w1
 //! cargo bench -p benches --bench ratios -- --write docs/performance.md --date 2026-08-01
+//! cargo bench -p benches --bench patch                        # patches beside json-patch
 //! cargo bench -p benches --bench update                       # criterion
 //! cargo install gungraun-runner --version 0.20.0              # once; needs valgrind
 //! cargo bench -p benches --bench instructions                 # instruction counts
@@ -20,6 +21,7 @@ pub mod engine;
 pub mod generate;
 pub mod hand;
 pub mod measure;
+pub mod patch;
 pub mod peer;
 pub mod random;
 pub mod report;

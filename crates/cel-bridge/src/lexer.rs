@@ -43,6 +43,24 @@ pub(crate) fn tokens(text: &str) -> Result<Vec<(Token<'_>, usize)>> {
     }
 }
 
+/// Where the `}` stands that closes the expression which a text starts with. Braces inside
+/// the expression, its strings and its comments do not.
+pub(crate) fn closing_brace(text: &str) -> Result<usize> {
+    let mut lexer = Lexer { text, at: 0 };
+    let mut depth = 0_usize;
+    loop {
+        lexer.skip_blank();
+        let start = lexer.at;
+        match lexer.token()? {
+            Token::Symbol("{") => depth += 1,
+            Token::Symbol("}") if depth == 0 => return Ok(start),
+            Token::Symbol("}") => depth -= 1,
+            Token::End => return lexer.error(start, "expected a closing `}`"),
+            _ => {}
+        }
+    }
+}
+
 /// A syntax error at a place of the text.
 pub(crate) fn syntax_error(text: &str, offset: usize, message: impl Into<String>) -> CompileError {
     let before = text.get(..offset).unwrap_or(text);

@@ -38,6 +38,11 @@ impl Meter {
         }
     }
 
+    /// What was paid so far.
+    pub(crate) fn spent(&self) -> u64 {
+        self.limit - self.left
+    }
+
     /// Pays for `count` elements.
     pub(crate) fn items(&mut self, count: usize) -> Result<(), EvalError> {
         self.charge(count as u64)

@@ -8,6 +8,7 @@ use document::Value;
 use crate::convert::to_document;
 use crate::error::{CompileError, EvalError};
 use crate::eval::Interpreter;
+use crate::lexer::closing_brace;
 use crate::parser::parse;
 use crate::reads::reads;
 use crate::tree::Node;
@@ -65,6 +66,21 @@ impl Program {
         })))
     }
 
+    /// Compiles the expression that a text starts with, up to the `}` that closes it: what
+    /// follows a `${` in a template. Gives the place of that brace in the text as well.
+    ///
+    /// ```
+    /// let text = "{'a}': {}}.size() + 1} and more";
+    /// let (program, end) = cel_bridge::Program::compile_braced(text)?;
+    /// assert_eq!(program.text(), "{'a}': {}}.size() + 1");
+    /// assert_eq!(&text[end..], "} and more");
+    /// # Ok::<(), cel_bridge::CompileError>(())
+    /// ```
+    pub fn compile_braced(text: &str) -> Result<(Self, usize), CompileError> {
+        let end = closing_brace(text)?;
+        Ok((Self::compile(&text[..end])?, end))
+    }
+
     /// The expression as it was written.
     pub fn text(&self) -> &str {
         &self.0.text
@@ -101,9 +117,21 @@ impl Program {
         variables: &dyn Fn(&str) -> Option<Value>,
         limits: &Limits,
     ) -> Result<Value, EvalError> {
+        self.eval_with_cost(variables, limits).0
+    }
+
+    /// As [`Program::eval`], with what it cost: for callers that evaluate many
+    /// expressions within one limit.
+    pub fn eval_with_cost(
+        &self,
+        variables: &dyn Fn(&str) -> Option<Value>,
+        limits: &Limits,
+    ) -> (Result<Value, EvalError>, u64) {
         let mut interpreter = Interpreter::new(&self.0.names, variables, limits.cost);
-        let value = interpreter.eval(&self.0.tree)?;
-        to_document(&value, &mut interpreter.meter)
+        let value = interpreter
+            .eval(&self.0.tree)
+            .and_then(|value| to_document(&value, &mut interpreter.meter));
+        (value, interpreter.meter.spent())
     }
 }
 

@@ -1,6 +1,8 @@
 //! What each stage does to one document: pure functions, shared by the incremental
 //! engine and the from-scratch evaluator.
 
+mod patch;
+
 use std::sync::LazyLock;
 
 use document::path::Segment;
@@ -11,6 +13,8 @@ use smallvec::SmallVec;
 use crate::failure::{Failure, OutputProblem};
 use crate::origin::ObjectName;
 use crate::pipeline::Project;
+
+pub use self::patch::patch;
 
 /// `@select`, and the conjuncts of a `@join`: whether a condition holds.
 pub fn condition(condition: &Expr, at: &Location, scope: &Scope<'_>) -> Result<bool, Failure> {

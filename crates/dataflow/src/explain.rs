@@ -88,9 +88,10 @@ fn stage_plan(kind: &StageKind, operator: &Operator) -> StagePlan {
         cost: match kind {
             StageKind::Join(_) if scans => "all objects of an input without a key",
             StageKind::Join(_) => "the partners of the changed object",
-            StageKind::Select(_) | StageKind::Project(_) | StageKind::Distinct => {
-                "the changed document"
-            }
+            StageKind::Select(_)
+            | StageKind::Project(_)
+            | StageKind::Distinct
+            | StageKind::Patch(_) => "the changed document",
             StageKind::Unwind(_) => "the elements that changed",
             StageKind::Gather(_) => "the changed members, and one chunk of the list for each",
             StageKind::GroupBy(group) if group.distinct => "the group of the changed document",

@@ -24,6 +24,17 @@ pub enum Failure {
     /// An expression failed.
     #[error(transparent)]
     Expression(#[from] Box<expr::Error>),
+    /// A patch failed.
+    #[error(transparent)]
+    Patch(#[from] Box<patch::Error>),
+    /// There is nothing to patch.
+    #[error("there is nothing at {path} to patch")]
+    NoPlace {
+        /// The path.
+        path: String,
+        /// Where the stage stands.
+        at: Location,
+    },
     /// A condition that is neither true nor false.
     #[error("expected a boolean, found {found}")]
     Condition {
@@ -32,7 +43,7 @@ pub enum Failure {
         /// Where the condition stands.
         at: Location,
     },
-    /// `@project` gave something that is no object.
+    /// `@project` or `@patch` gave something that is no object.
     #[error("expected an object, found {found}")]
     NoObject {
         /// What it gave.
@@ -101,6 +112,8 @@ impl Failure {
     pub fn code(&self) -> &'static str {
         match self {
             Self::Expression(error) => error.code(),
+            Self::Patch(error) => error.code(),
+            Self::NoPlace { .. } => "patch-no-place",
             Self::Condition { .. } => "type",
             Self::NoObject { .. } => "no-object",
             Self::NoList { .. } => "no-list",
@@ -119,7 +132,9 @@ impl Failure {
     pub fn at(&self) -> &Location {
         match self {
             Self::Expression(error) => &error.at,
-            Self::Condition { at, .. }
+            Self::Patch(error) => &error.at,
+            Self::NoPlace { at, .. }
+            | Self::Condition { at, .. }
             | Self::NoObject { at, .. }
             | Self::NoList { at, .. }
             | Self::NoNameToUnwind { at }

@@ -7,11 +7,13 @@
 mod branches;
 mod error;
 mod join;
+mod patch;
 mod stage;
 
 use document::{Location, Path, Value};
 use expr::{Compiler, Expr, Raw, Table};
 
+pub use self::patch::Patch;
 pub use branches::{Branch, Input, Output};
 pub use error::{PipelineError, PipelineErrorKind};
 pub use join::{Conjunct, Join, JoinKey, Side, SourceSet};
@@ -58,6 +60,8 @@ pub enum StageKind {
     GroupBy(GroupBy),
     /// `@distinct`
     Distinct,
+    /// `@patch`
+    Patch(Box<Patch>),
 }
 
 /// `@project` in its two modes.
@@ -100,6 +104,7 @@ impl StageKind {
             Self::Gather(_) => "@gather",
             Self::GroupBy(_) => "@groupBy",
             Self::Distinct => "@distinct",
+            Self::Patch(_) => "@patch",
         }
     }
 }

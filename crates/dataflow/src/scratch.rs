@@ -9,6 +9,7 @@
 //! and `"@now"` stays as it was while the input of its stage is the same.
 
 mod join;
+mod patch;
 mod stage;
 #[cfg(test)]
 mod tests;

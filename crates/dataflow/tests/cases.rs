@@ -1,7 +1,7 @@
 //! The cases in `cases/`: batches of events in, target objects out; and pipelines that
-//! are refused. `pipeline.json` is the specification's, the other two are ours.
+//! are refused. `pipeline.json` is the specification's, the others are ours.
 //!
-//! A case of `pipeline.json` and `more.json`:
+//! A case of `pipeline.json`, `more.json` and `patch.json`:
 //! - `sources`: Kinds, or `{kind, as}`. `target`: a Kind, or `targets`: several.
 //! - `steps`: the batches. A batch is a list of events, or `{now, events}` to set the
 //!   time from there on. An event is `{op, object}` with the op `add`, `update`,
@@ -26,7 +26,7 @@
 //! same; where no error stands (but conflicts) and no time is given, a restart comes to
 //! the same; and when all objects are deleted, nothing is left.
 //!
-//! A case of `create.json` has `sources`, `target` or `targets`, `pipeline`, and all
+//! A case of `create.json` and `patch_create.json` has `sources`, `target` or `targets`, `pipeline`, and all
 //! `errors` in any order: `code`, `at`, and where it matters what the help `suggests`.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -443,6 +443,16 @@ fn every_case_of_the_specification_holds() {
 #[test]
 fn every_case_of_our_own_holds() {
     run(include_str!("cases/more.json"), check);
+}
+
+#[test]
+fn every_case_of_patches_holds() {
+    run(include_str!("cases/patch.json"), check);
+}
+
+#[test]
+fn refused_patches_report_all_their_errors() {
+    run(include_str!("cases/patch_create.json"), check_refused);
 }
 
 /// The codes of all errors at creation.

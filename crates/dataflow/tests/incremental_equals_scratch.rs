@@ -23,7 +23,7 @@ const RUNS: u64 = 12_000;
 const ENOUGH: u64 = 5_000;
 
 /// What must have happened.
-const REACHED: [&str; 44] = [
+const REACHED: [&str; 54] = [
     "batches without a failure so far",
     "held results",
     "rows without a soft partner",
@@ -41,6 +41,7 @@ const REACHED: [&str; 44] = [
     "stage @gather",
     "stage @groupBy",
     "stage @distinct",
+    "stage @patch",
     "stages @join @gather",
     "stages @join @unwind",
     "stages @join @groupBy",
@@ -49,12 +50,16 @@ const REACHED: [&str; 44] = [
     "stages @gather @unwind",
     "stages @gather @gather",
     "stages @groupBy @groupBy",
+    "stages @join @patch",
+    "stages @unwind @patch",
+    "stages @patch @gather",
     "error at @join",
     "error at @select",
     "error at @project",
     "error at @unwind",
     "error at @gather",
     "error at @groupBy",
+    "error at @patch",
     "error at output",
     "error conflict",
     "error type",
@@ -64,6 +69,11 @@ const REACHED: [&str; 44] = [
     "error selector",
     "error empty-range",
     "error no-list",
+    "error cel-type",
+    "error patch-no-match",
+    "error patch-no-place",
+    "error patch-not-found",
+    "error patch-test-failed",
     "error unwind-without-name",
     "error output-no-metadata",
     "error output-no-name",

@@ -36,6 +36,7 @@ pub(crate) enum Command {
     Eval(Eval),
     Replay(Replay),
     Render(Render),
+    Patch(Patch),
     Check(Check),
     Explain(Explain),
     /// Print the completion script of a shell
@@ -133,6 +134,60 @@ pub(crate) struct Render {
 
     #[command(flatten)]
     pub(crate) run: Run,
+}
+
+/// Patch a set of objects
+///
+/// A patch file is a list of rules: a target says which objects, operations say what is done
+/// to them. Paths go into lists by filter, and ${…} is CEL. What no rule is about is printed
+/// as it is.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A rule:
+  - target: { group: apps, kind: Deployment, where: resource.spec.replicas > 1 }
+    operations:
+    - op: add
+      path: /spec/template/spec/containers[?(@.name=='app')]/env/-
+      value: { name: REPLICAS, value: \"${string(resource.spec.replicas)}\" }
+
+Examples:
+  deltic patch -f patches.yaml objects/
+  kubectl get deployments -A -o json | deltic patch -f patches.yaml --diff
+  deltic patch -f patches.yaml --var 'ports=[80, 443]' objects.yaml
+  echo '{\"doc\": {}, \"patch\": [{\"op\": \"add\", \"path\": \"/a\", \"value\": 1}]}' | deltic patch --jsonl")]
+pub(crate) struct Patch {
+    /// The patches: files, directories, or - for stdin
+    #[arg(short, long, value_name = "FILE", required_unless_present = "jsonl")]
+    pub(crate) filename: Vec<String>,
+
+    /// The objects: files, directories, or - for stdin
+    #[arg(value_name = "OBJECTS", default_value = "-")]
+    pub(crate) objects: Vec<String>,
+
+    /// How to print the objects
+    #[arg(short, long, value_name = "FORMAT", default_value = "yaml")]
+    pub(crate) output: Format,
+
+    /// Print what changes, as a unified diff; values of Secrets are not shown
+    #[arg(long, conflicts_with = "output")]
+    pub(crate) diff: bool,
+
+    /// A variable of the expressions, its value as YAML
+    #[arg(long = "var", value_name = "NAME=VALUE")]
+    pub(crate) variables: Vec<String>,
+
+    /// Read lines {"doc":…,"patch":[…],"vars":{…}} from stdin, perhaps with where, forEach,
+    /// var and strict, and print a line {"value":…} or {"error":…,"code":…} for each
+    #[arg(long, conflicts_with_all = ["filename", "objects", "output", "diff", "variables"])]
+    pub(crate) jsonl: bool,
+
+    /// What one expression may cost; all of a rule may cost ten times as much
+    #[arg(long = "max-cel-cost", value_name = "N", help_heading = LIMITS, default_value_t = expr::Limits::default().cel_cost)]
+    pub(crate) cel_cost: u64,
+
+    /// How many bytes one line may have
+    #[arg(long = "max-document-bytes", value_name = "N", help_heading = LIMITS, default_value_t = manifest::MAX_SIZE as u64)]
+    pub(crate) document_bytes: u64,
 }
 
 /// Report all errors and warnings of operators

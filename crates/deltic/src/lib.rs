@@ -71,3 +71,4 @@ pub use document;
 pub use expr;
 pub use manifest;
 pub use operator;
+pub use patch;

@@ -12,7 +12,9 @@ mod eval;
 mod exit;
 mod explain;
 mod input;
+mod lines;
 mod output;
+mod patch;
 mod render;
 mod replay;
 mod run;
@@ -39,6 +41,7 @@ fn main() -> ExitCode {
         Command::Eval(args) => eval::run(args, &mut output),
         Command::Replay(args) => replay::run(args, &mut output),
         Command::Render(args) => render::run(args, &mut output),
+        Command::Patch(args) => patch::run(args, &mut output),
         Command::Check(args) => check::run(args, &mut output),
         Command::Explain(args) => explain::run(args, &mut output),
         Command::Completion { shell } => completion(*shell, &mut output),

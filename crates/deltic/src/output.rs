@@ -5,7 +5,7 @@ mod pretty;
 
 use std::io::{self, BufWriter, IsTerminal, Stderr, Stdout, Write};
 
-use document::Value;
+use document::{Value, json};
 use manifest::Diagnostic;
 use operator::offline::{EventType, Report};
 
@@ -20,6 +20,18 @@ pub(crate) struct Output {
     colors: Colors,
     /// Whether a YAML document was printed, so that the next needs a `---`.
     separate: bool,
+}
+
+/// What a line of a diff says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DiffLine {
+    /// Which object.
+    File,
+    /// Which lines of it.
+    Place,
+    Removed,
+    Added,
+    Same,
 }
 
 /// Which streams get colours.
@@ -58,6 +70,37 @@ impl Output {
             }
             Format::Json => writeln!(self.stdout, "{}", pretty(value)),
         }
+    }
+
+    /// Objects as YAML documents, or as one JSON list in the way of kubectl.
+    pub(crate) fn objects(&mut self, objects: &[Value], format: Format) -> io::Result<()> {
+        match format {
+            Format::Yaml => objects
+                .iter()
+                .try_for_each(|object| self.value(object, format)),
+            Format::Json => {
+                let items = Value::from(objects.to_vec());
+                let list = json!({"apiVersion": "v1", "kind": "List", "items": items});
+                self.value(&list, format)
+            }
+        }
+    }
+
+    /// A line of a diff, which may end with a newline.
+    pub(crate) fn diff_line(&mut self, line: DiffLine, text: &str) -> io::Result<()> {
+        let style = match line {
+            DiffLine::File => BOLD,
+            DiffLine::Place => CYAN,
+            DiffLine::Removed => RED,
+            DiffLine::Added => GREEN,
+            DiffLine::Same => "",
+        };
+        let color = self.colors.stdout && line != DiffLine::Same;
+        writeln!(
+            self.stdout,
+            "{}",
+            paint(text.trim_end_matches('\n'), style, color)
+        )
     }
 
     /// Text as it is.
@@ -130,6 +173,8 @@ impl Output {
 const RED: &str = "31";
 const GREEN: &str = "32";
 const YELLOW: &str = "33";
+const CYAN: &str = "36";
+const BOLD: &str = "1";
 const BOLD_RED: &str = "1;91";
 
 fn paint(text: &str, style: &str, color: bool) -> String {

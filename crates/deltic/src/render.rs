@@ -1,11 +1,11 @@
 //! `deltic render`: a set of objects in, the objects that an operator derives out.
 
-use document::{Location, Value, json};
+use document::Location;
 use manifest::{Diagnostic, Manifest};
 use operator::Offline;
 use operator::offline::{Batch, Event, EventType, Report};
 
-use crate::cli::{self, Format};
+use crate::cli;
 use crate::exit::{Outcome, Stop};
 use crate::output::Output;
 use crate::{input, run, watch};
@@ -21,7 +21,7 @@ pub(crate) fn run(args: &cli::Render, output: &mut Output) -> Result<Outcome, St
     let batch = offline
         .batch(&events, &settings.env())
         .map_err(|error| Stop::Failed(Box::new(input::error(error.code(), error.to_string()))))?;
-    print(&offline.targets(), args.output, output)?;
+    output.objects(&offline.targets(), args.output)?;
     let standing = standing(&offline, batch);
     for manifest in &nameless {
         output.diagnostic(&no_name(manifest))?;
@@ -41,23 +41,6 @@ fn added(manifest: Manifest) -> Event {
         kind: EventType::Added,
         object: manifest.value,
     }
-}
-
-/// YAML documents, or one list as kubectl prints it.
-fn print(targets: &[Value], format: Format, output: &mut Output) -> Result<(), Stop> {
-    match format {
-        Format::Yaml => {
-            for target in targets {
-                output.value(target, format)?;
-            }
-        }
-        Format::Json => {
-            let items = Value::from(targets.to_vec());
-            let list = json!({"apiVersion": "v1", "kind": "List", "items": items});
-            output.value(&list, format)?;
-        }
-    }
-    Ok(())
 }
 
 fn no_name(manifest: &Manifest) -> Diagnostic {

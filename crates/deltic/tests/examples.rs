@@ -1,7 +1,8 @@
-//! The commands in the READMEs print what the READMEs say.
+//! The commands in the READMEs and guides print what these say.
 //!
 //! In a fenced `console` block a line `$ deltic …` (or `$ cargo run … -- …`) is a command,
-//! and what follows is its output, stderr included. It runs in the directory of the README.
+//! and what follows is its output, stderr included. It runs in the directory of the README,
+//! that of a guide in `docs/` in the root.
 //! `UPDATE=1 cargo test -p deltic --test examples` writes the output that there is now.
 #![allow(clippy::unwrap_used)]
 
@@ -12,8 +13,9 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The README of every example, and the one of the project.
-fn readmes() -> Vec<PathBuf> {
+/// The README of every example, and the one of the project, each with the directory in which
+/// its commands run; and the guides.
+fn pages() -> Vec<(PathBuf, PathBuf)> {
     let mut found: Vec<_> = std::fs::read_dir(root().join("examples"))
         .unwrap()
         .map(|entry| entry.unwrap().path())
@@ -22,12 +24,13 @@ fn readmes() -> Vec<PathBuf> {
         .collect();
     found.sort();
     assert!(found.len() >= 3, "{found:?}");
-    found.extend(
-        [root().join("README.md")]
-            .into_iter()
-            .filter(|path| path.exists()),
-    );
-    found
+    found.push(root().join("README.md"));
+    let mut pages: Vec<_> = found
+        .into_iter()
+        .filter_map(|page| Some((page.clone(), page.parent()?.to_owned())))
+        .collect();
+    pages.push((root().join("docs/patch.md"), root()));
+    pages
 }
 
 /// The command that a line stands for, if it is one of ours.
@@ -80,10 +83,10 @@ fn refreshed(text: &str, directory: &Path) -> (String, usize) {
 }
 
 #[test]
-fn every_command_of_a_readme_prints_what_it_says() {
-    for readme in readmes() {
+fn every_command_of_a_page_prints_what_it_says() {
+    for (readme, directory) in pages() {
         let text = std::fs::read_to_string(&readme).unwrap();
-        let (fresh, count) = refreshed(&text, readme.parent().unwrap());
+        let (fresh, count) = refreshed(&text, &directory);
         if std::env::var_os("UPDATE").is_some() {
             std::fs::write(&readme, &fresh).unwrap();
             continue;

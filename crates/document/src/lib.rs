@@ -21,7 +21,9 @@ mod map;
 mod merge;
 mod number;
 mod order;
+pub mod patch;
 pub mod path;
+mod suggest;
 mod value;
 
 pub use json::{FromJsonError, MAX_DEPTH};
@@ -32,4 +34,5 @@ pub use map::Map;
 pub use merge::merge;
 pub use number::Number;
 pub use path::{Path, PathError, Root, SetError, TooManyMatches};
+pub use suggest::nearest;
 pub use value::{Kind, Value, View};

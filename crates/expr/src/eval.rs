@@ -254,7 +254,7 @@ impl PathExpr {
 
 /// A source object, its metadata, or a compound of source objects, without the two
 /// fields that are seen only where a path names them.
-pub(crate) fn without_versions(value: &Value) -> Value {
+pub fn without_versions(value: &Value) -> Value {
     static METADATA: LazyLock<Key> = LazyLock::new(|| Key::new("metadata"));
     let Some(map) = value.as_map() else {
         return value.clone();

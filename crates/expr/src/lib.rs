@@ -32,6 +32,7 @@ mod table;
 pub use analysis::{Read, Volatile};
 pub use compile::{Compiler, Items, Raw, compile};
 pub use error::{CompileError, CompileErrorKind, Error, ErrorKind};
+pub use eval::without_versions;
 pub use expr::{Args, Call, CelExpr, Expr, FieldPath, MapExpr, PathExpr, Setter};
 pub use reference::reference_page;
 pub use scope::{Env, Limits, Scope, stable_hash};

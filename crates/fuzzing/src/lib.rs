@@ -7,6 +7,7 @@
 
 mod bytes;
 mod circuit;
+mod patch;
 
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ use expr::{Env, Items, Scope, Table};
 
 pub use bytes::Bytes;
 pub use circuit::circuit;
+pub use patch::patch;
 
 /// Any text as a path: it is refused, or it can be read, printed and parsed again, and
 /// what it sets can be read back.

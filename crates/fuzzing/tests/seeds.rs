@@ -4,7 +4,7 @@
 #![allow(clippy::print_stdout)]
 
 /// What found something once, or is likely to.
-const CORPUS: [&[u8]; 22] = [
+const CORPUS: [&[u8]; 27] = [
     b"",
     b"$",
     b"$.a[?(@.b=='c')].d",
@@ -24,6 +24,11 @@ const CORPUS: [&[u8]; 22] = [
     br#"{"@regexp": ["(a*)*b", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"]}"#,
     b"a: &a [*a]",
     b"a: &a [1,2]\nb: &b [*a,*a]\nc: &c [*b,*b]\nd: [*c,*c]",
+    b"\x07\x00\x00\x00l[?(@.a=='b')]/c[*]/-",
+    b"\x07\x00\x00\x00a[?(@.a=='\\u0027]/[')]~2~3",
+    b"\x00\x00\x00\x00[18446744073709551615]/18446744073709551616",
+    br#"[{"op": "copy", "from": "", "path": "/-"}, {"op": "copy", "from": "", "path": "/-"}]"#,
+    br#"[{"op": "move", "from": "/0", "path": "/[*]/x"}, {"op": "test", "path": "", "value": 1}]"#,
     b"? [complex]\n: key",
     b"- - - - - - - - - - - - - - 1",
     b"%YAML 1.2\n---\n!!binary x\n...\n--- |\n  text\n",
@@ -57,6 +62,11 @@ fn paths_never_break() {
 #[test]
 fn expressions_never_break() {
     run("expression", 20_000, fuzzing::expression);
+}
+
+#[test]
+fn patches_never_break() {
+    run("patch", 20_000, fuzzing::patch);
 }
 
 #[test]

@@ -68,6 +68,7 @@ impl From<dataflow::pipeline::PipelineError> for Problem {
     fn from(error: dataflow::pipeline::PipelineError) -> Self {
         Self {
             help: error.help(),
+            at_key: error.at_key(),
             ..Self::error(error.code(), &error.at, error.to_string())
         }
     }

@@ -97,6 +97,10 @@ impl BranchState {
                     Rule::Project(project.clone()),
                     stage.at.clone(),
                 )),
+                StageKind::Patch(patch) => Operator::Transform(Transform::new(
+                    Rule::Patch(patch.clone()),
+                    stage.at.clone(),
+                )),
                 StageKind::Unwind(path) => {
                     Operator::Unwind(Unwind::new(path.clone(), stage.at.clone()))
                 }

@@ -5,7 +5,7 @@ use document::path::Root;
 use expr::{Expr, MapExpr, Read};
 
 use super::Fields;
-use crate::pipeline::{Branch, Gather, GroupBy, Input, Join, Pipeline, Project, StageKind};
+use crate::pipeline::{Branch, Gather, GroupBy, Input, Join, Patch, Pipeline, Project, StageKind};
 
 /// For each source, the fields that the pipeline reads of its objects.
 pub fn needs(pipeline: &Pipeline) -> Vec<Fields> {
@@ -72,6 +72,7 @@ fn branch_needs(branch: &Branch, output: Fields) -> Vec<Fields> {
             StageKind::Gather(gather) => gather_needs(gather, fields),
             StageKind::GroupBy(group) => group_by_needs(group, &fields),
             StageKind::Distinct => Fields::all(),
+            StageKind::Patch(patch) => patch_needs(patch, fields),
         };
     }
     vec![fields; branch.inputs.len()]
@@ -92,13 +93,7 @@ fn with_reads(mut fields: Fields, expr: &Expr) -> Fields {
     for read in expr.reads() {
         match read {
             Read::Everything => fields.add(&Fields::all()),
-            Read::Members(chain) => {
-                let mut leaf = &mut fields;
-                for name in &chain {
-                    leaf = leaf.names.entry(Key::new(name)).or_default();
-                }
-                leaf.add(&Fields::all());
-            }
+            Read::Members(chain) => add_members(&mut fields, &chain),
             Read::Path { path, narrow: None } => fields.add_path(path.segments(), &Fields::all()),
             Read::Path {
                 path,
@@ -116,6 +111,28 @@ fn with_reads(mut fields: Fields, expr: &Expr) -> Fields {
             }
         }
     }
+    fields
+}
+
+fn add_members(fields: &mut Fields, chain: &[String]) {
+    let mut leaf = fields;
+    for name in chain {
+        leaf = leaf.names.entry(Key::new(name)).or_default();
+    }
+    leaf.add(&Fields::all());
+}
+
+/// A patch may look at anything in its place, and change it; all else stays as it is.
+fn patch_needs(patch: &Patch, mut fields: Fields) -> Fields {
+    fields.add_path(patch.place.segments(), &Fields::all());
+    patch.edit.programs(&mut |program, _, var| {
+        for chain in program.reads() {
+            let own = |name: &String| name == patch::RESOURCE || Some(name.as_str()) == var;
+            if !chain.first().is_some_and(own) {
+                add_members(&mut fields, &chain);
+            }
+        }
+    });
     fields
 }
 

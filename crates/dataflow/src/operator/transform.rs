@@ -1,4 +1,4 @@
-//! `@select` and `@project`: one document in, at most one out.
+//! `@select`, `@project` and `@patch`: one document in, at most one out.
 
 mod parts;
 
@@ -9,7 +9,7 @@ use super::{Change, Cx, Failing, FailingMap, HashMap, release, scope};
 use crate::apply;
 use crate::failure::Failure;
 use crate::origin::Origin;
-use crate::pipeline::Project;
+use crate::pipeline::{Patch, Project};
 use parts::Parts;
 
 /// What is done to a document.
@@ -17,6 +17,7 @@ use parts::Parts;
 pub(crate) enum Rule {
     Select(Expr),
     Project(Project),
+    Patch(Box<Patch>),
 }
 
 impl Rule {
@@ -33,11 +34,12 @@ impl Rule {
         match self {
             Self::Select(expr) | Self::Project(Project::Whole(expr)) => expr.volatile(),
             Self::Project(Project::Steps(steps)) => all(steps),
+            Self::Patch(_) => Volatile::default(),
         }
     }
 }
 
-/// A running `@select` or `@project`.
+/// A running `@select`, `@project` or `@patch`.
 #[derive(Debug)]
 pub(crate) struct Transform {
     rule: Rule,
@@ -156,6 +158,7 @@ impl Transform {
                 Ok(apply::condition(condition, &self.at, &scope)?.then(|| document.clone()))
             }
             Rule::Project(project) => apply::project(project, &self.at, &scope).map(Some),
+            Rule::Patch(patch) => apply::patch(patch, &self.at, &scope).map(Some),
         }
     }
 

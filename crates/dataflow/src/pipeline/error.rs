@@ -18,6 +18,9 @@ pub enum PipelineErrorKind {
     /// An expression is wrong.
     #[error(transparent)]
     Expression(expr::CompileError),
+    /// A patch is wrong.
+    #[error(transparent)]
+    Patch(patch::CompileError),
     /// A stage that is no map with one `@` key, or an unknown one.
     #[error("{found} is no pipeline stage")]
     NoStage {
@@ -132,11 +135,26 @@ impl From<expr::CompileError> for PipelineError {
     }
 }
 
+impl From<patch::CompileError> for PipelineError {
+    fn from(error: patch::CompileError) -> Self {
+        Self {
+            at: error.at.clone(),
+            kind: PipelineErrorKind::Patch(error),
+        }
+    }
+}
+
 impl PipelineError {
+    /// Whether the key at the place is meant, not its value.
+    pub fn at_key(&self) -> bool {
+        matches!(&self.kind, PipelineErrorKind::Patch(error) if error.at_key())
+    }
+
     /// The stable code.
     pub fn code(&self) -> &'static str {
         match &self.kind {
             PipelineErrorKind::Expression(error) => error.code(),
+            PipelineErrorKind::Patch(error) => error.code(),
             PipelineErrorKind::NoStage { .. } => "unknown-stage",
             PipelineErrorKind::JoinNotFirst => "join-not-first",
             PipelineErrorKind::JoinMissing { .. } => "join-missing",
@@ -162,6 +180,7 @@ impl PipelineError {
     pub fn help(&self) -> Option<String> {
         match &self.kind {
             PipelineErrorKind::Expression(error) => error.help(),
+            PipelineErrorKind::Patch(error) => error.help(),
             PipelineErrorKind::NoStage {
                 nearest: Some(nearest),
                 ..
@@ -171,7 +190,7 @@ impl PipelineError {
                 ..
             } => Some(format!("did you mean {nearest}?")),
             PipelineErrorKind::NoStage { .. } => Some(
-                "the stages are @join, @select, @project, @unwind, @gather, @groupBy and @distinct"
+                "the stages are @join, @select, @project, @patch, @unwind, @gather, @groupBy and @distinct"
                     .to_owned(),
             ),
             _ => None,

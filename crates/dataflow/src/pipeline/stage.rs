@@ -6,7 +6,7 @@ use expr::{Expr, Items, Raw};
 use super::{Gather, GroupBy, PipelineErrorKind, Project, Reader, Stage, StageKind};
 
 /// The names of the stages, for "did you mean".
-const NAMES: [&str; 9] = [
+const NAMES: [&str; 10] = [
     "@join",
     "@select",
     "@project",
@@ -16,6 +16,7 @@ const NAMES: [&str; 9] = [
     "@mux",
     "@groupBy",
     "@distinct",
+    "@patch",
 ];
 
 impl Reader<'_> {
@@ -91,6 +92,7 @@ impl Reader<'_> {
             "@unwind" | "@demux" => StageKind::Unwind(self.one_place(argument, "@unwind", &inner)?),
             "@gather" | "@mux" => StageKind::Gather(self.gather(argument, &inner, raw)?),
             "@groupBy" => StageKind::GroupBy(self.group_by(argument, &inner, raw)?),
+            "@patch" => StageKind::Patch(Box::new(self.patch(argument, &inner, raw)?)),
             "@distinct" => {
                 if !(argument.is_null() || argument.as_map().is_some_and(document::Map::is_empty)) {
                     self.error(

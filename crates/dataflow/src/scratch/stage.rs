@@ -28,7 +28,7 @@ pub(super) struct Done {
 pub(super) struct Memory {
     /// `@join`: what the hard part and then each soft input gave.
     pub rows: Vec<Documents>,
-    /// `@select`, `@project`, `@unwind`: the documents for each origin that came in.
+    /// `@select`, `@project`, `@patch`, `@unwind`: the documents for each origin that came in.
     documents: BTreeMap<Origin, Documents>,
     /// `@gather`, `@groupBy`: the contribution of each origin that came in; none if it
     /// was skipped.
@@ -175,6 +175,10 @@ fn one(
             let list = apply::unwind(path, at, document)?;
             let element = |i| Some((origin.with(Component::Index(i as u32)), list.element(i)?));
             Ok((0..list.len()).filter_map(element).collect())
+        }
+        StageKind::Patch(patch) => {
+            let patched = super::patch::patched(patch, at, document, scope.env)?;
+            Ok(only(origin.clone(), patched))
         }
         StageKind::Distinct => Ok(only(Origin::group(document.clone()), document.clone())),
         // Joins have inputs of their own, groups are made of members.

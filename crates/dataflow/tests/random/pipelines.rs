@@ -2,6 +2,7 @@
 
 mod expressions;
 mod joins;
+mod patches;
 mod shape;
 
 use document::{Value, json};
@@ -127,7 +128,7 @@ impl Writer<'_> {
 
     fn stage(&mut self, shape: &mut Shape, stages: &mut Vec<Value>) {
         let unwind = if shape.named { 22 } else { 2 };
-        match self.random.weighted(&[16, 22, unwind, 18, 14, 8]) {
+        match self.random.weighted(&[16, 22, unwind, 18, 14, 8, 18]) {
             0 => stages.push(json!({"@select": (self.condition(shape, 1))})),
             1 => stages.push(self.project(shape)),
             2 => {
@@ -157,6 +158,7 @@ impl Writer<'_> {
                 stages.push(json!({"@groupBy": (self.group_by(shape))}));
                 *shape = shape.group();
             }
+            6 => stages.push(self.patch(shape)),
             _ => {
                 if self.random.chance(60) {
                     stages.push(self.project(shape));

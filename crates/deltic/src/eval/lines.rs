@@ -1,14 +1,10 @@
-//! `deltic eval --jsonl`: a line in, a line out.
-//!
-//! A bad line is answered like a bad expression, and the next one is read.
-
-use std::io::{self, BufRead, Read};
+//! `deltic eval --jsonl`: a line with an expression in, a line with its value out.
 
 use document::{Location, Value};
 use expr::{Env, Items, Scope, Table};
 
 use crate::exit::{Outcome, Stop};
-use crate::input;
+use crate::lines::{self, Refusal};
 use crate::output::Output;
 use crate::run::Settings;
 
@@ -17,88 +13,12 @@ pub(super) fn run(
     max_bytes: u64,
     output: &mut Output,
 ) -> Result<Outcome, Stop> {
-    let mut stdin = io::stdin().lock();
-    let mut line = Vec::new();
-    let mut number = 0;
-    while let Some(fits) =
-        read_line(&mut stdin, &mut line, max_bytes).map_err(|error| unreadable(&error))?
-    {
-        let answer = if !fits {
-            let message = format!("the line has more than {max_bytes} bytes");
-            Err(Refusal::new("too-large", message))
-        } else if line.trim_ascii().is_empty() {
-            continue;
-        } else {
-            number += 1;
-            answer(&line, &settings.env_of(number))
-        };
-        output.text(&match answer {
-            Ok(value) => format!("{{\"value\":{value}}}\n"),
-            Err(refusal) => refusal.to_line(),
-        })?;
-        output.flush()?;
-    }
-    Ok(Outcome::Good)
+    lines::run(max_bytes, output, |number, line| {
+        answer(&line, &settings.env_of(number))
+    })
 }
 
-/// Reads a line of at most this many bytes. Gives `None` at the end, and whether the line
-/// fits; the rest of one that does not is skipped.
-fn read_line(
-    reader: &mut impl BufRead,
-    line: &mut Vec<u8>,
-    max_bytes: u64,
-) -> io::Result<Option<bool>> {
-    line.clear();
-    let limit = max_bytes.saturating_add(1);
-    if reader.by_ref().take(limit).read_until(b'\n', line)? == 0 {
-        return Ok(None);
-    }
-    let ended = line.last() == Some(&b'\n');
-    let fits = ended || line.len() as u64 <= max_bytes;
-    if !fits {
-        reader.skip_until(b'\n')?;
-    }
-    Ok(Some(fits))
-}
-
-fn unreadable(error: &io::Error) -> Stop {
-    let message = format!("cannot read stdin: {error}");
-    Stop::Failed(Box::new(input::error("read", message)))
-}
-
-/// Why a line has no value.
-struct Refusal {
-    code: &'static str,
-    message: String,
-}
-
-impl Refusal {
-    fn new(code: &'static str, message: impl Into<String>) -> Self {
-        Self {
-            code,
-            message: message.into(),
-        }
-    }
-
-    /// At a place inside the expression.
-    fn at(code: &'static str, message: &str, at: &Location) -> Self {
-        let at = at.to_string();
-        if at.is_empty() {
-            Self::new(code, message)
-        } else {
-            Self::new(code, format!("{message}, at {at}"))
-        }
-    }
-
-    fn to_line(&self) -> String {
-        let message = Value::from(self.message.as_str());
-        format!("{{\"error\":{message},\"code\":\"{}\"}}\n", self.code)
-    }
-}
-
-fn answer(line: &[u8], env: &Env) -> Result<Value, Refusal> {
-    let line =
-        Value::from_json(line).map_err(|error| Refusal::new("bad-json", error.to_string()))?;
+fn answer(line: &Value, env: &Env) -> Result<Value, Refusal> {
     let spec = line
         .as_map()
         .and_then(|map| map.get_str("expr"))
@@ -120,33 +40,4 @@ fn answer(line: &[u8], env: &Env) -> Result<Value, Refusal> {
     }
     expr.eval(&scope)
         .map_err(|error| Refusal::at(error.code(), &error.to_string(), &error.at))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn check(text: &str, max_bytes: u64, expect: &[Result<&str, ()>]) {
-        let mut reader = io::BufReader::with_capacity(3, text.as_bytes());
-        let mut line = Vec::new();
-        let mut found = Vec::new();
-        while let Some(fits) = read_line(&mut reader, &mut line, max_bytes).unwrap() {
-            let text = String::from_utf8(line.clone()).unwrap();
-            found.push(if fits {
-                Ok(text.trim_end().to_owned())
-            } else {
-                Err(())
-            });
-        }
-        let expect: Vec<_> = expect.iter().map(|line| line.map(str::to_owned)).collect();
-        assert_eq!(found, expect);
-    }
-
-    #[test]
-    fn a_line_that_is_too_long_is_skipped_to_its_end() {
-        check("", 4, &[]);
-        check("ab\ncd", 4, &[Ok("ab"), Ok("cd")]);
-        check("abcd\nabcde\nx\n", 4, &[Ok("abcd"), Err(()), Ok("x")]);
-        check("abcdefghijk", 4, &[Err(())]);
-    }
 }

@@ -11,6 +11,9 @@ use crate::common::{Files, deltic_on};
 const EXPR: &str = include_str!("../../../expr/tests/cases/expr.json");
 const PIPELINE: &str = include_str!("../../../dataflow/tests/cases/pipeline.json");
 
+const PATCH: &str = include_str!("../../../document/tests/cases/patch.json");
+const MORE_PATCH: &str = include_str!("../../../patch/tests/cases/more.json");
+
 fn cases(text: &str) -> Vec<Value> {
     let cases: Value = text.parse().unwrap();
     cases.get("cases").as_list().unwrap().to_vec()
@@ -20,20 +23,46 @@ fn has<'a>(case: &'a Value, field: &str) -> Option<&'a Value> {
     case.as_map()?.get_str(field)
 }
 
+/// Every case as a line, each with the answer to it.
+fn answered(cases: &[Value], command: &str) -> Vec<Value> {
+    let mut stdin = String::new();
+    for case in cases {
+        writeln!(stdin, "{case}").unwrap();
+    }
+    let run = deltic_on(stdin, &[command, "--jsonl"]).ended(0);
+    let lines = run.stdout.lines();
+    let answers: Vec<Value> = lines.map(|line| line.parse().unwrap()).collect();
+    assert_eq!(answers.len(), cases.len());
+    answers
+}
+
+#[test]
+fn every_patch_case_holds_through_lines() {
+    for text in [PATCH, MORE_PATCH] {
+        let cases = cases(text);
+        let answers = answered(&cases, "patch");
+        let right = |case: &Value, answer: &Value| match has(case, "code") {
+            Some(code) => {
+                let at = case.get("at").as_str().map(|at| format!(", at {at}"));
+                let error = answer.get("error").as_str().unwrap_or_default();
+                answer.get("code") == code && at.is_none_or(|at| error.ends_with(&at))
+            }
+            None => is_right(case, answer),
+        };
+        let failed: Vec<String> = cases
+            .iter()
+            .zip(&answers)
+            .filter(|(case, answer)| !right(case, answer))
+            .map(|(case, answer)| format!("{}: {answer}", case.get("name")))
+            .collect();
+        assert!(failed.is_empty(), "{}", failed.join("\n"));
+    }
+}
+
 #[test]
 fn every_expression_case_holds_through_lines() {
     let cases = cases(EXPR);
-    let mut stdin = String::new();
-    for case in &cases {
-        writeln!(stdin, "{case}").unwrap();
-    }
-    let run = deltic_on(stdin, &["eval", "--jsonl"]).ended(0);
-    let answers: Vec<Value> = run
-        .stdout
-        .lines()
-        .map(|line| line.parse().unwrap())
-        .collect();
-    assert_eq!(answers.len(), cases.len());
+    let answers = answered(&cases, "eval");
     let failed: Vec<String> = cases
         .iter()
         .zip(&answers)

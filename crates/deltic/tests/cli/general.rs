@@ -13,7 +13,15 @@ fn the_version_is_that_of_the_package() {
 
 #[test]
 fn every_command_has_help_with_an_example() {
-    for name in ["eval", "replay", "render", "check", "explain", "completion"] {
+    for name in [
+        "eval",
+        "replay",
+        "render",
+        "patch",
+        "check",
+        "explain",
+        "completion",
+    ] {
         let help = deltic(&[name, "--help"]).ended(0).stdout;
         assert!(help.contains("Example"), "{help}");
         assert!(help.contains("deltic "), "{help}");
@@ -40,6 +48,13 @@ fn bad_usage_ends_with_2() {
         &["replay", "-f", "-", "-"],
         &["replay", "-f", "x.yaml", "--max-documents", "-1"],
         &["render"],
+        &["patch"],
+        &["patch", "x.yaml"],
+        &["patch", "-f", "-"],
+        &["patch", "-f", "x.yaml", "-o", "json", "--diff"],
+        &["patch", "-f", "x.yaml", "--jsonl"],
+        &["patch", "--jsonl", "--var", "a=1"],
+        &["patch", "-f", "x.yaml", "--var", "a"],
         &["check"],
         &["explain"],
         &["completion", "tcl"],
@@ -54,7 +69,9 @@ fn bad_usage_ends_with_2() {
 fn completions_name_the_commands() {
     for shell in ["bash", "zsh", "fish"] {
         let script = deltic(&["completion", shell]).ended(0).stdout;
-        assert!(script.contains("replay"), "{shell}");
+        for word in ["replay", "patch", "diff", "jsonl"] {
+            assert!(script.contains(word), "{word} for {shell}");
+        }
     }
 }
 

@@ -8,5 +8,6 @@ mod cluster;
 mod common;
 mod eval;
 mod general;
+mod patch;
 mod render;
 mod replay;

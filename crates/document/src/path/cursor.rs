@@ -9,7 +9,7 @@ use crate::value::Value;
 const MAX_INT: i64 = (1 << 53) - 1;
 
 /// A reader of the text of a path.
-pub(super) struct Cursor<'t> {
+pub(crate) struct Cursor<'t> {
     text: &'t str,
     /// Invariant: on a character boundary of `text`.
     at: usize,
@@ -18,11 +18,11 @@ pub(super) struct Cursor<'t> {
     /// How many regular expressions were read.
     patterns: usize,
     /// Inside a filter a dotted name ends before an operator.
-    pub(super) in_filter: bool,
+    pub(crate) in_filter: bool,
 }
 
 impl<'t> Cursor<'t> {
-    pub(super) fn new(text: &'t str) -> Self {
+    pub(crate) fn new(text: &'t str) -> Self {
         Self {
             text,
             at: 0,
@@ -32,37 +32,37 @@ impl<'t> Cursor<'t> {
         }
     }
 
-    pub(super) fn at(&self) -> usize {
+    pub(crate) fn at(&self) -> usize {
         self.at
     }
 
     /// Back to a place that this cursor has been at.
-    pub(super) fn back_to(&mut self, at: usize) {
+    pub(crate) fn back_to(&mut self, at: usize) {
         self.at = at;
     }
 
     /// The text since a place that this cursor has been at.
-    pub(super) fn since(&self, start: usize) -> &'t str {
+    pub(crate) fn since(&self, start: usize) -> &'t str {
         &self.text[start..self.at]
     }
 
-    pub(super) fn rest(&self) -> &'t str {
+    pub(crate) fn rest(&self) -> &'t str {
         &self.text[self.at..]
     }
 
-    pub(super) fn peek(&self) -> Option<char> {
+    pub(crate) fn peek(&self) -> Option<char> {
         self.rest().chars().next()
     }
 
     /// Goes past the next character.
-    pub(super) fn next(&mut self) -> Option<char> {
+    pub(crate) fn next(&mut self) -> Option<char> {
         let next = self.peek()?;
         self.at += next.len_utf8();
         Some(next)
     }
 
     /// Goes past `token`, if it stands here.
-    pub(super) fn eat(&mut self, token: &str) -> bool {
+    pub(crate) fn eat(&mut self, token: &str) -> bool {
         let found = self.rest().starts_with(token);
         if found {
             self.at += token.len();
@@ -70,7 +70,7 @@ impl<'t> Cursor<'t> {
         found
     }
 
-    pub(super) fn expect(&mut self, token: &str, expected: &str) -> Result<(), PathError> {
+    pub(crate) fn expect(&mut self, token: &str, expected: &str) -> Result<(), PathError> {
         if self.eat(token) {
             return Ok(());
         }
@@ -78,19 +78,19 @@ impl<'t> Cursor<'t> {
     }
 
     /// Goes past all characters for which `belongs` holds.
-    pub(super) fn take_while(&mut self, belongs: impl Fn(char) -> bool) -> &'t str {
+    pub(crate) fn take_while(&mut self, belongs: impl Fn(char) -> bool) -> &'t str {
         let rest = self.rest();
         let end = rest.find(|c| !belongs(c)).unwrap_or(rest.len());
         self.at += end;
         &rest[..end]
     }
 
-    pub(super) fn blank(&mut self) {
+    pub(crate) fn blank(&mut self) {
         self.take_while(is_blank);
     }
 
     /// The error that says what stands here, and what should.
-    pub(super) fn unexpected(&self, expected: &str) -> PathError {
+    pub(crate) fn unexpected(&self, expected: &str) -> PathError {
         let found = match self.peek() {
             Some(c) if c.is_control() => format!("`{}`", c.escape_debug()),
             Some(c) => format!("`{c}`"),
@@ -99,12 +99,12 @@ impl<'t> Cursor<'t> {
         self.error(format!("found {found}, expected {expected}"))
     }
 
-    pub(super) fn error(&self, message: impl Into<String>) -> PathError {
+    pub(crate) fn error(&self, message: impl Into<String>) -> PathError {
         error_at(self.at, message)
     }
 
     /// Counts one more level of nesting, until [`Cursor::leave`].
-    pub(super) fn enter(&mut self) -> Result<(), PathError> {
+    pub(crate) fn enter(&mut self) -> Result<(), PathError> {
         if self.nesting == MAX_NESTING {
             return Err(self.error(format!(
                 "found more than {MAX_NESTING} nested segments, filters and parentheses, \
@@ -115,12 +115,12 @@ impl<'t> Cursor<'t> {
         Ok(())
     }
 
-    pub(super) fn leave(&mut self, levels: usize) {
+    pub(crate) fn leave(&mut self, levels: usize) {
         self.nesting = self.nesting.saturating_sub(levels);
     }
 
     /// Counts one more regular expression.
-    pub(super) fn count_pattern(&mut self) -> Result<(), PathError> {
+    pub(crate) fn count_pattern(&mut self) -> Result<(), PathError> {
         if self.patterns == MAX_PATTERNS {
             return Err(self.error(format!(
                 "found more than {MAX_PATTERNS} regular expressions, expected fewer"
@@ -131,13 +131,13 @@ impl<'t> Cursor<'t> {
     }
 
     /// A name after a dot; empty if there is none.
-    pub(super) fn name(&mut self) -> &'t str {
+    pub(crate) fn name(&mut self) -> &'t str {
         let in_filter = self.in_filter;
         self.take_while(|c| !ends_name(c, in_filter))
     }
 
     /// An integer: no leading zeros, and exact in any JSON reader.
-    pub(super) fn int(&mut self) -> Result<i64, PathError> {
+    pub(crate) fn int(&mut self) -> Result<i64, PathError> {
         let start = self.at;
         self.eat("-");
         let digits = self.take_while(|c| c.is_ascii_digit());
@@ -159,7 +159,7 @@ impl<'t> Cursor<'t> {
     }
 
     /// A JSON number.
-    pub(super) fn number(&mut self) -> Result<Value, PathError> {
+    pub(crate) fn number(&mut self) -> Result<Value, PathError> {
         let start = self.at;
         let text =
             self.take_while(|c| c.is_ascii_digit() || matches!(c, '-' | '+' | '.' | 'e' | 'E'));
@@ -169,7 +169,7 @@ impl<'t> Cursor<'t> {
     }
 
     /// A string in single or double quotes, the first of which stands here.
-    pub(super) fn string(&mut self) -> Result<String, PathError> {
+    pub(crate) fn string(&mut self) -> Result<String, PathError> {
         let start = self.at;
         let quote = self.next();
         let mut text = String::new();
@@ -229,14 +229,14 @@ impl<'t> Cursor<'t> {
     }
 }
 
-pub(super) fn error_at(offset: usize, message: impl Into<String>) -> PathError {
+pub(crate) fn error_at(offset: usize, message: impl Into<String>) -> PathError {
     PathError {
         offset,
         message: message.into(),
     }
 }
 
-pub(super) fn is_blank(c: char) -> bool {
+pub(crate) fn is_blank(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\n' | '\r')
 }
 

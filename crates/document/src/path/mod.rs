@@ -8,7 +8,7 @@
 //! and `=~ /re/` in filters, and `$.` for `$`. Everything is bounded by the constants
 //! here, so that no path and no document can take the stack or the processor away.
 
-mod cursor;
+pub(crate) mod cursor;
 mod error;
 mod filter;
 mod parse;

@@ -72,7 +72,7 @@ pub(super) fn operators() -> Vec<Operator> {
 }
 
 /// The string form of a value: what `@string` gives and `@concat` joins.
-pub(crate) fn string_form(value: &Value) -> Result<std::borrow::Cow<'_, str>, ErrorKind> {
+pub fn string_form(value: &Value) -> Result<std::borrow::Cow<'_, str>, ErrorKind> {
     match value.view() {
         View::Str(text) => Ok(text.into()),
         View::Null | View::Bytes(_) => Err(ErrorKind::Type {

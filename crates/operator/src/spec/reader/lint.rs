@@ -1,6 +1,8 @@
 //! What is allowed but looks wrong: joins without a key, names that do not exist, cycles
 //! of controllers, secrets that leave.
 
+mod patches;
+
 use dataflow::pipeline::{Branch, StageKind};
 use document::path::{Root, Segment};
 use expr::Expr;
@@ -15,6 +17,7 @@ impl Reader<'_> {
             for branch in &controller.pipeline.branches {
                 self.joins_without_key(branch);
                 self.unknown_kinds(branch);
+                self.unknown_variables(branch);
             }
             self.secrets(controller);
         }
@@ -64,6 +67,8 @@ impl Reader<'_> {
             .collect();
         for stage in stages {
             match &stage.kind {
+                // The keys stay: what is patched is inside of one.
+                StageKind::Patch(patch) if !patch.place.is_root() => continue,
                 StageKind::Select(expr)
                 | StageKind::Project(dataflow::pipeline::Project::Whole(expr)) => exprs.push(expr),
                 StageKind::Project(dataflow::pipeline::Project::Steps(steps)) => {

@@ -331,7 +331,8 @@ pub(super) fn parse_duration(text: &str) -> Option<Duration> {
     (total > Duration::ZERO).then_some(total)
 }
 
-/// Notes what the last `@project` writes down: nulls, and literal data of Secrets.
+/// Notes what the last `@project`, and each `@patch` of the whole document after it,
+/// writes down: nulls, and literal data of Secrets.
 pub(super) fn written(controller: &mut Controller) {
     for branch in &controller.pipeline.branches {
         let Some(target) = branch
@@ -341,31 +342,36 @@ pub(super) fn written(controller: &mut Controller) {
         else {
             continue;
         };
-        let last = branch
-            .stages
-            .iter()
-            .rev()
-            .find_map(|stage| match &stage.kind {
-                StageKind::Project(project) => Some(project),
-                _ => None,
-            });
-        let steps = match last {
-            Some(Project::Whole(expr)) => std::slice::from_ref(expr),
-            Some(Project::Steps(steps)) => steps,
-            None => &[],
+        let mut note = |path: &[String], value: &Value| {
+            if value.is_null() {
+                target.written_nulls.push(path.to_vec());
+            }
+            if let [data, key] = path
+                && data == "data"
+                && value.as_str().is_some()
+            {
+                target.literal_data.push(key.clone());
+            }
         };
-        for step in steps {
-            literals(step, &mut Vec::new(), &mut |path, value| {
-                if value.is_null() {
-                    target.written_nulls.push(path.to_vec());
+        for stage in branch.stages.iter().rev() {
+            match &stage.kind {
+                StageKind::Patch(patch) if patch.place.is_root() => {
+                    for mut written in patch.edit.written() {
+                        literal(&written.value, &mut written.keys, &mut note);
+                    }
                 }
-                if let [data, key] = path
-                    && data == "data"
-                    && value.as_str().is_some()
-                {
-                    target.literal_data.push(key.clone());
+                StageKind::Project(project) => {
+                    let steps = match project {
+                        Project::Whole(expr) => std::slice::from_ref(expr),
+                        Project::Steps(steps) => steps,
+                    };
+                    for step in steps {
+                        literals(step, &mut Vec::new(), &mut note);
+                    }
+                    break;
                 }
-            });
+                _ => {}
+            }
         }
     }
 }

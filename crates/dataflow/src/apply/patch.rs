@@ -1,0 +1,87 @@
+//! `@patch` on one document.
+
+use document::path::Segment;
+use document::{Location, Value};
+use expr::Scope;
+use patch::{Limits, RESOURCE};
+
+use crate::failure::Failure;
+use crate::pipeline::Patch;
+
+/// `@patch`: the document with the place patched, or as it is where the condition does not
+/// hold.
+pub fn patch(stage: &Patch, at: &Location, scope: &Scope<'_>) -> Result<Value, Failure> {
+    let document = scope.document;
+    let limits = Limits::with_cost(scope.env.limits.cel_cost);
+    let resource = stage.place.first(document, document);
+    let Some(resource) = resource.filter(|resource| !resource.is_null()) else {
+        return nothing(stage, at, document, &limits);
+    };
+    let variables = |name: &str, resource: &Value| variable(stage, document, name, resource);
+    let Some(patched) = stage.edit.apply(resource, &variables, &limits)? else {
+        return Ok(document.clone());
+    };
+    let patched = current(stage, document, &patched);
+    if patched.as_map().is_none() {
+        return Err(Failure::NoObject {
+            found: patched.kind(),
+            at: at.clone(),
+        });
+    }
+    Ok(patched)
+}
+
+/// A document without anything at the place: it stays as it is if nothing is to be done.
+fn nothing(
+    stage: &Patch,
+    at: &Location,
+    document: &Value,
+    limits: &Limits,
+) -> Result<Value, Failure> {
+    let shown = if stage.hides_versions.1 {
+        &expr::without_versions(document)
+    } else {
+        document
+    };
+    let variables = |name: &str, _: &Value| match name {
+        RESOURCE => None,
+        name => member(shown, name),
+    };
+    if stage.edit.selects(&Value::NULL, &variables, limits)? {
+        return Err(Failure::NoPlace {
+            path: stage.place.to_string(),
+            at: at.clone(),
+        });
+    }
+    Ok(document.clone())
+}
+
+/// A variable of an expression: a top-level key of the document, in which the resource is
+/// as it is now.
+fn variable(stage: &Patch, document: &Value, name: &str, resource: &Value) -> Option<Value> {
+    let (hide_of_resource, hide_of_document) = stage.hides_versions;
+    if name == RESOURCE {
+        return hide_of_resource.then(|| expr::without_versions(resource));
+    }
+    if hide_of_document {
+        let document = expr::without_versions(&current(stage, document, resource));
+        return member(&document, name);
+    }
+    match stage.place.segments() {
+        [] => member(resource, name),
+        [Segment::Name(key)] if key.as_str() == name => Some(resource.clone()),
+        [Segment::Name(key), ..] if key.as_str() != name => member(document, name),
+        _ => member(&current(stage, document, resource), name),
+    }
+}
+
+fn member(document: &Value, name: &str) -> Option<Value> {
+    document.as_map()?.get_str(name).cloned()
+}
+
+/// The document with the resource as it is now. There was something at the place, so
+/// something else can be set there.
+fn current(stage: &Patch, document: &Value, resource: &Value) -> Value {
+    let current = stage.place.set(document, resource.clone(), document);
+    current.unwrap_or_else(|_| document.clone())
+}

@@ -1,0 +1,56 @@
+//! `@patch`, from scratch: the whole document is made anew for every question that an
+//! expression asks.
+
+use document::{Location, Value};
+use expr::Env;
+use patch::{Limits, RESOURCE};
+
+use crate::failure::Failure;
+use crate::pipeline::Patch;
+
+pub(super) fn patched(
+    stage: &Patch,
+    at: &Location,
+    document: &Value,
+    env: &Env,
+) -> Result<Value, Failure> {
+    let found = stage.place.first(document, document).cloned();
+    let resource = found.unwrap_or_default();
+    let missing = resource.is_null();
+    let with = |resource: &Value| match stage.place.set(document, resource.clone(), document) {
+        Ok(whole) if !missing => whole,
+        _ => document.clone(),
+    };
+    let hidden = |value: Value, hide: bool| {
+        if hide {
+            expr::without_versions(&value)
+        } else {
+            value
+        }
+    };
+    let (of_resource, of_document) = stage.hides_versions;
+    let variables = |name: &str, resource: &Value| {
+        if name == RESOURCE {
+            return Some(hidden(resource.clone(), of_resource));
+        }
+        let whole = hidden(with(resource), of_document);
+        whole.as_map()?.get_str(name).cloned()
+    };
+    let limits = Limits::with_cost(env.limits.cel_cost);
+    if !stage.edit.selects(&resource, &variables, &limits)? {
+        return Ok(document.clone());
+    }
+    if missing {
+        let path = stage.place.to_string();
+        let at = at.clone();
+        return Err(Failure::NoPlace { path, at });
+    }
+    let changed = stage.edit.apply(&resource, &variables, &limits)?;
+    let whole = changed.map_or_else(|| document.clone(), |changed| with(&changed));
+    if whole.as_map().is_none() {
+        let found = whole.kind();
+        let at = at.clone();
+        return Err(Failure::NoObject { found, at });
+    }
+    Ok(whole)
+}

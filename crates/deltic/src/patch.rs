@@ -1,0 +1,211 @@
+//! `deltic patch`: rules and objects in, patched objects out; or many small patches on
+//! lines of JSON.
+
+mod diff;
+mod lines;
+mod secret;
+
+use document::{Location, Map, Value};
+use manifest::{Diagnostic, Manifest, Severity, Source};
+use patch::{CompileError, Effect, Limits, RESOURCE, Rule, Rules};
+
+use crate::cli;
+use crate::exit::{Outcome, Stop};
+use crate::input::{self, Input};
+use crate::output::{Output, name};
+
+pub(crate) fn run(args: &cli::Patch, output: &mut Output) -> Result<Outcome, Stop> {
+    let limits = Limits::with_cost(args.cel_cost);
+    if args.jsonl {
+        return lines::run(&limits, args.document_bytes, output);
+    }
+    input::stdin_once(args.filename.iter().chain(&args.objects))?;
+    let mut documents = documents(args)?;
+    let mut patching = Patching {
+        variables: variables(&args.variables)?,
+        limits,
+        failures: Vec::new(),
+    };
+    let objects = good(input::read(&args.objects)?)?;
+    let patched: Vec<Option<Value>> = objects
+        .iter()
+        .map(|object| patching.all(&mut documents, &object.value))
+        .collect();
+    if args.diff {
+        for (object, patched) in objects.iter().zip(&patched) {
+            diff::print(&object.value, patched.as_ref(), output)?;
+        }
+    } else {
+        let left: Vec<Value> = patched.into_iter().flatten().collect();
+        output.objects(&left, args.output)?;
+    }
+    output.diagnostics(&patching.failures)?;
+    output.diagnostics(&unused(&documents))?;
+    Ok(if patching.failures.is_empty() {
+        Outcome::Good
+    } else {
+        Outcome::Failed
+    })
+}
+
+/// A patch document.
+struct Document {
+    manifest: Manifest,
+    /// The rules, each with whether there was an object for it.
+    rules: Vec<(Rule, bool)>,
+}
+
+/// What was read, unless something is wrong with it.
+fn good(input: Input) -> Result<Vec<Manifest>, Stop> {
+    if input.problems.is_empty() {
+        Ok(input.manifests)
+    } else {
+        Err(Stop::Refused(input.problems))
+    }
+}
+
+fn documents(args: &cli::Patch) -> Result<Vec<Document>, Stop> {
+    let manifests = good(input::read(&args.filename)?)?;
+    if manifests.is_empty() {
+        let message = format!("no patch in {}", args.filename.join(", "));
+        return Err(Stop::Refused(vec![input::error("no-patch", message)]));
+    }
+    let mut documents = Vec::new();
+    let mut problems = Vec::new();
+    for manifest in manifests {
+        match Rules::read(&manifest.value, &Location::root()) {
+            Ok(rules) => documents.push(Document {
+                manifest,
+                rules: rules.0.into_iter().map(|rule| (rule, false)).collect(),
+            }),
+            Err(errors) => {
+                let diagnostics = errors.iter().map(|error| refused(&manifest, error));
+                let mut diagnostics: Vec<_> = diagnostics.collect();
+                diagnostics.sort_by_key(|diagnostic| diagnostic.span.map(|span| span.start));
+                problems.extend(diagnostics);
+            }
+        }
+    }
+    if problems.is_empty() {
+        Ok(documents)
+    } else {
+        Err(Stop::Refused(problems))
+    }
+}
+
+fn refused(manifest: &Manifest, error: &CompileError) -> Diagnostic {
+    Diagnostic {
+        source: Some(manifest.source().clone()),
+        span: Some(input::span(manifest, &error.at, error.at_key())),
+        help: error.help(),
+        ..input::error(error.code(), error.to_string())
+    }
+}
+
+/// The values of `--var`, by name.
+fn variables(arguments: &[String]) -> Result<Map, Stop> {
+    let mut entries = Vec::new();
+    for argument in arguments {
+        let Some((name, text)) = argument
+            .split_once('=')
+            .filter(|(name, _)| !name.is_empty())
+        else {
+            return Err(Stop::usage(&format!(
+                "expected --var NAME=VALUE, found {argument:?}"
+            )));
+        };
+        if name == RESOURCE {
+            return Err(Stop::usage("resource is the object itself, not a variable"));
+        }
+        let source = Source {
+            name: format!("<variable {name}>"),
+            text: text.to_owned(),
+        };
+        let manifests =
+            manifest::parse(source.into()).map_err(|problem| Stop::Refused(vec![problem]))?;
+        let value = match manifests.as_slice() {
+            // A document that says `null` is left out.
+            [] => Value::NULL,
+            [manifest] => manifest.value.clone(),
+            _ => {
+                return Err(Stop::usage(&format!(
+                    "expected one value for {name}, found several"
+                )));
+            }
+        };
+        entries.push((name.into(), value));
+    }
+    Ok(Map::from_entries(entries))
+}
+
+/// What an expression finds under a name: a variable that is given, or a top-level key of
+/// the object.
+fn variable(given: &Map, name: &str, resource: &Value) -> Option<Value> {
+    if name == RESOURCE {
+        return None;
+    }
+    let member = || resource.as_map()?.get_str(name);
+    given.get_str(name).or_else(member).cloned()
+}
+
+struct Patching {
+    variables: Map,
+    limits: Limits,
+    failures: Vec<Diagnostic>,
+}
+
+impl Patching {
+    /// What all rules make of an object; `None` if one removes it. If one fails, the
+    /// object stays as it was.
+    fn all(&mut self, documents: &mut [Document], object: &Value) -> Option<Value> {
+        let variables = |name: &str, resource: &Value| variable(&self.variables, name, resource);
+        let mut current = object.clone();
+        for document in documents {
+            for (rule, used) in &mut document.rules {
+                match rule.apply(&current, &variables, &self.limits) {
+                    Ok(Effect::None) => {}
+                    Ok(Effect::Patched(patched)) => {
+                        *used = true;
+                        current = patched;
+                    }
+                    Ok(Effect::Removed) => {
+                        *used = true;
+                        return None;
+                    }
+                    Err(error) => {
+                        *used = true;
+                        let failure = failure(&document.manifest, &error, object);
+                        self.failures.push(failure);
+                        return Some(object.clone());
+                    }
+                }
+            }
+        }
+        Some(current)
+    }
+}
+
+fn failure(manifest: &Manifest, error: &patch::Error, object: &Value) -> Diagnostic {
+    let whose = name(object);
+    Diagnostic {
+        source: Some(manifest.source().clone()),
+        span: Some(manifest.span(&error.at)),
+        ..input::error(error.code(), format!("{error}, for {whose}"))
+    }
+}
+
+/// Warnings about rules for which there was no object.
+fn unused(documents: &[Document]) -> Vec<Diagnostic> {
+    let mut warnings = Vec::new();
+    for Document { manifest, rules } in documents {
+        for (rule, _) in rules.iter().filter(|(_, used)| !used) {
+            warnings.push(Diagnostic {
+                severity: Severity::Warning,
+                source: Some(manifest.source().clone()),
+                span: Some(manifest.span(&rule.at.key("target"))),
+                ..input::error("no-match", "no object matches this target".to_owned())
+            });
+        }
+    }
+    warnings
+}

@@ -1,0 +1,151 @@
+//! Values of Secrets are never shown: a diff says that they change, not from what to what.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use document::{Key, Map, Value, View};
+
+/// What stands for a value.
+const HIDDEN: &str = "***";
+const CHANGED: &str = "*** (changed)";
+
+/// The fields that hold the values.
+const FIELDS: [&str; 2] = ["data", "stringData"];
+
+/// A text that is shorter is not looked for elsewhere in the Secret: it would be found by
+/// chance.
+const TELLING: usize = 4;
+
+/// Both versions of an object as they may be shown.
+pub(super) fn masked(old: &Value, new: Option<&Value>) -> (Value, Option<Value>) {
+    if !is_secret(old) && !new.is_some_and(is_secret) {
+        return (old.clone(), new.cloned());
+    }
+    let mut texts = Vec::new();
+    for version in [Some(old), new].into_iter().flatten() {
+        for field in FIELDS {
+            collect(version.get(field), &mut texts);
+        }
+    }
+    let shown_old = shown(old, old, &texts);
+    let shown_new = new.map(|new| shown(new, old, &texts));
+    (shown_old, shown_new)
+}
+
+fn is_secret(object: &Value) -> bool {
+    let core = object
+        .get("apiVersion")
+        .as_str()
+        .is_none_or(|version| !version.contains('/'));
+    core && object.get("kind").as_str() == Some("Secret")
+}
+
+/// The texts of a value, as they are and decoded.
+fn collect(value: &Value, texts: &mut Vec<String>) {
+    match value.view() {
+        View::Str(text) => {
+            let decoded = STANDARD.decode(text).ok();
+            let decoded = decoded.and_then(|bytes| String::from_utf8(bytes).ok());
+            let all = [Some(text.to_owned()), decoded].into_iter().flatten();
+            texts.extend(all.filter(|text| text.len() >= TELLING));
+        }
+        View::List(items) => items.iter().for_each(|item| collect(item, texts)),
+        View::Map(map) => map.values().for_each(|member| collect(member, texts)),
+        View::Null | View::Bool(_) | View::Int(_) | View::Float(_) | View::Bytes(_) => {}
+    }
+}
+
+/// A version of a Secret without its values; those that are not as in `old` say so.
+fn shown(version: &Value, old: &Value, texts: &[String]) -> Value {
+    let Some(map) = version.as_map() else {
+        return HIDDEN.into();
+    };
+    let members = map.iter().map(|(key, member)| {
+        let member = if FIELDS.contains(&key.as_str()) {
+            values(member, old.get_key(key))
+        } else {
+            without(member, texts)
+        };
+        (key.clone(), member)
+    });
+    members.collect::<Map>().into()
+}
+
+fn values(data: &Value, old: &Value) -> Value {
+    let hidden = |value: &Value, before: Option<&Value>| {
+        let changed = before.is_some_and(|before| before != value);
+        Value::from(if changed { CHANGED } else { HIDDEN })
+    };
+    let Some(map) = data.as_map() else {
+        return hidden(data, Some(old));
+    };
+    let before = |key: &Key| old.as_map().and_then(|old| old.get(key));
+    map.iter()
+        .map(|(key, value)| (key.clone(), hidden(value, before(key))))
+        .collect::<Map>()
+        .into()
+}
+
+/// A value in which no string holds one of these texts.
+fn without(value: &Value, texts: &[String]) -> Value {
+    match value.view() {
+        View::Str(text) if texts.iter().any(|secret| text.contains(secret.as_str())) => {
+            HIDDEN.into()
+        }
+        View::List(items) => items.iter().map(|item| without(item, texts)).collect(),
+        View::Map(map) => map
+            .iter()
+            .map(|(key, member)| (key.clone(), without(member, texts)))
+            .collect::<Map>()
+            .into(),
+        View::Null
+        | View::Bool(_)
+        | View::Int(_)
+        | View::Float(_)
+        | View::Str(_)
+        | View::Bytes(_) => value.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use document::json;
+
+    use super::*;
+
+    #[test]
+    fn no_value_of_a_secret_is_shown() {
+        let old = json!({
+            "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"},
+            "data": {"same": "aHVudGVyMg==", "other": "c3dvcmRmaXNo", "gone": "eA=="},
+        });
+        let new = json!({
+            "apiVersion": "v1", "kind": "Secret",
+            "metadata": {"name": "s", "annotations": {"copy": "it is hunter2", "fine": "yes"}},
+            "data": {"same": "aHVudGVyMg==", "other": "bmV3", "added": "eQ=="},
+            "stringData": "odd",
+        });
+        let (old, new) = masked(&old, Some(&new));
+        assert_eq!(
+            old.get("data"),
+            &json!({"same": "***", "other": "***", "gone": "***"})
+        );
+        let new = new.unwrap();
+        assert_eq!(
+            new.get("data"),
+            &json!({"same": "***", "other": "*** (changed)", "added": "***"})
+        );
+        assert_eq!(new.get("stringData"), &json!("*** (changed)"));
+        let annotations = json!({"copy": "***", "fine": "yes"});
+        assert_eq!(new.get("metadata").get("annotations"), &annotations);
+    }
+
+    #[test]
+    fn other_kinds_are_shown_as_they_are() {
+        for object in [
+            json!({"kind": "ConfigMap", "data": {"a": "b"}}),
+            json!({"apiVersion": "other.io/v1", "kind": "Secret", "data": {"a": "b"}}),
+        ] {
+            assert_eq!(masked(&object, None), (object.clone(), None));
+        }
+    }
+}

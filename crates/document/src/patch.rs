@@ -1,0 +1,141 @@
+//! Patches: JSON Patch (RFC 6902) whose paths may match several elements of a list.
+//!
+//! In goes a list of operations, which is read once as a [`Patch`]; it turns documents into
+//! other documents. A patch is applied as a whole or not at all, and what it does not
+//! touch is shared with the document that it was given.
+//!
+//! ```
+//! use document::json;
+//! use document::patch::Patch;
+//!
+//! let patch = Patch::read(&json!([
+//!     {"op": "test", "path": "/kind", "value": "Pod"},
+//!     {"op": "replace", "path": "/spec/containers[?(@.name=='app')]/image", "value": "app:2"},
+//!     {"op": "add", "path": "/spec/containers[*]/env/-", "value": {"name": "ZONE"}},
+//!     {"op": "merge", "path": "/metadata/labels", "value": {"tier": "web"}}
+//! ]))?;
+//! let pod = json!({
+//!     "kind": "Pod",
+//!     "spec": {"containers": [{"name": "app", "image": "app:1"}, {"name": "log", "env": []}]}
+//! });
+//! assert_eq!(patch.apply(&pod)?, json!({
+//!     "kind": "Pod",
+//!     "metadata": {"labels": {"tier": "web"}},
+//!     "spec": {"containers": [
+//!         {"name": "app", "image": "app:2", "env": [{"name": "ZONE"}]},
+//!         {"name": "log", "env": [{"name": "ZONE"}]}
+//!     ]}
+//! }));
+//!
+//! let wrong = Patch::read(&json!([{"op": "remove", "path": "/spec/containers/7"}]))?;
+//! let error = wrong.apply(&pod).unwrap_err();
+//! assert_eq!(error.code(), "patch-out-of-bounds");
+//! assert_eq!(
+//!     error.to_string(),
+//!     "operation 0, `remove` at `/spec/containers/7`: \
+//!      the list has 2 elements, expected a position inside it"
+//! );
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! What is added to RFC 6902:
+//!
+//! - [Paths](PatchPath) go into lists by filter, `[?(@.a.b=='v')]`, and by `[*]`. All places
+//!   that match are found before anything is changed, and changed as if from the last to
+//!   the first. An operation whose filters match nothing is skipped and makes nothing,
+//!   unless the patch is [strict](Patch::strict).
+//! - `add` makes the maps that are missing on its way, and the list that `-` adds to. A
+//!   list is never made for, or filled up to, a position.
+//! - `merge` merges a map deeply into the one at its place, and makes missing maps as `add`
+//!   does. Null is stored as null, lists are replaced.
+//! - In `test` numbers are equal by value.
+//!
+//! Of the execution, resolving paths and making parents is done here; what the operations
+//! of RFC 6902 do to the list or map that a pointer leads to is left to the `json-patch`
+//! crate. Everything is bounded: the length and nesting of paths ([`MAX_LENGTH`],
+//! [`MAX_NESTING`](crate::path::MAX_NESTING)), their matches ([`MAX_MATCHES`]), the nesting
+//! of the result ([`MAX_DEPTH`](crate::MAX_DEPTH)) and the room that copies take
+//! ([`MAX_GROWTH`]).
+
+mod apply;
+mod edit;
+mod error;
+mod extent;
+mod operation;
+mod path;
+mod pointer;
+mod resolve;
+mod rfc6902;
+
+pub use error::{Cause, Error, Failure};
+pub use operation::{OPERATIONS, Operation, ReadCause, ReadError};
+pub use path::{MAX_LENGTH, MAX_MATCHES, PatchPath};
+pub use pointer::{Pointer, Token};
+
+use crate::value::Value;
+use apply::Run;
+use extent::Extent;
+
+/// How many bytes the copies that one patch makes of a value may add up to.
+pub const MAX_GROWTH: usize = 64 << 20;
+
+/// Operations that are applied one after the other, all or none.
+#[derive(Clone, Debug, Default)]
+pub struct Patch {
+    operations: Vec<Operation>,
+    /// Of the values of the operations, one each.
+    extents: Vec<Extent>,
+    strict: bool,
+}
+
+impl Patch {
+    /// A patch of these operations.
+    pub fn new(operations: Vec<Operation>) -> Self {
+        let extent = |operation: &Operation| operation.value().map(Extent::of).unwrap_or_default();
+        Self {
+            extents: operations.iter().map(extent).collect(),
+            operations,
+            strict: false,
+        }
+    }
+
+    /// Whether a path whose filters match nothing is an error; otherwise its operation is
+    /// skipped.
+    #[must_use]
+    pub fn strict(mut self, strict: bool) -> Self {
+        self.strict = strict;
+        self
+    }
+
+    /// Reads a list of operations.
+    pub fn read(value: &Value) -> Result<Self, ReadError> {
+        let Some(list) = value.as_list() else {
+            let found = value.kind();
+            return Err(ReadCause::NotList { found }.into());
+        };
+        let operations = list.iter().enumerate().map(|(at, operation)| {
+            Operation::read(operation).map_err(|error| ReadError {
+                operation: Some(at),
+                ..error
+            })
+        });
+        Ok(Self::new(operations.collect::<Result<_, _>>()?))
+    }
+
+    /// The operations, in order.
+    pub fn operations(&self) -> &[Operation] {
+        &self.operations
+    }
+
+    /// The document with all operations applied. The one that is given is left as it is,
+    /// and shares with the result all that the patch did not touch.
+    pub fn apply(&self, document: &Value) -> Result<Value, Error> {
+        let mut run = Run::new(self.strict);
+        let mut document = document.clone();
+        let operations = self.operations.iter().zip(&self.extents);
+        for (at, (operation, extent)) in operations.enumerate() {
+            document = run.step(at, operation, *extent, &document)?;
+        }
+        Ok(document)
+    }
+}

@@ -1,0 +1,234 @@
+//! Runs the operations of a patch, one after the other.
+
+use super::edit::{Edit, find};
+use super::error::{Cause, Error, Failure};
+use super::extent::{Extent, Growth};
+use super::operation::Operation;
+use super::path::PatchPath;
+use super::pointer::Pointer;
+use super::rfc6902::{self, Change};
+use crate::value::{Kind, Value};
+
+/// A patch on its way through one document.
+#[derive(Debug)]
+pub(super) struct Run {
+    strict: bool,
+    growth: Growth,
+}
+
+/// Why an operation failed, and which of its paths is at fault.
+struct Fault<'o> {
+    path: &'o PatchPath,
+    pointer: Option<Pointer>,
+    cause: Cause,
+}
+
+/// The document after an operation.
+type Step<'o> = Result<Value, Fault<'o>>;
+
+impl Run {
+    pub(super) fn new(strict: bool) -> Self {
+        Self {
+            strict,
+            growth: Growth::new(),
+        }
+    }
+
+    /// The document after the operation at position `at`, whose value has this extent.
+    pub(super) fn step(
+        &mut self,
+        at: usize,
+        operation: &Operation,
+        extent: Extent,
+        document: &Value,
+    ) -> Result<Value, Error> {
+        self.apply(operation, extent, document)
+            .map_err(|fault| Error {
+                operation: at,
+                op: operation.name(),
+                path: fault.path.to_string(),
+                pointer: fault.pointer,
+                cause: fault.cause,
+            })
+    }
+
+    fn apply<'o>(
+        &mut self,
+        operation: &'o Operation,
+        extent: Extent,
+        document: &Value,
+    ) -> Step<'o> {
+        let (path, edit) = match operation {
+            Operation::Test { path, value } => return self.test(path, value, document),
+            Operation::Copy { from, path } => return self.copy(from, path, document),
+            Operation::Move { from, path } => return self.relocate(from, path, document),
+            Operation::Merge { path, value } if value.kind() != Kind::Map => {
+                let found = value.kind();
+                return Err(Fault::new(path, Cause::MergeValue { found }));
+            }
+            Operation::Merge { path, value } => (path, Edit::Merge(value)),
+            Operation::Add { path, value } => (path, Edit::Change(Change::Add(value))),
+            Operation::Replace { path, value } => (path, Edit::Change(Change::Replace(value))),
+            Operation::Remove { path } => (path, Edit::Change(Change::Remove)),
+        };
+        let Some(pointers) = self.places(path, document)? else {
+            return Ok(document.clone());
+        };
+        // The first place is the value that came with the patch, the others are copies.
+        self.allow(path, extent, &pointers, pointers.len() - 1)?;
+        edit.apply(document, &pointers)
+            .map_err(|failure| Fault::at(path, failure))
+    }
+
+    fn test<'o>(&self, path: &'o PatchPath, value: &Value, document: &Value) -> Step<'o> {
+        for pointer in self.places(path, document)?.unwrap_or_default() {
+            rfc6902::test(find(document, &pointer), value).map_err(|cause| {
+                let cause = match cause {
+                    Cause::NotFound => missing(document, &pointer),
+                    cause => cause,
+                };
+                Fault::at(path, Failure { pointer, cause })
+            })?;
+        }
+        Ok(document.clone())
+    }
+
+    fn copy<'o>(&mut self, from: &'o PatchPath, path: &'o PatchPath, document: &Value) -> Step<'o> {
+        let (_, value) = source(from, document)?;
+        let Some(pointers) = self.places(path, document)? else {
+            return Ok(document.clone());
+        };
+        self.allow(path, Extent::of(value), &pointers, pointers.len())?;
+        Edit::Put(value)
+            .apply(document, &pointers)
+            .map_err(|failure| Fault::at(path, failure))
+    }
+
+    /// `move`. As in RFC 6902 the value is taken out first, and positions in a plain path
+    /// are those after that. A path with filters is resolved before, like any other, and
+    /// leads to the same elements after.
+    fn relocate<'o>(
+        &mut self,
+        from: &'o PatchPath,
+        path: &'o PatchPath,
+        document: &Value,
+    ) -> Step<'o> {
+        let (source, value) = source(from, document)?;
+        let mut pointers = Vec::new();
+        if path.has_filter() {
+            match self.places(path, document)? {
+                Some(places) => pointers = places,
+                None => return Ok(document.clone()),
+            }
+        }
+        let inside = |pointer: &Pointer| {
+            pointer.tokens().len() > source.tokens().len()
+                && pointer.tokens().starts_with(source.tokens())
+        };
+        if path.goes_into(&source) || pointers.iter().any(inside) {
+            return Err(Fault::new(path, Cause::IntoItself));
+        }
+        let rest = Edit::Change(Change::Remove)
+            .apply(document, std::slice::from_ref(&source))
+            .map_err(|failure| Fault::at(from, failure))?;
+        if path.has_filter() {
+            let literal_end = !path.ends_with_filter();
+            for pointer in &mut pointers {
+                pointer.follow(&source, literal_end);
+            }
+        } else {
+            pointers = self.places(path, &rest)?.unwrap_or_default();
+        }
+        self.allow(
+            path,
+            Extent::of(value),
+            &pointers,
+            pointers.len().saturating_sub(1),
+        )?;
+        Edit::Put(value)
+            .apply(&rest, &pointers)
+            .map_err(|failure| Fault::at(path, failure))
+    }
+
+    /// The places of a path, at least one; `None` if the operation is to be skipped.
+    fn places<'o>(
+        &self,
+        path: &'o PatchPath,
+        document: &Value,
+    ) -> Result<Option<Vec<Pointer>>, Fault<'o>> {
+        let pointers = path
+            .resolve(document)
+            .map_err(|failure| Fault::at(path, failure))?;
+        match (pointers.is_empty(), self.strict) {
+            (false, _) => Ok(Some(pointers)),
+            (true, false) => Ok(None),
+            (true, true) => Err(Fault::new(path, Cause::NoMatch)),
+        }
+    }
+
+    /// Whether a value of this extent may be put to these places, so many times as a copy.
+    fn allow<'o>(
+        &mut self,
+        path: &'o PatchPath,
+        extent: Extent,
+        pointers: &[Pointer],
+        copies: usize,
+    ) -> Result<(), Fault<'o>> {
+        let Some(pointer) = pointers.first() else {
+            return Ok(());
+        };
+        extent
+            .check_depth(pointer)
+            .and_then(|()| self.growth.take(extent, copies))
+            .map_err(|cause| Fault::at(path, Failure::new(pointer, cause)))
+    }
+}
+
+/// The one place that `from` matches, and what is there.
+fn source<'o, 'v>(
+    from: &'o PatchPath,
+    document: &'v Value,
+) -> Result<(Pointer, &'v Value), Fault<'o>> {
+    let pointers = from
+        .resolve(document)
+        .map_err(|failure| Fault::at(from, failure))?;
+    let [pointer] = pointers.as_slice() else {
+        let found = pointers.len();
+        return Err(Fault::new(from, Cause::FromMatches { found }));
+    };
+    match find(document, pointer) {
+        Some(value) => Ok((pointer.clone(), value)),
+        None => Err(Fault::at(
+            from,
+            Failure::new(pointer, missing(document, pointer)),
+        )),
+    }
+}
+
+/// Why there is nothing at a place.
+fn missing(document: &Value, pointer: &Pointer) -> Cause {
+    let parent = pointer.parent();
+    let list = parent.and_then(|parent| find(document, &parent)?.as_list());
+    match list {
+        Some(list) => Cause::OutOfBounds { length: list.len() },
+        None => Cause::NotFound,
+    }
+}
+
+impl<'o> Fault<'o> {
+    fn new(path: &'o PatchPath, cause: Cause) -> Self {
+        Self {
+            path,
+            pointer: None,
+            cause,
+        }
+    }
+
+    fn at(path: &'o PatchPath, failure: Failure) -> Self {
+        Self {
+            path,
+            pointer: Some(failure.pointer),
+            cause: failure.cause,
+        }
+    }
+}

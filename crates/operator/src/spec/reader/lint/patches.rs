@@ -1,0 +1,74 @@
+//! Patches that name what their documents do not have.
+
+use dataflow::pipeline::{Branch, Patch, Project, StageKind};
+use document::Location;
+use document::path::Segment;
+use expr::Expr;
+
+use super::super::Reader;
+use crate::problem::Problem;
+
+impl Reader<'_> {
+    /// Places and variables of patches that are no top-level key, where all keys are known:
+    /// behind a join, and behind a projection that writes them down.
+    pub(super) fn unknown_variables(&mut self, branch: &Branch) {
+        let mut keys: Option<Vec<String>> = None;
+        for stage in &branch.stages {
+            match &stage.kind {
+                StageKind::Join(join) => keys = Some(join.inputs.clone()),
+                StageKind::Project(project) => keys = written_keys(project),
+                StageKind::Patch(patch) => {
+                    if let Some(keys) = &keys {
+                        self.unknown_in_patch(patch, keys, &stage.at);
+                    }
+                    if patch.place.is_root() {
+                        keys = None;
+                    }
+                }
+                StageKind::Select(_)
+                | StageKind::Unwind(_)
+                | StageKind::Gather(_)
+                | StageKind::Distinct => {}
+                StageKind::GroupBy(_) => {
+                    keys = Some(["key", "values", "documents"].map(str::to_owned).into());
+                }
+            }
+        }
+    }
+
+    fn unknown_in_patch(&mut self, patch: &Patch, keys: &[String], at: &Location) {
+        if let Some(Segment::Name(name)) = patch.place.segments().first() {
+            self.unknown_key(name.as_str(), keys, &at.key("at"));
+        }
+        patch.edit.programs(&mut |program, at, var| {
+            for name in program.variables() {
+                if name != patch::RESOURCE && Some(name.as_str()) != var {
+                    self.unknown_key(name, keys, at);
+                }
+            }
+        });
+    }
+
+    fn unknown_key(&mut self, name: &str, keys: &[String], at: &Location) {
+        if keys.iter().any(|key| key == name) {
+            return;
+        }
+        let message = format!("{name} is no top-level key of the document, so this always fails");
+        let problem = Problem::warning("unknown-variable", at, message);
+        let nearest = expr::nearest(name, keys.iter().map(String::as_str));
+        self.problems.push(match nearest {
+            Some(nearest) => problem.with_help(format!("did you mean {nearest}?")),
+            None => problem.with_help(format!("the keys are {}", keys.join(", "))),
+        });
+    }
+}
+
+/// The keys of a projection that builds a map of written ones.
+fn written_keys(project: &Project) -> Option<Vec<String>> {
+    let Project::Whole(Expr::Map(map)) = project else {
+        return None;
+    };
+    let plain = map.copy.is_none() && map.setters.is_empty();
+    let keys = map.entries.iter().map(|(key, _)| key.as_str().to_owned());
+    plain.then(|| keys.collect())
+}

@@ -1,0 +1,32 @@
+//! Patches with CEL: [`document::patch`] with expressions in paths and values, conditions,
+//! loops, and targets.
+//!
+//! Three layers, each usable alone:
+//!
+//! - a [`Template`] is a value with `${…}` in its strings;
+//! - an [`Edit`] is what is done to one document: `where`, `forEach`, operations;
+//! - [`Rules`] are a patch document: edits with the objects that they are about.
+//!
+//! Everything is compiled once, with errors that carry their [`document::Location`], and
+//! applied as often as needed. A document is given back changed or not at all. The crate
+//! is pure, and every application is bounded by [`Limits`].
+
+mod edit;
+mod error;
+mod growth;
+mod meter;
+mod operations;
+mod path;
+mod reader;
+mod rules;
+mod target;
+mod template;
+
+pub use edit::{Edit, Form, ITEM, RESOURCE, Variables};
+pub use error::{CompileError, CompileErrorKind, Error, ErrorKind};
+pub use growth::MAX_GROWTH;
+pub use meter::{Limits, Meter};
+pub use operations::{Operations, Unknown, Written};
+pub use rules::{Effect, Rule, Rules};
+pub use target::Target;
+pub use template::{Lookup, Template};

@@ -1,0 +1,310 @@
+//! Operations with CEL in their paths and values.
+
+use cel_bridge::Program;
+use document::patch::{self, OPERATIONS, Operation, Patch, PatchPath, ReadCause};
+use document::{Location, Value};
+
+use crate::error::{CompileError, CompileErrorKind, Error, ErrorKind};
+use crate::meter::Meter;
+use crate::path::PathTemplate;
+use crate::reader::Reader;
+use crate::template::{Lookup, Template};
+
+/// What becomes of a field that an operation does not have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unknown {
+    /// It is passed over, as RFC 6902 demands of JSON patches.
+    Ignore,
+    /// It is an error: what is written by hand is more likely a slip.
+    Refuse,
+}
+
+/// A list of operations, compiled.
+#[derive(Clone, Debug, Default)]
+pub struct Operations {
+    list: Box<[OperationTemplate]>,
+    strict: bool,
+}
+
+/// One operation.
+#[derive(Clone, Debug)]
+struct OperationTemplate {
+    name: &'static str,
+    path: PathTemplate,
+    body: Body,
+    at: Location,
+    /// The operation as a patch, if there is no expression in it.
+    fixed: Option<Patch>,
+}
+
+/// What an operation has besides its path.
+#[derive(Clone, Debug)]
+enum Body {
+    None,
+    Value(Template),
+    From(PathTemplate),
+}
+
+/// What stands under a static place, for who needs to know what is written down.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Written {
+    /// The keys from the resource down.
+    pub keys: Vec<String>,
+    /// The value.
+    pub value: Value,
+}
+
+impl Operations {
+    /// Compiles a list of operations, with all errors. In a strict one, a filter that
+    /// matches nothing is an error.
+    pub fn compile(
+        spec: &Value,
+        at: &Location,
+        strict: bool,
+        unknown: Unknown,
+    ) -> Result<Self, Vec<CompileError>> {
+        let mut reader = Reader::default();
+        let Some(list) = spec.as_list() else {
+            reader.field(spec, "a list of operations", at);
+            return Err(reader.errors);
+        };
+        let mut operations = Vec::with_capacity(list.len());
+        for (i, operation) in list.iter().enumerate() {
+            operations.extend(reader.operation(operation, &at.index(i), unknown));
+        }
+        for operation in &mut operations {
+            operation.fix(strict);
+        }
+        reader.finish(Some(Self {
+            list: operations.into(),
+            strict,
+        }))
+    }
+
+    /// Visits the expressions, each with its place.
+    pub fn programs<'a>(&'a self, visit: &mut impl FnMut(&'a Program, &'a Location)) {
+        for operation in &self.list {
+            operation.path.programs(visit);
+            match &operation.body {
+                Body::None => {}
+                Body::Value(value) => value.programs(visit),
+                Body::From(from) => from.programs(visit),
+            }
+        }
+    }
+
+    /// The values that are written down and put under a path of keys.
+    pub fn written(&self) -> impl Iterator<Item = Written> {
+        self.list.iter().filter_map(|operation| {
+            let Body::Value(value) = &operation.body else {
+                return None;
+            };
+            if operation.name == "test" {
+                return None;
+            }
+            let keys = operation.path.fixed().and_then(names)?;
+            Some(Written {
+                keys,
+                value: value.as_literal()?.clone(),
+            })
+        })
+    }
+
+    /// The document with the operations applied one after the other. Each sees what those
+    /// before it have done: `lookup` is asked for variables with the document as it is
+    /// then.
+    pub(crate) fn apply(
+        &self,
+        document: &Value,
+        lookup: &dyn Fn(&str, &Value) -> Option<Value>,
+        meter: &mut Meter,
+    ) -> Result<Value, Box<Error>> {
+        let mut current = document.clone();
+        for template in &self.list {
+            meter.operation(&template.at)?;
+            let computed;
+            let patch = match &template.fixed {
+                Some(patch) => patch,
+                None => {
+                    let lookup = |name: &str| lookup(name, &current);
+                    let operation = template.eval(&lookup, meter)?;
+                    computed = Patch::new(vec![operation]).strict(self.strict);
+                    &computed
+                }
+            };
+            let next = patch
+                .apply(&current)
+                .map_err(|error| template.failed(patch, error))?;
+            meter.growth(&current, &next, &template.at)?;
+            current = next;
+        }
+        Ok(current)
+    }
+}
+
+impl Reader {
+    fn operation(
+        &mut self,
+        spec: &Value,
+        at: &Location,
+        unknown: Unknown,
+    ) -> Option<OperationTemplate> {
+        if spec.as_map().is_none() {
+            let found = spec.kind();
+            self.error(at, ReadCause::NotMap { found });
+            return None;
+        }
+        if unknown == Unknown::Refuse {
+            self.known(spec, &["op", "path", "from", "value"], at);
+        }
+        let name = self.name(spec, at)?;
+        // Both are read before either is given up, so that all errors are found.
+        let path = self.path(spec, "path", at);
+        let body = match name {
+            "remove" => Some(Body::None),
+            "copy" | "move" => self.path(spec, "from", at).map(Body::From),
+            _ => self.value(spec, name, at).map(Body::Value),
+        };
+        let (path, body) = (path?, body?);
+        Some(OperationTemplate {
+            name,
+            path,
+            body,
+            at: at.clone(),
+            fixed: None,
+        })
+    }
+
+    fn name(&mut self, spec: &Value, at: &Location) -> Option<&'static str> {
+        let text = self.required(spec, "op", at)?;
+        let known = OPERATIONS.into_iter().find(|name| *name == text);
+        if known.is_none() {
+            self.error(&at.key("op"), ReadCause::unknown(text));
+        }
+        known
+    }
+
+    fn path(&mut self, spec: &Value, field: &'static str, at: &Location) -> Option<PathTemplate> {
+        let text = self.required(spec, field, at)?;
+        self.take(PathTemplate::compile(text, field, &at.key(field)))
+    }
+
+    fn value(&mut self, spec: &Value, name: &str, at: &Location) -> Option<Template> {
+        let value = self.present(spec, "value", at)?;
+        let at = at.key("value");
+        let template = self.take_all(Template::compile(value, &at))?;
+        if name == "merge"
+            && let Some(found) = template.as_literal().map(Value::kind)
+            && found != document::Kind::Map
+        {
+            let expected = "a map to merge";
+            self.error(&at, CompileErrorKind::Field { expected, found });
+            return None;
+        }
+        Some(template)
+    }
+
+    /// The text of a field that must be there.
+    fn required<'a>(
+        &mut self,
+        spec: &'a Value,
+        field: &'static str,
+        at: &Location,
+    ) -> Option<&'a str> {
+        let value = self.present(spec, field, at)?;
+        if value.as_str().is_none() {
+            self.field(value, "a string", &at.key(field));
+        }
+        value.as_str()
+    }
+
+    fn present<'a>(
+        &mut self,
+        spec: &'a Value,
+        field: &'static str,
+        at: &Location,
+    ) -> Option<&'a Value> {
+        let value = spec.as_map().and_then(|map| map.get_str(field));
+        if value.is_none() {
+            let others = spec.as_map().into_iter().flatten();
+            let others = others.map(|(key, _)| key.as_str());
+            let unknown = others.filter(|name| !["op", "path", "from", "value"].contains(name));
+            let instead = document::nearest(field, unknown).map(str::to_owned);
+            self.error(at, ReadCause::Missing { field, instead });
+        }
+        value
+    }
+}
+
+/// The keys that a path is made of, if it has nothing in brackets.
+fn names(path: &PatchPath) -> Option<Vec<String>> {
+    let text = path.as_str();
+    if text.contains('[') {
+        return None;
+    }
+    let unescaped = |name: &str| {
+        let brackets = name.replace("~2", "[").replace("~3", "]");
+        brackets.replace("~1", "/").replace("~0", "~")
+    };
+    Some(text.split('/').skip(1).map(unescaped).collect())
+}
+
+fn with_value(name: &str, path: PatchPath, value: Value) -> Operation {
+    match name {
+        "replace" => Operation::Replace { path, value },
+        "test" => Operation::Test { path, value },
+        "merge" => Operation::Merge { path, value },
+        _ => Operation::Add { path, value },
+    }
+}
+
+fn with_from(name: &str, path: PatchPath, from: PatchPath) -> Operation {
+    match name {
+        "move" => Operation::Move { from, path },
+        _ => Operation::Copy { from, path },
+    }
+}
+
+impl OperationTemplate {
+    /// Makes the patch once and for all, if nothing of it is computed.
+    fn fix(&mut self, strict: bool) {
+        let operation = || {
+            let path = self.path.fixed()?.clone();
+            Some(match &self.body {
+                Body::None => Operation::Remove { path },
+                Body::Value(value) => with_value(self.name, path, value.as_literal()?.clone()),
+                Body::From(from) => with_from(self.name, path, from.fixed()?.clone()),
+            })
+        };
+        self.fixed = operation().map(|operation| Patch::new(vec![operation]).strict(strict));
+    }
+
+    /// The operation with its expressions evaluated.
+    fn eval(&self, lookup: Lookup<'_>, meter: &mut Meter) -> Result<Operation, Box<Error>> {
+        let path = self.path.eval(lookup, meter)?;
+        Ok(match &self.body {
+            Body::None => Operation::Remove { path },
+            Body::Value(value) => with_value(self.name, path, value.eval(lookup, meter)?),
+            Body::From(from) => with_from(self.name, path, from.eval(lookup, meter)?),
+        })
+    }
+
+    /// The error of this operation, without the values that a computed path holds.
+    fn failed(&self, patch: &Patch, error: patch::Error) -> Box<Error> {
+        let path = patch
+            .operations()
+            .first()
+            .map(|operation| operation.path().as_str());
+        let (field, path) = match &self.body {
+            Body::From(from) if path != Some(error.path.as_str()) => ("from", from),
+            Body::From(_) | Body::None | Body::Value(_) => ("path", &self.path),
+        };
+        let kind = ErrorKind::Operation {
+            op: self.name,
+            path: path.text().to_owned(),
+            pointer: path.fixed().and(error.pointer),
+            cause: error.cause,
+        };
+        Error::new(&self.at.key(field), kind)
+    }
+}

@@ -1,0 +1,87 @@
+//! Reads the fields of what a user wrote, and collects all that is wrong with them.
+
+use document::{Location, Value};
+
+use crate::error::{CompileError, CompileErrorKind};
+
+/// Collects errors.
+#[derive(Debug, Default)]
+pub(crate) struct Reader {
+    pub(crate) errors: Vec<CompileError>,
+}
+
+impl Reader {
+    /// What was read, unless something was wrong with it.
+    pub(crate) fn finish<T>(self, read: Option<T>) -> Result<T, Vec<CompileError>> {
+        match read {
+            Some(read) if self.errors.is_empty() => Ok(read),
+            _ => Err(self.errors),
+        }
+    }
+
+    pub(crate) fn error(&mut self, at: &Location, kind: impl Into<CompileErrorKind>) {
+        self.errors.push(CompileError::new(at, kind));
+    }
+
+    /// Takes over the error of a part.
+    pub(crate) fn take<T>(&mut self, part: Result<T, CompileError>) -> Option<T> {
+        part.map_err(|error| self.errors.push(error)).ok()
+    }
+
+    /// Takes over the errors of a part.
+    pub(crate) fn take_all<T>(&mut self, part: Result<T, Vec<CompileError>>) -> Option<T> {
+        part.map_err(|errors| self.errors.extend(errors)).ok()
+    }
+
+    /// Reports members that are not known. Gives whether it is a map at all.
+    pub(crate) fn known(&mut self, value: &Value, known: &[&'static str], at: &Location) -> bool {
+        let Some(map) = value.as_map() else {
+            self.field(value, "a map", at);
+            return false;
+        };
+        for (key, _) in map {
+            let name = key.as_str();
+            if known.contains(&name) {
+                continue;
+            }
+            let near = document::nearest(name, known.iter().copied());
+            let kind = CompileErrorKind::UnknownField {
+                name: name.to_owned(),
+                nearest: known.iter().copied().find(|known| Some(*known) == near),
+                known: known.to_vec(),
+            };
+            self.error(&at.key(name), kind);
+        }
+        true
+    }
+
+    /// A field of the wrong type.
+    pub(crate) fn field(&mut self, value: &Value, expected: &'static str, at: &Location) {
+        let found = value.kind();
+        self.error(at, CompileErrorKind::Field { expected, found });
+    }
+
+    /// A text without expressions, if it is given.
+    pub(crate) fn text(&mut self, value: &Value, at: &Location) -> Option<String> {
+        match value.as_str() {
+            Some(text) if text.contains("${") => {
+                self.error(at, CompileErrorKind::NoExpression);
+                None
+            }
+            Some(text) => Some(text.to_owned()),
+            None if value.is_null() => None,
+            None => {
+                self.field(value, "a string", at);
+                None
+            }
+        }
+    }
+
+    /// `true`, or `false`, which is also what a missing field says.
+    pub(crate) fn flag(&mut self, value: &Value, at: &Location) -> bool {
+        if !value.is_null() && value.as_bool().is_none() {
+            self.field(value, "true or false", at);
+        }
+        value.as_bool().unwrap_or(false)
+    }
+}

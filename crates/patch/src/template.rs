@@ -1,0 +1,286 @@
+//! Values with CEL in them.
+//!
+//! In goes a value whose strings may hold `${…}`, out comes a [`Template`], which is
+//! evaluated to a value as often as needed. Keys of maps are taken as they are.
+
+use cel_bridge::Program;
+use document::{Key, Location, Map, Value, View};
+use expr::ops::convert::string_form;
+use expr::ops::string::MAX_STRING;
+
+use crate::error::{CompileError, CompileErrorKind, Error, ErrorKind};
+use crate::meter::Meter;
+
+/// What a template asks for a variable.
+pub type Lookup<'a> = &'a dyn Fn(&str) -> Option<Value>;
+
+/// A value with expressions in it, compiled.
+///
+/// A string that is one whole `${…}` becomes the value of the expression, of whatever
+/// type. Inside a longer string the string form of the value stands in its place, as
+/// `@concat` has it: null is an error. `$${` is the text `${`.
+///
+/// ```
+/// use document::{Location, json};
+/// use patch::{Limits, Meter, Template};
+///
+/// let spec = json!({"replicas": "${n * 2}", "name": "web-${n}", "text": "$${n}"});
+/// let template = Template::compile(&spec, &Location::root()).unwrap();
+///
+/// let lookup = |name: &str| (name == "n").then(|| json!(3));
+/// let value = template.eval(&lookup, &mut Meter::new(&Limits::default())).unwrap();
+/// assert_eq!(value, json!({"replicas": 6, "name": "web-3", "text": "${n}"}));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Template(Node);
+
+#[derive(Clone, Debug)]
+enum Node {
+    /// Without an expression anywhere inside.
+    Literal(Value),
+    /// One whole `${…}`.
+    Whole(Expression),
+    /// A string with expressions in it.
+    Text(Box<[Part]>),
+    List(Box<[Node]>),
+    /// In key order.
+    Map(Box<[(Key, Node)]>),
+}
+
+/// A stretch of a string.
+#[derive(Clone, Debug)]
+pub(crate) enum Part {
+    Text(String),
+    Value(Expression),
+}
+
+/// An expression with its place.
+#[derive(Clone, Debug)]
+pub(crate) struct Expression {
+    pub(crate) program: Program,
+    pub(crate) at: Location,
+}
+
+impl Expression {
+    /// An expression without `${…}` around it.
+    pub(crate) fn bare(text: &str, at: &Location) -> Result<Self, CompileError> {
+        let program = Program::compile(text).map_err(|error| no_cel(text, error, at))?;
+        let at = at.clone();
+        Ok(Self { program, at })
+    }
+
+    pub(crate) fn eval(&self, lookup: Lookup<'_>, meter: &mut Meter) -> Result<Value, Box<Error>> {
+        meter.eval(&self.program, lookup, &self.at)
+    }
+
+    /// Whether the expression, which is a condition, is true.
+    pub(crate) fn holds(&self, lookup: Lookup<'_>, meter: &mut Meter) -> Result<bool, Box<Error>> {
+        let value = self.eval(lookup, meter)?;
+        value.as_bool().ok_or_else(|| {
+            self.error(ErrorKind::Condition {
+                expression: self.text(),
+                found: value.kind(),
+            })
+        })
+    }
+
+    /// An error of this expression.
+    pub(crate) fn error(&self, kind: ErrorKind) -> Box<Error> {
+        Error::new(&self.at, kind)
+    }
+
+    pub(crate) fn text(&self) -> String {
+        self.program.text().to_owned()
+    }
+}
+
+fn no_cel(expression: &str, error: cel_bridge::CompileError, at: &Location) -> CompileError {
+    let expression = expression.to_owned();
+    CompileError::new(at, CompileErrorKind::Cel { expression, error })
+}
+
+impl Template {
+    /// Compiles a value; `at` is where it stands. All errors are given, not only the first.
+    pub fn compile(value: &Value, at: &Location) -> Result<Self, Vec<CompileError>> {
+        let mut errors = Vec::new();
+        let node = compile(value, at, &mut errors);
+        if errors.is_empty() {
+            Ok(Self(node))
+        } else {
+            Err(errors)
+        }
+    }
+
+    /// An expression alone.
+    pub(crate) fn whole(expression: Expression) -> Self {
+        Self(Node::Whole(expression))
+    }
+
+    /// The value, if there is no expression in it.
+    pub fn as_literal(&self) -> Option<&Value> {
+        self.0.literal()
+    }
+
+    /// Visits the expressions, each with its place.
+    pub fn programs<'a>(&'a self, visit: &mut impl FnMut(&'a Program, &'a Location)) {
+        self.0.programs(visit);
+    }
+
+    /// The value with all expressions evaluated.
+    pub fn eval(&self, lookup: Lookup<'_>, meter: &mut Meter) -> Result<Value, Box<Error>> {
+        self.0.eval(lookup, meter)
+    }
+}
+
+fn compile(value: &Value, at: &Location, errors: &mut Vec<CompileError>) -> Node {
+    match value.view() {
+        View::Str(text) if text.contains("${") => match parts(text, at) {
+            Ok(parts) => string(parts),
+            Err(error) => {
+                errors.push(error);
+                Node::Literal(Value::NULL)
+            }
+        },
+        View::List(items) => {
+            let items = items.iter().enumerate();
+            let nodes: Vec<Node> = items
+                .map(|(i, item)| compile(item, &at.index(i), errors))
+                .collect();
+            match nodes.iter().map(Node::literal).collect::<Option<Vec<_>>>() {
+                Some(items) => Node::Literal(items.into_iter().cloned().collect()),
+                None => Node::List(nodes.into()),
+            }
+        }
+        View::Map(map) => {
+            let entries = map.iter().map(|(key, member)| {
+                let node = compile(member, &at.key(key.as_str()), errors);
+                (key.clone(), node)
+            });
+            let entries: Vec<(Key, Node)> = entries.collect();
+            let literal = |(key, node): &(Key, Node)| Some((key.clone(), node.literal()?.clone()));
+            match entries.iter().map(literal).collect::<Option<Vec<_>>>() {
+                Some(entries) => Node::Literal(Map::from_sorted(entries).into()),
+                None => Node::Map(entries.into()),
+            }
+        }
+        View::Null
+        | View::Bool(_)
+        | View::Int(_)
+        | View::Float(_)
+        | View::Str(_)
+        | View::Bytes(_) => Node::Literal(value.clone()),
+    }
+}
+
+/// One whole expression, a text with expressions in it, or one without.
+fn string(parts: Vec<Part>) -> Node {
+    match parts.as_slice() {
+        [Part::Value(expression)] => Node::Whole(expression.clone()),
+        [Part::Text(text)] => Node::Literal(text.into()),
+        _ => Node::Text(parts.into()),
+    }
+}
+
+/// The stretches of a string: expressions, and what stands between them.
+pub(crate) fn parts(text: &str, at: &Location) -> Result<Vec<Part>, CompileError> {
+    let mut parts = Vec::new();
+    let mut plain = String::new();
+    let mut rest = text;
+    while let Some(place) = rest.find("${") {
+        // The `$` before it, if there is one, makes it plain.
+        if let Some(before) = rest[..place].strip_suffix('$') {
+            plain.push_str(before);
+            plain.push_str("${");
+            rest = &rest[place + 2..];
+            continue;
+        }
+        plain.push_str(&rest[..place]);
+        let inner = &rest[place + 2..];
+        let (program, end) =
+            Program::compile_braced(inner).map_err(|error| no_cel(inner, error, at))?;
+        if !plain.is_empty() {
+            parts.push(Part::Text(std::mem::take(&mut plain)));
+        }
+        let at = at.clone();
+        parts.push(Part::Value(Expression { program, at }));
+        rest = &inner[end + 1..];
+    }
+    plain.push_str(rest);
+    if !plain.is_empty() {
+        parts.push(Part::Text(plain));
+    }
+    Ok(parts)
+}
+
+impl Node {
+    fn literal(&self) -> Option<&Value> {
+        match self {
+            Self::Literal(value) => Some(value),
+            Self::Whole(_) | Self::Text(_) | Self::List(_) | Self::Map(_) => None,
+        }
+    }
+
+    fn programs<'a>(&'a self, visit: &mut impl FnMut(&'a Program, &'a Location)) {
+        match self {
+            Self::Literal(_) => {}
+            Self::Whole(expression) => visit(&expression.program, &expression.at),
+            Self::Text(parts) => programs(parts, visit),
+            Self::List(items) => items.iter().for_each(|item| item.programs(visit)),
+            Self::Map(entries) => entries.iter().for_each(|(_, node)| node.programs(visit)),
+        }
+    }
+
+    fn eval(&self, lookup: Lookup<'_>, meter: &mut Meter) -> Result<Value, Box<Error>> {
+        Ok(match self {
+            Self::Literal(value) => value.clone(),
+            Self::Whole(expression) => expression.eval(lookup, meter)?,
+            Self::Text(parts) => interpolate(parts, lookup, meter)?,
+            Self::List(items) => {
+                let items = items.iter().map(|item| item.eval(lookup, meter));
+                items.collect::<Result<Vec<_>, _>>()?.into()
+            }
+            Self::Map(entries) => {
+                let mut values = Vec::with_capacity(entries.len());
+                for (key, node) in entries {
+                    values.push((key.clone(), node.eval(lookup, meter)?));
+                }
+                Map::from_sorted(values).into()
+            }
+        })
+    }
+}
+
+/// Visits the expressions of a string.
+fn programs<'a>(parts: &'a [Part], visit: &mut impl FnMut(&'a Program, &'a Location)) {
+    for part in parts {
+        if let Part::Value(expression) = part {
+            visit(&expression.program, &expression.at);
+        }
+    }
+}
+
+fn interpolate(parts: &[Part], lookup: Lookup<'_>, meter: &mut Meter) -> Result<Value, Box<Error>> {
+    let mut text = String::new();
+    for part in parts {
+        match part {
+            Part::Text(plain) => text.push_str(plain),
+            Part::Value(expression) => {
+                let value = expression.eval(lookup, meter)?;
+                let form = string_form(&value).map_err(|_| {
+                    expression.error(ErrorKind::Text {
+                        expression: expression.text(),
+                        found: value.kind(),
+                    })
+                })?;
+                text.push_str(&form);
+                if text.len() > MAX_STRING {
+                    return Err(expression.error(ErrorKind::Limit {
+                        what: "the length of a string",
+                        limit: MAX_STRING as u64,
+                    }));
+                }
+            }
+        }
+    }
+    Ok(text.into())
+}

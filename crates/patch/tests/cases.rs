@@ -1,0 +1,80 @@
+//! The cases in `cases/`, and those of the specification: a document and a patch give a
+//! document, or an error with its code and place.
+
+#![allow(clippy::unwrap_used)] // A test fails by panicking.
+
+use document::{Location, Value};
+use patch::{Edit, Form, Limits, RESOURCE, Unknown};
+
+const SPECIFICATION: &str = include_str!("../../document/tests/cases/patch.json");
+const MORE: &str = include_str!("cases/more.json");
+
+const FORM: Form = Form {
+    operations: "patch",
+    beside: &[],
+    unknown: Unknown::Ignore,
+};
+
+/// What a case gives: a document, or a code and a place.
+fn evaluate(case: &Value) -> Result<Value, (&'static str, String)> {
+    let edit = Edit::compile(case, &Location::root(), FORM).map_err(|errors| {
+        let error = &errors[0];
+        (error.code(), error.at.to_string())
+    })?;
+    let variables = |name: &str, resource: &Value| {
+        let vars = case.get("vars").as_map().and_then(|map| map.get_str(name));
+        let keys = resource.as_map().and_then(|map| map.get_str(name));
+        vars.or(keys).filter(|_| name != RESOURCE).cloned()
+    };
+    let document = case.get("doc");
+    let patched = edit
+        .apply(document, &variables, &Limits::default())
+        .map_err(|error| (error.code(), error.at.to_string()))?;
+    Ok(patched.unwrap_or_else(|| document.clone()))
+}
+
+fn check(case: &Value) -> Result<(), String> {
+    let has = |field: &str| case.as_map()?.get_str(field);
+    match (evaluate(case), has("expect")) {
+        (Ok(value), Some(expect)) if value == *expect => Ok(()),
+        (Ok(value), _) => Err(format!("found {value}")),
+        (Err((code, at)), None) => {
+            let right = |field: &str, found: &str| {
+                has(field).is_none_or(|expect| expect.as_str() == Some(found))
+            };
+            if right("code", code) && right("at", &at) {
+                Ok(())
+            } else {
+                Err(format!("found {code} at {at}"))
+            }
+        }
+        (Err((code, at)), Some(_)) => Err(format!("found {code} at {at}")),
+    }
+}
+
+fn run(cases: &str) -> usize {
+    let cases: Value = cases.parse().unwrap();
+    let cases = cases.get("cases").as_list().unwrap();
+    let failed: Vec<String> = cases
+        .iter()
+        .filter_map(|case| Some(format!("{}: {}", case.get("name"), check(case).err()?)))
+        .collect();
+    assert!(
+        failed.is_empty(),
+        "{} of {}:\n{}",
+        failed.len(),
+        cases.len(),
+        failed.join("\n")
+    );
+    cases.len()
+}
+
+#[test]
+fn every_case_of_the_specification_holds() {
+    assert_eq!(run(SPECIFICATION), 84);
+}
+
+#[test]
+fn every_case_of_our_own_holds() {
+    assert!(run(MORE) >= 140);
+}
