@@ -3,6 +3,9 @@
 //! The conventions are those of kubectl: `-f` may be repeated and takes files,
 //! directories and `-`, `-o` says how results are printed.
 
+#[cfg(feature = "cluster")]
+pub(crate) mod cluster;
+
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use dataflow::Budget;
@@ -39,6 +42,16 @@ pub(crate) enum Command {
     Patch(Patch),
     Check(Check),
     Explain(Explain),
+    #[cfg(feature = "cluster")]
+    Run(Box<cluster::Run>),
+    #[cfg(feature = "cluster")]
+    Crd(cluster::Crd),
+    #[cfg(feature = "cluster")]
+    Rbac(cluster::Rbac),
+    #[cfg(feature = "cluster")]
+    Install(cluster::Install),
+    #[cfg(feature = "cluster")]
+    Uninstall(cluster::Uninstall),
     /// Print the completion script of a shell
     #[command(after_help = "Example:\n  source <(deltic completion bash)")]
     Completion {

@@ -63,12 +63,16 @@
 //! # Ok::<(), deltic::expr::ops::BadName>(())
 //! ```
 //!
-//! The command line is the feature `cli`, which is on by default; a program that only
-//! wants the library switches the default features off.
+//! Two features are on by default: `cli` is the command line, and `cluster` is what talks
+//! to a Kubernetes cluster. A program that wants neither switches the default features off.
 
+#[cfg(feature = "cluster")]
+pub use controller;
 pub use dataflow;
 pub use document;
 pub use expr;
 pub use manifest;
 pub use operator;
 pub use patch;
+#[cfg(feature = "cluster")]
+pub use runtime;

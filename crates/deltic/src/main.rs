@@ -8,6 +8,8 @@
 
 mod check;
 mod cli;
+#[cfg(feature = "cluster")]
+mod cluster;
 mod eval;
 mod exit;
 mod explain;
@@ -44,6 +46,16 @@ fn main() -> ExitCode {
         Command::Patch(args) => patch::run(args, &mut output),
         Command::Check(args) => check::run(args, &mut output),
         Command::Explain(args) => explain::run(args, &mut output),
+        #[cfg(feature = "cluster")]
+        Command::Run(args) => cluster::run::run(args, &mut output),
+        #[cfg(feature = "cluster")]
+        Command::Crd(args) => cluster::crd::run(args, &mut output),
+        #[cfg(feature = "cluster")]
+        Command::Rbac(args) => cluster::rbac::run(args, &mut output),
+        #[cfg(feature = "cluster")]
+        Command::Install(args) => cluster::install::install(args, &mut output),
+        #[cfg(feature = "cluster")]
+        Command::Uninstall(args) => cluster::install::uninstall(args, &mut output),
         Command::Completion { shell } => completion(*shell, &mut output),
     };
     exit::code(result, &mut output)

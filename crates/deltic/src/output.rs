@@ -59,6 +59,12 @@ impl Output {
         }
     }
 
+    /// Whether messages get colours.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn color(&self) -> bool {
+        self.colors.stderr
+    }
+
     /// A value as a YAML document, or as indented JSON.
     pub(crate) fn value(&mut self, value: &Value, format: Format) -> io::Result<()> {
         match format {

@@ -77,8 +77,9 @@ fn own_needs(operator: &Operator, permissions: &mut Permissions) {
         let finalizers = Subject::named(group, "operators/finalizers", &names);
         permissions.allow(&finalizers, &["update"]);
     }
+    // Events about what has no namespace are kept in this one.
     let events = Subject::all("events.k8s.io", "events");
-    permissions.allow(&events, &["create", "patch"]);
+    permissions.allow_in("default", &events, &["create", "patch"]);
 }
 
 /// The lease, in the namespace of the account.

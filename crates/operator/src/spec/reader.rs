@@ -1,6 +1,7 @@
 //! Reads the fields of an Operator: unknown ones are errors with a suggestion.
 
 mod lint;
+mod options;
 mod parts;
 
 use dataflow::Pipeline;
@@ -123,13 +124,7 @@ impl<'a> Reader<'a> {
     /// The name of the Operator, which is part of a DNS name.
     fn name(&mut self, value: &Value, at: &Location) -> Option<String> {
         let name = value.as_str().unwrap_or_default();
-        let good = (1..=63).contains(&name.len())
-            && name
-                .bytes()
-                .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
-            && !name.starts_with('-')
-            && !name.ends_with('-');
-        if good {
+        if is_dns_label(name) {
             return Some(name.to_owned());
         }
         self.error(
@@ -156,10 +151,23 @@ impl<'a> Reader<'a> {
         if value.is_null() || !self.known(value, &["namespace", "name"], at) {
             return None;
         }
-        Some(ServiceAccount {
-            namespace: self.text(value.get("namespace"), &at.key("namespace"))?,
-            name: self.text(value.get("name"), &at.key("name"))?,
-        })
+        let namespace = self.text(value.get("namespace"), &at.key("namespace"));
+        let name = self.text(value.get("name"), &at.key("name"));
+        let account = ServiceAccount {
+            namespace: namespace?,
+            name: name?,
+        };
+        // Both become part of a user name that is sent in a header.
+        if !is_dns_label(&account.namespace) {
+            let message =
+                "a namespace is a DNS label: lower-case letters, digits and `-`, at most 63";
+            self.error("bad-name", &at.key("namespace"), message);
+        }
+        if account.name.len() > 253 || !account.name.split('.').all(is_dns_label) {
+            let message = "the name of a service account is made of DNS labels with dots between";
+            self.error("bad-name", &at.key("name"), message);
+        }
+        Some(account)
     }
 
     /// A string that must be there.
@@ -292,4 +300,14 @@ impl<'a> Reader<'a> {
             kind,
         })
     }
+}
+
+/// Lower-case letters, digits and `-` inside, at most 63.
+fn is_dns_label(text: &str) -> bool {
+    (1..=63).contains(&text.len())
+        && text
+            .bytes()
+            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+        && !text.starts_with('-')
+        && !text.ends_with('-')
 }

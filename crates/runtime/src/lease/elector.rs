@@ -137,7 +137,8 @@ impl Elector {
     /// Renews until that fails; gives why.
     async fn renew(&mut self, mut until: Instant) -> String {
         loop {
-            sleep(self.settings.retry).await;
+            let left = until.saturating_duration_since(Instant::now());
+            sleep(self.settings.retry.min(left)).await;
             let started = Instant::now();
             if started >= until {
                 return "it was not renewed in time".to_owned();

@@ -65,7 +65,16 @@ impl Server {
 
     fn answer(&self, method: &Method, body: &[u8]) -> (u16, Value) {
         let mut inner = self.inner();
-        let status = |code: u16| (code, json!({"kind": "Status", "code": code, "status": "Failure", "message": "no", "reason": "no"}));
+        let status = |code: u16| {
+            let reason = match code {
+                403 => "Forbidden",
+                404 => "NotFound",
+                409 => "Conflict",
+                _ => "InternalError",
+            };
+            let status = json!({"kind": "Status", "status": "Failure", "code": code, "reason": reason});
+            (code, status)
+        };
         match inner.mood {
             Mood::Failing => return status(500),
             Mood::Strict => return status(403),
@@ -149,7 +158,7 @@ async fn the_first_candidate_makes_the_lease_and_leads() {
     let server = Server::default();
     let a = candidate(&server, "a");
     assert!(!a.leadership.is_leader());
-    a.leadership.acquired().await;
+    took(a.leadership.acquired()).await;
     assert!(a.leadership.is_leader());
     let spec = server.lease().spec.unwrap();
     assert_eq!(spec.holder_identity.as_deref(), Some("a"));
@@ -167,7 +176,7 @@ async fn the_first_candidate_makes_the_lease_and_leads() {
 async fn others_stand_by_and_know_the_leader() {
     let server = Server::default();
     let a = candidate(&server, "a");
-    a.leadership.acquired().await;
+    took(a.leadership.acquired()).await;
     let b = candidate(&server, "b");
     sleep(60 * SECOND).await;
     assert!(a.leadership.is_leader() && !b.leadership.is_leader());
@@ -179,7 +188,7 @@ async fn others_stand_by_and_know_the_leader() {
 async fn a_silent_leader_is_replaced_after_its_time() {
     let server = Server::default();
     let a = candidate(&server, "a");
-    a.leadership.acquired().await;
+    took(a.leadership.acquired()).await;
     let b = candidate(&server, "b");
     sleep(10 * SECOND).await;
     a.task.abort();
@@ -194,7 +203,7 @@ async fn a_silent_leader_is_replaced_after_its_time() {
 async fn the_clock_of_another_does_not_count() {
     let server = Server::default();
     let a = candidate(&server, "a");
-    a.leadership.acquired().await;
+    took(a.leadership.acquired()).await;
     a.task.abort();
     server.edit(|lease| lease["spec"]["renewTime"] = json!("1999-01-01T00:00:00.000000Z"));
     let b = candidate(&server, "b");
@@ -206,7 +215,7 @@ async fn the_clock_of_another_does_not_count() {
 async fn a_lease_that_was_given_back_is_taken_at_once() {
     let server = Server::default();
     let a = candidate(&server, "a");
-    a.leadership.acquired().await;
+    took(a.leadership.acquired()).await;
     let b = candidate(&server, "b");
     sleep(5 * SECOND).await;
     a.stop.send(()).unwrap();
@@ -224,14 +233,14 @@ async fn without_an_answer_the_lease_is_lost_before_another_can_have_it() {
     for mood in [Mood::Failing, Mood::Silent, Mood::Strict] {
         let server = Server::default();
         let a = candidate(&server, "a");
-        a.leadership.acquired().await;
+        took(a.leadership.acquired()).await;
         sleep(5 * SECOND).await;
         server.mood(mood);
         let took = took(a.leadership.lost()).await;
         // Since the last renewal, which is up to two seconds ago.
         assert!(took > 7 * SECOND && took <= 10 * SECOND, "{took:?}");
         assert!(!a.leadership.is_leader() && a.leadership.is_over());
-        a.task.await.unwrap();
+        timeout(SECOND, a.task).await.unwrap().unwrap();
     }
 }
 
@@ -239,7 +248,7 @@ async fn without_an_answer_the_lease_is_lost_before_another_can_have_it() {
 async fn a_process_that_was_asleep_knows_that_it_lost() {
     let server = Server::default();
     let a = candidate(&server, "a");
-    a.leadership.acquired().await;
+    took(a.leadership.acquired()).await;
     assert!(a.leadership.is_leader());
     // The elector has no chance to say anything.
     advance(11 * SECOND).await;
@@ -250,7 +259,7 @@ async fn a_process_that_was_asleep_knows_that_it_lost() {
 async fn a_lease_that_another_has_is_lost_at_once() {
     let server = Server::default();
     let a = candidate(&server, "a");
-    a.leadership.acquired().await;
+    took(a.leadership.acquired()).await;
     server.edit(|lease| lease["spec"]["holderIdentity"] = json!("thief"));
     let took = took(a.leadership.lost()).await;
     assert!(took < 5 * SECOND, "{took:?}");
@@ -261,7 +270,7 @@ async fn a_lease_that_another_has_is_lost_at_once() {
 async fn a_short_failure_and_a_write_by_someone_else_are_survived() {
     let server = Server::default();
     let a = candidate(&server, "a");
-    a.leadership.acquired().await;
+    took(a.leadership.acquired()).await;
     server.mood(Mood::Failing);
     sleep(7 * SECOND).await;
     server.mood(Mood::Good);

@@ -30,7 +30,8 @@ fn behind(stages: &[Stage]) -> bool {
         }
         StageKind::Select(_) | StageKind::Distinct => behind(before),
         StageKind::GroupBy(_) => false,
-        StageKind::Join(_) => true,
+        // A patch may add one anywhere.
+        StageKind::Join(_) | StageKind::Patch(_) => true,
     }
 }
 

@@ -52,8 +52,8 @@ fn check(spec: &str, options: &Options<'_>, expect: &[&str]) {
 
 /// What every Operator needs.
 const OWN: &str = "dcontroller.io/operators: get,list,watch
-dcontroller.io/operators/status[op]: patch
-events.k8s.io/events: create,patch";
+dcontroller.io/operators/status[op]: patch";
+const EVENTS: &str = "Role default/deltic-op\nevents.k8s.io/events: create,patch";
 
 /// The rules about objects that an Operator with one controller needs.
 fn objects(sources: &str, pipeline: &str, target: &str) -> String {
@@ -61,9 +61,10 @@ fn objects(sources: &str, pipeline: &str, target: &str) -> String {
         "{{controllers: [{{name: c, sources: [{sources}], pipeline: {pipeline}, target: {target}}}]}}"
     );
     let roles = roles(&operator(&spec), &WellKnown, &Options::default());
-    let [role] = roles.as_slice() else {
+    let [role, events] = roles.as_slice() else {
         panic!("{roles:?}");
     };
+    assert_eq!(short(events), EVENTS);
     let own: Vec<_> = OWN.lines().collect();
     let role = short(role);
     let rules = role.lines().skip(1).filter(|line| !own.contains(line));
@@ -138,7 +139,7 @@ fn a_source_in_one_namespace_needs_a_role_there() {
     check(
         spec,
         &Options::default(),
-        &[&cluster, "Role a/deltic-op\n/secrets: list,watch"],
+        &[&cluster, "Role a/deltic-op\n/secrets: list,watch", EVENTS],
     );
 }
 
@@ -153,7 +154,7 @@ fn a_namespace_for_all_makes_roles_of_it() {
     };
     let cluster = format!("ClusterRole /deltic-op\n{OWN}");
     let role = "Role a/deltic-op\n/configmaps: get,list,watch,patch\n/pods: list,watch";
-    check(&spec, &options, &[&cluster, role]);
+    check(&spec, &options, &[&cluster, role, EVENTS]);
 }
 
 #[test]
@@ -174,6 +175,8 @@ fn an_account_gets_bindings_and_its_lease() {
         &[
             &cluster,
             "ClusterRoleBinding /deltic-op\nsystem/deltic",
+            EVENTS,
+            "RoleBinding default/deltic-op\nsystem/deltic",
             "Role system/deltic-op\ncoordination.k8s.io/leases: create\ncoordination.k8s.io/leases[deltic]: get,update",
             "RoleBinding system/deltic-op\nsystem/deltic",
         ],
@@ -191,6 +194,7 @@ fn an_operator_with_an_account_has_roles_of_its_own() {
         &Options::default(),
         &[
             &cluster,
+            EVENTS,
             "Role team/deltic-op\n/serviceaccounts[bot]: impersonate",
             "ClusterRole /deltic-op-account\n/pods: list,watch",
             "ClusterRoleBinding /deltic-op-account\nteam/bot",
@@ -206,9 +210,7 @@ fn deleting_what_was_derived_needs_a_finalizer() {
     let cluster = "ClusterRole /deltic-op
 /pods: list,watch
 dcontroller.io/operators: get,list,watch
-dcontroller.io/operators[op]: patch
-dcontroller.io/operators/finalizers[op]: update
-dcontroller.io/operators/status[op]: patch
-events.k8s.io/events: create,patch";
-    check(&spec, &Options::default(), &[cluster]);
+dcontroller.io/operators,operators/status[op]: patch
+dcontroller.io/operators/finalizers[op]: update";
+    check(&spec, &Options::default(), &[cluster, EVENTS]);
 }

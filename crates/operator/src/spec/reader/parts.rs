@@ -1,4 +1,4 @@
-//! Sources, targets and options.
+//! Sources and targets.
 
 use std::time::Duration;
 
@@ -9,9 +9,7 @@ use expr::{Expr, MapExpr, ops::access::Selector};
 use super::Reader;
 use crate::predicate::Predicate;
 use crate::problem::Problem;
-use crate::spec::{
-    Controller, MaxDeletions, Options, Source, SourceKind, Target, TargetType, VIEW_SUFFIX,
-};
+use crate::spec::{Controller, Source, SourceKind, Target, TargetType, VIEW_SUFFIX};
 
 /// How often a Periodic source ticks if it does not say.
 const PERIOD: Duration = Duration::from_mins(5);
@@ -87,22 +85,6 @@ impl Reader<'_> {
                 SourceKind::Watcher
             }
         }
-    }
-
-    /// A duration such as `1h30m`, `5m`, `1.5s`, `100ms`.
-    fn duration(&mut self, value: &Value, at: &Location) -> Option<Duration> {
-        if value.is_null() {
-            return None;
-        }
-        let parsed = value.as_str().and_then(parse_duration);
-        if parsed.is_none() {
-            self.error(
-                "bad-duration",
-                at,
-                "expected a duration, such as 30s, 5m or 1h30m",
-            );
-        }
-        parsed
     }
 
     pub(super) fn targets(&mut self, spec: &Value, at: &Location) -> Vec<Target> {
@@ -240,95 +222,6 @@ impl Reader<'_> {
         }
         paths
     }
-
-    pub(super) fn options(&mut self, value: &Value, at: &Location) -> Options {
-        let mut options = Options::default();
-        if value.is_null()
-            || !self.known(
-                value,
-                &["debounce", "concurrency", "resync", "retry", "maxDeletions"],
-                at,
-            )
-        {
-            return options;
-        }
-        if let Some(debounce) = self.duration(value.get("debounce"), &at.key("debounce")) {
-            options.debounce = debounce;
-        }
-        match value.get("concurrency") {
-            count if count.is_null() => {}
-            count => match count.as_int().and_then(|count| usize::try_from(count).ok()) {
-                Some(count) if count > 0 => options.concurrency = count,
-                _ => self.error(
-                    "bad-field",
-                    &at.key("concurrency"),
-                    "expected a number above 0",
-                ),
-            },
-        }
-        options.resync = self.duration(value.get("resync"), &at.key("resync"));
-        let retry = value.get("retry");
-        if !retry.is_null() && self.known(retry, &["initial", "max"], &at.key("retry")) {
-            let at = at.key("retry");
-            if let Some(initial) = self.duration(retry.get("initial"), &at.key("initial")) {
-                options.retry_initial = initial;
-            }
-            if let Some(max) = self.duration(retry.get("max"), &at.key("max")) {
-                options.retry_max = max;
-            }
-        }
-        options.max_deletions =
-            self.max_deletions(value.get("maxDeletions"), &at.key("maxDeletions"));
-        options
-    }
-
-    fn max_deletions(&mut self, value: &Value, at: &Location) -> Option<MaxDeletions> {
-        if value.is_null() {
-            return None;
-        }
-        let count = value
-            .as_int()
-            .and_then(|count| u32::try_from(count).ok())
-            .map(MaxDeletions::Count);
-        let percent = value
-            .as_str()
-            .and_then(|text| text.strip_suffix('%')?.parse::<u8>().ok())
-            .filter(|percent| *percent <= 100)
-            .map(MaxDeletions::Percent);
-        let found = count.or(percent);
-        if found.is_none() {
-            self.error(
-                "bad-field",
-                at,
-                "expected a number of objects, or a percentage such as \"10%\"",
-            );
-        }
-        found
-    }
-}
-
-/// Durations as Go writes them: numbers with units, one after the other.
-pub(super) fn parse_duration(text: &str) -> Option<Duration> {
-    let mut rest = text;
-    let mut total = Duration::ZERO;
-    while !rest.is_empty() {
-        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
-        let number: f64 = rest[..digits].parse().ok()?;
-        rest = &rest[digits..];
-        let (unit, seconds) = [
-            ("ms", 1e-3),
-            ("us", 1e-6),
-            ("ns", 1e-9),
-            ("h", 3600.0),
-            ("m", 60.0),
-            ("s", 1.0),
-        ]
-        .into_iter()
-        .find(|(unit, _)| rest.starts_with(unit))?;
-        rest = &rest[unit.len()..];
-        total = total.checked_add(Duration::try_from_secs_f64(number * seconds).ok()?)?;
-    }
-    (total > Duration::ZERO).then_some(total)
 }
 
 /// Notes what the last `@project`, and each `@patch` of the whole document after it,
@@ -435,38 +328,5 @@ fn literal(value: &Value, path: &mut Vec<String>, visit: &mut impl FnMut(&[Strin
             }
         }
         _ => visit(path, value),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn durations_are_written_as_go_does() {
-        for (text, millis) in [
-            ("5m", 300_000),
-            ("1h30m", 5_400_000),
-            ("1.5s", 1500),
-            ("100ms", 100),
-        ] {
-            assert_eq!(
-                parse_duration(text),
-                Some(Duration::from_millis(millis)),
-                "{text}"
-            );
-        }
-        for text in [
-            "",
-            "5",
-            "m",
-            "-1s",
-            "0s",
-            "1x",
-            "1..5s",
-            "99999999999999999999h",
-        ] {
-            assert_eq!(parse_duration(text), None, "{text}");
-        }
     }
 }

@@ -94,7 +94,9 @@ fn check_list(schema: &Value, value: &Value, at: &str, wrong: &mut Vec<String>) 
         if values[..i].iter().any(same) {
             wrong.push(format!("{at}[{i}]: duplicate"));
         }
-        walk(schema.get("items"), item, &format!("{at}[{i}]"), wrong);
+        if !schema.get("items").is_null() {
+            walk(schema.get("items"), item, &format!("{at}[{i}]"), wrong);
+        }
     }
 }
 

@@ -1,0 +1,73 @@
+//! The commands that have to do with a cluster, and what they share: finding it, saying
+//! which it is, and asking before anything is changed.
+
+pub(crate) mod crd;
+pub(crate) mod install;
+pub(crate) mod rbac;
+pub(crate) mod run;
+
+use std::future::Future;
+use std::io::{self, IsTerminal};
+
+use manifest::Diagnostic;
+use runtime::connect;
+
+use crate::cli::cluster::Connection;
+use crate::exit::Stop;
+use crate::input;
+use crate::output::Output;
+
+/// Runs something on threads of its own, and ends with it: what is left is dropped.
+fn block_on<T>(future: impl Future<Output = Result<T, Stop>>) -> Result<T, Stop> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| failed("threads", format!("cannot start threads: {error}")))?;
+    let result = runtime.block_on(future);
+    runtime.shutdown_background();
+    result
+}
+
+/// Finds the cluster; nothing is sent to it.
+async fn find(connection: &Connection) -> Result<connect::Connection, Stop> {
+    let found = connect::find(&connection.options()).await;
+    found.map_err(|error| no_cluster(&error))
+}
+
+fn no_cluster(error: &connect::ConnectError) -> Stop {
+    Stop::Refused(vec![Diagnostic {
+        help: Some("give --kubeconfig and --context, or set KUBECONFIG".to_owned()),
+        ..input::error("no-cluster", error.to_string())
+    }])
+}
+
+/// Says which cluster is meant, before anything is sent to it.
+fn announce(connection: &connect::Connection, output: &mut Output) {
+    output.complain(&format!("context: {}", connection.context));
+    output.complain(&format!("server:  {}", connection.server));
+}
+
+/// Asks on a terminal, unless `yes`; gives whether to go on.
+fn confirm(question: &str, yes: bool, output: &mut Output) -> Result<bool, Stop> {
+    if yes {
+        return Ok(true);
+    }
+    if !io::stdin().is_terminal() {
+        return Err(Stop::usage(
+            "this changes a cluster, and there is no terminal to ask on: say --yes",
+        ));
+    }
+    output.flush()?;
+    output.complain(&format!("{question} [y/N]"));
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer)?;
+    let agreed = matches!(answer.trim().to_lowercase().as_str(), "y" | "yes");
+    if !agreed {
+        output.complain("nothing was changed");
+    }
+    Ok(agreed)
+}
+
+fn failed(code: &str, message: String) -> Stop {
+    Stop::Failed(Box::new(input::error(code, message)))
+}

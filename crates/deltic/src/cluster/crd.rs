@@ -1,0 +1,10 @@
+//! `deltic crd`: the CustomResourceDefinition of Operators.
+
+use crate::cli::cluster::Crd;
+use crate::exit::{Outcome, Stop};
+use crate::output::Output;
+
+pub(crate) fn run(args: &Crd, output: &mut Output) -> Result<Outcome, Stop> {
+    output.value(&runtime::crd::definition(), args.output)?;
+    Ok(Outcome::Good)
+}

@@ -1,0 +1,95 @@
+//! `deltic install` and `deltic uninstall`: deltic's own things on a cluster.
+
+use manifest::Diagnostic;
+use runtime::crd;
+use runtime::install::{self, InstallError, Installed};
+use runtime::metrics::Metrics;
+
+use super::{announce, block_on, confirm, find, no_cluster};
+use crate::cli::cluster::{Install, Uninstall};
+use crate::exit::{Outcome, Stop};
+use crate::input;
+use crate::output::Output;
+
+pub(crate) fn install(args: &Install, output: &mut Output) -> Result<Outcome, Stop> {
+    block_on(async {
+        let connection = find(&args.connection).await?;
+        announce(&connection, output);
+        let question = format!("install the CustomResourceDefinition {}?", crd::NAME);
+        if !confirm(&question, args.yes, output)? {
+            return Ok(Outcome::Failed);
+        }
+        let client = connection.client(&Metrics::default());
+        let client = client.map_err(|error| no_cluster(&error))?;
+        let installed = install::install(&client, args.force_conflicts).await;
+        let became = match installed.map_err(|error| stop(&error))? {
+            Installed::Created => "created",
+            Installed::Changed => "changed",
+            Installed::Unchanged => "unchanged",
+        };
+        let name = crd::NAME;
+        output.text(&format!("customresourcedefinition/{name} {became}\n"))?;
+        Ok(Outcome::Good)
+    })
+}
+
+pub(crate) fn uninstall(args: &Uninstall, output: &mut Output) -> Result<Outcome, Stop> {
+    block_on(async {
+        let connection = find(&args.connection).await?;
+        announce(&connection, output);
+        let client = connection.client(&Metrics::default());
+        let client = client.map_err(|error| no_cluster(&error))?;
+        let found = install::look(&client).await;
+        let Some(found) = found.map_err(|error| stop(&error))? else {
+            output.text(&format!("there is no {}\n", crd::NAME))?;
+            return Ok(Outcome::Good);
+        };
+        if !found.deleting.is_empty() && !args.orphan {
+            return Err(stop(&InstallError::Deletes(found.deleting)));
+        }
+        if !confirm(&question(&found), args.yes, output)? {
+            return Ok(Outcome::Failed);
+        }
+        let removed = install::uninstall(&client, &found, args.orphan).await;
+        removed.map_err(|error| stop(&error))?;
+        let name = crd::NAME;
+        output.text(&format!("customresourcedefinition/{name} deleted\n"))?;
+        Ok(Outcome::Good)
+    })
+}
+
+fn question(found: &install::Uninstall) -> String {
+    let mut names = [found.orphaning.clone(), found.deleting.clone()].concat();
+    names.sort();
+    let name = crd::NAME;
+    match names.len() {
+        0 => format!("delete the CustomResourceDefinition {name}?"),
+        count => format!(
+            "delete the CustomResourceDefinition {name} and {count} Operators ({})? What they derived stays.",
+            names.join(", ")
+        ),
+    }
+}
+
+fn stop(error: &InstallError) -> Stop {
+    let (code, help) = match error {
+        InstallError::Conflict(_) => ("conflict", Some("--force-conflicts takes them over")),
+        InstallError::Forbidden(_) => ("forbidden", None),
+        InstallError::Late(_) => ("timeout", Some("look at its conditions with kubectl")),
+        InstallError::Deletes(_) => (
+            "deletes",
+            Some(
+                "delete them first, while deltic runs, and what they derived goes, too; or leave it behind with --orphan",
+            ),
+        ),
+        InstallError::Api(_) => ("cluster", None),
+    };
+    let diagnostic = Diagnostic {
+        help: help.map(str::to_owned),
+        ..input::error(code, error.to_string())
+    };
+    match error {
+        InstallError::Deletes(_) => Stop::Refused(vec![diagnostic]),
+        _ => Stop::Failed(Box::new(diagnostic)),
+    }
+}

@@ -1,0 +1,51 @@
+//! `deltic rbac`: the least roles that operators need.
+
+use runtime::metrics::Metrics;
+use runtime::rbac::{Discovered, Kinds, Options, WellKnown, roles};
+
+use super::{announce, block_on, find, no_cluster};
+use crate::cli::cluster::Rbac;
+use crate::exit::{Outcome, Stop};
+use crate::input;
+use crate::output::Output;
+
+pub(crate) fn run(args: &Rbac, output: &mut Output) -> Result<Outcome, Stop> {
+    let files = &args.operator.filename;
+    let operators = input::read(files)?.operators().good(files)?;
+    let options = Options {
+        account: args.service_account.as_ref(),
+        namespace: args.namespace.as_deref(),
+        lease: Some(&args.lease_name),
+    };
+    let kinds: Box<dyn Kinds> = if args.discover {
+        Box::new(block_on(discover(args, &operators.created, output))?)
+    } else {
+        Box::new(WellKnown)
+    };
+    let roles: Vec<_> = operators
+        .created
+        .iter()
+        .flat_map(|operator| roles(operator, kinds.as_ref(), &options))
+        .collect();
+    output.objects(&roles, args.output)?;
+    Ok(Outcome::Good)
+}
+
+async fn discover(
+    args: &Rbac,
+    operators: &[operator::Operator],
+    output: &mut Output,
+) -> Result<Discovered, Stop> {
+    let connection = find(&args.connection).await?;
+    announce(&connection, output);
+    let client = connection.client(&Metrics::default());
+    let client = client.map_err(|error| no_cluster(&error))?;
+    let (kinds, unknown) = Discovered::ask(&client, operators).await;
+    for unknown in unknown {
+        output.diagnostic(&manifest::Diagnostic {
+            severity: manifest::Severity::Warning,
+            ..input::error(unknown.code, unknown.message)
+        })?;
+    }
+    Ok(kinds)
+}

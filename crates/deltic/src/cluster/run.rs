@@ -1,0 +1,180 @@
+//! `deltic run`: operators on a cluster, until they are told to stop.
+//!
+//! The lease and the server for probes are kept here; what runs is
+//! [`runtime::run::run`].
+
+use std::future::Future;
+
+use controller::signal;
+use operator::Operator;
+use runtime::client::Rate;
+use runtime::config::{Budget, Config, TargetPolicy};
+use runtime::lease::{self, Leadership};
+use runtime::metrics::Metrics;
+use runtime::serve::{Health, Server};
+use runtime::{connect, log};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use super::{block_on, failed, find, no_cluster};
+use crate::cli::cluster::{LogFormat, OperatorLimits, Run};
+use crate::exit::{Outcome, Stop};
+use crate::input;
+use crate::output::Output;
+
+const NOT_EMBEDDED: &str = "deltic run needs --cluster: the embedded API server, for running without a cluster, comes with a later version";
+
+pub(crate) fn run(args: &Run, output: &mut Output) -> Result<Outcome, Stop> {
+    if !args.cluster {
+        return Err(Stop::usage(NOT_EMBEDDED));
+    }
+    let files = if args.filename.is_empty() {
+        Vec::new()
+    } else {
+        let operators = input::read(&args.filename)?.operators();
+        let operators = operators.good(&args.filename)?;
+        output.diagnostics(&operators.diagnostics)?;
+        operators.created
+    };
+    let format = match args.log_format {
+        LogFormat::Auto => log::Format::Auto,
+        LogFormat::Text => log::Format::Text,
+        LogFormat::Json => log::Format::Json,
+    };
+    // The one who tests for it in the same process may have set it already.
+    let _ = log::init(format, &args.log_level, output.color());
+    block_on(start(args, files))
+}
+
+async fn start(args: &Run, files: Vec<Operator>) -> Result<Outcome, Stop> {
+    let connection = find(&args.connection).await?;
+    let (context, server) = (&connection.context, &connection.server);
+    let version = env!("CARGO_PKG_VERSION");
+    tracing::info!(target: log::ALWAYS, version, context, server, "running on a cluster");
+    let (metrics, health) = (Metrics::default(), Health::default());
+    serve(args, &health, &metrics).await?;
+    let identity = lease::identity();
+    let election = Election::start(args, &connection, &identity, &metrics)?;
+    let config = Config {
+        files,
+        namespace: args.namespace.clone(),
+        require_service_account: args.require_service_account,
+        targets: TargetPolicy {
+            allow: args.allow_target.clone(),
+            deny: args.deny_target.clone(),
+        },
+        budget: budget(&args.limits),
+        rate: Rate {
+            per_second: args.qps,
+            burst: args.burst,
+        },
+        grace: args.grace_period,
+        identity,
+        leadership: election.leadership.clone(),
+        metrics: metrics.clone(),
+        health,
+    };
+    let client = connection.client(&metrics);
+    let client = client.map_err(|error| no_cluster(&error))?;
+    let result = unless_forced(runtime::run::run(client, config, asked_to_stop())).await?;
+    match result {
+        Ok(()) => {
+            election.end().await;
+            tracing::info!("stopped");
+            Ok(Outcome::Good)
+        }
+        Err(error) => Err(failed("stopped", error.to_string())),
+    }
+}
+
+/// Completes with the first signal.
+async fn asked_to_stop() {
+    signal::received(1).await;
+    tracing::info!("stopping: a second signal ends at once");
+}
+
+/// Waits for what runs, unless a second signal comes.
+async fn unless_forced<T>(running: impl Future<Output = T>) -> Result<T, Stop> {
+    tokio::select! {
+        result = running => Ok(result),
+        () = signal::received(2) => {
+            Err(failed("forced", "ended by a second signal, before all was done".to_owned()))
+        }
+    }
+}
+
+/// Serves probes and metrics, if that is wanted.
+async fn serve(args: &Run, health: &Health, metrics: &Metrics) -> Result<(), Stop> {
+    let Some(address) = args.health_addr else {
+        return Ok(());
+    };
+    let server = Server::bind(address, health.clone(), metrics.clone()).await;
+    let server = server.map_err(|error| {
+        let message = format!("cannot listen at {address}: {error}");
+        Stop::Refused(vec![input::error("health-addr", message)])
+    })?;
+    if let Ok(address) = server.address() {
+        tracing::info!(%address, "serving /healthz, /readyz and /metrics");
+    }
+    tokio::spawn(server.run());
+    Ok(())
+}
+
+fn budget(limits: &OperatorLimits) -> Budget {
+    Budget {
+        documents: limits.max_documents,
+        bytes: Some(limits.max_bytes).filter(|bytes| *bytes > 0),
+        candidates: limits.max_candidates,
+        outputs: limits.max_outputs,
+        steps: limits.max_steps,
+        cel_cost: limits.max_cel_cost,
+        step_time: limits.max_step_time,
+    }
+}
+
+/// The part in an election, if there is one.
+struct Election {
+    leadership: Leadership,
+    running: Option<(oneshot::Sender<()>, JoinHandle<()>)>,
+}
+
+impl Election {
+    fn start(
+        args: &Run,
+        connection: &connect::Connection,
+        identity: &str,
+        metrics: &Metrics,
+    ) -> Result<Self, Stop> {
+        if !args.leader_elect {
+            metrics.leading(true);
+            return Ok(Self {
+                leadership: Leadership::always(),
+                running: None,
+            });
+        }
+        // With connections of its own: renewals wait for nobody.
+        let client = connection.client(metrics);
+        let client = client.map_err(|error| no_cluster(&error))?;
+        let namespace = args.lease_namespace.as_ref();
+        let namespace = namespace.unwrap_or(&connection.namespace);
+        let settings = lease::Settings::new(namespace, &args.lease_name, identity);
+        let (leadership, elector) = lease::elect(&client, settings, metrics.clone());
+        let (stop, stopped) = oneshot::channel::<()>();
+        let task = tokio::spawn(elector.run(async {
+            let _ = stopped.await;
+        }));
+        Ok(Self {
+            leadership,
+            running: Some((stop, task)),
+        })
+    }
+
+    /// Gives the lease back. Nothing may be written any more.
+    async fn end(self) {
+        if let Some((stop, task)) = self.running {
+            // It may have ended by itself.
+            let _ = stop.send(());
+            let _ = task.await;
+        }
+    }
+}
