@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cluster_tests::{Cluster, eventually};
-use dataflow::Budget;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
-use kube::api::{ListParams, Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use runtime::client::{Clients, Rate};
+use runtime::config::Budget;
 use runtime::engine::{Context, Engine, EngineEvents, Running, Views};
 use runtime::source::Watches;
 use runtime::status::{Ready, Trouble};
@@ -24,7 +24,7 @@ impl EngineEvents for Quiet {
     fn sent(&self, _key: &ObjectKey, _verb: &'static str, _code: u16) {}
 }
 
-/// Copies ConfigMaps with the label `role: source` through a view.
+/// Copies `ConfigMap`s with the label `role: source` through a view.
 fn operator(namespace: &str) -> operator::Operator {
     let spec = document::json!({
         "apiVersion": "dcontroller.io/v1alpha1",
@@ -79,7 +79,10 @@ async fn create(configs: &Api<ConfigMap>, name: &str, value: &str) {
         "metadata": {"name": name, "labels": {"role": "source"}}, "data": {"k": value}
     });
     let object = serde_json::from_value(object).unwrap();
-    configs.create(&PostParams::default(), &object).await.unwrap();
+    configs
+        .create(&PostParams::default(), &object)
+        .await
+        .unwrap();
 }
 
 /// The copies, with their content and version.
@@ -100,9 +103,8 @@ async fn ready(running: &Running) {
         !status.controllers.is_empty() && status.controllers.iter().all(|c| c.ready == Ready::True)
     });
     let within = Duration::from_secs(20);
-    if tokio::time::timeout(within, all).await.is_err() {
-        panic!("not ready: {:?}", running.status().borrow().clone());
-    }
+    let done = tokio::time::timeout(within, all).await.is_ok();
+    assert!(done, "not ready: {:?}", running.status().borrow().clone());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -123,8 +125,14 @@ async fn objects_are_derived_repaired_and_cleaned_up_after_a_restart() {
     let patch = |value: &str| Patch::Merge(json!({"data": {"k": value}}));
     let params = PatchParams::default();
     configs.patch("c1", &params, &patch("two")).await.unwrap();
-    configs.patch("c2-copy", &params, &patch("bent")).await.unwrap();
-    configs.delete("c3", &Default::default()).await.unwrap();
+    configs
+        .patch("c2-copy", &params, &patch("bent"))
+        .await
+        .unwrap();
+    configs
+        .delete("c3", &DeleteParams::default())
+        .await
+        .unwrap();
     eventually("the changes", async || {
         let copies = copies(&configs).await;
         let value = |name: &str| copies.iter().find(|c| c.0 == name).map(|c| c.1.as_str());
@@ -137,7 +145,10 @@ async fn objects_are_derived_repaired_and_cleaned_up_after_a_restart() {
     running.stop().await;
 
     // While nobody looks: a source goes, another comes.
-    configs.delete("c4", &Default::default()).await.unwrap();
+    configs
+        .delete("c4", &DeleteParams::default())
+        .await
+        .unwrap();
     create(&configs, "late", "new").await;
     let before = copies(&configs).await;
     let running = start(cluster, &namespace);

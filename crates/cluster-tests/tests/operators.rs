@@ -2,6 +2,7 @@
 //! the rights that `deltic rbac` prints, and ends in the state that `deltic render`
 //! computes from a dump of the sources.
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
+#![allow(clippy::print_stderr)] // A random test prints its seed.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,7 +12,7 @@ use cluster_tests::{Cluster, Options, Process, deltic};
 use serde_json::{Value, json};
 
 /// How long a cluster may take to converge.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A cluster with deltic's definitions and an account for it.
 struct Installed {
@@ -22,7 +23,11 @@ struct Installed {
 fn run(args: &[&str]) -> String {
     let output = Command::new(deltic()).args(args).output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    assert!(output.status.success(), "{args:?}: {}", text(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{args:?}: {}",
+        text(&output.stderr)
+    );
     text(&output.stdout)
 }
 
@@ -70,12 +75,22 @@ impl Installed {
 
     /// The state that is to be reached, by evaluating everything from a dump.
     fn rendered(&self, sources: &[&str]) -> Vec<Value> {
-        let dump = self.cluster.kubectl(&["get", "-A", "-o", "json", &sources.join(",")]);
+        let dump = self
+            .cluster
+            .kubectl(&["get", "-A", "-o", "json", &sources.join(",")]);
         let file = self.cluster.directory().join("dump.json");
         std::fs::write(&file, dump).unwrap();
         let operator = self.operator_file();
         let path = |path: &Path| path.to_str().unwrap().to_owned();
-        let args = ["render", "-o", "json", "-f", &path(&operator), "-f", &path(&file)];
+        let args = [
+            "render",
+            "-o",
+            "json",
+            "-f",
+            &path(&operator),
+            "-f",
+            &path(&file),
+        ];
         let text = run(&args);
         let stream = serde_json::Deserializer::from_str(&text).into_iter::<Value>();
         let mut all = Vec::new();
@@ -99,7 +114,8 @@ impl Installed {
             assert!(
                 std::time::Instant::now() < deadline,
                 "not converged: {difference}\n{}",
-                self.cluster.kubectl(&["get", "operators.dcontroller.io", "-o", "yaml"])
+                self.cluster
+                    .kubectl(&["get", "operators.dcontroller.io", "-o", "yaml"])
             );
             std::thread::sleep(Duration::from_millis(300));
         }
@@ -147,7 +163,11 @@ impl Installed {
 /// The first place where an object does not have what is wanted.
 fn lacks(found: &Value, wanted: &Value, at: &str) -> Option<String> {
     // The server's own, which a dump shows as they were.
-    let ignored = [".metadata.resourceVersion", ".metadata.managedFields", ".metadata.generation"];
+    let ignored = [
+        ".metadata.resourceVersion",
+        ".metadata.managedFields",
+        ".metadata.generation",
+    ];
     if ignored.contains(&at) || at.starts_with(".status") {
         return None;
     }
@@ -190,7 +210,10 @@ fn deployments_are_restarted_when_their_config_changes() {
             }]
         }
     });
-    let installed = Installed::new(&example("config-restart", "operator.yaml"), &rule.to_string());
+    let installed = Installed::new(
+        &example("config-restart", "operator.yaml"),
+        &rule.to_string(),
+    );
     let cluster = &installed.cluster;
     let namespace = cluster.namespace("shop");
     let labels = json!({"app": "web"});
@@ -206,7 +229,11 @@ fn deployments_are_restarted_when_their_config_changes() {
          "spec": {"configMap": "web", "deployment": "web"}}
     ]});
     cluster.apply(&objects.to_string());
-    let sources = ["restartrules.rules.deltic.dev", "configmaps", "deployments.apps"];
+    let sources = [
+        "restartrules.rules.deltic.dev",
+        "configmaps",
+        "deployments.apps",
+    ];
     let process = installed.deltic();
     installed.converge(&sources, "deployments.apps", "Deployment");
     let version = || {
@@ -218,14 +245,27 @@ fn deployments_are_restarted_when_their_config_changes() {
     };
     let first = version();
     let change = json!({"data": {"a": "2"}}).to_string();
-    cluster.kubectl(&["patch", "configmap", "web", "-n", &namespace, "--type=merge", "-p", &change]);
+    cluster.kubectl(&[
+        "patch",
+        "configmap",
+        "web",
+        "-n",
+        &namespace,
+        "--type=merge",
+        "-p",
+        &change,
+    ]);
     installed.converge(&sources, "deployments.apps", "Deployment");
     assert_ne!(version(), first);
     // Without its rule the Deployment is as it was.
     cluster.kubectl(&["delete", "restartrule", "web", "-n", &namespace]);
     let deadline = std::time::Instant::now() + PATIENCE;
     while !version().is_null() {
-        assert!(std::time::Instant::now() < deadline, "{}", process.log_end());
+        assert!(
+            std::time::Instant::now() < deadline,
+            "{}",
+            process.log_end()
+        );
         std::thread::sleep(Duration::from_millis(200));
     }
     stops(process);
@@ -258,7 +298,7 @@ fn pods_are_summed_up_on_their_service() {
     stops(process);
 }
 
-/// Copies ConfigMaps with the label `role: source`.
+/// Copies `ConfigMap`s with the label `role: source`.
 const COPY: &str = "
 apiVersion: dcontroller.io/v1alpha1
 kind: Operator
@@ -292,7 +332,9 @@ fn sources(namespace: &str, numbers: std::ops::Range<usize>, value: &str) -> Str
 
 #[test]
 fn a_killed_process_leaves_nothing_behind() {
-    let seed = std::env::var("SEED").ok().and_then(|seed| seed.parse().ok());
+    let seed = std::env::var("SEED")
+        .ok()
+        .and_then(|seed| seed.parse().ok());
     let mut seed: u64 = seed.unwrap_or(20_261_116);
     eprintln!("SEED={seed}");
     let mut random = move |below: u64| {
@@ -314,13 +356,22 @@ fn a_killed_process_leaves_nothing_behind() {
         let pause = 200 + random(2_000);
         std::thread::sleep(Duration::from_millis(pause));
         process.kill();
-        if installed.difference(&["configmaps"], "configmaps", "ConfigMap").is_some() {
+        if installed
+            .difference(&["configmaps"], "configmaps", "ConfigMap")
+            .is_some()
+        {
             killed_at_work += 1;
         }
         // A quarter of the sources goes while nobody looks.
         let first = random(100);
         let names: Vec<String> = (first..first + 50).map(|n| format!("c{n}")).collect();
-        let mut delete = vec!["delete", "configmap", "-n", &namespace, "--ignore-not-found"];
+        let mut delete = vec![
+            "delete",
+            "configmap",
+            "-n",
+            &namespace,
+            "--ignore-not-found",
+        ];
         delete.extend(names.iter().map(String::as_str));
         cluster.kubectl(&delete);
     }

@@ -155,21 +155,16 @@ impl Clients {
     }
 }
 
-/// The headers that impersonate a service account, with the groups that its tokens have.
+/// The header that impersonates a service account. The server adds its groups by itself;
+/// naming them would need the right to impersonate groups.
 fn headers(identity: &Identity) -> Vec<(&'static str, HeaderValue)> {
-    let Identity::Account { namespace, .. } = identity else {
+    if *identity == Identity::Own {
         return Vec::new();
-    };
-    let groups = [
-        "system:serviceaccounts".to_owned(),
-        format!("system:serviceaccounts:{namespace}"),
-        "system:authenticated".to_owned(),
-    ];
-    let user = [("Impersonate-User", identity.to_string())];
-    let groups = groups.map(|group| ("Impersonate-Group", group));
-    let all = user.into_iter().chain(groups);
+    }
     // Names of accounts and namespaces are checked where they are read.
-    all.filter_map(|(name, value)| Some((name, HeaderValue::try_from(value).ok()?)))
+    let user = HeaderValue::try_from(identity.to_string());
+    user.map(|user| ("Impersonate-User", user))
+        .into_iter()
         .collect()
 }
 
@@ -247,21 +242,13 @@ mod tests {
     }
 
     #[test]
-    fn an_account_is_impersonated_with_its_groups() {
+    fn an_account_is_impersonated_by_its_name_alone() {
         let identity = Identity::Account {
             namespace: "ns".to_owned(),
             name: "bot".to_owned(),
         };
-        let headers = headers(&identity);
-        let texts: Vec<_> = headers.iter().map(|(_, v)| v.to_str().unwrap()).collect();
-        assert_eq!(
-            texts,
-            [
-                "system:serviceaccount:ns:bot",
-                "system:serviceaccounts",
-                "system:serviceaccounts:ns",
-                "system:authenticated"
-            ]
-        );
+        let user = HeaderValue::from_static("system:serviceaccount:ns:bot");
+        assert_eq!(headers(&identity), [("Impersonate-User", user)]);
+        assert_eq!(headers(&Identity::Own), []);
     }
 }

@@ -50,7 +50,10 @@ pub enum ConnectError {
     Kubeconfig(#[source] KubeconfigError),
     /// There is no kubeconfig, and this is no pod.
     #[error("no cluster: there is no kubeconfig ({0}), and this is no pod ({1})")]
-    NoCluster(#[source] KubeconfigError, Box<dyn std::error::Error + Send + Sync>),
+    NoCluster(
+        #[source] KubeconfigError,
+        Box<dyn std::error::Error + Send + Sync>,
+    ),
     /// The client cannot be made: a bad certificate, or a bad proxy.
     #[error("cannot connect: {0}")]
     Client(#[source] Box<kube::Error>),
@@ -154,9 +157,7 @@ where
         let answer = self.inner.call(request);
         Box::pin(async move {
             let answer = answer.await;
-            let code = answer
-                .as_ref()
-                .map_or(0, |answer| answer.status().as_u16());
+            let code = answer.as_ref().map_or(0, |answer| answer.status().as_u16());
             metrics.request(&method, code);
             answer
         })
@@ -166,7 +167,9 @@ where
 /// The address without user and password, and without what only a proxy reads.
 fn server(url: &http::Uri) -> String {
     let authority = url.authority().map_or("", http::uri::Authority::as_str);
-    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    let host = authority
+        .rsplit_once('@')
+        .map_or(authority, |(_, host)| host);
     let scheme = url.scheme_str().unwrap_or("https");
     let path = url.path().trim_end_matches('/');
     format!("{scheme}://{host}{path}")

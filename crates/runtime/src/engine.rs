@@ -22,7 +22,6 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dataflow::Budget;
 use expr::Env;
 use operator::Operator;
 use store::Store;
@@ -30,6 +29,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
 use crate::client::{Clients, Identity};
+use crate::config::Budget;
 use crate::source::inbox::{Port, PortState};
 use crate::source::{Inbox, Watches};
 use crate::status::{OperatorStatus, Trouble};
@@ -253,7 +253,7 @@ impl Task {
         let taken = self.inbox.take();
         self.ports = taken.ports;
         let mut events = taken.events;
-        let env = env();
+        let env = self.env();
         for position in 0..self.order.len() {
             let number = self.order[position];
             if let Some(batch) = events.remove(&number) {
@@ -262,6 +262,14 @@ impl Task {
         }
         self.open();
         self.sweep();
+    }
+
+    /// The time, and a key for `@rnd` that is the same in every process.
+    fn env(&self) -> Env {
+        let key = expr::stable_hash(&self.operator.name);
+        let mut env = Env::new(crate::clock::now().into(), key);
+        env.limits = self.context.budget.limits();
+        env
     }
 
     fn step(&mut self, number: usize, batch: Vec<dataflow::SourceEvent>, env: &Env) {
@@ -287,7 +295,8 @@ impl Task {
                 }
             }
         }
-        self.views.write(&self.context.store, &self.operator, &self.book);
+        self.views
+            .write(&self.context.store, &self.operator, &self.book);
     }
 
     /// Opens the controllers that may write now.
@@ -300,13 +309,18 @@ impl Task {
             let controller = &self.operator.controllers[number];
             let task = &mut self.controllers[number];
             task.open = true;
-            tracing::debug!(operator = self.operator.name, controller = controller.name, "open");
+            tracing::debug!(
+                operator = self.operator.name,
+                controller = controller.name,
+                "open"
+            );
             for (key, desired) in std::mem::take(&mut task.pending) {
                 self.writes.want(&key, controller, desired);
             }
         }
         let open = |number: usize| self.controllers[number].open;
-        self.views.publish(&self.context.views, &self.operator, open);
+        self.views
+            .publish(&self.context.views, &self.operator, open);
     }
 
     /// Whether all that a controller reads has been told.
@@ -334,7 +348,9 @@ impl Task {
     }
 
     fn tell_status(&self) {
-        let status = self.book.status(&self.operator, &self.controllers, &self.ports, &self.writes);
+        let status = self
+            .book
+            .status(&self.operator, &self.controllers, &self.ports, &self.writes);
         self.status.send_if_modified(|old| {
             let news = *old != status;
             if news {
@@ -343,9 +359,4 @@ impl Task {
             news
         });
     }
-}
-
-/// The time, and a key for `@rnd` that is the same in every process.
-fn env() -> Env {
-    Env::new(crate::clock::now().into(), 0)
 }

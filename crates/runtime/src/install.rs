@@ -225,3 +225,6 @@ fn params() -> PatchParams {
         ..PatchParams::default()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -62,9 +62,13 @@ pub const NAME: &str = "deltic";
 /// A name for this process: the host (in a pod its name), and something random, so that
 /// a process that starts again does not take itself for the one before.
 pub fn identity() -> String {
-    let host = std::env::var("HOSTNAME").ok().filter(|host| !host.is_empty());
-    let host = host.unwrap_or_else(|| "deltic".to_owned());
-    format!("{host}_{:016x}", random())
+    let kernel = || std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
+    let host = std::env::var("HOSTNAME").ok().or_else(kernel);
+    let host = host
+        .as_deref()
+        .map(str::trim)
+        .filter(|host| !host.is_empty());
+    format!("{}_{:016x}", host.unwrap_or("deltic"), random())
 }
 
 /// A random number; nothing secret hangs on it.

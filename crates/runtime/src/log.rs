@@ -67,9 +67,9 @@ impl FromStr for Level {
 impl Level {
     fn filter(&self) -> Targets {
         let always = self.0.clone().with_target(ALWAYS, TracingLevel::INFO);
-        // Below this level the client prints bodies that it cannot read, and they may be
-        // Secrets.
-        always.with_target("kube_client::client", TracingLevel::ERROR)
+        // The client prints bodies that it cannot read, and they may be Secrets. What goes
+        // wrong is told by those who sent the request.
+        always.with_target("kube_client::client", LevelFilter::OFF)
     }
 }
 
@@ -166,7 +166,10 @@ mod tests {
     #[test]
     fn people_get_text() {
         let lines = lines("info", Format::Text);
-        assert!(lines[0].contains("INFO runtime::x: synced controller=\"c\""), "{lines:?}");
+        assert!(
+            lines[0].contains("INFO runtime::x: synced controller=\"c\""),
+            "{lines:?}"
+        );
     }
 
     #[test]
@@ -183,7 +186,10 @@ mod tests {
     fn bodies_of_answers_never_show() {
         for level in ["info", "trace", "kube_client::client=trace"] {
             let lines = lines(level, Format::Text);
-            assert!(!lines.iter().any(|line| line.contains("secret")), "{lines:?}");
+            assert!(
+                !lines.iter().any(|line| line.contains("secret")),
+                "{lines:?}"
+            );
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Metrics, in the text format of OpenMetrics.
+//! Metrics, as text that Prometheus reads.
 //!
 //! Others get cheap handles: [`Metrics::controller`] gives what one controller reports
 //! to, [`Metrics::encode`] what a scrape reads. What means the same as in other
@@ -75,7 +75,11 @@ impl Default for Inner {
                 "How long a run takes",
                 wait_buckets,
             ),
-            active_workers: gauge(r, "controller_runtime_active_workers", "Runs at this moment"),
+            active_workers: gauge(
+                r,
+                "controller_runtime_active_workers",
+                "Runs at this moment",
+            ),
             max_concurrent: gauge(
                 r,
                 "controller_runtime_max_concurrent_reconciles",
@@ -462,7 +466,10 @@ mod tests {
     #[test]
     fn an_operator_that_is_gone_leaves_no_series() {
         let metrics = Metrics::default();
-        let (gone, stays) = (metrics.controller("op", "c"), metrics.controller("op-2", "c"));
+        let (gone, stays) = (
+            metrics.controller("op", "c"),
+            metrics.controller("op-2", "c"),
+        );
         for controller in [&gone, &stays] {
             controller.queued("ObjectUpdated");
             controller.started(Duration::ZERO);
@@ -473,7 +480,13 @@ mod tests {
         }
         metrics.forget("op");
         let text = metrics.encode();
-        assert!(!text.contains("\"op\"") && !text.contains("\"op/c\""), "{text}");
-        assert!(text.contains("\"op-2\"") && text.contains("\"op-2/c\""), "{text}");
+        assert!(
+            !text.contains("\"op\"") && !text.contains("\"op/c\""),
+            "{text}"
+        );
+        assert!(
+            text.contains("\"op-2\"") && text.contains("\"op-2/c\""),
+            "{text}"
+        );
     }
 }

@@ -1,7 +1,6 @@
 //! The least rights that an Operator needs, as roles.
 //!
-//! In goes an [`Operator`], out come ClusterRoles and Roles, and with an account their
-//! bindings. Which resource a kind is, a [`Kinds`] says: [`WellKnown`] without a cluster,
+//! In goes an [`Operator`], out come roles, and with an account their bindings. Which resource a kind is, a [`Kinds`] says: [`WellKnown`] without a cluster,
 //! [`Discovered`] with one.
 //!
 //! | what | verbs |

@@ -131,7 +131,7 @@ fn context(clients: &Clients, config: &Config) -> Context {
         clients: clients.clone(),
         store: Store::new(System, settings),
         views: Views::default(),
-        budget: config.budget.circuit(),
+        budget: config.budget,
         namespace: config.namespace.clone(),
     }
 }

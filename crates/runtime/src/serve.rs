@@ -231,7 +231,11 @@ mod tests {
         health.ready();
         is(&ask(address, "GET /readyz?verbose").await, "200 OK", "ok");
         health.not_ready("standing by");
-        is(&ask(address, "GET /readyz").await, unavailable, "standing by");
+        is(
+            &ask(address, "GET /readyz").await,
+            unavailable,
+            "standing by",
+        );
         health.broken("the lease is lost");
         for path in ["healthz", "readyz"] {
             let answer = ask(address, &format!("GET /{path}")).await;

@@ -98,6 +98,7 @@ pub(crate) struct Run {
 
 /// What one operator may use.
 #[derive(Clone, Copy, Debug, Args)]
+#[allow(clippy::struct_field_names)] // The fields are the names of the flags.
 pub(crate) struct OperatorLimits {
     /// How many objects the sources of a controller may hold together
     #[arg(long, value_name = "N", help_heading = LIMITS, default_value_t = Budget::default().documents)]
@@ -128,7 +129,7 @@ pub(crate) struct OperatorLimits {
     pub(crate) max_step_time: Duration,
 }
 
-/// Print the CustomResourceDefinition of Operators
+/// Print the `CustomResourceDefinition` of Operators
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
@@ -177,7 +178,7 @@ pub(crate) struct Rbac {
     pub(crate) output: Format,
 }
 
-/// Put the CustomResourceDefinition of Operators on a cluster
+/// Put the `CustomResourceDefinition` of Operators on a cluster
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -196,7 +197,7 @@ pub(crate) struct Install {
     pub(crate) force_conflicts: bool,
 }
 
-/// Remove the CustomResourceDefinition, and with it all Operators, from a cluster
+/// Remove the `CustomResourceDefinition`, and with it all Operators, from a cluster
 ///
 /// What Operators derived stays. One whose deletionPolicy is Delete stands in the way:
 /// delete it first, while deltic runs, if its objects are to go, or say --orphan.

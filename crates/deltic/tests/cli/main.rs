@@ -8,6 +8,8 @@ mod cluster;
 mod common;
 mod eval;
 mod general;
+#[cfg(feature = "cluster")]
+mod operations;
 mod patch;
 mod render;
 mod replay;

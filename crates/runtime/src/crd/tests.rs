@@ -1,3 +1,4 @@
+mod reference;
 mod schema;
 
 use std::collections::BTreeSet;
@@ -22,7 +23,10 @@ fn root() -> PathBuf {
 fn manifests(path: &Path) -> Vec<Value> {
     let text = std::fs::read(path).unwrap();
     let manifests = manifest::parse_bytes("file", text).unwrap();
-    manifests.into_iter().map(|manifest| manifest.value).collect()
+    manifests
+        .into_iter()
+        .map(|manifest| manifest.value)
+        .collect()
 }
 
 /// An Operator called `op` with this spec, in YAML.
@@ -149,13 +153,18 @@ fn known(place: &[&str]) -> BTreeSet<String> {
         };
     }
     let fields = schema.get("properties").as_map().unwrap();
-    fields.iter().map(|(key, _)| key.as_str().to_owned()).collect()
+    fields
+        .iter()
+        .map(|(key, _)| key.as_str().to_owned())
+        .collect()
 }
 
 /// The fields that the reader knows at a place, from what it says of an unknown one.
 fn read(spec: &str) -> BTreeSet<String> {
     let (_, problems) = operator::read(&operator(spec), &Table::builtin());
-    let helps = problems.iter().filter_map(|problem| problem.help.as_deref());
+    let helps = problems
+        .iter()
+        .filter_map(|problem| problem.help.as_deref());
     let fields = helps.filter_map(|help| help.strip_prefix("the fields here are "));
     let fields: Vec<_> = fields.collect();
     let [fields] = fields.as_slice() else {
@@ -173,14 +182,38 @@ fn the_definition_and_the_reader_know_the_same_fields() {
     };
     let target = "target: {kind: A}";
     for (place, spec) in [
-        (&[][..], format!("{{controllers: [{{name: c, sources: [{source}], {target}}}], {odd}}}")),
-        (&["serviceAccount"], format!("{{serviceAccount: {{{odd}}}, controllers: []}}")),
-        (&["controllers", "[]"], c(source, &format!("{target}, {odd}"))),
-        (&["controllers", "[]", "sources", "[]"], c(&format!("{{kind: P, {odd}}}"), target)),
-        (&["controllers", "[]", "target"], c(source, &format!("target: {{kind: A, {odd}}}"))),
-        (&["controllers", "[]", "targets", "[]"], c(source, &format!("targets: [{{kind: A, {odd}}}]"))),
-        (&["controllers", "[]", "options"], c(source, &format!("{target}, options: {{{odd}}}"))),
-        (&["controllers", "[]", "options", "retry"], c(source, &format!("{target}, options: {{retry: {{{odd}}}}}"))),
+        (
+            &[][..],
+            format!("{{controllers: [{{name: c, sources: [{source}], {target}}}], {odd}}}"),
+        ),
+        (
+            &["serviceAccount"],
+            format!("{{serviceAccount: {{{odd}}}, controllers: []}}"),
+        ),
+        (
+            &["controllers", "[]"],
+            c(source, &format!("{target}, {odd}")),
+        ),
+        (
+            &["controllers", "[]", "sources", "[]"],
+            c(&format!("{{kind: P, {odd}}}"), target),
+        ),
+        (
+            &["controllers", "[]", "target"],
+            c(source, &format!("target: {{kind: A, {odd}}}")),
+        ),
+        (
+            &["controllers", "[]", "targets", "[]"],
+            c(source, &format!("targets: [{{kind: A, {odd}}}]")),
+        ),
+        (
+            &["controllers", "[]", "options"],
+            c(source, &format!("{target}, options: {{{odd}}}")),
+        ),
+        (
+            &["controllers", "[]", "options", "retry"],
+            c(source, &format!("{target}, options: {{retry: {{{odd}}}}}")),
+        ),
         (
             &["controllers", "[]", "sources", "[]", "parameters"],
             c(&format!("{{kind: P, parameters: {{{odd}}}}}"), target),
@@ -195,15 +228,36 @@ fn what_is_wrong_is_refused() {
     let c = ".spec.controllers[0]";
     let at = |rest: &str| format!("{c}{rest}");
     for (rest, expect) in [
-        ("target: {kind: A}, targets: [{kind: B}]", at(": a controller needs a target, or a list of targets")),
-        ("pipeline: []", at(": a controller needs a target, or a list of targets")),
-        ("targets: [{kind: B}, {kind: B}]", at(".targets[1]: duplicate")),
+        (
+            "target: {kind: A}, targets: [{kind: B}]",
+            at(": a controller needs a target, or a list of targets"),
+        ),
+        (
+            "pipeline: []",
+            at(": a controller needs a target, or a list of targets"),
+        ),
+        (
+            "targets: [{kind: B}, {kind: B}]",
+            at(".targets[1]: duplicate"),
+        ),
         ("target: {kind: A, type: Upater}", at(".target.type: enum")),
         ("target: {kind: A, typo: 1}", at(".target.typo: unknown")),
-        ("target: {kind: A}, options: {debounce: 5}", at(".options.debounce: an integer")),
-        ("target: {kind: A}, options: {debounce: 5x}", at(".options.debounce: pattern")),
-        ("target: {kind: A}, options: {concurrency: 0}", at(".options.concurrency: minimum")),
-        ("target: {kind: A}, options: {maxDeletions: 101%}", at(".options.maxDeletions: pattern")),
+        (
+            "target: {kind: A}, options: {debounce: 5}",
+            at(".options.debounce: an integer"),
+        ),
+        (
+            "target: {kind: A}, options: {debounce: 5x}",
+            at(".options.debounce: pattern"),
+        ),
+        (
+            "target: {kind: A}, options: {concurrency: 0}",
+            at(".options.concurrency: minimum"),
+        ),
+        (
+            "target: {kind: A}, options: {maxDeletions: 101%}",
+            at(".options.maxDeletions: pattern"),
+        ),
         (
             "target: {kind: A}, options: {retry: {initial: 5m, max: 1s}}",
             at(".options.retry: initial must not be longer than max"),
@@ -214,7 +268,10 @@ fn what_is_wrong_is_refused() {
     let twice = "{name: c, sources: [{kind: A}], target: {kind: B}}";
     let twice = operator(&format!("{{controllers: [{twice}, {twice}]}}"));
     check(&twice, &[".spec.controllers[1]: duplicate"]);
-    check(&operator("{controllers: []}"), &[".spec.controllers: length"]);
+    check(
+        &operator("{controllers: []}"),
+        &[".spec.controllers: length"],
+    );
 }
 
 #[test]
@@ -240,8 +297,14 @@ fn views_of_others_are_not_written() {
         ("other.view.dcontroller.io", &[message]),
         ("example.com", &[]),
     ] {
-        check(&controller(&format!("target: {{kind: A, apiGroup: {group}}}")), expect);
-        check(&controller(&format!("targets: [{{kind: A, apiGroup: {group}}}]")), expect);
+        check(
+            &controller(&format!("target: {{kind: A, apiGroup: {group}}}")),
+            expect,
+        );
+        check(
+            &controller(&format!("targets: [{{kind: A, apiGroup: {group}}}]")),
+            expect,
+        );
     }
 }
 
@@ -270,14 +333,32 @@ fn the_schema_is_structural() {
             assert!(!schema.get("items").is_null(), "{at} has no items");
             walk(schema.get("items"), &format!("{at}[]"));
         }
-        for key in schema.get("x-kubernetes-list-map-keys").as_list().into_iter().flat_map(|keys| keys.to_vec()) {
-            let required = schema.get("items").get("required").as_list().unwrap().to_vec();
+        for key in schema
+            .get("x-kubernetes-list-map-keys")
+            .as_list()
+            .into_iter()
+            .flat_map(document::ListRef::to_vec)
+        {
+            let required = schema
+                .get("items")
+                .get("required")
+                .as_list()
+                .unwrap()
+                .to_vec();
             assert!(required.contains(&key), "{at}: {key} is not required");
         }
-        for (key, member) in schema.get("properties").as_map().into_iter().flat_map(|map| map.iter()) {
+        for (key, member) in schema
+            .get("properties")
+            .as_map()
+            .into_iter()
+            .flat_map(|map| map.iter())
+        {
             let at = format!("{at}.{key}");
             let told = !member.get("description").is_null();
-            assert!(told || at.matches('.').count() < 2, "{at} has no description");
+            assert!(
+                told || at.matches('.').count() < 2,
+                "{at} has no description"
+            );
             walk(member, &at);
         }
     }

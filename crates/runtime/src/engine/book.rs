@@ -150,8 +150,8 @@ fn ready(
     ports: &BTreeMap<Port, PortState>,
     errors: usize,
 ) -> Ready {
-    if let Some(stopped) = task.stopped {
-        return Ready::Stopped(stopped.to_string());
+    if let Some(stopped) = &task.stopped {
+        return Ready::Stopped(stopped.clone());
     }
     for (input, source) in controller.inputs.iter().enumerate() {
         let name = &controller.sources[*source].name;

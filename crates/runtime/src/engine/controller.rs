@@ -2,12 +2,14 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use dataflow::{Budget, BudgetError, Circuit, Component, ObjectName, Origin, SourceEvent, Step};
+use dataflow::{Circuit, Component, ObjectName, Origin, SourceEvent, Step};
 use document::{Key, Value};
 use expr::Env;
 use operator::Controller;
 
+use crate::config::Budget;
 use crate::target::{Author, Desired, ObjectKey, Owner};
 
 /// A running controller.
@@ -19,7 +21,10 @@ pub(super) struct ControllerTask {
     /// What it derives until it is open.
     pub(super) pending: BTreeMap<ObjectKey, Option<Desired>>,
     /// Why it has stopped for good.
-    pub(super) stopped: Option<BudgetError>,
+    pub(super) stopped: Option<String>,
+    budget: Budget,
+    /// How many objects it derives.
+    outputs: usize,
     /// For each target.
     authors: Vec<Arc<Author>>,
     /// The uids of the objects of each input.
@@ -27,14 +32,21 @@ pub(super) struct ControllerTask {
 }
 
 impl ControllerTask {
-    pub(super) fn new(operator: &str, rank: usize, controller: &Controller, budget: Budget) -> Self {
+    pub(super) fn new(
+        operator: &str,
+        rank: usize,
+        controller: &Controller,
+        budget: Budget,
+    ) -> Self {
         let targets = controller.targets.iter();
         let kinds: Vec<_> = targets.clone().map(|t| t.resource.target_kind()).collect();
         let authors = targets
             .map(|target| Author::new(operator, &controller.name, rank, target.clone()))
             .map(Arc::new);
         Self {
-            circuit: Circuit::new(&controller.pipeline, &kinds, budget),
+            circuit: Circuit::new(&controller.pipeline, &kinds, budget.circuit()),
+            budget,
+            outputs: 0,
             open: false,
             pending: BTreeMap::new(),
             stopped: None,
@@ -51,18 +63,43 @@ impl ControllerTask {
         for event in &batch {
             self.note(event);
         }
-        match self.circuit.step(batch, env) {
-            Ok(step) => Some(step),
+        let start = Instant::now();
+        let step = match self.circuit.step(batch, env) {
+            Ok(step) => step,
             Err(error) => {
-                self.stopped = Some(error);
-                None
+                self.stopped = Some(error.to_string());
+                return None;
+            }
+        };
+        for change in &step.changes {
+            match (&change.old, &change.new) {
+                (None, Some(_)) => self.outputs += 1,
+                (Some(_), None) => self.outputs = self.outputs.saturating_sub(1),
+                _ => {}
             }
         }
+        self.stopped = self.exceeded(start.elapsed());
+        self.stopped.is_none().then_some(step)
+    }
+
+    /// Which budget a step has exceeded, if one.
+    fn exceeded(&self, took: Duration) -> Option<String> {
+        let Budget {
+            outputs, step_time, ..
+        } = self.budget;
+        if self.outputs > outputs {
+            return Some(format!("more than {outputs} objects are derived"));
+        }
+        let seconds = step_time.as_secs();
+        (took > step_time).then(|| format!("one batch took more than {seconds} s"))
     }
 
     fn note(&mut self, event: &SourceEvent) {
         let uids = &mut self.uids[event.source];
-        let uid = event.object.as_ref().map(|object| object.get("metadata").get("uid"));
+        let uid = event
+            .object
+            .as_ref()
+            .map(|object| object.get("metadata").get("uid"));
         match uid.filter(|uid| !uid.is_null()) {
             Some(uid) => uids.insert(event.name.clone(), uid.clone()),
             None => uids.remove(&event.name),

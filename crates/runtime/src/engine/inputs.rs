@@ -110,8 +110,13 @@ fn target_watch(
     WatchKey {
         resource: resource.clone(),
         namespace: context.namespace.clone(),
-        selector: (!all)
-            .then(|| format!("{}={}", claim::OPERATOR, claim::operator_label(&operator.name))),
+        selector: (!all).then(|| {
+            format!(
+                "{}={}",
+                claim::OPERATOR,
+                claim::operator_label(&operator.name)
+            )
+        }),
         identity: identity.clone(),
     }
 }

@@ -1,6 +1,6 @@
 //! Views: what controllers derive for them, and whether they are complete.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dataflow::ObjectName;
@@ -9,13 +9,16 @@ use operator::Operator;
 use operator::spec::Resource;
 use store::{Collection, ObjectKey, Preconditions, Request, Store, Write, Writer};
 
-use super::book::Book;
 use super::Context;
+use super::book::Book;
 
 /// Which views are complete: after a start, a view that its controllers have not filled
 /// yet is unavailable, not empty.
 #[derive(Clone, Debug, Default)]
-pub struct Views(Arc<Mutex<HashMap<Collection, BTreeMap<String, Option<u64>>>>>);
+pub struct Views(Arc<Mutex<Producers>>);
+
+/// For each view the operators that fill it, with the version up to which they have.
+type Producers = BTreeMap<Collection, BTreeMap<String, Option<u64>>>;
 
 impl Views {
     /// An operator will fill this view.
@@ -52,7 +55,7 @@ impl Views {
         others.all(|(_, filled)| filled.is_some_and(|filled| filled <= version))
     }
 
-    fn views(&self) -> MutexGuard<'_, HashMap<Collection, BTreeMap<String, Option<u64>>>> {
+    fn views(&self) -> MutexGuard<'_, Producers> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -153,8 +156,7 @@ impl Outputs {
                 };
                 let answer = store.write([request]).pop();
                 let refused = match answer {
-                    Some(Err(store::Error::NotFound { .. })) | None => None,
-                    Some(Ok(_)) => None,
+                    Some(Ok(_) | Err(store::Error::NotFound { .. })) | None => None,
                     Some(Err(error)) => Some(error.to_string()),
                 };
                 if refused.is_some() {

@@ -110,7 +110,8 @@ impl Elector {
 
     fn leading_since(&self, started: Instant) -> Instant {
         let until = started + self.settings.deadline;
-        self.state.send_replace(State::Leading { until: Some(until) });
+        self.state
+            .send_replace(State::Leading { until: Some(until) });
         until
     }
 
@@ -120,7 +121,11 @@ impl Elector {
         };
         self.state.send_if_modified(|old| {
             let changed = *old != state;
-            if changed && let State::Standby { leader: Some(leader) } = &state {
+            if changed
+                && let State::Standby {
+                    leader: Some(leader),
+                } = &state
+            {
                 tracing::info!(leader, "standing by");
             }
             *old = state;

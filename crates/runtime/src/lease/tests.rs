@@ -72,7 +72,8 @@ impl Server {
                 409 => "Conflict",
                 _ => "InternalError",
             };
-            let status = json!({"kind": "Status", "status": "Failure", "code": code, "reason": reason});
+            let status =
+                json!({"kind": "Status", "status": "Failure", "code": code, "reason": reason});
             (code, status)
         };
         match inner.mood {
@@ -81,7 +82,10 @@ impl Server {
             Mood::Good | Mood::Silent => {}
         }
         if *method == Method::GET {
-            return inner.lease.clone().map_or(status(404), |lease| (200, lease));
+            return inner
+                .lease
+                .clone()
+                .map_or(status(404), |lease| (200, lease));
         }
         let mut sent: Value = serde_json::from_slice(body).unwrap();
         let known = inner
@@ -147,7 +151,9 @@ fn candidate(server: &Server, identity: &str) -> Candidate {
 /// How long until something completes; fails after a minute.
 async fn took(what: impl Future<Output = ()>) -> Duration {
     let start = Instant::now();
-    timeout(Duration::from_mins(1), what).await.expect("it never happens");
+    timeout(Duration::from_mins(1), what)
+        .await
+        .expect("it never happens");
     start.elapsed()
 }
 
@@ -279,7 +285,10 @@ async fn a_short_failure_and_a_write_by_someone_else_are_survived() {
     server.edit(|lease| lease["metadata"]["annotations"] = json!({"x": "y"}));
     sleep(20 * SECOND).await;
     assert!(a.leadership.is_leader());
-    assert_eq!(server.inner().lease.as_ref().unwrap()["metadata"]["annotations"]["x"], "y");
+    assert_eq!(
+        server.inner().lease.as_ref().unwrap()["metadata"]["annotations"]["x"],
+        "y"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -291,7 +300,11 @@ async fn of_many_one_leads_whatever_happens() {
     let mut leaders = std::collections::BTreeSet::new();
     for second in 0..600_u32 {
         sleep(SECOND).await;
-        server.mood(if second % 60 < 12 { Mood::Failing } else { Mood::Good });
+        server.mood(if second % 60 < 12 {
+            Mood::Failing
+        } else {
+            Mood::Good
+        });
         let leading = candidates.iter().filter(|c| c.leadership.is_leader());
         assert!(leading.count() <= 1);
         for (i, process) in candidates.iter_mut().enumerate() {

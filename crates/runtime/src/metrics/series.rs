@@ -24,6 +24,8 @@ fn joined(joined: &str, operator: &str) -> bool {
 macro_rules! labels {
     ($(#[$doc:meta])* $name:ident { $($field:ident: $type:ty),* } $is_of:expr) => {
         $(#[$doc])*
+        // Labels have the names that are printed.
+        #[allow(clippy::struct_field_names)]
         #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, EncodeLabelSet)]
         pub(super) struct $name { $(pub(super) $field: $type),* }
 

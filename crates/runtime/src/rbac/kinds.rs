@@ -84,7 +84,10 @@ const CLUSTER_SCOPED: [(&str, &[&str]); 16] = [
         &["IngressClass", "IPAddress", "ServiceCIDR"],
     ),
     ("node.k8s.io", &["RuntimeClass"]),
-    ("rbac.authorization.k8s.io", &["ClusterRole", "ClusterRoleBinding"]),
+    (
+        "rbac.authorization.k8s.io",
+        &["ClusterRole", "ClusterRoleBinding"],
+    ),
     ("resource.k8s.io", &["DeviceClass", "ResourceSlice"]),
     ("scheduling.k8s.io", &["PriorityClass"]),
     (
@@ -226,10 +229,22 @@ mod tests {
         check("", "ConfigMap", ("configmaps", true, false));
         check("", "Endpoints", ("endpoints", true, false));
         check("", "Namespace", ("namespaces", false, true));
-        check("networking.k8s.io", "NetworkPolicy", ("networkpolicies", true, false));
+        check(
+            "networking.k8s.io",
+            "NetworkPolicy",
+            ("networkpolicies", true, false),
+        );
         check("networking.k8s.io", "Ingress", ("ingresses", true, true));
-        check("gateway.networking.k8s.io", "Gateway", ("gateways", true, true));
-        check("storage.k8s.io", "StorageClass", ("storageclasses", false, false));
+        check(
+            "gateway.networking.k8s.io",
+            "Gateway",
+            ("gateways", true, true),
+        );
+        check(
+            "storage.k8s.io",
+            "StorageClass",
+            ("storageclasses", false, false),
+        );
         check("example.com", "Widget", ("widgets", true, true));
         // A kind of another group is another kind.
         check("example.com", "Secret", ("secrets", true, true));

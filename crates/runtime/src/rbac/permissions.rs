@@ -56,12 +56,7 @@ impl Permissions {
     }
 
     /// Allows something in a namespace.
-    pub(super) fn allow_in(
-        &mut self,
-        namespace: &str,
-        subject: &Subject,
-        verbs: &[&'static str],
-    ) {
+    pub(super) fn allow_in(&mut self, namespace: &str, subject: &Subject, verbs: &[&'static str]) {
         self.allow_where(Some(namespace), subject, verbs);
     }
 
@@ -120,7 +115,11 @@ fn metadata(name: &str, namespace: Option<&str>) -> Value {
 const API_VERSION: &str = "rbac.authorization.k8s.io/v1";
 
 fn role(name: &str, namespace: Option<&str>, rules: &BTreeMap<Subject, Verbs>) -> Value {
-    let kind = if namespace.is_some() { "Role" } else { "ClusterRole" };
+    let kind = if namespace.is_some() {
+        "Role"
+    } else {
+        "ClusterRole"
+    };
     let metadata = metadata(name, namespace);
     let rules = rules_of(rules);
     json!({"apiVersion": API_VERSION, "kind": kind, "metadata": metadata, "rules": rules})

@@ -25,9 +25,7 @@ fn behind(stages: &[Stage]) -> bool {
             steps.iter().any(|step| projected(step, before))
         }
         StageKind::Unwind(path) => starts_with_status(path.segments()) || behind(before),
-        StageKind::Gather(gather) => {
-            starts_with_status(gather.path.segments()) || behind(before)
-        }
+        StageKind::Gather(gather) => starts_with_status(gather.path.segments()) || behind(before),
         StageKind::Select(_) | StageKind::Distinct => behind(before),
         StageKind::GroupBy(_) => false,
         // A patch may add one anywhere.

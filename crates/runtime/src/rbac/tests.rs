@@ -27,9 +27,18 @@ fn short(role: &Value) -> String {
         text(metadata.get("namespace")),
         text(metadata.get("name"))
     )];
-    for rule in role.get("rules").as_list().into_iter().flat_map(|rules| rules.to_vec()) {
+    for rule in role
+        .get("rules")
+        .as_list()
+        .into_iter()
+        .flat_map(document::ListRef::to_vec)
+    {
         let names = texts(rule.get("resourceNames"));
-        let names = if names.is_empty() { names } else { format!("[{names}]") };
+        let names = if names.is_empty() {
+            names
+        } else {
+            format!("[{names}]")
+        };
         lines.push(format!(
             "{}/{}{names}: {}",
             texts(rule.get("apiGroups")),
@@ -37,7 +46,12 @@ fn short(role: &Value) -> String {
             texts(rule.get("verbs"))
         ));
     }
-    for subject in role.get("subjects").as_list().into_iter().flat_map(|list| list.to_vec()) {
+    for subject in role
+        .get("subjects")
+        .as_list()
+        .into_iter()
+        .flat_map(document::ListRef::to_vec)
+    {
         let (namespace, name) = (subject.get("namespace"), subject.get("name"));
         lines.push(format!("{}/{}", text(namespace), text(name)));
     }
@@ -76,11 +90,20 @@ const NAMED: &str = "{'@project': {metadata: {name: $.metadata.name}}}";
 
 #[test]
 fn each_type_of_target_has_its_verbs() {
-    let of = |kind: &str| objects(POD, NAMED, &format!("{{apiGroup: apps, kind: Deployment, type: {kind}}}"));
+    let of = |kind: &str| {
+        objects(
+            POD,
+            NAMED,
+            &format!("{{apiGroup: apps, kind: Deployment, type: {kind}}}"),
+        )
+    };
     let updater = "/pods: list,watch; apps/deployments: get,list,watch,create,update,patch,delete";
     assert_eq!(of("Updater"), updater);
     assert_eq!(of("Setter"), updater);
-    assert_eq!(of("Patcher"), "/pods: list,watch; apps/deployments: get,list,watch,patch");
+    assert_eq!(
+        of("Patcher"),
+        "/pods: list,watch; apps/deployments: get,list,watch,patch"
+    );
     assert_eq!(
         of("Applier"),
         "/pods: list,watch; apps/deployments: get,list,watch,create,patch,delete"
@@ -112,15 +135,33 @@ fn the_status_is_allowed_where_it_may_be_written() {
     let name = "metadata: {name: x}";
     for (pipeline, expect) in [
         (format!("{{'@project': {{{name}}}}}"), false),
-        (format!("{{'@project': {{{name}, status: {{a: 1}}}}}}"), true),
-        (format!("{{'@project': [{{{name}}}, {{$.status.a: 1}}]}}"), true),
-        (format!("{{'@project': [{{{name}}}, {{$.spec.a: 1}}]}}"), false),
+        (
+            format!("{{'@project': {{{name}, status: {{a: 1}}}}}}"),
+            true,
+        ),
+        (
+            format!("{{'@project': [{{{name}}}, {{$.status.a: 1}}]}}"),
+            true,
+        ),
+        (
+            format!("{{'@project': [{{{name}}}, {{$.spec.a: 1}}]}}"),
+            false,
+        ),
         ("[]".to_owned(), true),
         ("{'@select': true}".to_owned(), true),
-        (format!("[{{'@project': {{{name}}}}}, {{'@select': true}}]"), false),
+        (
+            format!("[{{'@project': {{{name}}}}}, {{'@select': true}}]"),
+            false,
+        ),
         // A copy of what a stage before has cut.
-        (format!("[{{'@project': {{{name}}}}}, {{'@project': {{$.: $., a: 1}}}}]"), false),
-        (format!("[{{'@project': {{{name}, status: $.status}}}}, {{'@project': {{$.: $.}}}}]"), true),
+        (
+            format!("[{{'@project': {{{name}}}}}, {{'@project': {{$.: $., a: 1}}}}]"),
+            false,
+        ),
+        (
+            format!("[{{'@project': {{{name}, status: $.status}}}}, {{'@project': {{$.: $.}}}}]"),
+            true,
+        ),
         ("{'@project': {$.: $.}}".to_owned(), true),
         ("{'@project': $}".to_owned(), true),
     ] {

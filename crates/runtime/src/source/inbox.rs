@@ -100,11 +100,7 @@ impl Inbox {
     /// Puts the state of an object in.
     pub fn put(&self, port: Port, name: ObjectName, object: Option<Value>) {
         self.change(|state| {
-            state
-                .objects
-                .entry(port)
-                .or_default()
-                .insert(name, object);
+            state.objects.entry(port).or_default().insert(name, object);
         });
     }
 
@@ -180,7 +176,9 @@ fn compared(object: &Value) -> Value {
     let fields = ["annotations", "generation", "labels", "resourceVersion"];
     let fields = fields.map(|field| (Key::new(field), metadata.get(field).clone()));
     let metadata: Map = fields.into_iter().collect();
-    let object: Map = [(Key::new("metadata"), metadata.into())].into_iter().collect();
+    let object: Map = [(Key::new("metadata"), metadata.into())]
+        .into_iter()
+        .collect();
     object.into()
 }
 

@@ -100,8 +100,7 @@ impl Follow<'_> {
                     *self.known = listed;
                     self.input.synced();
                 }
-                self.inbox
-                    .set(self.port, |state| state.version = version.0);
+                self.inbox.set(self.port, |state| state.version = version.0);
             }
         }
     }

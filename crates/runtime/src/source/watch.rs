@@ -236,7 +236,9 @@ impl Watch {
         config.label_selector.clone_from(&self.key.selector);
         config.page_size = Some(500);
         config.initial_list_strategy = self.strategy.clone();
-        Ok(self.follow(pin!(watcher::watcher(api, config)), &resolved).await)
+        Ok(self
+            .follow(pin!(watcher::watcher(api, config)), &resolved)
+            .await)
     }
 
     fn api(&self, client: kube::Client, resolved: &Resolved) -> Api<Object> {
@@ -365,7 +367,9 @@ fn refused(key: &WatchKey, status: &kube::core::Status) -> Unavailable {
     let place = key
         .namespace
         .as_ref()
-        .map_or_else(String::new, |namespace| format!(" in namespace {namespace}"));
+        .map_or_else(String::new, |namespace| {
+            format!(" in namespace {namespace}")
+        });
     match status.code {
         401 | 403 => Unavailable {
             code: "forbidden",

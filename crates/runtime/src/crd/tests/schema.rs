@@ -12,7 +12,9 @@ pub(super) fn check(schema: &Value, value: &Value) -> Vec<String> {
 }
 
 fn items(list: &Value) -> Vec<Value> {
-    list.as_list().map(document::ListRef::to_vec).unwrap_or_default()
+    list.as_list()
+        .map(document::ListRef::to_vec)
+        .unwrap_or_default()
 }
 
 fn walk(schema: &Value, value: &Value, at: &str, wrong: &mut Vec<String>) {
@@ -27,7 +29,12 @@ fn walk(schema: &Value, value: &Value, at: &str, wrong: &mut Vec<String>) {
     }
     match value.view() {
         View::Str(text) => check_text(schema, text, at, wrong),
-        View::Int(number) if schema.get("minimum").as_int().is_some_and(|min| number < min) => {
+        View::Int(number)
+            if schema
+                .get("minimum")
+                .as_int()
+                .is_some_and(|min| number < min) =>
+        {
             wrong.push(format!("{at}: minimum"));
         }
         View::List(_) => check_list(schema, value, at, wrong),

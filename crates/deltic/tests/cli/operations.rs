@@ -1,0 +1,209 @@
+//! The commands that have to do with a cluster, as far as they go without one.
+
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
+use std::process::{Child, Command, Stdio};
+
+use document::Value;
+
+use crate::common::{DOUBLE, Files, Run, deltic, run};
+
+/// A kubeconfig with a server that does not answer.
+const NOWHERE: &str = "
+apiVersion: v1
+kind: Config
+clusters: [{ name: c, cluster: { server: 'https://127.0.0.1:1' } }]
+users: [{ name: u, user: { token: t } }]
+contexts: [{ name: nowhere, context: { cluster: c, user: u } }]
+current-context: nowhere
+";
+
+/// The command in a directory with a kubeconfig, and nothing from the surroundings.
+fn command(files: &Files, args: &[&str]) -> Command {
+    let mut command = files.command();
+    for variable in ["KUBECONFIG", "HOME", "KUBERNETES_SERVICE_HOST"] {
+        command.env_remove(variable);
+    }
+    command.env("KUBECONFIG", "kubeconfig").args(args);
+    command
+}
+
+fn on_nowhere(name: &str, args: &[&str]) -> Run {
+    let files = Files::new(&format!("operations-{name}"))
+        .with("kubeconfig", NOWHERE)
+        .with("operator.yaml", DOUBLE);
+    run(&mut command(&files, args), b"")
+}
+
+#[test]
+fn every_command_has_help_with_an_example() {
+    for name in ["run", "crd", "rbac", "install", "uninstall"] {
+        let help = deltic(&[name, "--help"]).ended(0).stdout;
+        assert!(help.contains("Example"), "{help}");
+        assert!(help.contains(&format!("deltic {name}")), "{help}");
+    }
+}
+
+#[test]
+fn the_definition_is_printed() {
+    let yaml = deltic(&["crd"]).ended(0).stdout;
+    assert!(
+        yaml.contains("\n  name: operators.dcontroller.io\n"),
+        "{yaml}"
+    );
+    // Anchors are not for everybody.
+    assert!(!yaml.contains(": &") && !yaml.contains(": *"), "{yaml}");
+    let json: Value = deltic(&["crd", "-o", "json"])
+        .ended(0)
+        .stdout
+        .parse()
+        .unwrap();
+    let parsed = manifest::parse_bytes("crd", yaml.into_bytes()).unwrap();
+    assert_eq!(parsed[0].value, json);
+}
+
+const OPERATOR: &str = r#"
+apiVersion: dcontroller.io/v1alpha1
+kind: Operator
+metadata: { name: copy }
+spec:
+  controllers:
+  - name: copy
+    sources: [{ apiGroup: "", kind: Secret, namespace: team }]
+    pipeline: { "@project": { metadata: { name: $.metadata.name } } }
+    target: { apiGroup: example.com, kind: Policy, type: Patcher }
+"#;
+
+#[test]
+fn roles_are_printed() {
+    let files = Files::new("operations-rbac").with("operator.yaml", OPERATOR);
+    let args = ["rbac", "-f", "operator.yaml"];
+    let plain = files.deltic(&args).ended(0).stdout;
+    let kinds: Vec<_> = plain
+        .lines()
+        .filter(|line| line.starts_with("kind:"))
+        .collect();
+    assert_eq!(kinds, ["kind: ClusterRole", "kind: Role", "kind: Role"]);
+    assert!(plain.contains("- policies\n"), "{plain}");
+    let bound = [
+        &args[..],
+        &["--service-account", "system/deltic", "-o", "json"],
+    ]
+    .concat();
+    let list: Value = files.deltic(&bound).ended(0).stdout.parse().unwrap();
+    assert_eq!(list.get("kind").as_str(), Some("List"));
+    let items = list.get("items").as_list().unwrap().to_vec();
+    let bindings = items.iter().filter(|item| {
+        item.get("kind")
+            .as_str()
+            .is_some_and(|kind| kind.ends_with("Binding"))
+    });
+    assert_eq!((items.len(), bindings.count()), (8, 4));
+}
+
+#[test]
+fn without_a_cluster_nothing_runs_yet() {
+    on_nowhere("embedded", &["run", "-f", "operator.yaml"])
+        .ended(2)
+        .mentioned(&["error[usage]", "--cluster", "later version"]);
+}
+
+#[test]
+fn bad_arguments_are_refused() {
+    for args in [
+        &["run", "--cluster", "--health-addr", "8080"][..],
+        &["run", "--cluster", "--qps", "-1"],
+        &["run", "--cluster", "--qps", "NaN"],
+        &["run", "--cluster", "--log-level", "loud"],
+        &["run", "--cluster", "--allow-target", "apps/v1/Deployment"],
+        &["run", "--cluster", "--grace-period", "soon"],
+        &["run", "--cluster", "-f", "missing.yaml"],
+        &["run", "--cluster", "--context", "other"],
+        &["run", "--cluster", "--kubeconfig", "missing"],
+        &["rbac"],
+        &["rbac", "-f", "operator.yaml", "--service-account", "deltic"],
+        &["crd", "-o", "xml"],
+        &["install", "--kubeconfig", "missing", "--yes"],
+        &["uninstall", "--context", "other", "--yes"],
+    ] {
+        let run = on_nowhere("arguments", args).ended(2);
+        assert_eq!(run.stdout, "", "{args:?}");
+        assert_ne!(run.stderr, "", "{args:?}");
+    }
+}
+
+#[test]
+fn the_cluster_is_named_before_it_is_asked_about() {
+    let named = "context: nowhere\nserver:  https://127.0.0.1:1\n";
+    for command in ["install", "uninstall"] {
+        // There is no terminal to ask on.
+        let asked = on_nowhere("asked", &[command]);
+        assert!(asked.stderr.starts_with(named), "{}", asked.stderr);
+        let sent = on_nowhere("sent", &[command, "--yes"]).ended(1);
+        assert!(sent.stderr.starts_with(named), "{}", sent.stderr);
+        assert_eq!(sent.stdout, "");
+    }
+    on_nowhere("install", &["install"])
+        .ended(2)
+        .mentioned(&["error[usage]", "say --yes"]);
+}
+
+/// A `deltic run` on a server that does not answer, and what it logs.
+struct Running {
+    child: Child,
+    log: std::io::Lines<BufReader<std::process::ChildStderr>>,
+}
+
+fn start(name: &str, args: &[&str]) -> Running {
+    let files = Files::new(&format!("operations-{name}"))
+        .with("kubeconfig", NOWHERE)
+        .with("operator.yaml", DOUBLE);
+    let args = [&["run", "--cluster"], args].concat();
+    let mut child = command(&files, &args)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let log = BufReader::new(child.stderr.take().unwrap()).lines();
+    Running { child, log }
+}
+
+impl Running {
+    fn line(&mut self) -> Value {
+        let line = self.log.next().expect("a line of the log").unwrap();
+        line.parse().unwrap_or_else(|_| panic!("no JSON: {line}"))
+    }
+}
+
+#[test]
+fn the_cluster_is_the_first_that_is_logged() {
+    let mut running = start("logged", &["--log-level", "error"]);
+    let line = running.line();
+    running.child.kill().unwrap();
+    running.child.wait().unwrap();
+    assert_eq!(line.get("context").as_str(), Some("nowhere"));
+    assert_eq!(line.get("server").as_str(), Some("https://127.0.0.1:1"));
+}
+
+#[test]
+fn an_address_that_is_taken_is_found_at_the_start() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    on_nowhere("taken", &["run", "--cluster", "--health-addr", &address])
+        .ended(2)
+        .mentioned(&["error[health-addr]", &address]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_signal_ends_it_well() {
+    for signal in ["-TERM", "-INT"] {
+        let mut running = start("signal", &["--health-addr", "127.0.0.1:0"]);
+        // The signals are listened to by the time that the Operators are asked for.
+        while !running.line().to_string().contains("Operators") {}
+        let id = running.child.id().to_string();
+        Command::new("kill").args([signal, &id]).status().unwrap();
+        assert_eq!(running.child.wait().unwrap().code(), Some(0), "{signal}");
+    }
+}
