@@ -252,6 +252,9 @@ impl Task {
     fn take(&mut self) {
         let taken = self.inbox.take();
         self.ports = taken.ports;
+        if self.sweep.is_deleting() {
+            return;
+        }
         let mut events = taken.events;
         let env = self.env();
         for position in 0..self.order.len() {

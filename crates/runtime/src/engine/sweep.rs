@@ -16,7 +16,14 @@ pub(super) struct Sweep {
     /// fewer errors.
     kept_at: Option<usize>,
     allowed: bool,
+    /// Everything goes, and nothing new is derived.
     deleting: bool,
+}
+
+impl Sweep {
+    pub(super) fn is_deleting(&self) -> bool {
+        self.deleting
+    }
 }
 
 impl Task {
@@ -151,7 +158,6 @@ impl Task {
         }
         if !self.sweep.deleting {
             self.sweep.deleting = true;
-            self.subscriptions_of_sources_end();
             self.views.clear(&self.context.store);
             for (number, controller) in self.operator.controllers.iter().enumerate() {
                 self.controllers[number].pending.clear();
@@ -168,12 +174,6 @@ impl Task {
             }
         }
         left.is_empty() && self.writes.writer.keys(None).is_empty()
-    }
-
-    /// From now on nothing new is derived.
-    fn subscriptions_of_sources_end(&mut self) {
-        let stopped = self.controllers.iter_mut();
-        stopped.for_each(|task| task.pending.clear());
     }
 }
 

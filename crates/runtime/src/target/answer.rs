@@ -1,0 +1,409 @@
+//! What the server's answers mean for the object that was written.
+
+use std::time::Duration;
+
+use document::Value;
+use kube::core::Status;
+
+use super::ObjectKey;
+use super::problem::Cause;
+
+/// How much of a server's message is kept, in bytes.
+pub const MAX_MESSAGE: usize = 1024;
+
+/// A request that did not succeed.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum Failure {
+    /// The server said no.
+    #[error("status {}", .status.code)]
+    Answer {
+        /// What it said.
+        status: Box<Status>,
+        /// The `Retry-After` header.
+        retry_after: Option<Duration>,
+    },
+    /// There is no answer, or none that could be read: the request may have been done.
+    #[error("{0}")]
+    Lost(String),
+}
+
+/// What to do about it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    /// Someone was faster: read it, and decide anew.
+    Conflict,
+    /// An apply would take fields from other managers: the fields and their managers.
+    Managers(Vec<(String, String)>),
+    /// The object is not there.
+    Gone,
+    /// Later, after this time or after a growing pause.
+    Later {
+        /// What the server asks for.
+        after: Option<Duration>,
+        /// Whether the write may have happened: the object is read first.
+        unknown: bool,
+        /// Why, for people.
+        message: String,
+    },
+    /// The namespace does not exist or is going: wait for it.
+    NoNamespace,
+    /// The kind is not served: wait for it.
+    NoKind,
+    /// A permission is missing, a [`Cause::Forbidden`].
+    Forbidden(Cause),
+    /// The object cannot be written as it is.
+    Refused(Refusal),
+}
+
+/// Why an object cannot be written as it is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Refusal {
+    /// The HTTP status.
+    pub code: u16,
+    /// What the server said, see [`MAX_MESSAGE`].
+    pub message: String,
+    /// The fields that it names.
+    pub fields: Vec<String>,
+    /// Whether a field cannot be changed.
+    pub immutable: bool,
+}
+
+/// What a failed request for an object means.
+pub fn judge(failure: &Failure, key: &ObjectKey) -> Outcome {
+    let (status, retry_after) = match failure {
+        Failure::Lost(message) => {
+            return Outcome::Later {
+                after: None,
+                unknown: true,
+                message: message.clone(),
+            };
+        }
+        Failure::Answer {
+            status,
+            retry_after,
+        } => (status.as_ref(), *retry_after),
+    };
+    let asked = status.details.as_ref().map_or(0, |d| d.retry_after_seconds);
+    let asked = (asked > 0).then(|| Duration::from_secs(u64::from(asked)));
+    let later = |unknown: bool| Outcome::Later {
+        after: retry_after.or(asked),
+        unknown,
+        message: said(status, key),
+    };
+    match status.code {
+        409 => match managers(status) {
+            fields if fields.is_empty() => Outcome::Conflict,
+            fields => Outcome::Managers(fields),
+        },
+        404 => missing(status, key),
+        403 => forbidden(status, key),
+        401 | 429 => later(false),
+        // An apply that does not fit the schema.
+        500 if status.message.contains("typed patch object") => {
+            Outcome::Refused(refusal(status, key))
+        }
+        500..=599 => later(true),
+        _ => Outcome::Refused(refusal(status, key)),
+    }
+}
+
+fn causes(status: &Status) -> impl Iterator<Item = &kube::core::response::StatusCause> {
+    status
+        .details
+        .iter()
+        .flat_map(|details| details.causes.iter())
+}
+
+/// The fields of an apply that others own: `conflict with "manager" using v1`.
+fn managers(status: &Status) -> Vec<(String, String)> {
+    let conflicts = causes(status).filter(|cause| cause.reason == "FieldManagerConflict");
+    let named = conflicts.map(|cause| {
+        let manager = cause.message.split('"').nth(1).unwrap_or("another manager");
+        (cause.field.clone(), manager.to_owned())
+    });
+    named.collect()
+}
+
+fn missing(status: &Status, key: &ObjectKey) -> Outcome {
+    let Some(details) = &status.details else {
+        return Outcome::NoKind;
+    };
+    if details.kind == "namespaces" && key.kind.as_str() != "Namespace" {
+        return Outcome::NoNamespace;
+    }
+    if details.name == key.object_name() {
+        return Outcome::Gone;
+    }
+    // "the server could not find the requested resource" names nothing.
+    Outcome::NoKind
+}
+
+fn forbidden(status: &Status, key: &ObjectKey) -> Outcome {
+    let going = causes(status).any(|cause| cause.reason == "NamespaceTerminating");
+    if going || status.message.contains("because it is being terminated") {
+        return Outcome::NoNamespace;
+    }
+    match permission(&status.message) {
+        Some(cause) => Outcome::Forbidden(cause),
+        None => Outcome::Refused(refusal(status, key)),
+    }
+}
+
+/// The permission that RBAC's message names: `User "u" cannot create resource "pods" in
+/// API group "" in the namespace "n"`.
+fn permission(message: &str) -> Option<Cause> {
+    let (_, rest) = message.split_once(" cannot ")?;
+    let (verb, rest) = rest.split_once(" resource \"")?;
+    if verb.contains(' ') {
+        return None;
+    }
+    let (resource, rest) = rest.split_once('"')?;
+    let quoted = |before: &str| {
+        let (_, rest) = rest.split_once(before)?;
+        rest.split_once('"').map(|(text, _)| text.to_owned())
+    };
+    Some(Cause::Forbidden {
+        verb: verb.to_owned(),
+        resource: resource.to_owned(),
+        group: quoted("in API group \"").unwrap_or_default(),
+        namespace: quoted("in the namespace \"").unwrap_or_default(),
+    })
+}
+
+fn refusal(status: &Status, key: &ObjectKey) -> Refusal {
+    let fields = causes(status).map(|cause| cause.field.clone());
+    let mut fields: Vec<String> = fields.filter(|field| !field.is_empty()).collect();
+    fields.dedup();
+    let words = [
+        "immutable",
+        "may not change fields",
+        "for fields other than",
+    ];
+    Refusal {
+        code: status.code,
+        message: said(status, key),
+        fields,
+        immutable: words.iter().any(|word| status.message.contains(word)),
+    }
+}
+
+/// What the server said. It quotes values, so of Secrets only the fields are named.
+fn said(status: &Status, key: &ObjectKey) -> String {
+    if !key.is_secret() {
+        let text = match status.message.trim() {
+            "" => &status.reason,
+            text => text,
+        };
+        return shorten(text).to_owned();
+    }
+    let fields: Vec<&str> = causes(status).map(|cause| cause.field.as_str()).collect();
+    let text = if fields.is_empty() {
+        status.reason.clone()
+    } else {
+        format!("{}: {}", status.reason, fields.join(", "))
+    };
+    shorten(&text).to_owned()
+}
+
+fn shorten(text: &str) -> &str {
+    let mut end = text.len().min(MAX_MESSAGE);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+/// The status in the body of an answer; what is none is told by its code alone.
+pub(super) fn status_of(code: u16, body: &[u8]) -> Box<Status> {
+    match serde_json::from_slice::<Status>(body) {
+        Ok(mut status) => {
+            status.code = code;
+            Box::new(status)
+        }
+        Err(_) => {
+            let text = String::from_utf8_lossy(&body[..body.len().min(MAX_MESSAGE)]);
+            Box::new(Status::failure(text.trim(), "").with_code(code))
+        }
+    }
+}
+
+/// Whether a body is the `Status` that says that an object is gone for good.
+pub(super) fn is_status(body: &Value) -> bool {
+    body.get("kind").as_str() == Some("Status")
+}
+
+#[cfg(test)]
+mod tests {
+    use document::json;
+
+    use super::*;
+
+    fn key() -> ObjectKey {
+        ObjectKey::new("apps", "Deployment", "ns", "web")
+    }
+
+    fn failure(code: u16, body: &Value) -> Failure {
+        Failure::Answer {
+            status: status_of(code, body.to_string().as_bytes()),
+            retry_after: None,
+        }
+    }
+
+    fn check(code: u16, body: &Value, expect: &Outcome) {
+        assert_eq!(judge(&failure(code, body), &key()), *expect, "{code}");
+    }
+
+    #[test]
+    fn conflicts_are_decided_anew() {
+        check(
+            409,
+            &json!({"reason": "Conflict", "message": "the object has been modified"}),
+            &Outcome::Conflict,
+        );
+        check(
+            409,
+            &json!({"reason": "AlreadyExists", "details": {"name": "web"}}),
+            &Outcome::Conflict,
+        );
+        check(
+            409,
+            &json!({"reason": "Conflict", "details": {"causes": [{
+                "reason": "FieldManagerConflict", "field": ".spec.replicas",
+                "message": "conflict with \"kubectl\" using apps/v1",
+            }]}}),
+            &Outcome::Managers(vec![(".spec.replicas".to_owned(), "kubectl".to_owned())]),
+        );
+    }
+
+    #[test]
+    fn a_busy_server_is_asked_later() {
+        let later = |after, unknown, message: &str| Outcome::Later {
+            after,
+            unknown,
+            message: message.to_owned(),
+        };
+        let asked = json!({"message": "slow down", "details": {"retryAfterSeconds": 7}});
+        let seven = Some(Duration::from_secs(7));
+        check(429, &asked, &later(seven, false, "slow down"));
+        check(503, &asked, &later(seven, true, "slow down"));
+        check(
+            504,
+            &json!({"message": "timeout"}),
+            &later(None, true, "timeout"),
+        );
+        let header = Failure::Answer {
+            status: status_of(429, b"Too many requests, please try again later."),
+            retry_after: Some(Duration::from_secs(1)),
+        };
+        let one = Some(Duration::from_secs(1));
+        assert_eq!(
+            judge(&header, &key()),
+            later(one, false, "Too many requests, please try again later.")
+        );
+        let lost = Failure::Lost("timed out".to_owned());
+        assert_eq!(judge(&lost, &key()), later(None, true, "timed out"));
+    }
+
+    #[test]
+    fn missing_things_are_told_apart() {
+        check(
+            404,
+            &json!({"reason": "NotFound", "details": {"name": "web", "group": "apps", "kind": "deployments"}}),
+            &Outcome::Gone,
+        );
+        check(
+            404,
+            &json!({"reason": "NotFound", "details": {"name": "ns", "kind": "namespaces"}}),
+            &Outcome::NoNamespace,
+        );
+        check(
+            404,
+            &json!({"reason": "NotFound", "message": "the server could not find the requested resource", "details": {}}),
+            &Outcome::NoKind,
+        );
+        assert_eq!(
+            judge(
+                &Failure::Answer {
+                    status: status_of(404, b"404 page not found\n"),
+                    retry_after: None
+                },
+                &key()
+            ),
+            Outcome::NoKind
+        );
+        check(
+            403,
+            &json!({"reason": "Forbidden", "message": "unable to create new content in namespace ns because it is being terminated", "details": {
+                "causes": [{"reason": "NamespaceTerminating", "field": "metadata.namespace"}]}}),
+            &Outcome::NoNamespace,
+        );
+    }
+
+    #[test]
+    fn a_missing_permission_is_named() {
+        let forbidden = |verb: &str, group: &str, resource: &str, namespace: &str| {
+            Outcome::Forbidden(Cause::Forbidden {
+                verb: verb.to_owned(),
+                group: group.to_owned(),
+                resource: resource.to_owned(),
+                namespace: namespace.to_owned(),
+            })
+        };
+        check(
+            403,
+            &json!({"reason": "Forbidden", "message": r#"deployments.apps is forbidden: User "u" cannot create resource "deployments" in API group "apps" in the namespace "ns""#}),
+            &forbidden("create", "apps", "deployments", "ns"),
+        );
+        check(
+            403,
+            &json!({"reason": "Forbidden", "message": r#"nodes "n" is forbidden: User "u" cannot patch resource "nodes/status" in API group "" at the cluster scope"#}),
+            &forbidden("patch", "", "nodes/status", ""),
+        );
+    }
+
+    #[test]
+    fn refusals_carry_what_the_server_said() {
+        let refused = |code, message: &str, fields: &[&str], immutable| {
+            Outcome::Refused(Refusal {
+                code,
+                message: message.to_owned(),
+                fields: fields.iter().map(|field| (*field).to_owned()).collect(),
+                immutable,
+            })
+        };
+        let text = "spec.selector: Invalid value: field is immutable";
+        check(
+            422,
+            &json!({"message": text, "details": {"causes": [{"field": "spec.selector"}]}}),
+            &refused(422, text, &["spec.selector"], true),
+        );
+        let text = r#"admission webhook "w" denied the request: no"#;
+        check(
+            403,
+            &json!({"reason": "Forbidden", "message": text}),
+            &refused(403, text, &[], false),
+        );
+        for code in [400, 413, 405, 415] {
+            check(
+                code,
+                &json!({"message": "no"}),
+                &refused(code, "no", &[], false),
+            );
+        }
+        let long = json!({"message": ("é".repeat(2000))});
+        let Outcome::Refused(refusal) = judge(&failure(422, &long), &key()) else {
+            panic!("refused");
+        };
+        assert_eq!(refusal.message.len(), MAX_MESSAGE);
+    }
+
+    #[test]
+    fn values_of_secrets_do_not_show() {
+        let body = json!({"reason": "Invalid", "message": "data[x]: Invalid value: \"hunter2\"", "details": {
+            "causes": [{"field": "data[x]", "message": "Invalid value: \"hunter2\""}]}});
+        let secret = ObjectKey::new("", "Secret", "ns", "s");
+        let outcome = format!("{:?}", judge(&failure(422, &body), &secret));
+        assert!(!outcome.contains("hunter2"), "{outcome}");
+        assert!(outcome.contains("Invalid: data[x]"), "{outcome}");
+    }
+}

@@ -1,0 +1,309 @@
+//! `Applier`: server-side apply.
+//!
+//! The server merges, and takes back what is no longer applied. Fields of other managers
+//! are taken only if we have owned them before, or if `target.force` is set: what we have
+//! applied is recorded on the object.
+
+use document::{Key, Value};
+
+use super::{Action, Case, Verb, write};
+use crate::target::claim::{
+    Claim, MANAGED_BY, MANAGER, OPERATOR, OWNER, is_manager_of, operator_label,
+};
+use crate::target::desired::Layer;
+use crate::target::live::{Live, Observed, fields_of, identity};
+use crate::target::place::{Place, Step, leaves};
+use crate::target::shape::{covers, equal};
+use crate::target::written::{Written, value_hash};
+
+/// `observed` is `None` if the object is not there.
+pub(super) fn decide(case: &Case<'_>, layer: &Layer<'_>, observed: Option<&Observed>) -> Action {
+    let empty = Value::from(identity(case.key, case.kind));
+    let status = layer.document.get("status");
+    // A status that is not wanted any more goes while its record is there.
+    if case.kind.status && status.is_null() && had_status(case, layer, observed) {
+        let release = send(case, layer, observed, true, &empty);
+        return release.unwrap_or(Action::Nothing);
+    }
+    let main = main_body(case, layer, observed);
+    if let Some(action) = send(case, layer, observed, false, &main) {
+        return action;
+    }
+    if !case.kind.status || status.is_null() {
+        return Action::Nothing;
+    }
+    let body = Place::of(&["status"]).set(&empty, status);
+    send(case, layer, observed, true, &body).unwrap_or(Action::Nothing)
+}
+
+/// The write, if the object is not right.
+fn send(
+    case: &Case<'_>,
+    layer: &Layer<'_>,
+    observed: Option<&Observed>,
+    status: bool,
+    body: &Value,
+) -> Option<Action> {
+    let author = &layer.desired.author;
+    let force = author.target.force;
+    // What is forced is another wish than what is not.
+    let goal = if force {
+        Value::list([body.clone()])
+    } else {
+        body.clone()
+    };
+    let answer = case.record.of(&author.manager, status, &goal);
+    let mut drift = Vec::new();
+    if let Some(observed) = observed {
+        let live = &observed.object;
+        // Elements of a list do not say of which kind they are.
+        let named = match body.as_map() {
+            Some(fields) => Value::from(fields.without("apiVersion").without("kind")),
+            None => body.clone(),
+        };
+        match answer {
+            Some(answer) => {
+                let leaves = leaves(&named, &case.kind.keys);
+                let changed = leaves.iter().filter(|(place, value)| {
+                    let (answer, live) = (place.get(answer), place.get(live));
+                    // An empty map takes in what others add.
+                    let taken = value.as_map().is_some() && live.as_map().is_some();
+                    !taken && !equal(answer, live)
+                });
+                drift.extend(changed.map(|(place, _)| place.to_string()));
+                if drift.is_empty() {
+                    return None;
+                }
+            }
+            None => {
+                let owner = Place::of(&["metadata", "annotations", OWNER]);
+                let disowned = !status && owner.get(body).is_null() && !owner.get(live).is_null();
+                let releases = status && body.get("status").is_null();
+                let covered = covers(live, &named, &case.kind.keys, true);
+                if covered && !disowned && !releases {
+                    return None;
+                }
+            }
+        }
+        // What is not there cannot be applied blindly: someone may have taken it.
+        if !case.fresh {
+            return Some(Action::Read);
+        }
+    }
+    let verb = Verb::Apply { force };
+    let mut write = write(layer, verb, status, body.clone(), goal);
+    write.drift = drift;
+    write.creates = observed.is_none();
+    Some(Action::Write(Box::new(write)))
+}
+
+/// Whether this controller has applied a status that it does not want any more.
+fn had_status(case: &Case<'_>, layer: &Layer<'_>, observed: Option<&Observed>) -> bool {
+    let author = &layer.desired.author;
+    let last = case.record.last(&author.manager, true);
+    match (last, observed) {
+        (Some(last), _) => {
+            let goal = if last.goal.as_list().is_some() {
+                last.goal.at(0)
+            } else {
+                &last.goal
+            };
+            !goal.get("status").is_null()
+        }
+        (None, Some(observed)) => {
+            let all = Written::of_operator(&observed.object, case.operator, case.key);
+            let own = all.iter().filter(|w| w.controller == author.controller);
+            own.flat_map(Written::places)
+                .any(|place| place.top() == "status")
+        }
+        (None, None) => false,
+    }
+}
+
+fn main_body(case: &Case<'_>, layer: &Layer<'_>, observed: Option<&Observed>) -> Value {
+    let author = &layer.desired.author;
+    let live = observed.map(|observed| &observed.object);
+    let mut fields = fields_of(&layer.document);
+    if case.kind.status {
+        fields = fields.without("status");
+    }
+    let mut body = identity(case.key, case.kind);
+    for (field, value) in &fields {
+        body = body.with(field.clone(), value.clone());
+    }
+    let mut body = Value::from(body);
+    for field in ["annotations", "labels", "ownerReferences"] {
+        let given = layer.document.get("metadata").get(field);
+        if !given.is_null() {
+            body = Place::of(&["metadata", field]).set(&body, given);
+        }
+    }
+    let claim = live.and_then(|live| Claim::read(live, case.key));
+    let ours = |claim: Claim| claim.created && !case.learned.disowned;
+    let created = observed.is_none() || claim.is_some_and(ours);
+    let given = live.map_or(&Value::NULL, |live| {
+        live.get("metadata").get("labels").get(MANAGED_BY)
+    });
+    let manager = Place::of(&["metadata", "labels", MANAGED_BY]);
+    let wanted = manager.get(&body).as_str().unwrap_or(MANAGER).to_owned();
+    if !given.is_null() && given.as_str() != Some(wanted.as_str()) {
+        body = manager.remove(&body);
+    } else if created {
+        body = manager.set(&body, &Value::from(wanted));
+    }
+    let label = operator_label(&author.operator);
+    body = Place::of(&["metadata", "labels", OPERATOR]).set(&body, &Value::from(label));
+    if created {
+        let claim = Claim {
+            operator: author.operator.clone(),
+            controller: author.controller.clone(),
+            origin: layer.desired.origin.clone(),
+            created: true,
+        };
+        let text = Value::from(claim.print(case.key));
+        body = Place::of(&["metadata", "annotations", OWNER]).set(&body, &text);
+    }
+    with_record(case, layer, &body)
+}
+
+/// The body with the record of what is applied.
+fn with_record(case: &Case<'_>, layer: &Layer<'_>, body: &Value) -> Value {
+    let author = &layer.desired.author;
+    let mut written = Written::new(&author.operator, &author.controller, case.key);
+    written.origin = layer.desired.origin.clone();
+    written.applied = true;
+    written.document = Some(value_hash(&layer.document));
+    for (place, value) in leaves(&layer.document, &case.kind.keys) {
+        written.record(&place, &value, None);
+    }
+    let text = Value::from(written.print());
+    Place::of(&["metadata", "annotations", &author.set]).set(body, &text)
+}
+
+/// What is left of an apply after conflicts with other managers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Resolved {
+    /// The body to be forced; `None` if nothing may be.
+    pub body: Option<Value>,
+    /// The fields that we have never owned, with their managers.
+    pub lost: Vec<(String, String)>,
+}
+
+/// Settles conflicts of an apply: fields that we have owned before are taken back, others
+/// are left to their managers. `conflicts` are fields as Kubernetes writes them, with the
+/// manager.
+pub fn resolve(
+    case: &Case<'_>,
+    manager: &str,
+    body: &Value,
+    conflicts: &[(String, String)],
+) -> Resolved {
+    let Live::Present(observed) = case.live else {
+        let lost = conflicts.to_vec();
+        return Resolved { body: None, lost };
+    };
+    let mut writers = case.wanted.writers();
+    let author = writers.find(|desired| desired.author.manager == manager);
+    let controller = author.map_or("", |desired| desired.author.controller.as_str());
+    let all = Written::of_operator(&observed.object, case.operator, case.key);
+    let own = all.iter().find(|w| w.controller == controller && w.applied);
+    let owned = |field: &str, other: &str| {
+        is_manager_of(other, case.operator)
+            || own.is_some_and(|own| own.places().any(|place| touches(place, field)))
+    };
+    let (taken, lost): (Vec<_>, Vec<_>) = conflicts
+        .iter()
+        .cloned()
+        .partition(|(field, other)| owned(field, other));
+    let mut rest = body.clone();
+    for (place, _) in leaves(body, &case.kind.keys) {
+        if lost.iter().any(|(field, _)| touches(&place, field)) {
+            rest = place.remove(&rest);
+        }
+    }
+    // What was never ours must not be recorded as ours.
+    if !lost.is_empty()
+        && let Some(author) = author
+    {
+        let kept = fields_of(&rest).with(Key::new("metadata"), rest.get("metadata").clone());
+        let document = without_marks(&kept.into(), &author.author.set);
+        let layer = Layer {
+            desired: author,
+            document,
+        };
+        rest = with_record(case, &layer, &rest);
+    }
+    let nothing_left = taken.is_empty() && lost.is_empty();
+    let version = Value::from(observed.version());
+    let rest = Place::of(&["metadata", "resourceVersion"]).set(&rest, &version);
+    Resolved {
+        body: (!nothing_left).then_some(rest),
+        lost,
+    }
+}
+
+/// The part of a body that comes from the document.
+fn without_marks(body: &Value, set: &str) -> Value {
+    let marks = [
+        ["metadata", "annotations", OWNER],
+        ["metadata", "annotations", set],
+        ["metadata", "labels", OPERATOR],
+    ];
+    let document = marks
+        .iter()
+        .fold(body.clone(), |body, mark| Place::of(mark).remove(&body));
+    ["name", "namespace"].iter().fold(document, |body, field| {
+        Place::of(&["metadata", field]).remove(&body)
+    })
+}
+
+/// Whether a place of ours is the field, inside it, or around it. A position in a list
+/// stands for any element: which one it is, only the server's schema says.
+fn touches(place: &Place, field: &str) -> bool {
+    let ends = |rest: &str| rest.is_empty() || rest.starts_with(['.', '[']);
+    let mut rest = field;
+    for step in &place.0 {
+        if rest.is_empty() {
+            return true;
+        }
+        let after = match step {
+            Step::Index(_) if rest.starts_with('[') => rest.split_once(']').map(|(_, after)| after),
+            Step::Index(_) => None,
+            Step::Field(_) | Step::Element(_) => {
+                rest.strip_prefix(&Place(vec![step.clone()]).to_string())
+            }
+        };
+        match after.filter(|after| ends(after)) {
+            Some(after) => rest = after,
+            None => return false,
+        }
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_is_ours_if_a_place_of_ours_touches_it() {
+        let check = |pointer: &str, field: &str, expect: bool| {
+            let place = Place::parse(pointer).unwrap();
+            assert_eq!(touches(&place, field), expect, "{pointer} {field}");
+        };
+        check("/spec/replicas", ".spec.replicas", true);
+        check("/spec/replicas", ".spec.replicasMore", false);
+        check("/spec/replicas", ".spec", true);
+        check("/spec/args", ".spec.args[=\"x\"]", true);
+        check(
+            "/metadata/annotations/a.b~1c",
+            ".metadata.annotations.a.b/c",
+            true,
+        );
+        let image = r#"/spec/containers/[{"name":"a"}]/image"#;
+        check(image, r#".spec.containers[name="a"].image"#, true);
+        check(image, r#".spec.containers[name="b"].image"#, false);
+        check("/spec/l/[0]/x", r#".spec.l[id="a"].x"#, true);
+        check("/spec/l/[0]/x", r#".spec.l[id="a"].y"#, false);
+    }
+}

@@ -1,0 +1,59 @@
+//! Fields that are filled in by others, and that a replacement must not drop.
+
+use crate::target::ObjectKey;
+use crate::target::place::Place;
+
+/// By group and kind: what the server or a controller fills in.
+const ASSIGNED: [(&str, &str, &[&str]); 12] = [
+    ("batch", "Job", &["spec", "selector"]),
+    (
+        "batch",
+        "Job",
+        &["spec", "template", "metadata", "labels", "controller-uid"],
+    ),
+    (
+        "batch",
+        "Job",
+        &["spec", "template", "metadata", "labels", "job-name"],
+    ),
+    (
+        "batch",
+        "Job",
+        &[
+            "spec",
+            "template",
+            "metadata",
+            "labels",
+            "batch.kubernetes.io/controller-uid",
+        ],
+    ),
+    (
+        "batch",
+        "Job",
+        &[
+            "spec",
+            "template",
+            "metadata",
+            "labels",
+            "batch.kubernetes.io/job-name",
+        ],
+    ),
+    ("", "PersistentVolumeClaim", &["spec", "volumeName"]),
+    ("", "PersistentVolumeClaim", &["spec", "storageClassName"]),
+    ("", "PersistentVolumeClaim", &["spec", "volumeMode"]),
+    ("", "PersistentVolume", &["spec", "claimRef"]),
+    ("", "Node", &["spec", "podCIDR"]),
+    ("", "Node", &["spec", "podCIDRs"]),
+    ("", "Node", &["spec", "providerID"]),
+];
+
+/// The places of an object that are filled in by others.
+pub(super) fn assigned(key: &ObjectKey) -> impl Iterator<Item = Place> {
+    let fits = |(group, kind, _): &&(&str, &str, &[&str])| {
+        *group == key.group.as_str() && *kind == key.kind.as_str()
+    };
+    ASSIGNED
+        .iter()
+        .filter(fits)
+        .map(|(_, _, fields)| Place::of(fields))
+}

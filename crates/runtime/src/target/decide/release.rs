@@ -1,0 +1,174 @@
+//! What is no longer wanted goes: objects that we created are deleted, others are freed
+//! from our marks, and what layers have set is taken back.
+
+use document::Value;
+use operator::spec::TargetType;
+
+use super::patch::{take_back, without_record};
+use super::{Action, Case, Verb, Wait, Write, versioned};
+use crate::target::claim::{Claim, OPERATOR, OWNER, field_manager};
+use crate::target::desired::Plan;
+use crate::target::live::{Observed, identity};
+use crate::target::place::Place;
+use crate::target::problem::{Cause, Problem};
+use crate::target::shape::diff;
+use crate::target::written::Written;
+
+/// What becomes of an object that a withdrawn controller claimed.
+pub(super) fn owned(
+    case: &Case<'_>,
+    plan: &Plan<'_>,
+    observed: &Observed,
+    claim: Option<&Claim>,
+    problems: &mut Vec<Problem>,
+) -> Action {
+    let ours = claim.filter(|claim| claim.operator == case.operator);
+    let Some(claim) = ours.filter(|claim| case.wanted.is_withdrawn(&claim.controller)) else {
+        return Action::Nothing;
+    };
+    let written = Written::of_operator(&observed.object, case.operator, case.key);
+    let applied = written
+        .iter()
+        .any(|written| written.applied && written.controller == claim.controller);
+    let applier = |kind: TargetType| kind == TargetType::Applier;
+    let mut layers = plan.layers.iter();
+    // An Applier under a new name takes over what its old name created.
+    if applied && layers.any(|layer| applier(layer.desired.author.target.kind)) {
+        return Action::Nothing;
+    }
+    if claim.created {
+        if case.held {
+            problems.push(Problem {
+                controller: claim.controller.clone(),
+                origin: claim.origin.clone(),
+                cause: Cause::DeletionHeld,
+            });
+            return Action::Wait(Wait::Held);
+        }
+        return delete(case, observed);
+    }
+    unmark(case, observed, claim, &written)
+}
+
+/// A delete, after a fresh read.
+pub(super) fn delete(case: &Case<'_>, observed: &Observed) -> Action {
+    if !case.fresh {
+        return Action::Read;
+    }
+    Action::Delete {
+        uid: observed.uid().to_owned(),
+        version: observed.version().to_owned(),
+    }
+}
+
+/// Takes our marks off an object that stays.
+fn unmark(case: &Case<'_>, observed: &Observed, claim: &Claim, written: &[Written]) -> Action {
+    let mut object = Place::of(&["metadata", "annotations", OWNER]).remove(&observed.object);
+    object = Place::of(&["metadata", "labels", OPERATOR]).remove(&object);
+    let whole = written.iter().filter(|written| is_whole(written));
+    object = whole.fold(object, |object, written| without_record(&object, written));
+    send(case, observed, &claim.controller, &claim.origin, &object)
+}
+
+/// Whether a record is that of an Updater, who wrote all of the object.
+fn is_whole(written: &Written) -> bool {
+    written.document.is_some() && !written.applied
+}
+
+/// Takes back what withdrawn layers have set, but for what others want.
+pub(super) fn layers(case: &Case<'_>, observed: &Observed, wanted: &[(Place, Value)]) -> Action {
+    let written = Written::of_operator(&observed.object, case.operator, case.key);
+    let mut left = written
+        .iter()
+        .filter(|written| case.wanted.is_withdrawn(&written.controller));
+    let Some(written) = left.next() else {
+        return Action::Nothing;
+    };
+    if !case.fresh {
+        return Action::Read;
+    }
+    if written.applied {
+        return unapply(case, written);
+    }
+    let live = &observed.object;
+    let (controller, origin) = (&written.controller, &written.origin);
+    if is_whole(written) {
+        let bare = Place::of(&["metadata", "labels", OPERATOR]).remove(live);
+        let bare = without_record(&bare, written);
+        return send(case, observed, controller, origin, &bare);
+    }
+    let taken = take_back(observed, written, wanted);
+    let gone = diff(live.get("status"), taken.get("status"));
+    if let Some(gone) = gone.filter(|_| case.kind.status) {
+        let patch = Place::of(&["status"]).set(&Value::empty_map(), &gone);
+        return patch_of(case, observed, controller, origin, true, &patch);
+    }
+    send(
+        case,
+        observed,
+        controller,
+        origin,
+        &without_record(&taken, written),
+    )
+}
+
+/// Applies nothing: the server takes back what was applied. The status first, while its
+/// record is there.
+fn unapply(case: &Case<'_>, written: &Written) -> Action {
+    let manager = field_manager(&written.operator, &written.controller);
+    let body = Value::from(identity(case.key, case.kind));
+    let has_status = written.places().any(|place| place.top() == "status");
+    let released = case.record.of(&manager, true, &body).is_some();
+    let status = case.kind.status && has_status && !released;
+    let verb = Verb::Apply { force: false };
+    Action::Write(Box::new(Write {
+        verb,
+        status,
+        manager,
+        goal: body.clone(),
+        body,
+        drift: Vec::new(),
+        creates: false,
+        adopts: false,
+        controller: written.controller.clone(),
+        origin: written.origin.clone(),
+    }))
+}
+
+/// A patch that makes this object of the live one.
+fn send(
+    case: &Case<'_>,
+    observed: &Observed,
+    controller: &str,
+    origin: &Value,
+    object: &Value,
+) -> Action {
+    match diff(&observed.object, object) {
+        None => Action::Nothing,
+        Some(_) if !case.fresh => Action::Read,
+        Some(patch) => patch_of(case, observed, controller, origin, false, &patch),
+    }
+}
+
+fn patch_of(
+    case: &Case<'_>,
+    observed: &Observed,
+    controller: &str,
+    origin: &Value,
+    status: bool,
+    patch: &Value,
+) -> Action {
+    Action::Write(Box::new(Write {
+        verb: Verb::Merge,
+        status,
+        manager: field_manager(case.operator, controller),
+        body: versioned(patch, observed),
+        // Nothing is wanted any more.
+        goal: Value::NULL,
+        drift: Vec::new(),
+        creates: false,
+        adopts: false,
+        controller: controller.to_owned(),
+        origin: origin.clone(),
+    }))
+}

@@ -1,0 +1,415 @@
+//! `Updater`: creates an object, or replaces all of it but the metadata of others.
+//!
+//! An object is right if the last write of this document returned what is there now.
+//! Without that record (after a restart) it is right if everything that is wanted is
+//! there, and nobody else has added anything since.
+
+use document::{Key, ListRef, Map, Path, Value};
+
+use super::assigned::assigned;
+use super::{Action, Case, Verb, Wait, Write, foreign, write};
+use crate::target::claim::{Claim, MANAGED_BY, MANAGER, OPERATOR, OWNER, operator_label};
+use crate::target::desired::{Layer, Plan};
+use crate::target::live::{Live, Observed, fields_of, identity};
+use crate::target::place::{Place, Step, located};
+use crate::target::problem::{Cause, Conflict, Problem};
+use crate::target::shape::{covers, diff, differences, equal, equal_maps, fill};
+use crate::target::written::{Written, value_hash};
+
+/// What an Updater wants of an object.
+struct Goal<'a> {
+    case: &'a Case<'a>,
+    layer: &'a Layer<'a>,
+    /// The document with all layers on it.
+    document: Value,
+    /// What is compared and remembered: labels, annotations with our marks,
+    /// ownerReferences, and all fields but a status of its own.
+    target: Value,
+    /// Whether we created the object, or are about to.
+    created: bool,
+}
+
+pub(super) fn decide(case: &Case<'_>, plan: &Plan<'_>, problems: &mut Vec<Problem>) -> Action {
+    let (Some(layer), Some(document)) = (&plan.updater, plan.folded(case.kind)) else {
+        return Action::Nothing;
+    };
+    let observed = match case.live {
+        Live::Unknown => return Action::Read,
+        Live::Unseen | Live::Absent => {
+            return Goal::new(case, layer, document, true).create();
+        }
+        Live::Present(observed) => observed,
+    };
+    if observed.is_going() {
+        return case.wait(Wait::Gone);
+    }
+    let claim = Claim::read(&observed.object, case.key);
+    if let Some(theirs) = foreign(case, claim.as_ref()) {
+        problems.push(theirs(layer.desired));
+        return case.wait(Wait::Conflict);
+    }
+    let claim = claim.or_else(|| remembered(case, layer, observed));
+    if claim.is_none() && layer.desired.author.target.refuse_existing {
+        let conflict = Cause::Conflict(Conflict::Existing);
+        problems.push(layer.desired.problem(conflict));
+        return case.wait(Wait::Conflict);
+    }
+    let created = claim.as_ref().is_some_and(|claim| claim.created);
+    if case.learned.recreate && created {
+        return super::release::delete(case, observed);
+    }
+    let goal = Goal::new(case, layer, document, created);
+    if let Some(mut write) = goal.main(observed) {
+        write.adopts = claim.is_none();
+        return Action::Write(Box::new(write));
+    }
+    goal.status(observed, &plan.layered_status(&case.kind.keys))
+}
+
+/// The claim that our last write put on this object, if someone has taken it off.
+fn remembered(case: &Case<'_>, layer: &Layer<'_>, observed: &Observed) -> Option<Claim> {
+    let manager = &layer.desired.author.manager;
+    let answer = &case.record.last(manager, false)?.answer;
+    let same = answer.get("metadata").get("uid").as_str() == Some(observed.uid());
+    Claim::read(answer, case.key).filter(|_| same)
+}
+
+impl<'a> Goal<'a> {
+    fn new(case: &'a Case<'a>, layer: &'a Layer<'a>, document: Value, created: bool) -> Self {
+        let mut fields = fields_of(&document);
+        if case.kind.status {
+            fields = fields.without("status");
+        }
+        let metadata = marked_metadata(case, layer, &document, created);
+        let target = fields.with(Key::new("metadata"), metadata.into()).into();
+        Self {
+            case,
+            layer,
+            document,
+            target,
+            created,
+        }
+    }
+
+    fn create(&self) -> Action {
+        let identity = identity(self.case.key, self.case.kind);
+        let mut metadata = identity.get_str("metadata").cloned().unwrap_or_default();
+        for field in ["annotations", "labels", "ownerReferences"] {
+            let given = self.target.get("metadata").get(field);
+            if !given.is_null() {
+                metadata = Place::of(&[field]).set(&metadata, given);
+            }
+        }
+        metadata = self.with_manager(metadata);
+        let mut body = identity.with(Key::new("metadata"), metadata);
+        for (field, value) in &fields_of(&self.target) {
+            body = body.with(field.clone(), value.clone());
+        }
+        let goal = self.target.clone();
+        let create = write(self.layer, Verb::Create, false, body.into(), goal);
+        Action::Write(Box::new(create))
+    }
+
+    /// The replacement, if the object is not right.
+    fn main(&self, observed: &Observed) -> Option<Write> {
+        let manager = &self.layer.desired.author.manager;
+        let metadata = self.metadata(&observed.object);
+        let answer = self.case.record.of(manager, false, &self.target);
+        let same_metadata = diff(observed.object.get("metadata"), &metadata);
+        let same_fields = match answer {
+            Some(answer) => self.same_fields(answer, &observed.object),
+            None => {
+                let keys = &self.case.kind.keys;
+                let wanted = self.without_ignored(&self.target);
+                let wanted = Value::from(fields_of(&wanted));
+                covers(&observed.object, &wanted, keys, false) && !self.has_additions(observed)
+            }
+        };
+        if same_metadata.is_none() && same_fields {
+            return None;
+        }
+        let body = self.replacement(observed, metadata.clone());
+        let mut write = write(self.layer, Verb::Replace, false, body, self.target.clone());
+        if let Some(answer) = answer {
+            let own = self.target.get("status").is_null();
+            let fields = |object: &Value| {
+                let fields = fields_of(&self.comparable(object));
+                Value::from(if own {
+                    fields.without("status")
+                } else {
+                    fields
+                })
+            };
+            let mut places = differences(&fields(answer), &fields(&observed.object));
+            let meta = |metadata: &Value| Place::of(&["metadata"]).set(&Value::NULL, metadata);
+            let live = meta(observed.object.get("metadata"));
+            places.extend(differences(&meta(&metadata), &live));
+            write.drift = places.iter().map(ToString::to_string).collect();
+        }
+        Some(write)
+    }
+
+    /// Whether the live object has the content of the answer.
+    fn same_fields(&self, answer: &Value, live: &Value) -> bool {
+        if answer.same(live) {
+            return true;
+        }
+        let own = self.target.get("status").is_null();
+        let ignored = |field: &str| {
+            matches!(field, "apiVersion" | "kind" | "metadata") || (own && field == "status")
+        };
+        let (answer, live) = (self.comparable(answer), self.comparable(live));
+        match (answer.as_map(), live.as_map()) {
+            (Some(answer), Some(live)) => equal_maps(answer, live, ignored),
+            _ => false,
+        }
+    }
+
+    /// An object without the fields that belong to others.
+    fn comparable(&self, object: &Value) -> Value {
+        let object = self.without_ignored(object);
+        let assigned = assigned(self.case.key).filter(|place| place.get(&self.target).is_null());
+        assigned.fold(object, |object, place| place.remove(&object))
+    }
+
+    fn without_ignored(&self, object: &Value) -> Value {
+        let mut places: Vec<Place> = self
+            .ignore()
+            .iter()
+            .flat_map(|path| located(path, object))
+            .collect();
+        places.sort();
+        let last_first = places.iter().rev();
+        last_first.fold(object.clone(), |object, place| place.remove(&object))
+    }
+
+    fn ignore(&self) -> &[Path] {
+        &self.layer.desired.author.target.ignore
+    }
+
+    /// Whether somebody added fields while nobody looked.
+    fn has_additions(&self, observed: &Observed) -> bool {
+        if observed.others.is_empty() {
+            return false;
+        }
+        let live = Observed {
+            object: self.comparable(&observed.object),
+            ..observed.clone()
+        };
+        live.has_foreign_fields(&self.target)
+    }
+
+    /// The metadata as it should be: that of the object, with ours.
+    fn metadata(&self, live: &Value) -> Value {
+        let mut metadata = live.get("metadata").clone();
+        let ours = Written::of_operator(live, self.case.operator, self.case.key);
+        let wanted = self.target.get("metadata");
+        let object = Place::of(&["metadata"]).set(&Value::NULL, &metadata);
+        let goal = Place::of(&["metadata"]).set(&Value::NULL, wanted);
+        let mut kept = object;
+        for written in &ours {
+            for place in written.places() {
+                let lost = place.top() == "metadata" && place.get(&goal).is_null();
+                if lost && written.holds(place, place.get(&kept)) {
+                    kept = place.remove(&kept);
+                }
+            }
+            kept = Place::of(&["metadata", "annotations", &written.annotation()]).remove(&kept);
+        }
+        if !kept.get("metadata").is_null() {
+            metadata = kept.get("metadata").clone();
+        }
+        for field in ["annotations", "labels"] {
+            for (name, value) in wanted.get(field).as_map().into_iter().flatten() {
+                metadata = Place::of(&[field, name.as_str()]).set(&metadata, value);
+            }
+        }
+        let owners = wanted.get("ownerReferences");
+        if !owners.is_null() {
+            let list = metadata.get("ownerReferences").clone();
+            metadata = Place::of(&["ownerReferences"]).set(&metadata, &with_owners(&list, owners));
+        }
+        self.with_manager(metadata)
+    }
+
+    /// Says on what we create who did; a value that is there stays.
+    fn with_manager(&self, metadata: Value) -> Value {
+        let wanted = self.document.get("metadata").get("labels").get(MANAGED_BY);
+        let given = metadata.get("labels").get(MANAGED_BY);
+        if !given.is_null() || (wanted.is_null() && !self.created) {
+            return metadata;
+        }
+        let value = wanted.as_str().unwrap_or(MANAGER);
+        Place::of(&["labels", MANAGED_BY]).set(&metadata, &Value::from(value))
+    }
+
+    /// The body of the replacement.
+    fn replacement(&self, observed: &Observed, metadata: Value) -> Value {
+        let live = &observed.object;
+        let mut fields = fields_of(&self.target);
+        if !self.case.kind.status
+            && fields.get_str("status").is_none()
+            && !live.get("status").is_null()
+        {
+            fields = fields.with(Key::new("status"), live.get("status").clone());
+        }
+        let mut body = Value::from(fields);
+        for path in self.ignore() {
+            for place in located(path, &body).iter().rev() {
+                body = place.remove(&body);
+            }
+            for place in located(path, live) {
+                body = place.set(&body, place.get(live));
+            }
+        }
+        for place in assigned(self.case.key) {
+            if place.get(&body).is_null() && !place.get(live).is_null() {
+                body = place.set(&body, place.get(live));
+            }
+        }
+        body = self.with_kept(body, live);
+        let head = identity(self.case.key, self.case.kind);
+        let mut body = body.as_map().cloned().unwrap_or_else(|| head.clone());
+        for (field, value) in &head {
+            body = body.with(field.clone(), value.clone());
+        }
+        body.with(Key::new("metadata"), metadata).into()
+    }
+
+    /// The body with what the server does not let go, where we never wanted it otherwise.
+    fn with_kept(&self, body: Value, live: &Value) -> Value {
+        let manager = &self.layer.desired.author.manager;
+        let earlier = match self.case.record.last(manager, false) {
+            Some(answered) => answered.goal.clone(),
+            // The annotation says whether it was this document that we wrote.
+            None if self.is_last_written(live) => self.target.clone(),
+            None => return body,
+        };
+        self.case.learned.kept.iter().fold(body, |body, field| {
+            let names = field.split('[').next().unwrap_or_default();
+            let place = Place::of(&names.split('.').collect::<Vec<_>>());
+            let (wanted, live) = (place.get(&body), place.get(live));
+            let filled = fill(wanted, live, place.get(&earlier));
+            if filled.is_null() || equal(&filled, wanted) {
+                return body;
+            }
+            place.set(&body, &filled)
+        })
+    }
+
+    fn is_last_written(&self, live: &Value) -> bool {
+        let hash = Some(value_hash(&self.document));
+        let ours = Written::of_operator(live, self.case.operator, self.case.key);
+        ours.iter().any(|written| written.document == hash)
+    }
+
+    /// The write of the status, if there is one to write.
+    fn status(&self, observed: &Observed, layered: &Value) -> Action {
+        let own = self.document.get("status");
+        if !self.case.kind.status || (own.is_null() && layered.is_null()) {
+            return Action::Nothing;
+        }
+        let live = observed.object.get("status");
+        let keys = &self.case.kind.keys;
+        let merged = |base: &Value| {
+            if layered.is_null() {
+                return base.clone();
+            }
+            operator::patch::merge(base, layered, keys)
+        };
+        // A status that the Updater does not yield is left alone but for the layers.
+        let (wanted, goal) = if own.is_null() {
+            (merged(live), layered.clone())
+        } else {
+            (merged(own), merged(own))
+        };
+        let manager = &self.layer.desired.author.manager;
+        let answer = self.case.record.of(manager, true, &goal);
+        let right = match answer {
+            Some(answer) => equal(answer.get("status"), live),
+            None => covers(live, &wanted, keys, false),
+        };
+        let change = diff(live, &wanted).filter(|_| !right);
+        let Some(change) = change else {
+            return Action::Nothing;
+        };
+        let patch = Place::of(&["status"]).set(&Value::empty_map(), &change);
+        let version = Value::from(observed.version());
+        let body = Place::of(&["metadata", "resourceVersion"]).set(&patch, &version);
+        let mut write = write(self.layer, Verb::Merge, true, body, goal);
+        if let Some(answer) = answer {
+            let status = |object: &Value| {
+                let status = object.get("status");
+                Place::of(&["status"]).set(&Value::empty_map(), status)
+            };
+            let places = differences(&status(answer), &status(&observed.object));
+            write.drift = places.iter().map(ToString::to_string).collect();
+        }
+        Action::Write(Box::new(write))
+    }
+}
+
+/// The labels, annotations and ownerReferences of a document, with our marks.
+fn marked_metadata(case: &Case<'_>, layer: &Layer<'_>, document: &Value, created: bool) -> Map {
+    let desired = layer.desired;
+    let author = &desired.author;
+    let given = document.get("metadata");
+    let mut written = Written::new(&author.operator, &author.controller, case.key);
+    written.document = Some(value_hash(document));
+    let mut used = Value::empty_map();
+    for field in ["annotations", "labels"] {
+        let members = given.get(field).as_map().into_iter().flatten();
+        // Who manages an object is said once, and never changed.
+        for (name, value) in members.filter(|(name, _)| name.as_str() != MANAGED_BY) {
+            let place = Place::of(&[field, name.as_str()]);
+            used = place.set(&used, value);
+            let place = Place::of(&["metadata", field, name.as_str()]);
+            written.record(&place, value, None);
+        }
+    }
+    let owners = given.get("ownerReferences");
+    for owner in owners.as_list().into_iter().flatten() {
+        written.record(&owner_place(owner), owner, None);
+    }
+    if !owners.is_null() {
+        used = Place::of(&["ownerReferences"]).set(&used, owners);
+    }
+    let claim = Claim {
+        operator: author.operator.clone(),
+        controller: author.controller.clone(),
+        origin: desired.origin.clone(),
+        created,
+    };
+    let marks = [
+        (["annotations", OWNER], claim.print(case.key)),
+        (["annotations", author.set.as_str()], written.print()),
+        (["labels", OPERATOR], operator_label(&author.operator)),
+    ];
+    for (place, text) in marks {
+        used = Place::of(&place).set(&used, &Value::from(text));
+    }
+    used.as_map().cloned().expect("marks are set in it")
+}
+
+/// The place of an ownerReference: they are told apart by uid.
+fn owner_place(owner: &Value) -> Place {
+    let mut place = Place::of(&["metadata", "ownerReferences"]);
+    let uid = [(Key::new("uid"), owner.get("uid").clone())];
+    let uid: Map = uid.into_iter().collect();
+    place.0.push(Step::Element(uid.into()));
+    place
+}
+
+/// A list of ownerReferences with ours in it.
+fn with_owners(list: &Value, ours: &Value) -> Value {
+    let mut owners = list.as_list().map(ListRef::to_vec).unwrap_or_default();
+    for owner in ours.as_list().into_iter().flatten() {
+        let same = |other: &&mut Value| other.get("uid") == owner.get("uid");
+        match owners.iter_mut().find(same) {
+            Some(other) if diff(other, &document::merge(other, owner)).is_none() => {}
+            Some(other) => *other = owner.clone(),
+            None => owners.push(owner.clone()),
+        }
+    }
+    owners.into()
+}

@@ -1,0 +1,354 @@
+//! What the controllers of one operator want of one object.
+//!
+//! Writers rank by controller (the engine has decided between origins of one controller):
+//! the first Updater is written, other Updaters wait. Patchers and Appliers layer on it; a
+//! field that two of them set differently is a conflict, and the first has it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use document::{Key, Map, Value};
+use operator::object::is_mark;
+use operator::patch::{MergeKeys, identity_free, merge, outgoing, patch_of};
+use operator::spec::{Target, TargetType};
+
+use super::claim::{field_manager, set_annotation};
+use super::place::{Place, concerns, leaves, located};
+use super::problem::{Cause, Conflict, OwnerProblem, Problem};
+use super::shape::{equal, without_nulls};
+use super::{ObjectKey, TargetKind};
+
+/// A target of a controller, as the one who writes.
+#[derive(Clone, Debug)]
+pub struct Author {
+    /// The operator.
+    pub operator: String,
+    /// The controller.
+    pub controller: String,
+    /// The position of the controller in the operator: the lower comes first.
+    pub rank: usize,
+    /// What it writes, and how.
+    pub target: Target,
+    /// The field manager of its writes.
+    pub manager: String,
+    /// The annotation that records what it has set.
+    pub set: String,
+}
+
+impl Author {
+    /// A target of a controller.
+    pub fn new(operator: &str, controller: &str, rank: usize, target: Target) -> Self {
+        Self {
+            operator: operator.to_owned(),
+            controller: controller.to_owned(),
+            rank,
+            target,
+            manager: field_manager(operator, controller),
+            set: set_annotation(operator, controller),
+        }
+    }
+}
+
+/// A source object that a document is derived from, as a possible owner.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Owner {
+    /// Its uid.
+    pub uid: String,
+    /// Its namespace; `""` if it is cluster-scoped.
+    pub namespace: String,
+}
+
+/// A document that a controller derives for an object.
+#[derive(Clone, Debug)]
+pub struct Desired {
+    /// Who wants it.
+    pub author: Arc<Author>,
+    /// The document.
+    pub document: Value,
+    /// What it is derived from: objects, positions, or the key of a group.
+    pub origin: Value,
+    /// The source objects in the origin.
+    pub owners: Arc<[Owner]>,
+}
+
+impl Desired {
+    pub(super) fn problem(&self, cause: Cause) -> Problem {
+        Problem {
+            controller: self.author.controller.clone(),
+            origin: self.origin.clone(),
+            cause,
+        }
+    }
+}
+
+/// All that is wanted of an object.
+#[derive(Clone, Debug, Default)]
+pub struct Wanted {
+    /// Sorted by rank; one of each controller.
+    writers: Vec<Desired>,
+    /// The controllers that no longer want anything, until what they wrote is gone.
+    withdrawn: BTreeSet<String>,
+}
+
+impl Wanted {
+    /// A controller wants this now. Says whether that is news.
+    pub fn want(&mut self, desired: Desired) -> bool {
+        let controller = &desired.author.controller;
+        self.withdrawn.remove(controller);
+        let same = |other: &Desired| {
+            Arc::ptr_eq(&other.author, &desired.author)
+                && other.document == desired.document
+                && other.origin == desired.origin
+                && other.owners == desired.owners
+        };
+        if self.writers.iter().any(same) {
+            return false;
+        }
+        self.writers
+            .retain(|other| other.author.controller != *controller);
+        let rank = |desired: &Desired| (desired.author.rank, desired.author.controller.clone());
+        let at = self
+            .writers
+            .partition_point(|other| rank(other) < rank(&desired));
+        self.writers.insert(at, desired);
+        true
+    }
+
+    /// A controller wants nothing of this object any more. Says whether that is news.
+    pub fn withdraw(&mut self, controller: &str) -> bool {
+        self.writers
+            .retain(|desired| desired.author.controller != controller);
+        self.withdrawn.insert(controller.to_owned())
+    }
+
+    /// Whether a controller wants nothing any more, and what it wrote may go.
+    pub fn is_withdrawn(&self, controller: &str) -> bool {
+        self.withdrawn.contains(controller)
+    }
+
+    /// What was withdrawn is gone.
+    pub(super) fn settle(&mut self) {
+        self.withdrawn.clear();
+    }
+
+    /// Whether nobody wants or has wanted anything.
+    pub fn is_empty(&self) -> bool {
+        self.writers.is_empty() && self.withdrawn.is_empty()
+    }
+
+    /// The first of the controllers that no longer want anything, or `""`.
+    pub(super) fn first_withdrawn(&self) -> &str {
+        self.withdrawn.first().map_or("", String::as_str)
+    }
+
+    /// Whether something is to be done.
+    pub(super) fn has_withdrawn(&self) -> bool {
+        !self.withdrawn.is_empty()
+    }
+
+    /// The writers, by rank.
+    pub fn writers(&self) -> impl Iterator<Item = &Desired> {
+        self.writers.iter()
+    }
+
+    /// Whether a controller writes this object now.
+    pub fn is_wanted_by(&self, controller: &str) -> bool {
+        self.writers()
+            .any(|desired| desired.author.controller == controller)
+    }
+
+    /// What is to be written, in which order, and what stands against it.
+    pub(super) fn plan(&self, key: &ObjectKey, kind: &TargetKind) -> Plan<'_> {
+        let mut plan = Plan::default();
+        for desired in self.writers() {
+            let document = prepare(desired, key, &mut plan.problems);
+            let layer = Layer { desired, document };
+            if desired.author.target.kind != TargetType::Updater {
+                plan.layers.push(layer);
+                continue;
+            }
+            match &plan.updater {
+                None => plan.updater = Some(layer),
+                Some(first) if equal(&first.document, &layer.document) => {}
+                Some(first) => {
+                    let conflict = Conflict::Object {
+                        winner: first.desired.author.controller.clone(),
+                        origin: first.desired.origin.clone(),
+                    };
+                    let problem = desired.problem(Cause::Conflict(conflict));
+                    plan.problems.push(problem);
+                }
+            }
+        }
+        plan.contest(&kind.keys);
+        plan
+    }
+}
+
+/// What is to be written to one object.
+#[derive(Debug, Default)]
+pub(super) struct Plan<'a> {
+    /// The Updater that is written.
+    pub(super) updater: Option<Layer<'a>>,
+    /// Patchers and Appliers by rank, without the fields that they lost.
+    pub(super) layers: Vec<Layer<'a>>,
+    pub(super) problems: Vec<Problem>,
+}
+
+/// A writer with its document as it is sent.
+#[derive(Debug)]
+pub(super) struct Layer<'a> {
+    pub(super) desired: &'a Desired,
+    /// Of an Updater and an Applier the fields with labels, annotations and
+    /// ownerReferences; of a Patcher the patch, in which null removes. Neither has what
+    /// only says which object is meant.
+    pub(super) document: Value,
+}
+
+impl Plan<'_> {
+    /// Takes from later layers the fields that earlier ones set.
+    fn contest(&mut self, keys: &MergeKeys) {
+        let mut taken: Vec<((Place, Value), usize)> = Vec::new();
+        for i in 0..self.layers.len() {
+            let mut lost: Vec<(Place, usize)> = Vec::new();
+            let own = leaves(&self.layers[i].document, keys);
+            for leaf in own {
+                let other = taken.iter().find(|(other, _)| clash(other, &leaf));
+                match other {
+                    Some((_, winner)) => lost.push((leaf.0, *winner)),
+                    None => taken.push((leaf, i)),
+                }
+            }
+            for (place, winner) in lost {
+                let winner = self.layers[winner].desired;
+                let layer = &mut self.layers[i];
+                layer.document = place.remove(&layer.document);
+                let conflict = Conflict::Field {
+                    field: place.to_string(),
+                    winner: winner.author.controller.clone(),
+                    origin: winner.origin.clone(),
+                };
+                let problem = layer.desired.problem(Cause::Conflict(conflict));
+                self.problems.push(problem);
+            }
+        }
+    }
+
+    /// The document of the Updater with all layers on it, the first on top. A status that
+    /// is written on its own is that of the Updater; see [`Plan::layered_status`].
+    pub(super) fn folded(&self, kind: &TargetKind) -> Option<Value> {
+        let base = self.updater.as_ref()?.document.clone();
+        let layers = self.layers.iter().rev();
+        let folded = layers.fold(base, |document, layer| {
+            let layer = match layer.document.as_map() {
+                Some(fields) if kind.status => fields.without("status").into(),
+                _ => layer.document.clone(),
+            };
+            merge(&document, &layer, &kind.keys)
+        });
+        Some(folded)
+    }
+
+    /// The status that the layers set, the first on top; null if they set none.
+    pub(super) fn layered_status(&self, keys: &MergeKeys) -> Value {
+        let layers = self.layers.iter().rev();
+        let statuses = layers.map(|layer| layer.document.get("status"));
+        let given = statuses.filter(|status| !status.is_null());
+        given.fold(Value::NULL, |all, status| {
+            if all.is_null() {
+                status.clone()
+            } else {
+                merge(&all, status, keys)
+            }
+        })
+    }
+}
+
+/// Whether two leaves cannot both be written.
+fn clash(a: &(Place, Value), b: &(Place, Value)) -> bool {
+    if a.0 == b.0 {
+        return !equal(&a.1, &b.1);
+    }
+    concerns(a, &b.0) && concerns(b, &a.0)
+}
+
+/// A document as it is sent: encoded, and of its metadata only what is used.
+fn prepare(desired: &Desired, key: &ObjectKey, problems: &mut Vec<Problem>) -> Value {
+    let target = &desired.author.target;
+    let document = match target.kind {
+        TargetType::Patcher => patch_of(&desired.document, target),
+        TargetType::Updater | TargetType::Applier => {
+            without_nulls(&outgoing(&desired.document, target))
+        }
+    };
+    let document = identity_free(&document);
+    let Some(fields) = document.as_map() else {
+        return Value::empty_map();
+    };
+    let metadata = used_metadata(desired, fields.get_str("metadata"), key, problems);
+    let mut fields = fields.without("metadata");
+    if !metadata.is_empty() {
+        fields = fields.with(Key::new("metadata"), metadata.into());
+    }
+    let document = Value::from(fields);
+    if target.kind == TargetType::Updater {
+        return document;
+    }
+    // What belongs to others is not layered on it.
+    let ignored = target.ignore.iter();
+    let mut places: Vec<Place> = ignored.flat_map(|path| located(path, &document)).collect();
+    places.sort();
+    let last_first = places.iter().rev();
+    last_first.fold(document.clone(), |document, place| place.remove(&document))
+}
+
+/// Labels, annotations and ownerReferences, without our own marks and without owners
+/// that are none.
+fn used_metadata(
+    desired: &Desired,
+    metadata: Option<&Value>,
+    key: &ObjectKey,
+    problems: &mut Vec<Problem>,
+) -> Map {
+    let metadata = metadata.cloned().unwrap_or_default();
+    let mut used = Vec::new();
+    for field in ["annotations", "labels"] {
+        let Some(map) = metadata.get(field).as_map() else {
+            continue;
+        };
+        let data: Map = map
+            .iter()
+            .filter(|(key, _)| !is_mark(key.as_str()))
+            .cloned()
+            .collect();
+        if !data.is_empty() {
+            used.push((Key::new(field), data.into()));
+        }
+    }
+    let references = metadata.get("ownerReferences").as_list();
+    let mut owners = Vec::new();
+    for (index, reference) in references.into_iter().flatten().enumerate() {
+        match owner_problem(desired, reference, key) {
+            None => owners.push(reference.clone()),
+            Some(reason) => {
+                let dropped = Cause::OwnerDropped { index, reason };
+                problems.push(desired.problem(dropped));
+            }
+        }
+    }
+    if !owners.is_empty() {
+        used.push((Key::new("ownerReferences"), owners.into()));
+    }
+    Map::from_entries(used)
+}
+
+fn owner_problem(desired: &Desired, reference: &Value, key: &ObjectKey) -> Option<OwnerProblem> {
+    let uid = reference.get("uid").as_str().unwrap_or_default();
+    let mut owners = desired.owners.iter();
+    let owner = owners.find(|owner| !uid.is_empty() && owner.uid == uid);
+    match owner {
+        Some(owner) if owner.namespace.is_empty() || owner.namespace == key.namespace() => None,
+        Some(_) => Some(OwnerProblem::OtherNamespace),
+        None => Some(OwnerProblem::NotAnOrigin),
+    }
+}

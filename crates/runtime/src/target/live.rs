@@ -1,0 +1,339 @@
+//! What is known of objects on the cluster, and of what our writes made of them.
+
+use document::{Key, Map, Value, View};
+use operator::spec::TargetType;
+
+use super::claim::{Claim, is_manager_of};
+use super::desired::Wanted;
+use super::place::{Place, Step};
+use super::written::Written;
+use super::{ObjectKey, TargetKind};
+
+/// What is known of an object.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Live {
+    /// Nothing: it must be read first.
+    #[default]
+    Unknown,
+    /// The watch is complete and has not shown it. It may exist without our label.
+    Unseen,
+    /// It was read and not found, or was seen to go.
+    Absent,
+    /// It is there.
+    Present(Observed),
+}
+
+/// An object that is there.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Observed {
+    /// The object, without managedFields.
+    pub object: Value,
+    /// Who else writes it.
+    pub others: Vec<Manager>,
+    /// Whether the server says who writes what.
+    pub managed: bool,
+}
+
+/// A field manager of others.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Manager {
+    /// Its name.
+    pub name: String,
+    /// What it owns, as `fieldsV1`; without the status.
+    pub fields: Value,
+}
+
+impl Observed {
+    /// An object as the server gives it.
+    pub fn new(object: &Value, operator: &str) -> Self {
+        let metadata = object.get("metadata");
+        let managed = metadata.get("managedFields").as_list();
+        let others = managed.into_iter().flatten();
+        let others = others.filter_map(|entry| Manager::read(entry, operator));
+        let others = others.collect();
+        let object = match (object.as_map(), metadata.as_map()) {
+            (Some(fields), Some(metadata)) if managed.is_some() => {
+                let metadata = metadata.without("managedFields");
+                fields.with(Key::new("metadata"), metadata.into()).into()
+            }
+            _ => object.clone(),
+        };
+        Self {
+            object,
+            others,
+            managed: managed.is_some_and(|managed| !managed.is_empty()),
+        }
+    }
+
+    /// `metadata.resourceVersion`
+    pub fn version(&self) -> &str {
+        self.text("resourceVersion")
+    }
+
+    /// `metadata.uid`
+    pub fn uid(&self) -> &str {
+        self.text("uid")
+    }
+
+    fn text(&self, field: &str) -> &str {
+        let value = self.object.get("metadata").get(field);
+        value.as_str().unwrap_or_default()
+    }
+
+    /// Whether it is being deleted.
+    pub fn is_going(&self) -> bool {
+        let metadata = self.object.get("metadata");
+        !metadata.get("deletionTimestamp").is_null()
+    }
+
+    /// Whether this is an earlier version than another. Versions that are no numbers cannot
+    /// be compared: then what arrives later is later.
+    pub fn is_older_than(&self, other: &Self) -> bool {
+        let number = |observed: &Self| observed.version().parse::<u128>().ok();
+        matches!((number(self), number(other)), (Some(a), Some(b)) if a < b)
+    }
+
+    /// Whether the server says that nobody else has written anything at a place. Of the
+    /// status that is not known: everybody writes it.
+    pub(super) fn is_only_ours(&self, place: &Place) -> bool {
+        let touched = |other: &Manager| touches(&other.fields, &place.0);
+        self.managed && place.top() != "status" && !self.others.iter().any(touched)
+    }
+
+    /// Whether someone else owns a field outside metadata that is not wanted: it was
+    /// added after our last write.
+    pub(super) fn has_foreign_fields(&self, wanted: &Value) -> bool {
+        self.others.iter().any(|other| {
+            let fields = other.fields.as_map();
+            let mut fields = fields.into_iter().flatten();
+            fields.any(|(key, below)| match key.as_str() {
+                "f:metadata" => false,
+                name => adds(name, below, &self.object, wanted),
+            })
+        })
+    }
+}
+
+impl Manager {
+    fn read(entry: &Value, operator: &str) -> Option<Self> {
+        let name = entry.get("manager").as_str()?;
+        if is_manager_of(name, operator) || entry.get("subresource").as_str() == Some("status") {
+            return None;
+        }
+        let fields = entry.get("fieldsV1").as_map()?.without("f:status");
+        (!fields.is_empty()).then(|| Self {
+            name: name.to_owned(),
+            fields: fields.into(),
+        })
+    }
+}
+
+/// Whether `fieldsV1` has something at a place, inside it, or around it.
+fn touches(fields: &Value, steps: &[Step]) -> bool {
+    let Some(map) = fields.as_map() else {
+        return true;
+    };
+    let Some((step, rest)) = steps.split_first() else {
+        return true;
+    };
+    // What has nothing below is owned as a whole.
+    if map.is_empty() {
+        return true;
+    }
+    let below = map.iter().filter(|(name, _)| name.as_str() != ".");
+    let mut below = below.map(|(name, below)| (name.as_str().split_once(':'), below));
+    below.any(|(name, below)| match (name, step) {
+        (Some(("f", name)), Step::Field(field)) => name == field.as_str() && touches(below, rest),
+        (Some(("k", keys)), Step::Element(element)) => {
+            keys.parse::<Value>().is_ok_and(|keys| keys == *element) && touches(below, rest)
+        }
+        // Positions and values are not told apart.
+        _ => true,
+    })
+}
+
+/// Whether the field or element that an entry of `fieldsV1` names is in the live value
+/// and not in the wanted one. Elements of sets are part of their list.
+fn adds(name: &str, below: &Value, live: &Value, wanted: &Value) -> bool {
+    let (live, wanted) = match name.split_once(':') {
+        Some(("f", field)) => (live.get(field), wanted.get(field)),
+        Some(("k", keys)) => {
+            let Ok(keys) = keys.parse::<Value>() else {
+                return false;
+            };
+            (element(live, &keys), element(wanted, &keys))
+        }
+        _ => return false,
+    };
+    if live.is_null() {
+        return false;
+    }
+    if wanted.is_null() {
+        return true;
+    }
+    let below = below.as_map().into_iter().flatten();
+    let mut below = below.filter(|(name, _)| name.as_str() != ".");
+    below.any(|(name, below)| adds(name.as_str(), below, live, wanted))
+}
+
+fn element<'a>(list: &'a Value, keys: &Value) -> &'a Value {
+    let (View::List(items), Some(keys)) = (list.view(), keys.as_map()) else {
+        return list.at(usize::MAX);
+    };
+    let has = |item: &&Value| {
+        keys.iter()
+            .all(|(key, value)| item.get_key(key) == value || item.get_key(key).is_null())
+    };
+    items
+        .iter()
+        .find(has)
+        .unwrap_or_else(|| list.at(usize::MAX))
+}
+
+/// What our last writes of an object returned.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Record(Vec<Answered>);
+
+/// The last write of a field manager to the object or to its status, and its answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answered {
+    manager: Key,
+    status: bool,
+    /// What was wanted.
+    pub goal: Value,
+    /// The object that the server returned.
+    pub answer: Value,
+}
+
+impl Record {
+    /// The answer of the last write of a manager, if it wanted the same.
+    pub fn of(&self, manager: &str, status: bool, goal: &Value) -> Option<&Value> {
+        let answered = self.last(manager, status)?;
+        (answered.goal == *goal).then_some(&answered.answer)
+    }
+
+    /// The last write of a manager.
+    pub fn last(&self, manager: &str, status: bool) -> Option<&Answered> {
+        let mut all = self.0.iter();
+        all.find(|last| last.status == status && last.manager.as_str() == manager)
+    }
+
+    /// Notes the answer of a write.
+    pub fn note(&mut self, manager: &str, status: bool, goal: Value, answer: Value) {
+        let manager = Key::new(manager);
+        self.0
+            .retain(|last| last.manager != manager || last.status != status);
+        self.0.push(Answered {
+            manager,
+            status,
+            goal,
+            answer,
+        });
+    }
+
+    /// Forgets all: what was written is gone.
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// Whether the answers are about another object of the same name.
+    pub(super) fn is_of_another(&self, uid: &str) -> bool {
+        let uid_of = |answer: &Value| answer.get("metadata").get("uid").clone();
+        self.0
+            .iter()
+            .any(|last| uid_of(&last.answer).as_str() != Some(uid))
+    }
+
+    /// A manager who wrote all of the object found it right: from now on the record and
+    /// the object share their memory.
+    pub(super) fn share(&mut self, manager: &str, object: &Value) {
+        let all = self.0.iter_mut();
+        for last in all.filter(|last| last.manager.as_str() == manager) {
+            last.answer = object.clone();
+        }
+    }
+}
+
+/// What a controller left on an object, and does not want any more.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Leftover {
+    /// The object.
+    pub key: ObjectKey,
+    /// The controller that wrote it.
+    pub controller: String,
+    /// What it was derived from.
+    pub origin: Value,
+    /// Whether the object is to be deleted, not only freed from what was set.
+    pub deletes: bool,
+}
+
+/// What is left on an object of controllers that do not want it any more.
+pub fn leftovers(
+    key: &ObjectKey,
+    observed: &Observed,
+    wanted: &Wanted,
+    operator: &str,
+) -> Vec<Leftover> {
+    let claim = Claim::read(&observed.object, key);
+    let mut found: Vec<Leftover> = Vec::new();
+    // An Updater that wants the object takes all of it over.
+    if observed.is_going() || is_updated(wanted) {
+        return found;
+    }
+    if let Some(claim) = claim.filter(|claim| claim.operator == operator)
+        && !wanted.is_wanted_by(&claim.controller)
+    {
+        found.push(Leftover {
+            key: key.clone(),
+            controller: claim.controller,
+            origin: claim.origin,
+            deletes: claim.created,
+        });
+    }
+    for written in Written::of_operator(&observed.object, operator, key) {
+        let known = |leftover: &Leftover| leftover.controller == written.controller;
+        if !wanted.is_wanted_by(&written.controller) && !found.iter().any(known) {
+            found.push(Leftover {
+                key: key.clone(),
+                controller: written.controller,
+                origin: written.origin,
+                deletes: false,
+            });
+        }
+    }
+    found
+}
+
+fn is_updated(wanted: &Wanted) -> bool {
+    wanted
+        .writers()
+        .any(|desired| desired.author.target.kind == TargetType::Updater)
+}
+
+/// Whether an object carries anything of an operator.
+pub(super) fn is_marked(object: &Value, key: &ObjectKey, operator: &str) -> bool {
+    Claim::read(object, key).is_some_and(|claim| claim.operator == operator)
+        || !Written::of_operator(object, operator, key).is_empty()
+}
+
+/// An object without what only says which object is meant, and without metadata.
+pub(super) fn fields_of(object: &Value) -> Map {
+    let fields = object.as_map().into_iter().flatten();
+    let fields =
+        fields.filter(|(key, _)| !matches!(key.as_str(), "apiVersion" | "kind" | "metadata"));
+    fields.cloned().collect()
+}
+
+/// The identity of an object, as the start of a request's body.
+pub(super) fn identity(key: &ObjectKey, kind: &TargetKind) -> Map {
+    let mut metadata = vec![(Key::new("name"), key.name.name.clone())];
+    if !key.namespace().is_empty() {
+        metadata.push((Key::new("namespace"), key.name.namespace.clone()));
+    }
+    let version = Value::from(kind.resource.api_version.as_str());
+    Map::from_entries(vec![
+        (Key::new("apiVersion"), version),
+        (Key::new("kind"), Value::from(kind.resource.kind.as_str())),
+        (Key::new("metadata"), Map::from_entries(metadata).into()),
+    ])
+}

@@ -1,0 +1,393 @@
+//! Places in objects: how written fields are named, found, set and taken out again.
+//!
+//! Elements of lists are named by their merge keys where these are known, otherwise by
+//! position.
+
+use std::fmt;
+
+use document::{Key, ListRef, Path, Value, View};
+use operator::patch::{Identity, MergeKeys, all_maps};
+
+/// One step into an object.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Step {
+    /// Into a map.
+    Field(Key),
+    /// Into a list, to the element with these key fields (a map).
+    Element(Value),
+    /// Into a list, by position.
+    Index(usize),
+}
+
+/// A place in an object.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place(pub(super) Vec<Step>);
+
+impl Place {
+    /// A place that is reached through maps alone.
+    pub(super) fn of(fields: &[&str]) -> Self {
+        Self(fields.iter().map(|f| Step::Field(Key::new(f))).collect())
+    }
+
+    /// Whether this place is `other`, inside it, or around it.
+    pub(super) fn overlaps(&self, other: &Self) -> bool {
+        let both = self.0.len().min(other.0.len());
+        self.0[..both] == other.0[..both]
+    }
+
+    /// Whether this place is `other` or inside it.
+    pub(super) fn within(&self, other: &Self) -> bool {
+        self.0.len() >= other.0.len() && self.overlaps(other)
+    }
+
+    /// The field of the object that it stands in.
+    pub(super) fn top(&self) -> &str {
+        match self.0.first() {
+            Some(Step::Field(field)) => field.as_str(),
+            _ => "",
+        }
+    }
+
+    /// The value at this place; null where there is none.
+    pub(super) fn get<'a>(&self, object: &'a Value) -> &'a Value {
+        self.0.iter().fold(object, |value, step| match step {
+            Step::Field(field) => value.get_key(field),
+            Step::Index(index) => value.at(*index),
+            Step::Element(keys) => match value.as_list().and_then(|list| find(list, keys)) {
+                Some(at) => value.at(at),
+                // No list is that long: this reads as null.
+                None => value.at(usize::MAX),
+            },
+        })
+    }
+
+    /// The object with another value at this place. Maps on the way are created, elements
+    /// of lists are not.
+    pub(super) fn set(&self, object: &Value, value: &Value) -> Value {
+        set(object, &self.0, value)
+    }
+
+    /// The object without this place; maps that this empties go too.
+    pub(super) fn remove(&self, object: &Value) -> Value {
+        remove(object, &self.0).unwrap_or_else(Value::empty_map)
+    }
+
+    /// As it is written in annotations: `/spec/containers/[{"name":"a"}]/image`.
+    pub(super) fn pointer(&self) -> String {
+        let escape = |text: &str| {
+            let text = text.replace('~', "~0").replace('/', "~1");
+            text.replace('[', "~2")
+        };
+        let mut text = String::new();
+        for step in &self.0 {
+            text.push('/');
+            match step {
+                Step::Field(field) => text.push_str(&escape(field.as_str())),
+                Step::Index(index) => text.extend(["[", &index.to_string(), "]"]),
+                Step::Element(keys) => text.extend(["[", &escape(&keys.to_string()), "]"]),
+            }
+        }
+        text
+    }
+
+    /// Reads what [`Place::pointer`] wrote.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let unescape = |text: &str| {
+            let text = text.replace("~2", "[").replace("~1", "/");
+            text.replace("~0", "~")
+        };
+        let steps = text.strip_prefix('/')?.split('/').map(|part| {
+            let inner = part
+                .strip_prefix('[')
+                .and_then(|part| part.strip_suffix(']'));
+            match inner {
+                None => Some(Step::Field(Key::new(&unescape(part)))),
+                Some(index) if index.bytes().all(|byte| byte.is_ascii_digit()) => {
+                    Some(Step::Index(index.parse().ok()?))
+                }
+                Some(keys) => {
+                    let keys: Value = unescape(keys).parse().ok()?;
+                    keys.as_map()?;
+                    Some(Step::Element(keys))
+                }
+            }
+        });
+        Some(Self(steps.collect::<Option<_>>()?))
+    }
+}
+
+/// As Kubernetes writes the paths of fields: `.spec.containers[name="a"].image`.
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for step in &self.0 {
+            match step {
+                Step::Field(field) => write!(f, ".{field}")?,
+                Step::Index(index) => write!(f, "[{index}]")?,
+                Step::Element(keys) => {
+                    let pairs = keys.as_map().into_iter().flatten();
+                    let pairs: Vec<String> =
+                        pairs.map(|(key, value)| format!("{key}={value}")).collect();
+                    write!(f, "[{}]", pairs.join(","))?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The position of the element with these key fields. A port without a protocol is TCP.
+fn find(list: ListRef<'_>, keys: &Value) -> Option<usize> {
+    let keys = keys.as_map()?;
+    list.iter().position(|element| {
+        keys.iter().all(|(key, value)| {
+            let found = element.get_key(key);
+            let default = found.is_null() && key.as_str() == "protocol";
+            found == value || (default && value.as_str() == Some("TCP"))
+        })
+    })
+}
+
+fn position(list: ListRef<'_>, step: &Step) -> Option<usize> {
+    match step {
+        Step::Index(index) => Some(*index).filter(|index| *index < list.len()),
+        Step::Element(keys) => find(list, keys),
+        Step::Field(_) => None,
+    }
+}
+
+fn set(object: &Value, steps: &[Step], value: &Value) -> Value {
+    let Some((step, rest)) = steps.split_first() else {
+        return value.clone();
+    };
+    match (step, object.view()) {
+        (Step::Field(field), View::Map(map)) => {
+            let inner = map.get(field).cloned().unwrap_or_default();
+            map.with(field.clone(), set(&inner, rest, value)).into()
+        }
+        (Step::Field(_), View::Null) => set(&Value::empty_map(), steps, value),
+        (step, View::List(list)) => match position(list, step) {
+            Some(at) => {
+                let mut items = list.to_vec();
+                items[at] = set(&items[at], rest, value);
+                items.into()
+            }
+            None => object.clone(),
+        },
+        _ => object.clone(),
+    }
+}
+
+/// `None` if nothing is left.
+fn remove(object: &Value, steps: &[Step]) -> Option<Value> {
+    let (step, rest) = steps.split_first()?;
+    match (step, object.view()) {
+        (Step::Field(field), View::Map(map)) => {
+            let Some(inner) = map.get(field) else {
+                return Some(object.clone());
+            };
+            let map = match remove(inner, rest) {
+                Some(left) => map.with(field.clone(), left),
+                None => map.without(field.as_str()),
+            };
+            (!map.is_empty()).then(|| map.into())
+        }
+        (step, View::List(list)) => {
+            let Some(at) = position(list, step) else {
+                return Some(object.clone());
+            };
+            let mut items = list.to_vec();
+            match remove(&items[at], rest) {
+                Some(left) => items[at] = left,
+                None => {
+                    items.remove(at);
+                }
+            }
+            (!items.is_empty()).then(|| items.into())
+        }
+        _ => Some(object.clone()),
+    }
+}
+
+/// Visits a document, maps before what is in them, elements by their merge keys. `leaf`
+/// says that nothing inside is visited: a scalar, an empty map, a list that is replaced
+/// as a whole, an element that has only its key fields.
+pub(super) fn walk(
+    document: &Value,
+    keys: &MergeKeys,
+    visit: &mut impl FnMut(&Place, &Value, bool),
+) {
+    let mut walker = Walker {
+        keys,
+        fields: Vec::new(),
+        place: Place::default(),
+        visit,
+    };
+    walker.value(document, None);
+}
+
+struct Walker<'a, F> {
+    keys: &'a MergeKeys,
+    fields: Vec<Key>,
+    place: Place,
+    visit: &'a mut F,
+}
+
+impl<F: FnMut(&Place, &Value, bool)> Walker<'_, F> {
+    /// The fields that tell elements apart are not visited.
+    fn value(&mut self, value: &Value, identity: Option<&Identity>) {
+        let skip = |key: &Key| identity.is_some_and(|identity| identity.has(key));
+        match value.view() {
+            View::Map(map) if map.iter().any(|(key, _)| !skip(key)) => {
+                (self.visit)(&self.place, value, false);
+                for (key, value) in map.iter().filter(|(key, _)| !skip(key)) {
+                    self.fields.push(key.clone());
+                    self.place.0.push(Step::Field(key.clone()));
+                    self.value(value, None);
+                    self.place.0.pop();
+                    self.fields.pop();
+                }
+            }
+            View::List(list) if all_maps(list) => self.list(list),
+            _ => (self.visit)(&self.place, value, true),
+        }
+    }
+
+    fn list(&mut self, list: ListRef<'_>) {
+        let identity = self.keys.of(&self.fields, &[list]);
+        for (i, item) in list.iter().enumerate() {
+            self.place.0.push(match &identity {
+                Some(identity) => Step::Element(identity.of(item).into()),
+                None => Step::Index(i),
+            });
+            self.value(item, identity.as_ref());
+            self.place.0.pop();
+        }
+    }
+}
+
+/// Whether writing a leaf also writes what is at another place: it is the same place, one
+/// inside the other, and not only an empty map, which takes in whatever others add.
+pub(super) fn concerns((leaf, value): &(Place, Value), place: &Place) -> bool {
+    leaf.within(place) || (place.within(leaf) && value.as_map().is_none())
+}
+
+/// The leaves of a document.
+pub(super) fn leaves(document: &Value, keys: &MergeKeys) -> Vec<(Place, Value)> {
+    let mut leaves = Vec::new();
+    walk(document, keys, &mut |place, value, leaf| {
+        if leaf {
+            leaves.push((place.clone(), value.clone()));
+        }
+    });
+    leaves
+}
+
+/// The places of an object that a path matches; none for a path that matches too much.
+pub(super) fn located(path: &Path, object: &Value) -> Vec<Place> {
+    let matches = path.all(object, &Value::NULL).unwrap_or_default();
+    let mut places = Vec::new();
+    if !matches.is_empty() {
+        locate(object, &matches, &mut Place::default(), &mut places);
+    }
+    places
+}
+
+/// Matches are places in the tree of the object, so they are found by their address.
+fn locate(value: &Value, matches: &[&Value], here: &mut Place, places: &mut Vec<Place>) {
+    if matches.iter().any(|found| std::ptr::eq(*found, value)) {
+        places.push(here.clone());
+        return;
+    }
+    match value.view() {
+        View::Map(map) => {
+            for (key, value) in map {
+                here.0.push(Step::Field(key.clone()));
+                locate(value, matches, here, places);
+                here.0.pop();
+            }
+        }
+        View::List(list) => {
+            for (i, value) in list.iter().enumerate() {
+                here.0.push(Step::Index(i));
+                locate(value, matches, here, places);
+                here.0.pop();
+            }
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use document::json;
+
+    use super::*;
+
+    fn deployment() -> Value {
+        json!({"metadata": {"labels": {"a.b/c[0]": "x"}}, "spec": {
+            "replicas": 1,
+            "containers": [{"name": "a", "image": "1", "args": ["x"]}, {"name": "b", "ports": [{"containerPort": 80}]}],
+            "empty": {},
+        }})
+    }
+
+    #[test]
+    fn leaves_are_named_by_merge_keys() {
+        let leaves = leaves(&deployment(), &MergeKeys::of_group("apps"));
+        let texts: Vec<String> = leaves.iter().map(|(place, _)| place.to_string()).collect();
+        assert_eq!(
+            texts,
+            [
+                r".metadata.labels.a.b/c[0]",
+                r#".spec.containers[name="a"].args"#,
+                r#".spec.containers[name="a"].image"#,
+                r#".spec.containers[name="b"].ports[containerPort=80,protocol="TCP"]"#,
+                ".spec.empty",
+                ".spec.replicas",
+            ]
+        );
+        for (place, value) in &leaves {
+            assert_eq!(place.get(&deployment()), value, "{place}");
+            assert_eq!(Place::parse(&place.pointer()).as_ref(), Some(place));
+        }
+    }
+
+    #[test]
+    fn a_place_is_set_and_removed_with_the_maps_that_it_empties() {
+        let place = Place::parse(r#"/spec/containers/[{"name":"a"}]/image"#).unwrap();
+        let changed = place.set(&deployment(), &json!("2"));
+        assert_eq!(place.get(&changed), &json!("2"));
+        assert_eq!(place.get(&place.remove(&changed)), &Value::NULL);
+        let label = Place::of(&["metadata", "labels", "a.b/c[0]"]);
+        assert_eq!(label.remove(&deployment()).get("metadata"), &Value::NULL);
+        let element = Place::parse(r#"/spec/containers/[{"name":"b"}]"#).unwrap();
+        assert_eq!(
+            element
+                .remove(&deployment())
+                .get("spec")
+                .get("containers")
+                .at(1),
+            &Value::NULL
+        );
+        let missing = Place::parse(r#"/spec/containers/[{"name":"z"}]/image"#).unwrap();
+        assert_eq!(missing.set(&deployment(), &json!("2")), deployment());
+        assert_eq!(missing.remove(&deployment()), deployment());
+    }
+
+    #[test]
+    fn what_was_not_written_by_us_is_no_place() {
+        for text in ["", "a", "/[x]/b", "/[{]", "/[\"a\"]"] {
+            assert_eq!(Place::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn paths_are_located() {
+        let path = Path::parse("$.spec.containers[*].image").unwrap();
+        let places = located(&path, &deployment());
+        assert_eq!(places.len(), 1);
+        assert_eq!(places[0].to_string(), ".spec.containers[0].image");
+        let none = Path::parse("$.spec.nothing").unwrap();
+        assert_eq!(located(&none, &deployment()), []);
+    }
+}

@@ -1,0 +1,140 @@
+//! Requests for target objects, and their answers as documents.
+//!
+//! Answers are read straight into [`Value`]s, and `Retry-After` is not lost on the way.
+
+use std::time::Duration;
+
+use document::Value;
+use kube::api::{
+    DeleteParams, GetParams, Patch, PatchParams, PostParams, Preconditions, PropagationPolicy,
+};
+use kube::client::Body;
+use kube::core::request::{Error, Request};
+use kube::{Client, Resource};
+
+use super::answer::{Failure, status_of};
+use super::decide::{Verb, Write};
+use super::{ObjectKey, TargetKind};
+use crate::object::Object;
+
+/// How long an answer may take.
+pub const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// What the server answered to a request that succeeded.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// The HTTP status.
+    pub code: u16,
+    /// The body.
+    pub body: Value,
+}
+
+type Http = http::Request<Vec<u8>>;
+
+fn at(kind: &TargetKind, key: &ObjectKey) -> Request {
+    let namespace = Some(key.namespace()).filter(|namespace| !namespace.is_empty());
+    Request::new(Object::url_path(&kind.resource, namespace))
+}
+
+/// Reads an object.
+pub fn read(kind: &TargetKind, key: &ObjectKey) -> Result<Http, Error> {
+    at(kind, key).get(key.object_name(), &GetParams::default())
+}
+
+/// Deletes an object if it is this one.
+pub fn delete(kind: &TargetKind, key: &ObjectKey, uid: &str, version: &str) -> Result<Http, Error> {
+    let params = DeleteParams {
+        // The default of some kinds leaves what they own behind.
+        propagation_policy: Some(PropagationPolicy::Background),
+        preconditions: Some(Preconditions {
+            uid: Some(uid.to_owned()),
+            resource_version: Some(version.to_owned()),
+        }),
+        ..DeleteParams::default()
+    };
+    at(kind, key).delete(key.object_name(), &params)
+}
+
+/// Writes an object.
+pub fn write(kind: &TargetKind, key: &ObjectKey, write: &Write) -> Result<Http, Error> {
+    let (at, name) = (at(kind, key), key.object_name());
+    let post = PostParams {
+        field_manager: Some(write.manager.clone()),
+        ..PostParams::default()
+    };
+    let body = || serde_json::to_vec(&write.body).map_err(Error::SerializeBody);
+    let mut params = PatchParams::apply(&write.manager);
+    let patch = match write.verb {
+        Verb::Create => return at.create(&post, body()?),
+        Verb::Replace => return at.replace(name, &post, body()?),
+        Verb::Merge => Patch::Merge(&write.body),
+        Verb::Apply { force } => {
+            params.force = force;
+            Patch::Apply(&write.body)
+        }
+    };
+    if write.status {
+        return at.patch_subresource("status", name, &params, &patch);
+    }
+    at.patch(name, &params, &patch)
+}
+
+/// Sends a request and waits for its answer, at most [`TIMEOUT`].
+pub async fn send(client: &Client, request: Result<Http, Error>) -> Result<Answer, Failure> {
+    let request = request.map_err(|error| bad_request(&error))?;
+    match tokio::time::timeout(TIMEOUT, exchange(client, request)).await {
+        Ok(answer) => answer,
+        Err(_) => Err(Failure::Lost(format!(
+            "no answer within {} s",
+            TIMEOUT.as_secs()
+        ))),
+    }
+}
+
+/// A request that cannot be made was refused before it was sent.
+fn bad_request(error: &Error) -> Failure {
+    let status = kube::core::Status::failure(&error.to_string(), "BadRequest");
+    Failure::Answer {
+        status: status.with_code(400).boxed(),
+        retry_after: None,
+    }
+}
+
+async fn exchange(client: &Client, request: Http) -> Result<Answer, Failure> {
+    let lost = |error: &kube::Error| Failure::Lost(brief(error));
+    let response = client
+        .send(request.map(Body::from))
+        .await
+        .map_err(|error| lost(&error))?;
+    let code = response.status().as_u16();
+    let retry_after = response
+        .headers()
+        .get(http::header::RETRY_AFTER)
+        .and_then(|value| value.to_str().ok()?.parse().ok())
+        .map(Duration::from_secs);
+    let bytes = response
+        .into_body()
+        .collect_bytes()
+        .await
+        .map_err(|error| lost(&error))?;
+    if code >= 400 {
+        return Err(Failure::Answer {
+            status: status_of(code, &bytes),
+            retry_after,
+        });
+    }
+    // What went wrong in it may not be told: it could quote the object.
+    let body = Value::from_json(&bytes)
+        .map_err(|_| Failure::Lost(format!("an answer of {} bytes is no JSON", bytes.len())))?;
+    Ok(Answer { code, body })
+}
+
+/// A failure to get an answer; it quotes no objects.
+fn brief(error: &kube::Error) -> String {
+    match error {
+        kube::Error::Service(error) => error.to_string(),
+        kube::Error::HyperError(error) => error.to_string(),
+        kube::Error::Auth(error) => error.to_string(),
+        _ => "the request failed".to_owned(),
+    }
+}

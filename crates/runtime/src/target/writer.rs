@@ -1,0 +1,204 @@
+//! Converging objects: the shell around [`decide`](super::decide).
+//!
+//! A [`Writer`] holds what one operator wants of objects, what its target watches have
+//! shown of them, and what its writes returned. [`Writer::converge`] is what one run of
+//! the scheduler does for one object: it never uses an old snapshot, because it decides
+//! anew after every answer. Runs for one object never overlap; the scheduler sees to it.
+
+mod entry;
+mod run;
+mod state;
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use document::Value;
+use kube::Client;
+
+use super::desired::Desired;
+use super::live::Leftover;
+use super::problem::{Cause, Problem, Report};
+use super::{ObjectKey, TargetKind};
+use entry::WaitsFor;
+use run::Run;
+use state::State;
+
+/// When to look at an object again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// It is right.
+    Settled,
+    /// When something changes.
+    Change,
+    /// After this time, or when something changes.
+    After(Duration),
+}
+
+/// A run that did not reach the derived state.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{key}: {problem}")]
+pub struct WriteError {
+    /// The object.
+    pub key: ObjectKey,
+    /// What stands against it.
+    pub problem: Box<Problem>,
+    /// When to try again; without it, after a growing pause.
+    pub retry: Option<Duration>,
+}
+
+/// Converges the target objects of one operator.
+pub struct Writer {
+    operator: String,
+    client: Client,
+    report: Arc<dyn Report>,
+    state: Mutex<State>,
+}
+
+impl fmt::Debug for Writer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Writer")
+            .field("operator", &self.operator)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What is known and wanted.
+impl Writer {
+    /// A writer for an operator. The client has the operator's rights.
+    pub fn new(operator: &str, client: Client, report: Arc<dyn Report>) -> Self {
+        Self {
+            operator: operator.to_owned(),
+            client,
+            report,
+            state: Mutex::default(),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // The state is valid between any two statements.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The cluster serves this kind (or serves it otherwise than before). Gives the
+    /// objects to look at again.
+    pub fn serve(&self, kind: TargetKind) -> Vec<ObjectKey> {
+        self.state().serve(kind)
+    }
+
+    /// The cluster serves this kind no more: its objects wait.
+    pub fn unserve(&self, group: &str, kind: &str) {
+        self.state().unserve(group, kind);
+    }
+
+    /// Something happened to a namespace. Gives the objects that waited for it.
+    pub fn namespace_changed(&self, namespace: &str) -> Vec<ObjectKey> {
+        self.state().namespace_changed(namespace)
+    }
+
+    /// A controller derives this for an object now, or nothing any more. Says whether
+    /// the object is to be looked at.
+    pub fn set(&self, key: &ObjectKey, controller: &str, desired: Option<Desired>) -> bool {
+        self.state().set(key, controller, desired)
+    }
+
+    /// The objects that are wanted, or of one controller.
+    pub fn keys(&self, controller: Option<&str>) -> Vec<ObjectKey> {
+        self.state().keys(controller)
+    }
+
+    /// The target watch has shown an object. Gives its key if it is to be looked at.
+    pub fn observe(&self, group: &str, kind: &str, object: &Value) -> Option<ObjectKey> {
+        let key = ObjectKey::of(group, kind, object)?;
+        self.state().observe(key, object, &self.operator)
+    }
+
+    /// The target watch has shown that an object is gone, or that it has lost our label.
+    /// Gives its key if it is to be looked at.
+    pub fn forget(&self, group: &str, kind: &str, object: &Value) -> Option<ObjectKey> {
+        let key = ObjectKey::of(group, kind, object)?;
+        self.state().forget(key, object, &self.operator)
+    }
+
+    /// The target watch of a kind lists anew: what it does not show until
+    /// [`Writer::listed`] is not there.
+    pub fn listing(&self, group: &str, kind: &str) {
+        self.state().listing(group, kind);
+    }
+
+    /// The list is complete. Gives the objects that it did not show.
+    pub fn listed(&self, group: &str, kind: &str) -> Vec<ObjectKey> {
+        self.state().listed(group, kind)
+    }
+
+    /// Whether the target watch of a kind has been complete once.
+    pub fn synced(&self, group: &str, kind: &str) -> bool {
+        self.state().synced(group, kind)
+    }
+
+    /// What is known of an object is not to be trusted: the next run reads it.
+    pub fn doubt(&self, key: &ObjectKey) {
+        self.state().doubt(key);
+    }
+
+    /// What the controllers of this operator have left on objects that they do not derive
+    /// any more. To be asked when all sources and target watches have synced; `keep` says
+    /// what stays nevertheless (its origin is in error). Each is to be given to
+    /// [`Writer::withdraw`] and looked at.
+    pub fn stale(&self, mut keep: impl FnMut(&Leftover) -> bool) -> Vec<Leftover> {
+        let mut leftovers = self.state().leftovers(&self.operator);
+        leftovers.retain(|leftover| !keep(leftover));
+        leftovers
+    }
+
+    /// What a controller has left on an object may go.
+    pub fn withdraw(&self, leftover: &Leftover) -> bool {
+        self.set(&leftover.key, &leftover.controller, None)
+    }
+
+    /// Holds the deletion of an object (`maxDeletions`), or lets it go on.
+    pub fn hold(&self, key: &ObjectKey, held: bool) {
+        self.state().hold(key, held);
+    }
+
+    /// The objects whose deletion is held.
+    pub fn held(&self) -> Vec<ObjectKey> {
+        self.state().held()
+    }
+}
+
+impl Writer {
+    /// Brings an object to its derived state, as far as that goes now.
+    pub async fn converge(&self, key: &ObjectKey) -> Result<Next, WriteError> {
+        let Some(kind) = self.state().kind(key) else {
+            return Ok(self.no_kind(key));
+        };
+        Run::new(self, key, kind).go().await
+    }
+
+    fn no_kind(&self, key: &ObjectKey) -> Next {
+        let mut state = self.state();
+        let Some(entry) = state.get(key) else {
+            return Next::Settled;
+        };
+        let now = tokio::time::Instant::now().into_std();
+        entry.waits = Some((WaitsFor::Kind, now));
+        let problem = entry.problem(Cause::NoKind);
+        drop(state);
+        self.tell(key, &[problem]);
+        Next::Change
+    }
+
+    /// Tells what stands against an object, if that is news.
+    fn tell(&self, key: &ObjectKey, problems: &[Problem]) {
+        let mut state = self.state();
+        let told = match state.get(key) {
+            Some(entry) => entry.told(problems),
+            None => !problems.is_empty(),
+        };
+        drop(state);
+        if told {
+            self.report.problems(key, problems);
+        }
+    }
+}

@@ -1,0 +1,443 @@
+//! One run for one object: decide, send, learn, and decide anew.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use document::Value;
+
+use super::entry::{Entry, Refused, WaitsFor};
+use super::{Next, WriteError, Writer};
+use crate::target::answer::{Failure, Outcome, Refusal, judge};
+use crate::target::decide::{Action, Verb, Wait, Write, decide, resolve};
+use crate::target::live::{Live, Observed};
+use crate::target::problem::{Cause, Conflict, Happened, Problem};
+use crate::target::request::{self, Answer};
+use crate::target::{ObjectKey, TargetKind, fight};
+
+/// How many steps one run takes at most; an object that is written by others all the
+/// time is left to the next run.
+const MAX_STEPS: usize = 16;
+/// How often one run meets someone faster.
+const MAX_CONFLICTS: usize = 5;
+/// How often a refused object, or one whose kind or namespace is missing, is tried though
+/// nothing changed.
+const SLOW_RETRY: Duration = Duration::from_mins(10);
+/// How often a missing namespace is looked for.
+const NAMESPACE_RETRY: Duration = Duration::from_secs(30);
+/// How often a missing permission is looked for.
+const FORBIDDEN_RETRY: Duration = Duration::from_mins(5);
+/// How often an object that is not ours is looked at: our watch may not show it.
+const FOREIGN_RETRY: Duration = Duration::from_mins(1);
+
+/// What a run does next.
+enum Todo {
+    Done(Next),
+    Read,
+    Write(Box<Write>),
+    Delete { uid: String, version: String },
+}
+
+/// One run.
+pub(super) struct Run<'a> {
+    writer: &'a Writer,
+    key: &'a ObjectKey,
+    kind: Arc<TargetKind>,
+    /// Whether what is known of the object was read or written in this run.
+    fresh: bool,
+    conflicts: usize,
+    /// What the last decision says against the object.
+    problems: Vec<Problem>,
+}
+
+type Flow = Result<Option<Next>, WriteError>;
+
+impl<'a> Run<'a> {
+    pub(super) fn new(writer: &'a Writer, key: &'a ObjectKey, kind: Arc<TargetKind>) -> Self {
+        Self {
+            writer,
+            key,
+            kind,
+            fresh: false,
+            conflicts: 0,
+            problems: Vec::new(),
+        }
+    }
+
+    /// Takes steps until there is nothing left to do, or something to wait for.
+    pub(super) async fn go(mut self) -> Result<Next, WriteError> {
+        for _ in 0..MAX_STEPS {
+            let done = match self.next() {
+                Todo::Done(next) => return Ok(next),
+                Todo::Read => self.read().await?,
+                Todo::Write(write) => self.write(&write).await?,
+                Todo::Delete { uid, version } => self.delete(&uid, &version).await?,
+            };
+            if let Some(next) = done {
+                return Ok(next);
+            }
+        }
+        Err(self.busy())
+    }
+
+    /// Decides the next step.
+    fn next(&mut self) -> Todo {
+        let now = tokio::time::Instant::now().into_std();
+        let mut state = self.writer.state();
+        let Some(entry) = state.get(self.key) else {
+            drop(state);
+            self.writer.tell(self.key, &[]);
+            return Todo::Done(Next::Settled);
+        };
+        if let Some(rest) = entry.waiting(now) {
+            return Todo::Done(Next::After(rest));
+        }
+        entry.waits = None;
+        let case = entry.case(self.key, &self.kind, &self.writer.operator, self.fresh);
+        let decision = decide(&case);
+        let mut problems = decision.problems;
+        problems.extend(entry.lost_fields());
+        let todo = match decision.action {
+            Action::Nothing => right(entry, now, &mut problems),
+            Action::Read => Todo::Read,
+            Action::Delete { uid, version } => Todo::Delete { uid, version },
+            Action::Wait(wait) => Todo::Done(match wait {
+                Wait::Conflict | Wait::Gone => Next::After(FOREIGN_RETRY),
+                Wait::Object | Wait::Held | Wait::Document => Next::Change,
+            }),
+            Action::Write(write) => may_write(entry, write, now, &mut problems),
+        };
+        drop(state);
+        match &todo {
+            Todo::Done(next) => {
+                self.writer.tell(self.key, &problems);
+                if *next == Next::Settled {
+                    let operator = &self.writer.operator;
+                    self.writer.state().tidy(self.key, operator);
+                }
+            }
+            _ => self.problems = problems,
+        }
+        todo
+    }
+
+    async fn read(&mut self) -> Flow {
+        let request = request::read(&self.kind, self.key);
+        let answer = request::send(&self.writer.client, request).await;
+        match answer {
+            Ok(answer) => self.learn(&answer.body),
+            Err(failure) => match judge(&failure, self.key) {
+                Outcome::Gone => self.entry(|entry| entry.lose(Live::Absent)),
+                outcome => return self.failed(None, outcome),
+            },
+        }
+        self.fresh = true;
+        Ok(None)
+    }
+
+    async fn write(&mut self, write: &Write) -> Flow {
+        let request = request::write(&self.kind, self.key, write);
+        let answer = request::send(&self.writer.client, request).await;
+        self.sent(write.verb.name(), &answer);
+        match answer {
+            Ok(answer) => {
+                self.wrote(write, &answer);
+                self.fresh = true;
+                Ok(None)
+            }
+            Err(failure) => match judge(&failure, self.key) {
+                Outcome::Managers(conflicts) => self.contested(write, &conflicts).await,
+                outcome => self.failed(Some(write), outcome),
+            },
+        }
+    }
+
+    fn sent(&self, verb: &'static str, answer: &Result<Answer, Failure>) {
+        let code = match answer {
+            Ok(answer) => answer.code,
+            Err(Failure::Answer { status, .. }) => status.code,
+            Err(Failure::Lost(_)) => 0,
+        };
+        tracing::debug!(object = %self.key, verb, code, "sent");
+        self.writer.report.sent(self.key, verb, code);
+    }
+
+    /// A write has succeeded.
+    fn wrote(&mut self, write: &Write, answer: &Answer) {
+        let now = tokio::time::Instant::now().into_std();
+        let operator = &self.writer.operator;
+        let observed = Observed::new(&answer.body, operator);
+        let object = observed.object.clone();
+        self.entry(|entry| {
+            entry.taken(write);
+            if !write.drift.is_empty() {
+                let others = entry.other_managers();
+                let fight = &mut entry.rare().fight;
+                fight.repaired(now, write.drift.clone(), others);
+            }
+            // An apply that created the object answers 201.
+            if write.creates && answer.code != 201 {
+                entry.rare().learned.disowned = true;
+            }
+            entry.see(observed);
+            entry
+                .record
+                .note(&write.manager, write.status, write.goal.clone(), object);
+        });
+        self.writer.state().touch(self.key);
+        if write.adopts {
+            self.writer
+                .report
+                .happened(self.key, &write.controller, Happened::Adopted);
+        }
+    }
+
+    /// An apply met fields of others: takes back what was ours, and leaves the rest.
+    async fn contested(&mut self, write: &Write, conflicts: &[(String, String)]) -> Flow {
+        if !self.fresh || matches!(write.verb, Verb::Apply { force: true }) {
+            return self.failed(Some(write), Outcome::Conflict);
+        }
+        let resolved = {
+            let mut state = self.writer.state();
+            let Some(entry) = state.get(self.key) else {
+                return Ok(None);
+            };
+            let case = entry.case(self.key, &self.kind, &self.writer.operator, true);
+            resolve(&case, &write.manager, &write.body, conflicts)
+        };
+        let Some(body) = resolved.body else {
+            return self.failed(Some(write), Outcome::Conflict);
+        };
+        let forced = Write {
+            verb: Verb::Apply { force: true },
+            body,
+            ..write.clone()
+        };
+        let request = request::write(&self.kind, self.key, &forced);
+        let answer = request::send(&self.writer.client, request).await;
+        self.sent(forced.verb.name(), &answer);
+        match answer {
+            Ok(answer) => self.wrote(&forced, &answer),
+            Err(failure) => return self.failed(Some(&forced), judge(&failure, self.key)),
+        }
+        if !resolved.lost.is_empty() {
+            let cause = Cause::Conflict(Conflict::Managers(resolved.lost));
+            let problem = problem_of(write, cause);
+            self.entry(|entry| entry.rare().lost_fields = Some(problem));
+        }
+        Ok(None)
+    }
+
+    async fn delete(&mut self, uid: &str, version: &str) -> Flow {
+        let request = request::delete(&self.kind, self.key, uid, version);
+        let answer = request::send(&self.writer.client, request).await;
+        self.sent("delete", &answer);
+        match answer {
+            Ok(answer) => {
+                let operator = self.writer.operator.clone();
+                self.entry(|entry| entry.deleted(&answer.body, &operator));
+                self.writer.state().touch(self.key);
+                self.fresh = true;
+                Ok(None)
+            }
+            Err(failure) => self.failed(None, judge(&failure, self.key)),
+        }
+    }
+
+    fn learn(&self, object: &Value) {
+        let observed = Observed::new(object, &self.writer.operator);
+        self.entry(|entry| entry.see(observed));
+        self.writer.state().touch(self.key);
+    }
+
+    fn entry<T: Default>(&self, change: impl FnOnce(&mut Entry) -> T) -> T {
+        match self.writer.state().get(self.key) {
+            Some(entry) => change(entry),
+            None => T::default(),
+        }
+    }
+
+    /// A request did not succeed.
+    fn failed(&mut self, write: Option<&Write>, outcome: Outcome) -> Flow {
+        match outcome {
+            Outcome::Conflict | Outcome::Managers(_) => {
+                self.conflicts += 1;
+                if self.conflicts > MAX_CONFLICTS {
+                    return Err(self.busy());
+                }
+                self.entry(Entry::doubt);
+                Ok(None)
+            }
+            Outcome::Gone => {
+                self.conflicts += 1;
+                if self.conflicts > MAX_CONFLICTS {
+                    return Err(self.busy());
+                }
+                self.entry(|entry| entry.lose(Live::Absent));
+                Ok(None)
+            }
+            Outcome::Later {
+                after,
+                unknown,
+                message,
+            } => {
+                if unknown {
+                    self.entry(Entry::doubt);
+                }
+                Err(self.error(write, Cause::Unavailable(message), after))
+            }
+            Outcome::NoNamespace => Ok(Some(self.wait(
+                write,
+                Cause::NoNamespace,
+                WaitsFor::Namespace,
+            ))),
+            Outcome::NoKind => Ok(Some(self.wait(write, Cause::NoKind, WaitsFor::Kind))),
+            Outcome::Forbidden(cause) => Err(self.error(write, cause, Some(FORBIDDEN_RETRY))),
+            Outcome::Refused(refusal) => self.refused(write, refusal),
+        }
+    }
+
+    /// Waits for the event of a namespace or a kind.
+    fn wait(&self, write: Option<&Write>, cause: Cause, waits: WaitsFor) -> Next {
+        let problem = self.problem(write, cause);
+        let pause = match waits {
+            WaitsFor::Namespace => NAMESPACE_RETRY,
+            WaitsFor::Kind => SLOW_RETRY,
+        };
+        let until = tokio::time::Instant::now().into_std() + pause;
+        self.entry(|entry| entry.waits = Some((waits, until)));
+        self.tell_also(&problem);
+        Next::After(pause)
+    }
+
+    /// The server does not take the object as it is.
+    fn refused(&mut self, write: Option<&Write>, refusal: Refusal) -> Flow {
+        let now = tokio::time::Instant::now().into_std();
+        let cause = Cause::Refused {
+            code: refusal.code,
+            message: refusal.message,
+        };
+        let Some(write) = write else {
+            return Err(self.error(None, cause, Some(SLOW_RETRY)));
+        };
+        let problem = problem_of(write, cause.clone());
+        let again = self.entry(|entry| {
+            // Fields that the server assigned, and does not let go.
+            let code = refusal.code;
+            if write.verb == Verb::Replace && code == 422 && entry.keep(&refusal.fields) {
+                let case = entry.case(self.key, &self.kind, &self.writer.operator, self.fresh);
+                let other = |next: &Write| next.body != write.body;
+                if matches!(decide(&case).action, Action::Write(next) if other(&next)) {
+                    return true;
+                }
+            }
+            if refusal.immutable && entry.may_recreate(&write.controller, self.key) {
+                entry.rare().learned.recreate = true;
+                return true;
+            }
+            let version = entry.version();
+            entry.rare().refused = Some(Refused {
+                body: write.body.clone(),
+                status: write.status,
+                version,
+                until: now + SLOW_RETRY,
+                problem,
+            });
+            false
+        });
+        if again {
+            return Ok(None);
+        }
+        Err(self.error(Some(write), cause, Some(SLOW_RETRY)))
+    }
+
+    fn tell_also(&self, problem: &Problem) {
+        let mut problems = self.problems.clone();
+        problems.push(problem.clone());
+        self.writer.tell(self.key, &problems);
+    }
+
+    fn busy(&self) -> WriteError {
+        let message = "the object changes faster than it can be written".to_owned();
+        self.error(None, Cause::Unavailable(message), None)
+    }
+
+    fn problem(&self, write: Option<&Write>, cause: Cause) -> Problem {
+        match write {
+            Some(write) => problem_of(write, cause),
+            None => {
+                let mut state = self.writer.state();
+                match state.get(self.key) {
+                    Some(entry) => entry.problem(cause),
+                    None => Problem {
+                        controller: String::new(),
+                        origin: Value::NULL,
+                        cause,
+                    },
+                }
+            }
+        }
+    }
+
+    fn error(&self, write: Option<&Write>, cause: Cause, retry: Option<Duration>) -> WriteError {
+        let problem = self.problem(write, cause);
+        self.tell_also(&problem);
+        WriteError {
+            key: self.key.clone(),
+            problem: Box::new(problem),
+            retry,
+        }
+    }
+}
+
+fn problem_of(write: &Write, cause: Cause) -> Problem {
+    Problem {
+        controller: write.controller.clone(),
+        origin: write.origin.clone(),
+        cause,
+    }
+}
+
+fn fighting(fight: &fight::Fight) -> Cause {
+    Cause::Fighting {
+        fields: fight.fields.clone(),
+        managers: fight.managers.clone(),
+        pause: fight.pause(),
+    }
+}
+
+/// The object is right.
+fn right(entry: &mut Entry, now: Instant, problems: &mut Vec<Problem>) -> Todo {
+    entry.settle();
+    let Some((rest, cause)) = entry.fight().and_then(|fight| {
+        let rest = fight.rages(now)?;
+        Some((rest, fighting(fight)))
+    }) else {
+        return Todo::Done(Next::Settled);
+    };
+    let problem = entry.problem(cause);
+    problems.push(problem);
+    Todo::Done(Next::After(rest))
+}
+
+/// Whether a write is sent now: not one that was refused, and not at once in a fight.
+fn may_write(
+    entry: &mut Entry,
+    write: Box<Write>,
+    now: Instant,
+    problems: &mut Vec<Problem>,
+) -> Todo {
+    if let Some(refused) = entry.refused(&write) {
+        let wait = refused.until.saturating_duration_since(now);
+        if !wait.is_zero() {
+            problems.push(refused.problem.clone());
+            return Todo::Done(Next::After(wait));
+        }
+    }
+    let fight = entry.fight().filter(|_| !write.drift.is_empty());
+    let wait = fight.and_then(|fight| Some((fight.wait(now)?, fighting(fight))));
+    let Some((wait, cause)) = wait else {
+        return Todo::Write(write);
+    };
+    problems.push(problem_of(&write, cause));
+    Todo::Done(Next::After(wait))
+}

@@ -1,0 +1,261 @@
+//! What a [`Writer`](super::Writer) knows: the objects that are wanted or marked.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use document::{Key, Value};
+
+use super::entry::{Entry, WaitsFor};
+use crate::target::desired::Desired;
+use crate::target::live::{Leftover, Live, Observed, is_marked, leftovers};
+use crate::target::{ObjectKey, TargetKind};
+
+/// All objects and kinds.
+#[derive(Debug, Default)]
+pub(super) struct State {
+    entries: BTreeMap<ObjectKey, Entry>,
+    kinds: BTreeMap<(Key, Key), Arc<TargetKind>>,
+    watches: BTreeMap<(Key, Key), Watch>,
+    /// Counts lists of watches.
+    clock: u64,
+}
+
+/// The target watch of a kind.
+#[derive(Debug, Default)]
+struct Watch {
+    /// When its last list began.
+    since: u64,
+    /// Whether it is not complete.
+    listing: bool,
+    /// Whether a list was complete.
+    synced: bool,
+}
+
+impl State {
+    pub(super) fn get(&mut self, key: &ObjectKey) -> Option<&mut Entry> {
+        self.entries.get_mut(key)
+    }
+
+    pub(super) fn kind(&self, key: &ObjectKey) -> Option<Arc<TargetKind>> {
+        let kind = (key.group.clone(), key.kind.clone());
+        self.kinds.get(&kind).cloned()
+    }
+
+    pub(super) fn serve(&mut self, kind: TargetKind) -> Vec<ObjectKey> {
+        let name = name(&kind.resource.group, &kind.resource.kind);
+        let news = self.kinds.get(&name).is_none_or(|old| **old != kind);
+        self.kinds.insert(name.clone(), Arc::new(kind));
+        self.of_kind(&name)
+            .filter_map(|(key, entry)| {
+                let waited = entry.stop_waiting(WaitsFor::Kind);
+                (news || waited).then(|| key.clone())
+            })
+            .collect()
+    }
+
+    pub(super) fn unserve(&mut self, group: &str, kind: &str) {
+        let name = name(group, kind);
+        self.kinds.remove(&name);
+        self.watches.remove(&name);
+    }
+
+    pub(super) fn namespace_changed(&mut self, namespace: &str) -> Vec<ObjectKey> {
+        let here = self.entries.iter_mut();
+        let here = here.filter(|(key, _)| key.namespace() == namespace);
+        let waiting = here.filter_map(|(key, entry)| {
+            let waited = entry.stop_waiting(WaitsFor::Namespace);
+            waited.then(|| key.clone())
+        });
+        waiting.collect()
+    }
+
+    fn of_kind<'a>(
+        &'a mut self,
+        name: &'a (Key, Key),
+    ) -> impl Iterator<Item = (&'a ObjectKey, &'a mut Entry)> {
+        let first = ObjectKey {
+            group: name.0.clone(),
+            kind: name.1.clone(),
+            name: dataflow::ObjectName::new("", ""),
+        };
+        let from_first = self.entries.range_mut(first..);
+        from_first.take_while(|(key, _)| key.group == name.0 && key.kind == name.1)
+    }
+
+    pub(super) fn set(
+        &mut self,
+        key: &ObjectKey,
+        controller: &str,
+        desired: Option<Desired>,
+    ) -> bool {
+        let Some(desired) = desired else {
+            let entry = self.entries.get_mut(key);
+            return entry.is_some_and(|entry| entry.change(|wanted| wanted.withdraw(controller)));
+        };
+        let synced = self.synced(key.group.as_str(), key.kind.as_str());
+        let entry = self.entries.entry(key.clone()).or_insert_with(|| Entry {
+            live: if synced { Live::Unseen } else { Live::Unknown },
+            ..Entry::default()
+        });
+        entry.change(|wanted| wanted.want(desired))
+    }
+
+    pub(super) fn keys(&self, controller: Option<&str>) -> Vec<ObjectKey> {
+        let wanted = self.entries.iter().filter(|(_, entry)| match controller {
+            Some(controller) => entry.wanted.is_wanted_by(controller),
+            None => !entry.wanted.is_empty(),
+        });
+        wanted.map(|(key, _)| key.clone()).collect()
+    }
+
+    pub(super) fn observe(
+        &mut self,
+        key: ObjectKey,
+        object: &Value,
+        operator: &str,
+    ) -> Option<ObjectKey> {
+        let clock = self.clock;
+        let kind = (key.group.clone(), key.kind.clone());
+        let watch = self.watches.get(&kind).filter(|watch| watch.listing);
+        let since = watch.map_or(0, |watch| watch.since);
+        if !self.entries.contains_key(&key) {
+            if !is_marked(object, &key, operator) {
+                return None;
+            }
+            self.entries.insert(key.clone(), Entry::default());
+        }
+        let entry = self.entries.get_mut(&key)?;
+        let observed = Observed::new(object, operator);
+        // A list counts, also after the cluster was set back to an earlier state.
+        if entry.seen < since
+            && matches!(&entry.live, Live::Present(known) if observed.is_older_than(known))
+        {
+            entry.doubt();
+        }
+        entry.seen = clock;
+        if let Live::Present(known) = &entry.live
+            && known.version() == observed.version()
+            && known.uid() == observed.uid()
+        {
+            return None;
+        }
+        entry.see(observed);
+        Some(key).filter(|_| !entry.wanted.is_empty())
+    }
+
+    pub(super) fn forget(
+        &mut self,
+        key: ObjectKey,
+        object: &Value,
+        operator: &str,
+    ) -> Option<ObjectKey> {
+        let entry = self.entries.get_mut(&key)?;
+        let gone = Observed::new(object, operator);
+        match &entry.live {
+            // Another one has come since.
+            Live::Present(known) if gone.is_older_than(known) && gone.uid() != known.uid() => {
+                return None;
+            }
+            // We have written it since: was that before it went?
+            Live::Present(known) if gone.is_older_than(known) => entry.doubt(),
+            _ => entry.live = Live::Unseen,
+        }
+        if entry.wanted.is_empty() {
+            self.entries.remove(&key);
+            return None;
+        }
+        Some(key)
+    }
+
+    pub(super) fn listing(&mut self, group: &str, kind: &str) {
+        self.clock += 1;
+        let watch = self.watches.entry(name(group, kind)).or_default();
+        watch.since = self.clock;
+        watch.listing = true;
+    }
+
+    pub(super) fn listed(&mut self, group: &str, kind: &str) -> Vec<ObjectKey> {
+        let name = name(group, kind);
+        let watch = self.watches.entry(name.clone()).or_default();
+        watch.synced = true;
+        watch.listing = false;
+        let since = watch.since;
+        let mut gone = Vec::new();
+        for (key, entry) in self.of_kind(&name) {
+            match entry.live {
+                Live::Present(_) if entry.seen < since => {
+                    entry.live = Live::Unseen;
+                    gone.push(key.clone());
+                }
+                Live::Unknown if entry.seen == 0 => entry.live = Live::Unseen,
+                _ => {}
+            }
+        }
+        let unwanted = |key: &ObjectKey| {
+            let entry = self.entries.get(key);
+            entry.is_none_or(|entry| entry.wanted.is_empty())
+        };
+        let (over, gone): (Vec<_>, Vec<_>) = gone.into_iter().partition(unwanted);
+        for key in over {
+            self.entries.remove(&key);
+        }
+        gone
+    }
+
+    pub(super) fn synced(&self, group: &str, kind: &str) -> bool {
+        let watch = self.watches.get(&name(group, kind));
+        watch.is_some_and(|watch| watch.synced)
+    }
+
+    pub(super) fn doubt(&mut self, key: &ObjectKey) {
+        if let Some(entry) = self.entries.get_mut(key) {
+            entry.doubt();
+        }
+    }
+
+    /// An object was read or written: a list that began before does not know better.
+    pub(super) fn touch(&mut self, key: &ObjectKey) {
+        let clock = self.clock.max(1);
+        if let Some(entry) = self.entries.get_mut(key) {
+            entry.seen = clock;
+        }
+    }
+
+    pub(super) fn leftovers(&self, operator: &str) -> Vec<Leftover> {
+        let present = self.entries.iter().filter_map(|(key, entry)| {
+            let Live::Present(observed) = &entry.live else {
+                return None;
+            };
+            Some(leftovers(key, observed, &entry.wanted, operator))
+        });
+        present.flatten().collect()
+    }
+
+    pub(super) fn hold(&mut self, key: &ObjectKey, held: bool) {
+        if let Some(entry) = self.entries.get_mut(key) {
+            entry.rare().held = held;
+        }
+    }
+
+    pub(super) fn held(&self) -> Vec<ObjectKey> {
+        let held = |entry: &Entry| entry.rare.as_ref().is_some_and(|rare| rare.held);
+        let entries = self.entries.iter().filter(|(_, entry)| held(entry));
+        entries.map(|(key, _)| key.clone()).collect()
+    }
+
+    /// Drops an object that is neither wanted nor marked.
+    pub(super) fn tidy(&mut self, key: &ObjectKey, operator: &str) {
+        let Some(entry) = self.entries.get(key) else {
+            return;
+        };
+        let marked = matches!(&entry.live, Live::Present(observed)
+            if is_marked(&observed.object, key, operator));
+        if entry.wanted.is_empty() && !marked {
+            self.entries.remove(key);
+        }
+    }
+}
+
+fn name(group: &str, kind: &str) -> (Key, Key) {
+    (Key::new(group), Key::new(kind))
+}

@@ -1,0 +1,248 @@
+//! What a controller has set on an object, as the object itself remembers it.
+//!
+//! The annotation `dcontroller.io/set.<hash of operator/controller>` names the places that
+//! a controller has written, each with a hash of what it wrote and, where the server made
+//! something else of it, a hash of that. So what is no longer wanted is taken back after a
+//! restart too, and only if it still holds what we wrote. It is written with or before the
+//! fields. Like a claim it names the object that it stands on: Kubernetes copies
+//! annotations.
+
+use std::collections::BTreeMap;
+
+use document::{Map, Value, json};
+
+use super::ObjectKey;
+use super::claim::{SET, hash, set_annotation, short_origin};
+use super::place::Place;
+use super::shape::without_nulls;
+
+/// What a controller has set on an object.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Written {
+    /// The operator.
+    pub operator: String,
+    /// The controller.
+    pub controller: String,
+    /// The object, as [`ObjectKey`] prints.
+    target: String,
+    /// What it was derived from; null where a claim says it.
+    pub origin: Value,
+    /// Whether it was set by server-side apply, and is released by it.
+    pub applied: bool,
+    /// A hash of the whole document, where all of it was written.
+    pub document: Option<String>,
+    /// By place.
+    paths: BTreeMap<Place, Mark>,
+}
+
+/// What was written at a place.
+#[derive(Clone, Debug, PartialEq)]
+struct Mark {
+    /// A hash of what we sent.
+    sent: String,
+    /// A hash of what the server made of it, if that is something else.
+    stored: Option<String>,
+}
+
+/// A hash of a value; null equals absent.
+pub(super) fn value_hash(value: &Value) -> String {
+    hash(&without_nulls(value).canonical())
+}
+
+impl Written {
+    /// What a controller has set, to be filled.
+    pub(super) fn new(operator: &str, controller: &str, key: &ObjectKey) -> Self {
+        Self {
+            operator: operator.to_owned(),
+            controller: controller.to_owned(),
+            target: key.to_string(),
+            ..Self::default()
+        }
+    }
+
+    /// What the controllers of an operator have set on an object.
+    pub fn of_operator(object: &Value, operator: &str, key: &ObjectKey) -> Vec<Self> {
+        let annotations = object.get("metadata").get("annotations").as_map();
+        let target = key.to_string();
+        let ours = annotations.into_iter().flatten().filter_map(|(key, text)| {
+            key.as_str().strip_prefix(SET)?;
+            let written = Self::parse(text.as_str()?)?;
+            let fits = written.operator == operator
+                && written.target == target
+                && written.annotation() == key.as_str();
+            fits.then_some(written)
+        });
+        ours.collect()
+    }
+
+    /// The name of the annotation.
+    pub fn annotation(&self) -> String {
+        set_annotation(&self.operator, &self.controller)
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let value: Value = text.parse().ok()?;
+        let word = |field: &str| value.get(field).as_str().map(str::to_owned);
+        let mut paths = BTreeMap::new();
+        for (key, mark) in value.get("paths").as_map().into_iter().flatten() {
+            let mark = mark.as_str()?;
+            let (sent, stored) = match mark.split_once(' ') {
+                Some((sent, stored)) => (sent, Some(stored.to_owned())),
+                None => (mark, None),
+            };
+            let sent = sent.to_owned();
+            paths.insert(Place::parse(key.as_str())?, Mark { sent, stored });
+        }
+        Some(Self {
+            operator: word("operator")?,
+            controller: word("controller")?,
+            target: word("target")?,
+            origin: value.get("origin").clone(),
+            applied: value.get("applied").as_bool().unwrap_or(false),
+            document: word("document"),
+            paths,
+        })
+    }
+
+    /// The text of the annotation.
+    pub fn print(&self) -> String {
+        let paths: Map = self
+            .paths
+            .iter()
+            .map(|(place, mark)| {
+                let text = match &mark.stored {
+                    Some(stored) => format!("{} {stored}", mark.sent),
+                    None => mark.sent.clone(),
+                };
+                (document::Key::new(&place.pointer()), Value::from(text))
+            })
+            .collect();
+        let (operator, controller) = (self.operator.as_str(), self.controller.as_str());
+        let document = self.document.as_deref().map(Value::from);
+        let text = json!({
+            "operator": operator,
+            "controller": controller,
+            "target": (self.target.as_str()),
+            "origin": (short_origin(&self.origin)),
+            "applied": (if self.applied { Value::from(true) } else { Value::NULL }),
+            "document": (document.unwrap_or_default()),
+            "paths": paths,
+        });
+        without_nulls(&text).to_string()
+    }
+
+    /// Whether nothing was set.
+    pub(super) fn is_empty(&self) -> bool {
+        self.paths.is_empty()
+    }
+
+    /// The places, outer ones before what is inside them.
+    pub(super) fn places(&self) -> impl Iterator<Item = &Place> {
+        self.paths.keys()
+    }
+
+    /// Whether a place is recorded.
+    pub(super) fn has(&self, place: &Place) -> bool {
+        self.paths.contains_key(place)
+    }
+
+    /// Records that `sent` was (or is to be) written to a place. `stored` is what the
+    /// server made of it, where that is known.
+    pub(super) fn record(&mut self, place: &Place, sent: &Value, stored: Option<&Value>) {
+        let sent = value_hash(sent);
+        let stored = stored.map(value_hash).filter(|stored| *stored != sent);
+        self.paths.insert(place.clone(), Mark { sent, stored });
+    }
+
+    /// Records that `sent` is to be written to a place. What the server made of it is
+    /// taken from an earlier record of the same.
+    pub(super) fn keep_or_record(&mut self, earlier: &Self, place: &Place, sent: &Value) {
+        self.record(place, sent, None);
+        let kept = earlier.paths.get(place);
+        if let (Some(mark), Some(kept)) = (self.paths.get_mut(place), kept)
+            && mark.sent == kept.sent
+        {
+            mark.stored.clone_from(&kept.stored);
+        }
+    }
+
+    /// Whether a place holds what we wrote.
+    pub(super) fn holds(&self, place: &Place, live: &Value) -> bool {
+        let live = value_hash(live);
+        self.paths
+            .get(place)
+            .is_some_and(|mark| mark.sent == live || mark.stored.as_ref() == Some(&live))
+    }
+
+    /// Whether a place holds what the server made of `wanted` when we wrote it.
+    pub(super) fn settled(&self, place: &Place, wanted: &Value, live: &Value) -> bool {
+        let Some(mark) = self.paths.get(place) else {
+            return false;
+        };
+        let stored = mark.stored.as_ref().unwrap_or(&mark.sent);
+        mark.sent == value_hash(wanted) && *stored == value_hash(live)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key() -> ObjectKey {
+        ObjectKey::new("apps", "Deployment", "ns", "web")
+    }
+
+    #[test]
+    fn a_record_reads_as_it_was_printed() {
+        let mut written = Written::new("op", "c", &key());
+        written.origin = json!([{"name": "a"}]);
+        let place = Place::parse(r#"/spec/containers/[{"name":"a/b"}]/cpu"#).unwrap();
+        written.record(&place, &json!("1000m"), Some(&json!("1")));
+        let label = Place::of(&["metadata", "labels", "x"]);
+        written.record(&label, &json!("y"), None);
+        let text = written.print();
+        let object = json!({"metadata": {"annotations": ({
+            let other = Written::new("other", "c", &key()).print();
+            [(written.annotation(), text), (set_annotation("other", "c"), other)]
+                .into_iter()
+                .map(|(key, text)| (document::Key::new(&key), Value::from(text)))
+                .collect::<Map>()
+        })}});
+        assert_eq!(
+            Written::of_operator(&object, "op", &key()),
+            [written.clone()]
+        );
+        let copy = ObjectKey::new("apps", "ReplicaSet", "ns", "web-1");
+        assert_eq!(Written::of_operator(&object, "op", &copy), []);
+
+        assert!(written.holds(&place, &json!("1000m")));
+        assert!(written.holds(&place, &json!("1")));
+        assert!(!written.holds(&place, &json!("2")));
+        assert!(!written.holds(&Place::of(&["spec"]), &json!("1")));
+        assert!(written.settled(&place, &json!("1000m"), &json!("1")));
+        assert!(!written.settled(&place, &json!("2000m"), &json!("1")));
+        assert!(written.settled(&label, &json!("y"), &json!("y")));
+    }
+
+    #[test]
+    fn a_record_under_another_name_does_not_count() {
+        let text = Written::new("op", "c", &key()).print();
+        let annotation = format!("{SET}0000000000000");
+        let annotations: Map = [(document::Key::new(&annotation), Value::from(text))]
+            .into_iter()
+            .collect();
+        let object = json!({"metadata": {"annotations": annotations}});
+        assert_eq!(Written::of_operator(&object, "op", &key()), []);
+    }
+
+    #[test]
+    fn values_do_not_show() {
+        let mut written = Written::new("op", "c", &key());
+        written.record(
+            &Place::of(&["data", "password"]),
+            &json!("aHVudGVyMg=="),
+            None,
+        );
+        assert!(!written.print().contains("aHVudGVyMg"));
+    }
+}
