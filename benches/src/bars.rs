@@ -184,8 +184,8 @@ impl Look<'_> {
         }
     }
 
-    /// W1 reads a few fields. What W2 and W3 keep is most of their objects, so that they
-    /// stand in the tables without a bar.
+    /// W1 reads a few fields. What W2 and W3 copy into their outputs is half of their
+    /// objects or more, so that they stand in the tables without a bar.
     fn memory(&self, count: usize, bars: &mut Vec<Bar>) {
         for (workload, must, aim) in [(Workload::W1, 1.0, 0.6), (Workload::Whole, 3.5, 2.5)] {
             bars.push(Bar {

@@ -22,8 +22,6 @@ const MAX_CONFLICTS: usize = 5;
 /// How often a refused object, or one whose kind or namespace is missing, is tried though
 /// nothing changed.
 const SLOW_RETRY: Duration = Duration::from_mins(10);
-/// How often a missing namespace is looked for.
-const NAMESPACE_RETRY: Duration = Duration::from_secs(30);
 /// How often a missing permission is looked for.
 const FORBIDDEN_RETRY: Duration = Duration::from_mins(5);
 /// How often an object that is not ours is looked at: our watch may not show it.
@@ -299,14 +297,10 @@ impl<'a> Run<'a> {
     /// Waits for the event of a namespace or a kind.
     fn wait(&self, write: Option<&Write>, cause: Cause, waits: WaitsFor) -> Next {
         let problem = self.problem(write, cause);
-        let pause = match waits {
-            WaitsFor::Namespace => NAMESPACE_RETRY,
-            WaitsFor::Kind => SLOW_RETRY,
-        };
-        let until = tokio::time::Instant::now().into_std() + pause;
+        let until = tokio::time::Instant::now().into_std() + SLOW_RETRY;
         self.entry(|entry| entry.waits = Some((waits, until)));
         self.tell_also(&problem);
-        Next::After(pause)
+        Next::After(SLOW_RETRY)
     }
 
     /// The server does not take the object as it is.
