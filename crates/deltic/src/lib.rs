@@ -67,7 +67,7 @@
 //! to a Kubernetes cluster. A program that wants neither switches the default features off.
 
 #[cfg(feature = "cluster")]
-pub use controller;
+pub use controller::{self, Controller};
 pub use dataflow;
 pub use document;
 pub use expr;
