@@ -21,7 +21,6 @@ struct Quiet;
 impl EngineEvents for Quiet {
     fn adopted(&self, _key: &ObjectKey, _controller: &str) {}
     fn trouble(&self, _controller: &str, _trouble: &Trouble) {}
-    fn sent(&self, _key: &ObjectKey, _verb: &'static str, _code: u16) {}
 }
 
 /// Copies `ConfigMap`s with the label `role: source` through a view.

@@ -63,9 +63,6 @@ pub trait EngineEvents: Send + Sync {
 
     /// Something went wrong, which was not so before.
     fn trouble(&self, controller: &str, trouble: &Trouble);
-
-    /// A write was sent; `code` is the HTTP status, or 0 without an answer.
-    fn sent(&self, key: &ObjectKey, verb: &'static str, code: u16);
 }
 
 /// Starts operators.
@@ -185,7 +182,7 @@ impl Task {
         let subscriptions = inputs::subscribe(&context, &operator, &inbox, &writes);
         Self {
             order: operator.order(),
-            views: views::Outputs::new(&context, &operator),
+            views: views::Outputs::new(&context.views, &operator),
             controllers,
             inbox,
             writes,

@@ -201,10 +201,6 @@ impl EngineEvents for OperatorEvents {
             None,
         );
     }
-
-    fn sent(&self, key: &ObjectKey, verb: &'static str, code: u16) {
-        tracing::debug!(operator = self.operator, %key, verb, code, "sent");
-    }
 }
 
 fn reference(key: &ObjectKey) -> ObjectReference {

@@ -196,8 +196,4 @@ impl Report for Book {
             Happened::Adopted => self.events.adopted(key, controller),
         }
     }
-
-    fn sent(&self, key: &ObjectKey, verb: &'static str, code: u16) {
-        self.events.sent(key, verb, code);
-    }
 }

@@ -63,7 +63,7 @@ pub(super) fn subscribe(
             let resource = &source.resource;
             if resource.is_view() {
                 let collection = Collection::new(&resource.group, &resource.kind);
-                let view = follow(&context.store, collection, inbox.clone(), port, sink);
+                let view = follow(&context.store, collection, sink);
                 subscriptions.views.push(view);
                 continue;
             }

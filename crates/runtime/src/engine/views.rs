@@ -7,9 +7,8 @@ use dataflow::ObjectName;
 use document::Value;
 use operator::Operator;
 use operator::spec::Resource;
-use store::{Collection, ObjectKey, Preconditions, Request, Store, Write, Writer};
+use store::{Change, Collection, ObjectKey, Preconditions, Store, Write, Writer, Written};
 
-use super::Context;
 use super::book::Book;
 
 /// Which views are complete: after a start, a view that its controllers have not filled
@@ -79,16 +78,16 @@ struct View {
     derived: BTreeMap<ObjectName, BTreeMap<usize, Value>>,
     /// The names to be written.
     changed: Vec<ObjectName>,
-    /// The version of the last write.
+    /// The version of the last change of it that we made.
     version: u64,
 }
 
 impl Outputs {
-    pub(super) fn new(context: &Context, operator: &Operator) -> Self {
+    pub(super) fn new(expected: &Views, operator: &Operator) -> Self {
         let mut views: BTreeMap<Collection, View> = BTreeMap::new();
         for (number, controller) in operator.controllers.iter().enumerate() {
             for target in controller.targets.iter().filter(|t| t.resource.is_view()) {
-                context.views.expect(&operator.name, &target.resource);
+                expected.expect(&operator.name, &target.resource);
                 let view = views.entry(collection(&target.resource)).or_default();
                 view.producers.push(number);
             }
@@ -136,35 +135,31 @@ impl Outputs {
     /// Writes what has changed.
     pub(super) fn write(&mut self, store: &Store, operator: &Operator, book: &Book) {
         for (collection, view) in &mut self.views {
-            view.changed.sort();
-            view.changed.dedup();
-            for name in std::mem::take(&mut view.changed) {
+            let mut changed = std::mem::take(&mut view.changed);
+            changed.sort();
+            changed.dedup();
+            for name in changed {
                 let derived = view.derived.get(&name).and_then(BTreeMap::first_key_value);
-                let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-                let key = ObjectKey::new(text(&name.namespace), text(&name.name));
-                let number = derived.map_or(0, |(number, _)| *number);
+                let number = derived.map_or(view.producers[0], |(number, _)| *number);
                 let controller = &operator.controllers[number].name;
                 let writer = Writer::controller(&self.operator, controller);
                 let write = match derived {
                     Some((_, object)) => Write::Put(object.clone()),
-                    None => Write::Delete(key, Preconditions::default()),
+                    None => Write::Delete(key(&name), Preconditions::default()),
                 };
-                let request = Request {
-                    writer: &writer,
-                    collection,
-                    write,
+                let refused = match store.write_one(&writer, collection, write) {
+                    Ok(written) => {
+                        view.version = view.version.max(version(&written));
+                        None
+                    }
+                    Err(store::Error::NotFound { .. }) => None,
+                    Err(error) => {
+                        // Tried again with the next change.
+                        view.changed.push(name.clone());
+                        Some(error.to_string())
+                    }
                 };
-                let answer = store.write([request]).pop();
-                let refused = match answer {
-                    Some(Ok(_) | Err(store::Error::NotFound { .. })) | None => None,
-                    Some(Err(error)) => Some(error.to_string()),
-                };
-                if refused.is_some() {
-                    // Tried again with the next change.
-                    view.changed.push(name.clone());
-                }
                 book.view(controller, collection, &name, refused);
-                view.version = store.version().0;
             }
         }
     }
@@ -179,24 +174,95 @@ impl Outputs {
     }
 
     /// Takes all out of the views.
-    pub(super) fn clear(&mut self, store: &Store) {
-        for yielded in store.yielded(&self.operator) {
-            let writer = Writer::controller(&self.operator, &yielded.controller);
-            let delete = Write::Delete(yielded.key, Preconditions::default());
-            let _ = store.write_one(&writer, &yielded.collection, delete);
-        }
+    pub(super) fn clear(&self, store: &Store) {
+        self.take_out(store, |_, _| true);
     }
 
     /// Takes out what an earlier generation put in and this one does not derive.
     pub(super) fn sweep(&self, store: &Store) {
+        self.take_out(store, |collection, name| {
+            let view = self.views.get(collection);
+            view.is_none_or(|view| !view.derived.contains_key(name))
+        });
+    }
+
+    fn take_out(&self, store: &Store, goes: impl Fn(&Collection, &ObjectName) -> bool) {
         for yielded in store.yielded(&self.operator) {
             let name = ObjectName::new(&yielded.key.namespace, &yielded.key.name);
-            let view = self.views.get(&yielded.collection);
-            if view.is_none_or(|view| !view.derived.contains_key(&name)) {
+            if goes(&yielded.collection, &name) {
                 let writer = Writer::controller(&self.operator, &yielded.controller);
                 let delete = Write::Delete(yielded.key, Preconditions::default());
+                // What is gone already is gone.
                 let _ = store.write_one(&writer, &yielded.collection, delete);
             }
         }
+    }
+}
+
+fn key(name: &ObjectName) -> ObjectKey {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    ObjectKey::new(text(&name.namespace), text(&name.name))
+}
+
+/// The version of the change that a write made; 0 if it changed nothing. The version of
+/// the whole store will not do: other views move it on, and no watch of this one sees that.
+fn version(written: &Written) -> u64 {
+    if written.change == Change::Unchanged {
+        return 0;
+    }
+    let version = written.object.get("metadata").get("resourceVersion");
+    version
+        .as_str()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use document::json;
+
+    use super::*;
+    use crate::engine::EngineEvents;
+    use crate::status::Trouble;
+
+    struct Quiet;
+
+    impl EngineEvents for Quiet {
+        fn adopted(&self, _key: &crate::target::ObjectKey, _controller: &str) {}
+        fn trouble(&self, _controller: &str, _trouble: &Trouble) {}
+    }
+
+    #[test]
+    fn a_view_is_told_whatever_happens_to_other_views() {
+        let spec = json!({
+            "apiVersion": "dcontroller.io/v1alpha1", "kind": "Operator", "metadata": {"name": "o"},
+            "spec": {"controllers": [{
+                "name": "c", "sources": [{"apiGroup": "", "kind": "Pod"}],
+                "pipeline": [{"@select": true}], "target": {"kind": "V"}
+            }]}
+        });
+        let (operator, problems) = operator::read(&spec, &expr::Table::builtin());
+        let operator = operator.unwrap_or_else(|| panic!("{problems:?}"));
+        let store = Store::new(crate::clock::System, store::Config::default());
+        let book = Book::new(Arc::new(Quiet), Arc::default());
+        let resource = &operator.controllers[0].targets[0].resource;
+        let mut outputs = Outputs::new(&Views::default(), &operator);
+        let object = json!({"apiVersion": "o.view.dcontroller.io/v1alpha1", "kind": "V", "metadata": {"name": "a"}});
+        let put = |outputs: &mut Outputs| {
+            let name = ObjectName::new("", "a");
+            outputs.change(0, resource, name, Some(object.clone()));
+            outputs.write(&store, &operator, &book);
+        };
+        put(&mut outputs);
+        let position = store.version().0;
+        let other = json!({"apiVersion": "x.view.dcontroller.io/v1alpha1", "kind": "W", "metadata": {"name": "b"}});
+        let elsewhere = Collection::new("x.view.dcontroller.io", "W");
+        store
+            .write_one(&Writer::User, &elsewhere, Write::Create(other))
+            .unwrap();
+        // As it is already: no watch hears of it.
+        put(&mut outputs);
+        assert!(outputs.told(resource, position));
+        assert!(!outputs.told(resource, position - 1));
     }
 }

@@ -151,6 +151,11 @@ impl Input {
         }
     }
 
+    /// All changes of the view up to this version have been told.
+    pub(super) fn told(&self, version: u64) {
+        self.inbox.set(self.port, |state| state.version = version);
+    }
+
     /// Whether the predicate lets this version of an object through.
     fn passes(&self, name: &ObjectName, object: &Value, listing: bool) -> bool {
         let Some(predicate) = &self.source.predicate else {

@@ -1,14 +1,13 @@
 //! Views as sources: what happens in the store, told to an input.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
 
 use dataflow::ObjectName;
 use document::Value;
 use store::{Collection, Event, Expired, Selector, Start, Store, Watch};
 use tokio::task::AbortHandle;
 
-use super::{Inbox, Input, Sink};
-use crate::source::inbox::Port;
+use super::{Input, Sink};
 
 /// A part in the watch of a view; dropping it ends it.
 #[derive(Debug)]
@@ -21,28 +20,16 @@ impl Drop for ViewSubscription {
 }
 
 /// Tells an input all that happens in a view.
-pub fn follow(
-    store: &Store,
-    collection: Collection,
-    inbox: Arc<Inbox>,
-    port: Port,
-    input: Input,
-) -> ViewSubscription {
+pub fn follow(store: &Store, collection: Collection, input: Input) -> ViewSubscription {
     let store = store.clone();
     let task = tokio::spawn(async move {
         // A watch that falls behind starts anew; what went meanwhile is told from `known`.
-        let mut known = std::collections::BTreeSet::new();
-        loop {
-            let Ok(watch) = store.watch(&collection, Selector::default(), Start::Now) else {
-                tokio::task::yield_now().await;
-                continue;
-            };
+        let mut known = BTreeSet::new();
+        while let Ok(watch) = store.watch(&collection, Selector::default(), Start::Now) {
             let mut follow = Follow {
-                inbox: &inbox,
-                port,
                 input: &input,
                 known: &mut known,
-                listed: Some(std::collections::BTreeSet::new()),
+                listed: Some(BTreeSet::new()),
             };
             let Expired { .. } = follow.run(watch).await;
         }
@@ -51,12 +38,10 @@ pub fn follow(
 }
 
 struct Follow<'a> {
-    inbox: &'a Inbox,
-    port: Port,
     input: &'a Input,
-    known: &'a mut std::collections::BTreeSet<ObjectName>,
+    known: &'a mut BTreeSet<ObjectName>,
     /// The objects of the first list, while it is told.
-    listed: Option<std::collections::BTreeSet<ObjectName>>,
+    listed: Option<BTreeSet<ObjectName>>,
 }
 
 impl Follow<'_> {
@@ -100,7 +85,7 @@ impl Follow<'_> {
                     *self.known = listed;
                     self.input.synced();
                 }
-                self.inbox.set(self.port, |state| state.version = version.0);
+                self.input.told(version.0);
             }
         }
     }
