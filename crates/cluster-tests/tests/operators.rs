@@ -381,3 +381,39 @@ fn a_killed_process_leaves_nothing_behind() {
     bystanders.assert_untouched();
     stops(process);
 }
+
+/// The block of the README, command by command; `deltic` asks nobody here.
+#[test]
+fn the_commands_of_the_readme_do_what_it_says() {
+    let cluster = Cluster::start(&Options::default());
+    let kubeconfig = cluster.kubeconfig();
+    let kubeconfig = kubeconfig.to_str().unwrap();
+    let on_cluster = ["--kubeconfig", kubeconfig];
+    let installed = run(&["install", "--yes", on_cluster[0], on_cluster[1]]);
+    assert!(installed.contains("created"), "{installed}");
+    let again = run(&["install", "--yes", on_cluster[0], on_cluster[1]]);
+    assert!(again.contains("unchanged"), "{again}");
+    cluster.apply(&example("pod-health", "operator.yaml"));
+    let mut command = Command::new(deltic());
+    command.args(["run", "--cluster"]).args(on_cluster);
+    let process = cluster.process(&mut command);
+    let deadline = std::time::Instant::now() + PATIENCE;
+    loop {
+        let table = cluster.kubectl(&["get", "operators"]);
+        if table.contains("pod-health") && table.contains("True") && table.contains("Ready") {
+            break;
+        }
+        assert!(
+            std::time::Instant::now() < deadline,
+            "{table}\n{}",
+            process.log_end()
+        );
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    stops(process);
+    let removed = run(&["uninstall", "--yes", on_cluster[0], on_cluster[1]]);
+    assert!(
+        removed.contains("removed") || removed.contains("deleted"),
+        "{removed}"
+    );
+}
