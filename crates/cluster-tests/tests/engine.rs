@@ -11,6 +11,7 @@ use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use runtime::client::{Clients, Rate};
 use runtime::config::Budget;
 use runtime::engine::{Context, Engine, EngineEvents, Running, Views};
+use runtime::metrics::Metrics;
 use runtime::source::Watches;
 use runtime::status::{Ready, Trouble};
 use runtime::target::ObjectKey;
@@ -60,7 +61,8 @@ fn operator(namespace: &str) -> operator::Operator {
     operator.unwrap_or_else(|| panic!("{problems:?}"))
 }
 
-fn start(cluster: &Cluster, namespace: &str) -> Running {
+fn start(cluster: &Cluster, namespace: &str) -> (Running, Metrics) {
+    let metrics = Metrics::default();
     let clients = Clients::new(cluster.client(), Rate::default());
     let context = Context {
         watches: Watches::new(clients.clone()),
@@ -69,8 +71,10 @@ fn start(cluster: &Cluster, namespace: &str) -> Running {
         views: Views::default(),
         budget: Budget::default(),
         namespace: None,
+        metrics: metrics.clone(),
     };
-    Engine::start(context, operator(namespace), Arc::new(Quiet))
+    let running = Engine::start(context, operator(namespace), Arc::new(Quiet));
+    (running, metrics)
 }
 
 async fn create(configs: &Api<ConfigMap>, name: &str, value: &str) {
@@ -115,7 +119,7 @@ async fn objects_are_derived_repaired_and_cleaned_up_after_a_restart() {
         create(&configs, &format!("c{number}"), "one").await;
     }
     create(&configs, "stranger-copy", "mine").await;
-    let running = start(cluster, &namespace);
+    let (running, metrics) = start(cluster, &namespace);
     ready(&running).await;
     let all = async || (copies(&configs).await.len() == 41 + 1).then_some(());
     eventually("all copies", all).await;
@@ -142,6 +146,23 @@ async fn objects_are_derived_repaired_and_cleaned_up_after_a_restart() {
     })
     .await;
     running.stop().await;
+    let numbers = metrics.encode();
+    for metric in [
+        format!(
+            "deltic_writes_total{{operator=\"{namespace}\",controller=\"write\",verb=\"create\""
+        ),
+        format!(
+            "deltic_writes_total{{operator=\"{namespace}\",controller=\"write\",verb=\"delete\""
+        ),
+        format!(
+            "deltic_source_synced{{operator=\"{namespace}\",controller=\"read\",source=\"ConfigMap\"}} 1"
+        ),
+        format!("deltic_target_objects{{operator=\"{namespace}\",controller=\"write\"}} 40"),
+        format!("controller_runtime_active_workers{{controller=\"{namespace}/write\"}} 0"),
+        format!("workqueue_adds_total{{name=\"{namespace}\"}}"),
+    ] {
+        assert!(numbers.contains(&metric), "{metric} in {numbers}");
+    }
 
     // While nobody looks: a source goes, another comes.
     configs
@@ -150,7 +171,7 @@ async fn objects_are_derived_repaired_and_cleaned_up_after_a_restart() {
         .unwrap();
     create(&configs, "late", "new").await;
     let before = copies(&configs).await;
-    let running = start(cluster, &namespace);
+    let (running, _) = start(cluster, &namespace);
     ready(&running).await;
     eventually("the late copy and no stale one", async || {
         let copies = copies(&configs).await;

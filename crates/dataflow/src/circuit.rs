@@ -188,6 +188,11 @@ impl Circuit {
         self.sources.iter().map(Source::len).sum()
     }
 
+    /// How many objects a source holds.
+    pub fn objects(&self, source: usize) -> usize {
+        self.sources[source].len()
+    }
+
     /// Takes a batch of events. Only the last event of an object counts. Events that are
     /// handed over by value are freed one by one, as they are taken in.
     pub fn step<I>(&mut self, batch: I, env: &Env) -> Result<Step, BudgetError>

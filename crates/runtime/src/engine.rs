@@ -13,6 +13,7 @@
 mod book;
 mod controller;
 mod inputs;
+mod measures;
 mod sweep;
 mod views;
 mod writes;
@@ -20,7 +21,7 @@ mod writes;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use expr::Env;
 use operator::Operator;
@@ -30,12 +31,14 @@ use tokio::task::JoinHandle;
 
 use crate::client::{Clients, Identity};
 use crate::config::Budget;
+use crate::metrics::Metrics;
 use crate::source::inbox::{Port, PortState};
 use crate::source::{Inbox, Watches};
 use crate::status::{OperatorStatus, Trouble};
 use crate::target::{ObjectKey, Writer};
 use book::Book;
 use controller::ControllerTask;
+use measures::Measures;
 pub use views::Views;
 use writes::Writes;
 
@@ -54,6 +57,8 @@ pub struct Context {
     pub budget: Budget,
     /// Only objects of this namespace are read.
     pub namespace: Option<String>,
+    /// Where numbers go.
+    pub metrics: Metrics,
 }
 
 /// Who is told what happens. All calls are short and must not block.
@@ -140,6 +145,7 @@ struct Task {
     views: views::Outputs,
     writes: Writes,
     book: Arc<Book>,
+    measures: Measures,
     events: Arc<dyn EngineEvents>,
     ports: BTreeMap<Port, PortState>,
     sweep: sweep::Sweep,
@@ -168,11 +174,12 @@ impl Task {
     ) -> Self {
         let operator = Arc::new(operator);
         let inbox = Arc::new(Inbox::new(inputs::ports(&operator)));
-        let book = Arc::new(Book::new(events.clone(), inbox.clone()));
+        let measures = Measures::new(&context.metrics, &operator);
+        let book = Arc::new(Book::new(events.clone(), inbox.clone(), measures.clone()));
         let identity = Identity::from(operator.service_account.as_ref());
         let client = context.clients.of(&identity);
         let writer = Arc::new(Writer::new(&operator.name, client, book.clone()));
-        let writes = Writes::start(&operator, writer);
+        let writes = Writes::start(&operator, writer, &measures);
         let controllers = operator.controllers.iter().enumerate();
         let controllers = controllers
             .map(|(rank, controller)| {
@@ -187,6 +194,7 @@ impl Task {
             inbox,
             writes,
             book,
+            measures,
             events,
             ports: BTreeMap::new(),
             sweep: sweep::Sweep::default(),
@@ -275,10 +283,15 @@ impl Task {
     fn step(&mut self, number: usize, batch: Vec<dataflow::SourceEvent>, env: &Env) {
         let controller = &self.operator.controllers[number];
         let task = &mut self.controllers[number];
-        let Some(step) = task.step(batch, env) else {
+        let start = Instant::now();
+        let step = task.step(batch, env);
+        let metrics = self.measures.of(&controller.name);
+        metrics.inspect(|metrics| metrics.step(start.elapsed()));
+        let Some(step) = step else {
             return;
         };
         for error in &step.errors {
+            metrics.inspect(|metrics| metrics.error(error.failure.code()));
             let trouble = book::trouble(controller, error);
             self.events.trouble(&controller.name, &trouble);
         }
@@ -351,6 +364,7 @@ impl Task {
         let status = self
             .book
             .status(&self.operator, &self.controllers, &self.ports, &self.writes);
+        self.measure(&status);
         self.status.send_if_modified(|old| {
             let news = *old != status;
             if news {
@@ -358,5 +372,23 @@ impl Task {
             }
             news
         });
+    }
+
+    /// Shows how it stands as numbers.
+    fn measure(&self, status: &OperatorStatus) {
+        for (number, controller) in self.operator.controllers.iter().enumerate() {
+            let Some(metrics) = self.measures.of(&controller.name) else {
+                continue;
+            };
+            metrics.depth(self.writes.waiting());
+            metrics.targets(status.controllers[number].counts.targets);
+            metrics.standing_errors(status.controllers[number].counts.errors);
+            for (input, source) in controller.inputs.iter().enumerate() {
+                let port = self.ports.get(&(number, input));
+                let synced = port.is_some_and(PortState::synced);
+                let objects = self.controllers[number].circuit.objects(input);
+                metrics.source(&controller.sources[*source].name, objects, synced);
+            }
+        }
     }
 }

@@ -202,7 +202,7 @@ impl Metrics {
         };
         let named = each.named();
         let queue = Queue {
-            name: named.controller.clone(),
+            name: operator.to_owned(),
         };
         ControllerMetrics {
             reconcile_errors: metrics.reconcile_errors.get(&named),
@@ -291,8 +291,10 @@ impl ControllerMetrics {
         self.max_concurrent.set(number(runs));
     }
 
-    /// An object was put into the queue, and why.
-    pub fn queued(&self, reason: &str) {
+    /// A run starts for this reason, after this time in the queue.
+    pub fn started(&self, reason: &str, waited: Duration) {
+        self.active_workers.inc();
+        self.waited.observe(waited.as_secs_f64());
         self.adds.inc();
         let reason = Reason {
             operator: self.each.operator.clone(),
@@ -302,20 +304,14 @@ impl ControllerMetrics {
         self.all.0.reasons.get(&reason).inc();
     }
 
-    /// An object was put back after a failure.
+    /// A run is one more attempt after a failure.
     pub fn retried(&self) {
         self.retries.inc();
     }
 
-    /// How many objects wait.
+    /// How many objects of the operator wait.
     pub fn depth(&self, objects: usize) {
         self.depth.set(number(objects));
-    }
-
-    /// A run starts, after this time in the queue.
-    pub fn started(&self, waited: Duration) {
-        self.active_workers.inc();
-        self.waited.observe(waited.as_secs_f64());
     }
 
     /// A run that started has ended.
@@ -408,8 +404,7 @@ mod tests {
     fn a_controller_is_named_as_others_name_theirs() {
         let metrics = Metrics::default();
         let controller = metrics.controller("op", "c");
-        controller.queued("ObjectUpdated");
-        controller.started(Duration::from_millis(3));
+        controller.started("ObjectUpdated", Duration::from_millis(3));
         controller.ended(Ended::Error, Duration::from_millis(20));
         assert_eq!(
             lines(&metrics, "controller_runtime_reconcile_total"),
@@ -421,11 +416,11 @@ mod tests {
         );
         assert_eq!(
             lines(&metrics, "workqueue_adds_total"),
-            [r#"workqueue_adds_total{name="op/c"} 1"#]
+            [r#"workqueue_adds_total{name="op"} 1"#]
         );
         assert_eq!(
             lines(&metrics, "workqueue_queue_duration_seconds_count"),
-            [r#"workqueue_queue_duration_seconds_count{name="op/c"} 1"#]
+            [r#"workqueue_queue_duration_seconds_count{name="op"} 1"#]
         );
         assert_eq!(
             lines(&metrics, "deltic_reconcile_reasons_total"),
@@ -471,8 +466,7 @@ mod tests {
             metrics.controller("op-2", "c"),
         );
         for controller in [&gone, &stays] {
-            controller.queued("ObjectUpdated");
-            controller.started(Duration::ZERO);
+            controller.started("ObjectUpdated", Duration::ZERO);
             controller.ended(Ended::Success, Duration::ZERO);
             controller.source("Pod", 1, true);
             controller.error("type");

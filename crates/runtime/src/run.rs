@@ -133,6 +133,7 @@ fn context(clients: &Clients, config: &Config) -> Context {
         views: Views::default(),
         budget: config.budget,
         namespace: config.namespace.clone(),
+        metrics: config.metrics.clone(),
     }
 }
 

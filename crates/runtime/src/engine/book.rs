@@ -11,6 +11,7 @@ use store::Collection;
 
 use super::EngineEvents;
 use super::controller::ControllerTask;
+use super::measures::Measures;
 use super::writes::Writes;
 use crate::source::Inbox;
 use crate::source::inbox::{Port, PortState};
@@ -22,6 +23,7 @@ use crate::target::{ObjectKey, Problem};
 pub(super) struct Book {
     events: Arc<dyn EngineEvents>,
     inbox: Arc<Inbox>,
+    measures: Measures,
     entries: Mutex<Entries>,
 }
 
@@ -45,10 +47,15 @@ pub(super) fn trouble(controller: &Controller, error: &RunError) -> Trouble {
 }
 
 impl Book {
-    pub(super) fn new(events: Arc<dyn EngineEvents>, inbox: Arc<Inbox>) -> Self {
+    pub(super) fn new(
+        events: Arc<dyn EngineEvents>,
+        inbox: Arc<Inbox>,
+        measures: Measures,
+    ) -> Self {
         Self {
             events,
             inbox,
+            measures,
             entries: Mutex::default(),
         }
     }
@@ -185,6 +192,8 @@ impl Report for Book {
         drop(entries);
         let known = known.unwrap_or_default();
         for problem in problems.iter().filter(|problem| !known.contains(problem)) {
+            let metrics = self.measures.of(&problem.controller);
+            metrics.inspect(|metrics| metrics.error(problem.code()));
             self.events
                 .trouble(&problem.controller, &of_target(key, problem));
         }
@@ -195,5 +204,10 @@ impl Report for Book {
         match what {
             Happened::Adopted => self.events.adopted(key, controller),
         }
+    }
+
+    fn sent(&self, _key: &ObjectKey, controller: &str, verb: &'static str, code: u16) {
+        let metrics = self.measures.of(controller);
+        metrics.inspect(|metrics| metrics.wrote(verb, code));
     }
 }

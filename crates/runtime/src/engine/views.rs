@@ -223,6 +223,8 @@ mod tests {
 
     use super::*;
     use crate::engine::EngineEvents;
+    use crate::engine::measures::Measures;
+    use crate::metrics::Metrics;
     use crate::status::Trouble;
 
     struct Quiet;
@@ -244,7 +246,8 @@ mod tests {
         let (operator, problems) = operator::read(&spec, &expr::Table::builtin());
         let operator = operator.unwrap_or_else(|| panic!("{problems:?}"));
         let store = Store::new(crate::clock::System, store::Config::default());
-        let book = Book::new(Arc::new(Quiet), Arc::default());
+        let measures = Measures::new(&Metrics::default(), &operator);
+        let book = Book::new(Arc::new(Quiet), Arc::default(), measures);
         let resource = &operator.controllers[0].targets[0].resource;
         let mut outputs = Outputs::new(&Views::default(), &operator);
         let object = json!({"apiVersion": "o.view.dcontroller.io/v1alpha1", "kind": "V", "metadata": {"name": "a"}});

@@ -13,6 +13,7 @@ use operator::{Controller, Operator};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
+use super::measures::{Measures, Runs};
 use crate::source::discovery::Resolved;
 use crate::source::{Inbox, Sink, Unavailable};
 use crate::target::{self, Desired, ObjectKey, TargetKind, WriteError, Writer};
@@ -71,7 +72,7 @@ pub(super) struct Writes {
 
 impl Writes {
     /// Starts the runner.
-    pub(super) fn start(operator: &Operator, writer: Arc<Writer>) -> Self {
+    pub(super) fn start(operator: &Operator, writer: Arc<Writer>, measures: &Measures) -> Self {
         let (queue, receiver) = queue(Duration::ZERO);
         let (stop, stopped) = oneshot::channel();
         let options = || operator.controllers.iter().map(|c| &c.options);
@@ -94,6 +95,7 @@ impl Writes {
         };
         let runner = Runner::new(receiver, run, settle)
             .concurrency(u16::try_from(concurrency).unwrap_or(u16::MAX))
+            .observe(Arc::new(Runs::new(measures.clone(), writer.clone())))
             .shutdown_on(async move {
                 let _ = stopped.await;
             });
@@ -125,6 +127,11 @@ impl Writes {
     /// Compares all objects with what is derived.
     pub(super) fn repair_all(&self) {
         self.look(self.writer.keys(None), WriteReason::Periodic);
+    }
+
+    /// How many objects wait for their turn.
+    pub(super) fn waiting(&self) -> usize {
+        self.queue.stats().depth
     }
 
     /// Starts no more, and waits for what runs.

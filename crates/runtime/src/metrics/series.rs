@@ -48,8 +48,8 @@ labels!(
     |labels, operator| joined(&labels.controller, operator)
 );
 labels!(
-    /// A queue has the name of its controller.
-    Queue { name: String } |labels, operator| joined(&labels.name, operator)
+    /// An operator has one queue for all its controllers, which has its name.
+    Queue { name: String } |labels, operator| labels.name == operator
 );
 labels!(
     /// A controller of an operator.

@@ -109,7 +109,7 @@ impl Life {
                     self.step().await;
                 }
                 Wake::Status => {
-                    self.measure();
+                    self.calm_down();
                     self.publisher.changed();
                 }
                 Wake::Died => self.died(),
@@ -236,7 +236,7 @@ impl Life {
         engine.allow();
         self.engine = Some(engine);
         self.standing = Standing::Runs;
-        self.measure();
+        self.calm_down();
         self.publisher.changed();
     }
 
@@ -316,18 +316,13 @@ impl Life {
         self.again = self.not_before;
     }
 
-    /// Shows what the engine says as numbers.
-    fn measure(&mut self) {
+    /// An engine that has run for some time starts anew without a pause, if it must.
+    fn calm_down(&mut self) {
         let Some(engine) = &self.engine else {
             return;
         };
         if engine.since.elapsed() > RESTART {
             self.crashes = 0;
-        }
-        for controller in &engine.status.borrow().controllers {
-            let metrics = self.shared.metrics.controller(&self.name, &controller.name);
-            metrics.targets(controller.counts.targets);
-            metrics.standing_errors(controller.counts.errors);
         }
     }
 

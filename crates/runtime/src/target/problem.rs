@@ -249,5 +249,5 @@ pub trait Report: Send + Sync {
 
     /// A write was sent and answered; `verb` is the Kubernetes verb, `code` the HTTP
     /// status or 0 if there was no answer.
-    fn sent(&self, _key: &ObjectKey, _verb: &'static str, _code: u16) {}
+    fn sent(&self, _key: &ObjectKey, _controller: &str, _verb: &'static str, _code: u16) {}
 }

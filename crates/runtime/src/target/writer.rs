@@ -107,6 +107,13 @@ impl Writer {
         self.state().keys(controller)
     }
 
+    /// Whose document an object gets, or got last; `None` if nobody wants or wanted it.
+    pub fn controller_of(&self, key: &ObjectKey) -> Option<String> {
+        let mut state = self.state();
+        let entry = state.get(key)?;
+        Some(entry.controller().to_owned())
+    }
+
     /// The target watch has shown an object. Gives its key if it is to be looked at.
     pub fn observe(&self, group: &str, kind: &str, object: &Value) -> Option<ObjectKey> {
         let key = ObjectKey::of(group, kind, object)?;

@@ -209,12 +209,20 @@ impl Entry {
         }
     }
 
+    /// The first who wants something of it, or wanted.
+    pub(super) fn controller(&self) -> &str {
+        match self.wanted.writers().next() {
+            Some(desired) => &desired.author.controller,
+            None => self.wanted.first_withdrawn(),
+        }
+    }
+
     /// A problem of the first who wants something of it.
     pub(super) fn problem(&self, cause: Cause) -> Problem {
         match self.wanted.writers().next() {
             Some(desired) => desired.problem(cause),
             None => Problem {
-                controller: self.wanted.first_withdrawn().to_owned(),
+                controller: self.controller().to_owned(),
                 origin: Value::NULL,
                 cause,
             },

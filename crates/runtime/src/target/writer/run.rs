@@ -135,7 +135,7 @@ impl<'a> Run<'a> {
     async fn write(&mut self, write: &Write) -> Flow {
         let request = request::write(&self.kind, self.key, write);
         let answer = request::send(&self.writer.client, request).await;
-        self.sent(write.verb.name(), &answer);
+        self.sent(&write.controller, write.verb.name(), &answer);
         match answer {
             Ok(answer) => {
                 self.wrote(write, &answer);
@@ -149,14 +149,14 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn sent(&self, verb: &'static str, answer: &Result<Answer, Failure>) {
+    fn sent(&self, controller: &str, verb: &'static str, answer: &Result<Answer, Failure>) {
         let code = match answer {
             Ok(answer) => answer.code,
             Err(Failure::Answer { status, .. }) => status.code,
             Err(Failure::Lost(_)) => 0,
         };
         tracing::debug!(object = %self.key, verb, code, "sent");
-        self.writer.report.sent(self.key, verb, code);
+        self.writer.report.sent(self.key, controller, verb, code);
     }
 
     /// A write has succeeded.
@@ -212,7 +212,7 @@ impl<'a> Run<'a> {
         };
         let request = request::write(&self.kind, self.key, &forced);
         let answer = request::send(&self.writer.client, request).await;
-        self.sent(forced.verb.name(), &answer);
+        self.sent(&write.controller, forced.verb.name(), &answer);
         match answer {
             Ok(answer) => self.wrote(&forced, &answer),
             Err(failure) => return self.failed(Some(&forced), judge(&failure, self.key)),
@@ -228,7 +228,8 @@ impl<'a> Run<'a> {
     async fn delete(&mut self, uid: &str, version: &str) -> Flow {
         let request = request::delete(&self.kind, self.key, uid, version);
         let answer = request::send(&self.writer.client, request).await;
-        self.sent("delete", &answer);
+        let controller = self.writer.controller_of(self.key);
+        self.sent(&controller.unwrap_or_default(), "delete", &answer);
         match answer {
             Ok(answer) => {
                 let operator = self.writer.operator.clone();
