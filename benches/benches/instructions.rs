@@ -30,12 +30,13 @@ impl<P: Peer> Loaded<P> {
     fn new(workload: Workload, wanted: Sequence) -> Self {
         let generator = Generator::new(workload, COUNT);
         let mut peer = P::new(workload);
-        let objects = generator.objects().map(|object| P::input(&object));
+        let read = P::reader(workload);
+        let objects = generator.objects().map(|object| read(&object));
         peer.apply(objects, &mut Vec::new());
         let updates = generator.updates(UPDATES).into_iter();
         let updates = updates.filter(|(sequence, _)| *sequence == wanted);
         let updates = updates.flat_map(|(_, objects)| objects);
-        let updates = updates.map(|object| P::input(&object)).collect();
+        let updates = updates.map(|object| read(&object)).collect();
         Self(peer, updates)
     }
 

@@ -18,16 +18,15 @@ fn updates<P: Peer>(criterion: &mut Criterion, workload: Workload) {
     let generator = Generator::new(workload, COUNT);
     for (sequence, objects) in generator.updates(UPDATES) {
         let mut loaded = P::new(workload);
-        loaded.apply(
-            generator.objects().map(|object| P::input(&object)),
-            &mut Vec::new(),
-        );
+        let read = P::reader(workload);
+        let all = generator.objects().map(|object| read(&object));
+        loaded.apply(all, &mut Vec::new());
         let mut objects = objects.iter().cycle();
         let mut changes = Vec::new();
         let name = format!("{}/{sequence:?}", workload.name());
         criterion.bench_function(&name, |bencher| {
             bencher.iter_batched(
-                || objects.next().map(P::input),
+                || objects.next().map(&read),
                 |object| {
                     loaded.apply(object, &mut changes);
                     black_box(&changes);

@@ -2,6 +2,7 @@
 //! that computes the same from nothing.
 
 use dataflow::apply::TargetKind;
+use dataflow::fields::{Fields, Reader, needs};
 use dataflow::scratch::{Objects, Scratch, State};
 use dataflow::{Budget, Circuit, ObjectName, Pipeline, SourceEvent, TargetChange};
 use document::{Location, Value};
@@ -14,7 +15,8 @@ use crate::workload::Workload;
 /// The target of every workload.
 const TARGET: &str = "Target";
 
-/// The engine on one workload.
+/// The engine on one workload. Its documents are read without the fields that the pipeline
+/// does not read, as a running controller reads them.
 #[derive(Debug)]
 pub struct Engine {
     circuit: Circuit,
@@ -33,8 +35,13 @@ impl Peer for Engine {
         }
     }
 
-    fn input(object: &Object) -> SourceEvent {
-        event(object)
+    fn reader(workload: Workload) -> impl Fn(&Object) -> SourceEvent {
+        let (pipeline, _) = compile(workload);
+        let readers: Vec<Reader> = needs(&pipeline).iter().map(Fields::reader).collect();
+        move |object| {
+            let document = readers[object.source].read(object.json.as_bytes());
+            event(object, document.expect("generated objects are JSON"))
+        }
     }
 
     fn apply<I>(&mut self, objects: I, changes: &mut Vec<TargetChange>)
@@ -59,6 +66,39 @@ impl Peer for Engine {
             old: change.old_object().as_ref().map(plain),
             new: change.new.as_ref().map(plain),
         }
+    }
+}
+
+/// The engine on documents with all of their fields: those that nobody reads are left out
+/// in the step, and freed there.
+#[derive(Debug)]
+pub struct WholeDocuments(Engine);
+
+impl Peer for WholeDocuments {
+    type Input = SourceEvent;
+    type Change = TargetChange;
+
+    fn new(workload: Workload) -> Self {
+        Self(Engine::new(workload))
+    }
+
+    fn reader(_: Workload) -> impl Fn(&Object) -> SourceEvent {
+        whole
+    }
+
+    fn apply<I>(&mut self, objects: I, changes: &mut Vec<TargetChange>)
+    where
+        I: IntoIterator<Item = SourceEvent>,
+    {
+        self.0.apply(objects, changes);
+    }
+
+    fn key(change: &TargetChange) -> (String, String) {
+        Engine::key(change)
+    }
+
+    fn outcome(change: &TargetChange) -> Outcome {
+        Engine::outcome(change)
     }
 }
 
@@ -87,8 +127,8 @@ impl Peer for FromScratch {
         }
     }
 
-    fn input(object: &Object) -> SourceEvent {
-        event(object)
+    fn reader(_: Workload) -> impl Fn(&Object) -> SourceEvent {
+        whole
     }
 
     fn apply<I>(&mut self, objects: I, changes: &mut Vec<Self::Change>)
@@ -153,8 +193,13 @@ pub(crate) fn compile(workload: Workload) -> (Pipeline, TargetKind) {
     (pipeline, kind)
 }
 
-fn event(object: &Object) -> SourceEvent {
-    let document: Value = object.json.parse().expect("generated objects are JSON");
+/// Reads an object with all of its fields.
+fn whole(object: &Object) -> SourceEvent {
+    let document = object.json.parse();
+    event(object, document.expect("generated objects are JSON"))
+}
+
+fn event(object: &Object, document: Value) -> SourceEvent {
     SourceEvent {
         source: object.source,
         name: ObjectName::of(&document).expect("generated objects have names"),

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::allocator;
 use crate::differential::{Closures, Differential};
-use crate::engine::{Engine, FromScratch};
-use crate::generate::{Generator, Sequence, UPDATES};
+use crate::engine::{Engine, FromScratch, WholeDocuments};
+use crate::generate::{Generator, Object, Sequence, UPDATES};
 use crate::hand;
 use crate::peer::{Outcome, Peer};
 use crate::workload::Workload;
@@ -56,6 +56,8 @@ pub enum Measurement {
 pub struct Times {
     /// The whole load, page by page.
     pub load: f64,
+    /// Reading the JSON of each single update, which is part of no other number.
+    pub read: Vec<f64>,
     /// Each single update of any object.
     pub any: Vec<f64>,
     /// Each single update in the hot group; only W3 has one.
@@ -88,8 +90,9 @@ pub struct Memory {
 const PAGE: usize = 500;
 
 /// All peers, in the order of the report.
-pub const PEERS: [&str; 5] = [
+pub const PEERS: [&str; 6] = [
     "deltic",
+    "deltic, whole documents",
     "hand",
     "differential",
     "differential-closures",
@@ -106,6 +109,9 @@ impl Task {
         let workload = Workload::by_name(&self.workload)?;
         match (self.peer.as_str(), workload) {
             ("deltic", _) => Some(self.measure::<Engine>(workload)),
+            ("deltic, whole documents", Workload::W1 | Workload::W2 | Workload::W3) => {
+                Some(self.measure::<WholeDocuments>(workload))
+            }
             ("hand", Workload::W1) => Some(self.measure::<hand::W1>(workload)),
             ("hand", Workload::W2) => Some(self.measure::<hand::W2>(workload)),
             ("hand", Workload::W3) => Some(self.measure::<hand::W3>(workload)),
@@ -133,9 +139,10 @@ impl Task {
 /// last reference to an old document, freeing it is part of the work.
 fn time<P: Peer>(workload: Workload, generator: Generator) -> Times {
     let mut peer = P::new(workload);
+    let read = P::reader(workload);
     let sequences = generator.updates(UPDATES);
     let mut times = Times {
-        load: load(&mut peer, generator),
+        load: load(&mut peer, &read, generator),
         ..Times::default()
     };
     let mut caches = Caches::new();
@@ -146,7 +153,11 @@ fn time<P: Peer>(workload: Workload, generator: Generator) -> Times {
             if sequence == Sequence::Cold {
                 caches.fill();
             }
-            let input = P::input(&object);
+            let start = Instant::now();
+            let input = read(&object);
+            if sequence == Sequence::Any {
+                times.read.push(start.elapsed().as_nanos() as f64);
+            }
             let start = Instant::now();
             peer.apply([input], &mut changes);
             black_box(&changes);
@@ -164,13 +175,13 @@ fn time<P: Peer>(workload: Workload, generator: Generator) -> Times {
 
 /// Loads all objects and gives the nanoseconds that the peer took. They come in pages, as
 /// from a list request: each is read right before the peer takes it.
-fn load<P: Peer>(peer: &mut P, generator: Generator) -> f64 {
+fn load<P: Peer>(peer: &mut P, read: &impl Fn(&Object) -> P::Input, generator: Generator) -> f64 {
     let mut changes = Vec::new();
     let mut took = Duration::ZERO;
     let mut objects = generator.objects();
     while objects.len() > 0 {
         let page = (&mut objects).take(PAGE);
-        let page: Vec<_> = page.map(|object| P::input(&object)).collect();
+        let page: Vec<_> = page.map(|object| read(&object)).collect();
         let start = Instant::now();
         peer.load(page, &mut changes);
         black_box(&changes);
@@ -211,7 +222,7 @@ impl Caches {
 fn memory<P: Peer>(workload: Workload, generator: Generator) -> Memory {
     allocator::start_counting();
     let mut peer = P::new(workload);
-    load(&mut peer, generator);
+    load(&mut peer, &P::reader(workload), generator);
     let bytes = allocator::bytes();
     black_box(&peer);
     let count = generator.count() as f64;
@@ -224,15 +235,16 @@ fn memory<P: Peer>(workload: Workload, generator: Generator) -> Memory {
 /// Folds all changes and takes fingerprints.
 fn check<P: Peer>(workload: Workload, generator: Generator) -> Vec<u64> {
     let mut state = Folded::<P>::new(workload);
-    state.apply(generator.objects().map(|object| P::input(&object)));
+    let read = P::reader(workload);
+    state.apply(generator.objects().map(|object| read(&object)));
     let mut fingerprints = vec![state.fingerprint()];
     for (_, objects) in generator.updates(UPDATES) {
         let (single, rest) = objects.split_at(P::TIMED.min(objects.len()));
         for object in single {
-            state.apply([P::input(object)]);
+            state.apply([read(object)]);
         }
         if !rest.is_empty() {
-            state.apply(rest.iter().map(P::input));
+            state.apply(rest.iter().map(&read));
         }
         fingerprints.push(state.fingerprint());
     }
@@ -315,6 +327,7 @@ impl Times {
     pub fn improve(&mut self, other: &Self) {
         self.load = self.load.min(other.load);
         let sequences = [
+            (&mut self.read, &other.read),
             (&mut self.any, &other.any),
             (&mut self.hot, &other.hot),
             (&mut self.cold, &other.cold),

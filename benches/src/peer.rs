@@ -18,10 +18,10 @@ pub struct Outcome {
 
 /// One implementation of a workload.
 ///
-/// Reading JSON is not measured: [`Peer::input`] runs before the clock starts. A peer owns
-/// its inputs: dropping what it does not keep is part of its work.
+/// Reading JSON has a clock of its own ([`Peer::reader`]). A peer owns its inputs: dropping
+/// what it does not keep is part of its work.
 pub trait Peer: Sized {
-    /// An object in the form in which this peer takes it, with all of its fields.
+    /// An object in the form in which this peer takes it.
     type Input;
     /// A change of one target object, in the form in which this peer gives it.
     type Change;
@@ -32,8 +32,8 @@ pub trait Peer: Sized {
     /// A peer that has seen nothing yet.
     fn new(workload: Workload) -> Self;
 
-    /// Reads one object.
-    fn input(object: &Object) -> Self::Input;
+    /// What reads an object for this peer.
+    fn reader(workload: Workload) -> impl Fn(&Object) -> Self::Input + 'static;
 
     /// Takes a page of a load. The changes may wait for [`Peer::loaded`].
     fn load(&mut self, page: Vec<Self::Input>, changes: &mut Vec<Self::Change>) {

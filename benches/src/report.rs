@@ -54,8 +54,8 @@ fn write_report(out: &mut String, results: &Results, context: &Context) -> fmt::
     writeln!(
         out,
         "Each peer in a process of its own, {UPDATES} updates of one object each, one thread, \
-         mimalloc; each update counts with its best time of {} rounds. Reading JSON is not \
-         counted. A load comes in pages of 500 objects, as from a list request. Cold caches: \
+         mimalloc; each update counts with its best time of {} rounds. Reading the \
+         JSON of an update has a column of its own and is part of no other number. A load comes in pages of 500 objects, as from a list request. Cold caches: \
          64 MB of other memory are written before each of {} more updates.\n",
         context.rounds,
         UPDATES / COLD
@@ -115,21 +115,22 @@ fn write_workload(out: &mut String, results: &Results, workload: Workload) -> fm
     writeln!(out, "### {}\n", workload.title())?;
     write!(
         out,
-        "| objects | peer | load, ms | update mean, µs | p50 | p99 |"
+        "| objects | peer | load, ms | reading, µs | update mean, µs | p50 | p99 |"
     )?;
     if hot {
         write!(out, " hot group mean, µs | p50 | p99 |")?;
     }
     write!(out, " cold caches mean, µs | p50 | p99 |")?;
     writeln!(out, " bytes per object | at the peak |")?;
-    let columns = if hot { 14 } else { 11 };
+    let columns = if hot { 15 } else { 12 };
     writeln!(out, "|--:|---|{}", "--:|".repeat(columns - 2))?;
     for ((_, count, peer), row) in rows {
         write!(
             out,
-            "| {} | {peer} | {} |",
+            "| {} | {peer} | {} | {} |",
             grouped(*count),
-            number(row.times.load / 1e6)
+            number(row.times.load / 1e6),
+            Spread::of(&row.times.read).map_or_else(String::new, |read| number(read.mean / 1e3))
         )?;
         write_spread(out, &row.times.any)?;
         if hot {

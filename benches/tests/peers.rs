@@ -3,21 +3,30 @@
 use std::collections::BTreeMap;
 
 use benches::differential::{Closures, Differential};
-use benches::engine::{Engine, FromScratch};
+use benches::engine::{Engine, FromScratch, WholeDocuments};
 use benches::{Generator, Object, Outcome, Peer, Workload, hand};
 
 /// A peer and the target objects that its changes add up to.
 struct Fold<P: Peer> {
     peer: P,
+    read: Box<dyn Fn(&Object) -> P::Input>,
     state: BTreeMap<(String, String), document::Value>,
 }
 
 impl<P: Peer> Fold<P> {
+    fn new(workload: Workload) -> Self {
+        Self {
+            peer: P::new(workload),
+            read: Box::new(P::reader(workload)),
+            state: BTreeMap::new(),
+        }
+    }
+
     /// Applies a batch and checks that what a change says was there, was there.
     fn apply<'a>(&mut self, objects: impl IntoIterator<Item = &'a Object>) -> usize {
         let mut changes = Vec::new();
-        self.peer
-            .apply(objects.into_iter().map(P::input), &mut changes);
+        let objects = objects.into_iter().map(|object| (self.read)(object));
+        self.peer.apply(objects, &mut changes);
         for change in &changes {
             let Outcome { key, old, new } = P::outcome(change);
             assert_eq!(P::key(change), key);
@@ -35,18 +44,7 @@ impl<P: Peer> Fold<P> {
 /// Runs two peers side by side.
 fn check<A: Peer, B: Peer>(workload: Workload, count: usize, updates: usize) {
     let generator = Generator::new(workload, count);
-    let new = |workload| (A::new(workload), B::new(workload));
-    let (a, b) = new(workload);
-    let (mut a, mut b) = (
-        Fold {
-            peer: a,
-            state: BTreeMap::new(),
-        },
-        Fold {
-            peer: b,
-            state: BTreeMap::new(),
-        },
-    );
+    let (mut a, mut b) = (Fold::<A>::new(workload), Fold::<B>::new(workload));
     let objects: Vec<_> = generator.objects().collect();
     a.apply(&objects);
     b.apply(&objects);
@@ -77,6 +75,13 @@ fn hand_and_differential_agree() {
 fn the_engine_agrees_with_differential() {
     for workload in Workload::ALL {
         check::<Engine, Differential>(workload, 500, 150);
+    }
+}
+
+#[test]
+fn the_engine_takes_whole_documents_too() {
+    for workload in Workload::ALL {
+        check::<Engine, WholeDocuments>(workload, 200, 50);
     }
 }
 
@@ -119,14 +124,8 @@ fn moved(objects: &[Object]) -> Vec<Object> {
 #[test]
 fn peers_agree_when_join_keys_and_group_keys_change() {
     let objects: Vec<_> = Generator::new(Workload::W1, 400).objects().collect();
-    let mut hand = Fold {
-        peer: hand::W1::new(Workload::W1),
-        state: BTreeMap::new(),
-    };
-    let mut theirs = Fold {
-        peer: Differential::new(Workload::W1),
-        state: BTreeMap::new(),
-    };
+    let mut hand = Fold::<hand::W1>::new(Workload::W1);
+    let mut theirs = Fold::<Differential>::new(Workload::W1);
     for batch in [objects.clone(), moved(&objects), objects] {
         for object in &batch {
             hand.apply([object]);
@@ -135,14 +134,8 @@ fn peers_agree_when_join_keys_and_group_keys_change() {
         assert_eq!(hand.state, theirs.state);
     }
     let objects: Vec<_> = Generator::new(Workload::W3, 200).objects().collect();
-    let mut hand = Fold {
-        peer: hand::W3::new(Workload::W3),
-        state: BTreeMap::new(),
-    };
-    let mut theirs = Fold {
-        peer: Closures::new(Workload::W3),
-        state: BTreeMap::new(),
-    };
+    let mut hand = Fold::<hand::W3>::new(Workload::W3);
+    let mut theirs = Fold::<Closures>::new(Workload::W3);
     for batch in [objects.clone(), moved(&objects), objects] {
         for object in &batch {
             hand.apply([object]);

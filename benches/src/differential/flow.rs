@@ -177,10 +177,12 @@ macro_rules! peer {
                 Self(Flow::new(workload, $build))
             }
 
-            fn input(object: &Object) -> Self::Input {
-                let document = object.json.parse();
-                let document = document.expect("the generator writes JSON");
-                (object.source, document)
+            fn reader(_: Workload) -> impl Fn(&Object) -> Self::Input {
+                |object| {
+                    let document = object.json.parse();
+                    let document = document.expect("the generator writes JSON");
+                    (object.source, document)
+                }
             }
 
             fn load(&mut self, page: Vec<Self::Input>, _changes: &mut Vec<Change>) {

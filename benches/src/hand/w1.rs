@@ -165,11 +165,13 @@ impl Peer for W1 {
         Self::default()
     }
 
-    fn input(object: &Object) -> Input {
-        Input(match object.source {
-            0 => Source::Service(Box::new(super::read(object))),
-            _ => Source::Slice(Box::new(super::read(object))),
-        })
+    fn reader(_: Workload) -> impl Fn(&Object) -> Input {
+        |object| {
+            Input(match object.source {
+                0 => Source::Service(Box::new(super::read(object))),
+                _ => Source::Slice(Box::new(super::read(object))),
+            })
+        }
     }
 
     fn apply<I>(&mut self, objects: I, changes: &mut Vec<Change<Binding>>)

@@ -181,11 +181,13 @@ impl Peer for W2 {
         Self::default()
     }
 
-    fn input(object: &Object) -> Input {
-        Input(match object.source {
-            0 => Source::Gateway(Box::new(super::read(object))),
-            _ => Source::Route(Box::new(super::read(object))),
-        })
+    fn reader(_: Workload) -> impl Fn(&Object) -> Input {
+        |object| {
+            Input(match object.source {
+                0 => Source::Gateway(Box::new(super::read(object))),
+                _ => Source::Route(Box::new(super::read(object))),
+            })
+        }
     }
 
     fn apply<I>(&mut self, objects: I, changes: &mut Vec<Change<Attachment>>)

@@ -198,8 +198,8 @@ impl Peer for W3 {
         Self::default()
     }
 
-    fn input(object: &Object) -> Input {
-        Input(Box::new(super::read(object)))
+    fn reader(_: Workload) -> impl Fn(&Object) -> Input {
+        |object| Input(Box::new(super::read(object)))
     }
 
     fn apply<I>(&mut self, objects: I, changes: &mut Vec<Change<Backends>>)

@@ -259,6 +259,12 @@ pub fn output_key(at: &Location, document: &Value) -> Result<ObjectName, Failure
     Ok(ObjectName { namespace, name })
 }
 
+/// Whether two outputs certainly have the same metadata: one and the same map.
+pub(crate) fn same_metadata(one: &Value, other: &Value) -> bool {
+    let metadata = one.get_key(&KEYS.metadata);
+    metadata.as_map().is_some() && metadata.same(other.get_key(&KEYS.metadata))
+}
+
 /// Whether a field of an output's metadata is used: an empty namespace is none.
 fn is_used(key: &Key, value: &Value) -> bool {
     USED.contains(&key.as_str()) && !(*key == KEYS.namespace && value.as_str() == Some(""))

@@ -414,6 +414,9 @@ fn branch_of(pipeline: &Pipeline, origin: &Origin) -> usize {
 
 /// One error for each branch, stage and origin, in this order; a conflict beside it.
 fn sorted(mut errors: Vec<RunError>) -> Vec<RunError> {
+    if errors.is_empty() {
+        return errors;
+    }
     let is_conflict = |error: &RunError| matches!(error.failure, Failure::Conflict { .. });
     let place = |error: &RunError| (error.branch, error.stage, is_conflict(error));
     errors.sort_by(|a, b| {

@@ -12,6 +12,7 @@ use document::path::{Segment, Selector};
 use document::{Key, Value};
 
 pub(crate) use keep::Keep;
+pub use keep::Reader;
 pub use needs::needs;
 
 /// A part of a document.
@@ -128,6 +129,22 @@ impl Fields {
         self.compile().prune(value, &Value::NULL)
     }
 
+    /// Reads documents from JSON as [`Fields::prune`] leaves them.
+    ///
+    /// ```
+    /// use dataflow::fields::Fields;
+    /// use document::{Path, json};
+    ///
+    /// let mut fields = Fields::default();
+    /// fields.add_path(Path::parse("$.spec.replicas")?.segments(), &Fields::all());
+    /// let object = fields.reader().read(br#"{"spec": {"replicas": 3, "paused": true}, "status": {}}"#)?;
+    /// assert_eq!(object, json!({"spec": {"replicas": 3}}));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn reader(&self) -> Reader {
+        Reader::new(self.compile())
+    }
+
     /// As a tree that is quick to walk.
     pub(crate) fn compile(&self) -> Keep {
         if self.all {
@@ -186,6 +203,8 @@ mod tests {
             fields.add_path(Path::parse(path).unwrap().segments(), &Fields::all());
         }
         assert_eq!(fields.prune(document), *expect, "{paths:?}");
+        let read = fields.reader().read(document.to_string().as_bytes());
+        assert_eq!(read.unwrap(), *expect, "{paths:?}, read");
     }
 
     #[test]

@@ -10,6 +10,7 @@ pub(crate) mod gather;
 pub(crate) mod group_by;
 pub(crate) mod join;
 pub(crate) mod output;
+mod reads;
 pub(crate) mod sequence;
 pub(crate) mod side;
 pub(crate) mod soft;

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{
+    self, Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor,
+};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use crate::key::Key;
@@ -87,39 +89,96 @@ impl Serialize for Value {
     }
 }
 
-impl<'de> Deserialize<'de> for Value {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ValueVisitor { depth: 0 })
-    }
+/// A part of a document: what is not in it is skipped while reading, and no memory is
+/// taken for it.
+pub trait Part: Copy {
+    /// The key of a member and what is read of it; `None` if it is skipped.
+    fn member(self, name: &str) -> Option<(Key, Self)>;
+
+    /// What is read of every element of a list; `None` if all are skipped, which leaves
+    /// an empty list.
+    fn element(self) -> Option<Self>;
 }
 
-/// Builds a value while counting how deep it stands.
-struct ValueVisitor {
+/// Reads a [`Part`] of a document; it is the rest that is cheap.
+///
+/// ```
+/// use document::{Key, Part, PartSeed, Value};
+/// use serde::de::DeserializeSeed;
+///
+/// /// The member `a` of the document, and all of it.
+/// #[derive(Clone, Copy)]
+/// enum A { Document, Below }
+///
+/// impl Part for A {
+///     fn member(self, name: &str) -> Option<(Key, Self)> {
+///         (matches!(self, A::Below) || name == "a").then(|| (Key::new(name), A::Below))
+///     }
+///     fn element(self) -> Option<Self> {
+///         Some(self)
+///     }
+/// }
+///
+/// let mut json = serde_json::Deserializer::from_str(r#"{"a": {"b": 1}, "c": [1, 2]}"#);
+/// let value = PartSeed::new(A::Document).deserialize(&mut json)?;
+/// assert_eq!(value.to_string(), r#"{"a":{"b":1}}"#);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct PartSeed<P> {
+    part: P,
+    /// How deep the value stands.
     depth: usize,
 }
 
-impl ValueVisitor {
-    fn deeper<E: de::Error>(&self) -> Result<Self, E> {
+impl<P: Part> PartSeed<P> {
+    /// Reads this part of a document.
+    pub fn new(part: P) -> Self {
+        Self { part, depth: 0 }
+    }
+
+    fn below<E: de::Error>(self, part: P) -> Result<Self, E> {
         if self.depth >= MAX_DEPTH {
             return Err(E::custom(format_args!(
                 "nested deeper than {MAX_DEPTH} levels"
             )));
         }
         Ok(Self {
+            part,
             depth: self.depth + 1,
         })
     }
 }
 
-impl<'de> de::DeserializeSeed<'de> for &ValueVisitor {
-    type Value = Value;
+/// All of a document.
+#[derive(Clone, Copy)]
+struct Whole;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        deserializer.deserialize_any(ValueVisitor { depth: self.depth })
+impl Part for Whole {
+    fn member(self, name: &str) -> Option<(Key, Self)> {
+        Some((Key::new(name), self))
+    }
+
+    fn element(self) -> Option<Self> {
+        Some(self)
     }
 }
 
-impl<'de> Visitor<'de> for ValueVisitor {
+impl<'de> Deserialize<'de> for Value {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        PartSeed::new(Whole).deserialize(deserializer)
+    }
+}
+
+impl<'de, P: Part> DeserializeSeed<'de> for PartSeed<P> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de, P: Part> Visitor<'de> for PartSeed<P> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -162,44 +221,57 @@ impl<'de> Visitor<'de> for ValueVisitor {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
-        let inner = self.deeper()?;
+        let Some(element) = self.part.element() else {
+            while seq.next_element::<IgnoredAny>()?.is_some() {}
+            return Ok(Value::list([]));
+        };
+        let element = self.below(element)?;
         let mut items = Vec::new();
-        while let Some(item) = seq.next_element_seed(&inner)? {
+        while let Some(item) = seq.next_element_seed(element)? {
             items.push(item);
         }
         Ok(items.into())
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
-        let inner = self.deeper()?;
+        // Also where nothing is kept of a map it counts as a level.
+        let below = self.below(self.part)?;
         let mut entries: Vec<(Key, Value)> = Vec::new();
-        while let Some(key) = map.next_key_seed(KeySeed)? {
-            entries.push((key, map.next_value_seed(&inner)?));
+        while let Some(member) = map.next_key_seed(MemberSeed(self.part))? {
+            match member {
+                Some((key, part)) => {
+                    let seed = PartSeed { part, ..below };
+                    entries.push((key, map.next_value_seed(seed)?));
+                }
+                None => {
+                    map.next_value::<IgnoredAny>()?;
+                }
+            }
         }
         Ok(Map::from_entries(entries).into())
     }
 }
 
-/// Reads a map key straight into the interner.
-struct KeySeed;
+/// Reads the name of a member, straight into the interner if it is kept.
+struct MemberSeed<P>(P);
 
-impl<'de> de::DeserializeSeed<'de> for KeySeed {
-    type Value = Key;
+impl<'de, P: Part> DeserializeSeed<'de> for MemberSeed<P> {
+    type Value = Option<(Key, P)>;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Key, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
         deserializer.deserialize_str(self)
     }
 }
 
-impl Visitor<'_> for KeySeed {
-    type Value = Key;
+impl<P: Part> Visitor<'_> for MemberSeed<P> {
+    type Value = Option<(Key, P)>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a string key")
     }
 
-    fn visit_str<E>(self, s: &str) -> Result<Key, E> {
-        Ok(Key::new(s))
+    fn visit_str<E>(self, name: &str) -> Result<Self::Value, E> {
+        Ok(self.0.member(name))
     }
 }
 

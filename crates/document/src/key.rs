@@ -1,47 +1,74 @@
 //! Map keys: interned, so that equality is a pointer comparison and a document of the
 //! same shape as another shares its keys.
 
+use std::ffi::c_void;
 use std::hash::{BuildHasher, Hash, Hasher};
+use std::mem::ManuallyDrop;
+use std::ptr::NonNull;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
 use hashbrown::HashTable;
 use triomphe::ThinArc;
 
 /// The key of a map entry. Two keys of the same text are the same allocation.
-#[derive(Clone)]
-pub struct Key(ThinArc<u64, u8>);
+///
+/// Documents consist of keys, mostly the same few thousand, and making and dropping a
+/// document would count each of them up and down. So the first keys of a process last:
+/// they are not counted and never freed. There is a bound to their number and length;
+/// the keys after them are counted.
+pub struct Key(
+    /// A [`Text`] as a raw pointer. The lowest bit tells whether it lasts: then this owns
+    /// no count of it.
+    NonNull<c_void>,
+);
+
+/// The hash of a key and its text, which is UTF-8.
+type Text = ThinArc<u64, u8>;
+
+/// The bit of a key that lasts; what a [`Text`] points to is aligned to more than that.
+const LASTING: usize = 1;
+
+/// So many keys last in each shard.
+const LASTING_KEYS: usize = 2048;
+/// Longer keys do not last.
+const LASTING_LENGTH: usize = 128;
 
 /// All living keys. Keys that only this table still holds are dropped when it has
 /// doubled, so that a stream of ever new keys does not grow without end.
 struct Interner {
     keys: HashTable<Key>,
+    lasting: usize,
     sweep_at: usize,
 }
 
 const FIRST_SWEEP: usize = 4096;
 const SHARDS: usize = 16;
 
-static SHARD: LazyLock<[Mutex<Interner>; SHARDS]> = LazyLock::new(|| {
-    std::array::from_fn(|_| {
-        Mutex::new(Interner {
-            keys: HashTable::new(),
-            sweep_at: FIRST_SWEEP,
-        })
-    })
-});
+static SHARD: LazyLock<[Mutex<Interner>; SHARDS]> =
+    LazyLock::new(|| std::array::from_fn(|_| Mutex::new(Interner::new())));
 
 impl Interner {
+    fn new() -> Self {
+        Self {
+            keys: HashTable::new(),
+            lasting: 0,
+            sweep_at: FIRST_SWEEP,
+        }
+    }
+
     fn intern(&mut self, hash: u64, text: &str) -> Key {
         if let Some(key) = self.keys.find(hash, |key| key.as_str() == text) {
             return key.clone();
         }
         if self.keys.len() >= self.sweep_at {
-            self.keys.retain(|key| ThinArc::strong_count(&key.0) > 1);
+            self.keys.retain(|key| !key.is_unused());
             self.sweep_at = FIRST_SWEEP.max(self.keys.len() * 2);
         }
-        let key = Key(ThinArc::from_header_and_slice(hash, text.as_bytes()));
-        self.keys
-            .insert_unique(hash, key.clone(), |key| key.0.header.header);
+        let lasts = self.lasting < LASTING_KEYS && text.len() <= LASTING_LENGTH;
+        self.lasting += usize::from(lasts);
+        let text = ThinArc::from_header_and_slice(hash, text.as_bytes());
+        let key = Key::of(text, lasts);
+        self.keys.insert_unique(hash, key.clone(), Key::quick_hash);
         key
     }
 }
@@ -50,6 +77,79 @@ impl Interner {
 /// of hostile keys costs one comparison each, and documents are bounded in size.
 fn hash_of(text: &str) -> u64 {
     foldhash::fast::FixedState::default().hash_one(text)
+}
+
+#[allow(unsafe_code)]
+mod raw {
+    //! The only code that knows of the bit in the pointer.
+
+    use super::{Key, LASTING, ManuallyDrop, NonNull, Text, ThinArc};
+
+    impl Key {
+        /// The key of a text that is interned under it alone.
+        pub(super) fn of(text: Text, lasts: bool) -> Self {
+            let pointer = ThinArc::into_raw(text).cast_mut();
+            let tagged = pointer.map_addr(|address| address | usize::from(lasts));
+            Self(NonNull::new(tagged).expect("an allocation has an address"))
+        }
+
+        fn lasts(&self) -> bool {
+            self.0.addr().get() & LASTING != 0
+        }
+
+        /// The text, on loan: it must not be dropped unless this key is.
+        fn text(&self) -> ManuallyDrop<Text> {
+            let pointer = self.0.as_ptr().map_addr(|address| address & !LASTING);
+            // SAFETY: without its bit it is the pointer that `of` got from `into_raw`. It
+            // is alive: a text that lasts is never freed, and of another this key owns a
+            // count.
+            ManuallyDrop::new(unsafe { Text::from_raw(pointer) })
+        }
+
+        /// The cached hash.
+        pub(super) fn quick_hash(&self) -> u64 {
+            self.text().header.header
+        }
+
+        /// Whether nobody has this key but the one who asks.
+        pub(super) fn is_unused(&self) -> bool {
+            !self.lasts() && ThinArc::strong_count(&self.text()) == 1
+        }
+
+        /// The text of this key.
+        pub fn as_str(&self) -> &str {
+            let bytes: *const [u8] = &raw const self.text().slice;
+            // SAFETY: the text lives as long as this key, see `text`. Its bytes are
+            // written once, in `Interner::intern`, from a `&str`, and never change.
+            unsafe { std::str::from_utf8_unchecked(&*bytes) }
+        }
+    }
+
+    impl Clone for Key {
+        #[inline]
+        fn clone(&self) -> Self {
+            if !self.lasts() {
+                // The count of the new key.
+                let _: ManuallyDrop<Text> = self.text().clone();
+            }
+            Self(self.0)
+        }
+    }
+
+    impl Drop for Key {
+        #[inline]
+        fn drop(&mut self) {
+            if !self.lasts() {
+                drop(ManuallyDrop::into_inner(self.text()));
+            }
+        }
+    }
+
+    // SAFETY: it is a shared reference to a text that never changes, or an atomically
+    // counted one.
+    unsafe impl Send for Key {}
+    // SAFETY: as above.
+    unsafe impl Sync for Key {}
 }
 
 impl Key {
@@ -61,14 +161,6 @@ impl Key {
             .unwrap_or_else(PoisonError::into_inner)
             .intern(hash, text)
     }
-
-    /// The text of this key.
-    #[allow(unsafe_code)]
-    pub fn as_str(&self) -> &str {
-        // SAFETY: the bytes are written once, in `Interner::intern`, from a `&str`, and
-        // never change after that.
-        unsafe { std::str::from_utf8_unchecked(&self.0.slice) }
-    }
 }
 
 impl From<&str> for Key {
@@ -79,7 +171,7 @@ impl From<&str> for Key {
 
 impl PartialEq for Key {
     fn eq(&self, other: &Self) -> bool {
-        std::ptr::eq(self.0.as_ptr(), other.0.as_ptr())
+        self.0 == other.0
     }
 }
 
@@ -102,7 +194,7 @@ impl PartialOrd for Key {
 
 impl Hash for Key {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        state.write_u64(self.0.header.header);
+        state.write_u64(self.quick_hash());
     }
 }
 
@@ -129,16 +221,44 @@ mod tests {
         assert!(Key::new("a") < Key::new("b"));
     }
 
+    fn interned(interner: &mut Interner, numbers: std::ops::Range<usize>) -> Vec<Key> {
+        let texts = numbers.map(|number| format!("key-{number}"));
+        texts
+            .map(|text| interner.intern(hash_of(&text), &text))
+            .collect()
+    }
+
     #[test]
     fn unused_keys_are_dropped() {
-        let mut interner = Interner {
-            keys: HashTable::new(),
-            sweep_at: FIRST_SWEEP,
-        };
-        for i in 0..100_000 {
-            let text = format!("key-{i}");
-            interner.intern(hash_of(&text), &text);
+        let mut interner = Interner::new();
+        for number in 0..100_000 {
+            interned(&mut interner, number..number + 1);
         }
         assert!(interner.keys.len() <= FIRST_SWEEP + 1);
+        assert_eq!(interner.lasting, LASTING_KEYS);
+    }
+
+    #[test]
+    fn used_keys_stay() {
+        let mut interner = Interner::new();
+        let numbers = 0..LASTING_KEYS + 10;
+        let keys = interned(&mut interner, numbers.clone());
+        let copies = keys.clone();
+        drop(keys);
+        interned(&mut interner, 10_000..20_000);
+        assert_eq!(interned(&mut interner, numbers), copies);
+        assert_eq!(copies.last().unwrap().as_str(), "key-2057");
+        assert!(!copies.last().unwrap().is_unused());
+        assert!(!copies[0].is_unused(), "it lasts");
+    }
+
+    #[test]
+    fn long_keys_do_not_last() {
+        let mut interner = Interner::new();
+        let text = "k".repeat(LASTING_LENGTH + 1);
+        let key = interner.intern(hash_of(&text), &text);
+        assert_eq!((key.as_str(), interner.lasting), (text.as_str(), 0));
+        drop(key);
+        assert!(interner.keys.iter().all(Key::is_unused));
     }
 }

@@ -26,7 +26,7 @@ pub mod path;
 mod suggest;
 mod value;
 
-pub use json::{FromJsonError, MAX_DEPTH};
+pub use json::{FromJsonError, MAX_DEPTH, Part, PartSeed};
 pub use key::Key;
 pub use list::{Chunk, Chunks, Iter, ListRef};
 pub use location::{Location, Step};

@@ -4,6 +4,8 @@
 //! straight into a [`Value`], without a tree of another kind in between, and the typed
 //! metadata that kube asks for is made only when it is asked for.
 
+mod reading;
+
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::OnceLock;
@@ -13,6 +15,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference,
 use kube::core::DynamicResourceScope;
 use kube::discovery::ApiResource;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+pub use reading::Reading;
 
 /// An object of any kind.
 ///
@@ -91,7 +95,7 @@ impl PartialEq for Object {
 
 impl<'de> Deserialize<'de> for Object {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Value::deserialize(deserializer).map(Self::from)
+        reading::read(deserializer).map(Self::from)
     }
 }
 

@@ -15,6 +15,7 @@ pub mod view;
 pub mod watch;
 
 use dataflow::ObjectName;
+use dataflow::fields::Fields;
 use document::Value;
 
 pub use inbox::{Inbox, Input};
@@ -22,6 +23,12 @@ pub use watch::{Subscription, WatchKey, Watches};
 
 /// What a watch tells.
 pub trait Sink: Send + Sync {
+    /// What it reads of the objects, besides all of the metadata but managedFields: it
+    /// may be told no more than that.
+    fn fields(&self) -> Fields {
+        Fields::all()
+    }
+
     /// An object is there, in this state. In a `listing` it may have been known.
     fn apply(&self, name: &ObjectName, object: &Value, listing: bool);
 

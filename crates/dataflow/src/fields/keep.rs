@@ -1,8 +1,55 @@
 //! Pruning, on the way of every event: one walk that drops the fields that nobody reads
 //! and shares what is as it was before.
 
-use document::{Key, ListRef, Map, Value, View};
+use document::{FromJsonError, Key, ListRef, Map, Part, PartSeed, Value, View};
+use serde::de::{DeserializeSeed, Deserializer};
 use smallvec::SmallVec;
+
+/// Reads documents from JSON without the fields that nobody reads: what is not kept is
+/// never made. Made by [`Fields::reader`](super::Fields::reader).
+#[derive(Debug)]
+pub struct Reader(Keep);
+
+impl Reader {
+    pub(super) fn new(keep: Keep) -> Self {
+        Self(keep)
+    }
+
+    /// The kept part of a JSON text, which must be UTF-8.
+    pub fn read(&self, json: &[u8]) -> Result<Value, FromJsonError> {
+        let mut json = serde_json::Deserializer::from_slice(json);
+        let value = self.deserialize(&mut json)?;
+        json.end()?;
+        Ok(value)
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for &Reader {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        PartSeed::new(&self.0).deserialize(deserializer)
+    }
+}
+
+impl Part for &Keep {
+    fn member(self, name: &str) -> Option<(Key, Self)> {
+        let Keep::Part { names, each } = self else {
+            return Some((Key::new(name), self));
+        };
+        if let Some((key, keep)) = names.iter().find(|(key, _)| key.as_str() == name) {
+            return Some((key.clone(), keep));
+        }
+        Some((Key::new(name), each.as_deref()?))
+    }
+
+    fn element(self) -> Option<Self> {
+        match self {
+            Keep::All => Some(self),
+            Keep::Part { each, .. } => each.as_deref(),
+        }
+    }
+}
 
 /// [`super::Fields`], compiled.
 #[derive(Debug)]
@@ -19,16 +66,24 @@ pub(crate) enum Keep {
 }
 
 impl Keep {
+    /// As [`Keep::prune`], of a part of a document: mostly it is what it was, to be seen
+    /// at a glance where nothing has to be left out.
+    fn share(&self, value: &Value, old: &Value) -> Value {
+        if value == old {
+            return old.clone();
+        }
+        match self {
+            Self::All => value.clone(),
+            Self::Part { .. } => self.prune(value, old),
+        }
+    }
+
     /// The kept part of a document. Parts that are equal to those of `old`, an earlier
     /// pruned version, are taken from there: they need no memory of their own, and are
     /// compared by pointer from then on. Nothing changed if the result is `old` itself.
     pub(crate) fn prune(&self, value: &Value, old: &Value) -> Value {
         let Self::Part { names, each } = self else {
-            return if value == old {
-                old.clone()
-            } else {
-                value.clone()
-            };
+            return self.share(value, old);
         };
         match value.view() {
             View::Map(map) => match each {
@@ -46,33 +101,67 @@ impl Keep {
             | View::Int(_)
             | View::Float(_)
             | View::Str(_)
-            | View::Bytes(_) => {
-                if value == old {
-                    old.clone()
-                } else {
-                    value.clone()
-                }
-            }
+            | View::Bytes(_) => Self::All.share(value, old),
         }
     }
 }
 
 fn prune_names(names: &[(Key, Keep)], map: &Map, old: &Value) -> Value {
     let mut entries: SmallVec<[(&Key, Value); 8]> = SmallVec::new();
+    // All three are in order, and mostly have the same keys.
+    let mut values = Cursor::new(Some(map));
+    let mut before = Cursor::new(old.as_map());
     for (name, keep) in names {
-        if let Some(value) = map.get(name) {
-            entries.push((name, keep.prune(value, old.get_key(name))));
+        if let Some(value) = values.find(name) {
+            let old = before.find(name).unwrap_or(&Value::NULL);
+            entries.push((name, keep.share(value, old)));
         }
     }
     finish(entries, old)
 }
+
+/// A place in a map that is looked up in order.
+struct Cursor<'a> {
+    entries: &'a [(Key, Value)],
+    next: usize,
+}
+
+impl<'a> Cursor<'a> {
+    fn new(map: Option<&'a Map>) -> Self {
+        Self {
+            entries: map.map_or(&[], Map::entries),
+            next: 0,
+        }
+    }
+
+    /// The value under a key that sorts after all that were looked up before.
+    fn find(&mut self, key: &Key) -> Option<&'a Value> {
+        let rest = &self.entries[self.next..];
+        if let [(first, value), ..] = rest
+            && first == key
+        {
+            self.next += 1;
+            return Some(value);
+        }
+        let at = if rest.len() <= SCAN {
+            rest.iter().position(|(other, _)| other == key)
+        } else {
+            rest.binary_search_by(|(other, _)| other.cmp(key)).ok()
+        }?;
+        self.next += at + 1;
+        Some(&rest[at].1)
+    }
+}
+
+/// Up to this many entries a scan beats a binary search.
+const SCAN: usize = 24;
 
 fn prune_all(names: &[(Key, Keep)], each: &Keep, map: &Map, old: &Value) -> Value {
     let mut entries: SmallVec<[(&Key, Value); 8]> = SmallVec::new();
     for (key, value) in map {
         let named = names.iter().find(|(name, _)| name == key);
         let keep = named.map_or(each, |(_, keep)| keep);
-        entries.push((key, keep.prune(value, old.get_key(key))));
+        entries.push((key, keep.share(value, old.get_key(key))));
     }
     finish(entries, old)
 }
@@ -96,7 +185,7 @@ fn prune_list(each: &Keep, items: ListRef<'_>, old: &Value) -> Value {
     let kept: SmallVec<[Value; 16]> = items
         .iter()
         .enumerate()
-        .map(|(index, item)| each.prune(item, old.at(index)))
+        .map(|(index, item)| each.share(item, old.at(index)))
         .collect();
     if let Some(before) = old.as_list()
         && before.len() == kept.len()

@@ -46,7 +46,14 @@ impl Output {
             Some(failing) => failing.held,
             None => change.old.and_then(|document| self.keyed(document).ok()),
         };
-        let new = match change.new.map(|document| self.keyed(document)) {
+        let new = change.new.map(|document| match &old {
+            // Mostly the key is what it was.
+            Some((key, before)) if apply::same_metadata(before, &document) => {
+                Ok((key.clone(), document))
+            }
+            _ => self.keyed(document),
+        });
+        let new = match new {
             None => None,
             Some(Ok(new)) => Some(new),
             Some(Err(failure)) => {

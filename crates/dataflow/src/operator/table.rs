@@ -5,6 +5,7 @@ use expr::{Env, Expr};
 use hashbrown::HashTable;
 use smallvec::SmallVec;
 
+use super::reads::Reads;
 use super::side::{Role, SideValue, hashes, roles, side_value};
 use super::{HashMap, scope};
 use crate::apply;
@@ -23,6 +24,8 @@ pub(crate) struct Table {
     name: Key,
     locals: Vec<Local>,
     sides: Vec<TableSide>,
+    /// All that `locals` and `sides` read of a document.
+    reads: Reads,
     pub(crate) entries: Vec<Entry>,
     by_origin: HashTable<Slot>,
     free: Vec<Slot>,
@@ -47,13 +50,16 @@ struct TableSide {
     at: Location,
 }
 
+/// The side values of a document; most joins have one or two.
+pub(crate) type Sides = SmallVec<[SideValue; 2]>;
+
 /// A document of the table.
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) origin: Origin,
     pub(crate) document: Value,
     /// One for each side, in the order of the conjuncts.
-    pub(crate) sides: Box<[SideValue]>,
+    pub(crate) sides: Sides,
     pub(crate) local: LocalStatus,
     /// The first thing that failed on this document alone.
     pub(crate) failure: Option<Box<Failure>>,
@@ -103,10 +109,15 @@ impl Table {
                 at: conjunct.at.clone(),
             })
         });
+        let name = Key::new(&join.inputs[input]);
+        let (locals, sides): (Vec<Local>, Vec<TableSide>) = (locals.collect(), sides.collect());
+        let local = locals.iter().map(|local| &local.expr);
+        let exprs = local.chain(sides.iter().map(|side| &side.expr));
         Self {
-            name: Key::new(&join.inputs[input]),
-            locals: locals.collect(),
-            sides: sides.collect(),
+            reads: Reads::of(exprs).below(&name),
+            name,
+            locals,
+            sides,
             entries: Vec::new(),
             by_origin: HashTable::new(),
             free: Vec::new(),
@@ -216,12 +227,13 @@ impl Table {
         if entry.failure.is_some() {
             return false;
         }
-        let (sides, local, failure) = self.evaluate(document, env);
-        let entry = &mut self.entries[slot as usize];
-        if failure.is_some() || local != entry.local || sides != entry.sides {
-            return false;
+        if !self.reads.same(&entry.document, document) {
+            let (sides, local, failure) = self.evaluate(document, env);
+            if failure.is_some() || local != entry.local || sides != entry.sides {
+                return false;
+            }
         }
-        entry.document = document.clone();
+        self.entries[slot as usize].document = document.clone();
         true
     }
 
@@ -244,7 +256,7 @@ impl Table {
         for slot in self.dead.drain(..) {
             let entry = &mut self.entries[slot as usize];
             entry.document = Value::NULL;
-            entry.sides = Box::new([]);
+            entry.sides = Sides::new();
             entry.failure = None;
             self.free.push(slot);
         }
@@ -272,11 +284,7 @@ impl Table {
     }
 
     /// Evaluates all that hangs on this document alone.
-    fn evaluate(
-        &self,
-        document: &Value,
-        env: &Env,
-    ) -> (Box<[SideValue]>, LocalStatus, Option<Box<Failure>>) {
+    fn evaluate(&self, document: &Value, env: &Env) -> (Sides, LocalStatus, Option<Box<Failure>>) {
         let mut failures: SmallVec<[(usize, Failure); 1]> = SmallVec::new();
         let mut local = LocalStatus::Pass;
         // A compound with this input alone: that is all that these expressions read.

@@ -82,6 +82,30 @@ pub enum Root {
     Item,
 }
 
+/// Whether names and indexes lead to one and the same place in both documents, or to
+/// none in both. It may say no for equal values, never yes for different ones; it is
+/// quick where the documents share what the place is in. Segments must be
+/// [singular](Segment::is_singular).
+pub fn same_at(segments: &[Segment], one: &Value, other: &Value) -> bool {
+    let (mut one, mut other) = (one, other);
+    debug_assert!(segments.iter().all(Segment::is_singular));
+    for segment in segments {
+        if one.same(other) {
+            return true;
+        }
+        let step = |value| match segment {
+            Segment::Name(key) => Value::as_map(value)?.get(key),
+            Segment::Index(index) => search::element(value, *index),
+            Segment::Several(_) | Segment::Descendants(_) => None,
+        };
+        match (step(one), step(other)) {
+            (Some(a), Some(b)) => (one, other) = (a, b),
+            (a, b) => return a.is_none() && b.is_none(),
+        }
+    }
+    one.same(other)
+}
+
 impl Path {
     /// Reads a path, which starts with `$`. `$.` is `$`, and `$$.` is `$$`.
     pub fn parse(text: &str) -> Result<Self, PathError> {

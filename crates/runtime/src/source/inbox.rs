@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use dataflow::fields::{Fields, needs};
 use dataflow::{ObjectName, SourceEvent};
 use document::{Key, Map, Value};
 use operator::object::Entry;
@@ -135,6 +136,8 @@ pub struct Input {
     port: Port,
     source: Source,
     entry: Entry,
+    /// What the pipeline reads.
+    fields: Fields,
     /// The metadata that the predicate compares, of each object.
     seen: Mutex<HashMap<ObjectName, Value>>,
 }
@@ -146,6 +149,7 @@ impl Input {
             inbox,
             port,
             entry: controller.entry(source),
+            fields: needs(&controller.pipeline).swap_remove(port.1),
             source: source.clone(),
             seen: Mutex::default(),
         }
@@ -188,6 +192,10 @@ fn compared(object: &Value) -> Value {
 }
 
 impl Sink for Input {
+    fn fields(&self) -> Fields {
+        self.fields.clone()
+    }
+
     fn apply(&self, name: &ObjectName, object: &Value, listing: bool) {
         if !self.source.admits(object) {
             self.delete(name, None);

@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use dataflow::ObjectName;
+use dataflow::fields::Fields;
 use document::Value;
 use futures::{Stream, StreamExt};
 use kube::Api;
@@ -22,7 +23,7 @@ use tokio::task::AbortHandle;
 use super::discovery::{self, Resolved};
 use super::{Sink, Unavailable};
 use crate::client::{Clients, Identity};
-use crate::object::Object;
+use crate::object::{Object, Reading};
 
 /// What is watched.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -158,6 +159,15 @@ impl Shared {
         self.readers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// All that somebody reads. Who joins later makes the watch begin anew.
+    fn fields(&self) -> Fields {
+        let mut fields = Fields::default();
+        for (_, sink) in &self.readers().sinks {
+            fields.add(&sink.fields());
+        }
+        fields
+    }
+
     fn each(&self, tell: impl Fn(&dyn Sink)) {
         self.up_to(u64::MAX, tell);
     }
@@ -236,9 +246,9 @@ impl Watch {
         config.label_selector.clone_from(&self.key.selector);
         config.page_size = Some(500);
         config.initial_list_strategy = self.strategy.clone();
-        Ok(self
-            .follow(pin!(watcher::watcher(api, config)), &resolved)
-            .await)
+        let stream = Box::pin(watcher::watcher(api, config));
+        let stream = Reading::new(stream, self.shared.fields());
+        Ok(self.follow(pin!(stream), &resolved).await)
     }
 
     fn api(&self, client: kube::Client, resolved: &Resolved) -> Api<Object> {

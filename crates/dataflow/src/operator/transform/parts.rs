@@ -1,12 +1,12 @@
 //! A projection that builds a plain map, entry by entry: an update evaluates again only
 //! the entries that read something that changed, and shares the others.
 
-use document::path::Root;
-use document::{Key, Map, Path, Value};
-use expr::{Env, Expr, Read};
+use document::{Key, Map, Value};
+use expr::{Env, Expr};
 use smallvec::SmallVec;
 
 use super::Rule;
+use crate::operator::reads::Reads;
 use crate::operator::scope;
 use crate::pipeline::Project;
 
@@ -18,8 +18,7 @@ pub(super) struct Parts(Box<[Part]>);
 struct Part {
     key: Key,
     value: Expr,
-    /// All that the value reads, if that is known place by place.
-    reads: Option<Box<[Path]>>,
+    reads: Reads,
 }
 
 impl Parts {
@@ -36,7 +35,7 @@ impl Parts {
         let parts = map.entries.iter().map(|(key, value)| Part {
             key: key.clone(),
             value: value.clone(),
-            reads: reads(value),
+            reads: Reads::of([value]),
         });
         Some(Self(parts.collect()))
     }
@@ -51,7 +50,7 @@ impl Parts {
         let mut before: SmallVec<[Value; 12]> = SmallVec::with_capacity(self.0.len());
         let scope_of_old = scope(env, old, &env.now, 0);
         for (part, value) in self.0.iter().zip(&after) {
-            before.push(if part.reads_the_same(old, new) {
+            before.push(if part.reads.same(old, new) {
                 value.clone()
             } else {
                 part.value.eval(&scope_of_old).ok()?
@@ -62,34 +61,6 @@ impl Parts {
 
     fn map(&self, values: SmallVec<[Value; 12]>) -> Value {
         let keys = self.0.iter().map(|part| part.key.clone());
-        let entries: SmallVec<[(Key, Value); 12]> = keys.zip(values).collect();
-        Map::from_sorted_iter(entries.into_iter()).into()
+        Map::from_sorted_iter(keys.zip(values)).into()
     }
-}
-
-impl Part {
-    /// Whether all that the value reads is one and the same in both documents.
-    fn reads_the_same(&self, old: &Value, new: &Value) -> bool {
-        self.reads.as_ref().is_some_and(|reads| {
-            reads.iter().all(|path| {
-                let read = |document| path.first(document, document);
-                match (read(old), read(new)) {
-                    (Some(a), Some(b)) => a.same(b),
-                    (a, b) => a.is_none() && b.is_none(),
-                }
-            })
-        })
-    }
-}
-
-/// The places that an expression reads, if each is one place.
-fn reads(value: &Expr) -> Option<Box<[Path]>> {
-    let reads = value.reads();
-    let paths = reads.iter().map(|read| match read {
-        Read::Path { path, .. } if path.is_singular() && path.root() == Root::Document => {
-            Some((*path).clone())
-        }
-        Read::Path { .. } | Read::Members(_) | Read::Everything => None,
-    });
-    paths.collect()
 }
