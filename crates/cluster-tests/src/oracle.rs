@@ -68,25 +68,41 @@ impl Installed {
                 return Some(format!("{}: {place}", name(wanted)));
             }
         }
-        let owner = "dcontroller.io/owner";
-        let ours = live.iter().filter(|object| {
-            let claim = object["metadata"]["annotations"][owner].as_str();
-            let claim = claim.and_then(|claim| serde_json::from_str::<Value>(claim).ok());
-            // A claim that was copied names another object.
+        // The operator that made an object, if the claim on it is no copy of another's.
+        let made_by = |object: &Value| {
             let metadata = &object["metadata"];
+            let claim = metadata["annotations"]["dcontroller.io/owner"].as_str()?;
+            let claim = serde_json::from_str::<Value>(claim).ok()?;
             let text = |field: &str| metadata[field].as_str().unwrap_or_default();
             let end = format!("/{kind}/{}/{}", text("namespace"), text("name"));
-            claim.is_some_and(|claim| {
-                let target = claim["target"].as_str().unwrap_or_default();
-                claim["created"] == true && target.ends_with(&end)
-            })
-        });
-        for object in ours {
-            if !rendered().any(|wanted| name(wanted) == name(object)) {
+            let ours = claim["created"] == true && claim["target"].as_str()?.ends_with(&end);
+            ours.then(|| claim["operator"].clone())
+        };
+        let mut operator = None;
+        for (object, by) in live.iter().filter_map(|o| Some((o, made_by(o)?))) {
+            if !rendered().any(|wanted| name(wanted) == name(object))
+                && by == **operator.get_or_insert_with(|| self.operator_name())
+            {
                 return Some(format!("{} is left over", name(object)));
             }
         }
         None
+    }
+
+    /// The name of the operator in [`Installed::operator_file`].
+    fn operator_name(&self) -> String {
+        let file = self.operator_file();
+        let read = [
+            "create",
+            "--dry-run=client",
+            "-o",
+            "name",
+            "-f",
+            text(&file),
+        ];
+        let name = self.cluster.kubectl(&read);
+        let name = name.trim().rsplit('/').next();
+        name.unwrap_or_default().to_owned()
     }
 }
 

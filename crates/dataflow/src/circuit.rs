@@ -5,6 +5,7 @@
 //! [`Env`].
 
 pub(crate) mod branch;
+pub(crate) mod meter;
 mod pull;
 
 use document::Value;
@@ -20,6 +21,7 @@ use crate::operator::{Change, Cx};
 use crate::origin::{Component, ObjectName, Origin};
 use crate::pipeline::{Input, Pipeline};
 use branch::BranchState;
+use meter::Meter;
 use pull::Pull;
 
 /// What arrives for one object. It is taken as it is: who feeds a circuit leaves out
@@ -102,6 +104,8 @@ pub struct Budget {
     pub bytes: Option<usize>,
     /// Documents that one step may look at to join them.
     pub candidates: u64,
+    /// Documents that the joins of one step may give.
+    pub outputs: usize,
 }
 
 impl Default for Budget {
@@ -110,6 +114,7 @@ impl Default for Budget {
             documents: 10_000_000,
             bytes: None,
             candidates: 100_000_000,
+            outputs: 10_000_000,
         }
     }
 }
@@ -126,6 +131,12 @@ pub enum BudgetError {
     /// Too many join candidates.
     #[error("a join looked at more than {0} candidates in one step")]
     Candidates(u64),
+    /// Too many joined documents.
+    #[error("the joins of one step give more than {0} documents")]
+    Outputs(usize),
+    /// The step was interrupted, see [`expr::Interrupt`].
+    #[error("one step takes too long")]
+    Time,
 }
 
 impl BudgetError {
@@ -135,6 +146,8 @@ impl BudgetError {
             Self::Documents(_) => "budget-documents",
             Self::Bytes(_) => "budget-bytes",
             Self::Candidates(_) => "budget-candidates",
+            Self::Outputs(_) => "budget-outputs",
+            Self::Time => "budget-time",
         }
     }
 }
@@ -219,10 +232,10 @@ impl Circuit {
             return Err(self.stop(BudgetError::Bytes(limit)));
         }
         let mut errors = Vec::new();
-        let mut candidates = self.budget.candidates;
-        let outputs = self.run(changes, env, &mut errors, &mut candidates);
-        if candidates == 0 {
-            return Err(self.stop(BudgetError::Candidates(self.budget.candidates)));
+        let mut meter = Meter::new(self.budget);
+        let outputs = self.run(changes, env, &mut errors, &mut meter);
+        if let Some(error) = meter.exceeded() {
+            return Err(self.stop(error));
         }
         let changes = self.write(outputs, env, &mut errors);
         Ok(Step {
@@ -255,7 +268,7 @@ impl Circuit {
         mut sources: Vec<Vec<Change>>,
         env: &Env,
         errors: &mut Vec<RunError>,
-        candidates: &mut u64,
+        meter: &mut Meter,
     ) -> Vec<Vec<crate::operator::output::OutputChange>> {
         let mut outputs: Vec<Vec<_>> = self.targets.iter().map(|_| Vec::new()).collect();
         let mut streams: Vec<Vec<Change>> = Vec::new();
@@ -278,7 +291,7 @@ impl Circuit {
                 branch: number,
                 stage: 0,
                 errors,
-                candidates,
+                meter,
             };
             let pull = Pull {
                 pipeline: &self.pipeline,

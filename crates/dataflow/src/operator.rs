@@ -23,6 +23,7 @@ pub(crate) mod unwind;
 use document::Value;
 use expr::{Env, Scope};
 
+use crate::circuit::meter::Meter;
 use crate::failure::{Failure, RunError};
 use crate::origin::Origin;
 
@@ -70,8 +71,8 @@ pub(crate) struct Cx<'a> {
     pub(crate) stage: usize,
     /// What was evaluated in this step and failed.
     pub(crate) errors: &'a mut Vec<RunError>,
-    /// How many join candidates this step may still look at.
-    pub(crate) candidates: &'a mut u64,
+    /// What this step may still use.
+    pub(crate) meter: &'a mut Meter,
 }
 
 impl Cx<'_> {

@@ -116,6 +116,47 @@ fn a_cross_join_stops_at_its_candidates() {
 }
 
 #[test]
+fn a_cross_join_stops_at_what_it_gives() {
+    let budget = Budget {
+        outputs: 1_000,
+        ..Budget::default()
+    };
+    let circuit = circuit(&json!({"@join": true}), &["A", "B"], budget);
+    check(
+        circuit,
+        &[objects(0, 100), objects(1, 100)],
+        BudgetError::Outputs(1_000),
+    );
+}
+
+#[test]
+fn a_step_ends_when_it_is_interrupted() {
+    let pipelines = [
+        json!({"@join": {"@ne": ["$.A.metadata.name", "$.B.metadata.name"]}}),
+        json!({"@project": {"metadata": "$.metadata"}}),
+    ];
+    for (pipeline, sources) in pipelines.iter().zip([&["A", "B"][..], &["A"]]) {
+        let mut circuit = circuit(pipeline, sources, Budget::default());
+        let mut env = Env::default();
+        let asked = std::sync::atomic::AtomicUsize::new(0);
+        let times = std::sync::Arc::new(asked);
+        let counted = times.clone();
+        let count = std::sync::atomic::Ordering::Relaxed;
+        env.interrupt = expr::Interrupt::when(move || counted.fetch_add(1, count) >= 3);
+        let mut batch = objects(0, 100);
+        if sources.len() > 1 {
+            batch.extend(objects(1, 100));
+        }
+        let stopped = circuit.step(batch, &env);
+        assert_eq!(stopped.err(), Some(BudgetError::Time), "{pipeline}");
+        // It ends there and then.
+        assert_eq!(times.load(count), 4);
+        let again = circuit.step(objects(0, 1), &Env::default());
+        assert_eq!(again.err(), Some(BudgetError::Time));
+    }
+}
+
+#[test]
 fn evaluation_steps_are_an_error_of_the_document() {
     let pipeline = json!([{"@project": {
         "metadata": "$.metadata",

@@ -2,6 +2,8 @@
 //! cost.
 
 use std::cell::Cell;
+use std::fmt;
+use std::sync::Arc;
 
 use document::Value;
 
@@ -16,6 +18,8 @@ pub struct Env {
     pub random_key: u64,
     /// What one evaluation may cost.
     pub limits: Limits,
+    /// Whether the batch is to be given up.
+    pub interrupt: Interrupt,
     /// Steps that the running evaluation has taken.
     steps: Cell<u64>,
 }
@@ -38,6 +42,29 @@ impl Default for Limits {
     }
 }
 
+/// Says whether a batch is to be given up. It is asked now and then, so that whoever runs
+/// a batch need not wait for its end; by default nothing is given up.
+#[derive(Clone, Default)]
+pub struct Interrupt(Option<Arc<dyn Fn() -> bool + Send + Sync>>);
+
+impl Interrupt {
+    /// Gives up when this says so.
+    pub fn when(raised: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(raised)))
+    }
+
+    /// Whether to give up.
+    pub fn is_raised(&self) -> bool {
+        self.0.as_ref().is_some_and(|raised| raised())
+    }
+}
+
+impl fmt::Debug for Interrupt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Interrupt").field(&self.0.is_some()).finish()
+    }
+}
+
 impl Default for Env {
     fn default() -> Self {
         Self::new(Value::from("1970-01-01T00:00:00Z"), 0)
@@ -51,6 +78,7 @@ impl Env {
             now,
             random_key,
             limits: Limits::default(),
+            interrupt: Interrupt::default(),
             steps: Cell::new(0),
         }
     }

@@ -75,7 +75,8 @@ pub struct Budget {
     pub bytes: Option<usize>,
     /// Documents that one step may look at to join them.
     pub candidates: u64,
-    /// Objects that a controller may derive.
+    /// Objects that a controller may derive, and documents that its joins may give in one
+    /// step.
     pub outputs: usize,
     /// Operators and list items that one evaluation may take.
     pub steps: u64,
@@ -107,6 +108,7 @@ impl Budget {
             documents: self.documents,
             bytes: self.bytes,
             candidates: self.candidates,
+            outputs: self.outputs,
         }
     }
 

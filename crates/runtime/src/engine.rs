@@ -186,7 +186,7 @@ impl Task {
                 ControllerTask::new(&operator.name, rank, controller, context.budget)
             })
             .collect();
-        let subscriptions = inputs::subscribe(&context, &operator, &inbox, &writes);
+        let subscriptions = inputs::subscribe(&context, &operator, &inbox, &writes, &book);
         Self {
             order: operator.order(),
             views: views::Outputs::new(&context.views, &operator),
@@ -363,7 +363,7 @@ impl Task {
     fn tell_status(&self) {
         let status = self
             .book
-            .status(&self.operator, &self.controllers, &self.ports, &self.writes);
+            .status(&self.operator, &self.controllers, &self.ports);
         self.measure(&status);
         self.status.send_if_modified(|old| {
             let news = *old != status;

@@ -15,6 +15,7 @@ use super::side::{SideValue, sides_match};
 use super::table::{LocalStatus, Slot, Table};
 use super::{Change, Cx, HashMap, scope};
 use crate::apply;
+use crate::circuit::meter::Meter;
 use crate::failure::Failure;
 use crate::origin::Origin;
 use crate::pipeline;
@@ -112,8 +113,8 @@ impl Join {
         let touched = self.apply(&mut changes, cx);
         let mut after = Vec::new();
         for (table, slot) in touched {
-            if self.tables[table].entry(slot).live {
-                self.enumerate(table, slot, cx.env, cx.candidates, &mut after);
+            if cx.meter.goes_on() && self.tables[table].entry(slot).live {
+                self.enumerate(table, slot, cx.env, cx.meter, &mut after);
             }
         }
         let out = self.compare(before, after, cx);
@@ -150,7 +151,7 @@ impl Join {
             return None;
         }
         let mut found = Vec::new();
-        self.enumerate(number, slot, cx.env, cx.candidates, &mut found);
+        self.enumerate(number, slot, cx.env, cx.meter, &mut found);
         let key = self
             .keys
             .iter()
@@ -183,7 +184,7 @@ impl Join {
         let mut before = Vec::new();
         let mut found = Vec::new();
         for (table, slot) in slots {
-            self.enumerate(table, slot, cx.env, cx.candidates, &mut found);
+            self.enumerate(table, slot, cx.env, cx.meter, &mut found);
             if let Some(tuples) = self.failing_of.get(&(table, slot)) {
                 for tuple in tuples {
                     let held = self
@@ -232,7 +233,7 @@ impl Join {
         table: usize,
         slot: Slot,
         env: &Env,
-        candidates: &mut u64,
+        meter: &mut Meter,
         found: &mut Vec<Found>,
     ) {
         if self.tables[table].entry(slot).local != LocalStatus::Pass {
@@ -244,7 +245,7 @@ impl Join {
             join: self,
             start: table,
             env,
-            candidates,
+            meter,
             found,
         };
         walk.extend(&mut tuple, 0, None);

@@ -66,6 +66,9 @@ impl Transform {
 
     pub(crate) fn step(&mut self, changes: &mut Vec<Change>, cx: &mut Cx<'_>) {
         changes.retain_mut(|change| {
+            if !cx.meter.document(cx.env) {
+                return false;
+            }
             let held = release(&mut self.failing, &change.origin);
             if held.is_none()
                 && let (Some(parts), Some(old), Some(new)) = (&self.parts, &change.old, &change.new)

@@ -112,7 +112,8 @@ pub(crate) struct OperatorLimits {
     #[arg(long, value_name = "N", help_heading = LIMITS, default_value_t = Budget::default().candidates)]
     pub(crate) max_candidates: u64,
 
-    /// How many objects a controller may derive
+    /// How many objects a controller may derive, and how many documents its joins may give
+    /// in one batch
     #[arg(long, value_name = "N", help_heading = LIMITS, default_value_t = Budget::default().outputs)]
     pub(crate) max_outputs: usize,
 

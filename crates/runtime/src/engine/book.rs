@@ -12,9 +12,8 @@ use store::Collection;
 use super::EngineEvents;
 use super::controller::ControllerTask;
 use super::measures::Measures;
-use super::writes::Writes;
-use crate::source::Inbox;
 use crate::source::inbox::{Port, PortState};
+use crate::source::{Inbox, Unavailable};
 use crate::status::{ControllerStatus, Counts, MAX_ERRORS, OperatorStatus, Ready, Trouble};
 use crate::target::problem::{Happened, Report};
 use crate::target::{ObjectKey, Problem};
@@ -33,6 +32,9 @@ struct Entries {
     views: BTreeMap<(Collection, ObjectName), (String, Trouble)>,
     /// The objects with problems, newest first.
     newest: VecDeque<ObjectKey>,
+    /// The kinds of targets that cannot be watched, by group and kind: there drift is not
+    /// seen, and what is left behind is not found.
+    unwatched: BTreeMap<(String, String), Unavailable>,
 }
 
 /// An error of a pipeline as it is told.
@@ -91,25 +93,53 @@ impl Book {
         self.events.trouble(controller, &trouble);
     }
 
+    /// The objects of a target's kind cannot be watched, or can again.
+    pub(super) fn target_watch(&self, group: &str, kind: &str, why: Option<&Unavailable>) {
+        let key = (group.to_owned(), kind.to_owned());
+        let mut entries = self.entries();
+        match why {
+            Some(why) => entries.unwatched.insert(key, why.clone()),
+            None => entries.unwatched.remove(&key),
+        };
+        drop(entries);
+        self.inbox.poke();
+    }
+
+    /// Why a controller's targets cannot be watched.
+    fn unwatched(&self, controller: &Controller) -> Option<String> {
+        let entries = self.entries();
+        controller.targets.iter().find_map(|target| {
+            let resource = &target.resource;
+            let key = (resource.group.clone(), resource.kind.clone());
+            let why = entries.unwatched.get(&key)?;
+            Some(format!("target {}: {}", resource.kind, why.message))
+        })
+    }
+
     /// How the operator stands.
     pub(super) fn status(
         &self,
         operator: &Operator,
         tasks: &[ControllerTask],
         ports: &BTreeMap<Port, PortState>,
-        writes: &Writes,
     ) -> OperatorStatus {
         let controllers = operator.controllers.iter().zip(tasks).enumerate();
         let controllers = controllers.map(|(number, (controller, task))| {
             let (count, errors) = self.errors(controller, task);
+            let mut ready = ready(number, controller, task, ports, count);
+            if matches!(ready, Ready::True | Ready::Failing)
+                && let Some(why) = self.unwatched(controller)
+            {
+                ready = Ready::False(why);
+            }
             ControllerStatus {
                 name: controller.name.clone(),
-                ready: ready(number, controller, task, ports, count),
+                ready,
                 errors,
                 counts: Counts {
                     sources: controller.sources.len(),
                     objects: task.circuit.len(),
-                    targets: writes.writer.keys(Some(&controller.name)).len(),
+                    targets: task.outputs,
                     errors: count,
                 },
             }

@@ -6,11 +6,20 @@ use std::time::{Duration, Instant};
 
 use dataflow::{Circuit, Component, ObjectName, Origin, SourceEvent, Step};
 use document::{Key, Value};
-use expr::Env;
+use expr::{Env, Interrupt};
 use operator::Controller;
+use tokio::runtime::RuntimeFlavor;
 
 use crate::config::Budget;
 use crate::target::{Author, Desired, ObjectKey, Owner};
+
+/// A step that looks at so many documents may take long.
+const LONG: usize = 100_000;
+
+fn is_multi_threaded() -> bool {
+    let runtime = tokio::runtime::Handle::try_current();
+    runtime.is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread)
+}
 
 /// A running controller.
 #[derive(Debug)]
@@ -23,8 +32,8 @@ pub(super) struct ControllerTask {
     /// Why it has stopped for good.
     pub(super) stopped: Option<String>,
     budget: Budget,
-    /// How many objects it derives.
-    outputs: usize,
+    /// How many objects it derives, those of views among them.
+    pub(super) outputs: usize,
     /// For each target.
     authors: Vec<Arc<Author>>,
     /// The uids of the objects of each input.
@@ -55,8 +64,19 @@ impl ControllerTask {
         }
     }
 
-    /// Runs the circuit; `None` if it has used more than it may.
+    /// Runs the circuit; `None` if it has used more than it may. Where that may take long,
+    /// nobody else waits for it.
     pub(super) fn step(&mut self, batch: Vec<SourceEvent>, env: &Env) -> Option<Step> {
+        let inputs = u32::try_from(self.uids.len()).unwrap_or(u32::MAX);
+        // As if every document met all others.
+        let partners = self.circuit.len().saturating_pow(inputs.saturating_sub(1));
+        if batch.len().saturating_mul(partners.max(1)) < LONG || !is_multi_threaded() {
+            return self.step_here(batch, env);
+        }
+        tokio::task::block_in_place(|| self.step_here(batch, env))
+    }
+
+    fn step_here(&mut self, batch: Vec<SourceEvent>, env: &Env) -> Option<Step> {
         if self.stopped.is_some() {
             return None;
         }
@@ -64,10 +84,14 @@ impl ControllerTask {
             self.note(event);
         }
         let start = Instant::now();
-        let step = match self.circuit.step(batch, env) {
+        let mut env = env.clone();
+        let limit = self.budget.step_time;
+        env.interrupt = Interrupt::when(move || start.elapsed() > limit);
+        let step = match self.circuit.step(batch, &env) {
             Ok(step) => step,
             Err(error) => {
-                self.stopped = Some(error.to_string());
+                let exceeded = self.exceeded(start.elapsed());
+                self.stop(exceeded.unwrap_or_else(|| error.to_string()));
                 return None;
             }
         };
@@ -78,8 +102,22 @@ impl ControllerTask {
                 _ => {}
             }
         }
-        self.stopped = self.exceeded(start.elapsed());
-        self.stopped.is_none().then_some(step)
+        if let Some(why) = self.exceeded(start.elapsed()) {
+            self.stop(why);
+            return None;
+        }
+        Some(step)
+    }
+
+    /// Ends for good, and holds nothing any more.
+    fn stop(&mut self, why: String) {
+        self.stopped = Some(why);
+        self.pending.clear();
+        self.uids.iter_mut().for_each(HashMap::clear);
+        let targets = self.authors.iter();
+        let kinds: Vec<_> = targets.map(|a| a.target.resource.target_kind()).collect();
+        let pipeline = self.circuit.pipeline().clone();
+        self.circuit = Circuit::new(&pipeline, &kinds, self.budget.circuit());
     }
 
     /// Which budget a step has exceeded, if one.

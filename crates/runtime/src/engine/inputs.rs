@@ -9,6 +9,7 @@ use operator::spec::{ONE_SHOT, SourceKind, Target, TargetType};
 use store::Collection;
 
 use super::Context;
+use super::book::Book;
 use super::writes::{TargetSink, Writes};
 use crate::client::Identity;
 use crate::source::inbox::Port;
@@ -47,6 +48,7 @@ pub(super) fn subscribe(
     operator: &Operator,
     inbox: &Arc<Inbox>,
     writes: &Writes,
+    book: &Arc<Book>,
 ) -> Subscriptions {
     let mut subscriptions = Subscriptions::default();
     let identity = Identity::from(operator.service_account.as_ref());
@@ -85,7 +87,7 @@ pub(super) fn subscribe(
         let key = target_watch(context, operator, target, &identity);
         if !known.contains(&key) {
             known.push(key.clone());
-            let sink = TargetSink::new(&target.resource, writes, inbox.clone());
+            let sink = TargetSink::new(&target.resource, writes, book.clone());
             subscriptions
                 .watches
                 .push(context.watches.subscribe(key, Arc::new(sink)));

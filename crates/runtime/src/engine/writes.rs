@@ -13,9 +13,10 @@ use operator::{Controller, Operator};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
+use super::book::Book;
 use super::measures::{Measures, Runs};
 use crate::source::discovery::Resolved;
-use crate::source::{Inbox, Sink, Unavailable};
+use crate::source::{Sink, Unavailable};
 use crate::target::{self, Desired, ObjectKey, TargetKind, WriteError, Writer};
 
 /// Why an object is looked at.
@@ -178,17 +179,17 @@ pub(super) struct TargetSink {
     kind: String,
     writer: Arc<Writer>,
     queue: Queue<ObjectKey, WriteReason>,
-    inbox: Arc<Inbox>,
+    book: Arc<Book>,
 }
 
 impl TargetSink {
-    pub(super) fn new(resource: &Resource, writes: &Writes, inbox: Arc<Inbox>) -> Self {
+    pub(super) fn new(resource: &Resource, writes: &Writes, book: Arc<Book>) -> Self {
         Self {
             group: resource.group.clone(),
             kind: resource.kind.clone(),
             writer: writes.writer.clone(),
             queue: writes.queue.clone(),
-            inbox,
+            book,
         }
     }
 
@@ -224,10 +225,11 @@ impl Sink for TargetSink {
 
     fn synced(&self) {
         self.look(self.writer.listed(&self.group, &self.kind));
-        self.inbox.poke();
+        self.book.target_watch(&self.group, &self.kind, None);
     }
 
     fn unavailable(&self, why: &Unavailable) {
+        self.book.target_watch(&self.group, &self.kind, Some(why));
         if why.code == "kind-missing" {
             self.writer.unserve(&self.group, &self.kind);
         }

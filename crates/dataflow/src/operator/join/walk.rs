@@ -5,6 +5,7 @@ use smallvec::SmallVec;
 
 use super::plan::Probe;
 use super::{Found, Join, KeyStatus, Tuple};
+use crate::circuit::meter::Meter;
 use crate::failure::Failure;
 use crate::operator::side::{SideValue, key_hashes};
 use crate::operator::table::{LocalStatus, Slot};
@@ -14,7 +15,7 @@ pub(super) struct Walk<'a> {
     pub(super) join: &'a Join,
     pub(super) start: usize,
     pub(super) env: &'a Env,
-    pub(super) candidates: &'a mut u64,
+    pub(super) meter: &'a mut Meter,
     pub(super) found: &'a mut Vec<Found>,
 }
 
@@ -46,12 +47,18 @@ impl Walk<'_> {
                     .collect();
                 for hash in key_hashes(&sides) {
                     for &slot in join.tables[probe.table].lookup(index.number, hash) {
+                        if !self.meter.goes_on() {
+                            break;
+                        }
                         self.candidate(tuple, depth, probe, slot, failure.as_ref());
                     }
                 }
             }
             None => {
                 for slot in join.tables[probe.table].slots() {
+                    if !self.meter.goes_on() {
+                        break;
+                    }
                     self.candidate(tuple, depth, probe, slot, failure.as_ref());
                 }
             }
@@ -68,8 +75,7 @@ impl Walk<'_> {
         failure: Option<&Numbered>,
     ) {
         let join = self.join;
-        *self.candidates = self.candidates.saturating_sub(1);
-        if *self.candidates == 0 {
+        if !self.meter.candidate(self.env) {
             return;
         }
         let entry = join.tables[probe.table].entry(slot);
@@ -112,6 +118,9 @@ impl Walk<'_> {
                 Ok(false) => return,
                 Err(error) => failure = Some(first(failure, (number, error))),
             }
+        }
+        if !self.meter.joined() {
+            return;
         }
         self.found.push(Found {
             tuple: tuple.clone(),

@@ -28,12 +28,12 @@ impl SoftJoin {
         let mut matched: Vec<Slot> = Vec::new();
         let mut failing: Vec<(Slot, Option<Failure>)> = Vec::new();
         for slot in self.candidates(row) {
-            *cx.candidates = cx.candidates.saturating_sub(1);
-            if *cx.candidates == 0 {
+            if !cx.meter.candidate(cx.env) {
                 return;
             }
             match self.pair(row, slot, cx.env) {
                 Pair::Out => {}
+                Pair::True if !cx.meter.joined() => return,
                 Pair::True => matched.push(slot),
                 Pair::Failed(failure) => {
                     if let Some(failure) = &failure {

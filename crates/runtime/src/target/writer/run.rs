@@ -22,8 +22,6 @@ const MAX_CONFLICTS: usize = 5;
 /// How often a refused object, or one whose kind or namespace is missing, is tried though
 /// nothing changed.
 const SLOW_RETRY: Duration = Duration::from_mins(10);
-/// How often a missing permission is looked for.
-const FORBIDDEN_RETRY: Duration = Duration::from_mins(5);
 /// How often an object that is not ours is looked at: our watch may not show it.
 const FOREIGN_RETRY: Duration = Duration::from_mins(1);
 
@@ -290,7 +288,8 @@ impl<'a> Run<'a> {
                 WaitsFor::Namespace,
             ))),
             Outcome::NoKind => Ok(Some(self.wait(write, Cause::NoKind, WaitsFor::Kind))),
-            Outcome::Forbidden(cause) => Err(self.error(write, cause, Some(FORBIDDEN_RETRY))),
+            // After a growing pause: a right that is granted soon counts soon.
+            Outcome::Forbidden(cause) => Err(self.error(write, cause, None)),
             Outcome::Refused(refusal) => self.refused(write, refusal),
         }
     }

@@ -1,0 +1,121 @@
+//! What deltic says and does, as an administrator sees it: the status of Operators, and
+//! the audit log.
+
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::audit::AuditEntry;
+use crate::installed::Installed;
+
+/// How long a cluster may take for what it does in its own time.
+const PATIENCE: Duration = Duration::from_secs(90);
+/// How often it is looked at.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// The account that deltic runs as, as the API server calls it.
+pub const DELTIC: &str = "system:serviceaccount:deltic:deltic";
+
+/// As [`eventually`](crate::eventually), without an executor.
+pub fn await_some<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "waited {PATIENCE:?}: {what}");
+        std::thread::sleep(PAUSE);
+    }
+}
+
+/// The condition `Ready` of an Operator or of one of its controllers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Condition {
+    /// `True`, `False` or `Unknown`.
+    pub status: String,
+    /// Why, in one word.
+    pub reason: String,
+    /// Why, for people.
+    pub message: String,
+}
+
+impl Installed {
+    /// An Operator as it is on the cluster.
+    pub fn operator(&self, name: &str) -> Value {
+        self.cluster.get(&["operators.dcontroller.io", name])
+    }
+
+    /// The status of a controller; null if there is none yet.
+    pub fn controller(&self, operator: &str, controller: &str) -> Value {
+        let operator = self.operator(operator);
+        let controllers = operator["status"]["controllers"].as_array();
+        let mut controllers = controllers.into_iter().flatten();
+        let found = controllers.find(|status| status["name"] == controller);
+        found.cloned().unwrap_or_default()
+    }
+
+    /// Whether an Operator is ready, if its status is about its present spec.
+    pub fn condition(&self, operator: &str) -> Option<Condition> {
+        let operator = self.operator(operator);
+        let current =
+            operator["status"]["observedGeneration"] == operator["metadata"]["generation"];
+        current.then(|| ready(&operator["status"]))
+    }
+
+    /// Waits until an Operator stands like this; gives the message.
+    pub fn await_reason(&self, operator: &str, reason: &str) -> String {
+        let mut last = None;
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let now = self.condition(operator);
+            if let Some(now) = now.as_ref().filter(|now| now.reason == reason) {
+                return now.message.clone();
+            }
+            last = now.or(last);
+            assert!(
+                Instant::now() < deadline,
+                "{operator} is not {reason}: {last:?}"
+            );
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    /// All write requests of deltic so far, but those for its lease and for Events.
+    pub fn writes(&self) -> Vec<AuditEntry> {
+        let mut writes = self.cluster.audit();
+        writes.retain(|write| {
+            write.user == DELTIC && write.resource != "leases" && write.resource != "events"
+        });
+        writes
+    }
+
+    /// Waits until deltic has written nothing for so long; gives how much it wrote.
+    pub fn await_silence(&self, silence: Duration) -> usize {
+        let mut writes = self.writes().len();
+        let mut since = Instant::now();
+        await_some("deltic falls silent", || {
+            let now = self.writes().len();
+            if now != writes {
+                writes = now;
+                since = Instant::now();
+            }
+            (since.elapsed() >= silence).then_some(writes)
+        })
+    }
+}
+
+/// The condition `Ready` of a status.
+fn ready(status: &Value) -> Condition {
+    let conditions = status["conditions"].as_array();
+    let mut conditions = conditions.into_iter().flatten();
+    let found = conditions.find(|condition| condition["type"] == "Ready");
+    let text = |field: &str| {
+        let value = found.map(|found| found[field].as_str().unwrap_or_default());
+        value.unwrap_or_default().to_owned()
+    };
+    Condition {
+        status: text("status"),
+        reason: text("reason"),
+        message: text("message"),
+    }
+}

@@ -1,0 +1,229 @@
+//! A Patcher on Deployments with three containers: it changes what it says, keeps the
+//! rest, and takes back what it has set, whoever was away in between.
+#![allow(clippy::unwrap_used)] // A test fails by panicking.
+
+use cluster_tests::{Cluster, Installed, await_some, stop_deltic};
+use serde_json::{Value, json};
+
+/// Sets a limit, a variable and a label of the container that a `ConfigMap` names.
+const PATCH: &str = r"
+apiVersion: dcontroller.io/v1alpha1
+kind: Operator
+metadata: {name: patch}
+spec:
+  controllers:
+  - name: patch
+    sources:
+    - {apiGroup: '', kind: ConfigMap, labelSelector: {matchLabels: {role: patch}}}
+    pipeline:
+    - '@project':
+        metadata:
+          name: $.metadata.name
+          namespace: $.metadata.namespace
+          annotations: {example.com/level: $.data.level}
+        spec:
+          template:
+            spec:
+              containers:
+              - name: $.data.container
+                resources: {limits: {cpu: $.data.cpu}}
+                env: [{name: LEVEL, value: $.data.level}]
+    target: {apiGroup: apps, kind: Deployment, type: Patcher}
+";
+
+const SOURCES: [&str; 2] = ["configmaps", "deployments.apps"];
+
+fn deployment(namespace: &str, name: &str) -> Value {
+    let labels = json!({"app": name});
+    let containers = json!([
+        {"name": "web", "image": "web:1", "ports": [{"containerPort": 80}]},
+        {"name": "log", "image": "log:1", "env": [{"name": "A", "value": "1"}],
+         "resources": {"limits": {"memory": "64Mi"}}},
+        {"name": "side", "image": "side:1"}
+    ]);
+    json!({
+        "apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": {"name": name, "namespace": namespace, "annotations": {"example.com/mine": "yes"}},
+        "spec": {"replicas": 0, "selector": {"matchLabels": labels}, "template": {
+            "metadata": {"labels": labels}, "spec": {"containers": containers}
+        }}
+    })
+}
+
+fn source(namespace: &str, name: &str, data: &Value) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "data": data,
+        "metadata": {"name": name, "namespace": namespace, "labels": {"role": "patch"}}
+    })
+}
+
+fn full() -> Value {
+    json!({"container": "log", "cpu": "500m", "level": "2"})
+}
+
+/// What people see of a Deployment: its annotations and its spec.
+fn content(cluster: &Cluster, namespace: &str, name: &str) -> Value {
+    let live = cluster.get(&["deployment", name, "-n", namespace]);
+    let mut annotations = live["metadata"]["annotations"].clone();
+    let all = annotations.as_object_mut().unwrap();
+    // That of the controller that rolls it out.
+    all.remove("deployment.kubernetes.io/revision");
+    json!({"annotations": annotations, "spec": live["spec"]})
+}
+
+fn container<'a>(content: &'a Value, name: &str) -> &'a Value {
+    let containers = content["spec"]["template"]["spec"]["containers"].as_array();
+    let found = containers.unwrap().iter().find(|c| c["name"] == name);
+    found.unwrap()
+}
+
+/// Deployments with what they are before anybody patches them.
+fn deployments(cluster: &Cluster, namespace: &str, names: &[&str]) -> Vec<Value> {
+    let made = names.iter().map(|name| {
+        cluster.apply(&deployment(namespace, name).to_string());
+        content(cluster, namespace, name)
+    });
+    made.collect()
+}
+
+fn delete_source(cluster: &Cluster, namespace: &str, name: &str) {
+    cluster.kubectl(&["delete", "configmap", name, "-n", namespace]);
+}
+
+/// Somebody sets the limit of the container `log`.
+fn set_cpu(cluster: &Cluster, namespace: &str, name: &str, cpu: &str) {
+    cluster.kubectl(&[
+        "set",
+        "resources",
+        "deployment",
+        name,
+        "-n",
+        namespace,
+        "-c",
+        "log",
+        &format!("--limits=cpu={cpu},memory=64Mi"),
+    ]);
+}
+
+fn like(namespace: &str) -> [Value; 2] {
+    [
+        deployment(namespace, "like"),
+        // Not a source, but close to one.
+        json!({
+            "apiVersion": "v1", "kind": "ConfigMap", "data": full(),
+            "metadata": {"name": "like", "namespace": namespace, "labels": {"role": "other"}}
+        }),
+    ]
+}
+
+#[test]
+fn one_container_is_patched_and_restored() {
+    let installed = Installed::shared();
+    let cluster = &installed.cluster;
+    let namespace = cluster.namespace("patch");
+    let bystanders = cluster.bystanders("patch", &like(&namespace), 50);
+    let names = ["running", "down", "changed"];
+    let before = deployments(cluster, &namespace, &names);
+    installed.install(PATCH);
+    let process = installed.deltic();
+    for name in names {
+        cluster.apply(&source(&namespace, name, &full()).to_string());
+    }
+    installed.converge(&SOURCES, "deployments.apps", "Deployment");
+    for (name, before) in names.iter().zip(&before) {
+        let now = content(cluster, &namespace, name);
+        assert_eq!(container(&now, "web"), container(before, "web"));
+        assert_eq!(container(&now, "side"), container(before, "side"));
+        let log = container(&now, "log");
+        assert_eq!(log["image"], "log:1");
+        assert_eq!(
+            log["resources"]["limits"],
+            json!({"cpu": "500m", "memory": "64Mi"})
+        );
+        let env = json!([{"name": "A", "value": "1"}, {"name": "LEVEL", "value": "2"}]);
+        assert_eq!(log["env"], env);
+        assert_eq!(now["annotations"]["example.com/level"], "2");
+    }
+    // Drift is put back while it runs.
+    set_cpu(cluster, &namespace, "running", "900m");
+    await_some("the limit is put back", || {
+        let now = content(cluster, &namespace, "running");
+        (container(&now, "log")["resources"]["limits"]["cpu"] == "500m").then_some(())
+    });
+    delete_source(cluster, &namespace, "running");
+    await_some("what was patched is as it was", || {
+        (content(cluster, &namespace, "running") == before[0]).then_some(())
+    });
+
+    // While deltic is away its sources go, and somebody changes what it has set.
+    stop_deltic(process);
+    delete_source(cluster, &namespace, "down");
+    delete_source(cluster, &namespace, "changed");
+    set_cpu(cluster, &namespace, "changed", "700m");
+    let process = installed.deltic();
+    await_some("what was patched before the restart is as it was", || {
+        (content(cluster, &namespace, "down") == before[1]).then_some(())
+    });
+    let mut expected = before[2].clone();
+    expected["spec"]["template"]["spec"]["containers"][1]["resources"]["limits"]["cpu"] =
+        json!("700m");
+    await_some("all but what somebody changed is taken back", || {
+        (content(cluster, &namespace, "changed") == expected).then_some(())
+    });
+    stop_deltic(process);
+    bystanders.assert_untouched();
+}
+
+#[test]
+fn a_missing_field_of_a_source_removes_nothing() {
+    let installed = Installed::shared();
+    let cluster = &installed.cluster;
+    let namespace = cluster.namespace("missing");
+    let bystanders = cluster.bystanders("patch", &like(&namespace), 50);
+    let mut object = deployment(&namespace, "web");
+    object["metadata"]["annotations"]["example.com/level"] = json!("mine");
+    object["spec"]["template"]["spec"]["containers"][1]["resources"]["limits"]["cpu"] = json!("1");
+    cluster.apply(&object.to_string());
+    let before = content(cluster, &namespace, "web");
+    installed.install(PATCH);
+    cluster.apply(&source(&namespace, "web", &json!({"container": "log"})).to_string());
+    let process = installed.deltic();
+    installed.converge(&SOURCES, "deployments.apps", "Deployment");
+    let with_variable = |variable: Value| {
+        let mut expected = before.clone();
+        let log = &mut expected["spec"]["template"]["spec"]["containers"][1];
+        log["env"].as_array_mut().unwrap().push(variable);
+        expected
+    };
+    let without_marks = || {
+        let mut now = content(cluster, &namespace, "web");
+        let annotations = now["annotations"].as_object_mut().unwrap();
+        annotations.retain(|name, _| !name.starts_with("dcontroller.io/"));
+        now
+    };
+    let expected = with_variable(json!({"name": "LEVEL"}));
+    await_some("what is missing in the source is left alone", || {
+        (without_marks() == expected).then_some(())
+    });
+
+    // What was there once and is missing now goes, across a restart too.
+    let other = json!({"container": "log", "level": "3", "cpu": "2"});
+    cluster.apply(&source(&namespace, "web", &other).to_string());
+    installed.converge(&SOURCES, "deployments.apps", "Deployment");
+    stop_deltic(process);
+    let less = json!({"container": "log", "level": "3"});
+    cluster.apply(&source(&namespace, "web", &less).to_string());
+    let process = installed.deltic();
+    let mut expected = with_variable(json!({"name": "LEVEL", "value": "3"}));
+    expected["annotations"]["example.com/level"] = json!("3");
+    let log = &mut expected["spec"]["template"]["spec"]["containers"][1];
+    log["resources"]["limits"]
+        .as_object_mut()
+        .unwrap()
+        .remove("cpu");
+    await_some("only what was set and is missing now goes", || {
+        (without_marks() == expected).then_some(())
+    });
+    stop_deltic(process);
+    bystanders.assert_untouched();
+}
