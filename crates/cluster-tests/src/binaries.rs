@@ -1,5 +1,5 @@
 //! Where the programs are: those of Kubernetes, built by `hack/cluster-binaries`, and
-//! deltic.
+//! deltic and its example.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -46,16 +46,25 @@ fn root() -> &'static Path {
 /// The `deltic` binary, built as the tests are.
 pub fn deltic() -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| build("dev", "debug")).clone()
+    BUILT
+        .get_or_init(|| build("deltic", "dev", "debug"))
+        .clone()
 }
 
 /// The `deltic` binary as it is shipped, for measurements.
 pub fn deltic_release() -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| build("release", "release")).clone()
+    BUILT
+        .get_or_init(|| build("deltic", "release", "release"))
+        .clone()
 }
 
-fn build(profile: &str, directory: &str) -> PathBuf {
+/// The program of `examples/native-reconciler`, built as the tests are.
+pub fn native_reconciler() -> PathBuf {
+    build("native-reconciler", "dev", "debug")
+}
+
+fn build(package: &str, profile: &str, directory: &str) -> PathBuf {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     // What cargo says to this test is none of the build's concern: build scripts that look
@@ -66,14 +75,14 @@ fn build(profile: &str, directory: &str) -> PathBuf {
     }
     let status = command
         .current_dir(root())
-        .args(["build", "--locked", "-p", "deltic", "--profile", profile])
+        .args(["build", "--locked", "-p", package, "--profile", profile])
         .status()
         .expect("cargo starts");
-    assert!(status.success(), "deltic does not build");
+    assert!(status.success(), "{package} does not build");
     // Of the form <target>/<profile>/deps/<test>.
     let test = std::env::current_exe().expect("a test is a file");
     let target = test.ancestors().nth(3).expect("a test is in a target");
-    target.join(directory).join("deltic")
+    target.join(directory).join(package)
 }
 
 /// Whether a variable is one by which cargo tells a program what it is.

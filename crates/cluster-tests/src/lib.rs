@@ -36,7 +36,7 @@ mod watchdog;
 
 pub use access::Access;
 pub use audit::AuditEntry;
-pub use binaries::{Binaries, deltic, deltic_release};
+pub use binaries::{Binaries, deltic, deltic_release, native_reconciler};
 pub use bystanders::Bystanders;
 pub use cluster::{Cluster, Options};
 pub use installed::{Installed, run_deltic, stop_deltic};

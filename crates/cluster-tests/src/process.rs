@@ -1,6 +1,7 @@
 //! Processes of a test: servers, and deltic itself.
 
 use std::fs::{File, OpenOptions};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -31,7 +32,7 @@ impl Process {
             .unwrap_or_else(|error| panic!("{}: {error}", log.display()));
         let clone = |file: &File| file.try_clone().expect("a file handle can be copied");
         let child = command
-            .stdin(Stdio::null())
+            .stdin(Stdio::piped())
             .stdout(clone(&file))
             .stderr(file)
             .group_of_its_own()
@@ -50,6 +51,13 @@ impl Process {
     /// The number of the process.
     pub fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Writes to its standard input.
+    pub fn input(&mut self, text: &str) {
+        let stdin = self.child.stdin.as_mut().expect("its input is a pipe");
+        let written = stdin.write_all(text.as_bytes());
+        written.unwrap_or_else(|error| panic!("{} reads nothing: {error}", self.name));
     }
 
     /// How it ended, if it has.

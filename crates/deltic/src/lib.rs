@@ -63,6 +63,33 @@
 //! # Ok::<(), deltic::expr::ops::BadName>(())
 //! ```
 //!
+//! A reconciler in Rust takes a view that declarative controllers fill, or what they make on
+//! the cluster, as a stream and a store ([`native`]); `examples/native-reconciler` is a
+//! whole program.
+//!
+//! ```
+//! # #[cfg(feature = "cluster")]
+//! # mod with_cluster {
+//! use deltic::native::reflected_with;
+//! use deltic::runtime::{config::Config, object::Object, run};
+//! use kube::api::{ApiResource, GroupVersionKind};
+//!
+//! async fn start(client: kube::Client, operator: deltic::operator::Operator) {
+//!     let config = Config { files: vec![operator], ..Config::default() };
+//!     let views = config.views.clone();
+//!     tokio::spawn(run::run(client, config, std::future::pending()));
+//!
+//!     let group = "demo.view.dcontroller.io";
+//!     let kind = ApiResource::from_gvk(&GroupVersionKind::gvk(group, "v1alpha1", "Large"));
+//!     let events = views.watch_with::<Object>(&kind);
+//!     let (objects, store) = reflected_with(events, kind.clone());
+//!     let controller = deltic::Controller::for_stream_with(objects, store, kind);
+//!     // From here on as with kube: `owns`, `watches`, `run(reconcile, error_policy, context)`.
+//! #   let _ = controller;
+//! }
+//! # }
+//! ```
+//!
 //! Two features are on by default: `cli` is the command line, and `cluster` is what talks
 //! to a Kubernetes cluster. A program that wants neither switches the default features off.
 
@@ -75,4 +102,6 @@ pub use manifest;
 pub use operator;
 pub use patch;
 #[cfg(feature = "cluster")]
-pub use runtime;
+pub use runtime::{self, native};
+#[cfg(feature = "cluster")]
+pub use store;

@@ -38,3 +38,9 @@ pub fn random() -> u64 {
     hasher.write_u64(0);
     hasher.finish()
 }
+
+/// The time in microseconds.
+pub(crate) fn micros() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map_or(1, |since| u64::try_from(since.as_micros()).unwrap_or(1))
+}

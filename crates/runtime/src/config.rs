@@ -9,6 +9,7 @@ use operator::Operator;
 use crate::client::Rate;
 use crate::lease::Leadership;
 use crate::metrics::Metrics;
+use crate::native::ViewStore;
 use crate::serve::Health;
 
 pub use targets::{BadPattern, DENIED_GROUPS, Pattern, TargetDenied, TargetPolicy};
@@ -37,6 +38,8 @@ pub struct Config {
     /// Whether this process leads: before it does, nothing is written; after it did, no
     /// request is sent.
     pub leadership: Leadership,
+    /// Where views are kept, for reconcilers in Rust that read them.
+    pub views: ViewStore,
     /// Where numbers go.
     pub metrics: Metrics,
     /// Where it is said whether all is well.
@@ -55,6 +58,7 @@ impl Default for Config {
             grace: GRACE,
             identity: crate::lease::identity(),
             leadership: Leadership::always(),
+            views: ViewStore::default(),
             metrics: Metrics::default(),
             health: Health::default(),
         }

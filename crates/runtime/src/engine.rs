@@ -14,6 +14,7 @@ mod book;
 mod controller;
 mod inputs;
 mod measures;
+mod namespaces;
 mod sweep;
 mod views;
 mod writes;
@@ -179,7 +180,7 @@ impl Task {
         let identity = Identity::from(operator.service_account.as_ref());
         let client = context.clients.of(&identity);
         let writer = Arc::new(Writer::new(&operator.name, client, book.clone()));
-        let writes = Writes::start(&operator, writer, &measures);
+        let writes = Writes::start(&context, &operator, writer, &measures);
         let controllers = operator.controllers.iter().enumerate();
         let controllers = controllers
             .map(|(rank, controller)| {

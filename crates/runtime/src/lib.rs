@@ -11,6 +11,7 @@ pub mod install;
 pub mod lease;
 pub mod log;
 pub mod metrics;
+pub mod native;
 pub mod object;
 pub mod operators;
 pub mod rbac;

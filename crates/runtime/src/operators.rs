@@ -210,6 +210,7 @@ impl Operators {
                 self.expect(object.clone());
             }
         }
+        self.shared.engines.all_expected();
         for object in listed.into_values() {
             self.there(object);
         }

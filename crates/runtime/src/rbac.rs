@@ -9,6 +9,7 @@
 //! | an Updater's target | get, list, watch, create, update, patch, delete |
 //! | a Patcher's target | get, list, watch, patch |
 //! | an Applier's target | get, list, watch, create, patch, delete |
+//! | namespaces, if an Updater or Applier writes into some | list, watch |
 //! | the status of a target, if the pipeline yields one | patch |
 //! | views, OneShot and Periodic sources | none |
 
@@ -123,6 +124,12 @@ fn objects(
             let group = &target.resource.group;
             let objects = Subject::all(group, &kind.plural);
             permissions.allow_where(namespace, &objects, verbs(target));
+            if kind.namespaced && target.kind != TargetType::Patcher {
+                // To be told when one comes that objects wait for. A Patcher creates nothing.
+                let names: Vec<&str> = options.namespace.into_iter().collect();
+                let namespaces = Subject::named("", "namespaces", &names);
+                permissions.allow(&namespaces, &["list", "watch"]);
+            }
             if kind.status && status::may_yield(controller, i) {
                 let status = Subject::all(group, &format!("{}/status", kind.plural));
                 permissions.allow_where(namespace, &status, &["patch"]);

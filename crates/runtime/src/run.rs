@@ -12,13 +12,11 @@ use http::Request;
 use kube::Client;
 use kube::client::Body;
 use operator::Operator;
-use store::{Store, Version};
 use tokio::sync::watch;
 
 use crate::client::{Clients, Fenced, Identity};
-use crate::clock::System;
 use crate::config::Config;
-use crate::engine::{Context, EngineEvents, Views};
+use crate::engine::{Context, EngineEvents};
 use crate::events::Events;
 use crate::lease::Leadership;
 use crate::operators::{Engines, Operators, Parts, Policy, report};
@@ -122,15 +120,11 @@ async fn work(
 }
 
 fn context(clients: &Clients, config: &Config) -> Context {
-    let settings = store::Config {
-        first_version: Version(micros()),
-        ..store::Config::default()
-    };
     Context {
         watches: Watches::new(clients.clone()),
         clients: clients.clone(),
-        store: Store::new(System, settings),
-        views: Views::default(),
+        store: config.views.store().clone(),
+        views: config.views.complete.clone(),
         budget: config.budget,
         namespace: config.namespace.clone(),
         metrics: config.metrics.clone(),
@@ -172,6 +166,7 @@ async fn files(
     for operator in &operators {
         engines.expect(operator);
     }
+    engines.all_expected();
     let mut running = Vec::new();
     let mut logs = tokio::task::JoinSet::new();
     for operator in operators {
@@ -206,12 +201,6 @@ async fn log(operator: String, mut status: watch::Receiver<OperatorStatus>) {
         }
         told = now;
     }
-}
-
-/// The time in microseconds: more than any version that an earlier process gave.
-fn micros() -> u64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    since.map_or(1, |since| u64::try_from(since.as_micros()).unwrap_or(1))
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use runtime::client::Rate;
 use runtime::config::{Budget, Config, TargetPolicy};
 use runtime::lease::{self, Leadership};
 use runtime::metrics::Metrics;
+use runtime::native::ViewStore;
 use runtime::serve::{Health, Server};
 use runtime::{connect, log};
 use tokio::sync::oneshot;
@@ -71,6 +72,7 @@ async fn start(args: &Run, files: Vec<Operator>) -> Result<Outcome, Stop> {
         grace: args.grace_period,
         identity,
         leadership: election.leadership.clone(),
+        views: ViewStore::default(),
         metrics: metrics.clone(),
         health,
     };

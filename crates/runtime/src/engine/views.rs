@@ -1,6 +1,7 @@
 //! Views: what controllers derive for them, and whether they are complete.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dataflow::ObjectName;
@@ -8,18 +9,56 @@ use document::Value;
 use operator::Operator;
 use operator::spec::Resource;
 use store::{Change, Collection, ObjectKey, Preconditions, Store, Write, Writer, Written};
+use tokio::sync::watch;
 
 use super::book::Book;
 
 /// Which views are complete: after a start, a view that its controllers have not filled
 /// yet is unavailable, not empty.
 #[derive(Clone, Debug, Default)]
-pub struct Views(Arc<Mutex<Producers>>);
+pub struct Views(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    producers: Mutex<Producers>,
+    /// Whether operators are still to come that nobody has been told of.
+    starting: AtomicBool,
+    /// Tells those who wait that something has changed.
+    changed: watch::Sender<()>,
+}
 
 /// For each view the operators that fill it, with the version up to which they have.
 type Producers = BTreeMap<Collection, BTreeMap<String, Option<u64>>>;
 
 impl Views {
+    /// None is complete before [`Views::all_expected`].
+    pub fn starting() -> Self {
+        let views = Self::default();
+        views.0.starting.store(true, Ordering::SeqCst);
+        views
+    }
+
+    /// All operators that there are at the start have been told of.
+    pub fn all_expected(&self) {
+        self.0.starting.store(false, Ordering::SeqCst);
+        self.0.changed.send_replace(());
+    }
+
+    /// Waits until all operators that fill this view have filled it.
+    pub async fn completed(&self, collection: &Collection) {
+        let mut changed = self.0.changed.subscribe();
+        while !self.is_complete(collection) {
+            // The sender lives as long as `self`.
+            let _ = changed.changed().await;
+        }
+    }
+
+    fn is_complete(&self, collection: &Collection) -> bool {
+        let views = self.views();
+        let mut producers = views.get(collection).into_iter().flatten();
+        !self.0.starting.load(Ordering::SeqCst) && producers.all(|(_, filled)| filled.is_some())
+    }
+
     /// An operator will fill this view.
     pub fn expect(&self, operator: &str, resource: &Resource) {
         let mut views = self.views();
@@ -32,7 +71,10 @@ impl Views {
         let mut views = self.views();
         let producers = views.entry(collection.clone()).or_default();
         let known = producers.entry(operator.to_owned()).or_default();
-        known.get_or_insert(version);
+        if known.is_none() {
+            *known = Some(version);
+            self.0.changed.send_replace(());
+        }
     }
 
     /// An operator fills no views any more.
@@ -40,6 +82,7 @@ impl Views {
         for producers in self.views().values_mut() {
             producers.remove(operator);
         }
+        self.0.changed.send_replace(());
     }
 
     /// Whether who has been told all up to `version` knows all that other operators put
@@ -55,7 +98,8 @@ impl Views {
     }
 
     fn views(&self) -> MutexGuard<'_, Producers> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        let producers = self.0.producers.lock();
+        producers.unwrap_or_else(PoisonError::into_inner)
     }
 }
 

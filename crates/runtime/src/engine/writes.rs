@@ -11,10 +11,13 @@ use futures::StreamExt;
 use operator::spec::{Options, Resource};
 use operator::{Controller, Operator};
 use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
+use tokio::task::{AbortHandle, JoinHandle};
 
+use super::Context;
 use super::book::Book;
 use super::measures::{Measures, Runs};
+use super::namespaces::Namespaces;
+use crate::client::Identity;
 use crate::source::discovery::Resolved;
 use crate::source::{Sink, Unavailable};
 use crate::target::{self, Desired, ObjectKey, TargetKind, WriteError, Writer};
@@ -69,12 +72,21 @@ pub(super) struct Writes {
     queue: Queue<ObjectKey, WriteReason>,
     stop: Option<oneshot::Sender<()>>,
     task: Option<JoinHandle<()>>,
+    namespaces: AbortHandle,
 }
 
 impl Writes {
     /// Starts the runner.
-    pub(super) fn start(operator: &Operator, writer: Arc<Writer>, measures: &Measures) -> Self {
+    pub(super) fn start(
+        context: &Context,
+        operator: &Operator,
+        writer: Arc<Writer>,
+        measures: &Measures,
+    ) -> Self {
         let (queue, receiver) = queue(Duration::ZERO);
+        let identity = Identity::from(operator.service_account.as_ref());
+        let namespaces = Namespaces::new(writer.clone(), queue.clone());
+        let namespaces = namespaces.run(context.clients.of(&identity), context.namespace.clone());
         let (stop, stopped) = oneshot::channel();
         let options = || operator.controllers.iter().map(|c| &c.options);
         let most = |f: fn(&Options) -> Duration| options().map(f).max().unwrap_or_default();
@@ -109,6 +121,7 @@ impl Writes {
             queue,
             stop: Some(stop),
             task: Some(task),
+            namespaces: tokio::spawn(namespaces).abort_handle(),
         }
     }
 
@@ -138,6 +151,7 @@ impl Writes {
     /// Starts no more, and waits for what runs.
     pub(super) async fn stop(&mut self) {
         self.stop.take();
+        self.namespaces.abort();
         if let Some(task) = self.task.take() {
             let _ = task.await;
         }
@@ -146,6 +160,7 @@ impl Writes {
 
 impl Drop for Writes {
     fn drop(&mut self) {
+        self.namespaces.abort();
         if let Some(task) = &self.task {
             task.abort();
         }

@@ -17,6 +17,9 @@ pub trait Engines: Send + Sync {
     /// An operator will start: until it has filled its views, they are not complete.
     fn expect(&self, operator: &Operator);
 
+    /// All operators that there are at the start have been expected.
+    fn all_expected(&self);
+
     /// An operator is gone, or does not start after all.
     fn forget(&self, operator: &str);
 }
@@ -46,6 +49,10 @@ impl Engines for Context {
         for target in targets.filter(|target| target.resource.is_view()) {
             self.views.expect(&operator.name, &target.resource);
         }
+    }
+
+    fn all_expected(&self) {
+        self.views.all_expected();
     }
 
     fn forget(&self, operator: &str) {

@@ -97,7 +97,8 @@ fn each_type_of_target_has_its_verbs() {
             &format!("{{apiGroup: apps, kind: Deployment, type: {kind}}}"),
         )
     };
-    let updater = "/pods: list,watch; apps/deployments: get,list,watch,create,update,patch,delete";
+    let updater =
+        "/namespaces,pods: list,watch; apps/deployments: get,list,watch,create,update,patch,delete";
     assert_eq!(of("Updater"), updater);
     assert_eq!(of("Setter"), updater);
     assert_eq!(
@@ -106,7 +107,7 @@ fn each_type_of_target_has_its_verbs() {
     );
     assert_eq!(
         of("Applier"),
-        "/pods: list,watch; apps/deployments: get,list,watch,create,patch,delete"
+        "/namespaces,pods: list,watch; apps/deployments: get,list,watch,create,patch,delete"
     );
 }
 
@@ -182,6 +183,23 @@ fn a_source_in_one_namespace_needs_a_role_there() {
         &Options::default(),
         &[&cluster, "Role a/deltic-op\n/secrets: list,watch", EVENTS],
     );
+}
+
+#[test]
+fn namespaces_are_watched_only_for_objects_that_are_created_in_some() {
+    let node = objects(POD, NAMED, "{apiGroup: '', kind: Node}");
+    assert!(!node.contains("namespaces"), "{node}");
+    // With one for all, only that one.
+    let spec = format!(
+        "{{controllers: [{{name: c, sources: [{POD}], pipeline: {NAMED}, target: {{apiGroup: '', kind: ConfigMap}}}}]}}"
+    );
+    let options = Options {
+        namespace: Some("a"),
+        ..Options::default()
+    };
+    let cluster = format!("ClusterRole /deltic-op\n/namespaces[a]: list,watch\n{OWN}");
+    let role = "Role a/deltic-op\n/configmaps: get,list,watch,create,update,patch,delete\n/pods: list,watch";
+    check(&spec, &options, &[&cluster, role, EVENTS]);
 }
 
 #[test]

@@ -71,7 +71,10 @@ pub enum Cause {
     /// The derived document has a name that no object can have.
     BadName,
     /// The namespace does not exist, or is going.
-    NoNamespace,
+    NoNamespace {
+        /// Whether nobody tells when it comes, because namespaces may not be watched.
+        unwatched: bool,
+    },
     /// The cluster does not serve this kind.
     NoKind,
     /// The server could not be reached, or could not answer.
@@ -131,7 +134,7 @@ impl Problem {
             Cause::OwnerDropped { .. } => "owner-dropped",
             Cause::Namespaced | Cause::NotNamespaced => "wrong-scope",
             Cause::BadName => "bad-name",
-            Cause::NoNamespace => "no-namespace",
+            Cause::NoNamespace { .. } => "no-namespace",
             Cause::NoKind => "no-kind",
             Cause::Unavailable(_) => "unavailable",
         }
@@ -194,7 +197,10 @@ impl fmt::Display for Cause {
             Self::BadName => f.write_str(
                 "expected a metadata.name and a metadata.namespace without spaces and / % ? # \\",
             ),
-            Self::NoNamespace => f.write_str("waiting for the namespace"),
+            Self::NoNamespace { unwatched: false } => f.write_str("waiting for the namespace"),
+            Self::NoNamespace { unwatched: true } => f.write_str(
+                "waiting for the namespace, which is tried every minute: grant list and watch of namespaces to be told when it comes",
+            ),
             Self::NoKind => f.write_str("waiting for the kind: the cluster does not serve it"),
             Self::Unavailable(message) => write!(f, "the server gave no answer: {message}"),
         }

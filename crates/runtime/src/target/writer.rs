@@ -9,12 +9,14 @@ mod entry;
 mod run;
 mod state;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use document::Value;
 use kube::Client;
+use tokio::sync::watch;
 
 use super::desired::Desired;
 use super::live::Leftover;
@@ -53,6 +55,8 @@ pub struct Writer {
     client: Client,
     report: Arc<dyn Report>,
     state: Mutex<State>,
+    /// Tells that an object has begun to wait for its namespace.
+    namespace_waits: watch::Sender<()>,
 }
 
 impl fmt::Debug for Writer {
@@ -72,6 +76,7 @@ impl Writer {
             client,
             report,
             state: Mutex::default(),
+            namespace_waits: watch::Sender::default(),
         }
     }
 
@@ -89,6 +94,23 @@ impl Writer {
     /// The cluster serves this kind no more: its objects wait.
     pub fn unserve(&self, group: &str, kind: &str) {
         self.state().unserve(group, kind);
+    }
+
+    /// Changes whenever an object begins to wait for its namespace.
+    pub fn namespace_waits(&self) -> watch::Receiver<()> {
+        self.namespace_waits.subscribe()
+    }
+
+    /// The namespaces that objects wait for.
+    pub fn awaited_namespaces(&self) -> BTreeSet<String> {
+        self.state().awaited_namespaces()
+    }
+
+    /// Whether somebody watches namespaces and calls [`Writer::namespace_changed`].
+    /// Otherwise objects that wait are tried more often, which status says. Gives the
+    /// objects to look at again.
+    pub fn watches_namespaces(&self, watched: bool) -> Vec<ObjectKey> {
+        self.state().watches_namespaces(watched)
     }
 
     /// Something happened to a namespace. Gives the objects that waited for it.

@@ -80,6 +80,8 @@ impl Engines for Fake {
 
     fn expect(&self, _: &Operator) {}
 
+    fn all_expected(&self) {}
+
     fn forget(&self, _: &str) {}
 }
 

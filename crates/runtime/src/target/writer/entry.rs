@@ -95,11 +95,16 @@ impl Entry {
     }
 
     pub(super) fn stop_waiting(&mut self, what: WaitsFor) -> bool {
-        let waited = self.waits.is_some_and(|(waits, _)| waits == what);
+        let waited = self.awaits(what);
         if waited {
             self.waits = None;
         }
         waited
+    }
+
+    /// Whether it waits for this.
+    pub(super) fn awaits(&self, what: WaitsFor) -> bool {
+        self.waits.is_some_and(|(waits, _)| waits == what)
     }
 
     /// How long it still waits for a namespace or a kind.

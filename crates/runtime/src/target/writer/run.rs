@@ -22,6 +22,8 @@ const MAX_CONFLICTS: usize = 5;
 /// How often a refused object, or one whose kind or namespace is missing, is tried though
 /// nothing changed.
 const SLOW_RETRY: Duration = Duration::from_mins(10);
+/// How often a namespace is tried that cannot be watched.
+const UNWATCHED_RETRY: Duration = Duration::from_mins(1);
 /// How often an object that is not ours is looked at: our watch may not show it.
 const FOREIGN_RETRY: Duration = Duration::from_mins(1);
 
@@ -282,25 +284,40 @@ impl<'a> Run<'a> {
                 }
                 Err(self.error(write, Cause::Unavailable(message), after))
             }
-            Outcome::NoNamespace => Ok(Some(self.wait(
+            Outcome::NoNamespace => Ok(Some(self.no_namespace(write))),
+            Outcome::NoKind => Ok(Some(self.wait(
                 write,
-                Cause::NoNamespace,
-                WaitsFor::Namespace,
+                Cause::NoKind,
+                WaitsFor::Kind,
+                SLOW_RETRY,
             ))),
-            Outcome::NoKind => Ok(Some(self.wait(write, Cause::NoKind, WaitsFor::Kind))),
             // After a growing pause: a right that is granted soon counts soon.
             Outcome::Forbidden(cause) => Err(self.error(write, cause, None)),
             Outcome::Refused(refusal) => self.refused(write, refusal),
         }
     }
 
+    /// Waits for the event of a namespace, or if there are none tries more often.
+    fn no_namespace(&self, write: Option<&Write>) -> Next {
+        let unwatched = self.writer.state().namespaces_unwatched;
+        let retry = if unwatched {
+            UNWATCHED_RETRY
+        } else {
+            SLOW_RETRY
+        };
+        let cause = Cause::NoNamespace { unwatched };
+        let next = self.wait(write, cause, WaitsFor::Namespace, retry);
+        self.writer.namespace_waits.send_replace(());
+        next
+    }
+
     /// Waits for the event of a namespace or a kind.
-    fn wait(&self, write: Option<&Write>, cause: Cause, waits: WaitsFor) -> Next {
+    fn wait(&self, write: Option<&Write>, cause: Cause, waits: WaitsFor, retry: Duration) -> Next {
         let problem = self.problem(write, cause);
-        let until = tokio::time::Instant::now().into_std() + SLOW_RETRY;
+        let until = tokio::time::Instant::now().into_std() + retry;
         self.entry(|entry| entry.waits = Some((waits, until)));
         self.tell_also(&problem);
-        Next::After(SLOW_RETRY)
+        Next::After(retry)
     }
 
     /// The server does not take the object as it is.

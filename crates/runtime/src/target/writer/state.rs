@@ -1,6 +1,6 @@
 //! What a [`Writer`](super::Writer) knows: the objects that are wanted or marked.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use document::{Key, Value};
@@ -16,6 +16,8 @@ pub(super) struct State {
     entries: BTreeMap<ObjectKey, Entry>,
     kinds: BTreeMap<(Key, Key), Arc<TargetKind>>,
     watches: BTreeMap<(Key, Key), Watch>,
+    /// Whether namespaces cannot be watched.
+    pub(super) namespaces_unwatched: bool,
     /// Counts lists of watches.
     clock: u64,
 }
@@ -67,6 +69,26 @@ impl State {
             waited.then(|| key.clone())
         });
         waiting.collect()
+    }
+
+    pub(super) fn awaited_namespaces(&self) -> BTreeSet<String> {
+        let awaited = self
+            .entries
+            .iter()
+            .filter(|(_, entry)| entry.awaits(WaitsFor::Namespace));
+        awaited.map(|(key, _)| key.namespace().to_owned()).collect()
+    }
+
+    pub(super) fn watches_namespaces(&mut self, watched: bool) -> Vec<ObjectKey> {
+        if self.namespaces_unwatched != watched {
+            return Vec::new();
+        }
+        self.namespaces_unwatched = !watched;
+        let awaited = self.awaited_namespaces();
+        let awaited = awaited.iter();
+        awaited
+            .flat_map(|namespace| self.namespace_changed(namespace))
+            .collect()
     }
 
     fn of_kind<'a>(

@@ -1,0 +1,148 @@
+//! Wakes objects that wait for their namespace.
+//!
+//! A write into a namespace that does not exist, or is going, is not repeated until the
+//! namespace is there. Namespaces are watched only while an object waits for one: an
+//! operator that never meets this sends nothing. Without the right to watch them, such
+//! objects are tried again now and then, and status says what to grant.
+
+use std::collections::BTreeSet;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use controller::Queue;
+use futures::{Stream, StreamExt};
+use k8s_openapi::api::core::v1::Namespace;
+use kube::runtime::watcher::{self, Event};
+use kube::{Api, Client, ResourceExt};
+use tokio::sync::watch;
+
+use super::writes::WriteReason;
+use crate::target::{ObjectKey, Writer};
+
+/// The first pause after the watch failed, and the longest.
+const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(1));
+/// An object that says that its namespace is missing, which we know to be there, may have
+/// been faster than the watch: it is tried again after this time.
+const DOUBT: Duration = Duration::from_secs(5);
+
+/// The namespaces of an operator's targets.
+pub(super) struct Namespaces {
+    writer: Arc<Writer>,
+    queue: Queue<ObjectKey, WriteReason>,
+    /// Tells that an object waits.
+    waits: watch::Receiver<()>,
+    /// Those that exist and are not going.
+    there: BTreeSet<String>,
+    pause: Duration,
+}
+
+impl Namespaces {
+    pub(super) fn new(writer: Arc<Writer>, queue: Queue<ObjectKey, WriteReason>) -> Self {
+        Self {
+            waits: writer.namespace_waits(),
+            writer,
+            queue,
+            there: BTreeSet::new(),
+            pause: PAUSES.0,
+        }
+    }
+
+    /// Watches namespaces, or `only` one, whenever objects wait.
+    pub(super) async fn run(mut self, client: Client, only: Option<String>) {
+        let api: Api<Namespace> = Api::all(client);
+        let config = watcher::Config {
+            field_selector: only.map(|name| format!("metadata.name={name}")),
+            ..watcher::Config::default()
+        };
+        while self.waits.changed().await.is_ok() {
+            self.pause = PAUSES.0;
+            let events = pin!(watcher::watcher(api.clone(), config.clone()));
+            self.follow(events).await;
+        }
+    }
+
+    /// Follows the watch until no object waits any more.
+    async fn follow<S>(&mut self, mut events: std::pin::Pin<&mut S>)
+    where
+        S: Stream<Item = watcher::Result<Event<Namespace>>>,
+    {
+        while !self.writer.awaited_namespaces().is_empty() {
+            tokio::select! {
+                event = events.next() => match event {
+                    Some(Ok(event)) => self.event(event),
+                    Some(Err(error)) => self.failed(&error).await,
+                    None => return,
+                },
+                Ok(()) = self.waits.changed() => {
+                    tokio::time::sleep(DOUBT).await;
+                    self.wake();
+                }
+            }
+        }
+    }
+
+    fn event(&mut self, event: Event<Namespace>) {
+        match event {
+            Event::Init => self.there.clear(),
+            Event::InitApply(namespace) => self.note(&namespace),
+            Event::InitDone => {
+                self.pause = PAUSES.0;
+                self.look(self.writer.watches_namespaces(true));
+                self.wake();
+            }
+            Event::Apply(namespace) => {
+                self.note(&namespace);
+                self.wake();
+            }
+            Event::Delete(namespace) => {
+                self.there.remove(&namespace.name_any());
+            }
+        }
+    }
+
+    fn note(&mut self, namespace: &Namespace) {
+        let name = namespace.name_any();
+        if namespace.metadata.deletion_timestamp.is_none() {
+            self.there.insert(name);
+        } else {
+            self.there.remove(&name);
+        }
+    }
+
+    /// Looks at the objects that wait for a namespace which is there.
+    fn wake(&self) {
+        let awaited = self.writer.awaited_namespaces();
+        for namespace in awaited.intersection(&self.there) {
+            self.look(self.writer.namespace_changed(namespace));
+        }
+    }
+
+    async fn failed(&mut self, error: &watcher::Error) {
+        tracing::debug!(%error, "cannot watch namespaces");
+        if is_refused(error) {
+            self.look(self.writer.watches_namespaces(false));
+        }
+        tokio::time::sleep(self.pause).await;
+        self.pause = (self.pause * 2).min(PAUSES.1);
+    }
+
+    fn look(&self, keys: Vec<ObjectKey>) {
+        let reason = WriteReason::TargetChanged;
+        self.queue.trigger_all(keys, &reason, Duration::ZERO);
+    }
+}
+
+fn is_refused(error: &watcher::Error) -> bool {
+    match error {
+        watcher::Error::InitialListFailed(kube::Error::Api(status))
+        | watcher::Error::WatchStartFailed(kube::Error::Api(status)) => {
+            matches!(status.code, 401 | 403)
+        }
+        watcher::Error::WatchError(status) => matches!(status.code, 401 | 403),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,37 @@
+//! Requests from outside: each line of standard input, `NAMESPACE/NAME`, asks for a new password.
+
+use std::io::BufRead;
+use std::sync::Arc;
+
+use futures::{Stream, stream};
+use kube::runtime::reflector::ObjectRef;
+use tokio::sync::mpsc;
+
+use crate::credential::Credential;
+use crate::reconcile::Context;
+
+/// The Credentials that are asked for, as they come; ends with standard input.
+pub(crate) fn from_stdin(
+    context: &Arc<Context>,
+) -> impl Stream<Item = ObjectRef<Credential>> + Send + use<> {
+    let context = context.clone();
+    let (sender, receiver) = mpsc::channel(16);
+    // Reading blocks, and may never end: a thread of its own does not hold up the exit.
+    std::thread::spawn(move || {
+        for line in std::io::stdin().lock().lines().map_while(Result::ok) {
+            let Some((namespace, name)) = line.trim().split_once('/') else {
+                tracing::warn!("a line of standard input is not NAMESPACE/NAME");
+                continue;
+            };
+            let object = ObjectRef::new(name).within(namespace);
+            context.renew(&object);
+            if sender.blocking_send(object).is_err() {
+                break;
+            }
+        }
+    });
+    stream::unfold(receiver, |mut receiver| async move {
+        let object = receiver.recv().await?;
+        Some((object, receiver))
+    })
+}
