@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use crate::binaries::deltic;
+use crate::binaries::{deltic, deltic_release};
 use crate::cluster::{Cluster, Options};
 use crate::process::Process;
 
@@ -14,7 +14,11 @@ const GRACE: Duration = Duration::from_secs(40);
 
 /// Runs `deltic` to its end and gives what it printed; panics if it fails.
 pub fn run_deltic(args: &[&str]) -> String {
-    let output = Command::new(deltic())
+    run(&deltic(), args)
+}
+
+fn run(program: &Path, args: &[&str]) -> String {
+    let output = Command::new(program)
         .args(args)
         .output()
         .expect("deltic starts");
@@ -41,6 +45,7 @@ pub struct Installed {
     /// Where it is installed.
     pub cluster: Cluster,
     kubeconfig: PathBuf,
+    program: PathBuf,
 }
 
 impl Installed {
@@ -55,8 +60,17 @@ impl Installed {
 
     /// As [`Installed::new`], on a cluster with other options.
     pub fn with(options: &Options, operator: &str, needed: &str) -> Self {
+        Self::of(deltic(), options, operator, needed)
+    }
+
+    /// As [`Installed::with`], with deltic as it is shipped: for measurements.
+    pub fn shipped(options: &Options, operator: &str, needed: &str) -> Self {
+        Self::of(deltic_release(), options, operator, needed)
+    }
+
+    fn of(program: PathBuf, options: &Options, operator: &str, needed: &str) -> Self {
         let cluster = Cluster::start(options);
-        cluster.apply(&run_deltic(&["crd"]));
+        cluster.apply(&run(&program, &["crd"]));
         cluster.kubectl(&[
             "wait",
             "--for=condition=Established",
@@ -71,6 +85,7 @@ impl Installed {
         let installed = Self {
             cluster,
             kubeconfig,
+            program,
         };
         installed.install(operator);
         installed
@@ -82,7 +97,8 @@ impl Installed {
         let file = self.operator_file();
         std::fs::write(&file, operator).expect("the test's directory can be written");
         let account = ["--service-account", "deltic/deltic"];
-        let rights = run_deltic(&["rbac", "-f", text(&file), account[0], account[1]]);
+        let args = ["rbac", "-f", text(&file), account[0], account[1]];
+        let rights = run(&self.program, &args);
         self.cluster.apply(&rights);
         self.cluster.apply(operator);
     }
@@ -101,7 +117,7 @@ impl Installed {
     /// The command that [`Installed::deltic_with`] starts, with another kubeconfig, such
     /// as that of a way that can be cut.
     pub fn command(&self, kubeconfig: &Path, flags: &[&str]) -> Command {
-        let mut command = Command::new(deltic());
+        let mut command = Command::new(&self.program);
         command.args(["run", "--cluster", "--health-addr", "127.0.0.1:0"]);
         command.arg("--kubeconfig").arg(kubeconfig).args(flags);
         command
