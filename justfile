@@ -27,6 +27,10 @@ update:
 bench date:
     cargo bench -p benches --bench ratios -- --write docs/performance.md --date {{date}}
 
+# deltic on a real control plane beside its peers; writes docs/performance.md.
+figures date:
+    cargo bench -p benches --features cluster --bench figures -- --write docs/performance.md --date {{date}}
+
 # Coverage-guided fuzzing (nightly, `cargo install cargo-fuzz`): `just fuzz path`.
 fuzz target:
     cargo +nightly fuzz run {{target}}

@@ -11,7 +11,7 @@ use benches::Workload;
 use benches::allocator::Counting;
 use benches::bars::Results;
 use benches::measure::{Measurement, Mode, PEERS, Task};
-use benches::report::{Context, differences, insert, report};
+use benches::report::{Context, NAME, differences, report, write_into};
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -124,20 +124,13 @@ impl Options {
 
     fn run(&self, arguments: &[String]) -> Result<(), Error> {
         let results = self.measure()?;
-        let context = Context {
-            command: command(arguments),
-            cpu: cpu(),
-            date: self.date.clone(),
-            rounds: self.rounds,
-        };
+        let context = Context::new("--bench ratios", arguments)
+            .date(&self.date)
+            .rounds(self.rounds);
         let text = report(&results, &context);
         stdout().write_all(text.as_bytes())?;
         if let Some(file) = &self.write {
-            // Cargo runs benchmarks in the package's directory; paths are meant from the root.
-            let root = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
-            let file = root.unwrap_or_default().join("..").join(file);
-            let page = std::fs::read_to_string(&file).unwrap_or_default();
-            std::fs::write(&file, insert(&page, &text))?;
+            write_into(file, NAME, &text)?;
         }
         match differences(&results).as_slice() {
             [] => Ok(()),
@@ -200,28 +193,4 @@ fn spawn(task: &Task) -> Result<Option<Measurement>, Error> {
         return Err(Error::Run(task.clone()));
     }
     Ok(serde_json::from_slice(&output.stdout)?)
-}
-
-/// The command that was given to cargo.
-fn command(arguments: &[String]) -> String {
-    let own: Vec<_> = arguments.iter().filter(|a| *a != "--bench").collect();
-    let mut command = "cargo bench -p benches --bench ratios".to_owned();
-    if !own.is_empty() {
-        command += " --";
-    }
-    for argument in own {
-        command += " ";
-        command += argument;
-    }
-    command
-}
-
-/// The processor, where the system tells.
-fn cpu() -> String {
-    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = info.lines().find_map(|line| {
-        let (key, value) = line.split_once(':')?;
-        (key.trim() == "model name").then(|| value.trim().to_owned())
-    });
-    model.unwrap_or_else(|| "unknown".to_owned())
 }

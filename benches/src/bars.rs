@@ -56,8 +56,8 @@ pub struct Bar {
     pub side: Side,
     /// What must be reached.
     pub must: f64,
-    /// What should be reached.
-    pub aim: f64,
+    /// What should be reached, if that is more.
+    pub aim: Option<f64>,
 }
 
 /// How a bar was met.
@@ -83,7 +83,7 @@ impl Bar {
             Side::AtLeast => value >= bar,
             Side::AtMost => value <= bar,
         };
-        if reaches(self.aim) {
+        if self.aim.is_some_and(reaches) {
             Grade::Aim
         } else if reaches(self.must) {
             Grade::Must
@@ -147,7 +147,7 @@ impl Look<'_> {
                 value: self.faster(workload, count, metric),
                 side: Side::AtLeast,
                 must,
-                aim,
+                aim: Some(aim),
             });
         };
         faster("W1 mean", Workload::W1, MEAN, 5.0, 8.0);
@@ -164,7 +164,7 @@ impl Look<'_> {
             value: ours.zip(hand).map(|(ours, hand)| ours / hand),
             side: Side::AtMost,
             must: 3.0,
-            aim: 2.0,
+            aim: Some(2.0),
         });
     }
 
@@ -179,7 +179,7 @@ impl Look<'_> {
                 value: self.faster(workload, count, LOAD),
                 side: Side::AtLeast,
                 must: 1.0,
-                aim: 2.0,
+                aim: Some(2.0),
             });
         }
     }
@@ -194,7 +194,7 @@ impl Look<'_> {
                 value: self.ours(workload, count, PEAK_KB),
                 side: Side::AtMost,
                 must,
-                aim,
+                aim: Some(aim),
             });
         }
     }
@@ -215,7 +215,7 @@ impl Look<'_> {
                 value: self.grown(workload, ENGINE, metric),
                 side: Side::AtMost,
                 must: 1.5,
-                aim: 1.2,
+                aim: Some(1.2),
             });
         }
     }
@@ -255,7 +255,7 @@ mod tests {
             value,
             side,
             must: if side == Side::AtLeast { 5.0 } else { 3.0 },
-            aim: if side == Side::AtLeast { 8.0 } else { 2.0 },
+            aim: Some(if side == Side::AtLeast { 8.0 } else { 2.0 }),
         };
         assert_eq!(bar.grade(), expect, "{value:?} {side:?}");
     }

@@ -3,11 +3,13 @@
 //! [`generate`] makes Kubernetes-like objects from a seed, [`workload`] says what is done
 //! with them, [`hand`] and [`differential`] do the same by other means, [`measure`] runs
 //! one peer in a process of its own, and [`report`] sets the results against the bars.
+//! What deltic does on a cluster is measured by `benches/figures`.
 //!
 //! ```text
 //! cargo bench -p benches --bench ratios                       # all peers, all sizes
 //! cargo bench -p benches --bench ratios -- --max 10000 --workload w1
 //! cargo bench -p benches --bench ratios -- --write docs/performance.md --date 2026-08-01
+//! cargo bench -p benches --features cluster --bench figures   # on a real control plane
 //! cargo bench -p benches --bench patch                        # patches beside json-patch
 //! cargo bench -p benches --bench update                       # criterion
 //! cargo install gungraun-runner --version 0.20.0              # once; needs valgrind

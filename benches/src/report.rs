@@ -2,15 +2,13 @@
 
 use std::fmt::{self, Write as _};
 
-use crate::bars::{Grade, Results, Row, Side, bars, growth_in_a_loop};
+use crate::bars::{Bar, Grade, Results, Row, Side, bars, growth_in_a_loop};
 use crate::generate::{COLD, UPDATES};
 use crate::measure::{PEERS, Spread};
 use crate::workload::Workload;
 
-/// The line after which a report stands in a file.
-pub const BEGIN: &str = "<!-- ratios:begin -->";
-/// The line before which it ends.
-pub const END: &str = "<!-- ratios:end -->";
+/// The name of this report's place in a file.
+pub const NAME: &str = "ratios";
 
 /// What the reader wants to know about the run.
 #[derive(Clone, Debug)]
@@ -21,8 +19,53 @@ pub struct Context {
     pub cpu: String,
     /// The day, as it was given; may be empty.
     pub date: String,
-    /// How many rounds; the best number counts.
+    /// How many rounds there were.
     pub rounds: usize,
+}
+
+impl Context {
+    /// A run of a benchmark: what cargo is told to run, and the arguments of that.
+    pub fn new(bench: &str, arguments: &[String]) -> Self {
+        let own: Vec<_> = arguments.iter().filter(|a| *a != "--bench").collect();
+        let mut command = format!("cargo bench -p benches {bench}");
+        if !own.is_empty() {
+            command += " --";
+        }
+        for argument in own {
+            command += " ";
+            command += argument;
+        }
+        Self {
+            command,
+            cpu: cpu(),
+            date: String::new(),
+            rounds: 1,
+        }
+    }
+
+    /// The same on a day.
+    #[must_use]
+    pub fn date(mut self, date: &str) -> Self {
+        date.clone_into(&mut self.date);
+        self
+    }
+
+    /// The same with so many rounds.
+    #[must_use]
+    pub fn rounds(mut self, rounds: usize) -> Self {
+        self.rounds = rounds;
+        self
+    }
+}
+
+/// The processor, where the system tells.
+fn cpu() -> String {
+    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = info.lines().find_map(|line| {
+        let (key, value) = line.split_once(':')?;
+        (key.trim() == "model name").then(|| value.trim().to_owned())
+    });
+    model.unwrap_or_else(|| "unknown".to_owned())
 }
 
 impl Workload {
@@ -45,12 +88,18 @@ pub fn report(results: &Results, context: &Context) -> String {
     out
 }
 
-fn write_report(out: &mut String, results: &Results, context: &Context) -> fmt::Result {
+/// How the numbers were made.
+pub fn write_context(out: &mut String, context: &Context) -> fmt::Result {
     writeln!(out, "Command: `{}`  ", context.command)?;
     writeln!(out, "Processor: {}  ", context.cpu)?;
     if !context.date.is_empty() {
         writeln!(out, "Date: {}  ", context.date)?;
     }
+    Ok(())
+}
+
+fn write_report(out: &mut String, results: &Results, context: &Context) -> fmt::Result {
+    write_context(out, context)?;
     writeln!(
         out,
         "Each peer in a process of its own, {UPDATES} updates of one object each, one thread, \
@@ -65,7 +114,8 @@ fn write_report(out: &mut String, results: &Results, context: &Context) -> fmt::
         write_workload(out, results, workload)?;
     }
     write_growth(out, results)?;
-    write_bars(out, results)
+    writeln!(out, "### Bars\n")?;
+    write_bars(out, &bars(results))
 }
 
 /// Says whether all peers gave the same outputs.
@@ -173,11 +223,11 @@ fn write_growth(out: &mut String, results: &Results) -> fmt::Result {
     writeln!(out)
 }
 
-fn write_bars(out: &mut String, results: &Results) -> fmt::Result {
-    writeln!(out, "### Bars\n")?;
+/// The table of bars.
+pub fn write_bars(out: &mut String, bars: &[Bar]) -> fmt::Result {
     writeln!(out, "| | objects | measured | must | aim | |")?;
     writeln!(out, "|---|--:|--:|--:|--:|---|")?;
-    for bar in bars(results) {
+    for bar in bars {
         let sign = match bar.side {
             Side::AtLeast => '≥',
             Side::AtMost => '≤',
@@ -190,12 +240,13 @@ fn write_bars(out: &mut String, results: &Results) -> fmt::Result {
         };
         writeln!(
             out,
-            "| {} | {} | {} | {sign} {} | {sign} {} | {grade} |",
+            "| {} | {} | {} | {sign} {} | {} | {grade} |",
             bar.name,
             grouped(bar.count),
             bar.value.map_or_else(|| "—".to_owned(), number),
             bar.must,
             bar.aim
+                .map_or_else(String::new, |aim| format!("{sign} {aim}"))
         )?;
     }
     Ok(())
@@ -207,7 +258,7 @@ fn rank(peer: &str) -> usize {
 }
 
 /// Three digits that matter.
-fn number(value: f64) -> String {
+pub fn number(value: f64) -> String {
     match value {
         v if v >= 100.0 => grouped(format_args!("{v:.0}")),
         v if v >= 10.0 => format!("{v:.1}"),
@@ -216,7 +267,7 @@ fn number(value: f64) -> String {
 }
 
 /// A number with its thousands set apart.
-fn grouped(number: impl fmt::Display) -> String {
+pub fn grouped(number: impl fmt::Display) -> String {
     let digits = number.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
     for (place, digit) in digits.chars().enumerate() {
@@ -228,12 +279,26 @@ fn grouped(number: impl fmt::Display) -> String {
     out
 }
 
-/// `page` with the report in it: between the markers, or at the end if there are none.
-pub fn insert(page: &str, report: &str) -> String {
-    let report = format!("{BEGIN}\n{}\n{END}", report.trim_end());
-    match (page.find(BEGIN), page.find(END)) {
-        (Some(begin), Some(end)) if begin < end => {
-            format!("{}{report}{}", &page[..begin], &page[end + END.len()..])
+/// Puts a report into its place in a file, whose path is meant from the root.
+pub fn write_into(file: &std::path::Path, name: &str, report: &str) -> std::io::Result<()> {
+    // Cargo runs benchmarks in the package's directory.
+    let root = std::env::var_os("CARGO_MANIFEST_DIR").map(std::path::PathBuf::from);
+    let file = root.unwrap_or_default().join("..").join(file);
+    let page = std::fs::read_to_string(&file).unwrap_or_default();
+    std::fs::write(&file, insert(&page, name, report))
+}
+
+/// `page` with a report in it: between the markers of its name, or at the end if there are
+/// none.
+pub fn insert(page: &str, name: &str, report: &str) -> String {
+    let (begin, end) = (
+        format!("<!-- {name}:begin -->"),
+        format!("<!-- {name}:end -->"),
+    );
+    let report = format!("{begin}\n{}\n{end}", report.trim_end());
+    match (page.find(&begin), page.find(&end)) {
+        (Some(from), Some(to)) if from < to => {
+            format!("{}{report}{}", &page[..from], &page[to + end.len()..])
         }
         _ if page.is_empty() => format!("# Performance\n\n{report}\n"),
         _ => format!("{}\n\n{report}\n", page.trim_end()),
@@ -245,15 +310,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_report_replaces_the_last_one() {
-        let page = insert("", "one");
-        assert_eq!(page, format!("# Performance\n\n{BEGIN}\none\n{END}\n"));
-        let page = insert(&format!("{page}\nAfter.\n"), "two\n");
-        assert_eq!(
-            page,
-            format!("# Performance\n\n{BEGIN}\ntwo\n{END}\n\nAfter.\n")
-        );
-        assert_eq!(insert("Text", "x"), format!("Text\n\n{BEGIN}\nx\n{END}\n"));
+    fn a_report_replaces_the_last_one_of_its_name() {
+        let report =
+            |name: &str, text: &str| format!("<!-- {name}:begin -->\n{text}\n<!-- {name}:end -->");
+        let (one, other) = (report("a", "one"), report("b", "other"));
+        let page = insert("", "a", "one");
+        assert_eq!(page, format!("# Performance\n\n{one}\n"));
+        let page = insert(&page, "b", "other");
+        assert_eq!(page, format!("# Performance\n\n{one}\n\n{other}\n"));
+        let page = insert(&format!("{page}\nAfter.\n"), "a", "two\n");
+        let two = report("a", "two");
+        let expect = format!("# Performance\n\n{two}\n\n{other}\n\nAfter.\n");
+        assert_eq!(page, expect);
     }
 
     #[test]

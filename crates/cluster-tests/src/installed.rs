@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use crate::binaries::deltic;
+use crate::binaries::{deltic, deltic_release};
 use crate::cluster::{Cluster, Options};
 use crate::process::Process;
 
@@ -15,7 +15,11 @@ const GRACE: Duration = Duration::from_secs(40);
 
 /// Runs `deltic` to its end and gives what it printed; panics if it fails.
 pub fn run_deltic(args: &[&str]) -> String {
-    let output = Command::new(deltic())
+    run(&deltic(), args)
+}
+
+fn run(program: &Path, args: &[&str]) -> String {
+    let output = Command::new(program)
         .args(args)
         .output()
         .expect("deltic starts");
@@ -42,6 +46,7 @@ pub struct Installed {
     /// Where it is installed.
     pub cluster: Cluster,
     kubeconfig: PathBuf,
+    program: PathBuf,
 }
 
 impl Installed {
@@ -56,7 +61,7 @@ impl Installed {
 
     /// As [`Installed::new`], on a cluster with other options.
     pub fn with(options: &Options, operator: &str, needed: &str) -> Self {
-        let installed = Self::bare(options, needed);
+        let installed = Self::bare(deltic(), options, needed);
         installed.install(operator);
         installed
     }
@@ -69,7 +74,7 @@ impl Installed {
             audit: true,
             ..Options::default()
         };
-        let shared = SHARED.get_or_init(|| Mutex::new(Self::bare(&options, "")));
+        let shared = SHARED.get_or_init(|| Mutex::new(Self::bare(deltic(), &options, "")));
         // A test that failed leaves no more behind than one that did not.
         let shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
         shared.reset();
@@ -92,9 +97,16 @@ impl Installed {
         self.cluster.kubectl(&["delete", rights, "-A", "-l", label]);
     }
 
-    fn bare(options: &Options, needed: &str) -> Self {
+    /// As [`Installed::with`], with deltic as it is shipped: for measurements.
+    pub fn shipped(options: &Options, operator: &str, needed: &str) -> Self {
+        let installed = Self::bare(deltic_release(), options, needed);
+        installed.install(operator);
+        installed
+    }
+
+    fn bare(program: PathBuf, options: &Options, needed: &str) -> Self {
         let cluster = Cluster::start(options);
-        cluster.apply(&run_deltic(&["crd"]));
+        cluster.apply(&run(&program, &["crd"]));
         cluster.kubectl(&[
             "wait",
             "--for=condition=Established",
@@ -109,6 +121,7 @@ impl Installed {
         Self {
             cluster,
             kubeconfig,
+            program,
         }
     }
 
@@ -127,7 +140,7 @@ impl Installed {
         let mut args = vec!["rbac", "-f", text(&file)];
         args.extend(["--service-account", "deltic/deltic"]);
         args.extend(flags);
-        run_deltic(&args)
+        run(&self.program, &args)
     }
 
     /// Starts `deltic run --cluster` as its account.
@@ -144,7 +157,7 @@ impl Installed {
     /// The command that [`Installed::deltic_with`] starts, with another kubeconfig, such
     /// as that of a way that can be cut.
     pub fn command(&self, kubeconfig: &Path, flags: &[&str]) -> Command {
-        let mut command = Command::new(deltic());
+        let mut command = Command::new(&self.program);
         command.args(["run", "--cluster", "--health-addr", "127.0.0.1:0"]);
         command.arg("--kubeconfig").arg(kubeconfig).args(flags);
         command
