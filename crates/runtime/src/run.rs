@@ -127,7 +127,7 @@ fn context(clients: &Clients, config: &Config) -> Context {
         ..store::Config::default()
     };
     Context {
-        watches: Watches::new(clients.clone()),
+        watches: Watches::new(clients.clone(), config.metrics.clone()),
         clients: clients.clone(),
         store: Store::new(System, settings),
         views: Views::default(),
