@@ -3,11 +3,19 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
+
+use serde_json::Value;
 
 use crate::binaries::deltic;
 use crate::cluster::{Cluster, Options};
+use crate::http;
 use crate::process::Process;
+use crate::proxy::Proxy;
+
+/// Whose the requests of deltic are, in the audit log.
+pub const DELTIC_USER: &str = "system:serviceaccount:deltic:deltic";
 
 /// How long deltic may take to stop: longer than its grace period.
 const GRACE: Duration = Duration::from_secs(40);
@@ -55,6 +63,43 @@ impl Installed {
 
     /// As [`Installed::new`], on a cluster with other options.
     pub fn with(options: &Options, operator: &str, needed: &str) -> Self {
+        let installed = Self::bare(options, needed);
+        installed.install(operator);
+        installed
+    }
+
+    /// One that the tests of a binary share, each in its turn. It has neither Operators
+    /// nor rights but those that a test installs.
+    pub fn shared() -> MutexGuard<'static, Self> {
+        static SHARED: OnceLock<Mutex<Installed>> = OnceLock::new();
+        let options = Options {
+            audit: true,
+            ..Options::default()
+        };
+        let shared = SHARED.get_or_init(|| Mutex::new(Self::bare(&options, "")));
+        // A test that failed leaves no more behind than one that did not.
+        let shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
+        shared.reset();
+        shared
+    }
+
+    /// Takes away all Operators, and all rights that were installed.
+    fn reset(&self) {
+        let patch = r#"{"metadata":{"finalizers":null}}"#;
+        let all = self.cluster.kubectl(&["get", "operators", "-o", "name"]);
+        for operator in all.lines() {
+            let delete = ["delete", operator, "--wait=false"];
+            self.cluster.kubectl(&delete);
+            let free = ["patch", operator, "--type=merge", "-p", patch];
+            // One without a finalizer is gone by now.
+            let _ = self.cluster.try_kubectl(&free, "");
+        }
+        let label = "app.kubernetes.io/name=deltic";
+        let rights = "clusterroles,clusterrolebindings,roles,rolebindings";
+        self.cluster.kubectl(&["delete", rights, "-A", "-l", label]);
+    }
+
+    fn bare(options: &Options, needed: &str) -> Self {
         let cluster = Cluster::start(options);
         cluster.apply(&run_deltic(&["crd"]));
         cluster.kubectl(&[
@@ -68,23 +113,28 @@ impl Installed {
         }
         cluster.kubectl(&["create", "namespace", "deltic"]);
         let kubeconfig = cluster.service_account("deltic", "deltic").kubeconfig();
-        let installed = Self {
+        Self {
             cluster,
             kubeconfig,
-        };
-        installed.install(operator);
-        installed
+        }
     }
 
     /// Installs an operator, or the next version of it, with the rights that it needs.
     /// Those of the version before are taken away.
     pub fn install(&self, operator: &str) {
+        self.cluster.apply(&self.rights(operator, &[]));
+        self.cluster.apply(operator);
+    }
+
+    /// The rights that an operator needs, as `deltic rbac` prints them with these flags.
+    /// It is the [`Installed::operator_file`] from now on.
+    pub fn rights(&self, operator: &str, flags: &[&str]) -> String {
         let file = self.operator_file();
         std::fs::write(&file, operator).expect("the test's directory can be written");
-        let account = ["--service-account", "deltic/deltic"];
-        let rights = run_deltic(&["rbac", "-f", text(&file), account[0], account[1]]);
-        self.cluster.apply(&rights);
-        self.cluster.apply(operator);
+        let mut args = vec!["rbac", "-f", text(&file)];
+        args.extend(["--service-account", "deltic/deltic"]);
+        args.extend(flags);
+        run_deltic(&args)
     }
 
     /// Starts `deltic run --cluster` as its account.
@@ -107,6 +157,13 @@ impl Installed {
         command
     }
 
+    /// Starts `deltic run --cluster` by way of a proxy.
+    pub fn deltic_through(&self, proxy: &Proxy, flags: &[&str]) -> Process {
+        let account = self.cluster.service_account("deltic", "deltic");
+        let kubeconfig = account.through(proxy).kubeconfig();
+        self.cluster.process(&mut self.command(&kubeconfig, flags))
+    }
+
     /// The kubeconfig file of deltic's account.
     pub fn kubeconfig(&self) -> &Path {
         &self.kubeconfig
@@ -116,6 +173,31 @@ impl Installed {
     pub fn operator_file(&self) -> PathBuf {
         self.cluster.directory().join("operator.yaml")
     }
+}
+
+/// What deltic serves at `/metrics`.
+pub fn metrics(process: &Process) -> String {
+    let log = process.log();
+    let line = log.lines().find(|line| line.contains("serving /healthz"));
+    let address = line
+        .and_then(|line| serde_json::from_str::<Value>(line).ok())
+        .and_then(|line| line["address"].as_str().map(str::to_owned));
+    let address = address.unwrap_or_else(|| panic!("no address in the log:\n{log}"));
+    let port = address
+        .rsplit(':')
+        .next()
+        .and_then(|port| port.parse().ok());
+    let port = port.expect("an address ends with a port");
+    http::request(port, "GET", "/metrics", "").expect("deltic serves its metrics")
+}
+
+/// The sum of all series of a metric whose labels contain this text.
+pub fn metric(process: &Process, name: &str, labels: &str) -> f64 {
+    let text = metrics(process);
+    let lines = text.lines().filter_map(|line| line.strip_prefix(name));
+    let lines = lines.filter(|line| line.starts_with(['{', ' ']) && line.contains(labels));
+    let values = lines.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok());
+    values.sum()
 }
 
 pub(crate) fn text(path: &Path) -> &str {

@@ -1,6 +1,7 @@
 //! What the cluster is to be, computed apart: a dump of the sources by kubectl, `deltic
 //! render`, and a comparison with the targets, both ways.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -52,42 +53,59 @@ impl Installed {
 
     /// The first difference between what is rendered and the live objects of a kind.
     pub fn difference(&self, sources: &[&str], resource: &str, kind: &str) -> Option<String> {
-        let rendered = self.rendered(sources);
+        let rendered = self.rendered(sources).into_iter();
+        let rendered = rendered.filter(|object| object["kind"] == kind);
+        let rendered: BTreeMap<String, Value> = by_name(rendered);
         let live = self.cluster.get(&[resource, "-A"]);
         let live = live["items"].as_array().expect("a list has items");
-        let name = |object: &Value| {
-            let metadata = &object["metadata"];
-            format!("{}/{}", metadata["namespace"], metadata["name"])
-        };
-        let rendered = || rendered.iter().filter(|object| object["kind"] == kind);
-        for wanted in rendered() {
-            let Some(found) = live.iter().find(|object| name(object) == name(wanted)) else {
-                return Some(format!("{} is missing", name(wanted)));
+        let live: BTreeMap<String, Value> = by_name(live.iter().cloned());
+        for (name, wanted) in &rendered {
+            let Some(found) = live.get(name) else {
+                return Some(format!("{name} is missing"));
             };
             if let Some(place) = lacks(found, wanted, "") {
-                return Some(format!("{}: {place}", name(wanted)));
+                return Some(format!("{name}: {place}"));
             }
         }
-        let owner = "dcontroller.io/owner";
-        let ours = live.iter().filter(|object| {
-            let claim = object["metadata"]["annotations"][owner].as_str();
-            let claim = claim.and_then(|claim| serde_json::from_str::<Value>(claim).ok());
-            // A claim that was copied names another object.
-            let metadata = &object["metadata"];
-            let text = |field: &str| metadata[field].as_str().unwrap_or_default();
-            let end = format!("/{kind}/{}/{}", text("namespace"), text("name"));
-            claim.is_some_and(|claim| {
-                let target = claim["target"].as_str().unwrap_or_default();
-                claim["created"] == true && target.ends_with(&end)
-            })
-        });
-        for object in ours {
-            if !rendered().any(|wanted| name(wanted) == name(object)) {
-                return Some(format!("{} is left over", name(object)));
-            }
-        }
-        None
+        let file = self.operator_file();
+        let get = ["get", "-o", "name", "-f", text(&file)];
+        let operators = self.cluster.kubectl(&get);
+        let operators: Vec<&str> = operators
+            .lines()
+            .filter_map(|line| Some(line.split_once('/')?.1))
+            .collect();
+        let mut left = live
+            .iter()
+            .filter(|(name, object)| !rendered.contains_key(*name) && made(object, &operators));
+        left.next().map(|(name, _)| format!("{name} is left over"))
     }
+}
+
+fn by_name(objects: impl Iterator<Item = Value>) -> BTreeMap<String, Value> {
+    let named = objects.map(|object| {
+        let metadata = &object["metadata"];
+        (
+            format!("{}/{}", metadata["namespace"], metadata["name"]),
+            object,
+        )
+    });
+    named.collect()
+}
+
+/// Whether one of these operators made an object.
+fn made(object: &Value, operators: &[&str]) -> bool {
+    let metadata = &object["metadata"];
+    let claim = metadata["annotations"]["dcontroller.io/owner"].as_str();
+    let claim = claim.and_then(|claim| serde_json::from_str::<Value>(claim).ok());
+    let text = |field: &str| metadata[field].as_str().unwrap_or_default();
+    let kind = object["kind"].as_str().unwrap_or_default();
+    // A claim that was copied names another object.
+    let end = format!("/{kind}/{}/{}", text("namespace"), text("name"));
+    claim.is_some_and(|claim| {
+        let target = claim["target"].as_str().unwrap_or_default();
+        let operator = claim["operator"].as_str().unwrap_or_default();
+        claim["created"] == true && target.ends_with(&end) && operators.contains(&operator)
+    })
 }
 
 /// The first place where an object does not have what is wanted.
