@@ -1,8 +1,15 @@
 //! The audit log of the API server: who wrote what, in its own words.
 
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::PathBuf;
+use std::time::Duration;
+
 use serde_json::Value;
 
 use crate::cluster::Cluster;
+use crate::installed::DELTIC;
+use crate::wait::wait_until;
 
 /// A write request and its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,20 +40,80 @@ pub struct AuditEntry {
     pub received: String,
 }
 
+/// Reads the audit log from some point on, a piece at a time.
+#[derive(Debug)]
+pub struct AuditTail {
+    file: PathBuf,
+    offset: u64,
+}
+
 impl Cluster {
     /// All write requests so far, oldest first. Needs [`Options::audit`](crate::Options).
     pub fn audit(&self) -> Vec<AuditEntry> {
-        assert!(self.plane().options.audit, "the audit log is off");
-        // The API server answers a request after it has written its line.
-        let log = std::fs::read_to_string(self.plane().file("audit.log")).unwrap_or_default();
-        log.lines()
-            .filter_map(|line| serde_json::from_str(line).ok())
+        AuditTail::new(self, 0).read()
+    }
+
+    /// The write requests from now on.
+    pub fn audit_tail(&self) -> AuditTail {
+        let log = std::fs::metadata(self.plane().file("audit.log"));
+        AuditTail::new(self, log.map_or(0, |log| log.len()))
+    }
+}
+
+impl AuditTail {
+    fn new(cluster: &Cluster, offset: u64) -> Self {
+        assert!(cluster.plane().options.audit, "the audit log is off");
+        Self {
+            file: cluster.plane().file("audit.log"),
+            offset,
+        }
+    }
+
+    /// Waits until so many writes of deltic in a namespace have succeeded, and gives all
+    /// that came; panics after a minute.
+    pub fn await_writes(&mut self, namespace: &str, count: usize) -> Vec<AuditEntry> {
+        let mut seen = Vec::new();
+        let done = |seen: &[AuditEntry]| {
+            let writes = seen.iter().filter(|entry| entry.is_deltic_in(namespace));
+            writes.filter(|entry| entry.code < 300).count()
+        };
+        let came = wait_until(Duration::from_mins(1), || {
+            seen.extend(self.read());
+            done(&seen) >= count
+        });
+        assert!(came, "{} of {count} writes in {namespace}", done(&seen));
+        seen
+    }
+
+    /// What came since the last call. The API server answers a request after it has
+    /// written its line, so all that was answered is there.
+    pub fn read(&mut self) -> Vec<AuditEntry> {
+        let Ok(mut file) = File::open(&self.file) else {
+            return Vec::new();
+        };
+        let mut log = Vec::new();
+        let read = file
+            .seek(SeekFrom::Start(self.offset))
+            .and_then(|_| file.read_to_end(&mut log));
+        read.expect("the audit log can be read");
+        // The last line may not be complete.
+        let end = log.iter().rposition(|byte| *byte == b'\n');
+        let end = end.map_or(0, |position| position + 1);
+        self.offset += u64::try_from(end).expect("a length fits");
+        log[..end]
+            .split(|byte| *byte == b'\n')
+            .filter_map(|line| serde_json::from_slice(line).ok())
             .map(|line: Value| AuditEntry::of(&line))
             .collect()
     }
 }
 
 impl AuditEntry {
+    /// Whether it is a write of deltic to an object of this namespace.
+    pub fn is_deltic_in(&self, namespace: &str) -> bool {
+        self.user == DELTIC && self.namespace == namespace
+    }
+
     fn of(line: &Value) -> Self {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let object = &line["objectRef"];

@@ -6,12 +6,13 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use crate::cluster::Cluster;
+use crate::kubectl::Kubectl;
 use crate::wait::wait_until;
 
 /// Objects that somebody else made, as they were.
 #[derive(Debug)]
-pub struct Bystanders<'a> {
-    cluster: &'a Cluster,
+pub struct Bystanders {
+    kubectl: Kubectl,
     /// As they were, by kind and name.
     before: BTreeMap<String, String>,
     manifests: String,
@@ -22,7 +23,7 @@ impl Cluster {
     /// are objects as `operator` derives them. In turn they only share labels and a name
     /// prefix, carry the operator's label, carry a claim that was copied from another
     /// object, are labelled by Helm, have a finalizer, or carry a record of set fields.
-    pub fn bystanders(&self, operator: &str, like: &[Value], count: usize) -> Bystanders<'_> {
+    pub fn bystanders(&self, operator: &str, like: &[Value], count: usize) -> Bystanders {
         let items: Vec<Value> = (0..count)
             .map(|i| bystander(operator, &like[i % like.len()], i, i / like.len()))
             .collect();
@@ -30,7 +31,7 @@ impl Cluster {
         self.try_kubectl(&["create", "-f", "-"], &manifests)
             .unwrap_or_else(|failed| panic!("bystanders: {}", failed.stderr));
         let mut bystanders = Bystanders {
-            cluster: self,
+            kubectl: self.kubectl_program(),
             before: BTreeMap::new(),
             manifests,
         };
@@ -44,7 +45,7 @@ impl Cluster {
     }
 }
 
-impl Bystanders<'_> {
+impl Bystanders {
     /// The controllers of Kubernetes may have something to add.
     fn settle(&mut self) {
         let mut seen = self.read();
@@ -90,7 +91,7 @@ impl Bystanders<'_> {
             "--show-managed-fields",
             "--ignore-not-found",
         ];
-        let text = self.cluster.try_kubectl(&get, &self.manifests);
+        let text = self.kubectl.run(&get, &self.manifests);
         let text = text.unwrap_or_else(|failed| panic!("bystanders: {}", failed.stderr));
         let list: Value = serde_json::from_str(&text).unwrap_or_default();
         // Of a single object kubectl makes no list.

@@ -151,7 +151,9 @@ impl ControlPlane {
         if self.options.audit {
             command
                 .arg(flag("audit-policy-file", file("audit-policy.json")))
-                .arg(flag("audit-log-path", file("audit.log")));
+                .arg(flag("audit-log-path", file("audit.log")))
+                // One file, in megabytes: it is read to its end.
+                .arg(flag("audit-log-maxsize", 2000));
         }
         command.args(&self.options.api_server_flags);
         command

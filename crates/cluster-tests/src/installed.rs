@@ -6,9 +6,16 @@ use std::process::Command;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use serde_json::Value;
+
 use crate::binaries::{deltic, deltic_release};
 use crate::cluster::{Cluster, Options};
+use crate::http;
 use crate::process::Process;
+use crate::proxy::Proxy;
+
+/// Whose the requests of deltic are, in the audit log.
+pub const DELTIC: &str = "system:serviceaccount:deltic:deltic";
 
 /// How long deltic may take to stop: longer than its grace period.
 const GRACE: Duration = Duration::from_secs(40);
@@ -163,6 +170,13 @@ impl Installed {
         command
     }
 
+    /// Starts `deltic run --cluster` by way of a proxy.
+    pub fn deltic_through(&self, proxy: &Proxy, flags: &[&str]) -> Process {
+        let account = self.cluster.service_account("deltic", "deltic");
+        let kubeconfig = account.through(proxy).kubeconfig();
+        self.cluster.process(&mut self.command(&kubeconfig, flags))
+    }
+
     /// The kubeconfig file of deltic's account.
     pub fn kubeconfig(&self) -> &Path {
         &self.kubeconfig
@@ -172,6 +186,31 @@ impl Installed {
     pub fn operator_file(&self) -> PathBuf {
         self.cluster.directory().join("operator.yaml")
     }
+}
+
+/// What deltic serves at `/metrics`.
+pub fn metrics(process: &Process) -> String {
+    let log = process.log();
+    let line = log.lines().find(|line| line.contains("serving /healthz"));
+    let address = line
+        .and_then(|line| serde_json::from_str::<Value>(line).ok())
+        .and_then(|line| line["address"].as_str().map(str::to_owned));
+    let address = address.unwrap_or_else(|| panic!("no address in the log:\n{log}"));
+    let port = address
+        .rsplit(':')
+        .next()
+        .and_then(|port| port.parse().ok());
+    let port = port.expect("an address ends with a port");
+    http::request(port, "GET", "/metrics", "").expect("deltic serves its metrics")
+}
+
+/// The sum of all series of a metric whose labels contain this text.
+pub fn metric(process: &Process, name: &str, labels: &str) -> f64 {
+    let text = metrics(process);
+    let lines = text.lines().filter_map(|line| line.strip_prefix(name));
+    let lines = lines.filter(|line| line.starts_with(['{', ' ']) && line.contains(labels));
+    let values = lines.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok());
+    values.sum()
 }
 
 pub(crate) fn text(path: &Path) -> &str {

@@ -1,6 +1,7 @@
 //! kubectl, the judge that shares no code with us.
 
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
@@ -15,20 +16,21 @@ pub struct Failed {
     pub stderr: String,
 }
 
-impl Cluster {
-    /// What kubectl prints; panics if it fails.
-    pub fn kubectl(&self, args: &[&str]) -> String {
-        self.try_kubectl(args, "")
-            .unwrap_or_else(|failed| panic!("kubectl {}: {}", args.join(" "), failed.stderr))
-    }
+/// kubectl as an administrator of one cluster.
+#[derive(Clone, Debug)]
+pub(crate) struct Kubectl {
+    kubeconfig: PathBuf,
+    cache: PathBuf,
+}
 
+impl Kubectl {
     /// What kubectl prints, with this input.
-    pub fn try_kubectl(&self, args: &[&str], input: &str) -> Result<String, Failed> {
+    pub(crate) fn run(&self, args: &[&str], input: &str) -> Result<String, Failed> {
         let mut child = Command::new(Binaries::get().path("kubectl"))
             .arg("--kubeconfig")
-            .arg(self.kubeconfig())
+            .arg(&self.kubeconfig)
             .arg("--cache-dir")
-            .arg(self.directory().join("kubectl-cache"))
+            .arg(&self.cache)
             .args(args)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -47,6 +49,27 @@ impl Cluster {
         }
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         Err(Failed { stderr })
+    }
+}
+
+impl Cluster {
+    /// kubectl, for those who outlive a borrow of the cluster.
+    pub(crate) fn kubectl_program(&self) -> Kubectl {
+        Kubectl {
+            kubeconfig: self.kubeconfig(),
+            cache: self.directory().join("kubectl-cache"),
+        }
+    }
+
+    /// What kubectl prints; panics if it fails.
+    pub fn kubectl(&self, args: &[&str]) -> String {
+        self.try_kubectl(args, "")
+            .unwrap_or_else(|failed| panic!("kubectl {}: {}", args.join(" "), failed.stderr))
+    }
+
+    /// What kubectl prints, with this input.
+    pub fn try_kubectl(&self, args: &[&str], input: &str) -> Result<String, Failed> {
+        self.kubectl_program().run(args, input)
     }
 
     /// Applies manifests, YAML or JSON, server-side; panics if one is refused.

@@ -6,15 +6,12 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::audit::AuditEntry;
-use crate::installed::Installed;
+use crate::installed::{DELTIC, Installed};
 
 /// How long a cluster may take for what it does in its own time.
 const PATIENCE: Duration = Duration::from_secs(90);
 /// How often it is looked at.
 const PAUSE: Duration = Duration::from_millis(200);
-
-/// The account that deltic runs as, as the API server calls it.
-pub const DELTIC: &str = "system:serviceaccount:deltic:deltic";
 
 /// As [`eventually`](crate::eventually), without an executor.
 pub fn await_some<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {

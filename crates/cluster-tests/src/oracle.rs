@@ -1,6 +1,7 @@
 //! What the cluster is to be, computed apart: a dump of the sources by kubectl, `deltic
 //! render`, and a comparison with the targets, both ways.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -52,45 +53,20 @@ impl Installed {
 
     /// The first difference between what is rendered and the live objects of a kind.
     pub fn difference(&self, sources: &[&str], resource: &str, kind: &str) -> Option<String> {
-        let rendered = self.rendered(sources);
+        let rendered = self.rendered(sources).into_iter();
+        let rendered = rendered.filter(|object| object["kind"] == kind);
+        let rendered: BTreeMap<String, Value> = by_name(rendered);
         let live = self.cluster.get(&[resource, "-A"]);
         let live = live["items"].as_array().expect("a list has items");
-        let name = |object: &Value| {
-            let metadata = &object["metadata"];
-            format!("{}/{}", metadata["namespace"], metadata["name"])
-        };
-        let rendered = || rendered.iter().filter(|object| object["kind"] == kind);
-        for wanted in rendered() {
-            let Some(found) = live.iter().find(|object| name(object) == name(wanted)) else {
-                return Some(format!("{} is missing", name(wanted)));
+        let live: BTreeMap<String, Value> = by_name(live.iter().cloned());
+        for (name, wanted) in &rendered {
+            let Some(found) = live.get(name) else {
+                return Some(format!("{name} is missing"));
             };
             if let Some(place) = lacks(found, wanted, "") {
-                return Some(format!("{}: {place}", name(wanted)));
+                return Some(format!("{name}: {place}"));
             }
         }
-        // The operator that made an object, if the claim on it is no copy of another's.
-        let made_by = |object: &Value| {
-            let metadata = &object["metadata"];
-            let claim = metadata["annotations"]["dcontroller.io/owner"].as_str()?;
-            let claim = serde_json::from_str::<Value>(claim).ok()?;
-            let text = |field: &str| metadata[field].as_str().unwrap_or_default();
-            let end = format!("/{kind}/{}/{}", text("namespace"), text("name"));
-            let ours = claim["created"] == true && claim["target"].as_str()?.ends_with(&end);
-            ours.then(|| claim["operator"].clone())
-        };
-        let mut operator = None;
-        for (object, by) in live.iter().filter_map(|o| Some((o, made_by(o)?))) {
-            if !rendered().any(|wanted| name(wanted) == name(object))
-                && by == **operator.get_or_insert_with(|| self.operator_name())
-            {
-                return Some(format!("{} is left over", name(object)));
-            }
-        }
-        None
-    }
-
-    /// The name of the operator in [`Installed::operator_file`].
-    fn operator_name(&self) -> String {
         let file = self.operator_file();
         let read = [
             "create",
@@ -100,10 +76,43 @@ impl Installed {
             "-f",
             text(&file),
         ];
-        let name = self.cluster.kubectl(&read);
-        let name = name.trim().rsplit('/').next();
-        name.unwrap_or_default().to_owned()
+        let operators = self.cluster.kubectl(&read);
+        let operators: Vec<&str> = operators
+            .lines()
+            .filter_map(|line| Some(line.split_once('/')?.1))
+            .collect();
+        let mut left = live
+            .iter()
+            .filter(|(name, object)| !rendered.contains_key(*name) && made(object, &operators));
+        left.next().map(|(name, _)| format!("{name} is left over"))
     }
+}
+
+fn by_name(objects: impl Iterator<Item = Value>) -> BTreeMap<String, Value> {
+    let named = objects.map(|object| {
+        let metadata = &object["metadata"];
+        (
+            format!("{}/{}", metadata["namespace"], metadata["name"]),
+            object,
+        )
+    });
+    named.collect()
+}
+
+/// Whether one of these operators made an object.
+fn made(object: &Value, operators: &[&str]) -> bool {
+    let metadata = &object["metadata"];
+    let claim = metadata["annotations"]["dcontroller.io/owner"].as_str();
+    let claim = claim.and_then(|claim| serde_json::from_str::<Value>(claim).ok());
+    let text = |field: &str| metadata[field].as_str().unwrap_or_default();
+    let kind = object["kind"].as_str().unwrap_or_default();
+    // A claim that was copied names another object.
+    let end = format!("/{kind}/{}/{}", text("namespace"), text("name"));
+    claim.is_some_and(|claim| {
+        let target = claim["target"].as_str().unwrap_or_default();
+        let operator = claim["operator"].as_str().unwrap_or_default();
+        claim["created"] == true && target.ends_with(&end) && operators.contains(&operator)
+    })
 }
 
 /// The first place where an object does not have what is wanted.

@@ -11,7 +11,8 @@ pub enum Network {
     Up,
     /// Connections break, and new ones are closed at once.
     Cut,
-    /// Connections stay, and nothing passes: only time-outs help.
+    /// Connections stay, and nothing passes, not even that the other end is gone: only
+    /// time-outs help.
     Hangs,
 }
 
@@ -111,26 +112,39 @@ impl Shared {
 
     fn accept(self: &Arc<Self>, listener: &TcpListener, server: u16) {
         for client in listener.incoming().flatten() {
-            let mut state = self.state();
+            let state = self.state();
             if state.closed {
                 return;
             }
             if state.network == Network::Cut {
                 continue;
             }
-            let Ok(upstream) = TcpStream::connect((Ipv4Addr::LOCALHOST, server)) else {
-                continue;
-            };
-            let ends = || Some([client.try_clone().ok()?, upstream.try_clone().ok()?]);
-            if let (Some(kept), Some([from, to])) = (ends(), ends()) {
-                state.connections.retain(|[one, _]| one.peer_addr().is_ok());
-                state.connections.push(kept);
-                state.made += 1;
-                drop(state);
-                self.carry(client, to);
-                self.carry(upstream, from);
-            }
+            drop(state);
+            let shared = self.clone();
+            std::thread::spawn(move || shared.connect(client, server));
         }
+    }
+
+    /// Connects a client to the server, once the network lets it through.
+    fn connect(self: &Arc<Self>, client: TcpStream, server: u16) {
+        self.await_passage();
+        let Ok(upstream) = TcpStream::connect((Ipv4Addr::LOCALHOST, server)) else {
+            return;
+        };
+        let ends = || Some([client.try_clone().ok()?, upstream.try_clone().ok()?]);
+        let (Some(kept), Some([from, to])) = (ends(), ends()) else {
+            return;
+        };
+        let mut state = self.state();
+        if state.network == Network::Cut {
+            return;
+        }
+        state.connections.retain(|[one, _]| one.peer_addr().is_ok());
+        state.connections.push(kept);
+        state.made += 1;
+        drop(state);
+        self.carry(client, to);
+        self.carry(upstream, from);
     }
 
     /// Carries one direction, in a thread of its own.
@@ -144,6 +158,8 @@ impl Shared {
                     break;
                 }
             }
+            // Nor does anybody learn that the other end is gone.
+            shared.await_passage();
             let _ = to.shutdown(Shutdown::Both);
             let _ = from.shutdown(Shutdown::Both);
         });

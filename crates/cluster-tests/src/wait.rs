@@ -37,8 +37,8 @@ pub async fn eventually_with<T>(
     }
 }
 
-/// The same without an executor, for the start of servers.
-pub(crate) fn wait_until(patience: Duration, mut look: impl FnMut() -> bool) -> bool {
+/// The same without an executor; gives whether it came true.
+pub fn wait_until(patience: Duration, mut look: impl FnMut() -> bool) -> bool {
     let deadline = Instant::now() + patience;
     while !look() {
         if Instant::now() >= deadline {

@@ -65,7 +65,7 @@ fn start(cluster: &Cluster, namespace: &str) -> (Running, Metrics) {
     let metrics = Metrics::default();
     let clients = Clients::new(cluster.client(), Rate::default());
     let context = Context {
-        watches: Watches::new(clients.clone()),
+        watches: Watches::new(clients.clone(), metrics.clone()),
         clients,
         store: store::Store::new(runtime::clock::System, store::Config::default()),
         views: Views::default(),

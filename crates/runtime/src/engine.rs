@@ -179,7 +179,11 @@ impl Task {
         let book = Arc::new(Book::new(events.clone(), inbox.clone(), measures.clone()));
         let identity = Identity::from(operator.service_account.as_ref());
         let client = context.clients.of(&identity);
-        let writer = Arc::new(Writer::new(&operator.name, client, book.clone()));
+        let retry = operator.controllers.iter().map(|c| c.options.retry_max);
+        // With the default of 5 minutes that is every 10 minutes.
+        let refused = retry.max().unwrap_or_default().saturating_mul(2);
+        let writer = Writer::new(&operator.name, client, book.clone()).retry_refused(refused);
+        let writer = Arc::new(writer);
         let writes = Writes::start(&context, &operator, writer, &measures);
         let controllers = operator.controllers.iter().enumerate();
         let controllers = controllers

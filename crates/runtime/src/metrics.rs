@@ -18,7 +18,9 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 
-use series::{Code, Each, Labels, Named, Queue, Reason, Request, Result, Series, Source, Write};
+use series::{
+    Code, Each, Labels, Listed, Named, Queue, Reason, Request, Result, Series, Source, Write,
+};
 
 /// All metrics of a process. Clones are handles to the same.
 #[derive(Clone, Debug, Default)]
@@ -48,6 +50,7 @@ struct Inner {
     operators: Gauge,
     leading: Gauge,
     requests: Family<Request, Counter>,
+    lists: Family<Listed, Counter>,
 }
 
 /// Steps take microseconds, and a first one of everything may take seconds.
@@ -123,6 +126,12 @@ impl Default for Inner {
                 let help = "Requests to the API server; code 0: no answer";
                 r.register("rest_client_requests", help, requests.clone());
                 requests
+            },
+            lists: {
+                let lists = Family::default();
+                let help = "Lists of all objects of a kind that a watch began, and why";
+                r.register("deltic_lists", help, lists.clone());
+                lists
             },
             registry,
         }
@@ -244,6 +253,16 @@ impl Metrics {
             code,
         };
         self.0.requests.get_or_create(&request).inc();
+    }
+
+    /// A watch lists all objects of a kind, for this reason.
+    pub fn listed(&self, group: &str, kind: &str, reason: &'static str) {
+        let listed = Listed {
+            group: group.to_owned(),
+            kind: kind.to_owned(),
+            reason,
+        };
+        self.0.lists.get_or_create(&listed).inc();
     }
 
     /// All metrics as text.
@@ -440,6 +459,7 @@ mod tests {
         controller.step(Duration::from_micros(100));
         controller.wrote("create", 201);
         metrics.request(&http::Method::GET, 200);
+        metrics.listed("", "Pod", "expired");
         metrics.leading(true);
         metrics.operators(2);
         for line in [
@@ -451,6 +471,7 @@ mod tests {
             r#"deltic_step_duration_seconds_count{operator="op",controller="c"} 1"#,
             r#"deltic_writes_total{operator="op",controller="c",verb="create",code="201"} 1"#,
             r#"rest_client_requests_total{method="GET",code="200"} 1"#,
+            r#"deltic_lists_total{group="",kind="Pod",reason="expired"} 1"#,
             "leader_election_master_status 1",
             "deltic_operators 2",
         ] {

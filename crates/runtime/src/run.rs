@@ -121,7 +121,7 @@ async fn work(
 
 fn context(clients: &Clients, config: &Config) -> Context {
     Context {
-        watches: Watches::new(clients.clone()),
+        watches: Watches::new(clients.clone(), config.metrics.clone()),
         clients: clients.clone(),
         store: config.views.store().clone(),
         views: config.views.complete.clone(),

@@ -212,6 +212,51 @@ async fn drift_is_put_back_and_a_fight_has_growing_pauses() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn attempts_that_always_meet_someone_faster_have_growing_pauses() {
+    let mut h = harness();
+    let key = widget("a");
+    h.want(&key, &updater().wants(&spec(&json!({"a": 1}))));
+    h.settle().await;
+    writes(&h);
+    let mut attempts = 0;
+    // Each change starts a run at once, whatever the last one asked for.
+    for value in 2..50 {
+        h.sim.foreign(&key, "vandal", |object| {
+            set(object, &["spec", "a"], json!(value))
+        });
+        h.sim.lock().next = [Fault::Answer(409), Fault::None].repeat(10);
+        h.step(Duration::ZERO).await;
+        h.sim.lock().next.clear();
+        attempts += writes(&h).len();
+    }
+    assert!((10..=30).contains(&attempts), "{attempts}");
+    assert_eq!(h.codes(&key), ["fighting"].into());
+    h.settle().await;
+    assert_eq!(h.live(&key).get("spec").get("a"), &json!(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_that_is_served_anew_may_take_what_was_refused() {
+    let mut h = harness();
+    let key = widget("a");
+    let serve = |h: &Harness| {
+        let kinds = h.sim.lock().kinds.clone();
+        let kind = kinds.iter().find(|kind| kind.name == "Widget").unwrap();
+        h.writer.serve(kind.target())
+    };
+    h.sim.lock().next = vec![Fault::Answer(422)];
+    h.want(&key, &updater().wants(&spec(&json!({"a": 1}))));
+    h.settle().await;
+    assert_eq!(h.codes(&key), ["refused"].into());
+    assert!(serve(&h).is_empty(), "nothing is new");
+    h.writer.unserve("example.com", "Widget");
+    assert_eq!(serve(&h), std::slice::from_ref(&key));
+    h.run(&key).await;
+    assert!(h.codes(&key).is_empty());
+    assert_eq!(h.live(&key).get("spec").get("a"), &json!(1));
+}
+
+#[tokio::test(start_paused = true)]
 async fn ignored_fields_belong_to_others() {
     let mut h = harness();
     let key = ObjectKey::new("apps", "Deployment", "ns", "a");

@@ -91,6 +91,14 @@ pub(super) struct Request {
     pub(super) code: u16,
 }
 
+/// Lists of a kind, whoever reads it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct Listed {
+    pub(super) group: String,
+    pub(super) kind: String,
+    pub(super) reason: &'static str,
+}
+
 /// A family that remembers its labels, so that those of one operator can be dropped.
 pub(super) struct Series<S, M> {
     family: Family<S, M, fn() -> M>,

@@ -4,26 +4,21 @@
 //! nothing new to the others. After a break it lists again and tells what is gone, so a
 //! re-list is one difference and never a storm.
 
-use std::collections::{HashMap, HashSet};
-use std::fmt;
-use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+mod task;
 
-use dataflow::ObjectName;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
 use dataflow::fields::Fields;
-use document::Value;
-use futures::{Stream, StreamExt};
-use kube::Api;
-use kube::runtime::watcher::{self, Event, InitialListStrategy};
 use operator::spec::Resource;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
-use super::discovery::{self, Resolved};
-use super::{Sink, Unavailable};
+use super::Sink;
 use crate::client::{Clients, Identity};
-use crate::object::{Object, Reading};
+use crate::metrics::Metrics;
+use task::Watch;
 
 /// What is watched.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -42,7 +37,8 @@ pub struct WatchKey {
 #[derive(Clone)]
 pub struct Watches {
     clients: Clients,
-    watches: Arc<Mutex<HashMap<WatchKey, Arc<Shared>>>>,
+    metrics: Metrics,
+    open: Arc<Mutex<HashMap<WatchKey, Arc<Shared>>>>,
 }
 
 impl fmt::Debug for Watches {
@@ -81,19 +77,13 @@ impl fmt::Debug for Subscription {
     }
 }
 
-/// Others may want the same watch at the same moment: they share one list.
-const GATHER: Duration = Duration::from_millis(20);
-/// The first pause after a failure, and the longest.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(30));
-/// A kind that is missing is asked for at least this often.
-const MISSING: Duration = Duration::from_secs(3);
-
 impl Watches {
     /// No watches yet.
-    pub fn new(clients: Clients) -> Self {
+    pub fn new(clients: Clients, metrics: Metrics) -> Self {
         Self {
             clients,
-            watches: Arc::default(),
+            metrics,
+            open: Arc::default(),
         }
     }
 
@@ -111,8 +101,8 @@ impl Watches {
         shared.joined.notify_one();
         let mut task = shared.task.lock().unwrap_or_else(PoisonError::into_inner);
         if task.is_none() {
-            let run = Watch::new(self.clients.clone(), key.clone(), shared.clone()).run();
-            *task = Some(tokio::spawn(run).abort_handle());
+            let watch = Watch::new(self, key.clone(), shared.clone());
+            *task = Some(tokio::spawn(watch.run()).abort_handle());
         }
         Subscription {
             watches: self.clone(),
@@ -132,7 +122,7 @@ impl Watches {
     }
 
     fn watches(&self) -> MutexGuard<'_, HashMap<WatchKey, Arc<Shared>>> {
-        self.watches.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -179,228 +169,4 @@ impl Shared {
         let sinks = sinks.iter().filter(|(joined, _)| *joined <= number);
         sinks.for_each(|(_, sink)| tell(sink.as_ref()));
     }
-}
-
-/// The task of a watch.
-struct Watch {
-    clients: Clients,
-    key: WatchKey,
-    shared: Arc<Shared>,
-    /// The objects that were told and are not gone.
-    known: HashSet<ObjectName>,
-    /// While listing: the objects of the list.
-    listing: Option<HashSet<ObjectName>>,
-    /// The last reader that gets all of the list.
-    listed_for: u64,
-    strategy: InitialListStrategy,
-    pause: Duration,
-}
-
-/// Why a stream is given up.
-enum End {
-    /// Somebody joined, who wants to be told all.
-    Joined,
-    /// It failed.
-    Failed(Unavailable),
-}
-
-impl Watch {
-    fn new(clients: Clients, key: WatchKey, shared: Arc<Shared>) -> Self {
-        Self {
-            clients,
-            key,
-            shared,
-            known: HashSet::new(),
-            listing: None,
-            listed_for: 0,
-            strategy: InitialListStrategy::StreamingList,
-            pause: PAUSES.0,
-        }
-    }
-
-    async fn run(mut self) {
-        loop {
-            tokio::time::sleep(GATHER).await;
-            let failed = match self.open().await {
-                Ok(End::Joined) => continue,
-                Ok(End::Failed(why)) | Err(why) => why,
-            };
-            tracing::debug!(kind = self.key.resource.kind, why = failed.message, "watch");
-            self.shared.each(|sink| sink.unavailable(&failed));
-            let pause = if failed.code == "kind-missing" {
-                self.pause.min(MISSING)
-            } else {
-                self.pause
-            };
-            tokio::time::sleep(pause).await;
-            self.pause = (self.pause * 2).min(PAUSES.1);
-        }
-    }
-
-    async fn open(&mut self) -> Result<End, Unavailable> {
-        let client = self.clients.of(&self.key.identity);
-        let resolved = discovery::resolve(&client, &self.key.resource).await?;
-        self.shared.each(|sink| sink.resolved(&resolved));
-        let api = self.api(client, &resolved);
-        let mut config = watcher::Config::default();
-        config.label_selector.clone_from(&self.key.selector);
-        config.page_size = Some(500);
-        config.initial_list_strategy = self.strategy.clone();
-        let stream = Box::pin(watcher::watcher(api, config));
-        let stream = Reading::new(stream, self.shared.fields());
-        Ok(self.follow(pin!(stream), &resolved).await)
-    }
-
-    fn api(&self, client: kube::Client, resolved: &Resolved) -> Api<Object> {
-        match &self.key.namespace {
-            Some(namespace) if resolved.namespaced => {
-                Api::namespaced_with(client, namespace, &resolved.resource)
-            }
-            _ => Api::all_with(client, &resolved.resource),
-        }
-    }
-
-    /// Tells what the stream says until it ends.
-    async fn follow<S>(&mut self, mut stream: std::pin::Pin<&mut S>, resolved: &Resolved) -> End
-    where
-        S: Stream<Item = watcher::Result<Event<Object>>>,
-    {
-        let shared = self.shared.clone();
-        loop {
-            let event = tokio::select! {
-                biased;
-                () = shared.joined.notified() => {
-                    if self.somebody_waits() {
-                        return End::Joined;
-                    }
-                    continue;
-                }
-                event = stream.next() => event,
-            };
-            match event {
-                None => return End::Failed(ended("the watch has ended")),
-                Some(Ok(event)) => self.event(event, resolved),
-                Some(Err(error)) => match self.failed(&error) {
-                    None => tokio::time::sleep(PAUSES.0).await,
-                    Some(why) => return End::Failed(why),
-                },
-            }
-        }
-    }
-
-    /// Whether a reader joined after the last list began.
-    fn somebody_waits(&self) -> bool {
-        self.shared.readers().next > self.listed_for
-    }
-
-    fn event(&mut self, event: Event<Object>, resolved: &Resolved) {
-        match event {
-            Event::Init => {
-                self.listing = Some(HashSet::new());
-                self.listed_for = self.shared.readers().next;
-                self.shared.each(|sink| sink.listing());
-            }
-            Event::InitApply(object) => {
-                if let Some((name, object)) = named(object, resolved) {
-                    if let Some(listed) = &mut self.listing {
-                        listed.insert(name.clone());
-                    }
-                    self.shared.each(|sink| sink.apply(&name, &object, true));
-                }
-            }
-            Event::InitDone => self.listed(),
-            Event::Apply(object) => {
-                if let Some((name, object)) = named(object, resolved) {
-                    self.shared.each(|sink| sink.apply(&name, &object, false));
-                    self.known.insert(name);
-                }
-            }
-            Event::Delete(object) => {
-                if let Some((name, object)) = named(object, resolved) {
-                    self.shared.each(|sink| sink.delete(&name, Some(&object)));
-                    self.known.remove(&name);
-                }
-            }
-        }
-    }
-
-    /// A list is complete: what is not in it is gone.
-    fn listed(&mut self) {
-        let Some(listed) = self.listing.take() else {
-            return;
-        };
-        let mut gone: Vec<&ObjectName> = self.known.difference(&listed).collect();
-        gone.sort();
-        for name in gone {
-            self.shared.each(|sink| sink.delete(name, None));
-        }
-        self.known = listed;
-        self.pause = PAUSES.0;
-        self.shared.up_to(self.listed_for, |sink| sink.synced());
-    }
-
-    /// Why the stream is given up; `None` if it goes on by itself.
-    fn failed(&mut self, error: &watcher::Error) -> Option<Unavailable> {
-        let kind = &self.key.resource.kind;
-        match error {
-            // The stream goes on where it was, or lists anew.
-            watcher::Error::WatchFailed(_) | watcher::Error::WatchError(_) => None,
-            watcher::Error::InitialListFailed(error) | watcher::Error::WatchStartFailed(error) => {
-                if let kube::Error::Api(status) = error {
-                    // A server without streaming lists.
-                    if matches!(status.code, 400 | 422)
-                        && self.strategy == InitialListStrategy::StreamingList
-                    {
-                        self.strategy = InitialListStrategy::ListWatch;
-                        return Some(ended("streaming lists are not supported"));
-                    }
-                    return Some(refused(&self.key, status));
-                }
-                Some(ended(&format!("cannot read {kind}: {error}")))
-            }
-            watcher::Error::NoResourceVersion => Some(ended(&format!("{kind} cannot be watched"))),
-        }
-    }
-}
-
-fn ended(message: &str) -> Unavailable {
-    Unavailable {
-        code: "unavailable",
-        message: message.to_owned(),
-    }
-}
-
-/// The server refuses a list or a watch.
-fn refused(key: &WatchKey, status: &kube::core::Status) -> Unavailable {
-    let kind = &key.resource.kind;
-    let identity = &key.identity;
-    let place = key
-        .namespace
-        .as_ref()
-        .map_or_else(String::new, |namespace| {
-            format!(" in namespace {namespace}")
-        });
-    match status.code {
-        401 | 403 => Unavailable {
-            code: "forbidden",
-            message: format!(
-                "{identity} may not list and watch {kind}{place}: {}; grant it, `deltic rbac` prints the rules",
-                status.message
-            ),
-        },
-        404 => Unavailable {
-            code: "kind-missing",
-            message: format!("the cluster has no kind {kind} any more: waiting for it"),
-        },
-        code => Unavailable {
-            code: "unavailable",
-            message: format!("cannot list {kind}{place}: {} ({code})", status.message),
-        },
-    }
-}
-
-/// The name and the document of an object.
-fn named(object: Object, resolved: &Resolved) -> Option<(ObjectName, Value)> {
-    let object = object.with_types(&resolved.resource).into_value();
-    Some((ObjectName::of(&object)?, object))
 }

@@ -11,6 +11,10 @@ use super::problem::Cause;
 /// How much of a server's message is kept, in bytes.
 pub const MAX_MESSAGE: usize = 1024;
 
+/// The server serves a kind whose definition is being deleted, but creates no objects: a
+/// 403, in other versions a 405.
+const KIND_IS_GOING: &str = "not allowed while custom resource definition is terminating";
+
 /// A request that did not succeed.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Failure {
@@ -90,6 +94,9 @@ pub fn judge(failure: &Failure, key: &ObjectKey) -> Outcome {
         unknown,
         message: said(status, key),
     };
+    if status.message.contains(KIND_IS_GOING) {
+        return Outcome::NoKind;
+    }
     match status.code {
         409 => match managers(status) {
             fields if fields.is_empty() => Outcome::Conflict,
@@ -331,6 +338,13 @@ mod tests {
             ),
             Outcome::NoKind
         );
+        for code in [403, 405] {
+            check(
+                code,
+                &json!({"message": "gadgets.example.com \"web\" is forbidden: create not allowed while custom resource definition is terminating"}),
+                &Outcome::NoKind,
+            );
+        }
         check(
             403,
             &json!({"reason": "Forbidden", "message": "unable to create new content in namespace ns because it is being terminated", "details": {

@@ -23,7 +23,7 @@ use super::live::Leftover;
 use super::problem::{Cause, Problem, Report};
 use super::{ObjectKey, TargetKind};
 use entry::WaitsFor;
-use run::Run;
+use run::{Run, SLOW_RETRY};
 use state::State;
 
 /// When to look at an object again.
@@ -54,6 +54,8 @@ pub struct Writer {
     operator: String,
     client: Client,
     report: Arc<dyn Report>,
+    /// How often a refused object is tried though nothing changed.
+    refused_again: Duration,
     state: Mutex<State>,
     /// Tells that an object has begun to wait for its namespace.
     namespace_waits: watch::Sender<()>,
@@ -75,9 +77,18 @@ impl Writer {
             operator: operator.to_owned(),
             client,
             report,
+            refused_again: SLOW_RETRY,
             state: Mutex::default(),
             namespace_waits: watch::Sender::default(),
         }
+    }
+
+    /// Tries refused objects this often though nothing changed, if that is more often than
+    /// every 10 minutes.
+    #[must_use]
+    pub fn retry_refused(mut self, every: Duration) -> Self {
+        self.refused_again = every.min(SLOW_RETRY);
+        self
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

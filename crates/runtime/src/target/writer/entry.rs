@@ -94,6 +94,16 @@ impl Entry {
         self.rare.as_mut().map(|rare| &mut rare.fight)
     }
 
+    /// What others changed was put back, or all attempts to do so met someone faster.
+    pub(super) fn repaired(&mut self, write: &Write) {
+        if !write.drift.is_empty() {
+            let now = tokio::time::Instant::now().into_std();
+            let others = self.other_managers();
+            let fight = &mut self.rare().fight;
+            fight.repaired(now, write.drift.clone(), others);
+        }
+    }
+
     pub(super) fn stop_waiting(&mut self, what: WaitsFor) -> bool {
         let waited = self.awaits(what);
         if waited {

@@ -21,7 +21,7 @@ const MAX_STEPS: usize = 16;
 const MAX_CONFLICTS: usize = 5;
 /// How often a refused object, or one whose kind or namespace is missing, is tried though
 /// nothing changed.
-const SLOW_RETRY: Duration = Duration::from_mins(10);
+pub(super) const SLOW_RETRY: Duration = Duration::from_mins(10);
 /// How often a namespace is tried that cannot be watched.
 const UNWATCHED_RETRY: Duration = Duration::from_mins(1);
 /// How often an object that is not ours is looked at: our watch may not show it.
@@ -161,17 +161,12 @@ impl<'a> Run<'a> {
 
     /// A write has succeeded.
     fn wrote(&mut self, write: &Write, answer: &Answer) {
-        let now = tokio::time::Instant::now().into_std();
         let operator = &self.writer.operator;
         let observed = Observed::new(&answer.body, operator);
         let object = observed.object.clone();
         self.entry(|entry| {
             entry.taken(write);
-            if !write.drift.is_empty() {
-                let others = entry.other_managers();
-                let fight = &mut entry.rare().fight;
-                fight.repaired(now, write.drift.clone(), others);
-            }
+            entry.repaired(write);
             // An apply that created the object answers 201.
             if write.creates && answer.code != 201 {
                 entry.rare().learned.disowned = true;
@@ -261,6 +256,8 @@ impl<'a> Run<'a> {
             Outcome::Conflict | Outcome::Managers(_) => {
                 self.conflicts += 1;
                 if self.conflicts > MAX_CONFLICTS {
+                    // Every change would start the next run at once.
+                    self.entry(|entry| write.map(|write| entry.repaired(write)));
                     return Err(self.busy());
                 }
                 self.entry(Entry::doubt);
@@ -327,11 +324,12 @@ impl<'a> Run<'a> {
             code: refusal.code,
             message: refusal.message,
         };
+        let again = Some(self.writer.refused_again);
         let Some(write) = write else {
-            return Err(self.error(None, cause, Some(SLOW_RETRY)));
+            return Err(self.error(None, cause, again));
         };
         let problem = problem_of(write, cause.clone());
-        let again = self.entry(|entry| {
+        let otherwise = self.entry(|entry| {
             // Fields that the server assigned, and does not let go.
             let code = refusal.code;
             if write.verb == Verb::Replace && code == 422 && entry.keep(&refusal.fields) {
@@ -350,15 +348,15 @@ impl<'a> Run<'a> {
                 body: write.body.clone(),
                 status: write.status,
                 version,
-                until: now + SLOW_RETRY,
+                until: now + self.writer.refused_again,
                 problem,
             });
             false
         });
-        if again {
+        if otherwise {
             return Ok(None);
         }
-        Err(self.error(Some(write), cause, Some(SLOW_RETRY)))
+        Err(self.error(Some(write), cause, again))
     }
 
     fn tell_also(&self, problem: &Problem) {

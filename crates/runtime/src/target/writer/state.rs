@@ -50,6 +50,10 @@ impl State {
         self.of_kind(&name)
             .filter_map(|(key, entry)| {
                 let waited = entry.stop_waiting(WaitsFor::Kind);
+                if news && let Some(rare) = &mut entry.rare {
+                    // What the kind as it was did not take, this one may.
+                    rare.refused = None;
+                }
                 (news || waited).then(|| key.clone())
             })
             .collect()

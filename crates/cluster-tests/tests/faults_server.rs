@@ -1,0 +1,170 @@
+//! Faults between deltic and the cluster: servers that restart, a history that is
+//! forgotten, a network that is cut or hangs. deltic goes on in the same process; the end
+//! is what `deltic render` computes, and bystanders are as they were.
+#![allow(clippy::unwrap_used)] // A test fails by panicking.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use cluster_tests::{
+    AuditTail, Copies, Installed, Network, Process, copy_name, metric, stop_deltic, wait_until,
+};
+use serde_json::json;
+
+const OBJECTS: usize = 1000;
+
+/// Retries soon, so that a test need not wait long.
+fn soon() -> serde_json::Value {
+    json!({"retry": {"initial": "100ms", "max": "2s"}})
+}
+
+fn await_true(what: &str, look: impl FnMut() -> bool) {
+    assert!(wait_until(Duration::from_mins(1), look), "{what}");
+}
+
+/// Panics if deltic is not the process that it was.
+fn assert_runs(process: &mut Process) {
+    assert!(process.ended().is_none(), "{}", process.log_end());
+}
+
+/// How many writes came without an answer, or with this code.
+fn writes(process: &Process, copies: &Copies, code: u16) -> f64 {
+    let of_operator = format!("operator=\"{}\"", copies.operator);
+    let code = format!("code=\"{code}\"");
+    let all = cluster_tests::metrics(process);
+    let lines = all.lines().filter(|line| {
+        line.starts_with("deltic_writes_total{")
+            && line.contains(&of_operator)
+            && line.contains(&code)
+    });
+    lines
+        .filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok())
+        .sum()
+}
+
+#[test]
+fn servers_that_restart_are_waited_for() {
+    let mut installed = Installed::shared();
+    let (copies, bystanders) = Copies::install(&installed, "restart", &soon());
+    installed
+        .cluster
+        .apply_many(&copies.sources(0..OBJECTS, "one"));
+    let mut audit = installed.cluster.audit_tail();
+    let mut process = installed.deltic();
+    let mut written = audit.await_writes(&copies.namespace, 200);
+    installed.cluster.kill_api_server();
+    written.extend(audit.read());
+    let done = written
+        .iter()
+        .filter(|entry| entry.is_deltic_in(&copies.namespace));
+    assert!(done.count() < OBJECTS, "it was killed too late");
+    await_true("no write failed", || writes(&process, &copies, 0) > 0.0);
+    assert_runs(&mut process);
+    installed.cluster.start_api_server();
+    // While deltic finds its way back.
+    installed.cluster.delete_many(&copies.sources(0..100, ""));
+    installed
+        .cluster
+        .apply_many(&copies.sources(900..1100, "two"));
+    copies.converge(&installed);
+
+    // And the store behind the server.
+    let mut audit = installed.cluster.audit_tail();
+    installed
+        .cluster
+        .apply_many(&copies.sources(100..1100, "three"));
+    audit.await_writes(&copies.namespace, 100);
+    installed.cluster.restart_etcd();
+    installed
+        .cluster
+        .apply_many(&copies.sources(500..600, "four"));
+    copies.converge(&installed);
+    assert_runs(&mut process);
+    bystanders.assert_untouched();
+    stop_deltic(process);
+}
+
+/// The copies that were written.
+fn written(audit: &mut AuditTail, copies: &Copies) -> BTreeSet<String> {
+    let entries = audit.read().into_iter();
+    let ours = entries.filter(|entry| entry.is_deltic_in(&copies.namespace));
+    // A create has no name in the log.
+    ours.map(|entry| entry.name).collect()
+}
+
+#[test]
+fn a_watch_from_a_forgotten_past_costs_one_list_and_no_write() {
+    let mut installed = Installed::shared();
+    let (copies, bystanders) = Copies::install(&installed, "forgotten", &soon());
+    let proxy = installed.cluster.proxy();
+    installed.cluster.apply_many(&copies.sources(0..300, "one"));
+    let mut process = installed.deltic_through(&proxy, &[]);
+    copies.converge(&installed);
+    let expired = |process: &Process| metric(process, "deltic_lists_total", "reason=\"expired\"");
+    assert!(expired(&process) == 0.0);
+
+    // deltic hears nothing while sources change, and history goes.
+    proxy.set(Network::Hangs);
+    installed.cluster.apply_many(&copies.sources(0..10, "two"));
+    installed.cluster.delete_many(&copies.sources(10..15, ""));
+    installed
+        .cluster
+        .apply_many(&copies.sources(300..305, "new"));
+    installed.cluster.compact();
+    installed.cluster.restart_api_server();
+    let mut audit = installed.cluster.audit_tail();
+    proxy.set(Network::Up);
+    await_true("no watch was told that its past is gone", || {
+        expired(&process) > 0.0
+    });
+    copies.converge(&installed);
+    let changed: BTreeSet<String> = (0..15).map(copy_name).chain([String::new()]).collect();
+    let created: BTreeSet<String> = (300..305).map(copy_name).collect();
+    let written = written(&mut audit, &copies);
+    let known = |name: &String| changed.contains(name) || created.contains(name);
+    assert!(written.iter().all(known), "{written:?}");
+    assert!(written.len() >= 15, "{written:?}");
+    assert_runs(&mut process);
+    bystanders.assert_untouched();
+    stop_deltic(process);
+}
+
+#[test]
+fn a_network_that_is_cut_or_hangs_is_waited_for() {
+    let installed = Installed::shared();
+    let cluster = &installed.cluster;
+    let (copies, bystanders) = Copies::install(&installed, "network", &soon());
+    let proxy = cluster.proxy();
+    cluster.apply_many(&copies.sources(0..OBJECTS, "one"));
+    let mut audit = cluster.audit_tail();
+    let mut process = installed.deltic_through(&proxy, &[]);
+    audit.await_writes(&copies.namespace, 100);
+    proxy.set(Network::Cut);
+    await_true("no write failed", || writes(&process, &copies, 0) > 0.0);
+    assert!(
+        copies.difference(&installed).is_some(),
+        "it was cut too late"
+    );
+    cluster.apply_many(&copies.sources(0..100, "two"));
+    cluster.delete_many(&copies.sources(100..200, ""));
+    let before = proxy.connections();
+    proxy.set(Network::Up);
+    copies.converge(&installed);
+    assert!(proxy.connections() > before);
+
+    // Only time-outs help against a network that swallows everything.
+    let mut audit = cluster.audit_tail();
+    let lost = writes(&process, &copies, 0);
+    cluster.apply_many(&copies.sources(200..OBJECTS, "three"));
+    audit.await_writes(&copies.namespace, 100);
+    proxy.set(Network::Hangs);
+    await_true("no write timed out", || writes(&process, &copies, 0) > lost);
+    assert!(copies.difference(&installed).is_some(), "it hung too late");
+    cluster.apply_many(&copies.sources(0..100, "four"));
+    cluster.delete_many(&copies.sources(500..600, ""));
+    proxy.set(Network::Up);
+    copies.converge(&installed);
+    assert_runs(&mut process);
+    bystanders.assert_untouched();
+    stop_deltic(process);
+}
