@@ -91,10 +91,3 @@ fn is_told(variable: &str) -> bool {
         .iter()
         .any(|prefix| variable.starts_with(prefix))
 }
-
-/// Whether a variable is one by which cargo tells a program what it is.
-fn is_told(variable: &str) -> bool {
-    ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_CRATE_"]
-        .iter()
-        .any(|prefix| variable.starts_with(prefix))
-}

@@ -295,6 +295,21 @@ fn an_operator_takes_what_it_derived_along_or_leaves_it() {
         after.iter().all(|copy| before.contains(copy)),
         "{after:?} {before:?}"
     );
+
+    // The same while deltic is away.
+    cluster.apply(&deletes.to_string());
+    await_copies(cluster, &deleting, 10);
+    installed.await_reason("deletes", "Ready");
+    stop_deltic(process);
+    for name in ["deletes", "leaves"] {
+        let delete = ["delete", "operators.dcontroller.io", name, "--wait=false"];
+        cluster.kubectl(&delete);
+    }
+    let process = installed.deltic();
+    let gone = ["wait", "--for=delete", "operators.dcontroller.io/deletes"];
+    cluster.kubectl(&[&gone[..], &["--timeout=60s"]].concat());
+    assert_eq!(copies(cluster, &deleting).len(), 1);
+    assert_eq!(copies(cluster, &leaving), after);
     stop_deltic(process);
     bystanders.assert_untouched();
 }

@@ -5,7 +5,8 @@
 use cluster_tests::{Cluster, Installed, await_some, stop_deltic};
 use serde_json::{Value, json};
 
-/// Sets a limit, a variable and a label of the container that a `ConfigMap` names.
+/// Sets image, limit and a variable of the container that a `ConfigMap` names, and an
+/// annotation.
 const PATCH: &str = r"
 apiVersion: dcontroller.io/v1alpha1
 kind: Operator
@@ -26,6 +27,7 @@ spec:
             spec:
               containers:
               - name: $.data.container
+                image: $.data.image
                 resources: {limits: {cpu: $.data.cpu}}
                 env: [{name: LEVEL, value: $.data.level}]
     target: {apiGroup: apps, kind: Deployment, type: Patcher}
@@ -224,6 +226,34 @@ fn a_missing_field_of_a_source_removes_nothing() {
     await_some("only what was set and is missing now goes", || {
         (without_marks() == expected).then_some(())
     });
+    stop_deltic(process);
+    bystanders.assert_untouched();
+}
+
+#[test]
+fn what_the_server_wants_is_not_taken_back() {
+    let installed = Installed::shared();
+    let cluster = &installed.cluster;
+    let namespace = cluster.namespace("required");
+    let bystanders = cluster.bystanders("patch", &like(&namespace), 50);
+    let before = deployments(cluster, &namespace, &["web"]);
+    installed.install(PATCH);
+    let mut data = full();
+    data["image"] = json!("log:2");
+    cluster.apply(&source(&namespace, "web", &data).to_string());
+    let process = installed.deltic();
+    installed.converge(&SOURCES, "deployments.apps", "Deployment");
+    let now = content(cluster, &namespace, "web");
+    assert_eq!(container(&now, "log")["image"], "log:2");
+
+    // A container has an image: that one stays, and everything else is as it was.
+    delete_source(cluster, &namespace, "web");
+    let mut expected = before[0].clone();
+    expected["spec"]["template"]["spec"]["containers"][1]["image"] = json!("log:2");
+    await_some("all but the image is taken back", || {
+        (content(cluster, &namespace, "web") == expected).then_some(())
+    });
+    installed.await_reason("patch", "Ready");
     stop_deltic(process);
     bystanders.assert_untouched();
 }

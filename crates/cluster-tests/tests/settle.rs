@@ -151,6 +151,29 @@ fn documents() -> Vec<(&'static str, &'static str, Value)> {
             }}),
         ),
         (
+            "statefulsets",
+            "apps",
+            json!({"kind": "StatefulSet", "spec": {
+                "replicas": 0, "selector": selector, "template": pod(&labels, None),
+                "volumeClaimTemplates": [{"metadata": {"name": "data"}, "spec": {
+                    "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "0.5Gi"}}
+                }}]
+            }}),
+        ),
+        (
+            "networkpolicies",
+            "networking.k8s.io",
+            json!({"kind": "NetworkPolicy", "spec": {
+                "podSelector": {},
+                "ingress": [{"from": [], "ports": [{"port": "http"}, {"port": 53, "protocol": "UDP"}]}]
+            }}),
+        ),
+        (
+            "secrets",
+            "",
+            json!({"kind": "Secret", "stringData": {"user": "admin", "empty": ""}}),
+        ),
+        (
             "widgets",
             "settle.deltic.dev",
             json!({"kind": "Widget", "spec": {

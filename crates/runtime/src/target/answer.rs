@@ -68,6 +68,8 @@ pub struct Refusal {
     pub message: String,
     /// The fields that it names.
     pub fields: Vec<String>,
+    /// Those of them that must be there.
+    pub required: Vec<String>,
     /// Whether a field cannot be changed.
     pub immutable: bool,
 }
@@ -181,6 +183,7 @@ fn refusal(status: &Status, key: &ObjectKey) -> Refusal {
     let fields = causes(status).map(|cause| cause.field.clone());
     let mut fields: Vec<String> = fields.filter(|field| !field.is_empty()).collect();
     fields.dedup();
+    let required = causes(status).filter(|cause| cause.reason == "FieldValueRequired");
     let words = [
         "immutable",
         "may not change fields",
@@ -190,6 +193,7 @@ fn refusal(status: &Status, key: &ObjectKey) -> Refusal {
         code: status.code,
         message: said(status, key),
         fields,
+        required: required.map(|cause| cause.field.clone()).collect(),
         immutable: words.iter().any(|word| status.message.contains(word)),
     }
 }
@@ -382,6 +386,7 @@ mod tests {
                 code,
                 message: message.to_owned(),
                 fields: fields.iter().map(|field| (*field).to_owned()).collect(),
+                required: Vec::new(),
                 immutable,
             })
         };
@@ -404,6 +409,14 @@ mod tests {
                 &refused(code, "no", &[], false),
             );
         }
+        let required = json!({"details": {"causes": [
+            {"field": "spec.image", "reason": "FieldValueRequired"},
+            {"field": "spec.name", "reason": "FieldValueInvalid"},
+        ]}});
+        let Outcome::Refused(refusal) = judge(&failure(422, &required), &key()) else {
+            panic!("refused");
+        };
+        assert_eq!(refusal.required, ["spec.image"]);
         let long = json!({"message": ("é".repeat(2000))});
         let Outcome::Refused(refusal) = judge(&failure(422, &long), &key()) else {
             panic!("refused");

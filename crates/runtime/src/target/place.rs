@@ -61,6 +61,32 @@ impl Place {
         })
     }
 
+    /// Whether one of these fields is this place or inside it, as the server names the
+    /// fields of an object: elements by position.
+    pub(super) fn holds_any(&self, object: &Value, fields: &[String]) -> bool {
+        if fields.is_empty() {
+            return false;
+        }
+        let mut here = object;
+        let mut name = String::new();
+        for step in &self.0 {
+            if let Step::Field(field) = step {
+                here = here.get_key(field);
+                let dot = if name.is_empty() { "" } else { "." };
+                name.extend([dot, field.as_str()]);
+                continue;
+            }
+            let Some(at) = here.as_list().and_then(|list| position(list, step)) else {
+                return false;
+            };
+            here = here.at(at);
+            name.extend(["[", &at.to_string(), "]"]);
+        }
+        let inside = |rest: &str| rest.is_empty() || rest.starts_with(['.', '[']);
+        let mut rests = fields.iter().filter_map(|field| field.strip_prefix(&name));
+        rests.any(inside)
+    }
+
     /// The object with another value at this place. Maps on the way are created, elements
     /// of lists are not.
     pub(super) fn set(&self, object: &Value, value: &Value) -> Value {
@@ -372,6 +398,18 @@ mod tests {
         let missing = Place::parse(r#"/spec/containers/[{"name":"z"}]/image"#).unwrap();
         assert_eq!(missing.set(&deployment(), &json!("2")), deployment());
         assert_eq!(missing.remove(&deployment()), deployment());
+    }
+
+    #[test]
+    fn the_fields_of_the_server_are_found() {
+        let image = Place::parse(r#"/spec/containers/[{"name":"b"}]/image"#).unwrap();
+        let has = |place: &Place, field: &str| place.holds_any(&deployment(), &[field.to_owned()]);
+        assert!(has(&image, "spec.containers[1].image"));
+        assert!(!has(&image, "spec.containers[0].image"));
+        assert!(!has(&image, "spec.containers[1].imagePullPolicy"));
+        let element = Place::parse(r#"/spec/containers/[{"name":"b"}]"#).unwrap();
+        assert!(has(&element, "spec.containers[1].image"));
+        assert!(!image.holds_any(&deployment(), &[]));
     }
 
     #[test]

@@ -47,6 +47,17 @@ pub(super) fn covers(live: &Value, wanted: &Value, keys: &MergeKeys, merged: boo
     .value(live, wanted)
 }
 
+/// What is wanted, where it is covered as the live value has it, with all that the server
+/// has added.
+pub(super) fn as_live(live: &Value, wanted: &Value, keys: &MergeKeys) -> Value {
+    Cover {
+        keys,
+        merged: false,
+        path: Vec::new(),
+    }
+    .as_live(live, wanted)
+}
+
 struct Cover<'a> {
     keys: &'a MergeKeys,
     merged: bool,
@@ -80,6 +91,30 @@ impl Cover<'_> {
                 live == wanted || (quantity::may_be_at(&self.path) && quantity::equal(live, wanted))
             }
             _ => live == wanted,
+        }
+    }
+
+    fn as_live(&mut self, live: &Value, wanted: &Value) -> Value {
+        if !live.is_null() && self.value(live, wanted) {
+            return live.clone();
+        }
+        match (live.view(), wanted.view()) {
+            (View::Map(live), View::Map(wanted)) => {
+                let entries = wanted.iter().map(|(key, wanted)| {
+                    self.path.push(key.clone());
+                    let value = self.as_live(live.get(key).unwrap_or(&Value::NULL), wanted);
+                    self.path.pop();
+                    (key.clone(), value)
+                });
+                entries.collect::<Map>().into()
+            }
+            (View::List(live), View::List(list)) if live.len() == list.len() => {
+                let pairs = live.iter().zip(list);
+                pairs
+                    .map(|(live, wanted)| self.as_live(live, wanted))
+                    .collect()
+            }
+            _ => wanted.clone(),
         }
     }
 
@@ -268,6 +303,26 @@ mod tests {
             true,
             true,
         );
+    }
+
+    #[test]
+    fn what_is_covered_is_as_the_server_has_it() {
+        let keys = MergeKeys::of_group("apps");
+        let live = json!({"spec": {
+            "claims": [{"kind": "Claim", "requests": {"storage": "512Mi"}}],
+            "pods": [{"name": "a", "policy": "Always"}, {"name": "b"}], "replicas": 1,
+        }});
+        let wanted = json!({"spec": {
+            "claims": [{"requests": {"storage": "0.5Gi"}}],
+            "pods": [{"name": "a"}, {"name": "b", "value": ""}],
+        }});
+        let expect = json!({"spec": {
+            "claims": [{"kind": "Claim", "requests": {"storage": "512Mi"}}],
+            "pods": [{"name": "a", "policy": "Always"}, {"name": "b", "value": ""}],
+        }});
+        assert_eq!(as_live(&live, &wanted, &keys), expect);
+        assert_eq!(as_live(&live, &live, &keys), live);
+        assert_eq!(as_live(&Value::NULL, &wanted, &keys), wanted);
     }
 
     #[test]

@@ -178,14 +178,15 @@ fn operator() -> Operator {
 fn start(server: &Arc<Server>) -> (Writes, Arc<Told>) {
     let (operator, told) = (operator(), Arc::new(Told::default()));
     let clients = Clients::new(server.client(), Rate::default());
+    let metrics = Metrics::default();
     let context = Context {
-        watches: Watches::new(clients.clone()),
+        watches: Watches::new(clients.clone(), metrics.clone()),
         clients,
         store: store::Store::new(crate::clock::System, store::Config::default()),
         views: Views::default(),
         budget: Budget::default(),
         namespace: None,
-        metrics: Metrics::default(),
+        metrics,
     };
     let measures = Measures::new(&context.metrics, &operator);
     let writer = Arc::new(Writer::new("o", server.client(), told.clone()));

@@ -24,7 +24,7 @@ pub(super) fn decide(
     let live = &observed.object;
 
     // What goes from the status goes while its record is still there.
-    let taken = take_back(observed, &patcher.before, wanted);
+    let taken = take_back(case, observed, &patcher.before, wanted);
     let gone = diff(live.get("status"), taken.get("status"));
     if let Some(gone) = gone.filter(|_| case.kind.status) {
         let patch = Place::of(&["status"]).set(&Value::empty_map(), &gone);
@@ -184,8 +184,10 @@ fn record_on(object: &Value, written: &Written, annotation: &str) -> Value {
     place.set(object, &Value::from(written.print()))
 }
 
-/// The object without what was written, where it still holds that and nobody wants it.
+/// The object without what was written, where it still holds that, nobody wants it, and
+/// the server lets it go.
 pub(super) fn take_back(
+    case: &Case<'_>,
     observed: &Observed,
     written: &Written,
     wanted: &[(Place, Value)],
@@ -198,7 +200,8 @@ pub(super) fn take_back(
     let mut taken: Vec<&Place> = Vec::new();
     for place in written.places() {
         let gone = taken.iter().any(|taken| place.within(taken));
-        let kept = wanted.iter().any(|leaf| concerns(leaf, place));
+        let kept = wanted.iter().any(|leaf| concerns(leaf, place))
+            || place.holds_any(object, &case.learned.kept);
         let live = place.get(object);
         if !gone && !kept && !live.is_null() && holds(place) {
             taken.push(place);

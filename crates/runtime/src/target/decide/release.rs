@@ -97,7 +97,7 @@ pub(super) fn layers(case: &Case<'_>, observed: &Observed, wanted: &[(Place, Val
         let bare = without_record(&bare, written);
         return send(case, observed, controller, origin, &bare);
     }
-    let taken = take_back(observed, written, wanted);
+    let taken = take_back(case, observed, written, wanted);
     let gone = diff(live.get("status"), taken.get("status"));
     if let Some(gone) = gone.filter(|_| case.kind.status) {
         let patch = Place::of(&["status"]).set(&Value::empty_map(), &gone);

@@ -13,7 +13,7 @@ use crate::target::desired::{Layer, Plan};
 use crate::target::live::{Live, Observed, fields_of, identity};
 use crate::target::place::{Place, Step, located};
 use crate::target::problem::{Cause, Conflict, Problem};
-use crate::target::shape::{covers, diff, differences, equal, equal_maps, fill};
+use crate::target::shape::{as_live, covers, diff, differences, equal, equal_maps, fill};
 use crate::target::written::{Written, value_hash};
 
 /// What an Updater wants of an object.
@@ -254,6 +254,9 @@ impl<'a> Goal<'a> {
             fields = fields.with(Key::new("status"), live.get("status").clone());
         }
         let mut body = Value::from(fields);
+        if self.is_forgotten(observed) {
+            body = as_live(live, &body, &self.case.kind.keys);
+        }
         for path in self.ignore() {
             for place in located(path, &body).iter().rev() {
                 body = place.remove(&body);
@@ -274,6 +277,17 @@ impl<'a> Goal<'a> {
             body = body.with(field.clone(), value.clone());
         }
         body.with(Key::new("metadata"), metadata).into()
+    }
+
+    /// Whether this document was written as it is, nobody has added anything, and only what
+    /// the server made of it is not known any more. Then that is sent where it is known to
+    /// be right: of some kinds the server counts anything else as a change.
+    fn is_forgotten(&self, observed: &Observed) -> bool {
+        let manager = &self.layer.desired.author.manager;
+        self.case.record.last(manager, false).is_none()
+            && observed.managed
+            && self.is_last_written(&observed.object)
+            && !self.has_additions(observed)
     }
 
     /// The body with what the server does not let go, where we never wanted it otherwise.

@@ -330,9 +330,14 @@ impl<'a> Run<'a> {
         };
         let problem = problem_of(write, cause.clone());
         let otherwise = self.entry(|entry| {
-            // Fields that the server assigned, and does not let go.
-            let code = refusal.code;
-            if write.verb == Verb::Replace && code == 422 && entry.keep(&refusal.fields) {
+            // Fields that the server assigned, and does not let go; fields that were there
+            // before a patch, and must be there.
+            let kept = match write.verb {
+                Verb::Replace => &refusal.fields[..],
+                Verb::Merge => &refusal.required,
+                Verb::Create | Verb::Apply { .. } => &[],
+            };
+            if refusal.code == 422 && entry.keep(kept) {
                 let case = entry.case(self.key, &self.kind, &self.writer.operator, self.fresh);
                 let other = |next: &Write| next.body != write.body;
                 if matches!(decide(&case).action, Action::Write(next) if other(&next)) {
