@@ -204,6 +204,8 @@ fn outputs_and_time_are_budgets() {
         message.contains("more than 50 objects are derived"),
         "{message}"
     );
+    let counts = &installed.controller("many", "copy")["counts"];
+    assert_eq!(counts["targets"], 0, "{counts}");
     let message = installed.await_reason("slow", "BudgetExceeded");
     assert!(message.contains("more than 1 s"), "{message}");
     reaction(cluster, &namespace, "goes on");

@@ -13,8 +13,8 @@ use tokio::runtime::RuntimeFlavor;
 use crate::config::Budget;
 use crate::target::{Author, Desired, ObjectKey, Owner};
 
-/// A step that looks at so many documents may take long.
-const LONG: usize = 100_000;
+/// A step with more events than this may take long, or one that may look at more pairs.
+const LONG: (usize, usize) = (1_000, 100_000);
 
 fn is_multi_threaded() -> bool {
     let runtime = tokio::runtime::Handle::try_current();
@@ -67,13 +67,18 @@ impl ControllerTask {
     /// Runs the circuit; `None` if it has used more than it may. Where that may take long,
     /// nobody else waits for it.
     pub(super) fn step(&mut self, batch: Vec<SourceEvent>, env: &Env) -> Option<Step> {
-        let inputs = u32::try_from(self.uids.len()).unwrap_or(u32::MAX);
-        // As if every document met all others.
-        let partners = self.circuit.len().saturating_pow(inputs.saturating_sub(1));
-        if batch.len().saturating_mul(partners.max(1)) < LONG || !is_multi_threaded() {
+        if !self.may_take_long(batch.len()) || !is_multi_threaded() {
             return self.step_here(batch, env);
         }
         tokio::task::block_in_place(|| self.step_here(batch, env))
+    }
+
+    fn may_take_long(&self, batch: usize) -> bool {
+        let inputs = u32::try_from(self.uids.len()).unwrap_or(u32::MAX);
+        // As if every document met all others.
+        let all = self.circuit.len().saturating_add(batch);
+        let partners = all.saturating_pow(inputs.saturating_sub(1));
+        batch > LONG.0 || batch.saturating_mul(partners) > LONG.1
     }
 
     fn step_here(&mut self, batch: Vec<SourceEvent>, env: &Env) -> Option<Step> {
@@ -90,29 +95,33 @@ impl ControllerTask {
         let step = match self.circuit.step(batch, &env) {
             Ok(step) => step,
             Err(error) => {
-                let exceeded = self.exceeded(start.elapsed());
+                let exceeded = self.exceeded(self.outputs, start.elapsed());
                 self.stop(exceeded.unwrap_or_else(|| error.to_string()));
                 return None;
             }
         };
+        let mut outputs = self.outputs;
         for change in &step.changes {
             match (&change.old, &change.new) {
-                (None, Some(_)) => self.outputs += 1,
-                (Some(_), None) => self.outputs = self.outputs.saturating_sub(1),
+                (None, Some(_)) => outputs += 1,
+                (Some(_), None) => outputs = outputs.saturating_sub(1),
                 _ => {}
             }
         }
-        if let Some(why) = self.exceeded(start.elapsed()) {
+        if let Some(why) = self.exceeded(outputs, start.elapsed()) {
             self.stop(why);
             return None;
         }
+        self.outputs = outputs;
         Some(step)
     }
 
-    /// Ends for good, and holds nothing any more.
+    /// Ends for good, and holds nothing any more. What was written stays derived.
     fn stop(&mut self, why: String) {
         self.stopped = Some(why);
-        self.pending.clear();
+        let pending = std::mem::take(&mut self.pending);
+        let unwritten = pending.values().flatten().count();
+        self.outputs = self.outputs.saturating_sub(unwritten);
         self.uids.iter_mut().for_each(HashMap::clear);
         let targets = self.authors.iter();
         let kinds: Vec<_> = targets.map(|a| a.target.resource.target_kind()).collect();
@@ -121,12 +130,14 @@ impl ControllerTask {
     }
 
     /// Which budget a step has exceeded, if one.
-    fn exceeded(&self, took: Duration) -> Option<String> {
+    fn exceeded(&self, outputs: usize, took: Duration) -> Option<String> {
         let Budget {
-            outputs, step_time, ..
+            outputs: most,
+            step_time,
+            ..
         } = self.budget;
-        if self.outputs > outputs {
-            return Some(format!("more than {outputs} objects are derived"));
+        if outputs > most {
+            return Some(format!("more than {most} objects are derived"));
         }
         let seconds = step_time.as_secs();
         (took > step_time).then(|| format!("one batch took more than {seconds} s"))
