@@ -25,6 +25,11 @@ pub fn await_some<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     }
 }
 
+/// Waits until something is true.
+pub fn await_true(what: &str, mut look: impl FnMut() -> bool) {
+    await_some(what, || look().then_some(()));
+}
+
 /// The condition `Ready` of an Operator or of one of its controllers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Condition {

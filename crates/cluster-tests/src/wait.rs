@@ -38,7 +38,7 @@ pub async fn eventually_with<T>(
 }
 
 /// The same without an executor; gives whether it came true.
-pub fn wait_until(patience: Duration, mut look: impl FnMut() -> bool) -> bool {
+pub(crate) fn wait_until(patience: Duration, mut look: impl FnMut() -> bool) -> bool {
     let deadline = Instant::now() + patience;
     while !look() {
         if Instant::now() >= deadline {

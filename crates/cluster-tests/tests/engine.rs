@@ -11,6 +11,7 @@ use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use runtime::client::{Clients, Rate};
 use runtime::config::Budget;
 use runtime::engine::{Context, Engine, EngineEvents, Running, Views};
+use runtime::lease::Leadership;
 use runtime::metrics::Metrics;
 use runtime::source::Watches;
 use runtime::status::{Ready, Trouble};
@@ -63,7 +64,7 @@ fn operator(namespace: &str) -> operator::Operator {
 
 fn start(cluster: &Cluster, namespace: &str) -> (Running, Metrics) {
     let metrics = Metrics::default();
-    let clients = Clients::new(cluster.client(), Rate::default());
+    let clients = Clients::new(cluster.client(), Rate::default(), Leadership::always());
     let context = Context {
         watches: Watches::new(clients.clone(), metrics.clone()),
         clients,

@@ -7,7 +7,7 @@ use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 use cluster_tests::{
-    Copies, Installed, Network, Process, Random, copy_name, stop_deltic, wait_until,
+    Copies, Installed, Network, Process, Random, await_some, copy_name, stop_deltic,
 };
 use k8s_openapi::jiff::Timestamp;
 use serde_json::{Value, json};
@@ -83,12 +83,8 @@ fn logged(process: &Process, message: &str) -> Option<String> {
     Some(line["timestamp"].as_str().unwrap().to_owned())
 }
 
-fn await_log(process: &Process, message: &str) -> String {
-    let said = wait_until(Duration::from_mins(1), || {
-        logged(process, message).is_some()
-    });
-    assert!(said, "{message}: {}", process.log_end());
-    logged(process, message).unwrap()
+fn await_log(process: &Process, message: &str) {
+    await_some(message, || logged(process, message));
 }
 
 /// Waits until a process has ended by itself, as one does that has lost its lease.

@@ -4,10 +4,9 @@
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use cluster_tests::{
-    AuditTail, Copies, Installed, Network, Process, copy_name, metric, stop_deltic, wait_until,
+    AuditTail, Copies, Installed, Network, Process, await_true, copy_name, metric, stop_deltic,
 };
 use serde_json::json;
 
@@ -16,10 +15,6 @@ const OBJECTS: usize = 1000;
 /// Retries soon, so that a test need not wait long.
 fn soon() -> serde_json::Value {
     json!({"retry": {"initial": "100ms", "max": "2s"}})
-}
-
-fn await_true(what: &str, look: impl FnMut() -> bool) {
-    assert!(wait_until(Duration::from_mins(1), look), "{what}");
 }
 
 /// Panics if deltic is not the process that it was.

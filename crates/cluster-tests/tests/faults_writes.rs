@@ -9,15 +9,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use cluster_tests::{
-    AuditEntry, Bystanders, Cluster, Copies, Installed, Network, copy_name, stop_deltic, wait_until,
+    AuditEntry, Bystanders, Cluster, Copies, Installed, Network, await_true, copy_name, stop_deltic,
 };
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, Patch, PatchParams};
 use serde_json::{Value, json};
-
-fn await_true(what: &str, look: impl FnMut() -> bool) {
-    assert!(wait_until(Duration::from_mins(1), look), "{what}");
-}
 
 /// The status of the only controller.
 fn status(installed: &Installed, operator: &str) -> Value {

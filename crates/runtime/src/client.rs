@@ -1,7 +1,8 @@
 //! Clients: one for each identity, all behind one fence and one rate limit.
 //!
 //! In goes any [`kube::Client`]; out come clients that act as a service account. Requests
-//! are let through at a limited rate, and none is sent once the fence is down.
+//! are let through at a limited rate, and none is sent once the fence is down or the lead
+//! is over.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -14,6 +15,8 @@ use kube::Client;
 use kube::client::Body;
 use operator::spec::ServiceAccount;
 use tokio::time::Instant;
+
+use crate::lease::Leadership;
 
 /// Who sends a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -88,6 +91,9 @@ impl fmt::Debug for Clients {
 /// What every request passes.
 struct Gate {
     fenced: AtomicBool,
+    /// Asked at every request: a process that was asleep learns only so that it does not
+    /// lead any more.
+    leadership: Leadership,
     rate: Rate,
     bucket: Mutex<Bucket>,
 }
@@ -104,8 +110,8 @@ struct Bucket {
 pub struct Fenced;
 
 impl Clients {
-    /// Clients that send through `base`.
-    pub fn new(base: Client, rate: Rate) -> Self {
+    /// Clients that send through `base`, as long as this process leads.
+    pub fn new(base: Client, rate: Rate, leadership: Leadership) -> Self {
         let bucket = Bucket {
             tokens: f64::from(rate.burst.max(1)),
             at: Instant::now(),
@@ -114,6 +120,7 @@ impl Clients {
             base,
             gate: Arc::new(Gate {
                 fenced: AtomicBool::new(false),
+                leadership,
                 rate,
                 bucket: Mutex::new(bucket),
             }),
@@ -172,7 +179,7 @@ impl Gate {
     /// Waits for a turn.
     async fn pass(&self) -> Result<(), Fenced> {
         loop {
-            if self.fenced.load(Ordering::SeqCst) {
+            if self.fenced.load(Ordering::SeqCst) || self.leadership.is_over() {
                 return Err(Fenced);
             }
             let wait = self.take();
@@ -210,6 +217,7 @@ mod tests {
     fn gate(per_second: f64, burst: u32) -> Gate {
         Gate {
             fenced: AtomicBool::new(false),
+            leadership: Leadership::always(),
             rate: Rate { per_second, burst },
             bucket: Mutex::new(Bucket {
                 tokens: f64::from(burst),

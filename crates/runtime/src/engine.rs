@@ -238,6 +238,7 @@ impl Task {
         }
         self.subscriptions.clear();
         self.writes.stop().await;
+        self.tell_status();
         self.context.views.remove(&self.operator.name);
     }
 

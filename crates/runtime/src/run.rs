@@ -8,17 +8,14 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use futures::future::join_all;
-use http::Request;
 use kube::Client;
-use kube::client::Body;
 use operator::Operator;
 use tokio::sync::watch;
 
-use crate::client::{Clients, Fenced, Identity};
+use crate::client::{Clients, Identity};
 use crate::config::Config;
 use crate::engine::{Context, EngineEvents};
 use crate::events::Events;
-use crate::lease::Leadership;
 use crate::operators::{Engines, Operators, Parts, Policy, report};
 use crate::source::Watches;
 use crate::status::{OperatorStatus, Ready};
@@ -49,8 +46,7 @@ pub async fn run(
     config: Config,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), RunError> {
-    let leadership = config.leadership.clone();
-    let clients = Clients::new(fenced(client, leadership.clone()), config.rate);
+    let clients = Clients::new(client, config.rate, config.leadership.clone());
     let result = lead(&clients, config, shutdown).await;
     if result.is_err() {
         clients.fence();
@@ -129,22 +125,6 @@ fn context(clients: &Clients, config: &Config) -> Context {
         namespace: config.namespace.clone(),
         metrics: config.metrics.clone(),
     }
-}
-
-/// A client whose requests are refused once the lead is over, also in a process that was
-/// asleep when it happened.
-fn fenced(client: Client, leadership: Leadership) -> Client {
-    let namespace = client.default_namespace().to_owned();
-    let service = tower::service_fn(move |request: Request<Body>| {
-        let (client, over) = (client.clone(), leadership.is_over());
-        async move {
-            if over {
-                return Err(Box::new(Fenced) as Box<dyn std::error::Error + Send + Sync>);
-            }
-            Ok(client.send(request).await?)
-        }
-    });
-    Client::new(service, namespace)
 }
 
 /// Runs operators that are not on the cluster.

@@ -114,10 +114,19 @@ impl Life {
                 }
                 Wake::Died => self.died(),
                 Wake::Again => self.step().await,
-                Wake::Publish => self.publish().await,
+                Wake::Publish => {
+                    let engine = self.engine.as_ref();
+                    let status = engine.map(|engine| engine.status.borrow().clone());
+                    self.publish(&status.unwrap_or_default()).await;
+                }
             }
         }
-        self.stop_engine().await;
+        let last = self.stop_engine().await;
+        let stays = matches!(*self.seen.borrow(), Seen::Stop);
+        if let Some(last) = last.filter(|_| stays) {
+            self.publisher.last();
+            self.publish(&last).await;
+        }
         self.shared.engines.forget(&self.name);
     }
 
@@ -295,13 +304,14 @@ impl Life {
         }
     }
 
-    async fn stop_engine(&mut self) {
-        if let Some(engine) = self.engine.take() {
-            tracing::info!(operator = self.name, "stops");
-            drop(engine.status);
-            engine.run.stop().await;
-            self.shared.metrics.forget(&self.name);
-        }
+    /// Stops the engine; gives what it said last.
+    async fn stop_engine(&mut self) -> Option<OperatorStatus> {
+        let engine = self.engine.take()?;
+        tracing::info!(operator = self.name, "stops");
+        engine.run.stop().await;
+        self.shared.metrics.forget(&self.name);
+        let last = engine.status.borrow().clone();
+        (!last.controllers.is_empty()).then_some(last)
     }
 
     /// The engine ended by itself, which it should not: it gets another chance.
@@ -326,18 +336,14 @@ impl Life {
         }
     }
 
-    async fn publish(&mut self) {
+    async fn publish(&mut self, engine: &OperatorStatus) {
         let Some(object) = self.object.clone() else {
             return;
         };
-        let engine = self.engine.as_ref();
-        let engine = engine
-            .map(|engine| engine.status.borrow().clone())
-            .unwrap_or_default();
         let report = Report {
             generation: object.generation(),
             standing: &self.standing,
-            engine: &engine,
+            engine,
         };
         let published = self
             .publisher

@@ -41,6 +41,11 @@ impl Publisher {
         self.due.get_or_insert_with(|| Instant::now() + pause);
     }
 
+    /// What is published next is the last: it does not wait for more.
+    pub(super) fn last(&mut self) {
+        self.written = None;
+    }
+
     /// When [`Publisher::publish`] is to be called.
     pub(super) fn due(&self) -> Option<Instant> {
         self.due

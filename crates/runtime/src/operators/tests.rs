@@ -446,6 +446,27 @@ async fn shutdown_stops_all_and_leaves_operators_as_they_are() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_changed_last_is_told_before_the_end() {
+    let world = world(&Server::default(), Policy::default());
+    world.server.apply("a", &spec("ConfigMap"), &none());
+    rest().await;
+    world
+        .fake
+        .says("a", engine_status(Ready::Failing, &["late"]));
+    world.stop.send(()).unwrap();
+    assert!(world.task.await.unwrap());
+    let ready = world
+        .server
+        .get("a")
+        .get("status")
+        .get("conditions")
+        .at(0)
+        .clone();
+    let reason = ready.get("reason").as_str();
+    assert_eq!(reason, Some("ReconciliationFailed"), "{ready}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_the_engine_tells_becomes_events_about_the_operator() {
     let world = world(&Server::default(), Policy::default());
     world.server.apply("a", &spec("ConfigMap"), &none());

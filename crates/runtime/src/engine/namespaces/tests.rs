@@ -19,6 +19,7 @@ use crate::config::Budget;
 use crate::engine::measures::Measures;
 use crate::engine::writes::Writes;
 use crate::engine::{Context, Views};
+use crate::lease::Leadership;
 use crate::metrics::Metrics;
 use crate::source::Watches;
 use crate::target::problem::{Happened, Problem, Report};
@@ -177,7 +178,7 @@ fn operator() -> Operator {
 /// Wants a config map in the namespace `late`.
 fn start(server: &Arc<Server>) -> (Writes, Arc<Told>) {
     let (operator, told) = (operator(), Arc::new(Told::default()));
-    let clients = Clients::new(server.client(), Rate::default());
+    let clients = Clients::new(server.client(), Rate::default(), Leadership::always());
     let metrics = Metrics::default();
     let context = Context {
         watches: Watches::new(clients.clone(), metrics.clone()),

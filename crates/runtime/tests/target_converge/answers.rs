@@ -1,0 +1,186 @@
+//! What the answers of the server lead to, and what is never asked.
+
+use super::*;
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_that_is_served_anew_may_take_what_was_refused() {
+    let mut h = harness();
+    let key = widget("a");
+    let serve = |h: &Harness| {
+        let kinds = h.sim.lock().kinds.clone();
+        let kind = kinds.iter().find(|kind| kind.name == "Widget").unwrap();
+        h.writer.serve(kind.target())
+    };
+    h.sim.lock().next = vec![Fault::Answer(422)];
+    h.want(&key, &updater().wants(&spec(&json!({"a": 1}))));
+    h.settle().await;
+    assert_eq!(h.codes(&key), ["refused"].into());
+    assert!(serve(&h).is_empty(), "nothing is new");
+    h.writer.unserve("example.com", "Widget");
+    assert_eq!(serve(&h), std::slice::from_ref(&key));
+    h.run(&key).await;
+    assert!(h.codes(&key).is_empty());
+    assert_eq!(h.live(&key).get("spec").get("a"), &json!(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_missing_namespace_or_kind_is_waited_for() {
+    let mut h = harness();
+    let key = ObjectKey::new("example.com", "Widget", "later", "a");
+    h.want(&key, &updater().wants(&spec(&json!({"a": 1}))));
+    h.settle().await;
+    assert_eq!(h.codes(&key), ["no-namespace"].into());
+    writes(&h);
+    h.settle_within(Duration::from_mins(5)).await;
+    assert_eq!(writes(&h), [""; 0]);
+    h.sim.lock().namespaces.insert("later".to_owned());
+    let woken = h.writer.namespace_changed("later");
+    assert_eq!(woken, std::slice::from_ref(&key));
+    h.run(&key).await;
+    assert_ne!(h.live(&key), Value::NULL);
+
+    let kind = h.sim.lock().kinds.remove(5);
+    let other = widget("b");
+    h.want(&other, &updater().wants(&spec(&json!({"a": 1}))));
+    h.settle().await;
+    assert_eq!(h.codes(&other), ["no-kind"].into());
+    writes(&h);
+    h.run(&other).await;
+    h.writer.unserve("example.com", "Widget");
+    h.run(&other).await;
+    assert_eq!(writes(&h), [""; 0]);
+    h.sim.lock().kinds.push(kind.clone());
+    assert!(h.writer.serve(kind.target()).contains(&other));
+    h.run(&other).await;
+    assert_ne!(h.live(&other), Value::NULL);
+    assert!(h.codes(&other).is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_object_is_tried_again_when_something_changes_or_after_ten_minutes() {
+    let mut h = harness();
+    let key = widget("a");
+    h.want(&key, &updater().wants(&spec(&json!({"reject": true}))));
+    h.settle().await;
+    assert_eq!(h.codes(&key), ["refused"].into());
+    assert!(h.messages(&key).join("").contains("not allowed"));
+    assert_eq!(writes(&h), ["POST 422"]);
+    for _ in 0..5 {
+        h.run(&key).await;
+    }
+    assert_eq!(writes(&h), [""; 0]);
+    h.step(Duration::from_secs(601)).await;
+    assert_eq!(writes(&h), ["POST 422"]);
+    h.want(&key, &updater().wants(&spec(&json!({"reject": false}))));
+    h.settle().await;
+    assert!(h.codes(&key).is_empty());
+    assert_eq!(h.live(&key).get("spec").get("reject"), &json!(false));
+}
+
+#[tokio::test(start_paused = true)]
+async fn immutable_objects_are_created_again_only_where_that_is_asked_for() {
+    let mut h = harness();
+    let (kept, replaced) = (widget("kept"), widget("replaced"));
+    let mut recreating = target(TargetType::Updater);
+    recreating.recreate = true;
+    let recreating = Who::of(OPERATOR, "c", 0, recreating);
+    h.want(&kept, &updater().wants(&spec(&json!({"fixed": 1}))));
+    h.want(&replaced, &recreating.wants(&spec(&json!({"fixed": 1}))));
+    h.settle().await;
+    writes(&h);
+    h.want(&kept, &updater().wants(&spec(&json!({"fixed": 2}))));
+    h.want(&replaced, &recreating.wants(&spec(&json!({"fixed": 2}))));
+    h.settle().await;
+    assert_eq!(h.live(&kept).get("spec").get("fixed"), &json!(1));
+    assert_eq!(h.codes(&kept), ["refused"].into());
+    assert_eq!(h.live(&replaced).get("spec").get("fixed"), &json!(2));
+    assert_eq!(writes(&h), ["PUT 422", "PUT 422", "DELETE 200", "POST 201"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn lost_answers_are_looked_up_before_anything_else() {
+    for fault in [
+        Fault::LostAnswer,
+        Fault::Silence,
+        Fault::Lost,
+        Fault::Answer(503),
+        Fault::Answer(500),
+        Fault::Busy,
+        Fault::Answer(409),
+    ] {
+        let mut h = harness();
+        let key = widget("a");
+        h.sim.lock().next = vec![fault];
+        h.want(&key, &updater().wants(&spec(&json!({"a": 1}))));
+        h.step(Duration::ZERO).await;
+        let log: Vec<_> = h.sim.lock().log.drain(..).collect();
+        assert_eq!(log[0].method, "POST");
+        h.run(&key).await;
+        let log: Vec<_> = h.sim.lock().log.drain(..).collect();
+        h.settle().await;
+        if !matches!(fault, Fault::Busy | Fault::Answer(409)) {
+            assert_eq!(log[0].method, "GET", "{fault:?}");
+            let again = !matches!(fault, Fault::LostAnswer | Fault::Silence);
+            assert_eq!(log.len() > 1, again, "{fault:?}");
+        }
+        assert_eq!(h.live(&key).get("spec").get("a"), &json!(1));
+        assert!(claim(&h, &key).unwrap().created, "{fault:?}");
+        assert!(h.codes(&key).is_empty());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_busy_server_is_given_the_time_it_asks_for() {
+    let mut h = harness();
+    let key = widget("a");
+    h.sim.lock().next = vec![Fault::Busy];
+    h.want(&key, &updater().wants(&spec(&json!({"a": 1}))));
+    h.step(Duration::ZERO).await;
+    let error = h.last[&key].clone().unwrap_err();
+    assert_eq!(error.retry, Some(Duration::from_secs(2)));
+    assert_eq!(error.problem.code(), "unavailable");
+}
+
+#[tokio::test(start_paused = true)]
+async fn secrets_are_encoded_and_do_not_show() {
+    let mut h = harness();
+    let key = ObjectKey::new("", "Secret", "ns", "s");
+    let mut target = target(TargetType::Updater);
+    target.resource.group = String::new();
+    target.resource.kind = "Secret".to_owned();
+    let who = Who::of(OPERATOR, "c", 0, target);
+    let data = json!({"data": {"text": "hunter2", "bytes": (Value::bytes(&[0xff, 0xfe]))}});
+    h.want(&key, &who.wants(&data));
+    h.settle().await;
+    assert_eq!(
+        h.live(&key).get("data"),
+        &json!({"text": "aHVudGVyMg==", "bytes": "//4="})
+    );
+    h.sim.lock().next = vec![Fault::Answer(422)];
+    h.want(&key, &who.wants(&json!({"data": {"text": "other"}})));
+    h.settle().await;
+    let told = format!("{:?}{:?}{:?}", h.messages(&key), h.last, h.writer);
+    assert!(
+        !told.contains("hunter2") && !told.contains("aHVudGVyMg"),
+        "{told}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn keys_that_no_object_can_have_make_no_request() {
+    let mut h = harness();
+    for (key, code) in [
+        (
+            ObjectKey::new("example.com", "Widget", "", "a"),
+            "wrong-scope",
+        ),
+        (ObjectKey::new("", "Namespace", "ns", "a"), "wrong-scope"),
+        (widget("a/status"), "bad-name"),
+        (widget(".."), "bad-name"),
+    ] {
+        h.want(&key, &updater().wants(&spec(&json!({"a": 1}))));
+        h.settle().await;
+        assert_eq!(h.codes(&key), [code].into(), "{key}");
+        assert!(h.sim.lock().log.is_empty());
+    }
+}

@@ -1,0 +1,248 @@
+//! What Patchers and Appliers set on objects, and take back.
+
+use super::*;
+
+#[tokio::test(start_paused = true)]
+async fn layers_lie_on_the_updater_and_the_first_of_them_has_a_field() {
+    let mut h = harness();
+    let key = widget("a");
+    h.want(&key, &updater().wants(&spec(&json!({"a": 1, "b": 1}))));
+    h.want(&key, &patcher().wants(&spec(&json!({"b": 2, "c": 2}))));
+    h.want(&key, &applier().wants(&spec(&json!({"c": 3, "d": 3}))));
+    h.settle().await;
+    let check = |h: &Harness, expect: Value| {
+        assert_eq!(unset(h.live(&key).get("spec"), &["defaulted"]), expect);
+    };
+    check(&h, json!({"a": 1, "b": 2, "c": 2, "d": 3}));
+    assert_eq!(h.codes(&key), ["conflict"].into());
+    assert!(h.messages(&key).join("").contains(".spec.c"));
+    writes(&h);
+    h.look_again().await;
+    assert_eq!(writes(&h), [""; 0], "no fight with ourselves");
+    h.withdraw(&key, "p");
+    h.settle().await;
+    check(&h, json!({"a": 1, "b": 1, "c": 3, "d": 3}));
+    assert!(h.codes(&key).is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_patcher_waits_for_its_object_and_takes_back_what_it_set() {
+    let mut h = harness();
+    let key = ObjectKey::new("apps", "Deployment", "ns", "x");
+    let document = json!({"metadata": {"annotations": {"note": "1"}}, "spec": {
+        "containers": [{"name": "b", "env": [{"name": "X", "value": "1"}], "cpu": "3000m"}, {"name": "side", "image": "s"}],
+        "nested": {"deep": {"er": 1}},
+    }});
+    h.want(&key, &patcher().wants(&document));
+    h.settle().await;
+    assert_eq!(h.live(&key), Value::NULL);
+    assert!(h.codes(&key).is_empty());
+    h.sim.foreign(&key, "human", |_| json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "x"}, "spec": {
+        "containers": [{"name": "a", "image": "1"}, {"name": "b", "image": "1", "env": [{"name": "Y", "value": "2"}]}, {"name": "c", "image": "1"}],
+    }}));
+    let before = target_sim::timeless(&h.live(&key));
+    h.settle().await;
+    let live = h.live(&key);
+    let containers = live.get("spec").get("containers");
+    assert_eq!(
+        containers.at(0),
+        &json!({"name": "a", "image": "1", "policy": "Always"})
+    );
+    assert_eq!(
+        containers.at(1).get("env"),
+        &json!([{"name": "Y", "value": "2"}, {"name": "X", "value": "1"}])
+    );
+    assert_eq!(containers.at(1).get("image"), &json!("1"));
+    assert_eq!(containers.at(1).get("cpu"), &json!("3"));
+    assert_eq!(containers.at(3).get("image"), &json!("s"));
+    assert_eq!(live.get("spec").get("nested"), &json!({"deep": {"er": 1}}));
+    assert_eq!(claim(&h, &key), None);
+
+    writes(&h);
+    h.look_again().await;
+    h.restart();
+    h.settle().await;
+    assert_eq!(writes(&h), [""; 0]);
+
+    h.wanted.clear();
+    h.restart();
+    h.settle().await;
+    assert_eq!(target_sim::timeless(&h.live(&key)), before);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_patcher_removes_only_what_still_holds_what_it_wrote() {
+    let mut h = harness();
+    let key = widget("x");
+    h.sim
+        .foreign(&key, "human", foreign_widget(&json!({"theirs": 1})));
+    h.want(
+        &key,
+        &patcher().wants(&spec(
+            &json!({"a": 1, "b": 1, "m": {"x": 1, "y": 1}, "probe": {"path": "/"}}),
+        )),
+    );
+    h.settle().await;
+    assert_eq!(
+        h.live(&key).get("spec").get("probe").get("timeout"),
+        &json!(1),
+        "a default in what we added"
+    );
+    h.want(
+        &key,
+        &patcher().wants(&spec(
+            &json!({"b": 1, "m": {"x": 1}, "probe": {"path": "/"}}),
+        )),
+    );
+    h.settle().await;
+    let shown = |h: &Harness| unset(h.live(&key).get("spec"), &["defaulted"]);
+    assert_eq!(
+        shown(&h),
+        json!({"theirs": 1, "b": 1, "m": {"x": 1}, "probe": {"path": "/", "timeout": 1}})
+    );
+
+    h.wanted.clear();
+    h.sim.foreign(&key, "human", |object| {
+        let object = set(object, &["spec", "b"], json!(9));
+        set(&object, &["spec", "m", "z"], json!(9))
+    });
+    h.restart();
+    h.settle().await;
+    assert_eq!(shown(&h), json!({"theirs": 1, "b": 9, "m": {"z": 9}}));
+}
+
+#[tokio::test(start_paused = true)]
+async fn nulls_remove_only_where_they_are_written() {
+    let mut h = harness();
+    let key = widget("x");
+    h.sim.foreign(
+        &key,
+        "human",
+        foreign_widget(&json!({"written": 1, "given": 1})),
+    );
+    let mut target = target(TargetType::Patcher);
+    target.written_nulls = vec![vec!["spec".to_owned(), "written".to_owned()]];
+    let who = Who::of(OPERATOR, "p", 0, target);
+    h.want(
+        &key,
+        &who.wants(&spec(&json!({"written": null, "given": null, "a": 1}))),
+    );
+    h.settle().await;
+    assert_eq!(
+        h.live(&key).get("spec"),
+        &json!({"a": 1, "given": 1, "defaulted": "yes"})
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn patches_are_versioned_where_they_must_be_and_status_goes_second() {
+    let mut h = harness();
+    let key = widget("x");
+    h.sim.foreign(&key, "human", |_| {
+        let object = foreign_widget(&json!({"l": [1]}))(&Value::NULL);
+        set(&object, &["status", "theirs"], json!(1))
+    });
+    let document = json!({"spec": {"a": 1}, "status": {"ours": 1}});
+    h.want(&key, &patcher().wants(&document));
+    h.sim.take_writes();
+    h.settle().await;
+    assert_eq!(writes(&h), ["PATCH 200", "PATCH status 200"]);
+    assert_eq!(h.live(&key).get("status"), &json!({"ours": 1, "theirs": 1}));
+    h.withdraw(&key, "p");
+    h.settle().await;
+    assert_eq!(writes(&h), ["PATCH status 200", "PATCH 200"]);
+    assert_eq!(h.live(&key).get("status"), &json!({"theirs": 1}));
+    assert_eq!(
+        h.live(&key).get("spec"),
+        &json!({"l": [1], "defaulted": "yes"})
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_applier_creates_updates_and_releases() {
+    let mut h = harness();
+    let (own, theirs) = (widget("own"), widget("x"));
+    h.sim
+        .foreign(&theirs, "human", foreign_widget(&json!({"theirs": 1})));
+    let before = target_sim::timeless(&h.live(&theirs));
+    let document =
+        json!({"metadata": {"labels": {"l": "1"}}, "spec": {"a": 1, "b": 1}, "status": {"s": 1}});
+    for key in [&own, &theirs] {
+        h.want(key, &applier().wants(&document));
+    }
+    h.settle().await;
+    assert!(claim(&h, &own).unwrap().created);
+    assert_eq!(claim(&h, &theirs), None);
+    for key in [&own, &theirs] {
+        assert_eq!(h.live(key).get("spec").get("a"), &json!(1));
+        assert_eq!(h.live(key).get("status"), &json!({"s": 1}));
+    }
+    writes(&h);
+    h.look_again().await;
+    h.restart();
+    h.settle().await;
+    assert_eq!(writes(&h), [""; 0]);
+    for key in [&own, &theirs] {
+        h.want(key, &applier().wants(&spec(&json!({"a": 2}))));
+    }
+    h.settle().await;
+    for key in [&own, &theirs] {
+        assert_eq!(h.live(key).get("spec").get("a"), &json!(2));
+        assert!(h.live(key).get("spec").get("b").is_null());
+        assert!(h.live(key).get("status").get("s").is_null());
+    }
+    h.wanted.clear();
+    h.restart();
+    h.settle().await;
+    assert_eq!(h.live(&own), Value::NULL);
+    let after = target_sim::timeless(&h.live(&theirs));
+    assert_eq!(after.get("spec"), before.get("spec"));
+    assert_eq!(claim(&h, &theirs), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_applier_forces_only_what_it_has_owned() {
+    let mut h = harness();
+    let key = widget("x");
+    h.sim
+        .foreign(&key, "human", foreign_widget(&json!({"theirs": 1})));
+    h.want(
+        &key,
+        &applier().wants(&spec(&json!({"theirs": 2, "ours": 1}))),
+    );
+    h.settle().await;
+    let shown = |h: &Harness| unset(h.live(&key).get("spec"), &["defaulted"]);
+    assert_eq!(shown(&h), json!({"theirs": 1, "ours": 1}));
+    assert_eq!(h.codes(&key), ["conflict"].into());
+    assert!(h.messages(&key).join("").contains("human"));
+    writes(&h);
+    h.look_again().await;
+    assert_eq!(writes(&h), [""; 0]);
+    assert_eq!(h.codes(&key), ["conflict"].into());
+
+    h.sim.foreign(&key, "vandal", |object| {
+        set(object, &["spec", "ours"], json!(9))
+    });
+    h.settle().await;
+    assert_eq!(shown(&h), json!({"theirs": 1, "ours": 1}), "owned before");
+    h.restart();
+    h.sim.foreign(&key, "vandal", |object| {
+        set(object, &["spec", "ours"], json!(8))
+    });
+    h.settle().await;
+    assert_eq!(
+        shown(&h),
+        json!({"theirs": 1, "ours": 1}),
+        "owned before the restart"
+    );
+
+    let mut forcing = target(TargetType::Applier);
+    forcing.force = true;
+    h.want(
+        &key,
+        &Who::of(OPERATOR, "a", 2, forcing).wants(&spec(&json!({"theirs": 2, "ours": 1}))),
+    );
+    h.settle().await;
+    assert_eq!(shown(&h), json!({"theirs": 2, "ours": 1}));
+    assert!(h.codes(&key).is_empty());
+}

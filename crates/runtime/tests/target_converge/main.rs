@@ -1,0 +1,62 @@
+//! Converging objects on a simulated API server: what stands on it after each story, and
+//! which requests that took.
+
+#![allow(clippy::unwrap_used)] // A test fails by panicking.
+
+#[path = "../target_sim/mod.rs"]
+mod target_sim;
+
+mod answers;
+mod layers;
+mod ownership;
+mod repair;
+
+use std::time::Duration;
+
+use document::{Path, Value, json};
+use operator::spec::TargetType;
+use runtime::target::claim::{Claim, OPERATOR as LABEL, OWNER};
+use runtime::target::problem::Happened;
+use runtime::target::{Next, ObjectKey};
+
+use target_sim::harness::{Harness, OPERATOR, Who, config_map, spec, target, widget};
+use target_sim::{Fault, Sim, set, unset};
+
+fn harness() -> Harness {
+    Harness::new(Sim::default())
+}
+
+fn updater() -> Who {
+    Who::new("c", 0, TargetType::Updater)
+}
+
+fn patcher() -> Who {
+    Who::new("p", 1, TargetType::Patcher)
+}
+
+fn applier() -> Who {
+    Who::new("a", 2, TargetType::Applier)
+}
+
+fn claim(harness: &Harness, key: &ObjectKey) -> Option<Claim> {
+    Claim::read(&harness.live(key), key)
+}
+
+fn foreign_widget(spec: &Value) -> impl Fn(&Value) -> Value {
+    let spec = spec.clone();
+    move |_| json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "x"}, "spec": (spec.clone())})
+}
+
+/// The methods and codes of the writes since the last look.
+fn writes(harness: &Harness) -> Vec<String> {
+    let writes = harness.sim.take_writes();
+    let text = writes.iter().map(|write| {
+        let status = if write.path.ends_with("/status") {
+            " status"
+        } else {
+            ""
+        };
+        format!("{}{status} {}", write.method, write.code)
+    });
+    text.collect()
+}

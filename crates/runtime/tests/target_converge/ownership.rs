@@ -1,0 +1,340 @@
+//! Whose an object is, and when it goes.
+
+use super::*;
+
+#[tokio::test(start_paused = true)]
+async fn an_object_without_a_claim_is_adopted_and_stays() {
+    let mut h = harness();
+    let key = widget("x");
+    h.sim
+        .foreign(&key, "human", foreign_widget(&json!({"theirs": 1})));
+    h.want(&key, &updater().wants(&spec(&json!({"ours": 1}))));
+    h.settle().await;
+    assert_eq!(
+        h.live(&key).get("spec"),
+        &json!({"ours": 1, "defaulted": "yes"})
+    );
+    assert!(!claim(&h, &key).unwrap().created);
+    assert!(
+        h.live(&key)
+            .get("metadata")
+            .get("labels")
+            .get("app.kubernetes.io/managed-by")
+            .is_null()
+    );
+    assert_eq!(
+        *h.reported.happened.lock().unwrap(),
+        [(key.clone(), Happened::Adopted)]
+    );
+
+    h.restart();
+    h.settle().await;
+    assert!(
+        h.reported.happened.lock().unwrap().is_empty(),
+        "adopted once"
+    );
+    h.withdraw(&key, "c");
+    h.settle().await;
+    let metadata = h.live(&key).get("metadata").clone();
+    assert!(
+        metadata.get("annotations").is_null() && metadata.get("labels").is_null(),
+        "{metadata}"
+    );
+    assert_eq!(
+        h.live(&key).get("spec"),
+        &json!({"ours": 1, "defaulted": "yes"})
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn existing_objects_are_refused_where_that_is_asked_for() {
+    let mut h = harness();
+    let key = widget("x");
+    h.sim
+        .foreign(&key, "human", foreign_widget(&json!({"theirs": 1})));
+    let mut careful = target(TargetType::Updater);
+    careful.refuse_existing = true;
+    let before = h.live(&key);
+    h.want(
+        &key,
+        &Who::of(OPERATOR, "c", 0, careful).wants(&spec(&json!({"ours": 1}))),
+    );
+    h.settle_within(Duration::from_secs(10)).await;
+    assert_eq!(h.live(&key), before);
+    assert_eq!(h.codes(&key), ["conflict"].into());
+    h.sim.foreign_delete(&key);
+    h.settle().await;
+    assert_eq!(h.live(&key).get("spec").get("ours"), &json!(1));
+    assert!(h.codes(&key).is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn claims_of_other_operators_are_respected() {
+    let mut h = harness();
+    for who in [updater(), patcher(), applier()] {
+        let key = widget("x");
+        h.sim.foreign(&key, "them", |_| {
+            let theirs = Claim {
+                operator: "them".to_owned(),
+                controller: "c".to_owned(),
+                origin: Value::NULL,
+                created: true,
+            };
+            let object = foreign_widget(&json!({"theirs": 1}))(&Value::NULL);
+            set(
+                &object,
+                &["metadata", "annotations", OWNER],
+                Value::from(theirs.print(&key)),
+            )
+        });
+        let before = h.live(&key);
+        h.want(&key, &who.wants(&spec(&json!({"ours": 1}))));
+        h.settle_within(Duration::from_secs(10)).await;
+        assert_eq!(h.live(&key), before);
+        assert_eq!(h.codes(&key), ["conflict"].into());
+        let message = h.messages(&key).join("");
+        assert!(
+            message.contains("them") && message.contains(OPERATOR),
+            "{message}"
+        );
+        h.withdraw(&key, &who.0.controller);
+        h.settle().await;
+        assert_eq!(h.live(&key), before);
+        h.sim.foreign_delete(&key);
+        h.settle().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_what_we_created_is_deleted() {
+    let mut h = harness();
+    let (ours, copied) = (widget("ours"), widget("copied"));
+    h.want(&ours, &updater().wants(&spec(&json!({"a": 1}))));
+    h.settle().await;
+    let text = h.live(&ours).get("metadata").clone();
+    h.sim.foreign(&copied, "human", |_| {
+        let object = foreign_widget(&json!({"a": 1}))(&Value::NULL);
+        let object = set(
+            &object,
+            &["metadata", "annotations"],
+            text.get("annotations").clone(),
+        );
+        set(&object, &["metadata", "labels"], text.get("labels").clone())
+    });
+    let before = h.live(&copied);
+    h.wanted.clear();
+    h.restart();
+    h.settle().await;
+    assert_eq!(h.live(&ours), Value::NULL);
+    assert_eq!(h.live(&copied), before);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_stale_goes_after_a_restart_unless_it_is_kept() {
+    let mut h = harness();
+    let (gone, kept) = (widget("gone"), widget("kept"));
+    for key in [&gone, &kept] {
+        h.want(key, &updater().wants(&spec(&json!({"a": 1}))));
+    }
+    h.settle().await;
+    h.wanted.clear();
+    let mut fresh = Harness::new(h.sim.clone());
+    fresh.settle().await;
+    assert_ne!(
+        fresh.live(&gone),
+        Value::NULL,
+        "nothing goes before it is asked for"
+    );
+    let stale = fresh.writer.stale(|leftover| leftover.key == kept);
+    assert_eq!(stale.len(), 1);
+    assert!(stale[0].deletes);
+    assert_eq!(stale[0].origin, json!([{"kind": "Source", "name": "s"}]));
+    for leftover in stale {
+        fresh.writer.withdraw(&leftover);
+        fresh.run(&leftover.key).await;
+    }
+    assert_eq!(fresh.live(&gone), Value::NULL);
+    assert_ne!(fresh.live(&kept), Value::NULL);
+}
+
+#[tokio::test(start_paused = true)]
+async fn held_deletions_wait() {
+    let mut h = harness();
+    let key = widget("a");
+    h.want(&key, &updater().wants(&spec(&json!({"a": 1}))));
+    h.settle().await;
+    h.writer.hold(&key, true);
+    h.withdraw(&key, "c");
+    h.settle().await;
+    assert_ne!(h.live(&key), Value::NULL);
+    assert_eq!(h.codes(&key), ["deletion-held"].into());
+    assert_eq!(h.writer.held(), std::slice::from_ref(&key));
+    h.writer.hold(&key, false);
+    h.run(&key).await;
+    assert_eq!(h.live(&key), Value::NULL);
+    assert!(h.codes(&key).is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_being_deleted_is_created_again_when_it_is_gone() {
+    let mut h = harness();
+    let key = widget("a");
+    h.want(&key, &updater().wants(&spec(&json!({"a": 1}))));
+    h.settle().await;
+    let uid = h.live(&key).get("metadata").get("uid").clone();
+    h.sim.foreign(&key, "human", |object| {
+        let object = set(object, &["metadata", "finalizers"], json!(["f"]));
+        set(
+            &object,
+            &["metadata", "deletionTimestamp"],
+            json!("2024-01-01T00:00:00Z"),
+        )
+    });
+    h.want(&key, &updater().wants(&spec(&json!({"a": 2}))));
+    writes(&h);
+    h.settle_within(Duration::from_secs(10)).await;
+    assert_eq!(writes(&h), [""; 0]);
+    h.sim.foreign(&key, "human", |object| {
+        unset(object, &["metadata", "finalizers"])
+    });
+    h.settle().await;
+    assert_eq!(h.live(&key).get("spec").get("a"), &json!(2));
+    assert_ne!(h.live(&key).get("metadata").get("uid"), &uid);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_updater_wins_and_the_next_takes_its_place() {
+    let mut h = harness();
+    let key = widget("a");
+    let (first, second) = (updater(), Who::new("d", 1, TargetType::Updater));
+    h.want(&key, &second.wants(&spec(&json!({"by": "second"}))));
+    h.settle().await;
+    h.want(&key, &first.wants(&spec(&json!({"by": "first"}))));
+    h.settle().await;
+    assert_eq!(h.live(&key).get("spec").get("by"), &json!("first"));
+    assert_eq!(h.codes(&key), ["conflict"].into());
+    assert_eq!(claim(&h, &key).unwrap().controller, "c");
+    h.withdraw(&key, "c");
+    h.settle().await;
+    assert_eq!(h.live(&key).get("spec").get("by"), &json!("second"));
+    assert!(h.codes(&key).is_empty());
+    let taken = claim(&h, &key).unwrap();
+    assert_eq!((taken.controller.as_str(), taken.created), ("d", true));
+    h.withdraw(&key, "d");
+    h.settle().await;
+    assert_eq!(h.live(&key), Value::NULL);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_renamed_controller_takes_its_objects_over() {
+    let mut h = harness();
+    let key = widget("a");
+    let document = json!({"metadata": {"labels": {"old": "1"}}, "spec": {"a": 1}});
+    h.want(
+        &key,
+        &Who::new("old", 0, TargetType::Updater).wants(&document),
+    );
+    h.settle().await;
+    h.wanted.clear();
+    let new = Who::new("new", 0, TargetType::Updater).wants(&spec(&json!({"a": 1})));
+    h.wanted.insert((key.clone(), "new".to_owned()), new);
+    let uid = h.live(&key).get("metadata").get("uid").clone();
+    h.restart();
+    h.settle().await;
+    let live = h.live(&key);
+    assert_eq!(live.get("metadata").get("uid"), &uid);
+    let taken = claim(&h, &key).unwrap();
+    assert_eq!((taken.controller.as_str(), taken.created), ("new", true));
+    assert!(live.get("metadata").get("labels").get("old").is_null());
+    let marks = live
+        .get("metadata")
+        .get("annotations")
+        .as_map()
+        .unwrap()
+        .len();
+    assert_eq!(marks, 2, "one claim and one record");
+}
+
+#[tokio::test(start_paused = true)]
+async fn owners_are_written_only_if_they_are_origins() {
+    let mut h = harness();
+    let key = widget("a");
+    let owner = |uid: &str| json!({"apiVersion": "v1", "kind": "Source", "name": "s", "uid": uid});
+    let document = json!({"metadata": {"ownerReferences": [(owner("yes")), (owner("cluster")), (owner("far")), (owner("no"))]}, "spec": {}});
+    let owners = [("yes", "ns"), ("cluster", ""), ("far", "other")];
+    h.want(&key, &updater().wants_owned(&document, &owners));
+    h.settle().await;
+    let uids = |h: &Harness| {
+        let live = h.live(&key);
+        let list = live.get("metadata").get("ownerReferences").as_list();
+        let uids = list
+            .into_iter()
+            .flatten()
+            .map(|owner| owner.get("uid").as_str().unwrap().to_owned());
+        uids.collect::<Vec<String>>()
+    };
+    assert_eq!(uids(&h), ["yes", "cluster"]);
+    assert_eq!(h.messages(&key).len(), 2);
+    assert_eq!(h.codes(&key), ["owner-dropped"].into());
+    h.sim.foreign(&key, "human", |object| {
+        let mut list = object
+            .get("metadata")
+            .get("ownerReferences")
+            .as_list()
+            .unwrap()
+            .to_vec();
+        list.push(owner("theirs"));
+        set(object, &["metadata", "ownerReferences"], list.into())
+    });
+    h.restart();
+    let document = json!({"metadata": {"ownerReferences": [(owner("yes"))]}, "spec": {}});
+    h.want(&key, &updater().wants_owned(&document, &owners));
+    h.settle().await;
+    assert_eq!(uids(&h), ["yes", "theirs"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_claim_that_someone_took_off_is_put_back() {
+    let mut h = harness();
+    let key = widget("a");
+    h.want(&key, &updater().wants(&spec(&json!({"a": 1}))));
+    h.settle().await;
+    h.sim.foreign(&key, "human", |object| {
+        unset(object, &["metadata", "annotations"])
+    });
+    h.settle().await;
+    assert!(claim(&h, &key).unwrap().created);
+    assert!(h.reported.happened.lock().unwrap().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_apply_that_met_an_object_does_not_claim_to_have_created_it() {
+    let mut h = harness();
+    let key = widget("a");
+    h.want(&key, &applier().wants(&spec(&json!({"a": 1}))));
+    // Someone creates it between our read and our write: the read is answered as if it
+    // were not there.
+    h.sim
+        .foreign(&key, "human", foreign_widget(&json!({"theirs": 1})));
+    h.sim.lock().next = vec![];
+    let hidden = h.sim.lock().objects.remove(&key).unwrap();
+    let sim = h.sim.clone();
+    let at = key.clone();
+    let put_back = tokio::spawn(async move {
+        loop {
+            if sim.lock().log.iter().any(|logged| logged.method == "GET") {
+                sim.lock().objects.insert(at, hidden);
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+    });
+    h.step(Duration::ZERO).await;
+    put_back.await.unwrap();
+    h.settle().await;
+    assert_eq!(h.live(&key).get("spec").get("theirs"), &json!(1));
+    assert_eq!(claim(&h, &key), None);
+    h.withdraw(&key, "a");
+    h.settle().await;
+    assert_eq!(h.live(&key).get("spec").get("theirs"), &json!(1));
+}
