@@ -1,18 +1,20 @@
 //! What an operator reads: its ports, and the watches behind them.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, PoisonError};
 
 use dataflow::ObjectName;
 use document::{Value, View};
 use operator::Operator;
 use operator::spec::{ONE_SHOT, SourceKind, Target, TargetType};
-use store::Collection;
+use store::{Collection, Store};
 
 use super::Context;
+use super::views::Touched;
 use super::writes::{TargetSink, Writes};
 use crate::client::Identity;
 use crate::source::inbox::Port;
-use crate::source::view::{ViewSubscription, follow};
+use crate::source::view::{ViewSubscription, follow, names};
 use crate::source::{Inbox, Input, Subscription, WatchKey};
 use crate::target::claim;
 
@@ -34,6 +36,30 @@ pub(super) struct Subscriptions {
 }
 
 impl Subscriptions {
+    /// Notes what changes in views that are patched: objects of users come, and change.
+    pub(super) fn patched(
+        &mut self,
+        store: &Store,
+        operator: &Operator,
+        inbox: &Arc<Inbox>,
+        touched: &Touched,
+    ) {
+        let targets = operator.controllers.iter().flat_map(|c| &c.targets);
+        let patched = targets
+            .filter(|target| target.resource.is_view() && target.kind != TargetType::Updater)
+            .map(|target| Collection::new(&target.resource.group, &target.resource.kind));
+        for collection in patched.collect::<BTreeSet<_>>() {
+            let (inbox, touched, view) = (inbox.clone(), touched.clone(), collection.clone());
+            let names = names(store, collection, move |name| {
+                let mut touched = touched.lock().unwrap_or_else(PoisonError::into_inner);
+                touched.insert((view.clone(), name));
+                drop(touched);
+                inbox.poke();
+            });
+            self.views.push(names);
+        }
+    }
+
     /// Ends all.
     pub(super) fn clear(&mut self) {
         self.watches.clear();
