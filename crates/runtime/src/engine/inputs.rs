@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError};
 use dataflow::ObjectName;
 use document::{Value, View};
 use operator::Operator;
-use operator::spec::{ONE_SHOT, SourceKind, Target, TargetType};
+use operator::spec::{ONE_SHOT, Resource, SourceKind, Target, TargetType};
 use store::{Collection, Store};
 
 use super::Context;
@@ -111,7 +111,8 @@ pub(super) fn subscribe(
         let key = target_watch(context, operator, target, &identity);
         if !known.contains(&key) {
             known.push(key.clone());
-            let sink = TargetSink::new(&target.resource, writes, inbox.clone());
+            let patched = is_patched(operator, &target.resource);
+            let sink = TargetSink::new(&target.resource, patched, writes, inbox.clone());
             subscriptions
                 .watches
                 .push(context.watches.subscribe(key, Arc::new(sink)));
@@ -128,11 +129,7 @@ fn target_watch(
     identity: &Identity,
 ) -> WatchKey {
     let resource = &target.resource;
-    let patched = operator.controllers.iter().flat_map(|c| &c.targets);
-    let mut patched = patched.filter(|other| other.kind == TargetType::Patcher);
-    let all = patched.any(|other| {
-        other.resource.group == resource.group && other.resource.kind == resource.kind
-    });
+    let all = is_patched(operator, resource);
     WatchKey {
         resource: resource.clone(),
         namespace: context.namespace.clone(),
@@ -145,6 +142,15 @@ fn target_watch(
         }),
         identity: identity.clone(),
     }
+}
+
+/// Whether an operator patches objects of this kind.
+fn is_patched(operator: &Operator, resource: &Resource) -> bool {
+    let targets = operator.controllers.iter().flat_map(|c| &c.targets);
+    let mut patched = targets.filter(|target| target.kind == TargetType::Patcher);
+    patched.any(|target| {
+        target.resource.group == resource.group && target.resource.kind == resource.kind
+    })
 }
 
 /// A label selector as the API server reads it; `None` if it admits everything.

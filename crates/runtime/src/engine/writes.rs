@@ -194,16 +194,24 @@ pub(super) struct TargetSink {
     writer: Arc<Writer>,
     queue: Queue<ObjectKey, WriteReason>,
     inbox: Arc<Inbox>,
+    /// Whether lists of these objects are merged.
+    patched: bool,
 }
 
 impl TargetSink {
-    pub(super) fn new(resource: &Resource, writes: &Writes, inbox: Arc<Inbox>) -> Self {
+    pub(super) fn new(
+        resource: &Resource,
+        patched: bool,
+        writes: &Writes,
+        inbox: Arc<Inbox>,
+    ) -> Self {
         Self {
             group: resource.group.clone(),
             kind: resource.kind.clone(),
             writer: writes.writer.clone(),
             queue: writes.queue.clone(),
             inbox,
+            patched,
         }
     }
 
@@ -224,12 +232,19 @@ impl Sink for TargetSink {
         self.look(last);
     }
 
+    fn wants_lists(&self) -> bool {
+        self.patched
+    }
+
     fn resolved(&self, resolved: &Resolved) {
-        let kind = TargetKind::new(
+        let mut kind = TargetKind::new(
             resolved.resource.clone(),
             resolved.namespaced,
             resolved.status,
         );
+        for (list, keys) in &resolved.lists {
+            kind.keys = kind.keys.with(list.clone(), keys.clone());
+        }
         self.look(self.writer.serve(kind));
     }
 

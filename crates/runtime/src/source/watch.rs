@@ -15,11 +15,13 @@ use document::Value;
 use futures::{Stream, StreamExt};
 use kube::Api;
 use kube::runtime::watcher::{self, Event, InitialListStrategy};
+use operator::patch::MergeKeys;
 use operator::spec::Resource;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
 use super::discovery::{self, Resolved};
+use super::schema::Schema;
 use super::{Sink, Unavailable};
 use crate::client::{Clients, Identity};
 use crate::object::Object;
@@ -229,16 +231,47 @@ impl Watch {
 
     async fn open(&mut self) -> Result<End, Unavailable> {
         let client = self.clients.of(&self.key.identity);
-        let resolved = discovery::resolve(&client, &self.key.resource).await?;
+        let mut resolved = discovery::resolve(&client, &self.key.resource).await?;
+        let schema = self.schema(&client, &resolved).await?;
+        if let Some(schema) = &schema {
+            resolved.lists.clone_from(&schema.lists);
+        }
         self.shared.each(|sink| sink.resolved(&resolved));
-        let api = self.api(client, &resolved);
+        let api = self.api(client.clone(), &resolved);
         let mut config = watcher::Config::default();
         config.label_selector.clone_from(&self.key.selector);
         config.page_size = Some(500);
         config.initial_list_strategy = self.strategy.clone();
-        Ok(self
-            .follow(pin!(watcher::watcher(api, config)), &resolved)
-            .await)
+        let events = pin!(watcher::watcher(api, config));
+        let followed = self.follow(events, &resolved);
+        let Some(schema) = schema else {
+            return Ok(followed.await);
+        };
+        tokio::select! {
+            end = followed => Ok(end),
+            // As for somebody who joins: all is told anew.
+            () = schema.changed(&client, &resolved.resource) => Ok(End::Joined),
+        }
+    }
+
+    /// The schema of the kind, if somebody wants to know its lists. Those of Kubernetes' own
+    /// kinds are known.
+    async fn schema(
+        &self,
+        client: &kube::Client,
+        resolved: &Resolved,
+    ) -> Result<Option<Schema>, Unavailable> {
+        let sinks: Vec<_> = self.shared.readers().sinks.clone();
+        let wanted = sinks.iter().any(|(_, sink)| sink.wants_lists());
+        let keys = MergeKeys::of_group(&resolved.resource.group);
+        if !wanted || keys.built_in() {
+            return Ok(None);
+        }
+        let schema = Schema::read(client, &resolved.resource).await;
+        let kind = &resolved.resource.kind;
+        let schema =
+            schema.map_err(|error| ended(&format!("cannot read the schema of {kind}: {error}")))?;
+        Ok(Some(schema))
     }
 
     fn api(&self, client: kube::Client, resolved: &Resolved) -> Api<Object> {
