@@ -6,6 +6,7 @@
 //! set of objects without a cluster.
 
 pub mod explain;
+pub mod layer;
 pub mod object;
 pub mod offline;
 pub mod patch;

@@ -15,6 +15,7 @@ mod controller;
 mod inputs;
 mod measures;
 mod namespaces;
+mod patches;
 mod sweep;
 mod views;
 mod writes;
@@ -191,10 +192,12 @@ impl Task {
                 ControllerTask::new(&operator.name, rank, controller, context.budget)
             })
             .collect();
-        let subscriptions = inputs::subscribe(&context, &operator, &inbox, &writes, &book);
+        let views = views::Outputs::new(&context.views, &operator);
+        let mut subscriptions = inputs::subscribe(&context, &operator, &inbox, &writes, &book);
+        subscriptions.patched(&context.store, &operator, &inbox, views.touched());
         Self {
             order: operator.order(),
-            views: views::Outputs::new(&context.views, &operator),
+            views,
             controllers,
             inbox,
             writes,
@@ -274,6 +277,10 @@ impl Task {
                 self.step(number, batch, &env);
             }
         }
+        if self.views.take_touched() {
+            self.views
+                .write(&self.context.store, &self.operator, &self.book);
+        }
         self.open();
         self.sweep();
     }
@@ -303,8 +310,8 @@ impl Task {
         }
         for change in step.changes {
             if controller.targets[change.target].resource.is_view() {
-                let resource = &controller.targets[change.target].resource;
-                self.views.change(number, resource, change.key, change.new);
+                let at = (number, change.target);
+                self.views.change(at, controller, change.key, change.new);
             } else {
                 let (key, desired) = task.desired(controller, change);
                 if task.open {

@@ -11,6 +11,7 @@
 
 pub mod discovery;
 pub mod inbox;
+pub mod schema;
 pub mod view;
 pub mod watch;
 
@@ -34,6 +35,12 @@ pub trait Sink: Send + Sync {
 
     /// An object is gone; `last` is what it was, if that is known.
     fn delete(&self, name: &ObjectName, last: Option<&Value>);
+
+    /// Whether [`Resolved::lists`](discovery::Resolved::lists) is of interest, which takes
+    /// another request.
+    fn wants_lists(&self) -> bool {
+        false
+    }
 
     /// The kind is served like this.
     fn resolved(&self, _resolved: &discovery::Resolved) {}

@@ -242,16 +242,9 @@ impl Case<'_> {
     }
 
     fn held(&self, live: &Entry) -> Error {
-        let holder = match &live.owner {
-            None => Holder::User,
-            Some(owner) => Holder::Controller {
-                operator: owner.operator.clone(),
-                controller: owner.controller.clone(),
-            },
-        };
         Error::Held {
             key: self.key.clone(),
-            holder,
+            holder: Holder::of(live.owner.as_ref()),
         }
     }
 
@@ -261,6 +254,18 @@ impl Case<'_> {
             operator: owner.operator.clone(),
             controller: owner.controller.clone(),
             what,
+        }
+    }
+}
+
+impl Holder {
+    pub(crate) fn of(owner: Option<&Owner>) -> Self {
+        match owner {
+            None => Self::User,
+            Some(owner) => Self::Controller {
+                operator: owner.operator.clone(),
+                controller: owner.controller.clone(),
+            },
         }
     }
 }

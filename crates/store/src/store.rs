@@ -4,7 +4,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use document::Value;
 
-use crate::error::Error;
+use crate::error::{Error, Holder};
 use crate::key::{Collection, ObjectKey, Version};
 use crate::selector::Selector;
 use crate::state::State;
@@ -93,6 +93,13 @@ impl Store {
         let state = self.read();
         let objects = state.collections.get(collection)?;
         objects.entries.get(key).map(|entry| entry.object.clone())
+    }
+
+    /// Who holds an object; `None` if there is none.
+    pub fn holder(&self, collection: &Collection, key: &ObjectKey) -> Option<Holder> {
+        let state = self.read();
+        let entry = state.collections.get(collection)?.entries.get(key)?;
+        Some(Holder::of(entry.owner.as_ref()))
     }
 
     /// The objects of a collection; of one that was never written to, none.

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use document::{Key, Map, Value, View, json};
+use document::{Key, Map, Value, json};
 
 use super::Report;
 use super::cluster::{Cluster, ObjectKey};
-use crate::patch::{MergeKeys, identity_free, merge, outgoing, patch_of};
+use crate::layer::layer;
+use crate::patch::{outgoing, patch_of};
 use crate::spec::{Operator, Target, TargetType};
 
 /// What each object should look like, by who says so: controllers rank by position.
@@ -70,6 +71,7 @@ impl Desired {
             .iter_mut()
             .filter(|(at, _)| target_of(at).kind == TargetType::Updater);
         let mut winner: Option<(usize, usize)> = None;
+        let mut under = None;
         let mut withdrawn = None;
         for (at, writer) in updaters.by_ref() {
             let Some(document) = &writer.document else {
@@ -97,6 +99,7 @@ impl Desired {
                 target,
             ));
             writer.applied = Some(document.clone());
+            under = Some(document.clone());
         }
         if winner.is_none() && withdrawn.is_some() && self.created.remove(key) {
             live = None;
@@ -112,7 +115,13 @@ impl Desired {
                 .document
                 .as_ref()
                 .map(|document| patch_of(document, target));
-            live = patch(live, writer.applied.as_ref(), wanted.as_ref(), target);
+            live = layer(
+                live,
+                writer.applied.as_ref(),
+                wanted.as_ref(),
+                under.as_ref(),
+                target,
+            );
             writer.applied = wanted.filter(|_| live.is_some());
         }
         writers.retain(|_, writer| writer.document.is_some() || writer.applied.is_some());
@@ -214,92 +223,4 @@ fn update(
 
 fn empty() -> Map {
     Map::from_sorted(Vec::new())
-}
-
-/// `Patcher` (and `Applier`, which also creates): takes back what it no longer wants if
-/// it still is as written, and merges what it wants.
-fn patch(
-    live: Option<Value>,
-    applied: Option<&Value>,
-    wanted: Option<&Value>,
-    target: &Target,
-) -> Option<Value> {
-    let Some(mut live) = live else {
-        return wanted
-            .filter(|_| target.kind == TargetType::Applier)
-            .cloned();
-    };
-    if let Some(applied) = applied {
-        let kept = wanted.cloned().unwrap_or_else(Value::empty_map);
-        live = take_back(&live, applied, &kept).unwrap_or(live);
-    }
-    if let Some(wanted) = wanted {
-        let keys = MergeKeys::of_group(&target.resource.group);
-        live = merge(&live, &identity_free(wanted), &keys);
-    }
-    Some(live)
-}
-
-/// Removes the leaves of `applied` that are not in `kept`, where they still hold what
-/// was applied; maps that this empties go too. `None` if nothing is left.
-fn take_back(live: &Value, applied: &Value, kept: &Value) -> Option<Value> {
-    let applied = identity_free(applied);
-    remove(live, &applied, kept)
-}
-
-fn remove(live: &Value, applied: &Value, kept: &Value) -> Option<Value> {
-    match (live.view(), applied.view()) {
-        (View::Map(live_map), View::Map(applied)) => {
-            let mut entries = Vec::new();
-            let mut removed = false;
-            for (key, value) in live_map {
-                match applied.get(key) {
-                    None => entries.push((key.clone(), value.clone())),
-                    Some(applied) => {
-                        let kept = kept.get_key(key);
-                        let left = remove(value, applied, kept);
-                        removed |= left.is_none();
-                        entries.extend(left.map(|left| (key.clone(), left)));
-                    }
-                }
-            }
-            (!(entries.is_empty() && removed)).then(|| Map::from_sorted(entries).into())
-        }
-        _ if !kept.is_null() => Some(live.clone()),
-        (View::List(live_items), View::List(applied_items)) if live != applied => {
-            // Elements of ours inside a list that has others: take ours out again.
-            let ours = |item: &Value| applied_items.iter().any(|applied| applied == item);
-            let rest: Vec<Value> = live_items
-                .iter()
-                .filter(|item| !ours(item))
-                .cloned()
-                .collect();
-            (!rest.is_empty()).then(|| rest.into())
-        }
-        _ => (live != applied).then(|| live.clone()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_no_longer_wanted_is_taken_back_if_it_is_as_written() {
-        let live =
-            json!({"metadata": {"annotations": {"ours": "1", "theirs": "2", "changed": "4"}}});
-        let applied = json!({"metadata": {"annotations": {"ours": "1", "changed": "3"}}});
-        let left = take_back(&live, &applied, &json!({}));
-        assert_eq!(
-            left,
-            Some(json!({"metadata": {"annotations": {"theirs": "2", "changed": "4"}}}))
-        );
-        let alone = json!({"metadata": {"name": "x", "annotations": {"ours": "1"}}});
-        let left = take_back(
-            &alone,
-            &json!({"metadata": {"annotations": {"ours": "1"}}}),
-            &json!({}),
-        );
-        assert_eq!(left, Some(json!({"metadata": {"name": "x"}})));
-    }
 }

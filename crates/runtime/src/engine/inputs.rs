@@ -1,19 +1,21 @@
 //! What an operator reads: its ports, and the watches behind them.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, PoisonError};
 
 use dataflow::ObjectName;
 use document::{Value, View};
 use operator::Operator;
-use operator::spec::{ONE_SHOT, SourceKind, Target, TargetType};
-use store::Collection;
+use operator::spec::{ONE_SHOT, Resource, SourceKind, Target, TargetType};
+use store::{Collection, Store};
 
 use super::Context;
 use super::book::Book;
+use super::views::Touched;
 use super::writes::{TargetSink, Writes};
 use crate::client::Identity;
 use crate::source::inbox::Port;
-use crate::source::view::{ViewSubscription, follow};
+use crate::source::view::{ViewSubscription, follow, names};
 use crate::source::{Inbox, Input, Subscription, WatchKey};
 use crate::target::claim;
 
@@ -35,6 +37,30 @@ pub(super) struct Subscriptions {
 }
 
 impl Subscriptions {
+    /// Notes what changes in views that are patched: objects of users come, and change.
+    pub(super) fn patched(
+        &mut self,
+        store: &Store,
+        operator: &Operator,
+        inbox: &Arc<Inbox>,
+        touched: &Touched,
+    ) {
+        let targets = operator.controllers.iter().flat_map(|c| &c.targets);
+        let patched = targets
+            .filter(|target| target.resource.is_view() && target.kind != TargetType::Updater)
+            .map(|target| Collection::new(&target.resource.group, &target.resource.kind));
+        for collection in patched.collect::<BTreeSet<_>>() {
+            let (inbox, touched, view) = (inbox.clone(), touched.clone(), collection.clone());
+            let names = names(store, collection, move |name| {
+                let mut touched = touched.lock().unwrap_or_else(PoisonError::into_inner);
+                touched.insert((view.clone(), name));
+                drop(touched);
+                inbox.poke();
+            });
+            self.views.push(names);
+        }
+    }
+
     /// Ends all.
     pub(super) fn clear(&mut self) {
         self.watches.clear();
@@ -87,7 +113,8 @@ pub(super) fn subscribe(
         let key = target_watch(context, operator, target, &identity);
         if !known.contains(&key) {
             known.push(key.clone());
-            let sink = TargetSink::new(&target.resource, writes, book.clone());
+            let patched = is_patched(operator, &target.resource);
+            let sink = TargetSink::new(&target.resource, patched, writes, book.clone());
             subscriptions
                 .watches
                 .push(context.watches.subscribe(key, Arc::new(sink)));
@@ -104,11 +131,7 @@ fn target_watch(
     identity: &Identity,
 ) -> WatchKey {
     let resource = &target.resource;
-    let patched = operator.controllers.iter().flat_map(|c| &c.targets);
-    let mut patched = patched.filter(|other| other.kind == TargetType::Patcher);
-    let all = patched.any(|other| {
-        other.resource.group == resource.group && other.resource.kind == resource.kind
-    });
+    let all = is_patched(operator, resource);
     WatchKey {
         resource: resource.clone(),
         namespace: context.namespace.clone(),
@@ -121,6 +144,15 @@ fn target_watch(
         }),
         identity: identity.clone(),
     }
+}
+
+/// Whether an operator patches objects of this kind.
+fn is_patched(operator: &Operator, resource: &Resource) -> bool {
+    let targets = operator.controllers.iter().flat_map(|c| &c.targets);
+    let mut patched = targets.filter(|target| target.kind == TargetType::Patcher);
+    patched.any(|target| {
+        target.resource.group == resource.group && target.resource.kind == resource.kind
+    })
 }
 
 /// A label selector as the API server reads it; `None` if it admits everything.

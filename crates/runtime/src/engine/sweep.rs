@@ -50,7 +50,7 @@ impl Task {
         self.sweep.kept_at = kept.then_some(errors);
         self.remove(&leftovers);
         if errors == 0 {
-            self.views.sweep(&self.context.store);
+            self.views.sweep(&self.context.store, &self.operator);
         }
     }
 

@@ -1,17 +1,20 @@
 //! Views: what controllers derive for them, and whether they are complete.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dataflow::ObjectName;
 use document::Value;
-use operator::Operator;
-use operator::spec::Resource;
-use store::{Change, Collection, ObjectKey, Preconditions, Store, Write, Writer, Written};
+use operator::layer::layer;
+use operator::patch::patch_of;
+use operator::spec::{Resource, Target, TargetType};
+use operator::{Controller, Operator};
+use store::{Change, Collection, Holder, ObjectKey, Preconditions, Store, Write, Writer, Written};
 use tokio::sync::watch;
 
 use super::book::Book;
+use super::patches::{Patch, Patches, Place};
 
 /// Which views are complete: after a start, a view that its controllers have not filled
 /// yet is unavailable, not empty.
@@ -25,6 +28,8 @@ struct Shared {
     starting: AtomicBool,
     /// Tells those who wait that something has changed.
     changed: watch::Sender<()>,
+    /// What Patchers have set on objects of users.
+    patches: Patches,
 }
 
 /// For each view the operators that fill it, with the version up to which they have.
@@ -112,14 +117,25 @@ fn collection(resource: &Resource) -> Collection {
 pub(super) struct Outputs {
     operator: String,
     views: BTreeMap<Collection, View>,
+    patches: Patches,
+    touched: Touched,
 }
+
+/// The objects of patched views that have changed, by whomever.
+pub(super) type Touched = Arc<Mutex<BTreeSet<(Collection, ObjectName)>>>;
+
+/// A target of a controller, both by position.
+type At = (usize, usize);
 
 #[derive(Debug, Default)]
 struct View {
     /// The controllers that fill it.
     producers: Vec<usize>,
-    /// What each controller derives, by name and rank: the first is written.
-    derived: BTreeMap<ObjectName, BTreeMap<usize, Value>>,
+    /// What each target gets, by name and rank: the first Updater is written, the others
+    /// wait, Patchers and Appliers layer on it.
+    derived: BTreeMap<ObjectName, BTreeMap<At, Value>>,
+    /// What Patchers have set on these and do not derive any more.
+    withdrawn: BTreeSet<(ObjectName, String)>,
     /// The names to be written.
     changed: Vec<ObjectName>,
     /// The version of the last change of it that we made.
@@ -139,7 +155,30 @@ impl Outputs {
         Self {
             operator: operator.name.clone(),
             views,
+            patches: expected.0.patches.clone(),
+            touched: Touched::default(),
         }
+    }
+
+    /// Where it is noted that an object of a patched view has changed.
+    pub(super) fn touched(&self) -> &Touched {
+        &self.touched
+    }
+
+    /// Takes the objects that have changed. Says whether there is something to write.
+    pub(super) fn take_touched(&mut self) -> bool {
+        let touched = self.touched.lock();
+        let touched = std::mem::take(&mut *touched.unwrap_or_else(PoisonError::into_inner));
+        let mut news = false;
+        for (collection, name) in touched {
+            if let Some(view) = self.views.get_mut(&collection)
+                && view.derived.contains_key(&name)
+            {
+                view.changed.push(name);
+                news = true;
+            }
+        }
+        news
     }
 
     /// The controllers that fill a view.
@@ -159,17 +198,21 @@ impl Outputs {
     /// A controller derives this for an object of a view now, or nothing any more.
     pub(super) fn change(
         &mut self,
-        number: usize,
-        resource: &Resource,
+        at: At,
+        controller: &Controller,
         name: ObjectName,
         object: Option<Value>,
     ) {
+        let resource = &controller.targets[at.1].resource;
         let view = self.views.entry(collection(resource)).or_default();
         let derived = view.derived.entry(name.clone()).or_default();
-        match object {
-            Some(object) => derived.insert(number, object),
-            None => derived.remove(&number),
-        };
+        if let Some(object) = object {
+            derived.insert(at, object);
+        } else {
+            derived.remove(&at);
+            let by = patcher(controller, at);
+            view.withdrawn.insert((name.clone(), by));
+        }
         if derived.is_empty() {
             view.derived.remove(&name);
         }
@@ -178,31 +221,33 @@ impl Outputs {
 
     /// Writes what has changed.
     pub(super) fn write(&mut self, store: &Store, operator: &Operator, book: &Book) {
+        let patches = &self.patches;
         for (collection, view) in &mut self.views {
             let mut changed = std::mem::take(&mut view.changed);
             changed.sort();
             changed.dedup();
+            let withdrawn = std::mem::take(&mut view.withdrawn);
             for name in changed {
-                let derived = view.derived.get(&name).and_then(BTreeMap::first_key_value);
-                let number = derived.map_or(view.producers[0], |(number, _)| *number);
-                let controller = &operator.controllers[number].name;
-                let writer = Writer::controller(&self.operator, controller);
-                let write = match derived {
-                    Some((_, object)) => Write::Put(object.clone()),
-                    None => Write::Delete(key(&name), Preconditions::default()),
-                };
-                let refused = match store.write_one(&writer, collection, write) {
+                let object = Object::new(store, operator, patches, collection, &name);
+                let derived = view.derived.get(&name);
+                let gone = |by: &str| withdrawn.contains(&(name.clone(), by.to_owned()));
+                let (number, result) = object.write(derived, &gone);
+                let number = number.unwrap_or(view.producers[0]);
+                let refused = match result {
                     Ok(written) => {
-                        view.version = view.version.max(version(&written));
+                        let version = written.as_ref().map_or(0, version);
+                        view.version = view.version.max(version);
                         None
                     }
-                    Err(store::Error::NotFound { .. }) => None,
                     Err(error) => {
                         // Tried again with the next change.
                         view.changed.push(name.clone());
+                        let kept = withdrawn.iter().filter(|(other, _)| *other == name);
+                        view.withdrawn.extend(kept.cloned());
                         Some(error.to_string())
                     }
                 };
+                let controller = &operator.controllers[number].name;
                 book.view(controller, collection, &name, refused);
             }
         }
@@ -220,14 +265,24 @@ impl Outputs {
     /// Takes all out of the views.
     pub(super) fn clear(&self, store: &Store) {
         self.take_out(store, |_, _| true);
+        for place in self.patches.places(&self.operator) {
+            // An object that somebody else changes all the time keeps what was set.
+            let _ = self.patches.apply(store, &place, &[], &|_| true);
+        }
     }
 
     /// Takes out what an earlier generation put in and this one does not derive.
-    pub(super) fn sweep(&self, store: &Store) {
+    pub(super) fn sweep(&self, store: &Store, operator: &Operator) {
         self.take_out(store, |collection, name| {
             let view = self.views.get(collection);
             view.is_none_or(|view| !view.derived.contains_key(name))
         });
+        for place in self.patches.places(&self.operator) {
+            let view = self.views.get(&place.collection);
+            let derived = view.and_then(|view| view.derived.get(&place.name));
+            let wanted = wanted(operator, derived);
+            let _ = self.patches.apply(store, &place, &wanted, &|_| true);
+        }
     }
 
     fn take_out(&self, store: &Store, goes: impl Fn(&Collection, &ObjectName) -> bool) {
@@ -243,7 +298,128 @@ impl Outputs {
     }
 }
 
-fn key(name: &ObjectName) -> ObjectKey {
+/// One object of a view, about to be written.
+struct Object<'a> {
+    store: &'a Store,
+    operator: &'a Operator,
+    patches: &'a Patches,
+    place: Place,
+}
+
+impl<'a> Object<'a> {
+    fn new(
+        store: &'a Store,
+        operator: &'a Operator,
+        patches: &'a Patches,
+        collection: &Collection,
+        name: &ObjectName,
+    ) -> Self {
+        Self {
+            store,
+            operator,
+            patches,
+            place: Place {
+                operator: operator.name.clone(),
+                collection: collection.clone(),
+                name: name.clone(),
+            },
+        }
+    }
+
+    /// Writes what is derived. Also gives whose object it is.
+    fn write(
+        &self,
+        derived: Option<&BTreeMap<At, Value>>,
+        gone: &dyn Fn(&str) -> bool,
+    ) -> (Option<usize>, Result<Option<Written>, store::Error>) {
+        let (collection, key) = (&self.place.collection, key(&self.place.name));
+        let held = self.store.holder(collection, &key) == Some(Holder::User);
+        let wanted = wanted(self.operator, derived);
+        let whole = self.whole(derived, &wanted, held);
+        let first = derived.and_then(|derived| derived.keys().next());
+        let number = whole.as_ref().map(|(at, _)| at.0).or(first.map(|at| at.0));
+        let put = whole.map(|(at, document)| (at.0, Write::Put(document)));
+        if held {
+            let patched = self.patches.apply(self.store, &self.place, &wanted, gone);
+            // Where a user holds the key, the controller waits.
+            let refused = put.map(|(number, put)| self.send(number, put)).transpose();
+            return (number, patched.and_then(|patched| refused.map(|_| patched)));
+        }
+        self.patches.forget(&self.place);
+        let delete = || {
+            (
+                number.unwrap_or(0),
+                Write::Delete(key, Preconditions::default()),
+            )
+        };
+        let (by, write) = put.unwrap_or_else(delete);
+        let result = match self.send(by, write) {
+            Err(store::Error::NotFound { .. }) => Ok(None),
+            result => result.map(Some),
+        };
+        (number, result)
+    }
+
+    fn send(&self, controller: usize, write: Write) -> Result<Written, store::Error> {
+        let controller = &self.operator.controllers[controller].name;
+        let writer = Writer::controller(&self.operator.name, controller);
+        self.store.write_one(&writer, &self.place.collection, write)
+    }
+
+    /// The document of the first Updater, or of an Applier where there is nothing yet, with
+    /// the patches on it.
+    fn whole(
+        &self,
+        derived: Option<&BTreeMap<At, Value>>,
+        wanted: &[Patch<'_>],
+        held: bool,
+    ) -> Option<(At, Value)> {
+        let of_kind = |kind: TargetType| {
+            let mut all = derived.into_iter().flatten();
+            all.find(|(at, _)| target(self.operator, **at).kind == kind)
+        };
+        let applier = || of_kind(TargetType::Applier).filter(|_| !held);
+        let (at, document) = of_kind(TargetType::Updater).or_else(applier)?;
+        let patched = wanted
+            .iter()
+            .rev()
+            .fold(document.clone(), |document, patch| {
+                let wanted = patch_of(patch.document, patch.target);
+                layer(
+                    Some(document.clone()),
+                    None,
+                    Some(&wanted),
+                    None,
+                    patch.target,
+                )
+                .unwrap_or(document)
+            });
+        Some((*at, patched))
+    }
+}
+
+fn target(operator: &Operator, at: At) -> &Target {
+    &operator.controllers[at.0].targets[at.1]
+}
+
+/// What layers on an object.
+fn wanted<'a>(operator: &'a Operator, derived: Option<&'a BTreeMap<At, Value>>) -> Vec<Patch<'a>> {
+    let all = derived.into_iter().flatten();
+    let layers = all.filter(|(at, _)| target(operator, **at).kind != TargetType::Updater);
+    let layers = layers.map(|(at, document)| Patch {
+        by: patcher(&operator.controllers[at.0], *at),
+        target: target(operator, *at),
+        document,
+    });
+    layers.collect()
+}
+
+/// The name under which a Patcher is remembered.
+fn patcher(controller: &Controller, at: At) -> String {
+    format!("{}/{}", controller.name, at.1)
+}
+
+pub(super) fn key(name: &ObjectName) -> ObjectKey {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     ObjectKey::new(text(&name.namespace), text(&name.name))
 }
@@ -297,7 +473,7 @@ mod tests {
         let object = json!({"apiVersion": "o.view.dcontroller.io/v1alpha1", "kind": "V", "metadata": {"name": "a"}});
         let put = |outputs: &mut Outputs| {
             let name = ObjectName::new("", "a");
-            outputs.change(0, resource, name, Some(object.clone()));
+            outputs.change((0, 0), &operator.controllers[0], name, Some(object.clone()));
             outputs.write(&store, &operator, &book);
         };
         put(&mut outputs);

@@ -195,16 +195,24 @@ pub(super) struct TargetSink {
     writer: Arc<Writer>,
     queue: Queue<ObjectKey, WriteReason>,
     book: Arc<Book>,
+    /// Whether lists of these objects are merged.
+    patched: bool,
 }
 
 impl TargetSink {
-    pub(super) fn new(resource: &Resource, writes: &Writes, book: Arc<Book>) -> Self {
+    pub(super) fn new(
+        resource: &Resource,
+        patched: bool,
+        writes: &Writes,
+        book: Arc<Book>,
+    ) -> Self {
         Self {
             group: resource.group.clone(),
             kind: resource.kind.clone(),
             writer: writes.writer.clone(),
             queue: writes.queue.clone(),
             book,
+            patched,
         }
     }
 
@@ -225,12 +233,19 @@ impl Sink for TargetSink {
         self.look(last);
     }
 
+    fn wants_lists(&self) -> bool {
+        self.patched
+    }
+
     fn resolved(&self, resolved: &Resolved) {
-        let kind = TargetKind::new(
+        let mut kind = TargetKind::new(
             resolved.resource.clone(),
             resolved.namespaced,
             resolved.status,
         );
+        for (list, keys) in &resolved.lists {
+            kind.keys = kind.keys.with(list.clone(), keys.clone());
+        }
         self.look(self.writer.serve(kind));
     }
 

@@ -6,6 +6,7 @@ use kube::{Client, discovery};
 use operator::spec::Resource;
 
 use super::Unavailable;
+use super::schema::ListKeys;
 
 /// A kind of the cluster.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,6 +17,8 @@ pub struct Resolved {
     pub namespaced: bool,
     /// Whether it has a `/status` of its own.
     pub status: bool,
+    /// What its schema says about its lists, if somebody has asked for it.
+    pub lists: Vec<ListKeys>,
 }
 
 /// Asks the cluster for a kind. Without a version it is the one that the server prefers
@@ -33,6 +36,7 @@ pub async fn resolve(client: &Client, resource: &Resource) -> Result<Resolved, U
         namespaced: capabilities.scope == Scope::Namespaced,
         status: has_status(&capabilities),
         resource: found,
+        lists: Vec::new(),
     })
 }
 

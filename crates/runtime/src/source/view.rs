@@ -37,6 +37,28 @@ pub fn follow(store: &Store, collection: Collection, input: Input) -> ViewSubscr
     ViewSubscription(task.abort_handle())
 }
 
+/// Tells the names of the objects of a view, and then of those that change.
+pub fn names(
+    store: &Store,
+    collection: Collection,
+    tell: impl Fn(ObjectName) + Send + 'static,
+) -> ViewSubscription {
+    let store = store.clone();
+    let task = tokio::spawn(async move {
+        while let Ok(mut watch) = store.watch(&collection, Selector::default(), Start::Now) {
+            while let Ok(event) = watch.next().await {
+                let (Event::Added(object) | Event::Modified(object) | Event::Deleted(object)) =
+                    event
+                else {
+                    continue;
+                };
+                ObjectName::of(&object).map(&tell);
+            }
+        }
+    });
+    ViewSubscription(task.abort_handle())
+}
+
 struct Follow<'a> {
     input: &'a Input,
     known: &'a mut BTreeSet<ObjectName>,

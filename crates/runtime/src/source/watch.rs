@@ -158,6 +158,12 @@ impl Shared {
         fields
     }
 
+    /// Whether somebody wants to know how lists are merged.
+    fn wants_lists(&self) -> bool {
+        let readers = self.readers();
+        readers.sinks.iter().any(|(_, sink)| sink.wants_lists())
+    }
+
     fn each(&self, tell: impl Fn(&dyn Sink)) {
         self.up_to(u64::MAX, tell);
     }

@@ -12,6 +12,7 @@ use document::Value;
 use futures::{Stream, StreamExt};
 use kube::Api;
 use kube::runtime::watcher::{self, Event, InitialListStrategy};
+use operator::patch::MergeKeys;
 
 use super::{Shared, WatchKey, Watches};
 use crate::client::Clients;
@@ -19,6 +20,7 @@ use crate::metrics::Metrics;
 use crate::object::{Object, Reading};
 use crate::source::Unavailable;
 use crate::source::discovery::{self, Resolved};
+use crate::source::schema::Schema;
 
 /// Others may want the same watch at the same moment: they share one list.
 const GATHER: Duration = Duration::from_millis(20);
@@ -112,16 +114,47 @@ impl Watch {
     async fn open(&mut self) -> Result<End, Unavailable> {
         self.followed = false;
         let client = self.clients.of(&self.key.identity);
-        let resolved = discovery::resolve(&client, &self.key.resource).await?;
+        let mut resolved = discovery::resolve(&client, &self.key.resource).await?;
+        let schema = self.schema(&client, &resolved).await?;
+        if let Some(schema) = &schema {
+            resolved.lists.clone_from(&schema.lists);
+        }
         self.shared.each(|sink| sink.resolved(&resolved));
-        let api = self.api(client, &resolved);
+        let api = self.api(client.clone(), &resolved);
         let mut config = watcher::Config::default();
         config.label_selector.clone_from(&self.key.selector);
         config.page_size = Some(500);
         config.initial_list_strategy = self.strategy.clone();
         let stream = Box::pin(watcher::watcher(api, config));
         let stream = Reading::new(stream, self.shared.fields());
-        Ok(self.follow(pin!(stream), &resolved).await)
+        let followed = self.follow(pin!(stream), &resolved);
+        let Some(schema) = schema else {
+            return Ok(followed.await);
+        };
+        tokio::select! {
+            end = followed => Ok(end),
+            // As for somebody who joins: all is told anew.
+            () = schema.changed(&client, &resolved.resource) => Ok(End::Joined),
+        }
+    }
+
+    /// The schema of the kind, if somebody wants to know its lists. Those of Kubernetes' own
+    /// kinds are known.
+    async fn schema(
+        &self,
+        client: &kube::Client,
+        resolved: &Resolved,
+    ) -> Result<Option<Schema>, Unavailable> {
+        let wanted = self.shared.wants_lists();
+        let keys = MergeKeys::of_group(&resolved.resource.group);
+        if !wanted || keys.built_in() {
+            return Ok(None);
+        }
+        let schema = Schema::read(client, &resolved.resource).await;
+        let kind = &resolved.resource.kind;
+        let schema =
+            schema.map_err(|error| ended(&format!("cannot read the schema of {kind}: {error}")))?;
+        Ok(Some(schema))
     }
 
     fn api(&self, client: kube::Client, resolved: &Resolved) -> Api<Object> {
