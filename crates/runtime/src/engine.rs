@@ -179,7 +179,7 @@ impl Task {
         let identity = Identity::from(operator.service_account.as_ref());
         let client = context.clients.of(&identity);
         let writer = Arc::new(Writer::new(&operator.name, client, book.clone()));
-        let writes = Writes::start(&operator, writer, &measures);
+        let mut writes = Writes::start(&operator, writer, &measures);
         let controllers = operator.controllers.iter().enumerate();
         let controllers = controllers
             .map(|(rank, controller)| {
@@ -187,6 +187,7 @@ impl Task {
             })
             .collect();
         let subscriptions = inputs::subscribe(&context, &operator, &inbox, &writes);
+        writes.subscribed();
         Self {
             order: operator.order(),
             views: views::Outputs::new(&context.views, &operator),
