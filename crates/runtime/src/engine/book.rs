@@ -109,7 +109,7 @@ impl Book {
                 counts: Counts {
                     sources: controller.sources.len(),
                     objects: task.circuit.len(),
-                    targets: writes.writer.keys(Some(&controller.name)).len(),
+                    targets: writes.writer.count(&controller.name),
                     errors: count,
                 },
             }
