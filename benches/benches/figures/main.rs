@@ -147,7 +147,9 @@ impl Options {
         let stage = Stage::new();
         let mut bench = Bench::new(&stage, count).await?;
         for round in 1..=self.rounds {
-            for subject in &self.subjects {
+            // Nobody is always the first to find a server that has been idle.
+            let turns = self.subjects.iter().cycle().skip(round);
+            for subject in turns.take(self.subjects.len()) {
                 let name = subject.name();
                 write!(stderr(), "{count} objects, round {round}, {name}: ")?;
                 let figures = bench.run(*subject).await?;

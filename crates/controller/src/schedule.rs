@@ -26,6 +26,8 @@ use tokio::time::Instant;
 /// The longest delay: half a year. A longer one is cut to it, so that no sum of times overflows
 /// and every timer accepts it; the key then runs earlier than asked for, which is harmless.
 pub const MAX_DELAY: Duration = Duration::from_hours(180 * 24);
+/// For how many keys an empty scheduler keeps memory, about.
+const MAX_IDLE: usize = 1024;
 
 /// Decides which key runs when. See the [module](self) for the rules.
 #[derive(Debug)]
@@ -209,6 +211,10 @@ impl<T: Hash + Eq + Clone, R> Scheduler<T, R> {
             }
             None => {
                 self.entries.remove(key);
+                // What a burst took is given back.
+                if self.entries.is_empty() && self.entries.capacity() > MAX_IDLE {
+                    self.entries = HashMap::new();
+                }
             }
         }
     }

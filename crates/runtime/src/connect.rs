@@ -5,10 +5,15 @@ use std::task::{Context, Poll};
 
 use futures::future::BoxFuture;
 use http::{Request, Response};
-use kube::client::{Body, ClientBuilder};
+use hyper_timeout::TimeoutConnector;
+use hyper_util::client::legacy;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use kube::client::{Body, ClientBuilder, ConfigExt};
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
-use tower::Service;
+use tower::util::option_layer;
+use tower::{BoxError, Layer, Service, ServiceExt};
 
 use crate::metrics::Metrics;
 
@@ -122,15 +127,54 @@ impl Connection {
 
     /// A client of its own, with connections of its own; its requests are counted.
     pub fn client(&self, metrics: &Metrics) -> Result<Client, ConnectError> {
-        let builder = ClientBuilder::try_from(self.config.clone());
-        let builder = builder.map_err(|error| ConnectError::Client(Box::new(error)))?;
-        let metrics = metrics.clone();
-        let counted = tower::layer::layer_fn(move |inner| Counted {
-            inner,
-            metrics: metrics.clone(),
-        });
-        Ok(builder.with_layer(&counted).build())
+        let made = match &self.config.proxy_url {
+            None => self.direct(metrics),
+            Some(_) => ClientBuilder::try_from(self.config.clone())
+                .map(|builder| counted(builder, metrics)),
+        };
+        made.map_err(|error| ConnectError::Client(Box::new(error)))
     }
+
+    /// As kube makes it, but with `TCP_NODELAY`: otherwise the first request of each
+    /// connection waits 40 ms for the server to acknowledge the handshake.
+    fn direct(&self, metrics: &Metrics) -> Result<Client, kube::Error> {
+        let config = &self.config;
+        let mut connector = HttpConnector::new();
+        connector.enforce_http(false);
+        connector.set_nodelay(true);
+        let connector = config.rustls_https_connector_with_connector(connector)?;
+        let mut connector = TimeoutConnector::new(connector);
+        connector.set_connect_timeout(config.connect_timeout);
+        connector.set_read_timeout(config.read_timeout);
+        connector.set_write_timeout(config.write_timeout);
+        connector.set_reset_reader_on_write(config.reset_reader_on_write);
+        let client = legacy::Client::builder(TokioExecutor::new()).build::<_, Body>(connector);
+        let client = ServiceExt::<Request<Body>>::map_err(client, BoxError::from);
+        let client = config.extra_headers_layer()?.layer(client);
+        let client = option_layer(config.auth_layer()?).layer(client);
+        let client = config.base_uri_layer().layer(client);
+        Ok(counted(
+            ClientBuilder::new(client, &self.namespace),
+            metrics,
+        ))
+    }
+}
+
+/// The client of a builder, whose requests are counted.
+fn counted<S, B>(builder: ClientBuilder<S>, metrics: &Metrics) -> Client
+where
+    S: Service<Request<Body>, Response = Response<B>> + Send + 'static,
+    S::Future: Send + 'static,
+    S::Error: Into<BoxError> + 'static,
+    B: hyper::body::Body<Data = hyper::body::Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    let metrics = metrics.clone();
+    let counted = tower::layer::layer_fn(move |inner| Counted {
+        inner,
+        metrics: metrics.clone(),
+    });
+    builder.with_layer(&counted).build()
 }
 
 /// Counts requests and their answers.

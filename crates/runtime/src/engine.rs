@@ -185,7 +185,7 @@ impl Task {
         let refused = retry.max().unwrap_or_default().saturating_mul(2);
         let writer = Writer::new(&operator.name, client, book.clone()).retry_refused(refused);
         let writer = Arc::new(writer);
-        let writes = Writes::start(&context, &operator, writer, &measures);
+        let mut writes = Writes::start(&context, &operator, writer, &measures);
         let controllers = operator.controllers.iter().enumerate();
         let controllers = controllers
             .map(|(rank, controller)| {
@@ -195,6 +195,7 @@ impl Task {
         let views = views::Outputs::new(&context.views, &operator);
         let mut subscriptions = inputs::subscribe(&context, &operator, &inbox, &writes, &book);
         subscriptions.patched(&context.store, &operator, &inbox, views.touched());
+        writes.subscribed();
         Self {
             order: operator.order(),
             views,

@@ -168,11 +168,19 @@ impl ControllerTask {
             name: change.key,
         };
         let origin = &change.origin;
-        let desired = change.new.map(|document| Desired {
-            author: author.clone(),
-            document,
-            origin: origin.describe(&controller.pipeline.sources),
-            owners: self.owners(origin).into(),
+        let desired = change.new.map(|document| {
+            let references = document.get("metadata").get("ownerReferences");
+            let owners = if references.is_null() {
+                Arc::default()
+            } else {
+                self.owners(origin).into()
+            };
+            Desired {
+                author: author.clone(),
+                document,
+                origin: origin.describe(&controller.pipeline.sources),
+                owners,
+            }
         });
         (key, desired)
     }

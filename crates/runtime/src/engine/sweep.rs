@@ -125,13 +125,20 @@ impl Task {
             *deletions.entry(&leftover.controller).or_default() += 1;
         }
         let writer = &self.writes.writer;
+        let kept: BTreeMap<&str, usize> = deletions
+            .keys()
+            .map(|controller| (*controller, writer.count(controller)))
+            .collect();
         for leftover in leftovers {
             let controllers = &mut self.operator.controllers.iter();
             let controller = controllers.find(|c| c.name == leftover.controller);
             let max = controller.and_then(|controller| controller.options.max_deletions);
-            let count = deletions.get(leftover.controller.as_str());
-            let count = count.copied().unwrap_or_default();
-            let total = writer.keys(Some(&leftover.controller)).len() + count;
+            let of = |counts: &BTreeMap<&str, usize>| {
+                let count = counts.get(leftover.controller.as_str());
+                count.copied().unwrap_or_default()
+            };
+            let count = of(&deletions);
+            let total = of(&kept) + count;
             let hold = !self.sweep.allowed && too_many_deletions(max, count, total);
             writer.hold(&leftover.key, hold && leftover.deletes);
             if writer.withdraw(leftover) {

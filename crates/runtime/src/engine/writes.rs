@@ -1,7 +1,8 @@
 //! The writes of an operator: a queue of objects, and the runner that converges them.
 
+use std::convert::Infallible;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use controller::{Backoff, Next, Queue, Reason, Retries, Runner, queue};
@@ -10,7 +11,7 @@ use document::Value;
 use futures::StreamExt;
 use operator::spec::{Options, Resource};
 use operator::{Controller, Operator};
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::{AbortHandle, JoinHandle};
 
 use super::Context;
@@ -66,10 +67,19 @@ impl fmt::Display for WriteReason {
     }
 }
 
+/// Held by each target watch until it has told what there is: before that, each object
+/// would have to be read before it is written.
+type Untold = mpsc::Sender<Infallible>;
+
+/// A target watch that tells nothing for so long holds up nobody.
+const UNTOLD: Duration = Duration::from_secs(30);
+
 /// The writes of an operator.
 pub(super) struct Writes {
     pub(super) writer: Arc<Writer>,
     queue: Queue<ObjectKey, WriteReason>,
+    /// Until all target watches have theirs.
+    untold: Option<Untold>,
     stop: Option<oneshot::Sender<()>>,
     task: Option<JoinHandle<()>>,
     namespaces: AbortHandle,
@@ -88,6 +98,7 @@ impl Writes {
         let namespaces = Namespaces::new(writer.clone(), queue.clone());
         let namespaces = namespaces.run(context.clients.of(&identity), context.namespace.clone());
         let (stop, stopped) = oneshot::channel();
+        let (untold, mut all_told) = mpsc::channel(1);
         let options = || operator.controllers.iter().map(|c| &c.options);
         let most = |f: fn(&Options) -> Duration| options().map(f).max().unwrap_or_default();
         let backoff = Backoff {
@@ -108,6 +119,10 @@ impl Writes {
         };
         let runner = Runner::new(receiver, run, settle)
             .concurrency(u16::try_from(concurrency).unwrap_or(u16::MAX))
+            .gate(async move {
+                let _ = tokio::time::timeout(UNTOLD, all_told.recv()).await;
+                Ok::<(), Infallible>(())
+            })
             .observe(Arc::new(Runs::new(measures.clone(), writer.clone())))
             .shutdown_on(async move {
                 let _ = stopped.await;
@@ -119,10 +134,16 @@ impl Writes {
         Self {
             writer,
             queue,
+            untold: Some(untold),
             stop: Some(stop),
             task: Some(task),
             namespaces: tokio::spawn(namespaces).abort_handle(),
         }
+    }
+
+    /// All target watches are known: writing starts when each has told what there is.
+    pub(super) fn subscribed(&mut self) {
+        self.untold = None;
     }
 
     /// A controller derives this for an object now, or nothing any more.
@@ -197,6 +218,7 @@ pub(super) struct TargetSink {
     book: Arc<Book>,
     /// Whether lists of these objects are merged.
     patched: bool,
+    untold: Mutex<Option<Untold>>,
 }
 
 impl TargetSink {
@@ -213,7 +235,13 @@ impl TargetSink {
             queue: writes.queue.clone(),
             book,
             patched,
+            untold: Mutex::new(writes.untold.clone()),
         }
+    }
+
+    /// It has told what there is, or cannot.
+    fn told(&self) {
+        *self.untold.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     fn look(&self, keys: impl IntoIterator<Item = ObjectKey>) {
@@ -256,6 +284,7 @@ impl Sink for TargetSink {
     fn synced(&self) {
         self.look(self.writer.listed(&self.group, &self.kind));
         self.book.target_watch(&self.group, &self.kind, None);
+        self.told();
     }
 
     fn unavailable(&self, why: &Unavailable) {
@@ -263,5 +292,6 @@ impl Sink for TargetSink {
         if why.code == "kind-missing" {
             self.writer.unserve(&self.group, &self.kind);
         }
+        self.told();
     }
 }

@@ -67,7 +67,7 @@ pub struct Desired {
     pub document: Value,
     /// What it is derived from: objects, positions, or the key of a group.
     pub origin: Value,
-    /// The source objects in the origin.
+    /// The source objects in the origin, if the document names owners.
     pub owners: Arc<[Owner]>,
 }
 

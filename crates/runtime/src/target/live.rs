@@ -80,6 +80,13 @@ impl Observed {
         value.as_str().unwrap_or_default()
     }
 
+    /// Whether this is what is known of an object that the server gives.
+    pub fn is_version_of(&self, object: &Value) -> bool {
+        let metadata = object.get("metadata");
+        let same = |field: &str| self.object.get("metadata").get(field) == metadata.get(field);
+        same("resourceVersion") && same("uid")
+    }
+
     /// Whether it is being deleted.
     pub fn is_going(&self) -> bool {
         let metadata = self.object.get("metadata");

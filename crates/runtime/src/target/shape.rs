@@ -162,6 +162,21 @@ pub(super) fn depends_on_version(patch: &Value) -> bool {
     }
 }
 
+/// The value, sharing the memory of all that is the same in another one.
+pub(super) fn sharing(value: &Value, other: &Value) -> Value {
+    if value.same(other) || value == other {
+        return other.clone();
+    }
+    match (value.view(), other.view()) {
+        (View::Map(map), View::Map(_)) => map
+            .iter()
+            .map(|(key, value)| (key.clone(), sharing(value, other.get_key(key))))
+            .collect::<Map>()
+            .into(),
+        _ => value.clone(),
+    }
+}
+
 /// The value without members that are null; shared with the original where it has none.
 pub(super) fn without_nulls(value: &Value) -> Value {
     if !has_null(value) {
@@ -339,6 +354,18 @@ mod tests {
         assert!(depends_on_version(&json!({"a": {"b": [1]}})));
         assert!(depends_on_version(&json!({"a": {"b": null}})));
         assert!(!depends_on_version(&json!({"a": {"b": "x"}})));
+    }
+
+    #[test]
+    fn equal_parts_share_their_memory() {
+        let text = "a text that is too long to stand in the value itself";
+        let value = json!({"a": {"b": text, "c": 1}, "d": text});
+        let other = json!({"a": {"b": text, "c": 2}, "x": 1});
+        let shared = sharing(&value, &other);
+        assert_eq!(shared, value);
+        assert!(shared.get("a").get("b").same(other.get("a").get("b")));
+        let copy: Value = value.to_string().parse().unwrap();
+        assert!(sharing(&copy, &value).same(&value));
     }
 
     #[test]

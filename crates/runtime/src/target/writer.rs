@@ -140,6 +140,11 @@ impl Writer {
         self.state().keys(controller)
     }
 
+    /// How many objects a controller wants.
+    pub fn count(&self, controller: &str) -> usize {
+        self.state().count(controller)
+    }
+
     /// Whose document an object gets, or got last; `None` if nobody wants or wanted it.
     pub fn controller_of(&self, key: &ObjectKey) -> Option<String> {
         let mut state = self.state();

@@ -126,8 +126,8 @@ impl Watch {
         config.page_size = Some(500);
         config.initial_list_strategy = self.strategy.clone();
         let stream = Box::pin(watcher::watcher(api, config));
-        let stream = Reading::new(stream, self.shared.fields());
-        let followed = self.follow(pin!(stream), &resolved);
+        let stream = pin!(Reading::new(stream, self.shared.fields()));
+        let followed = self.follow(stream, &resolved);
         let Some(schema) = schema else {
             return Ok(followed.await);
         };

@@ -12,6 +12,7 @@ use crate::target::desired::Wanted;
 use crate::target::fight::Fight;
 use crate::target::live::{Live, Observed, Record};
 use crate::target::problem::{Cause, Problem};
+use crate::target::shape::sharing;
 use crate::target::{ObjectKey, TargetKind};
 
 /// What is known of one object.
@@ -195,13 +196,18 @@ impl Entry {
         self.seen = self.seen.max(1);
     }
 
-    /// The object is right.
+    /// The object is right. What is wanted of it, what is there and what was written are
+    /// mostly the same then, and are held once.
     pub(super) fn settle(&mut self) {
         self.wanted.settle();
         let mut writers = self.wanted.writers();
         let updater = writers.find(|desired| desired.author.target.kind == TargetType::Updater);
-        if let (Some(updater), Live::Present(observed)) = (updater, &self.live) {
-            self.record.share(&updater.author.manager, &observed.object);
+        if let (Some(updater), Live::Present(observed)) = (updater, &mut self.live) {
+            let manager = &updater.author.manager;
+            let last = self.record.last(manager, false);
+            let wanted = last.map_or(&updater.document, |last| &last.goal);
+            observed.object = sharing(&observed.object, wanted);
+            self.record.share(manager, &observed.object);
         }
     }
 

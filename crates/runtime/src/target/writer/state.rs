@@ -13,7 +13,8 @@ use crate::target::{ObjectKey, TargetKind};
 /// All objects and kinds.
 #[derive(Debug, Default)]
 pub(super) struct State {
-    entries: BTreeMap<ObjectKey, Entry>,
+    /// Boxed: the nodes of the map are half empty.
+    entries: BTreeMap<ObjectKey, Box<Entry>>,
     kinds: BTreeMap<(Key, Key), Arc<TargetKind>>,
     watches: BTreeMap<(Key, Key), Watch>,
     /// Whether namespaces cannot be watched.
@@ -35,7 +36,7 @@ struct Watch {
 
 impl State {
     pub(super) fn get(&mut self, key: &ObjectKey) -> Option<&mut Entry> {
-        self.entries.get_mut(key)
+        self.entries.get_mut(key).map(Box::as_mut)
     }
 
     pub(super) fn kind(&self, key: &ObjectKey) -> Option<Arc<TargetKind>> {
@@ -105,7 +106,8 @@ impl State {
             name: dataflow::ObjectName::new("", ""),
         };
         let from_first = self.entries.range_mut(first..);
-        from_first.take_while(|(key, _)| key.group == name.0 && key.kind == name.1)
+        let of_kind = from_first.take_while(|(key, _)| key.group == name.0 && key.kind == name.1);
+        of_kind.map(|(key, entry)| (key, entry.as_mut()))
     }
 
     pub(super) fn set(
@@ -119,9 +121,11 @@ impl State {
             return entry.is_some_and(|entry| entry.change(|wanted| wanted.withdraw(controller)));
         };
         let synced = self.synced(key.group.as_str(), key.kind.as_str());
-        let entry = self.entries.entry(key.clone()).or_insert_with(|| Entry {
-            live: if synced { Live::Unseen } else { Live::Unknown },
-            ..Entry::default()
+        let entry = self.entries.entry(key.clone()).or_insert_with(|| {
+            Box::new(Entry {
+                live: if synced { Live::Unseen } else { Live::Unknown },
+                ..Entry::default()
+            })
         });
         entry.change(|wanted| wanted.want(desired))
     }
@@ -132,6 +136,13 @@ impl State {
             None => !entry.wanted.is_empty(),
         });
         wanted.map(|(key, _)| key.clone()).collect()
+    }
+
+    pub(super) fn count(&self, controller: &str) -> usize {
+        let entries = self.entries.values();
+        entries
+            .filter(|entry| entry.wanted.is_wanted_by(controller))
+            .count()
     }
 
     pub(super) fn observe(
@@ -148,9 +159,14 @@ impl State {
             if !is_marked(object, &key, operator) {
                 return None;
             }
-            self.entries.insert(key.clone(), Entry::default());
+            self.entries.insert(key.clone(), Box::default());
         }
         let entry = self.entries.get_mut(&key)?;
+        // Most often it is what our own write returned.
+        if matches!(&entry.live, Live::Present(known) if known.is_version_of(object)) {
+            entry.seen = clock;
+            return None;
+        }
         let observed = Observed::new(object, operator);
         // A list counts, also after the cluster was set back to an earlier state.
         if entry.seen < since
@@ -159,12 +175,6 @@ impl State {
             entry.doubt();
         }
         entry.seen = clock;
-        if let Live::Present(known) = &entry.live
-            && known.version() == observed.version()
-            && known.uid() == observed.uid()
-        {
-            return None;
-        }
         entry.see(observed);
         Some(key).filter(|_| !entry.wanted.is_empty())
     }
