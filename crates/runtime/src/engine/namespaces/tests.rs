@@ -191,7 +191,8 @@ fn start(server: &Arc<Server>) -> (Writes, Arc<Told>) {
     };
     let measures = Measures::new(&context.metrics, &operator);
     let writer = Arc::new(Writer::new("o", server.client(), told.clone()));
-    let writes = Writes::start(&context, &operator, writer, &measures);
+    let mut writes = Writes::start(&context, &operator, writer, &measures);
+    writes.subscribed();
     let resource = kube::api::ApiResource::erase::<k8s_openapi::api::core::v1::ConfigMap>(&());
     writes.writer.serve(TargetKind::new(resource, true, false));
     let controller = &operator.controllers[0];
