@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use futures::future::BoxFuture;
 use http::{Request, Response};
@@ -16,6 +17,9 @@ use tower::util::option_layer;
 use tower::{BoxError, Layer, Service, ServiceExt};
 
 use crate::metrics::Metrics;
+
+/// How long a server may say nothing while an answer is open.
+const SILENCE: Duration = Duration::from_mins(5);
 
 /// Where to look for the cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -117,6 +121,9 @@ impl Connection {
         // Failed requests are answered by those who sent them: each knows what to do, and
         // whether it still may.
         config.default_retry = false;
+        // A connection whose other end is gone without a word. A watch ends before that.
+        config.read_timeout = Some(SILENCE);
+        config.reset_reader_on_write = true;
         Self {
             context,
             server: server(&config.cluster_url),

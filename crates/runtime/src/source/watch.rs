@@ -1,8 +1,9 @@
 //! Watches of the cluster, shared by all who read the same.
 //!
 //! A watch holds no objects, only their names: who joins makes it list anew, which is
-//! nothing new to the others. After a break it lists again and tells what is gone, so a
-//! re-list is one difference and never a storm.
+//! nothing new to the others. After a break it goes on where it was, or, if the server has
+//! forgotten that, lists again and tells what is gone: a re-list is one difference and
+//! never a storm.
 
 mod task;
 
