@@ -298,7 +298,9 @@ impl Task {
         let controller = &self.operator.controllers[number];
         let task = &mut self.controllers[number];
         let start = Instant::now();
-        let step = task.step(batch, env);
+        let (operator, name, events) = (&self.operator.name, &controller.name, batch.len());
+        let span = tracing::info_span!("step", operator, controller = name, events);
+        let step = span.in_scope(|| task.step(batch, env));
         let metrics = self.measures.of(&controller.name);
         metrics.inspect(|metrics| metrics.step(start.elapsed()));
         let Some(step) = step else {

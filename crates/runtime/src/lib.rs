@@ -20,3 +20,5 @@ pub mod serve;
 pub mod source;
 pub mod status;
 pub mod target;
+#[cfg(feature = "otel")]
+pub mod trace;

@@ -84,14 +84,27 @@ pub fn is_text(format: Format) -> bool {
 
 /// Sends all events of this process to stderr from now on.
 pub fn init(format: Format, level: &Level, color: bool) -> Result<(), TryInitError> {
-    let lines: Box<dyn Layer<Registry> + Send + Sync> = if is_text(format) {
+    init_with(format, level, color, Vec::new())
+}
+
+/// A layer that takes spans and events, too.
+pub type OtherLayer = Box<dyn Layer<Registry> + Send + Sync>;
+
+/// As [`init`], with others that take spans and events, whatever their level.
+pub fn init_with(
+    format: Format,
+    level: &Level,
+    color: bool,
+    others: Vec<OtherLayer>,
+) -> Result<(), TryInitError> {
+    let lines: OtherLayer = if is_text(format) {
         Box::new(text(io::stderr, color))
     } else {
         Box::new(json(io::stderr))
     };
-    tracing_subscriber::registry()
-        .with(lines.with_filter(level.filter()))
-        .try_init()
+    let mut layers = others;
+    layers.push(Box::new(lines.with_filter(level.filter())));
+    tracing_subscriber::registry().with(layers).try_init()
 }
 
 fn text<W>(writer: W, color: bool) -> impl Layer<Registry> + Send + Sync

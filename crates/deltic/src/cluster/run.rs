@@ -42,9 +42,38 @@ pub(crate) fn run(args: &Run, output: &mut Output) -> Result<Outcome, Stop> {
         LogFormat::Text => log::Format::Text,
         LogFormat::Json => log::Format::Json,
     };
+    let (layers, exporter) = traces()?;
     // The one who tests for it in the same process may have set it already.
-    let _ = log::init(format, &args.log_level, output.color());
-    block_on(start(args, files))
+    let _ = log::init_with(format, &args.log_level, output.color(), layers);
+    block_on(async {
+        tokio::spawn(exporter);
+        start(args, files).await
+    })
+}
+
+/// Who takes spans, and what sends them.
+type Traces = (
+    Vec<log::OtherLayer>,
+    std::pin::Pin<Box<dyn Future<Output = ()> + Send>>,
+);
+
+/// Sends traces to the collector that the environment names, if it names one.
+#[cfg(feature = "otel")]
+fn traces() -> Result<Traces, Stop> {
+    use runtime::trace;
+    let endpoint = std::env::var(trace::ENDPOINT).unwrap_or_default();
+    if endpoint.is_empty() {
+        return Ok((Vec::new(), Box::pin(async {})));
+    }
+    let exporter = trace::exporter(&endpoint);
+    let (traces, exporter) = exporter.map_err(|error| Stop::usage(&error.to_string()))?;
+    Ok((vec![Box::new(traces)], Box::pin(exporter.run())))
+}
+
+#[cfg(not(feature = "otel"))]
+#[expect(clippy::unnecessary_wraps, reason = "with traces it may fail")]
+fn traces() -> Result<Traces, Stop> {
+    Ok((Vec::new(), Box::pin(async {})))
 }
 
 async fn start(args: &Run, files: Vec<Operator>) -> Result<Outcome, Stop> {

@@ -13,6 +13,7 @@ use operator::spec::{Options, Resource};
 use operator::{Controller, Operator};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{AbortHandle, JoinHandle};
+use tracing::Instrument;
 
 use super::Context;
 use super::book::Book;
@@ -111,7 +112,8 @@ impl Writes {
         let run = move |key: &ObjectKey, _: &WriteReason| {
             let (writer, key) = (shared.clone(), key.clone());
             // Runs of several objects share the threads of the process.
-            let run = tokio::spawn(async move { writer.converge(&key).await });
+            let run = async move { writer.converge(&key).await };
+            let run = tokio::spawn(run.in_current_span());
             async move { run.await.ok() }
         };
         let settle = move |key: &ObjectKey, outcome: &Option<Result<target::Next, WriteError>>| {

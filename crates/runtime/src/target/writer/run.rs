@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use document::Value;
+use tracing::Instrument;
 
 use super::entry::{Entry, Refused, WaitsFor};
 use super::{Next, WriteError, Writer};
@@ -134,7 +135,8 @@ impl<'a> Run<'a> {
 
     async fn write(&mut self, write: &Write) -> Flow {
         let request = request::write(&self.kind, self.key, write);
-        let answer = request::send(&self.writer.client, request).await;
+        let answer = request::send(&self.writer.client, request);
+        let answer = answer.instrument(self.span(write.verb.name())).await;
         self.sent(&write.controller, write.verb.name(), &answer);
         match answer {
             Ok(answer) => {
@@ -147,6 +149,10 @@ impl<'a> Run<'a> {
                 outcome => self.failed(Some(write), outcome),
             },
         }
+    }
+
+    fn span(&self, verb: &'static str) -> tracing::Span {
+        tracing::info_span!("write", object = %self.key, verb)
     }
 
     fn sent(&self, controller: &str, verb: &'static str, answer: &Result<Answer, Failure>) {
@@ -222,7 +228,8 @@ impl<'a> Run<'a> {
 
     async fn delete(&mut self, uid: &str, version: &str) -> Flow {
         let request = request::delete(&self.kind, self.key, uid, version);
-        let answer = request::send(&self.writer.client, request).await;
+        let answer = request::send(&self.writer.client, request);
+        let answer = answer.instrument(self.span("delete")).await;
         let controller = self.writer.controller_of(self.key);
         self.sent(&controller.unwrap_or_default(), "delete", &answer);
         match answer {
