@@ -110,6 +110,8 @@ impl Wanted {
         let at = self
             .writers
             .partition_point(|other| rank(other) < rank(&desired));
+        // Most objects have one writer, and a vector grows to four.
+        self.writers.reserve_exact(1);
         self.writers.insert(at, desired);
         true
     }

@@ -230,6 +230,8 @@ impl Record {
         let manager = Key::new(manager);
         self.0
             .retain(|last| last.manager != manager || last.status != status);
+        // Most objects have one answer, and a vector grows to four.
+        self.0.reserve_exact(1);
         self.0.push(Answered {
             manager,
             status,
