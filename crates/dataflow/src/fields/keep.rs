@@ -181,33 +181,7 @@ fn finish(entries: SmallVec<[(&Key, Value); 8]>, old: &Value) -> Value {
     Map::from_sorted_iter(entries.map(|(key, value)| (key.clone(), value))).into()
 }
 
-/// Looks at what a list holds, and one level further, without waiting for one element
-/// before the next is asked for: what has not been used for a while is in memory that is
-/// far away, and all of it comes in the time of one.
-fn approach(list: &Value) {
-    let items = || list.as_list().into_iter().flatten();
-    let sizes: usize = items().map(size).sum();
-    let first = |item: &Value| match item.view() {
-        View::Map(map) => map.values().next().map_or(0, size),
-        View::List(items) => items.get(0).map_or(0, size),
-        _ => 0,
-    };
-    let below: usize = items().map(first).sum();
-    // Nobody needs the number, but then nobody would look.
-    std::hint::black_box(sizes + below);
-}
-
-/// How many elements a value has, which stands where they do.
-fn size(value: &Value) -> usize {
-    match value.view() {
-        View::Map(map) => map.len(),
-        View::List(items) => items.len(),
-        _ => 0,
-    }
-}
-
 fn prune_list(each: &Keep, items: ListRef<'_>, old: &Value) -> Value {
-    approach(old);
     let kept: SmallVec<[Value; 16]> = items
         .iter()
         .enumerate()
