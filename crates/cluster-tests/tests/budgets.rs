@@ -184,9 +184,10 @@ fn outputs_and_time_are_budgets() {
     let namespace = cluster.namespace("budgets");
     let bystanders = cluster.bystanders("many", &[like(&namespace)], 50);
     cluster.apply(&sources(&namespace, "many", 60));
-    for i in 0..20 {
-        cluster.apply(&source(&namespace, "slow", &format!("slow{i}"), "v").to_string());
-    }
+    // Some 20 seconds of work, on a quick machine.
+    let slow = (0..1_000).map(|i| source(&namespace, "slow", &format!("slow{i}"), "v"));
+    let slow: Vec<Value> = slow.collect();
+    create_all(cluster, &namespace, slow);
     let mut slow = copy("slow", &json!({}));
     let million = json!({"@len": {"@map": [{"@len": {"@range": 1_000}}, {"@range": 1_000}]}});
     slow["spec"]["controllers"][0]["pipeline"][0]["@project"]["data"] =
