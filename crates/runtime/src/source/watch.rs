@@ -150,7 +150,7 @@ impl Shared {
         self.readers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// All that somebody reads. Who joins later makes the watch begin anew.
+    /// All that somebody reads.
     fn fields(&self) -> Fields {
         let mut fields = Fields::default();
         for (_, sink) in &self.readers().sinks {

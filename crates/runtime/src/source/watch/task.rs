@@ -18,9 +18,9 @@ use super::{Shared, WatchKey, Watches};
 use crate::client::Clients;
 use crate::metrics::Metrics;
 use crate::object::{Object, Reading};
-use crate::source::Unavailable;
 use crate::source::discovery::{self, Resolved};
 use crate::source::schema::Schema;
+use crate::source::{Sink, Unavailable};
 
 /// Others may want the same watch at the same moment: they share one list.
 const GATHER: Duration = Duration::from_millis(20);
@@ -41,8 +41,9 @@ pub(super) struct Watch {
     known: HashSet<ObjectName>,
     /// While listing: the objects of the list.
     listing: Option<HashSet<ObjectName>>,
-    /// The last reader that gets all of the list.
-    listed_for: u64,
+    /// The last reader whose wishes this stream knows. Who joined after that is told
+    /// nothing of it: it may lack what they read.
+    opened_for: u64,
     /// Whether the list of this stream is complete.
     followed: bool,
     /// How often in a row the stream did not find its way back.
@@ -73,7 +74,7 @@ impl Watch {
             shared,
             known: HashSet::new(),
             listing: None,
-            listed_for: 0,
+            opened_for: 0,
             followed: false,
             resumed: 0,
             reason: "first",
@@ -111,15 +112,21 @@ impl Watch {
         }
     }
 
-    async fn open(&mut self) -> Result<End, Unavailable> {
+    /// A stream is opened for those who have joined so far.
+    fn begin(&mut self) {
         self.followed = false;
+        self.opened_for = self.shared.readers().next;
+    }
+
+    async fn open(&mut self) -> Result<End, Unavailable> {
+        self.begin();
         let client = self.clients.of(&self.key.identity);
         let mut resolved = discovery::resolve(&client, &self.key.resource).await?;
         let schema = self.schema(&client, &resolved).await?;
         if let Some(schema) = &schema {
             resolved.lists.clone_from(&schema.lists);
         }
-        self.shared.each(|sink| sink.resolved(&resolved));
+        self.tell(|sink| sink.resolved(&resolved));
         let api = self.api(client.clone(), &resolved);
         let mut config = watcher::Config::default();
         config.label_selector.clone_from(&self.key.selector);
@@ -196,9 +203,14 @@ impl Watch {
         }
     }
 
-    /// Whether a reader joined after the last list began.
+    /// Whether a reader joined after this stream was opened.
     fn somebody_waits(&self) -> bool {
-        self.shared.readers().next > self.listed_for
+        self.shared.readers().next > self.opened_for
+    }
+
+    /// Tells those whom this stream is for.
+    fn tell(&self, tell: impl Fn(&dyn Sink)) {
+        self.shared.up_to(self.opened_for, tell);
     }
 
     fn event(&mut self, event: Event<Object>, resolved: &Resolved) {
@@ -209,27 +221,26 @@ impl Watch {
                 let reason = std::mem::replace(&mut self.reason, "failed");
                 self.metrics.listed(&resource.group, &resource.kind, reason);
                 self.listing = Some(HashSet::new());
-                self.listed_for = self.shared.readers().next;
-                self.shared.each(|sink| sink.listing());
+                self.tell(|sink| sink.listing());
             }
             Event::InitApply(object) => {
                 if let Some((name, object)) = named(object, resolved) {
                     if let Some(listed) = &mut self.listing {
                         listed.insert(name.clone());
                     }
-                    self.shared.each(|sink| sink.apply(&name, &object, true));
+                    self.tell(|sink| sink.apply(&name, &object, true));
                 }
             }
             Event::InitDone => self.listed(),
             Event::Apply(object) => {
                 if let Some((name, object)) = named(object, resolved) {
-                    self.shared.each(|sink| sink.apply(&name, &object, false));
+                    self.tell(|sink| sink.apply(&name, &object, false));
                     self.known.insert(name);
                 }
             }
             Event::Delete(object) => {
                 if let Some((name, object)) = named(object, resolved) {
-                    self.shared.each(|sink| sink.delete(&name, Some(&object)));
+                    self.tell(|sink| sink.delete(&name, Some(&object)));
                     self.known.remove(&name);
                 }
             }
@@ -244,12 +255,12 @@ impl Watch {
         let mut gone: Vec<&ObjectName> = self.known.difference(&listed).collect();
         gone.sort();
         for name in gone {
-            self.shared.each(|sink| sink.delete(name, None));
+            self.tell(|sink| sink.delete(name, None));
         }
         self.known = listed;
         self.followed = true;
         self.pause = PAUSES.0;
-        self.shared.up_to(self.listed_for, |sink| sink.synced());
+        self.tell(|sink| sink.synced());
     }
 
     /// Whether the stream is to try again where it was, which costs less than a list: after
@@ -340,3 +351,6 @@ fn named(object: Object, resolved: &Resolved) -> Option<(ObjectName, Value)> {
     let object = object.with_types(&resolved.resource).into_value();
     Some((ObjectName::of(&object)?, object))
 }
+
+#[cfg(test)]
+mod tests;
