@@ -6,10 +6,13 @@ use benches::differential::{Closures, Differential};
 use benches::engine::{Engine, FromScratch, WholeDocuments};
 use benches::{Generator, Object, Outcome, Peer, Workload, hand};
 
+/// What reads an object for a peer.
+type Read<P> = Box<dyn Fn(&Object) -> <P as Peer>::Input>;
+
 /// A peer and the target objects that its changes add up to.
 struct Fold<P: Peer> {
     peer: P,
-    read: Box<dyn Fn(&Object) -> P::Input>,
+    read: Read<P>,
     state: BTreeMap<(String, String), document::Value>,
 }
 

@@ -7,28 +7,7 @@ use serde_json::Value;
 
 use crate::audit::AuditEntry;
 use crate::installed::{DELTIC, Installed};
-
-/// How long a cluster may take for what it does in its own time.
-const PATIENCE: Duration = Duration::from_secs(90);
-/// How often it is looked at.
-const PAUSE: Duration = Duration::from_millis(200);
-
-/// As [`eventually`](crate::eventually), without an executor.
-pub fn await_some<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(Instant::now() < deadline, "waited {PATIENCE:?}: {what}");
-        std::thread::sleep(PAUSE);
-    }
-}
-
-/// Waits until something is true.
-pub fn await_true(what: &str, mut look: impl FnMut() -> bool) {
-    await_some(what, || look().then_some(()));
-}
+use crate::wait::{PATIENCE, await_some, wait_until};
 
 /// The condition `Ready` of an Operator or of one of its controllers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,19 +46,12 @@ impl Installed {
     /// Waits until an Operator stands like this; gives the message.
     pub fn await_reason(&self, operator: &str, reason: &str) -> String {
         let mut last = None;
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            let now = self.condition(operator);
-            if let Some(now) = now.as_ref().filter(|now| now.reason == reason) {
-                return now.message.clone();
-            }
-            last = now.or(last);
-            assert!(
-                Instant::now() < deadline,
-                "{operator} is not {reason}: {last:?}"
-            );
-            std::thread::sleep(PAUSE);
-        }
+        let found = wait_until(PATIENCE, || {
+            last = self.condition(operator).or(last.take());
+            last.as_ref().is_some_and(|now| now.reason == reason)
+        });
+        assert!(found, "{operator} is not {reason}: {last:?}");
+        last.map(|now| now.message).unwrap_or_default()
     }
 
     /// All write requests of deltic so far, but those for its lease and for Events.

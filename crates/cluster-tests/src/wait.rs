@@ -3,11 +3,11 @@
 use std::time::{Duration, Instant};
 
 /// How long [`eventually`] waits: what takes longer on a busy machine is stuck.
-const PATIENCE: Duration = Duration::from_mins(1);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 /// How often it looks.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Waits up to a minute until `look` gives something, and panics with `what` otherwise.
+/// Waits up to 90 seconds until `look` gives something, and panics with `what` otherwise.
 ///
 /// ```no_run
 /// # async fn example(pods: kube::Api<kube::api::DynamicObject>) {
@@ -37,7 +37,22 @@ pub async fn eventually_with<T>(
     }
 }
 
-/// The same without an executor; gives whether it came true.
+/// As [`eventually`], without an executor.
+pub fn await_some<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let mut found = None;
+    wait_until(PATIENCE, || {
+        found = look();
+        found.is_some()
+    });
+    found.unwrap_or_else(|| panic!("waited {PATIENCE:?}: {what}"))
+}
+
+/// Waits until something is true.
+pub fn await_true(what: &str, mut look: impl FnMut() -> bool) {
+    await_some(what, || look().then_some(()));
+}
+
+/// Waits without an executor; gives whether it came true.
 pub(crate) fn wait_until(patience: Duration, mut look: impl FnMut() -> bool) -> bool {
     let deadline = Instant::now() + patience;
     while !look() {

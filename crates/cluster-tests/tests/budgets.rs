@@ -6,10 +6,6 @@
 use std::time::{Duration, Instant};
 
 use cluster_tests::{Cluster, Installed, await_some, run_deltic, stop_deltic};
-use futures::StreamExt;
-use k8s_openapi::api::core::v1::ConfigMap;
-use kube::Api;
-use kube::api::PostParams;
 use serde_json::{Value, json};
 
 /// An Operator that copies `ConfigMap`s with the label `copy: <its name>`.
@@ -71,26 +67,6 @@ fn await_copies(cluster: &Cluster, namespace: &str, count: usize) {
     });
 }
 
-/// Makes many objects at once.
-fn create_all(cluster: &Cluster, namespace: &str, objects: Vec<Value>) {
-    let runtime = tokio::runtime::Runtime::new().unwrap();
-    runtime.block_on(async {
-        let configs: Api<ConfigMap> = Api::namespaced(cluster.client(), namespace);
-        let creations = objects.into_iter().map(|object| {
-            let configs = configs.clone();
-            async move {
-                let object = serde_json::from_value(object).unwrap();
-                configs
-                    .create(&PostParams::default(), &object)
-                    .await
-                    .unwrap();
-            }
-        });
-        let all = futures::stream::iter(creations).buffer_unordered(64);
-        all.for_each(|()| async {}).await;
-    });
-}
-
 /// Changes a source of the neighbour, and gives how long its copy takes.
 fn reaction(cluster: &Cluster, namespace: &str, value: &str) -> Duration {
     let start = Instant::now();
@@ -121,9 +97,15 @@ fn a_cross_join_does_not_disturb_its_neighbour() {
     let sides = ["a", "b"].iter().flat_map(|side| {
         let name = move |i| format!("{side}{i}");
         let labels = json!({"side": side});
-        (0..MANY).map(move |i| json!({"metadata": {"name": name(i), "labels": labels}}))
+        let namespace = &namespace;
+        (0..MANY).map(move |i| {
+            json!({
+                "apiVersion": "v1", "kind": "ConfigMap",
+                "metadata": {"name": name(i), "namespace": namespace, "labels": labels}
+            })
+        })
     });
-    create_all(cluster, &namespace, sides.collect());
+    cluster.apply_many(&sides.collect::<Vec<_>>());
     let side = |side: &str| json!({"apiGroup": "", "kind": "ConfigMap", "as": side, "labelSelector": {"matchLabels": {"side": side}}});
     let cross = json!({
         "apiVersion": "dcontroller.io/v1alpha1", "kind": "Operator", "metadata": {"name": "cross"},
@@ -187,7 +169,7 @@ fn outputs_and_time_are_budgets() {
     // Some 20 seconds of work, on a quick machine.
     let slow = (0..1_000).map(|i| source(&namespace, "slow", &format!("slow{i}"), "v"));
     let slow: Vec<Value> = slow.collect();
-    create_all(cluster, &namespace, slow);
+    cluster.apply_many(&slow);
     let mut slow = copy("slow", &json!({}));
     let million = json!({"@len": {"@map": [{"@len": {"@range": 1_000}}, {"@range": 1_000}]}});
     slow["spec"]["controllers"][0]["pipeline"][0]["@project"]["data"] =
