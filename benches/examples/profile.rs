@@ -1,5 +1,5 @@
 //! Loads a workload and runs updates, for a profiler:
-//! `cargo run -p benches --profile bench --example profile -- w1 1000 20`.
+//! `cargo run -p benches --profile bench --example profile -- w1 10000 200000`.
 
 use benches::engine::Engine;
 use benches::{Generator, Peer, UPDATES, Workload};
@@ -23,30 +23,30 @@ fn main() {
     let text = |at: usize, default: &str| arguments.get(at).cloned().unwrap_or(default.to_owned());
     let workload = Workload::by_name(&text(0, "w1")).unwrap_or(Workload::W1);
     let count: usize = text(1, "1000").parse().unwrap_or(1000);
-    let rounds: usize = text(2, "1").parse().unwrap_or(1);
+    let updates: usize = text(2, "2000").parse().unwrap_or(UPDATES);
     let generator = Generator::new(workload, count);
     let read = Engine::reader(workload);
     let objects: Vec<_> = generator.objects().map(|object| read(&object)).collect();
-    let sequences = generator.updates(UPDATES);
     let mut engine = Engine::new(workload);
     let mut changes = Vec::new();
     engine.apply(objects, &mut changes);
     changes.clear();
-    let updates: Vec<_> = sequences.into_iter().flat_map(|(_, all)| all).collect();
-    // The best time of each update: noise only ever adds.
-    let mut best = vec![std::time::Duration::MAX; updates.len()];
-    for _ in 0..rounds {
-        for (object, best) in updates.iter().zip(&mut best) {
+    for (sequence, objects) in generator.updates(updates) {
+        let mut times: Vec<f64> = Vec::new();
+        for object in &objects {
             let input = read(object);
             let start = std::time::Instant::now();
             update(&mut engine, input, &mut changes);
-            *best = start.elapsed().min(*best);
+            times.push(start.elapsed().as_secs_f64() * 1e6);
         }
+        times.sort_unstable_by(f64::total_cmp);
+        let (mean, half) = (
+            times.iter().sum::<f64>() / times.len() as f64,
+            times[times.len() / 2],
+        );
+        let _ = std::io::Write::write_fmt(
+            &mut std::io::stderr(),
+            format_args!("{sequence:?}: mean {mean:.2} µs, p50 {half:.2} µs\n"),
+        );
     }
-    let total: std::time::Duration = best.iter().sum();
-    let mean = total.as_secs_f64() * 1e6 / updates.len() as f64;
-    let _ = std::io::Write::write_fmt(
-        &mut std::io::stderr(),
-        format_args!("{mean:.2} µs per update\n"),
-    );
 }

@@ -93,7 +93,8 @@ mod raw {
             Self(NonNull::new(tagged).expect("an allocation has an address"))
         }
 
-        fn lasts(&self) -> bool {
+        /// Whether it is never freed, so that dropping it does nothing.
+        pub(crate) fn lasts(&self) -> bool {
             self.0.addr().get() & LASTING != 0
         }
 

@@ -1,7 +1,6 @@
 //! Lists: one slice, or for long ones that change often, shared chunks.
 
-use triomphe::ThinArc;
-
+use crate::node::Node;
 use crate::value::Value;
 
 /// A borrowed list. Both forms look alike from outside.
@@ -18,11 +17,11 @@ pub enum ListRef<'a> {
 #[derive(Clone, Debug, Default)]
 pub struct Chunks {
     /// Each chunk with the number of elements up to its end; no chunk is empty.
-    chunks: Vec<(usize, ThinArc<(), Value>)>,
+    chunks: Vec<(usize, Chunk)>,
 }
 
 /// A shared part of a [`Chunks`].
-pub type Chunk = ThinArc<(), Value>;
+pub type Chunk = Node<Value>;
 
 impl Chunks {
     /// A list of these chunks, one after the other. Empty ones are left out.
@@ -30,9 +29,9 @@ impl Chunks {
         let mut end = 0;
         let chunks = chunks
             .into_iter()
-            .filter(|chunk| !chunk.slice.is_empty())
+            .filter(|chunk| !chunk.is_empty())
             .map(|chunk| {
-                end += chunk.slice.len();
+                end += chunk.len();
                 (end, chunk)
             })
             .collect();
@@ -41,7 +40,7 @@ impl Chunks {
 
     /// A chunk of these elements.
     pub fn chunk(items: impl ExactSizeIterator<Item = Value>) -> Chunk {
-        ThinArc::from_header_and_iter((), items)
+        Node::new(items)
     }
 
     fn len(&self) -> usize {
@@ -51,7 +50,7 @@ impl Chunks {
     fn get(&self, index: usize) -> Option<&Value> {
         let at = self.chunks.partition_point(|(end, _)| *end <= index);
         let (end, chunk) = self.chunks.get(at)?;
-        chunk.slice.get(index + chunk.slice.len() - end)
+        chunk.get(index + chunk.len() - end)
     }
 }
 
@@ -108,9 +107,7 @@ impl<'a> ListRef<'a> {
             && a.chunks.len() == b.chunks.len()
             && a.chunks.iter().zip(&b.chunks).all(|(x, y)| x.0 == y.0)
         {
-            return a.chunks.iter().zip(&b.chunks).all(|((_, x), (_, y))| {
-                std::ptr::eq(x.as_ptr(), y.as_ptr()) || x.slice == y.slice
-            });
+            return a.chunks.iter().zip(&b.chunks).all(|(x, y)| x.1 == y.1);
         }
         self.iter().eq(other.iter())
     }
@@ -142,7 +139,7 @@ impl<'a> Iterator for Iter<'a> {
                 self.left -= 1;
                 return Some(item);
             }
-            self.items = self.rest.next()?.1.slice.iter();
+            self.items = self.rest.next()?.1.iter();
         }
     }
 

@@ -1,14 +1,13 @@
 //! Maps: a sorted slice of entries in one shared allocation.
 
-use triomphe::ThinArc;
-
 use crate::key::Key;
+use crate::node::Node;
 use crate::value::Value;
 
 /// An immutable map from [`Key`] to [`Value`], in key order. Never empty of meaning:
 /// two maps with the same entries are equal, however they were made.
 #[derive(Clone)]
-pub struct Map(ThinArc<(), (Key, Value)>);
+pub struct Map(Node<(Key, Value)>);
 
 /// Up to this many entries a scan over the interned keys beats a binary search.
 const SCAN: usize = 24;
@@ -17,12 +16,12 @@ impl Map {
     /// A map from entries that are sorted by key, each key once.
     pub fn from_sorted(entries: Vec<(Key, Value)>) -> Self {
         debug_assert!(entries.is_sorted_by(|a, b| a.0 < b.0));
-        Self(ThinArc::from_header_and_iter((), entries.into_iter()))
+        Self(Node::new(entries.into_iter()))
     }
 
     /// As [`Map::from_sorted`], from an iterator that knows its length.
     pub fn from_sorted_iter(entries: impl ExactSizeIterator<Item = (Key, Value)>) -> Self {
-        Self(ThinArc::from_header_and_iter((), entries))
+        Self(Node::new(entries))
     }
 
     /// A map from entries in any order; of equal keys the last wins.
@@ -43,27 +42,27 @@ impl Map {
 
     /// How many entries there are.
     pub fn len(&self) -> usize {
-        self.0.slice.len()
+        self.0.len()
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.0.slice.is_empty()
+        self.0.is_empty()
     }
 
     /// The entries, in key order.
     pub fn entries(&self) -> &[(Key, Value)] {
-        &self.0.slice
+        &self.0
     }
 
     /// The entries, in key order.
     pub fn iter(&self) -> std::slice::Iter<'_, (Key, Value)> {
-        self.0.slice.iter()
+        self.0.iter()
     }
 
     /// The values, in key order.
     pub fn values(&self) -> impl ExactSizeIterator<Item = &Value> + Clone {
-        self.0.slice.iter().map(|(_, value)| value)
+        self.0.iter().map(|(_, value)| value)
     }
 
     /// The value under a key.
@@ -123,12 +122,19 @@ impl Map {
 
     /// Whether both are the same allocation.
     pub(crate) fn same(&self, other: &Self) -> bool {
-        std::ptr::eq(self.0.as_ptr(), other.0.as_ptr())
+        self.0.same(&other.0)
     }
 
     fn position(&self, key: &str) -> Result<usize, usize> {
         self.entries()
             .binary_search_by(|(k, _)| k.as_str().cmp(key))
+    }
+}
+
+/// Entries that are sorted by key, each key once.
+impl From<Node<(Key, Value)>> for Map {
+    fn from(entries: Node<(Key, Value)>) -> Self {
+        Self(entries)
     }
 }
 

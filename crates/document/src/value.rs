@@ -5,11 +5,12 @@
 
 use std::sync::LazyLock;
 
-use triomphe::{Arc, ThinArc};
+use triomphe::Arc;
 
 use crate::key::Key;
 use crate::list::{Chunk, Chunks, ListRef};
 use crate::map::Map;
+use crate::node::Node;
 use crate::number::Number;
 
 /// An immutable JSON value. Cloning is at most one reference count.
@@ -32,12 +33,12 @@ enum Repr {
         bytes: [u8; SHORT],
     },
     /// Invariant: UTF-8, and longer than [`SHORT`].
-    Long(ThinArc<(), u8>),
-    List(ThinArc<(), Value>),
+    Long(Node<u8>),
+    List(Node<Value>),
     Chunked(Arc<Chunks>),
     Map(Map),
     /// Bytes that are not text: they can be copied, compared and hashed, nothing else.
-    Bytes(ThinArc<(), u8>),
+    Bytes(Node<u8>),
 }
 
 const _: () = assert!(size_of::<Value>() == 16, "a value is two words");
@@ -111,11 +112,11 @@ impl Value {
             Repr::Int(i) => View::Int(*i),
             Repr::Float(f) => View::Float(*f),
             Repr::Short { len, bytes } => View::Str(utf8(&bytes[..usize::from(*len)])),
-            Repr::Long(bytes) => View::Str(utf8(&bytes.slice)),
-            Repr::List(items) => View::List(ListRef::Flat(&items.slice)),
+            Repr::Long(bytes) => View::Str(utf8(bytes)),
+            Repr::List(items) => View::List(ListRef::Flat(items)),
             Repr::Chunked(chunks) => View::List(ListRef::Chunked(chunks)),
             Repr::Map(map) => View::Map(map),
-            Repr::Bytes(bytes) => View::Bytes(&bytes.slice),
+            Repr::Bytes(bytes) => View::Bytes(bytes),
         }
     }
 
@@ -143,7 +144,26 @@ impl Value {
 
     /// Opaque bytes.
     pub fn bytes(bytes: &[u8]) -> Self {
-        Self(Repr::Bytes(ThinArc::from_header_and_slice((), bytes)))
+        Self(Repr::Bytes(Node::bytes(bytes)))
+    }
+
+    /// A text of this node, which must be UTF-8 and too long to stand in the value.
+    pub(crate) fn long(text: Node<u8>) -> Self {
+        debug_assert!(text.len() > SHORT);
+        Self(Repr::Long(text))
+    }
+
+    /// Opaque bytes of this node.
+    pub(crate) fn opaque(bytes: Node<u8>) -> Self {
+        Self(Repr::Bytes(bytes))
+    }
+
+    /// Whether the value consists of its two words alone.
+    pub(crate) fn is_inline(&self) -> bool {
+        !matches!(
+            self.0,
+            Repr::Long(_) | Repr::List(_) | Repr::Chunked(_) | Repr::Map(_) | Repr::Bytes(_)
+        )
     }
 
     /// A list from an iterator that knows its length: one allocation.
@@ -152,10 +172,7 @@ impl Value {
         I: IntoIterator<Item = Self>,
         I::IntoIter: ExactSizeIterator,
     {
-        Self(Repr::List(ThinArc::from_header_and_iter(
-            (),
-            items.into_iter(),
-        )))
+        Self(Repr::List(Node::new(items.into_iter())))
     }
 
     /// A long list whose parts are shared with its earlier versions.
@@ -203,7 +220,7 @@ impl Value {
     pub fn as_str(&self) -> Option<&str> {
         match &self.0 {
             Repr::Short { len, bytes } => Some(utf8(&bytes[..usize::from(*len)])),
-            Repr::Long(bytes) => Some(utf8(&bytes.slice)),
+            Repr::Long(bytes) => Some(utf8(bytes)),
             _ => None,
         }
     }
@@ -211,7 +228,7 @@ impl Value {
     /// The list, if it is one.
     pub fn as_list(&self) -> Option<ListRef<'_>> {
         match &self.0 {
-            Repr::List(items) => Some(ListRef::Flat(&items.slice)),
+            Repr::List(items) => Some(ListRef::Flat(items)),
             Repr::Chunked(chunks) => Some(ListRef::Chunked(chunks)),
             _ => None,
         }
@@ -248,10 +265,8 @@ impl Value {
     /// that may say no for equal values, never yes for different ones.
     pub fn same(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {
-            (Repr::Long(a), Repr::Long(b)) | (Repr::Bytes(a), Repr::Bytes(b)) => {
-                std::ptr::eq(a.as_ptr(), b.as_ptr())
-            }
-            (Repr::List(a), Repr::List(b)) => std::ptr::eq(a.as_ptr(), b.as_ptr()),
+            (Repr::Long(a), Repr::Long(b)) | (Repr::Bytes(a), Repr::Bytes(b)) => a.same(b),
+            (Repr::List(a), Repr::List(b)) => a.same(b),
             (Repr::Chunked(a), Repr::Chunked(b)) => Arc::ptr_eq(a, b),
             (Repr::Map(a), Repr::Map(b)) => a.same(b),
             (Repr::Null, Repr::Null) => true,
@@ -276,8 +291,8 @@ impl Value {
                 Repr::Null | Repr::Bool(_) | Repr::Int(_) | Repr::Float(_) | Repr::Short { .. } => {
                     0
                 }
-                Repr::Long(bytes) | Repr::Bytes(bytes) => HEADER + bytes.slice.len(),
-                Repr::List(items) => HEADER + items.slice.iter().map(Self::size).sum::<usize>(),
+                Repr::Long(bytes) | Repr::Bytes(bytes) => HEADER + bytes.len(),
+                Repr::List(items) => HEADER + items.iter().map(Self::size).sum::<usize>(),
                 Repr::Chunked(chunks) => {
                     let items = ListRef::Chunked(chunks).iter();
                     HEADER + items.map(Self::size).sum::<usize>()
@@ -296,8 +311,8 @@ static NULL: Value = Value::NULL;
 #[allow(unsafe_code)]
 fn utf8(bytes: &[u8]) -> &str {
     debug_assert!(std::str::from_utf8(bytes).is_ok());
-    // SAFETY: the bytes of `Repr::Short` and `Repr::Long` are written in one place,
-    // `From<&str>`, and are immutable after that. Checking them on every read would
+    // SAFETY: the bytes of `Repr::Short` and `Repr::Long` are written in `From<&str>`, or
+    // copied from such in `pack`, and are immutable after that. Checking them on every read would
     // cost more than all other work on a string.
     unsafe { std::str::from_utf8_unchecked(bytes) }
 }
@@ -311,10 +326,7 @@ impl Default for Value {
 impl From<&str> for Value {
     fn from(text: &str) -> Self {
         if text.len() > SHORT {
-            return Self(Repr::Long(ThinArc::from_header_and_slice(
-                (),
-                text.as_bytes(),
-            )));
+            return Self(Repr::Long(Node::bytes(text.as_bytes())));
         }
         let mut bytes = [0; SHORT];
         bytes[..text.len()].copy_from_slice(text.as_bytes());

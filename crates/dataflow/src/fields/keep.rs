@@ -28,7 +28,9 @@ impl<'de> DeserializeSeed<'de> for &Reader {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        PartSeed::new(&self.0).deserialize(deserializer)
+        let document = PartSeed::new(&self.0).deserialize(deserializer)?;
+        // What is read here is kept.
+        Ok(document.packed())
     }
 }
 
@@ -66,6 +68,46 @@ pub(crate) enum Keep {
 }
 
 impl Keep {
+    /// Whether nothing has to be left out of a document.
+    pub(crate) fn keeps_all_of(&self, value: &Value) -> bool {
+        let Self::Part { names, each } = self else {
+            return true;
+        };
+        match value.view() {
+            View::Map(map) => {
+                let mut names = names.iter();
+                // Both are in order.
+                map.iter().all(|(key, value)| {
+                    let named = match each {
+                        None => names.by_ref().find(|(name, _)| name == key),
+                        Some(_) => names.clone().find(|(name, _)| name == key),
+                    };
+                    let keep = named.map(|(_, keep)| keep).or(each.as_deref());
+                    keep.is_some_and(|keep| keep.keeps_all_of(value))
+                })
+            }
+            View::List(items) => match each {
+                Some(each) => items.iter().all(|item| each.keeps_all_of(item)),
+                None => items.is_empty(),
+            },
+            View::Null
+            | View::Bool(_)
+            | View::Int(_)
+            | View::Float(_)
+            | View::Str(_)
+            | View::Bytes(_) => true,
+        }
+    }
+
+    /// The kept part of the next version of a document; `None` if it is as it was.
+    pub(crate) fn next(&self, value: &Value, old: &Value) -> Option<Value> {
+        if self.keeps_all_of(value) {
+            return (value != old).then(|| value.clone());
+        }
+        let pruned = self.prune(value, old);
+        (!pruned.same(old)).then_some(pruned)
+    }
+
     /// As [`Keep::prune`], of a part of a document: mostly it is what it was, to be seen
     /// at a glance where nothing has to be left out.
     fn share(&self, value: &Value, old: &Value) -> Value {

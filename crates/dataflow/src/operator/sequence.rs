@@ -88,7 +88,7 @@ impl Sequence {
         let Ok(place) = part.origins.binary_search(origin) else {
             return false;
         };
-        let old = &part.values.slice;
+        let old = &part.values;
         part.values = Chunks::chunk((0..old.len()).map(|i| {
             if i == place {
                 value.clone()
@@ -115,11 +115,7 @@ impl Sequence {
             && self.chunks[at].origins.len() + members.len() <= MAX
         {
             let next = self.chunks.remove(at);
-            members.extend(
-                next.origins
-                    .into_iter()
-                    .zip(next.values.slice.iter().cloned()),
-            );
+            members.extend(next.origins.into_iter().zip(next.values.iter().cloned()));
         }
         let pieces = members
             .len()
@@ -149,7 +145,7 @@ impl Sequence {
 /// The members of a part after edits; both are sorted.
 fn merge(part: &Part, edits: Vec<Edit>) -> Vec<(Origin, Value)> {
     let mut members = Vec::with_capacity(part.origins.len() + edits.len());
-    let mut old = part.origins.iter().zip(part.values.slice.iter()).peekable();
+    let mut old = part.origins.iter().zip(part.values.iter()).peekable();
     for (origin, value) in edits {
         while let Some((before, kept)) = old.next_if(|(before, _)| **before < origin) {
             members.push((before.clone(), kept.clone()));

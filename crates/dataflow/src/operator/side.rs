@@ -43,7 +43,7 @@ impl SideValue {
         match self {
             Self::Nothing | Self::Failed => &[],
             Self::One(value) => std::slice::from_ref(value),
-            Self::Many(values) => &values.slice,
+            Self::Many(values) => values,
         }
     }
 }
@@ -172,7 +172,7 @@ fn add_hashes(
             SideValue::Nothing | SideValue::Failed => return,
             SideValue::One(value) => value.hash(&mut hasher),
             SideValue::Many(values) => {
-                for value in &values.slice {
+                for value in values.iter() {
                     let mut branch = hasher.clone();
                     value.hash(&mut branch);
                     add_hashes(branch, &sides[at + 1..], hashes);

@@ -86,10 +86,7 @@ impl Source {
             });
         };
         if let Some(stored) = self.objects.find_mut(hash, |object| object.is(name)) {
-            let document = self.keep.prune(object, &stored.document);
-            if stored.document.same(&document) {
-                return None;
-            }
+            let document = self.keep.next(object, &stored.document)?;
             let old = std::mem::replace(&mut stored.document, document.clone());
             return Some(Change {
                 origin: stored.origin.clone(),

@@ -104,6 +104,9 @@ pub fn same_at(segments: &[Segment], one: &Value, other: &Value) -> bool {
         }
     }
     one.same(other)
+        || one
+            .as_str()
+            .is_some_and(|text| other.as_str() == Some(text))
 }
 
 impl Path {

@@ -1,0 +1,292 @@
+//! Shared slices: what lists, maps and texts consist of.
+//!
+//! A [`Node`] is a pointer to elements that are counted and never change. It stands in an
+//! allocation of its own, or with all other nodes of a document in a block: then the block
+//! is counted, freeing the document is one call, and reading it runs along the memory.
+//!
+//! This is the only code that knows how nodes lie in memory.
+#![allow(unsafe_code)]
+
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicUsize, Ordering, fence};
+
+/// A shared slice behind one word.
+pub struct Node<T> {
+    /// In front of the elements.
+    head: NonNull<Head>,
+    elements: PhantomData<T>,
+}
+
+/// What stands in front of the elements of a node.
+#[repr(C)]
+struct Head {
+    /// The references to a node of its own, times [`ONE`]; or, with [`PART`], how many
+    /// bytes before this the block begins, times [`ONE`], which never changes.
+    word: AtomicUsize,
+    /// How many elements follow.
+    len: usize,
+}
+
+/// What stands in front of all nodes of a block.
+#[repr(C)]
+struct BlockHead {
+    /// The references to its nodes from outside, times [`ONE`].
+    count: AtomicUsize,
+    /// The bytes of the block, with this.
+    size: usize,
+}
+
+/// The bit of a node that is a part of a block.
+const PART: usize = 1;
+/// One reference, or one byte.
+const ONE: usize = 2;
+/// More references than this can only be a leak that runs in a circle.
+const MOST: usize = isize::MAX as usize;
+/// Of all heads and elements.
+const ALIGN: usize = align_of::<Head>();
+
+/// How many bytes a node takes.
+pub(crate) const fn node_size<T>(len: usize) -> usize {
+    const { assert!(align_of::<T>() <= ALIGN) };
+    let size = len.saturating_mul(size_of::<T>());
+    size.saturating_add(size_of::<Head>())
+        .next_multiple_of(ALIGN)
+}
+
+/// Memory for so many bytes.
+fn allocate(size: usize) -> NonNull<u8> {
+    let layout = Layout::from_size_align(size, ALIGN).expect("a document fits into memory");
+    // SAFETY: every size is that of a head at least, so it is not zero.
+    let memory = unsafe { alloc(layout) };
+    NonNull::new(memory).unwrap_or_else(|| handle_alloc_error(layout))
+}
+
+/// Frees what [`allocate`] gave for this size.
+///
+/// # Safety
+/// Nobody uses the memory any more, and the size is the one that it was allocated with.
+unsafe fn free(memory: NonNull<u8>, size: usize) {
+    // SAFETY: the size was good when the memory was allocated with it.
+    let layout = unsafe { Layout::from_size_align_unchecked(size, ALIGN) };
+    // SAFETY: the caller says so.
+    unsafe { dealloc(memory.as_ptr(), layout) };
+}
+
+/// Takes one more reference.
+fn count_up(count: &AtomicUsize) {
+    if count.fetch_add(ONE, Ordering::Relaxed) > MOST {
+        std::process::abort();
+    }
+}
+
+/// Gives a reference back, and whether it was the last.
+fn count_down(count: &AtomicUsize) -> bool {
+    // Who holds the last reference is alone with it: nobody can take another one.
+    if count.load(Ordering::Acquire) == ONE {
+        return true;
+    }
+    let last = count.fetch_sub(ONE, Ordering::Release) == ONE;
+    if last {
+        fence(Ordering::Acquire);
+    }
+    last
+}
+
+impl<T> Node<T> {
+    /// A node of these elements; there must be as many as the iterator says.
+    pub(crate) fn new(mut elements: impl ExactSizeIterator<Item = T>) -> Self {
+        let len = elements.len();
+        let memory = allocate(node_size::<T>(len));
+        // SAFETY: the memory is large enough for the head and `len` elements.
+        unsafe { Self::fill(memory, ONE, len, |_| elements.next()) }
+    }
+
+    /// Writes a node, element by element.
+    ///
+    /// # Safety
+    /// At `memory` there is room for [`node_size`] bytes that nobody else uses.
+    unsafe fn fill(
+        memory: NonNull<u8>,
+        word: usize,
+        len: usize,
+        mut element: impl FnMut(usize) -> Option<T>,
+    ) -> Self {
+        let head = memory.cast::<Head>();
+        // SAFETY: there is room, and it is aligned as all nodes are.
+        let first = unsafe {
+            head.write(Head {
+                word: AtomicUsize::new(word),
+                len,
+            });
+            head.add(1).cast::<T>()
+        };
+        for at in 0..len {
+            let element = element(at).expect("an iterator knows its length");
+            // SAFETY: `at` is below the length for which there is room.
+            unsafe { first.add(at).write(element) };
+        }
+        Self {
+            head,
+            elements: PhantomData,
+        }
+    }
+
+    /// Whether both are the same node.
+    pub(crate) fn same(&self, other: &Self) -> bool {
+        self.head == other.head
+    }
+
+    fn head(&self) -> &Head {
+        // SAFETY: the head is alive as long as the reference that this node holds.
+        unsafe { self.head.as_ref() }
+    }
+
+    /// The block that the node stands in, by the word of its head.
+    fn block(&self, word: usize) -> NonNull<BlockHead> {
+        // SAFETY: so many bytes before this node its block begins, in the same allocation.
+        unsafe { self.head.cast::<u8>().sub(word / ONE).cast() }
+    }
+
+    /// Frees a node of its own with its elements.
+    #[inline(never)]
+    fn free(&mut self) {
+        let len = self.head().len;
+        // SAFETY: this was the last reference, so the elements are dropped and the memory
+        // is freed once, by nobody else. It was allocated in `new` for this length.
+        unsafe {
+            let first = self.head.add(1).cast::<T>();
+            NonNull::slice_from_raw_parts(first, len).drop_in_place();
+            free(self.head.cast(), node_size::<T>(len));
+        }
+    }
+}
+
+impl Node<u8> {
+    /// A node of these bytes.
+    pub(crate) fn bytes(bytes: &[u8]) -> Self {
+        Self::new(bytes.iter().copied())
+    }
+}
+
+impl<T> std::ops::Deref for Node<T> {
+    type Target = [T];
+
+    #[inline]
+    fn deref(&self) -> &[T] {
+        // SAFETY: behind the head stand `len` elements, which live as long as the node and
+        // never change.
+        unsafe { std::slice::from_raw_parts(self.head.as_ptr().add(1).cast(), self.head().len) }
+    }
+}
+
+impl<T> Clone for Node<T> {
+    #[inline]
+    fn clone(&self) -> Self {
+        let word = self.head().word.load(Ordering::Relaxed);
+        if word & PART == 0 {
+            count_up(&self.head().word);
+        } else {
+            // SAFETY: a block lives as long as there are references to its nodes.
+            count_up(unsafe { &self.block(word).as_ref().count });
+        }
+        Self {
+            head: self.head,
+            elements: PhantomData,
+        }
+    }
+}
+
+impl<T> Drop for Node<T> {
+    #[inline]
+    fn drop(&mut self) {
+        let word = self.head().word.load(Ordering::Relaxed);
+        if word & PART == 0 {
+            if count_down(&self.head().word) {
+                self.free();
+            }
+            return;
+        }
+        let block = self.block(word);
+        // SAFETY: a block lives as long as there are references to its nodes; this was the
+        // last one if `count_down` says so. What stands in a block needs no drop.
+        unsafe {
+            if count_down(&block.as_ref().count) {
+                free(block.cast(), block.as_ref().size);
+            }
+        }
+    }
+}
+
+// SAFETY: a node is a shared reference that is counted atomically, as `Arc<[T]>` is.
+unsafe impl<T: Send + Sync> Send for Node<T> {}
+// SAFETY: as above.
+unsafe impl<T: Send + Sync> Sync for Node<T> {}
+
+impl<T: PartialEq> PartialEq for Node<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.same(other) || **self == **other
+    }
+}
+
+impl<T: std::fmt::Debug> std::fmt::Debug for Node<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+/// A block that is being filled. What is put into its nodes is never dropped: it must need
+/// no drop, or be a node of the same block.
+pub(crate) struct Block {
+    memory: NonNull<u8>,
+    size: usize,
+    used: usize,
+}
+
+impl Block {
+    /// A block for nodes of so many bytes together, see [`node_size`].
+    pub(crate) fn new(nodes: usize) -> Self {
+        let size = nodes.saturating_add(size_of::<BlockHead>());
+        let memory = allocate(size);
+        let head = BlockHead {
+            count: AtomicUsize::new(0),
+            size,
+        };
+        // SAFETY: the memory begins with room for the head, and is aligned for it.
+        unsafe { memory.cast().write(head) };
+        Self {
+            memory,
+            size,
+            used: size_of::<BlockHead>(),
+        }
+    }
+
+    /// A node in the block, element by element, each of which may be made of nodes that
+    /// are put into the block meanwhile.
+    pub(crate) fn node<T>(
+        &mut self,
+        len: usize,
+        mut element: impl FnMut(&mut Self, usize) -> T,
+    ) -> Node<T> {
+        let at = self.used;
+        let size = node_size::<T>(len);
+        assert!(size <= self.size - at, "a block has room for its nodes");
+        self.used += size;
+        // SAFETY: the block has room from `at` on, which `used` keeps for this node alone.
+        // The node holds a reference, which is counted here.
+        unsafe {
+            count_up(&self.memory.cast::<BlockHead>().as_ref().count);
+            let memory = self.memory.add(at);
+            Node::fill(memory, (at * ONE) | PART, len, |at| Some(element(self, at)))
+        }
+    }
+
+    /// Ends the filling: all nodes of the block but one, which the caller holds, have been
+    /// put into others of the block. Their references are not from outside.
+    pub(crate) fn finish(self) {
+        // SAFETY: the block is alive, because the caller holds one of its nodes.
+        let head = unsafe { self.memory.cast::<BlockHead>().as_ref() };
+        head.count.store(ONE, Ordering::Release);
+    }
+}
