@@ -63,6 +63,8 @@ struct Keys {
     namespace: Key,
     api_version: Key,
     kind: Key,
+    /// The fields of an output's metadata that are used.
+    used: [Key; 5],
 }
 
 static KEYS: LazyLock<Keys> = LazyLock::new(|| Keys {
@@ -71,6 +73,14 @@ static KEYS: LazyLock<Keys> = LazyLock::new(|| Keys {
     namespace: Key::new("namespace"),
     api_version: Key::new("apiVersion"),
     kind: Key::new("kind"),
+    used: [
+        "name",
+        "namespace",
+        "labels",
+        "annotations",
+        "ownerReferences",
+    ]
+    .map(Key::new),
 });
 
 /// `@unwind`: the elements of a list, each in the place of the list.
@@ -213,15 +223,6 @@ pub struct TargetKind {
     pub kind: Value,
 }
 
-/// The fields of an output's metadata that are used.
-const USED: [&str; 5] = [
-    "annotations",
-    "labels",
-    "name",
-    "namespace",
-    "ownerReferences",
-];
-
 /// The last stage: checks the metadata of an output and gives it the target's kind.
 pub fn output(
     target: &TargetKind,
@@ -267,7 +268,7 @@ pub(crate) fn same_metadata(one: &Value, other: &Value) -> bool {
 
 /// Whether a field of an output's metadata is used: an empty namespace is none.
 fn is_used(key: &Key, value: &Value) -> bool {
-    USED.contains(&key.as_str()) && !(*key == KEYS.namespace && value.as_str() == Some(""))
+    KEYS.used.contains(key) && !(*key == KEYS.namespace && value.as_str() == Some(""))
 }
 
 /// The object of an output: its fields under the target's apiVersion and kind, with
@@ -311,9 +312,17 @@ pub fn same_object(one: &Value, other: &Value) -> bool {
     let (Some(a), Some(b)) = (one.as_map(), other.as_map()) else {
         return one == other;
     };
-    let own = |key: &Key| *key == KEYS.metadata || *key == KEYS.api_version || *key == KEYS.kind;
-    let fields = a.iter().filter(|(key, _)| !own(key));
-    if !fields.eq(b.iter().filter(|(key, _)| !own(key))) {
+    let keys = &*KEYS;
+    let own = |key: &Key| *key == keys.metadata || *key == keys.api_version || *key == keys.kind;
+    let alike = a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.0 == b.0);
+    let same = if alike {
+        let mut entries = a.iter().zip(b);
+        entries.all(|(a, b)| a.1.same(&b.1) || own(&a.0) || a.1 == b.1)
+    } else {
+        let fields = a.iter().filter(|(key, _)| !own(key));
+        fields.eq(b.iter().filter(|(key, _)| !own(key)))
+    };
+    if !same {
         return false;
     }
     let (one, other) = (one.get_key(&KEYS.metadata), other.get_key(&KEYS.metadata));

@@ -10,14 +10,16 @@ mod pull;
 
 use document::Value;
 use expr::Env;
+use smallvec::SmallVec;
 use triomphe::Arc;
 
 use crate::apply::{self, TargetKind};
 use crate::failure::{Failure, RunError};
 use crate::fields::{self, Fields};
+use crate::operator::output::OutputChange;
 use crate::operator::source::Source;
 use crate::operator::target::{Loser, Target};
-use crate::operator::{Change, Cx};
+use crate::operator::{Batches, Change, Cx};
 use crate::origin::{Component, ObjectName, Origin};
 use crate::pipeline::{Input, Pipeline};
 use branch::BranchState;
@@ -152,6 +154,9 @@ impl BudgetError {
     }
 }
 
+/// What each target gets; mostly there is one.
+type Outputs = SmallVec<[Vec<OutputChange>; 1]>;
+
 /// A running pipeline.
 #[derive(Debug)]
 pub struct Circuit {
@@ -250,8 +255,8 @@ impl Circuit {
     }
 
     /// The changes of each source.
-    fn ingest(&mut self, batch: Vec<SourceEvent>) -> Vec<Vec<Change>> {
-        let mut changes: Vec<Vec<Change>> = self.sources.iter().map(|_| Vec::new()).collect();
+    fn ingest(&mut self, batch: Vec<SourceEvent>) -> Batches {
+        let mut changes: Batches = self.sources.iter().map(|_| Vec::new()).collect();
         let stale = superseded(&batch);
         for (event, stale) in batch.into_iter().zip(stale) {
             if !stale {
@@ -265,18 +270,18 @@ impl Circuit {
     /// Runs all branches. Gives what each target gets.
     fn run(
         &mut self,
-        mut sources: Vec<Vec<Change>>,
+        mut sources: Batches,
         env: &Env,
         errors: &mut Vec<RunError>,
         meter: &mut Meter,
-    ) -> Vec<Vec<crate::operator::output::OutputChange>> {
-        let mut outputs: Vec<Vec<_>> = self.targets.iter().map(|_| Vec::new()).collect();
+    ) -> Outputs {
+        let mut outputs: Outputs = self.targets.iter().map(|_| Vec::new()).collect();
         let mut streams: Vec<Vec<Change>> = Vec::new();
         let several = self.branches.len() > 1;
         for position in 0..self.pipeline.order.len() {
             let number = self.pipeline.order[position];
             let rule = &self.pipeline.branches[number];
-            let inputs: Vec<Vec<Change>> = rule
+            let inputs: Batches = rule
                 .inputs
                 .iter()
                 .map(|input| match *input {
@@ -321,7 +326,7 @@ impl Circuit {
     /// Takes the outputs into the targets.
     fn write(
         &mut self,
-        outputs: Vec<Vec<crate::operator::output::OutputChange>>,
+        outputs: Outputs,
         env: &Env,
         errors: &mut Vec<RunError>,
     ) -> Vec<TargetChange> {
@@ -387,16 +392,16 @@ impl Circuit {
 }
 
 /// For each event, whether a later one is about the same object.
-fn superseded(batch: &[SourceEvent]) -> Vec<bool> {
+fn superseded(batch: &[SourceEvent]) -> SmallVec<[bool; 8]> {
     if batch.len() < 2 {
-        return vec![false; batch.len()];
+        return smallvec::smallvec![false; batch.len()];
     }
     let mut seen = hashbrown::HashSet::with_capacity_and_hasher(
         batch.len(),
         foldhash::fast::FixedState::default(),
     );
     let events = batch.iter().rev();
-    let mut stale: Vec<bool> = events
+    let mut stale: SmallVec<[bool; 8]> = events
         .map(|event| !seen.insert((event.source, &event.name)))
         .collect();
     stale.reverse();

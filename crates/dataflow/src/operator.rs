@@ -22,6 +22,7 @@ pub(crate) mod unwind;
 
 use document::Value;
 use expr::{Env, Scope};
+use smallvec::SmallVec;
 
 use crate::circuit::meter::Meter;
 use crate::failure::{Failure, RunError};
@@ -44,6 +45,9 @@ impl Change {
         (old != new).then_some(Self { origin, old, new })
     }
 }
+
+/// The changes of each of several inputs; mostly there are one or two.
+pub(crate) type Batches = SmallVec<[Vec<Change>; 2]>;
 
 /// An origin on which a stage fails, and what the stage leaves in place for it.
 #[derive(Clone, Debug)]

@@ -7,6 +7,7 @@
 use std::cmp::Ordering;
 use std::fmt::Write;
 use std::hash::{BuildHasher, Hash, Hasher};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use document::{Value, json};
 use triomphe::{Arc, ThinArc};
@@ -80,6 +81,8 @@ pub struct SourceObject {
     pub name: ObjectName,
     /// A hash of both.
     hash: u64,
+    /// Where a join that looked for it found it last; it may be elsewhere in another one.
+    place: AtomicU32,
 }
 
 impl SourceObject {
@@ -106,7 +109,12 @@ impl Origin {
     /// The origin of a source object.
     pub fn object(source: u32, name: ObjectName) -> Self {
         let hash = SourceObject::hash_of(source, &name);
-        let object = SourceObject { source, name, hash };
+        let object = SourceObject {
+            source,
+            name,
+            hash,
+            place: AtomicU32::new(u32::MAX),
+        };
         Self::new([Component::Object(Arc::new(object))].into_iter())
     }
 
@@ -171,6 +179,27 @@ impl Origin {
             [Component::Object(object)] => Some(object.hash),
             _ => None,
         }
+    }
+
+    /// Where the object of this origin may be found, if it is one object alone: what was
+    /// last said to [`Origin::found_at`].
+    pub(crate) fn place(&self) -> Option<u32> {
+        match self.components() {
+            [Component::Object(object)] => Some(object.place.load(Relaxed)),
+            _ => None,
+        }
+    }
+
+    /// Remembers where the object of this origin was found.
+    pub(crate) fn found_at(&self, place: u32) {
+        if let [Component::Object(object)] = self.components() {
+            object.place.store(place, Relaxed);
+        }
+    }
+
+    /// Whether both are one and the same allocation.
+    pub(crate) fn same(&self, other: &Self) -> bool {
+        std::ptr::eq(self.0.as_ptr(), other.0.as_ptr())
     }
 
     /// The cached hash: the same for equal origins of one process.
@@ -287,7 +316,7 @@ impl PartialOrd for Component {
 
 impl PartialEq for Origin {
     fn eq(&self, other: &Self) -> bool {
-        std::ptr::eq(self.0.as_ptr(), other.0.as_ptr())
+        self.same(other)
             || (self.quick_hash() == other.quick_hash() && self.components() == other.components())
     }
 }
@@ -296,7 +325,7 @@ impl Eq for Origin {}
 
 impl Ord for Origin {
     fn cmp(&self, other: &Self) -> Ordering {
-        if std::ptr::eq(self.0.as_ptr(), other.0.as_ptr()) {
+        if self.same(other) {
             return Ordering::Equal;
         }
         self.components().cmp(other.components())

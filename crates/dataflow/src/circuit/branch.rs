@@ -9,7 +9,7 @@ use crate::operator::output::{Output, OutputChange};
 use crate::operator::soft::{Joined, SoftJoin};
 use crate::operator::transform::{Rule, Transform};
 use crate::operator::unwind::Unwind;
-use crate::operator::{Change, Cx};
+use crate::operator::{Batches, Change, Cx};
 use crate::origin::Origin;
 use crate::pipeline::{Branch, SourceSet, StageKind};
 
@@ -58,7 +58,7 @@ impl JoinState {
         }
     }
 
-    fn step(&mut self, mut inputs: Vec<Vec<Change>>, step: u32, cx: &mut Cx<'_>) -> Vec<Change> {
+    fn step(&mut self, mut inputs: Batches, step: u32, cx: &mut Cx<'_>) -> Vec<Change> {
         let hard = self
             .hard
             .inputs()
@@ -118,7 +118,7 @@ impl BranchState {
     /// Runs the stages on the changes of each input.
     pub(crate) fn step(
         &mut self,
-        mut inputs: Vec<Vec<Change>>,
+        mut inputs: Batches,
         pull: &Pull<'_>,
         step: u32,
         cx: &mut Cx<'_>,

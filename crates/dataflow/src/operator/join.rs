@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 
 use super::side::{SideValue, sides_match};
 use super::table::{LocalStatus, Slot, Table};
-use super::{Change, Cx, HashMap, scope};
+use super::{Batches, Change, Cx, HashMap, scope};
 use crate::apply;
 use crate::circuit::meter::Meter;
 use crate::failure::Failure;
@@ -104,7 +104,7 @@ impl Join {
     }
 
     /// Takes the changes of each input and gives those of the tuples.
-    pub(crate) fn step(&mut self, mut changes: Vec<Vec<Change>>, cx: &mut Cx<'_>) -> Vec<Change> {
+    pub(crate) fn step(&mut self, mut changes: Batches, cx: &mut Cx<'_>) -> Vec<Change> {
         self.step = self.step.wrapping_add(1);
         if let Some(out) = self.same_partners(&mut changes, cx) {
             return out;

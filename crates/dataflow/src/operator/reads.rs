@@ -36,12 +36,45 @@ impl Reads {
         }
     }
 
+    /// As [`Reads::same`], of two documents that differ in one member, with its values.
+    pub(crate) fn same_below(&self, (key, one, other): (&Key, &Value, &Value)) -> bool {
+        let same = |place: &[Segment]| match place {
+            [Segment::Name(first), rest @ ..] => first != key || same_at(rest, one, other),
+            _ => false,
+        };
+        self.places
+            .as_ref()
+            .is_some_and(|places| places.iter().all(|place| same(place)))
+    }
+
     /// Whether all that is read is certainly the same in both documents.
     pub(crate) fn same(&self, one: &Value, other: &Value) -> bool {
         self.places
             .as_ref()
             .is_some_and(|places| places.iter().all(|place| same_at(place, one, other)))
     }
+}
+
+/// The member in which two documents differ, and its values in both, if it is certainly
+/// the only one.
+pub(crate) fn difference<'a>(
+    one: &'a Value,
+    other: &'a Value,
+) -> Option<(&'a Key, &'a Value, &'a Value)> {
+    let (one, other) = (one.as_map()?, other.as_map()?);
+    if one.len() != other.len() {
+        return None;
+    }
+    let mut found = None;
+    for ((key, a), (other, b)) in one.iter().zip(other) {
+        if key != other {
+            return None;
+        }
+        if !a.same(b) && found.replace((key, a, b)).is_some() {
+            return None;
+        }
+    }
+    found
 }
 
 /// The places that an expression reads, if each is one place and nothing else counts.

@@ -148,10 +148,20 @@ impl Table {
     }
 
     pub(crate) fn find(&self, origin: &Origin) -> Option<Slot> {
+        // Mostly where it was found before, in this table.
+        if let Some(place) = origin.place()
+            && let Some(entry) = self.entries.get(place as usize)
+            && entry.live
+            && entry.origin.same(origin)
+        {
+            return Some(place);
+        }
         let found = self.by_origin.find(origin.quick_hash(), |slot| {
             self.entries[*slot as usize].origin == *origin
         });
-        found.copied()
+        let slot = found.copied()?;
+        origin.found_at(slot);
+        Some(slot)
     }
 
     pub(crate) fn entry(&self, slot: Slot) -> &Entry {
@@ -212,6 +222,7 @@ impl Table {
                 (self.entries.len() - 1) as Slot
             }
         };
+        origin.found_at(slot);
         self.by_origin
             .insert_unique(origin.quick_hash(), slot, |slot| {
                 self.entries[*slot as usize].origin.quick_hash()

@@ -72,9 +72,8 @@ impl Transform {
             let held = release(&mut self.failing, &change.origin);
             if held.is_none()
                 && let (Some(parts), Some(old), Some(new)) = (&self.parts, &change.old, &change.new)
-                && let Some((old, new)) = parts.both(old, new, cx.env)
+                && let Some((old, new, differ)) = parts.both(old, new, cx.env)
             {
-                let differ = old != new;
                 (change.old, change.new) = (Some(old), Some(new));
                 return differ;
             }

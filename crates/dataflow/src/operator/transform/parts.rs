@@ -6,7 +6,7 @@ use expr::{Env, Expr};
 use smallvec::SmallVec;
 
 use super::Rule;
-use crate::operator::reads::Reads;
+use crate::operator::reads::{Reads, difference};
 use crate::operator::scope;
 use crate::pipeline::Project;
 
@@ -40,8 +40,15 @@ impl Parts {
         Some(Self(parts.collect()))
     }
 
-    /// The projections of two versions of a document; `None` if one fails.
-    pub(super) fn both(&self, old: &Value, new: &Value, env: &Env) -> Option<(Value, Value)> {
+    /// The projections of two versions of a document, and whether they differ; `None` if
+    /// one fails.
+    pub(super) fn both(&self, old: &Value, new: &Value, env: &Env) -> Option<(Value, Value, bool)> {
+        let difference = difference(old, new);
+        let same = |part: &Part| match difference {
+            Some(difference) => part.reads.same_below(difference),
+            None => part.reads.same(old, new),
+        };
+        let mut differ = false;
         let mut after: SmallVec<[Value; 12]> = SmallVec::with_capacity(self.0.len());
         let scope_of_new = scope(env, new, &env.now, 0);
         for part in &self.0 {
@@ -50,13 +57,15 @@ impl Parts {
         let mut before: SmallVec<[Value; 12]> = SmallVec::with_capacity(self.0.len());
         let scope_of_old = scope(env, old, &env.now, 0);
         for (part, value) in self.0.iter().zip(&after) {
-            before.push(if part.reads.same(old, new) {
+            before.push(if same(part) {
                 value.clone()
             } else {
-                part.value.eval(&scope_of_old).ok()?
+                let old = part.value.eval(&scope_of_old).ok()?;
+                differ |= old != *value;
+                old
             });
         }
-        Some((self.map(before), self.map(after)))
+        Some((self.map(before), self.map(after), differ))
     }
 
     fn map(&self, values: SmallVec<[Value; 12]>) -> Value {
