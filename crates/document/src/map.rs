@@ -120,6 +120,11 @@ impl Map {
         }
     }
 
+    /// Whether it stands in a block with others.
+    pub(crate) fn is_part(&self) -> bool {
+        self.0.is_part()
+    }
+
     /// Whether both are the same allocation.
     pub(crate) fn same(&self, other: &Self) -> bool {
         self.0.same(&other.0)

@@ -1,8 +1,10 @@
 //! Shared slices: what lists, maps and texts consist of.
 //!
 //! A [`Node`] is a pointer to elements that are counted and never change. It stands in an
-//! allocation of its own, or with all other nodes of a document in a block: then the block
-//! is counted, freeing the document is one call, and reading it runs along the memory.
+//! allocation of its own, or with all lists and maps of a document in a block: then the
+//! block is counted, freeing the document is one call, and reading it runs along the memory.
+//! Texts are never in a block: names and keys are kept for long by others, who would keep
+//! the whole document.
 //!
 //! This is the only code that knows how nodes lie in memory.
 #![allow(unsafe_code)]
@@ -10,7 +12,7 @@
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::marker::PhantomData;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicUsize, Ordering, fence};
+use std::sync::atomic::{AtomicU32, Ordering, fence};
 
 /// A shared slice behind one word.
 pub struct Node<T> {
@@ -20,30 +22,33 @@ pub struct Node<T> {
 }
 
 /// What stands in front of the elements of a node.
-#[repr(C)]
+#[repr(C, align(8))]
 struct Head {
     /// The references to a node of its own, times [`ONE`]; or, with [`PART`], how many
     /// bytes before this the block begins, times [`ONE`], which never changes.
-    word: AtomicUsize,
+    word: AtomicU32,
     /// How many elements follow.
-    len: usize,
+    len: u32,
 }
 
-/// What stands in front of all nodes of a block.
-#[repr(C)]
+/// What stands in front of all nodes of a block. Behind the nodes stand the texts that the
+/// block holds a reference to.
+#[repr(C, align(8))]
 struct BlockHead {
     /// The references to its nodes from outside, times [`ONE`].
-    count: AtomicUsize,
-    /// The bytes of the block, with this.
-    size: usize,
+    count: AtomicU32,
+    /// Where the texts begin.
+    texts_at: u16,
+    /// How many texts there are.
+    texts: u16,
 }
 
 /// The bit of a node that is a part of a block.
-const PART: usize = 1;
+const PART: u32 = 1;
 /// One reference, or one byte.
-const ONE: usize = 2;
+const ONE: u32 = 2;
 /// More references than this can only be a leak that runs in a circle.
-const MOST: usize = isize::MAX as usize;
+const MOST: u32 = i32::MAX as u32;
 /// Of all heads and elements.
 const ALIGN: usize = align_of::<Head>();
 
@@ -75,14 +80,14 @@ unsafe fn free(memory: NonNull<u8>, size: usize) {
 }
 
 /// Takes one more reference.
-fn count_up(count: &AtomicUsize) {
+fn count_up(count: &AtomicU32) {
     if count.fetch_add(ONE, Ordering::Relaxed) > MOST {
         std::process::abort();
     }
 }
 
 /// Gives a reference back, and whether it was the last.
-fn count_down(count: &AtomicUsize) -> bool {
+fn count_down(count: &AtomicU32) -> bool {
     // Who holds the last reference is alone with it: nobody can take another one.
     if count.load(Ordering::Acquire) == ONE {
         return true;
@@ -109,7 +114,7 @@ impl<T> Node<T> {
     /// At `memory` there is room for [`node_size`] bytes that nobody else uses.
     unsafe fn fill(
         memory: NonNull<u8>,
-        word: usize,
+        word: u32,
         len: usize,
         mut element: impl FnMut(usize) -> Option<T>,
     ) -> Self {
@@ -117,8 +122,8 @@ impl<T> Node<T> {
         // SAFETY: there is room, and it is aligned as all nodes are.
         let first = unsafe {
             head.write(Head {
-                word: AtomicUsize::new(word),
-                len,
+                word: AtomicU32::new(word),
+                len: u32::try_from(len).expect("a list, map or text is below 4 GB"),
             });
             head.add(1).cast::<T>()
         };
@@ -133,6 +138,11 @@ impl<T> Node<T> {
         }
     }
 
+    /// Whether it stands in a block with others.
+    pub(crate) fn is_part(&self) -> bool {
+        self.head().word.load(Ordering::Relaxed) & PART != 0
+    }
+
     /// Whether both are the same node.
     pub(crate) fn same(&self, other: &Self) -> bool {
         self.head == other.head
@@ -144,15 +154,15 @@ impl<T> Node<T> {
     }
 
     /// The block that the node stands in, by the word of its head.
-    fn block(&self, word: usize) -> NonNull<BlockHead> {
+    fn block(&self, word: u32) -> NonNull<BlockHead> {
         // SAFETY: so many bytes before this node its block begins, in the same allocation.
-        unsafe { self.head.cast::<u8>().sub(word / ONE).cast() }
+        unsafe { self.head.cast::<u8>().sub((word / ONE) as usize).cast() }
     }
 
     /// Frees a node of its own with its elements.
     #[inline(never)]
     fn free(&mut self) {
-        let len = self.head().len;
+        let len = self.head().len as usize;
         // SAFETY: this was the last reference, so the elements are dropped and the memory
         // is freed once, by nobody else. It was allocated in `new` for this length.
         unsafe {
@@ -177,7 +187,9 @@ impl<T> std::ops::Deref for Node<T> {
     fn deref(&self) -> &[T] {
         // SAFETY: behind the head stand `len` elements, which live as long as the node and
         // never change.
-        unsafe { std::slice::from_raw_parts(self.head.as_ptr().add(1).cast(), self.head().len) }
+        unsafe {
+            std::slice::from_raw_parts(self.head.as_ptr().add(1).cast(), self.head().len as usize)
+        }
     }
 }
 
@@ -210,10 +222,10 @@ impl<T> Drop for Node<T> {
         }
         let block = self.block(word);
         // SAFETY: a block lives as long as there are references to its nodes; this was the
-        // last one if `count_down` says so. What stands in a block needs no drop.
+        // last one if `count_down` says so.
         unsafe {
             if count_down(&block.as_ref().count) {
-                free(block.cast(), block.as_ref().size);
+                free_block(block);
             }
         }
     }
@@ -236,29 +248,74 @@ impl<T: std::fmt::Debug> std::fmt::Debug for Node<T> {
     }
 }
 
+/// Frees a block. Its nodes need no drop, and the texts in them are held by the block.
+///
+/// # Safety
+/// There are no references to its nodes any more.
+unsafe fn free_block(block: NonNull<BlockHead>) {
+    // SAFETY: nobody else uses the block. Its texts were written when it was filled, and
+    // each is dropped once, here.
+    unsafe {
+        let (at, texts) = (
+            block.as_ref().texts_at as usize,
+            block.as_ref().texts as usize,
+        );
+        let first = block.cast::<u8>().add(at).cast::<Node<u8>>();
+        NonNull::slice_from_raw_parts(first, texts).drop_in_place();
+        free(block.cast(), at + texts * size_of::<Node<u8>>());
+    }
+}
+
+/// The largest block, with its texts.
+pub(crate) const LARGEST_BLOCK: usize = 32 << 10;
+
+/// What a block has to have room for.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Room {
+    /// Bytes of all nodes, see [`node_size`].
+    pub(crate) nodes: usize,
+    /// How many texts.
+    pub(crate) texts: usize,
+}
+
+impl Room {
+    fn texts_at(self) -> usize {
+        size_of::<BlockHead>() + self.nodes
+    }
+
+    /// The bytes of the block.
+    pub(crate) fn size(self) -> usize {
+        self.texts_at() + self.texts * size_of::<Node<u8>>()
+    }
+}
+
 /// A block that is being filled. What is put into its nodes is never dropped: it must need
-/// no drop, or be a node of the same block.
+/// no drop, or be a node or a text of the same block.
 pub(crate) struct Block {
     memory: NonNull<u8>,
-    size: usize,
+    room: Room,
+    /// Where the next node begins.
     used: usize,
+    texts: usize,
 }
 
 impl Block {
-    /// A block for nodes of so many bytes together, see [`node_size`].
-    pub(crate) fn new(nodes: usize) -> Self {
-        let size = nodes.saturating_add(size_of::<BlockHead>());
-        let memory = allocate(size);
+    /// A block of [`LARGEST_BLOCK`] at most.
+    pub(crate) fn new(room: Room) -> Self {
+        assert!(room.size() <= LARGEST_BLOCK, "larger than a block may be");
+        let memory = allocate(room.size());
         let head = BlockHead {
-            count: AtomicUsize::new(0),
-            size,
+            count: AtomicU32::new(0),
+            texts_at: room.texts_at() as u16,
+            texts: room.texts as u16,
         };
         // SAFETY: the memory begins with room for the head, and is aligned for it.
         unsafe { memory.cast().write(head) };
         Self {
             memory,
-            size,
+            room,
             used: size_of::<BlockHead>(),
+            texts: 0,
         }
     }
 
@@ -270,21 +327,37 @@ impl Block {
         mut element: impl FnMut(&mut Self, usize) -> T,
     ) -> Node<T> {
         let at = self.used;
-        let size = node_size::<T>(len);
-        assert!(size <= self.size - at, "a block has room for its nodes");
-        self.used += size;
+        self.used += node_size::<T>(len);
+        assert!(self.used <= self.room.texts_at(), "there is room for all");
         // SAFETY: the block has room from `at` on, which `used` keeps for this node alone.
         // The node holds a reference, which is counted here.
         unsafe {
             count_up(&self.memory.cast::<BlockHead>().as_ref().count);
             let memory = self.memory.add(at);
-            Node::fill(memory, (at * ONE) | PART, len, |at| Some(element(self, at)))
+            let word = (at as u32 * ONE) | PART;
+            Node::fill(memory, word, len, |at| Some(element(self, at)))
+        }
+    }
+
+    /// A text that the block holds a reference to: the one that is given back is to be put
+    /// into a node of the block.
+    pub(crate) fn text(&mut self, text: &Node<u8>) -> Node<u8> {
+        assert!(self.texts < self.room.texts, "there is room for all");
+        let at = self.room.texts_at() + self.texts * size_of::<Node<u8>>();
+        self.texts += 1;
+        // SAFETY: the block has room for it, as was just seen.
+        unsafe { self.memory.add(at).cast().write(text.clone()) };
+        Node {
+            head: text.head,
+            elements: PhantomData,
         }
     }
 
     /// Ends the filling: all nodes of the block but one, which the caller holds, have been
     /// put into others of the block. Their references are not from outside.
     pub(crate) fn finish(self) {
+        assert_eq!(self.used, self.room.texts_at(), "all nodes are there");
+        assert_eq!(self.texts, self.room.texts, "all texts are there");
         // SAFETY: the block is alive, because the caller holds one of its nodes.
         let head = unsafe { self.memory.cast::<BlockHead>().as_ref() };
         head.count.store(ONE, Ordering::Release);

@@ -1,66 +1,68 @@
-//! A whole document in one allocation.
+//! A whole document in one allocation, but for its long texts.
 
 use crate::key::Key;
-use crate::list::ListRef;
 use crate::map::Map;
-use crate::node::{Block, Node, node_size};
-use crate::value::{Value, View};
-
-/// Larger documents are left as they are: whoever keeps a small part of a packed document
-/// keeps it all.
-const LARGEST: usize = 16 << 10;
+use crate::node::{Block, LARGEST_BLOCK, Room, node_size};
+use crate::value::{Holder, Value};
 
 impl Value {
-    /// The same document with all of its parts in one allocation, for one that is kept for
-    /// long: it takes less memory and time to read and to free.
+    /// The same document with all of its lists and maps in one allocation, for one that is
+    /// kept for long: it takes less memory, and less time to read and to free. Whoever
+    /// keeps a list or a map of it keeps all of them; large documents are left as they are.
     #[must_use]
     pub fn packed(self) -> Self {
-        match size(&self) {
-            Some(bytes @ 1..=LARGEST) => {
-                let mut block = Block::new(bytes);
-                let packed = place(&self, &mut block);
-                block.finish();
-                packed
-            }
-            _ => self,
+        let mut room = Room::default();
+        let fits = measure(&self, &mut room).is_some();
+        if !fits || room.nodes == 0 {
+            return self;
         }
+        let mut block = Block::new(room);
+        let packed = place(&self, &mut block);
+        block.finish();
+        packed
+    }
+
+    /// The same value, which keeps nothing of a larger document that it is a part of.
+    #[must_use]
+    pub fn detached(&self) -> Self {
+        if has_parts(self) {
+            return self.clone().packed();
+        }
+        self.clone()
     }
 }
 
-/// How many bytes the nodes of a value take in a block; `None` if it cannot stand in one.
-fn size(value: &Value) -> Option<usize> {
-    let (own, below) = match value.view() {
-        View::Map(map) => {
-            let mut below = 0;
+/// Adds what a value needs in a block; `None` if it cannot stand in one.
+fn measure(value: &Value, room: &mut Room) -> Option<()> {
+    match value.holder() {
+        Holder::Itself => return Some(()),
+        Holder::Text => room.texts += 1,
+        Holder::List(items) => {
+            room.nodes += node_size::<Value>(items.len());
+            items.iter().try_for_each(|item| measure(item, room))?;
+        }
+        Holder::Map(map) => {
+            room.nodes += node_size::<(Key, Value)>(map.len());
             for (key, value) in map {
                 // What stands in a block is not dropped.
                 if !key.lasts() {
                     return None;
                 }
-                below += size(value)?;
+                measure(value, room)?;
             }
-            (node_size::<(Key, Value)>(map.len()), below)
         }
-        View::List(ListRef::Flat(items)) => {
-            let mut below = 0;
-            for item in items {
-                below += size(item)?;
-            }
-            (node_size::<Value>(items.len()), below)
-        }
-        View::List(ListRef::Chunked(_)) => return None,
-        View::Str(text) if value.is_inline() => return (text.len() <= LARGEST).then_some(0),
-        View::Str(text) => (node_size::<u8>(text.len()), 0),
-        View::Bytes(bytes) => (node_size::<u8>(bytes.len()), 0),
-        View::Null | View::Bool(_) | View::Int(_) | View::Float(_) => (0, 0),
-    };
-    Some(own + below).filter(|size| *size <= LARGEST)
+        Holder::Chunks => return None,
+    }
+    (room.size() <= LARGEST_BLOCK).then_some(())
 }
 
 /// Puts a value into a block.
 fn place(value: &Value, block: &mut Block) -> Value {
-    match value.view() {
-        View::Map(map) => {
+    match value.holder() {
+        Holder::List(items) => block
+            .node(items.len(), |block, at| place(&items[at], block))
+            .into(),
+        Holder::Map(map) => {
             let entries = map.entries();
             let node = block.node(entries.len(), |block, at| {
                 let (key, value) = &entries[at];
@@ -68,23 +70,109 @@ fn place(value: &Value, block: &mut Block) -> Value {
             });
             Map::from(node).into()
         }
-        View::List(ListRef::Flat(items)) => block
-            .node(items.len(), |block, at| place(&items[at], block))
-            .into(),
-        View::Str(text) if !value.is_inline() => {
-            let bytes = text.as_bytes();
-            Value::long(bytes_in(block, bytes))
-        }
-        View::Bytes(bytes) => Value::opaque(bytes_in(block, bytes)),
-        View::List(ListRef::Chunked(_))
-        | View::Str(_)
-        | View::Null
-        | View::Bool(_)
-        | View::Int(_)
-        | View::Float(_) => value.clone(),
+        Holder::Itself | Holder::Text | Holder::Chunks => value.text_in(block),
     }
 }
 
-fn bytes_in(block: &mut Block, bytes: &[u8]) -> Node<u8> {
-    block.node(bytes.len(), |_, at| bytes[at])
+/// Whether a value consists of parts of a block.
+fn has_parts(value: &Value) -> bool {
+    match value.holder() {
+        Holder::Itself | Holder::Text | Holder::Chunks => false,
+        Holder::List(items) => items.is_part() || items.iter().any(has_parts),
+        Holder::Map(map) => map.is_part() || map.values().any(has_parts),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::list::Chunks;
+    use crate::{View, json};
+
+    fn document() -> Value {
+        json!({
+            "metadata": {"name": "a name that is longer than a value", "namespace": "ns"},
+            "endpoints": [{"addresses": ["10.0.0.1"]}, {"addresses": []}, {}],
+            "numbers": [1, 2.5, true, null],
+            "text": "another text that stands on its own"
+        })
+    }
+
+    #[test]
+    fn a_packed_document_is_the_same_document() {
+        let packed = document().packed();
+        assert!(has_parts(&packed) && !has_parts(&document()));
+        assert_eq!(packed, document());
+        assert_eq!(packed.to_string(), document().to_string());
+        assert_eq!(packed.clone().packed(), document());
+        for small in [json!(1), json!("text"), json!([]), json!({})] {
+            assert_eq!(small.clone().packed(), small);
+        }
+    }
+
+    #[test]
+    fn parts_outlive_the_document() {
+        let packed = document().packed();
+        let (list, text) = (packed.get("endpoints").clone(), packed.get("text").clone());
+        let copies: Vec<Value> = (0..10).map(|_| packed.get("metadata").clone()).collect();
+        drop(packed);
+        assert_eq!(list.at(0).get("addresses").at(0), &json!("10.0.0.1"));
+        assert_eq!(text.as_str(), Some("another text that stands on its own"));
+        drop(list);
+        assert_eq!(copies[9], *document().get("metadata"));
+    }
+
+    #[test]
+    fn what_is_detached_has_no_parts_of_the_document() {
+        let packed = document().packed();
+        let part = packed.get("endpoints").at(0);
+        let mixed = json!({"list": (part.clone()), "n": 1});
+        assert!(has_parts(&mixed));
+        for (value, expect) in [(part, part), (&mixed, &mixed)] {
+            let detached = value.detached();
+            assert_eq!(detached, *expect);
+            let (View::Map(a), View::Map(b)) = (detached.view(), value.view()) else {
+                panic!("both are maps");
+            };
+            assert!(!a.same(b));
+        }
+        let text = packed.get("text");
+        assert!(text.detached().same(text), "texts are on their own");
+    }
+
+    #[test]
+    fn what_does_not_fit_is_left_as_it_is() {
+        let large: Value = (0..10_000_i64).map(Value::from).collect();
+        assert!(!has_parts(&large.clone().packed()));
+        let chunked = Value::chunked(Chunks::new([Chunks::chunk([json!(1)].into_iter())]));
+        let with_chunks = json!({"list": (chunked)});
+        assert!(!has_parts(&with_chunks.clone().packed()));
+        let bytes = Value::bytes(&[0, 159, 146, 150]);
+        let with_bytes = json!({"data": (bytes)});
+        assert_eq!(with_bytes.clone().packed(), with_bytes);
+    }
+
+    #[test]
+    fn documents_are_dropped_by_many_threads() {
+        let packed = document().packed();
+        let threads: Vec<_> = (0..4)
+            .map(|_| {
+                let packed = packed.clone();
+                std::thread::spawn(move || {
+                    let parts: Vec<Value> = (0..1000)
+                        .map(|i| packed.get("endpoints").at(i % 3).clone())
+                        .collect();
+                    drop(packed);
+                    parts
+                        .iter()
+                        .filter(|part| !part.get("addresses").is_null())
+                        .count()
+                })
+            })
+            .collect();
+        drop(packed);
+        for thread in threads {
+            assert_eq!(thread.join().unwrap(), 667);
+        }
+    }
 }

@@ -10,7 +10,7 @@ use triomphe::Arc;
 use crate::key::Key;
 use crate::list::{Chunk, Chunks, ListRef};
 use crate::map::Map;
-use crate::node::Node;
+use crate::node::{Block, Node};
 use crate::number::Number;
 
 /// An immutable JSON value. Cloning is at most one reference count.
@@ -62,6 +62,20 @@ pub enum View<'a> {
     Map(&'a Map),
     /// Opaque bytes (a Secret's data that is not UTF-8); prints as base64.
     Bytes(&'a [u8]),
+}
+
+/// How a value is held in memory.
+pub(crate) enum Holder<'a> {
+    /// In its two words.
+    Itself,
+    /// By a text or bytes.
+    Text,
+    /// By the node of a list.
+    List(&'a Node<Value>),
+    /// By the node of a map.
+    Map(&'a Map),
+    /// By parts of a long list.
+    Chunks,
 }
 
 /// The type of a value, for messages.
@@ -147,23 +161,27 @@ impl Value {
         Self(Repr::Bytes(Node::bytes(bytes)))
     }
 
-    /// A text of this node, which must be UTF-8 and too long to stand in the value.
-    pub(crate) fn long(text: Node<u8>) -> Self {
-        debug_assert!(text.len() > SHORT);
-        Self(Repr::Long(text))
+    /// The same text or bytes with their node in a block; the value itself where it is
+    /// neither, or stands in its two words.
+    pub(crate) fn text_in(&self, block: &mut Block) -> Self {
+        Self(match &self.0 {
+            Repr::Long(text) => Repr::Long(block.text(text)),
+            Repr::Bytes(bytes) => Repr::Bytes(block.text(bytes)),
+            other => other.clone(),
+        })
     }
 
-    /// Opaque bytes of this node.
-    pub(crate) fn opaque(bytes: Node<u8>) -> Self {
-        Self(Repr::Bytes(bytes))
-    }
-
-    /// Whether the value consists of its two words alone.
-    pub(crate) fn is_inline(&self) -> bool {
-        !matches!(
-            self.0,
-            Repr::Long(_) | Repr::List(_) | Repr::Chunked(_) | Repr::Map(_) | Repr::Bytes(_)
-        )
+    /// What holds the elements of this value.
+    pub(crate) fn holder(&self) -> Holder<'_> {
+        match &self.0 {
+            Repr::Null | Repr::Bool(_) | Repr::Int(_) | Repr::Float(_) | Repr::Short { .. } => {
+                Holder::Itself
+            }
+            Repr::Long(_) | Repr::Bytes(_) => Holder::Text,
+            Repr::List(items) => Holder::List(items),
+            Repr::Map(map) => Holder::Map(map),
+            Repr::Chunked(_) => Holder::Chunks,
+        }
     }
 
     /// A list from an iterator that knows its length: one allocation.

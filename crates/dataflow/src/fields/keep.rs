@@ -99,6 +99,14 @@ impl Keep {
         }
     }
 
+    /// The kept part of a document.
+    pub(crate) fn first(&self, value: &Value) -> Value {
+        if self.keeps_all_of(value) {
+            return value.clone();
+        }
+        self.prune(value, &Value::NULL)
+    }
+
     /// The kept part of the next version of a document; `None` if it is as it was.
     pub(crate) fn next(&self, value: &Value, old: &Value) -> Option<Value> {
         if self.keeps_all_of(value) {

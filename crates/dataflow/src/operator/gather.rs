@@ -72,7 +72,9 @@ impl Gather {
                 && old.as_ref() != Some(&new)
             {
                 let edits = groups.entry(&new.key);
-                edits.values.push((origin.clone(), Some(new.value)));
+                // A member stays while the documents around it come and go.
+                let value = new.value.detached();
+                edits.values.push((origin.clone(), Some(value)));
                 if edits
                     .first
                     .as_ref()

@@ -94,7 +94,7 @@ impl Source {
                 new: Some(document),
             });
         }
-        let document = self.keep.prune(object, &Value::NULL);
+        let document = self.keep.first(object);
         let origin = Origin::object(self.number, name.clone());
         let stored = Object {
             origin: origin.clone(),
