@@ -94,16 +94,35 @@ impl SourceObject {
 
 /// Where a document came from. Cheap to clone, to hash and to compare for equality.
 #[derive(Clone)]
-pub struct Origin(ThinArc<u64, Component>);
+pub struct Origin(Parts);
+
+#[derive(Clone)]
+enum Parts {
+    /// The documents of sources are the most: an object knows its hash, and nothing is
+    /// needed around it.
+    Object(Component),
+    /// Any others, with their hash.
+    Several(ThinArc<u64, Component>),
+}
+
+const _: () = assert!(size_of::<Origin>() == 16, "an origin is two words");
 
 impl Origin {
     /// The origin with these components.
     pub fn new(components: impl ExactSizeIterator<Item = Component> + Clone) -> Self {
+        if components.len() == 1
+            && let Some(object @ Component::Object(_)) = components.clone().next()
+        {
+            return Self(Parts::Object(object));
+        }
         let mut hasher = foldhash::fast::FixedState::default().build_hasher();
         for component in components.clone() {
             component.hash(&mut hasher);
         }
-        Self(ThinArc::from_header_and_iter(hasher.finish(), components))
+        let hash = hasher.finish();
+        Self(Parts::Several(ThinArc::from_header_and_iter(
+            hash, components,
+        )))
     }
 
     /// The origin of a source object.
@@ -115,7 +134,7 @@ impl Origin {
             hash,
             place: AtomicU32::new(u32::MAX),
         };
-        Self::new([Component::Object(Arc::new(object))].into_iter())
+        Self(Parts::Object(Component::Object(Arc::new(object))))
     }
 
     /// The origin of a group.
@@ -162,7 +181,10 @@ impl Origin {
 
     /// The components.
     pub fn components(&self) -> &[Component] {
-        &self.0.slice
+        match &self.0 {
+            Parts::Object(object) => std::slice::from_ref(object),
+            Parts::Several(several) => &several.slice,
+        }
     }
 
     /// The object, if this is the origin of one object alone.
@@ -175,9 +197,9 @@ impl Origin {
 
     /// [`SourceObject::hash_of`] this object.
     pub(crate) fn object_hash(&self) -> Option<u64> {
-        match self.components() {
-            [Component::Object(object)] => Some(object.hash),
-            _ => None,
+        match &self.0 {
+            Parts::Object(object) => object.object_hash(),
+            Parts::Several(_) => None,
         }
     }
 
@@ -199,12 +221,21 @@ impl Origin {
 
     /// Whether both are one and the same allocation.
     pub(crate) fn same(&self, other: &Self) -> bool {
-        std::ptr::eq(self.0.as_ptr(), other.0.as_ptr())
+        match (&self.0, &other.0) {
+            (Parts::Object(Component::Object(a)), Parts::Object(Component::Object(b))) => {
+                Arc::ptr_eq(a, b)
+            }
+            (Parts::Several(a), Parts::Several(b)) => std::ptr::eq(a.as_ptr(), b.as_ptr()),
+            _ => false,
+        }
     }
 
     /// The cached hash: the same for equal origins of one process.
     pub fn quick_hash(&self) -> u64 {
-        self.0.header.header
+        match &self.0 {
+            Parts::Object(object) => object.object_hash().unwrap_or_default(),
+            Parts::Several(several) => several.header.header,
+        }
     }
 
     /// A hash for `@rnd`: the same in every process and every version.
@@ -252,6 +283,13 @@ impl Origin {
 }
 
 impl Component {
+    fn object_hash(&self) -> Option<u64> {
+        match self {
+            Self::Object(object) => Some(object.hash),
+            _ => None,
+        }
+    }
+
     /// The place of the kind of component in the order.
     fn rank(&self) -> u8 {
         match self {
