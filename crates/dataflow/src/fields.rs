@@ -203,6 +203,10 @@ mod tests {
             fields.add_path(Path::parse(path).unwrap().segments(), &Fields::all());
         }
         assert_eq!(fields.prune(document), *expect, "{paths:?}");
+        let keep = fields.compile();
+        let complete = document == expect;
+        assert_eq!(keep.keeps_all_of(document), complete, "{paths:?}");
+        assert!(keep.keeps_all_of(expect), "{paths:?}");
         let read = fields.reader().read(document.to_string().as_bytes());
         assert_eq!(read.unwrap(), *expect, "{paths:?}, read");
     }

@@ -68,7 +68,7 @@ struct Run<'a> {
     kinds: Vec<TargetKind>,
     random: Random,
     circuit: Circuit,
-    /// Gets the events of each batch in another order.
+    /// Gets the events of each batch in another order, and objects as they are read.
     shuffled: Circuit,
     scratch: Scratch,
     objects: Objects,
@@ -241,13 +241,16 @@ impl<'a> Run<'a> {
         let events: Vec<SourceEvent> = order
             .iter()
             .filter_map(|object| {
-                let events = by_object.get_mut(object)?;
-                Some(events.remove(0).clone())
+                let mut event = by_object.get_mut(object)?.remove(0).clone();
+                event.object = event
+                    .object
+                    .map(|object| self.as_read(event.source, &object));
+                Some(event)
             })
             .collect();
         let other = self
             .shuffled
-            .step(&events, env)
+            .step(events, env)
             .map_err(|error| format!("budget: {error}"))?;
         if other.changes != step.changes {
             return Err(format!(
@@ -262,6 +265,12 @@ impl<'a> Run<'a> {
             return Err("another order of events reports other errors".to_owned());
         }
         Ok(())
+    }
+
+    /// An object as a running controller has read it: without what is not kept, in one
+    /// piece.
+    fn as_read(&self, source: usize, object: &Value) -> Value {
+        self.shuffled.fields(source).prune(object).packed()
     }
 
     /// As long as nothing has failed, the state is a function of the objects.
