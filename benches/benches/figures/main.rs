@@ -142,19 +142,29 @@ impl Options {
         }
     }
 
+    /// The subjects in the order of a round: nobody is always the first to find a server
+    /// that has been idle, nor always comes after the same one.
+    fn turns(&self, round: usize) -> Vec<Subject> {
+        let subjects = self.subjects.iter().copied().cycle();
+        let subjects = subjects.skip(round).take(self.subjects.len());
+        let mut subjects: Vec<_> = subjects.collect();
+        if round / self.subjects.len() % 2 == 1 {
+            subjects.reverse();
+        }
+        subjects
+    }
+
     async fn measure(&self, count: usize, results: &mut Results) -> Result<(), Error> {
         writeln!(stderr(), "{count} objects: a control plane starts")?;
         let stage = Stage::new();
         let mut bench = Bench::new(&stage, count).await?;
         for round in 1..=self.rounds {
-            // Nobody is always the first to find a server that has been idle.
-            let turns = self.subjects.iter().cycle().skip(round);
-            for subject in turns.take(self.subjects.len()) {
+            for subject in self.turns(round) {
                 let name = subject.name();
                 write!(stderr(), "{count} objects, round {round}, {name}: ")?;
-                let figures = bench.run(*subject).await?;
+                let figures = bench.run(subject).await?;
                 writeln!(stderr(), "{figures:.3?}")?;
-                results.entry((count, *subject)).or_default().push(figures);
+                results.entry((count, subject)).or_default().push(figures);
             }
         }
         Ok(())

@@ -6,7 +6,7 @@ use std::fmt::{self, Write as _};
 use benches::bars::{Bar, Side};
 use benches::report::{Context, grouped, number, write_bars, write_context};
 
-use crate::measure::Figures;
+use crate::measure::{Figures, median};
 use crate::peer::Subject;
 
 /// The name of this report's place in a file.
@@ -37,7 +37,7 @@ fn write_report(out: &mut String, results: &Results, context: &Context) -> fmt::
     )?;
     writeln!(out, "|--:|---|{}", "--:|".repeat(8))?;
     for ((count, subject), rounds) in results {
-        let of = |figure: Figure| median(rounds, figure).map_or_else(String::new, number);
+        let of = |figure: Figure| middle(rounds, figure).map_or_else(String::new, number);
         writeln!(
             out,
             "| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
@@ -50,7 +50,7 @@ fn write_report(out: &mut String, results: &Results, context: &Context) -> fmt::
             of(|figures| figures.all),
             of(|figures| figures.memory),
             of(|figures| figures.restart),
-            grouped(median(rounds, |figures| figures.needless).unwrap_or(0.0)),
+            grouped(middle(rounds, |figures| figures.needless).unwrap_or(0.0)),
         )?;
     }
     writeln!(out, "\n### Bars on the cluster\n")?;
@@ -60,10 +60,8 @@ fn write_report(out: &mut String, results: &Results, context: &Context) -> fmt::
 /// A number out of a run.
 type Figure = fn(&Figures) -> f64;
 
-fn median(rounds: &[Figures], figure: Figure) -> Option<f64> {
-    let mut values: Vec<f64> = rounds.iter().map(figure).collect();
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied()
+fn middle(rounds: &[Figures], figure: Figure) -> Option<f64> {
+    median(rounds.iter().map(figure).collect())
 }
 
 /// The memory that deltic may take with 10,000 objects, in MB.
@@ -72,7 +70,7 @@ const MEMORY: (usize, f64) = (10_000, 60.0);
 fn bars(results: &Results) -> Vec<Bar> {
     let mut counts: Vec<usize> = results.keys().map(|(count, _)| *count).collect();
     counts.dedup();
-    let of = |count, subject, figure| median(results.get(&(count, subject))?, figure);
+    let of = |count, subject, figure| middle(results.get(&(count, subject))?, figure);
     let mut bars = Vec::new();
     let mut bar = |name: &str, count, value, must| {
         bars.push(Bar {
