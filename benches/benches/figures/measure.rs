@@ -2,7 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use cluster_tests::Process;
 use futures::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
@@ -20,16 +19,13 @@ use crate::targets::Targets;
 const SAMPLES: usize = 200;
 /// Between two of them, so that each finds a subject that is idle.
 const PAUSE: Duration = Duration::from_millis(10);
-/// So many targets are written to time an initial sync or an update of all: with few of
-/// them it takes a second or two, in which the machine may do something else.
-const WRITES: usize = 5_000;
 /// What happens after the last write that is seen: more writes, freed memory.
 const SETTLE: Duration = Duration::from_secs(2);
 
 /// What a run has shown.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Figures {
-    /// Seconds from the start of the process to the last target, half of the times at most.
+    /// Seconds from the start of the process to the last target.
     pub(crate) sync: f64,
     /// Requests for each object until then.
     pub(crate) requests: f64,
@@ -37,8 +33,7 @@ pub(crate) struct Figures {
     pub(crate) p50: f64,
     /// 99 of 100 of them at most.
     pub(crate) p99: f64,
-    /// Seconds from the first of all sources' writes to the last target's, half of the
-    /// times at most.
+    /// Seconds from the first of all sources' writes to the last target's.
     pub(crate) all: f64,
     /// Resident memory in MB, after all that.
     pub(crate) memory: f64,
@@ -82,50 +77,27 @@ impl<'a> Bench<'a> {
 
     /// Measures a subject, and removes what it has made.
     pub(crate) async fn run(&mut self, subject: Subject) -> Result<Figures, Error> {
-        let mut figures = Figures::default();
-        let process = self.starts(subject, &mut figures).await?;
+        // The last run left each source with this one.
+        let (count, before) = (self.count, self.requests().await?);
+        let start = Instant::now();
+        let process = self.stage.start(subject);
+        let end = self.targets.all_at(count, self.revision).await?;
+        let after = self.requests().await?;
+        let mut figures = Figures {
+            sync: (end - start).as_secs_f64(),
+            requests: before.until(&after).all() / count as f64,
+            ..Figures::default()
+        };
+        self.targets.quiet(SETTLE).await;
         self.single(&mut figures).await?;
-        self.every(&mut figures).await?;
+        figures.all = self.all().await?.as_secs_f64();
+        self.targets.quiet(SETTLE).await;
         tokio::time::sleep(SETTLE).await;
         figures.memory = process.resident_memory() as f64 / 1e6;
         stage::stop(subject, process);
         self.restart(subject, &mut figures).await?;
         self.clear().await?;
         Ok(figures)
-    }
-
-    /// How often an update or a start is timed that writes all targets.
-    fn repeats(&self) -> usize {
-        (WRITES / self.count).max(1)
-    }
-
-    /// Starts without targets, one after the other; the last process goes on.
-    async fn starts(&mut self, subject: Subject, figures: &mut Figures) -> Result<Process, Error> {
-        let mut times = Vec::new();
-        loop {
-            let process = self.start(subject, figures).await?;
-            times.push(figures.sync);
-            self.targets.quiet(SETTLE).await;
-            if times.len() == self.repeats() {
-                figures.sync = median(times).unwrap_or_default();
-                return Ok(process);
-            }
-            stage::stop(subject, process);
-            self.clear().await?;
-        }
-    }
-
-    /// A start without targets: from that of the process to the last target.
-    async fn start(&mut self, subject: Subject, figures: &mut Figures) -> Result<Process, Error> {
-        // The last run left each source with this revision.
-        let (count, before) = (self.count, self.requests().await?);
-        let start = Instant::now();
-        let process = self.stage.start(subject);
-        let end = self.targets.all_at(count, self.revision).await?;
-        let after = self.requests().await?;
-        figures.sync = (end - start).as_secs_f64();
-        figures.requests = before.until(&after).all() / count as f64;
-        Ok(process)
     }
 
     /// Updates of one source at a time.
@@ -144,17 +116,6 @@ impl<'a> Bench<'a> {
         times.sort_by(f64::total_cmp);
         figures.p50 = times[SAMPLES / 2];
         figures.p99 = times[SAMPLES * 99 / 100];
-        Ok(())
-    }
-
-    /// Updates of all sources, one after the other.
-    async fn every(&mut self, figures: &mut Figures) -> Result<(), Error> {
-        let mut times = Vec::new();
-        for _ in 0..self.repeats() {
-            times.push(self.all().await?.as_secs_f64());
-            self.targets.quiet(SETTLE).await;
-        }
-        figures.all = median(times).unwrap_or_default();
         Ok(())
     }
 
@@ -201,14 +162,6 @@ impl<'a> Bench<'a> {
     async fn requests(&self) -> Result<Requests, Error> {
         Requests::so_far(&self.stage.client()?).await
     }
-}
-
-/// The middle of some numbers; of an even number of them, of the two in the middle.
-pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    let above = values.get(values.len() / 2)?;
-    let below = values.get((values.len() - 1) / 2)?;
-    Some(f64::midpoint(*below, *above))
 }
 
 /// Gives a source a revision.

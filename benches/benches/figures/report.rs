@@ -6,7 +6,7 @@ use std::fmt::{self, Write as _};
 use benches::bars::{Bar, Side};
 use benches::report::{Context, grouped, number, write_bars, write_context};
 
-use crate::measure::{Figures, median};
+use crate::measure::Figures;
 use crate::peer::Subject;
 
 /// The name of this report's place in a file.
@@ -25,10 +25,19 @@ pub(crate) fn report(results: &Results, context: &Context) -> String {
 
 fn write_report(out: &mut String, results: &Results, context: &Context) -> fmt::Result {
     write_context(out, context)?;
+    let rounds: BTreeMap<usize, usize> = results
+        .iter()
+        .map(|((count, _), rounds)| (*count, rounds.len()))
+        .collect();
+    let rounds: Vec<String> = rounds
+        .iter()
+        .map(|(count, rounds)| format!("{rounds} with {}", grouped(count)))
+        .collect();
     writeln!(
         out,
-        "The subjects take turns on one control plane; each number is the median of {} rounds.\n",
-        context.rounds
+        "The subjects take turns on one control plane; each number is the median of the rounds: \
+         {} objects.\n",
+        rounds.join(", ")
     )?;
     writeln!(
         out,
@@ -37,7 +46,7 @@ fn write_report(out: &mut String, results: &Results, context: &Context) -> fmt::
     )?;
     writeln!(out, "|--:|---|{}", "--:|".repeat(8))?;
     for ((count, subject), rounds) in results {
-        let of = |figure: Figure| middle(rounds, figure).map_or_else(String::new, number);
+        let of = |figure: Figure| median(rounds, figure).map_or_else(String::new, number);
         writeln!(
             out,
             "| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
@@ -50,7 +59,7 @@ fn write_report(out: &mut String, results: &Results, context: &Context) -> fmt::
             of(|figures| figures.all),
             of(|figures| figures.memory),
             of(|figures| figures.restart),
-            grouped(middle(rounds, |figures| figures.needless).unwrap_or(0.0)),
+            grouped(median(rounds, |figures| figures.needless).unwrap_or(0.0)),
         )?;
     }
     writeln!(out, "\n### Bars on the cluster\n")?;
@@ -60,8 +69,13 @@ fn write_report(out: &mut String, results: &Results, context: &Context) -> fmt::
 /// A number out of a run.
 type Figure = fn(&Figures) -> f64;
 
-fn middle(rounds: &[Figures], figure: Figure) -> Option<f64> {
-    median(rounds.iter().map(figure).collect())
+fn median(rounds: &[Figures], figure: Figure) -> Option<f64> {
+    let mut values: Vec<f64> = rounds.iter().map(figure).collect();
+    values.sort_by(f64::total_cmp);
+    // Of an even number, the middle between the two in the middle.
+    let above = values.get(values.len() / 2)?;
+    let below = values.get((values.len() - 1) / 2)?;
+    Some(f64::midpoint(*below, *above))
 }
 
 /// The memory that deltic may take with 10,000 objects, in MB.
@@ -70,7 +84,7 @@ const MEMORY: (usize, f64) = (10_000, 60.0);
 fn bars(results: &Results) -> Vec<Bar> {
     let mut counts: Vec<usize> = results.keys().map(|(count, _)| *count).collect();
     counts.dedup();
-    let of = |count, subject, figure| middle(results.get(&(count, subject))?, figure);
+    let of = |count, subject, figure| median(results.get(&(count, subject))?, figure);
     let mut bars = Vec::new();
     let mut bar = |name: &str, count, value, must| {
         bars.push(Bar {
