@@ -25,10 +25,19 @@ pub(crate) fn report(results: &Results, context: &Context) -> String {
 
 fn write_report(out: &mut String, results: &Results, context: &Context) -> fmt::Result {
     write_context(out, context)?;
+    let rounds: BTreeMap<usize, usize> = results
+        .iter()
+        .map(|((count, _), rounds)| (*count, rounds.len()))
+        .collect();
+    let rounds: Vec<String> = rounds
+        .iter()
+        .map(|(count, rounds)| format!("{rounds} with {}", grouped(count)))
+        .collect();
     writeln!(
         out,
-        "The subjects take turns on one control plane; each number is the median of {} rounds.\n",
-        context.rounds
+        "The subjects take turns on one control plane; each number is the median of the rounds: \
+         {} objects.\n",
+        rounds.join(", ")
     )?;
     writeln!(
         out,
@@ -63,7 +72,10 @@ type Figure = fn(&Figures) -> f64;
 fn median(rounds: &[Figures], figure: Figure) -> Option<f64> {
     let mut values: Vec<f64> = rounds.iter().map(figure).collect();
     values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied()
+    // Of an even number, the middle between the two in the middle.
+    let above = values.get(values.len() / 2)?;
+    let below = values.get((values.len() - 1) / 2)?;
+    Some(f64::midpoint(*below, *above))
 }
 
 /// The memory that deltic may take with 10,000 objects, in MB.
