@@ -2,33 +2,10 @@
 
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 
-use dataflow::Budget;
-use document::{Value, json};
-use expr::{Env, Table};
-use operator::offline::{Event, EventType};
-use operator::{Offline, read};
+mod common;
 
-/// The target objects after a batch of objects.
-fn check(controller: &Value, objects: &[Value], expect: &Value) {
-    let manifest = json!({
-        "apiVersion": "dcontroller.io/v1alpha1", "kind": "Operator", "metadata": {"name": "test"},
-        "spec": {"controllers": [(controller.clone())]},
-    });
-    let (operator, problems) = read(&manifest, &Table::builtin());
-    let mut offline = Offline::new(
-        operator.unwrap_or_else(|| panic!("{problems:?}")),
-        Budget::default(),
-    );
-    let added = objects.iter().map(|object| Event {
-        kind: EventType::Added,
-        object: object.clone(),
-    });
-    let batch = offline
-        .batch(&added.collect::<Vec<_>>(), &Env::default())
-        .unwrap();
-    assert_eq!(batch.errors, []);
-    assert_eq!(Value::from(offline.targets()), *expect);
-}
+use common::check;
+use document::json;
 
 #[test]
 fn versions_are_seen_only_where_a_path_names_them() {

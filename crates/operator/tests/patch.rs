@@ -2,35 +2,10 @@
 
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 
-use dataflow::Budget;
+mod common;
+
+use common::{check, operator};
 use document::{Value, json};
-use expr::{Env, Table};
-use operator::offline::{Event, EventType};
-use operator::{Offline, Problem, read};
-
-fn operator(controller: &Value) -> (Option<operator::Operator>, Vec<Problem>) {
-    let manifest = json!({
-        "apiVersion": "dcontroller.io/v1alpha1", "kind": "Operator", "metadata": {"name": "test"},
-        "spec": {"controllers": [(controller.clone())]},
-    });
-    read(&manifest, &Table::builtin())
-}
-
-/// The target objects after a batch of objects.
-fn check(controller: &Value, objects: &[Value], expect: &Value) {
-    let (operator, problems) = operator(controller);
-    let operator = operator.unwrap_or_else(|| panic!("{problems:?}"));
-    let mut offline = Offline::new(operator, Budget::default());
-    let added = objects.iter().map(|object| Event {
-        kind: EventType::Added,
-        object: object.clone(),
-    });
-    let batch = offline
-        .batch(&added.collect::<Vec<_>>(), &Env::default())
-        .unwrap();
-    assert_eq!(batch.errors, []);
-    assert_eq!(Value::from(offline.targets()), *expect);
-}
 
 #[test]
 fn a_null_that_a_patch_writes_removes_the_field() {

@@ -1,0 +1,32 @@
+//! Operators for tests, and what they make of objects in memory.
+
+use dataflow::Budget;
+use document::{Value, json};
+use expr::{Env, Table};
+use operator::offline::{Event, EventType};
+use operator::{Offline, Operator, Problem, read};
+
+/// The Operator `test` with one controller, and what is to be said about it.
+pub(crate) fn operator(controller: &Value) -> (Option<Operator>, Vec<Problem>) {
+    let manifest = json!({
+        "apiVersion": "dcontroller.io/v1alpha1", "kind": "Operator", "metadata": {"name": "test"},
+        "spec": {"controllers": [(controller.clone())]},
+    });
+    read(&manifest, &Table::builtin())
+}
+
+/// The target objects after a batch of objects.
+pub(crate) fn check(controller: &Value, objects: &[Value], expect: &Value) {
+    let (operator, problems) = operator(controller);
+    let operator = operator.unwrap_or_else(|| panic!("{problems:?}"));
+    let mut offline = Offline::new(operator, Budget::default());
+    let added = objects.iter().map(|object| Event {
+        kind: EventType::Added,
+        object: object.clone(),
+    });
+    let batch = offline
+        .batch(&added.collect::<Vec<_>>(), &Env::default())
+        .unwrap();
+    assert_eq!(batch.errors, []);
+    assert_eq!(Value::from(offline.targets()), *expect);
+}
