@@ -302,7 +302,7 @@ impl Value {
 impl Value {
     /// About how many bytes of memory this value takes; what is shared counts every time.
     pub fn size(&self) -> usize {
-        /// Reference count and length of a shared allocation.
+        /// Reference count and length of a node, and about what an allocator adds.
         const HEADER: usize = 16;
         size_of::<Self>()
             + match &self.0 {
