@@ -314,15 +314,8 @@ pub fn same_object(one: &Value, other: &Value) -> bool {
     };
     let keys = &*KEYS;
     let own = |key: &Key| *key == keys.metadata || *key == keys.api_version || *key == keys.kind;
-    let alike = a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.0 == b.0);
-    let same = if alike {
-        let mut entries = a.iter().zip(b);
-        entries.all(|(a, b)| a.1.same(&b.1) || own(&a.0) || a.1 == b.1)
-    } else {
-        let fields = a.iter().filter(|(key, _)| !own(key));
-        fields.eq(b.iter().filter(|(key, _)| !own(key)))
-    };
-    if !same {
+    let fields = a.iter().filter(|(key, _)| !own(key));
+    if !fields.eq(b.iter().filter(|(key, _)| !own(key))) {
         return false;
     }
     let (one, other) = (one.get_key(&KEYS.metadata), other.get_key(&KEYS.metadata));

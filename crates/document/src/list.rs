@@ -181,4 +181,10 @@ mod tests {
         let found: Vec<_> = (0..6).map(|i| parts.at(i).as_int()).collect();
         assert_eq!(found, [Some(0), Some(1), Some(2), Some(3), Some(4), None]);
     }
+
+    #[test]
+    #[should_panic(expected = "too many")]
+    fn a_length_that_no_memory_holds_is_refused_before_anything_is_allocated() {
+        let _ = Value::list((0..usize::MAX).map(Value::from));
+    }
 }

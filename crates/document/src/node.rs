@@ -52,12 +52,15 @@ const MOST: u32 = i32::MAX as u32;
 /// Of all heads and elements.
 const ALIGN: usize = align_of::<Head>();
 
-/// How many bytes a node takes.
+/// How many bytes a node takes; as many as there can be, if that is too many.
 pub(crate) const fn node_size<T>(len: usize) -> usize {
     const { assert!(align_of::<T>() <= ALIGN) };
     let size = len.saturating_mul(size_of::<T>());
-    size.saturating_add(size_of::<Head>())
-        .next_multiple_of(ALIGN)
+    let size = size.saturating_add(size_of::<Head>());
+    match size.checked_next_multiple_of(ALIGN) {
+        Some(size) => size,
+        None => usize::MAX,
+    }
 }
 
 /// Memory for so many bytes.
@@ -103,15 +106,17 @@ impl<T> Node<T> {
     /// A node of these elements; there must be as many as the iterator says.
     pub(crate) fn new(mut elements: impl ExactSizeIterator<Item = T>) -> Self {
         let len = elements.len();
+        assert!(u32::try_from(len).is_ok(), "{len} elements are too many");
         let memory = allocate(node_size::<T>(len));
-        // SAFETY: the memory is large enough for the head and `len` elements.
+        // SAFETY: the memory is large enough for the head and `len` elements, which fit.
         unsafe { Self::fill(memory, ONE, len, |_| elements.next()) }
     }
 
     /// Writes a node, element by element.
     ///
     /// # Safety
-    /// At `memory` there is room for [`node_size`] bytes that nobody else uses.
+    /// At `memory` there is room for [`node_size`] bytes that nobody else uses, and the
+    /// length fits the head.
     unsafe fn fill(
         memory: NonNull<u8>,
         word: u32,
@@ -123,7 +128,7 @@ impl<T> Node<T> {
         let first = unsafe {
             head.write(Head {
                 word: AtomicU32::new(word),
-                len: u32::try_from(len).expect("a list, map or text is below 4 GB"),
+                len: len as u32,
             });
             head.add(1).cast::<T>()
         };
@@ -329,7 +334,8 @@ impl Block {
         let at = self.used;
         self.used += node_size::<T>(len);
         assert!(self.used <= self.room.texts_at(), "there is room for all");
-        // SAFETY: the block has room from `at` on, which `used` keeps for this node alone.
+        // SAFETY: the block has room from `at` on, which `used` keeps for this node alone,
+        // and is far smaller than the greatest length.
         // The node holds a reference, which is counted here.
         unsafe {
             count_up(&self.memory.cast::<BlockHead>().as_ref().count);

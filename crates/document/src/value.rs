@@ -161,8 +161,8 @@ impl Value {
         Self(Repr::Bytes(Node::bytes(bytes)))
     }
 
-    /// The same text or bytes with their node in a block; the value itself where it is
-    /// neither, or stands in its two words.
+    /// The same text or bytes, held by a block; the value itself where it is neither, or
+    /// stands in its two words.
     pub(crate) fn text_in(&self, block: &mut Block) -> Self {
         Self(match &self.0 {
             Repr::Long(text) => Repr::Long(block.text(text)),

@@ -108,7 +108,10 @@ mod tests {
             expr::Items::None,
         )
         .unwrap();
-        assert_eq!(Reads::of([&expr]).same(old, new), expect, "{spec}");
+        let reads = Reads::of([&expr]);
+        assert_eq!(reads.same(old, new), expect, "{spec}");
+        let difference = difference(old, new).expect("they differ in one member");
+        assert_eq!(reads.same_below(difference), expect, "{spec}");
     }
 
     #[test]
