@@ -9,6 +9,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use crate::key::Key;
 use crate::map::Map;
+use crate::node::LONGEST;
 use crate::number::Number;
 use crate::value::{Value, View};
 
@@ -238,6 +239,11 @@ impl<'de, P: Part> Visitor<'de> for PartSeed<P> {
         let below = self.below(self.part)?;
         let mut entries: Vec<(Key, Value)> = Vec::new();
         while let Some(member) = map.next_key_seed(MemberSeed(self.part))? {
+            if entries.len() == LONGEST {
+                return Err(de::Error::custom(format_args!(
+                    "a map with more than {LONGEST} members"
+                )));
+            }
             match member {
                 Some((key, part)) => {
                     let seed = PartSeed { part, ..below };
@@ -349,6 +355,22 @@ fn write_float(float: f64, out: &mut impl fmt::Write) -> fmt::Result {
         };
     }
     write!(out, "{float}")
+}
+
+/// How many characters a float has.
+pub(crate) fn float_length(float: f64) -> usize {
+    struct Length(usize);
+
+    impl fmt::Write for Length {
+        fn write_str(&mut self, text: &str) -> fmt::Result {
+            self.0 += text.len();
+            Ok(())
+        }
+    }
+    let mut length = Length(0);
+    // Counting cannot fail.
+    let _ = write_float(float, &mut length);
+    length.0
 }
 
 fn write_string(text: &str, out: &mut impl fmt::Write, escape: Escape) -> fmt::Result {

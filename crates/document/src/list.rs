@@ -1,6 +1,9 @@
 //! Lists: one slice, or for long ones that change often, shared chunks.
 
-use crate::node::Node;
+use std::sync::OnceLock;
+
+use crate::measure::Measure;
+use crate::node::{LONGEST, Node};
 use crate::value::Value;
 
 /// A borrowed list. Both forms look alike from outside.
@@ -18,6 +21,8 @@ pub enum ListRef<'a> {
 pub struct Chunks {
     /// Each chunk with the number of elements up to its end; no chunk is empty.
     chunks: Vec<(usize, Chunk)>,
+    /// How large the list is, once somebody has asked.
+    measure: OnceLock<Measure>,
 }
 
 /// A shared part of a [`Chunks`].
@@ -35,12 +40,42 @@ impl Chunks {
                 (end, chunk)
             })
             .collect();
-        Self { chunks }
+        Self {
+            chunks,
+            measure: OnceLock::new(),
+        }
+    }
+
+    /// A list that is longer than any node.
+    pub(crate) fn of_long(mut items: impl ExactSizeIterator<Item = Value>) -> Self {
+        let len = items.len();
+        assert!(u32::try_from(len).is_ok(), "{len} elements are too many");
+        let mut chunks = Vec::new();
+        while items.len() > 0 {
+            let chunk: Vec<Value> = items.by_ref().take(LONGEST).collect();
+            chunks.push(Self::chunk(chunk.into_iter()));
+        }
+        Self::new(chunks)
     }
 
     /// A chunk of these elements.
     pub fn chunk(items: impl ExactSizeIterator<Item = Value>) -> Chunk {
         Node::new(items)
+    }
+
+    /// How large the list is when it is written out.
+    pub(crate) fn measure(&self) -> Measure {
+        let chunks = self.chunks.iter();
+        *self
+            .measure
+            .get_or_init(|| Measure::joined(chunks.map(|(_, chunk)| chunk.measure())))
+    }
+
+    /// Drops a list inside of what is being dropped.
+    pub(crate) fn dismantle(self, depth: usize, later: &mut Vec<Value>) {
+        for (_, chunk) in self.chunks {
+            chunk.dismantle(depth, later);
+        }
     }
 
     fn len(&self) -> usize {

@@ -1,7 +1,8 @@
 //! Maps: a sorted slice of entries in one shared allocation.
 
 use crate::key::Key;
-use crate::node::Node;
+use crate::measure::Measure;
+use crate::node::{Element, Node};
 use crate::value::Value;
 
 /// An immutable map from [`Key`] to [`Value`], in key order. Never empty of meaning:
@@ -125,6 +126,16 @@ impl Map {
         self.0.is_part()
     }
 
+    /// How large it is when it is written out.
+    pub(crate) fn measure(&self) -> Measure {
+        self.0.measure()
+    }
+
+    /// Drops a map inside of what is being dropped.
+    pub(crate) fn dismantle(self, depth: usize, later: &mut Vec<Value>) {
+        self.0.dismantle(depth, later);
+    }
+
     /// Whether both are the same allocation.
     pub(crate) fn same(&self, other: &Self) -> bool {
         self.0.same(&other.0)
@@ -133,6 +144,19 @@ impl Map {
     fn position(&self, key: &str) -> Result<usize, usize> {
         self.entries()
             .binary_search_by(|(k, _)| k.as_str().cmp(key))
+    }
+}
+
+impl Element for (Key, Value) {
+    const MEASURED: bool = true;
+
+    fn measure(&self) -> Measure {
+        self.1.measure().under(&self.0)
+    }
+
+    fn dismantle(self, depth: usize, later: &mut Vec<Value>) {
+        drop(self.0);
+        self.1.dismantle(depth, later);
     }
 }
 

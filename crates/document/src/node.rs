@@ -6,16 +6,48 @@
 //! Texts are never in a block: names and keys are kept for long by others, who would keep
 //! the whole document.
 //!
+//! A node of values knows how large it is when it is written out ([`Measure`]). One of its own
+//! is measured when it is first asked and notes the result in front of its head. A part of a
+//! block is measured when the block is filled; the result takes bits of its head that nothing
+//! else needs.
+//!
 //! This is the only code that knows how nodes lie in memory.
 #![allow(unsafe_code)]
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::marker::PhantomData;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU32, Ordering, fence};
+use std::mem::ManuallyDrop;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+
+use crate::measure::Measure;
+use crate::value::Value;
+
+/// What a node consists of.
+pub trait Element: Sized {
+    /// Whether nodes of them know their [`Measure`]: those of values do.
+    const MEASURED: bool;
+
+    /// What it adds to its node, when that is written out.
+    fn measure(&self) -> Measure;
+
+    /// Drops it, at this depth of what is being dropped. Values that stand too deep to be
+    /// dropped here are put off.
+    fn dismantle(self, depth: usize, later: &mut Vec<Value>);
+}
+
+impl Element for u8 {
+    const MEASURED: bool = false;
+
+    fn measure(&self) -> Measure {
+        Measure::scalar(1)
+    }
+
+    fn dismantle(self, _: usize, _: &mut Vec<Value>) {}
+}
 
 /// A shared slice behind one word.
-pub struct Node<T> {
+pub struct Node<T: Element> {
     /// In front of the elements.
     head: NonNull<Head>,
     elements: PhantomData<T>,
@@ -24,10 +56,10 @@ pub struct Node<T> {
 /// What stands in front of the elements of a node.
 #[repr(C, align(8))]
 struct Head {
-    /// The references to a node of its own, times [`ONE`]; or, with [`PART`], how many
-    /// bytes before this the block begins, times [`ONE`], which never changes.
+    /// The references to a node of its own, times [`ONE`]; or, with [`PART`], a [`part`]
+    /// word, which never changes.
     word: AtomicU32,
-    /// How many elements follow.
+    /// How many elements follow; above [`length_bits`] the depth of a measured part.
     len: u32,
 }
 
@@ -45,15 +77,70 @@ struct BlockHead {
 
 /// The bit of a node that is a part of a block.
 const PART: u32 = 1;
-/// One reference, or one byte.
+/// One reference.
 const ONE: u32 = 2;
 /// More references than this can only be a leak that runs in a circle.
 const MOST: u32 = i32::MAX as u32;
 /// Of all heads and elements.
 const ALIGN: usize = align_of::<Head>();
 
+/// The word of a part: the lowest bit, then how many times [`ALIGN`] bytes before this the
+/// block begins, then the bytes of its measure, or 0 if it must be measured again.
+mod part {
+    use super::{ALIGN, LARGEST_BLOCK, PART};
+
+    /// The bits of the place.
+    const PLACES: u32 = (LARGEST_BLOCK / ALIGN).trailing_zeros();
+    /// Where the bytes begin.
+    const BYTES_AT: u32 = 1 + PLACES;
+    const _: () = assert!(LARGEST_BLOCK.is_power_of_two() && ALIGN == 8);
+
+    /// The word of a part that stands so many bytes behind the beginning of its block.
+    pub(super) fn new(at: usize) -> u32 {
+        PART | (at / ALIGN) as u32 * 2
+    }
+
+    /// How many bytes before the part its block begins.
+    pub(super) fn at(word: u32) -> usize {
+        const MASK: u32 = (1 << PLACES) - 1;
+        ((word >> 1) & MASK) as usize * ALIGN
+    }
+
+    /// The word with the bytes of its measure; the same if they do not fit.
+    pub(super) fn with_bytes(word: u32, bytes: u32) -> u32 {
+        if bytes >> (32 - BYTES_AT) == 0 {
+            word | (bytes << BYTES_AT)
+        } else {
+            word
+        }
+    }
+
+    /// The bytes of its measure.
+    pub(super) fn bytes(word: u32) -> u32 {
+        word >> BYTES_AT
+    }
+}
+
+/// How many elements a measured node has at most; the bits above this are for the depth.
+pub(crate) const LONGEST: usize = (1 << LENGTH) - 1;
+const LENGTH: u32 = 25;
+
+/// The bits of [`Head::len`] that are the length.
+const fn length_bits<T: Element>() -> u32 {
+    if T::MEASURED { LONGEST as u32 } else { u32::MAX }
+}
+
+/// What stands in front of the head of a node of its own: its measure, or 0.
+const fn note_size<T: Element>() -> usize {
+    if T::MEASURED { size_of::<AtomicU64>() } else { 0 }
+}
+
+/// How deep what is dropped may be nested before the rest of it is put off, so that no
+/// value takes the stack away.
+const DEEP: usize = 200;
+
 /// How many bytes a node takes; as many as there can be, if that is too many.
-pub(crate) const fn node_size<T>(len: usize) -> usize {
+pub(crate) const fn node_size<T: Element>(len: usize) -> usize {
     const { assert!(align_of::<T>() <= ALIGN) };
     let size = len.saturating_mul(size_of::<T>());
     let size = size.saturating_add(size_of::<Head>());
@@ -102,14 +189,22 @@ fn count_down(count: &AtomicU32) -> bool {
     last
 }
 
-impl<T> Node<T> {
+impl<T: Element> Node<T> {
     /// A node of these elements; there must be as many as the iterator says.
     pub(crate) fn new(mut elements: impl ExactSizeIterator<Item = T>) -> Self {
         let len = elements.len();
-        assert!(u32::try_from(len).is_ok(), "{len} elements are too many");
-        let memory = allocate(node_size::<T>(len));
-        // SAFETY: the memory is large enough for the head and `len` elements, which fit.
-        unsafe { Self::fill(memory, ONE, len, |_| elements.next()) }
+        let most = length_bits::<T>() as usize;
+        assert!(len <= most, "{len} elements are too many");
+        let memory = allocate(node_size::<T>(len).saturating_add(note_size::<T>()));
+        // SAFETY: the memory is large enough for the note, the head and `len` elements, which
+        // fit.
+        unsafe {
+            if T::MEASURED {
+                memory.cast::<AtomicU64>().write(AtomicU64::new(0));
+            }
+            let memory = memory.add(note_size::<T>());
+            Self::fill(memory, ONE, len, |_| elements.next())
+        }
     }
 
     /// Writes a node, element by element.
@@ -158,24 +253,122 @@ impl<T> Node<T> {
         unsafe { self.head.as_ref() }
     }
 
+    fn length(&self) -> usize {
+        (self.head().len & length_bits::<T>()) as usize
+    }
+
     /// The block that the node stands in, by the word of its head.
     fn block(&self, word: u32) -> NonNull<BlockHead> {
         // SAFETY: so many bytes before this node its block begins, in the same allocation.
-        unsafe { self.head.cast::<u8>().sub((word / ONE) as usize).cast() }
+        unsafe { self.head.cast::<u8>().sub(part::at(word)).cast() }
+    }
+
+    /// How large the elements are when they are written out as a list or a map.
+    pub(crate) fn measure(&self) -> Measure {
+        let word = self.head().word.load(Ordering::Relaxed);
+        if word & PART != 0 {
+            let (bytes, depth) = (part::bytes(word), self.head().len >> LENGTH);
+            return if bytes == 0 {
+                Measure::of_all(self)
+            } else {
+                Measure { bytes, depth }
+            };
+        }
+        let note = self.note();
+        if let Some(known) = Measure::from_bits(note.load(Ordering::Relaxed)) {
+            return known;
+        }
+        let measure = Measure::of_all(self);
+        note.store(measure.to_bits(), Ordering::Relaxed);
+        measure
+    }
+
+    /// What is noted in front of a node of its own.
+    fn note(&self) -> &AtomicU64 {
+        const { assert!(T::MEASURED) };
+        // SAFETY: a node of its own of measured elements has it there, and it lives as long
+        // as the node.
+        unsafe { self.head.cast::<AtomicU64>().sub(1).as_ref() }
+    }
+
+    /// Notes the measure of a part that has just been filled, if there is room for it.
+    ///
+    /// # Safety
+    /// Nobody else uses the node.
+    unsafe fn note_in_part(&mut self) {
+        let measure = Measure::of_all(self);
+        if measure.depth >> (u32::BITS - LENGTH) != 0 {
+            return;
+        }
+        // SAFETY: nobody else uses the head.
+        let head = unsafe { self.head.as_mut() };
+        *head.word.get_mut() = part::with_bytes(*head.word.get_mut(), measure.bytes);
+        head.len |= measure.depth << LENGTH;
+    }
+
+    /// Gives the reference back. Whether this was the last one to a node of its own, which is
+    /// then to be freed.
+    #[inline]
+    fn release(&self) -> bool {
+        let word = self.head().word.load(Ordering::Relaxed);
+        if word & PART == 0 {
+            return count_down(&self.head().word);
+        }
+        let block = self.block(word);
+        // SAFETY: a block lives as long as there are references to its nodes; this was the
+        // last one if `count_down` says so.
+        unsafe {
+            if count_down(&block.as_ref().count) {
+                free_block(block);
+            }
+        }
+        false
+    }
+
+    /// Drops a node inside of what is being dropped.
+    pub(crate) fn dismantle(self, depth: usize, later: &mut Vec<Value>) {
+        let mut node = ManuallyDrop::new(self);
+        if node.release() {
+            // SAFETY: it was the last reference.
+            unsafe { node.free(depth, later) };
+        }
+    }
+
+    /// Frees a node of its own with all that is in it.
+    #[inline(never)]
+    fn free_all(&mut self) {
+        let mut later = Vec::new();
+        // SAFETY: the caller gave back the last reference.
+        unsafe { self.free(0, &mut later) };
+        while let Some(value) = later.pop() {
+            value.dismantle(0, &mut later);
+        }
     }
 
     /// Frees a node of its own with its elements.
-    #[inline(never)]
-    fn free(&mut self) {
-        let len = self.head().len as usize;
-        // SAFETY: this was the last reference, so the elements are dropped and the memory
-        // is freed once, by nobody else. It was allocated in `new` for this length.
+    ///
+    /// # Safety
+    /// There are no references to it any more.
+    unsafe fn free(&mut self, depth: usize, later: &mut Vec<Value>) {
+        let len = self.length();
+        // SAFETY: there are no references, so the elements are dropped and the memory is
+        // freed once, by nobody else. It was allocated in `new` for this length.
         unsafe {
-            let first = self.head.add(1).cast::<T>();
-            NonNull::slice_from_raw_parts(first, len).drop_in_place();
-            free(self.head.cast(), node_size::<T>(len));
+            if T::MEASURED {
+                let first = self.head.add(1).cast::<T>();
+                for at in 0..len {
+                    first.add(at).read().dismantle(depth + 1, later);
+                }
+            }
+            let memory = self.head.cast::<u8>().sub(note_size::<T>());
+            free(memory, node_size::<T>(len) + note_size::<T>());
         }
     }
+}
+
+/// Whether a value at this depth of what is being dropped is put off.
+pub(crate) fn is_deep(depth: usize) -> bool {
+    depth >= DEEP
 }
 
 impl Node<u8> {
@@ -185,20 +378,18 @@ impl Node<u8> {
     }
 }
 
-impl<T> std::ops::Deref for Node<T> {
+impl<T: Element> std::ops::Deref for Node<T> {
     type Target = [T];
 
     #[inline]
     fn deref(&self) -> &[T] {
         // SAFETY: behind the head stand `len` elements, which live as long as the node and
         // never change.
-        unsafe {
-            std::slice::from_raw_parts(self.head.as_ptr().add(1).cast(), self.head().len as usize)
-        }
+        unsafe { std::slice::from_raw_parts(self.head.as_ptr().add(1).cast(), self.length()) }
     }
 }
 
-impl<T> Clone for Node<T> {
+impl<T: Element> Clone for Node<T> {
     #[inline]
     fn clone(&self) -> Self {
         let word = self.head().word.load(Ordering::Relaxed);
@@ -215,39 +406,27 @@ impl<T> Clone for Node<T> {
     }
 }
 
-impl<T> Drop for Node<T> {
+impl<T: Element> Drop for Node<T> {
     #[inline]
     fn drop(&mut self) {
-        let word = self.head().word.load(Ordering::Relaxed);
-        if word & PART == 0 {
-            if count_down(&self.head().word) {
-                self.free();
-            }
-            return;
-        }
-        let block = self.block(word);
-        // SAFETY: a block lives as long as there are references to its nodes; this was the
-        // last one if `count_down` says so.
-        unsafe {
-            if count_down(&block.as_ref().count) {
-                free_block(block);
-            }
+        if self.release() {
+            self.free_all();
         }
     }
 }
 
 // SAFETY: a node is a shared reference that is counted atomically, as `Arc<[T]>` is.
-unsafe impl<T: Send + Sync> Send for Node<T> {}
+unsafe impl<T: Element + Send + Sync> Send for Node<T> {}
 // SAFETY: as above.
-unsafe impl<T: Send + Sync> Sync for Node<T> {}
+unsafe impl<T: Element + Send + Sync> Sync for Node<T> {}
 
-impl<T: PartialEq> PartialEq for Node<T> {
+impl<T: Element + PartialEq> PartialEq for Node<T> {
     fn eq(&self, other: &Self) -> bool {
         self.same(other) || **self == **other
     }
 }
 
-impl<T: std::fmt::Debug> std::fmt::Debug for Node<T> {
+impl<T: Element + std::fmt::Debug> std::fmt::Debug for Node<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         (**self).fmt(f)
     }
@@ -326,7 +505,7 @@ impl Block {
 
     /// A node in the block, element by element, each of which may be made of nodes that
     /// are put into the block meanwhile.
-    pub(crate) fn node<T>(
+    pub(crate) fn node<T: Element>(
         &mut self,
         len: usize,
         mut element: impl FnMut(&mut Self, usize) -> T,
@@ -340,8 +519,9 @@ impl Block {
         unsafe {
             count_up(&self.memory.cast::<BlockHead>().as_ref().count);
             let memory = self.memory.add(at);
-            let word = (at as u32 * ONE) | PART;
-            Node::fill(memory, word, len, |at| Some(element(self, at)))
+            let mut node = Node::fill(memory, part::new(at), len, |at| Some(element(self, at)));
+            node.note_in_part();
+            node
         }
     }
 

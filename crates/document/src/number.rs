@@ -50,6 +50,12 @@ impl Number {
     }
 }
 
+/// How many characters an integer has.
+pub(crate) fn digits(int: i64) -> usize {
+    let digits = int.unsigned_abs().checked_ilog10().unwrap_or(0) + 1;
+    digits as usize + usize::from(int < 0)
+}
+
 /// `-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?`
 fn is_json_number(text: &[u8]) -> bool {
     fn digits(text: &[u8]) -> (usize, &[u8]) {

@@ -10,7 +10,8 @@ use triomphe::Arc;
 use crate::key::Key;
 use crate::list::{Chunk, Chunks, ListRef};
 use crate::map::Map;
-use crate::node::{Block, Node};
+use crate::measure::Measure;
+use crate::node::{Block, Element, LONGEST, Node, is_deep};
 use crate::number::Number;
 
 /// An immutable JSON value. Cloning is at most one reference count.
@@ -184,13 +185,18 @@ impl Value {
         }
     }
 
-    /// A list from an iterator that knows its length: one allocation.
+    /// A list from an iterator that knows its length: one allocation, unless it is longer
+    /// than any node.
     pub fn list<I>(items: I) -> Self
     where
         I: IntoIterator<Item = Self>,
         I::IntoIter: ExactSizeIterator,
     {
-        Self(Repr::List(Node::new(items.into_iter())))
+        let items = items.into_iter();
+        if items.len() > LONGEST {
+            return Self::chunked(Chunks::of_long(items));
+        }
+        Self(Repr::List(Node::new(items)))
     }
 
     /// A long list whose parts are shared with its earlier versions.
@@ -320,6 +326,48 @@ impl Value {
                     HEADER + entries.sum::<usize>()
                 }
             }
+    }
+}
+
+impl Value {
+    /// How large this value is when it is written out. A list or map is measured once.
+    #[inline]
+    pub fn measure(&self) -> Measure {
+        match &self.0 {
+            Repr::Null => Measure::scalar("null".len()),
+            Repr::Bool(b) => Measure::scalar("false".len() - usize::from(*b)),
+            Repr::Int(i) => Measure::scalar(crate::number::digits(*i)),
+            Repr::Float(f) => Measure::scalar(crate::json::float_length(*f)),
+            Repr::Short { len, .. } => Measure::scalar(usize::from(*len) + 2),
+            Repr::Long(text) => Measure::scalar(text.len() + 2),
+            Repr::Bytes(bytes) => Measure::scalar(bytes.len().div_ceil(3) * 4 + 2),
+            Repr::List(items) => items.measure(),
+            Repr::Chunked(chunks) => chunks.measure(),
+            Repr::Map(map) => map.measure(),
+        }
+    }
+}
+
+impl Element for Value {
+    const MEASURED: bool = true;
+
+    fn measure(&self) -> Measure {
+        self.measure()
+    }
+
+    fn dismantle(self, depth: usize, later: &mut Vec<Self>) {
+        match self.0 {
+            Repr::List(_) | Repr::Chunked(_) | Repr::Map(_) if is_deep(depth) => later.push(self),
+            Repr::List(items) => items.dismantle(depth, later),
+            Repr::Map(map) => map.dismantle(depth, later),
+            Repr::Chunked(chunks) => {
+                if let Ok(chunks) = Arc::try_unwrap(chunks) {
+                    chunks.dismantle(depth, later);
+                }
+            }
+            Repr::Long(text) | Repr::Bytes(text) => drop(text),
+            Repr::Null | Repr::Bool(_) | Repr::Int(_) | Repr::Float(_) | Repr::Short { .. } => {}
+        }
     }
 }
 

@@ -1,0 +1,255 @@
+//! How large a value is when it is written out.
+//!
+//! Parts of documents are shared, so a small graph in memory may be a huge document: sixty times
+//! `[x, x]` of the last one are 2^60 values. All that reads a document as a whole (comparing,
+//! hashing, printing) works on what is written out, so that is what is bounded. A list or map
+//! notes its measure, and a value that is built of others is measured by looking at these alone.
+
+use crate::node::{Element, Node};
+use crate::value::Value;
+use crate::{Key, MAX_DEPTH};
+
+/// How large a value is when it is written out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Measure {
+    /// The bytes of compact JSON, without the escapes of strings; `u32::MAX` if it is more.
+    /// What is shared counts each time it is written.
+    pub bytes: u32,
+    /// How deep lists and maps are nested; 0 for a scalar.
+    pub depth: u32,
+}
+
+impl Measure {
+    pub(crate) const fn scalar(bytes: usize) -> Self {
+        let bytes = if bytes < u32::MAX as usize {
+            bytes as u32
+        } else {
+            u32::MAX
+        };
+        Self { bytes, depth: 0 }
+    }
+
+    /// Of a list or map of these elements.
+    pub(crate) fn of_all<T: Element>(elements: &Node<T>) -> Self {
+        Self::around(elements.iter().map(Element::measure))
+    }
+
+    /// Of a list or map: `[`, and behind each element a `,` or the `]`.
+    fn around(elements: impl Iterator<Item = Self>) -> Self {
+        let (mut bytes, mut depth) = (1_u64, 0);
+        for element in elements {
+            bytes += u64::from(element.bytes) + 1;
+            depth = depth.max(element.depth);
+        }
+        Self {
+            bytes: u32::try_from(bytes.max(2)).unwrap_or(u32::MAX),
+            depth: depth.saturating_add(1),
+        }
+    }
+
+    /// Of a list in several parts, none of which is empty: they share their brackets.
+    pub(crate) fn joined(parts: impl Iterator<Item = Self>) -> Self {
+        let inside = parts.map(|part| Self {
+            // Without its brackets; a list adds what separates the parts.
+            bytes: part.bytes - 2,
+            depth: part.depth - 1,
+        });
+        Self::around(inside)
+    }
+
+    /// With the name of a member before it.
+    pub(crate) fn under(self, key: &Key) -> Self {
+        let name = Self::scalar(key.as_str().len() + 3);
+        Self {
+            bytes: self.bytes.saturating_add(name.bytes),
+            ..self
+        }
+    }
+
+    /// As a word; never 0, because nothing is written in 0 bytes.
+    pub(crate) fn to_bits(self) -> u64 {
+        u64::from(self.depth) << 32 | u64::from(self.bytes)
+    }
+
+    /// What [`Measure::to_bits`] gave; `None` for 0.
+    pub(crate) fn from_bits(bits: u64) -> Option<Self> {
+        (bits != 0).then_some(Self {
+            bytes: bits as u32,
+            depth: (bits >> 32) as u32,
+        })
+    }
+}
+
+/// How large a document may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// How deep lists and maps may be nested.
+    pub depth: u32,
+    /// How many bytes it may have, written out; see [`Measure::bytes`].
+    pub bytes: u32,
+}
+
+impl Bounds {
+    /// How many bytes a document may have, if nothing else is said.
+    pub const BYTES: u32 = 8 << 20;
+
+    /// The most bytes that may be allowed.
+    pub const MOST_BYTES: u32 = 64 << 20;
+
+    /// Whether a value is within these bounds.
+    pub fn admit(self, value: &Value) -> Result<(), OutOfBounds> {
+        let Measure { bytes, depth } = value.measure();
+        if depth > self.depth {
+            return Err(OutOfBounds::Depth(self.depth));
+        }
+        if bytes > self.bytes {
+            return Err(OutOfBounds::Bytes(self.bytes));
+        }
+        Ok(())
+    }
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self {
+            depth: MAX_DEPTH as u32,
+            bytes: Self::BYTES,
+        }
+    }
+}
+
+/// A document that is larger than it may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OutOfBounds {
+    /// Nested too deep.
+    #[error("the document is nested deeper than {0} levels")]
+    Depth(u32),
+    /// Too many bytes.
+    #[error("the document has more than {0} bytes, written out")]
+    Bytes(u32),
+}
+
+impl OutOfBounds {
+    /// A name for this error that never changes.
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::Depth(_) => "too-deep",
+            Self::Bytes(_) => "too-large",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Chunks, json};
+
+    fn check(value: &Value, depth: u32) {
+        let expect = Measure {
+            bytes: value.to_string().len() as u32,
+            depth,
+        };
+        assert_eq!(value.measure(), expect, "{value}");
+        assert_eq!(value.clone().packed().measure(), expect, "{value}, packed");
+        assert_eq!(value.measure(), expect, "{value}, again");
+    }
+
+    #[test]
+    fn a_value_is_as_large_as_its_json() {
+        for scalar in [
+            json!(null),
+            json!(true),
+            json!(false),
+            json!(0),
+            json!(-1),
+            json!(10),
+            json!(99),
+            json!(9_223_372_036_854_775_807_i64),
+            Value::from(i64::MIN),
+            json!(2.5),
+            json!(1e300),
+            json!(-1e-7),
+            json!(""),
+            json!("short"),
+            json!("é"),
+            json!("a text that does not stand in the value"),
+            Value::bytes(b"\xff"),
+            Value::bytes(b"\xff\xfe\xfd\xfc"),
+        ] {
+            check(&scalar, 0);
+            check(&json!([(scalar.clone())]), 1);
+            check(&json!({"a": [1, (scalar.clone())], "key": {}}), 2);
+        }
+        check(&json!([]), 1);
+        check(&json!({}), 1);
+        check(&json!([[], [[]], {"a": {"b": {}}}]), 4);
+    }
+
+    #[test]
+    fn a_list_in_chunks_is_as_large_as_one_in_a_piece() {
+        let items: Vec<Value> = (0..50).map(|i| json!({"n": i, "l": []})).collect();
+        let parts = items.chunks(7);
+        let parts = parts.map(|part| Chunks::chunk(part.to_vec().into_iter()));
+        let chunked = Value::chunked(Chunks::new(parts));
+        assert_eq!(chunked.measure(), Value::from(items).measure());
+        check(&chunked, 3);
+        check(&Value::chunked(Chunks::default()), 1);
+    }
+
+    #[test]
+    fn what_is_shared_counts_each_time() {
+        let mut value = json!("x");
+        for _ in 0..20 {
+            value = json!([(value.clone()), (value)]);
+        }
+        assert_eq!(value.measure().depth, 20);
+        // 2^20 texts, and a bracket and a comma for each list but the outermost.
+        assert_eq!(value.measure().bytes, 3 * (1 << 20) + 3 * ((1 << 20) - 1));
+        for _ in 0..100 {
+            value = json!([(value.clone()), (value)]);
+        }
+        let expect = Measure {
+            bytes: u32::MAX,
+            depth: 120,
+        };
+        assert_eq!(value.measure(), expect);
+    }
+
+    #[test]
+    fn a_part_whose_measure_does_not_fit_is_measured_again() {
+        let text = Value::from("t".repeat(1 << 20));
+        check(&json!({"a": [(text)], "b": {"c": 1}}), 2);
+        let mut deep = json!(1);
+        for _ in 0..300 {
+            deep = json!([deep]);
+        }
+        check(&deep, 300);
+    }
+
+    #[test]
+    fn bounds_admit_what_is_within_them() {
+        let bounds = Bounds { depth: 2, bytes: 9 };
+        assert_eq!(bounds.admit(&json!([[1], 22])), Ok(()));
+        assert_eq!(bounds.admit(&json!("seven77")), Ok(()));
+        assert_eq!(bounds.admit(&json!([[[]]])), Err(OutOfBounds::Depth(2)));
+        let large = bounds.admit(&json!([[1], 2222]));
+        assert_eq!(large, Err(OutOfBounds::Bytes(9)));
+        assert_eq!(large.map_err(OutOfBounds::code), Err("too-large"));
+    }
+
+    #[test]
+    fn a_deep_value_is_dropped_without_a_deep_stack() {
+        let mut value = json!(1);
+        for i in 0..200_000 {
+            value = match i % 3 {
+                0 => json!([1, (value), "a text that does not stand in the value"]),
+                1 => json!({"a": (value)}),
+                _ => Value::chunked(Chunks::new([Chunks::chunk([value].into_iter())])),
+            };
+        }
+        // A part of it outlives the rest.
+        let part = value.get("a").clone();
+        drop(value);
+        drop(part);
+    }
+}
