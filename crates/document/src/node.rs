@@ -16,8 +16,8 @@
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::marker::PhantomData;
-use std::ptr::NonNull;
 use std::mem::ManuallyDrop;
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 use crate::measure::Measure;
@@ -127,12 +127,20 @@ const LENGTH: u32 = 25;
 
 /// The bits of [`Head::len`] that are the length.
 const fn length_bits<T: Element>() -> u32 {
-    if T::MEASURED { LONGEST as u32 } else { u32::MAX }
+    if T::MEASURED {
+        LONGEST as u32
+    } else {
+        u32::MAX
+    }
 }
 
 /// What stands in front of the head of a node of its own: its measure, or 0.
 const fn note_size<T: Element>() -> usize {
-    if T::MEASURED { size_of::<AtomicU64>() } else { 0 }
+    if T::MEASURED {
+        size_of::<AtomicU64>()
+    } else {
+        0
+    }
 }
 
 /// How deep what is dropped may be nested before the rest of it is put off, so that no

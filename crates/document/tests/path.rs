@@ -1,6 +1,8 @@
 //! What paths read, and which texts are no paths.
 
-use document::path::{MAX_LENGTH, MAX_MATCHES, MAX_NESTING, MAX_PATTERNS, Segment, Selector};
+use document::path::{
+    MAX_LENGTH, MAX_MATCHES, MAX_NESTING, MAX_PATTERNS, MAX_STEPS, Segment, Selector,
+};
 use document::{Path, Root, TooManyMatches, Value, json};
 
 fn path(text: &str) -> Path {
@@ -571,6 +573,53 @@ fn a_search_that_grows_out_of_bounds_is_given_up() {
     assert_eq!(found(&long), Ok(MAX_MATCHES));
     let longer = Value::list(vec![Value::NULL; MAX_MATCHES + 1]);
     assert_eq!(found(&longer), Err(TooManyMatches));
+}
+
+/// The same document twice, with nothing in common in memory: 2^40 places to compare.
+fn twins() -> Value {
+    let doubled = || {
+        let doubling = (0..40).fold(json!("x"), |value, _| json!([(value.clone()), (value)]));
+        Value::from(doubling)
+    };
+    json!({"a": (doubled()), "b": (doubled()), "list": [1, 2]})
+}
+
+#[test]
+fn what_a_filter_compares_counts_by_its_size() {
+    for filter in ["$.a == $.b", "$.a != $.b", "$.a >= $.b", "$.a in [1, $.b]"] {
+        let path = path(&format!("$.list[?{filter}]"));
+        let twins = twins();
+        let found = path.find_all(&twins, &Value::NULL);
+        assert_eq!(found.result, Err(TooManyMatches), "{filter}");
+        assert_eq!(found.steps, MAX_STEPS, "{filter}");
+    }
+    let text = Value::from("t".repeat(1 << 20));
+    let document = json!({"text": text, "list": (Value::list(vec![json!("t"); 1000]))});
+    for filter in ["length($.text) > 1", "$.text =~ /x/", "match($.text, @)"] {
+        let path = path(&format!("$.list[?{filter}]"));
+        let found = path.find_all(&document, &Value::NULL);
+        assert_eq!(found.result, Err(TooManyMatches), "{filter}");
+    }
+}
+
+#[test]
+fn a_search_tells_what_it_took() {
+    let document = json!({"list": [{"a": 1}, {"a": 2}, {"a": 3}]});
+    let nothing = Value::NULL;
+    assert_eq!(path("$.list").find_first(&document, &nothing).steps, 0);
+    let second = path("$.list[?@.a == 2]");
+    assert_eq!(second.find_first(&document, &nothing).steps, 2);
+    assert_eq!(second.find_all(&document, &nothing).steps, 3);
+    let set = second.find_and_set(&document, json!(0), &document);
+    assert_eq!(set.steps, 3);
+    assert_eq!(set.result.unwrap().get("list").at(1), &json!(0));
+}
+
+#[test]
+fn patterns_that_are_computed_count() {
+    let patterns: Value = (0..2_000).map(|i| Value::from(format!("x{i}"))).collect();
+    let found = path("$[?match('x1', @)]").find_all(&patterns, &Value::NULL);
+    assert_eq!(found.result, Err(TooManyMatches));
 }
 
 #[test]

@@ -149,30 +149,33 @@ impl Condition {
             Self::Exists(query) => query.count(1, element, search) > 0,
             Self::Compare(left, comparison, right) => {
                 let (mut a, mut b) = (Value::NULL, Value::NULL);
-                comparison.holds(
-                    left.value(element, search, &mut a),
-                    right.value(element, search, &mut b),
-                )
+                let left = left.value(element, search, &mut a);
+                let right = right.value(element, search, &mut b);
+                search.may_compare(left, right) && comparison.holds(left, right)
             }
             Self::In(left, items) => {
                 let mut a = Value::NULL;
                 let left = left.value(element, search, &mut a);
-                left.is_some()
-                    && items
-                        .iter()
-                        .any(|item| item.value(element, search, &mut Value::default()) == left)
+                let is_left = |item: &Operand| {
+                    let mut b = Value::NULL;
+                    let item = item.value(element, search, &mut b);
+                    search.may_compare(left, item) && item == left
+                };
+                left.is_some() && items.iter().any(is_left)
             }
             Self::Matches(left, pattern) => left
                 .value(element, search, &mut Value::default())
                 .and_then(Value::as_str)
-                .is_some_and(|text| pattern.matches(text)),
+                .is_some_and(|text| search.may_read(text.len()) && pattern.matches(text)),
             Self::MatchesComputed(left, right, extent) => {
                 let (mut a, mut b) = (Value::NULL, Value::NULL);
                 let text = left.value(element, search, &mut a);
                 let source = right.value(element, search, &mut b);
                 text.and_then(Value::as_str)
                     .zip(source.and_then(Value::as_str))
-                    .is_some_and(|(text, source)| search.matches(source, *extent, text))
+                    .is_some_and(|(text, source)| {
+                        search.may_read(text.len()) && search.matches(source, *extent, text)
+                    })
             }
         }
     }
@@ -229,8 +232,13 @@ impl Operand {
             }
             Self::Value(query) => return query.only(element, search),
             Self::Length(operand) => {
-                let length = length(operand.value(element, search, &mut Value::default())?)?;
-                *slot = Value::from(length);
+                let mut inner = Value::NULL;
+                let measured = operand.value(element, search, &mut inner)?;
+                let text = measured.as_str().map_or(0, str::len);
+                if !search.may_read(text) {
+                    return None;
+                }
+                *slot = Value::from(length(measured)?);
             }
             Self::Count(query) => {
                 *slot = Value::from(query.count(usize::MAX, element, search));

@@ -40,7 +40,8 @@ pub const MAX_PATTERNS: usize = 32;
 /// How many matches [`Path::all`] gives.
 pub const MAX_MATCHES: usize = 100_000;
 
-/// How many values one search may look at, all filters counted.
+/// How many values one search may look at, all filters counted. What a filter compares or
+/// matches counts by its size as well.
 pub const MAX_STEPS: usize = 5_000_000;
 
 /// How far beyond the end of a list an element may be set.
@@ -80,6 +81,15 @@ pub enum Root {
     Document,
     /// `$$`: the item of the innermost list operator.
     Item,
+}
+
+/// What a search found, and what it took.
+#[derive(Clone, Copy, Debug)]
+pub struct Found<T, E = TooManyMatches> {
+    /// What was found, or why the search was given up.
+    pub result: Result<T, E>,
+    /// How many values were looked at; [`MAX_STEPS`] at most.
+    pub steps: usize,
 }
 
 /// Whether names and indexes lead to one and the same place in both documents, or to
@@ -169,7 +179,14 @@ impl Path {
         document: &'a Value,
         item: &'a Value,
     ) -> Result<Option<&'a Value>, TooManyMatches> {
-        Search::new(document).first(&self.segments, self.start(document, item))
+        self.find_first(document, item).result
+    }
+
+    /// As [`Path::try_first`], with what it took.
+    pub fn find_first<'a>(&self, document: &'a Value, item: &'a Value) -> Found<Option<&'a Value>> {
+        let search = Search::new(document);
+        let result = search.first(&self.segments, self.start(document, item));
+        search.found(result)
     }
 
     /// All matches, at most [`MAX_MATCHES`]. Maps are read in key order, lists in their
@@ -179,7 +196,14 @@ impl Path {
         document: &'a Value,
         item: &'a Value,
     ) -> Result<Vec<&'a Value>, TooManyMatches> {
-        Search::new(document).all(&self.segments, self.start(document, item))
+        self.find_all(document, item).result
+    }
+
+    /// As [`Path::all`], with what it took.
+    pub fn find_all<'a>(&self, document: &'a Value, item: &'a Value) -> Found<Vec<&'a Value>> {
+        let search = Search::new(document);
+        let result = search.all(&self.segments, self.start(document, item));
+        search.found(result)
     }
 
     fn start<'a>(&self, document: &'a Value, item: &'a Value) -> &'a Value {

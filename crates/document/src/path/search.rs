@@ -10,8 +10,14 @@ use std::ops::ControlFlow;
 use super::error::TooManyMatches;
 use super::pattern::{Extent, Pattern};
 use super::segment::{self, Segment, Selector};
-use super::{MAX_MATCHES, MAX_STEPS};
+use super::{Found, MAX_MATCHES, MAX_STEPS};
 use crate::value::{Value, View};
+
+/// Bytes that are compared or matched and count as one value.
+const BYTES: usize = 64;
+
+/// As how many values a pattern counts that is compiled.
+const COMPILE: usize = 5_000;
 
 /// One search, with everything that its filters share.
 pub(super) struct Search<'a> {
@@ -45,6 +51,14 @@ impl<'a> Search<'a> {
 
     pub(super) fn document(&self) -> &'a Value {
         self.document
+    }
+
+    /// A result of this search, with what the search took.
+    pub(super) fn found<T, E>(&self, result: Result<T, E>) -> Found<T, E> {
+        Found {
+            result,
+            steps: MAX_STEPS - self.steps.get(),
+        }
     }
 
     /// The first match below `start`.
@@ -205,12 +219,32 @@ impl<'a> Search<'a> {
 
     /// Counts one value that is looked at.
     fn step(&self) -> ControlFlow<()> {
-        if let Some(left) = self.steps.get().checked_sub(1) {
+        self.spend(1)
+    }
+
+    fn spend(&self, steps: usize) -> ControlFlow<()> {
+        if let Some(left) = self.steps.get().checked_sub(steps) {
             self.steps.set(left);
             return ControlFlow::Continue(());
         }
+        // Nothing that is found after this counts, so nothing is looked for.
+        self.steps.set(0);
         self.given_up.set(true);
         ControlFlow::Break(())
+    }
+
+    /// Counts a value that is read as a whole. Whether there are steps left for it.
+    pub(super) fn may_read(&self, bytes: usize) -> bool {
+        bytes < BYTES || self.spend(bytes / BYTES).is_continue()
+    }
+
+    /// Counts two values that are compared. Whether there are steps left for it.
+    pub(super) fn may_compare(&self, one: Option<&Value>, other: Option<&Value>) -> bool {
+        let (Some(one), Some(other)) = (one, other) else {
+            return true;
+        };
+        let bytes = one.measure().bytes.min(other.measure().bytes);
+        self.may_read(bytes as usize)
     }
 
     /// Whether `text` matches a pattern that came out of the document.
@@ -218,6 +252,7 @@ impl<'a> Search<'a> {
         let mut last = self.pattern.borrow_mut();
         let pattern = match &mut *last {
             Some(known) if known.source == source && known.extent == extent => known,
+            _ if self.spend(COMPILE).is_break() => return false,
             other => other.insert(ComputedPattern {
                 source: source.to_owned(),
                 extent,

@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use super::error::SetError;
 use super::search::Search;
 use super::segment::{self, Segment, Selector};
-use super::{MAX_PADDING, Path};
+use super::{Found, MAX_PADDING, Path};
 use crate::key::Key;
 use crate::list::ListRef;
 use crate::map::Map;
@@ -34,16 +34,28 @@ impl Path {
     /// slice or union sets every match and creates nothing; without any match it is an
     /// error. The root is replaced as a whole.
     pub fn set(&self, target: &Value, value: Value, document: &Value) -> Result<Value, SetError> {
-        self.check_settable()?;
+        self.find_and_set(target, value, document).result
+    }
+
+    /// As [`Path::set`], with what it took to find the places.
+    pub fn find_and_set(
+        &self,
+        target: &Value,
+        value: Value,
+        document: &Value,
+    ) -> Found<Value, SetError> {
         let setter = Setter {
             path: self,
             value,
             search: Search::new(document),
         };
-        let changed = setter.put(0, target)?;
-        changed.ok_or_else(|| SetError::NoMatch {
-            path: self.to_string(),
-        })
+        let changed = self.check_settable().and_then(|()| setter.put(0, target));
+        let result = changed.and_then(|changed| {
+            changed.ok_or_else(|| SetError::NoMatch {
+                path: self.to_string(),
+            })
+        });
+        setter.search.found(result)
     }
 }
 
