@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use document::path::Segment;
 use document::{Key, Location, Map, Path, Value};
-use expr::{Expr, Scope};
+use expr::{Env, ErrorKind, Expr, Scope};
 use smallvec::SmallVec;
 
 use crate::failure::{Failure, OutputProblem};
@@ -25,35 +25,53 @@ pub fn condition(condition: &Expr, at: &Location, scope: &Scope<'_>) -> Result<b
     })
 }
 
+/// Checks that what a stage makes is not larger than it may be.
+pub fn admit(document: &Value, at: &Location, env: &Env) -> Result<(), Failure> {
+    let admitted = env.limits.bounds.admit(document);
+    admitted.map_err(|problem| Failure::Bounds {
+        problem,
+        at: at.clone(),
+    })
+}
+
 /// `@project`.
 pub fn project(project: &Project, at: &Location, scope: &Scope<'_>) -> Result<Value, Failure> {
-    let result = match project {
+    let merge = |result: &Value, item: &Value| {
+        let failed = |kind: ErrorKind| {
+            let at = at.clone();
+            Box::new(expr::Error { at, kind })
+        };
+        scope.env.merge(result, item).map_err(failed)
+    };
+    let mut result = Value::empty_map();
+    match project {
         Project::Whole(expr) => {
             let value = expr.eval(scope)?;
             match value.as_list() {
-                Some(items) => items.iter().fold(Value::empty_map(), |result, item| {
-                    document::merge(&result, item)
-                }),
-                None => value,
+                Some(items) => {
+                    for item in items {
+                        result = merge(&result, item)?;
+                    }
+                }
+                None => result = value,
             }
         }
         Project::Steps(steps) => {
-            let mut result = Value::empty_map();
             for step in steps {
                 result = match step {
                     Expr::Map(map) => map.eval_onto(Some(&result), scope)?,
-                    other => document::merge(&result, &other.eval(scope)?),
+                    other => merge(&result, &other.eval(scope)?)?,
                 };
             }
-            result
         }
-    };
+    }
     if result.as_map().is_none() {
         return Err(Failure::NoObject {
             found: result.kind(),
             at: at.clone(),
         });
     }
+    admit(&result, at, scope.env)?;
     Ok(result)
 }
 

@@ -19,7 +19,7 @@ use crate::fields::{self, Fields};
 use crate::operator::output::OutputChange;
 use crate::operator::source::Source;
 use crate::operator::target::{Loser, Target};
-use crate::operator::{Batches, Change, Cx};
+use crate::operator::{Batches, Change, Cx, sort};
 use crate::origin::{Component, ObjectName, Origin};
 use crate::pipeline::{Input, Pipeline};
 use branch::BranchState;
@@ -227,7 +227,7 @@ impl Circuit {
             return Err(error);
         }
         self.step = self.step.wrapping_add(1);
-        let changes = self.ingest(batch);
+        let changes = self.ingest(batch, env);
         if self.len() > self.budget.documents {
             return Err(self.stop(BudgetError::Documents(self.budget.documents)));
         }
@@ -243,10 +243,11 @@ impl Circuit {
             return Err(self.stop(error));
         }
         let changes = self.write(outputs, env, &mut errors);
-        Ok(Step {
-            changes,
-            errors: sorted(errors),
-        })
+        let errors = sorted(errors, || !env.is_interrupted());
+        if env.is_interrupted() {
+            return Err(self.stop(BudgetError::Time));
+        }
+        Ok(Step { changes, errors })
     }
 
     fn stop(&mut self, error: BudgetError) -> BudgetError {
@@ -255,10 +256,13 @@ impl Circuit {
     }
 
     /// The changes of each source.
-    fn ingest(&mut self, batch: Vec<SourceEvent>) -> Batches {
+    fn ingest(&mut self, batch: Vec<SourceEvent>, env: &Env) -> Batches {
         let mut changes: Batches = self.sources.iter().map(|_| Vec::new()).collect();
         let stale = superseded(&batch);
         for (event, stale) in batch.into_iter().zip(stale) {
+            if env.is_interrupted() {
+                break;
+            }
             if !stale {
                 let change = self.sources[event.source].set(&event.name, event.object.as_ref());
                 changes[event.source].extend(change);
@@ -339,7 +343,7 @@ impl Circuit {
                 env,
             };
             let (changes, losers) =
-                self.targets[number].step(outputs, &|origin| pull.output(origin));
+                self.targets[number].step(outputs, &|origin| pull.output(origin), env);
             let kind = &self.kinds[number];
             let derived = |document| Derived {
                 document,
@@ -375,7 +379,7 @@ impl Circuit {
                     .map(|loser| conflict(&self.pipeline, loser)),
             );
         }
-        sorted(errors)
+        sorted(errors, || true)
     }
 
     /// Whether no state is left: no objects, groups, errors or claims.
@@ -431,18 +435,19 @@ fn branch_of(pipeline: &Pipeline, origin: &Origin) -> usize {
 }
 
 /// One error for each branch, stage and origin, in this order; a conflict beside it.
-fn sorted(mut errors: Vec<RunError>) -> Vec<RunError> {
+fn sorted(mut errors: Vec<RunError>, goes_on: impl FnMut() -> bool) -> Vec<RunError> {
     if errors.is_empty() {
         return errors;
     }
     let is_conflict = |error: &RunError| matches!(error.failure, Failure::Conflict { .. });
     let place = |error: &RunError| (error.branch, error.stage, is_conflict(error));
-    errors.sort_by(|a, b| {
+    let compare = |a: &RunError, b: &RunError| {
         (a.branch, a.stage)
             .cmp(&(b.branch, b.stage))
             .then_with(|| a.origin.cmp(&b.origin))
             .then_with(|| is_conflict(a).cmp(&is_conflict(b)))
-    });
+    };
+    sort::by(&mut errors, |error| &error.origin, compare, goes_on);
     errors.dedup_by(|a, b| place(a) == place(b) && a.origin == b.origin);
     errors
 }

@@ -1,6 +1,6 @@
 //! What can go wrong at run time, and whose error it is.
 
-use document::{Kind, Location};
+use document::{Kind, Location, OutOfBounds};
 
 use crate::origin::Origin;
 
@@ -75,6 +75,14 @@ pub enum Failure {
         /// Where the branch stands.
         at: Location,
     },
+    /// What a stage makes is larger than it may be.
+    #[error("{problem}")]
+    Bounds {
+        /// In which way.
+        problem: OutOfBounds,
+        /// Where the stage stands.
+        at: Location,
+    },
     /// Two origins yield the same target key.
     #[error("{key} is also yielded by another origin, which comes first and is written")]
     Conflict {
@@ -124,6 +132,7 @@ impl Failure {
                 OutputProblem::NoName(_) | OutputProblem::EmptyName => "output-no-name",
                 OutputProblem::Namespace(_) => "output-bad-namespace",
             },
+            Self::Bounds { problem, .. } => problem.code(),
             Self::Conflict { .. } => "conflict",
         }
     }
@@ -139,6 +148,7 @@ impl Failure {
             | Self::NoList { at, .. }
             | Self::NoNameToUnwind { at }
             | Self::Output { at, .. }
+            | Self::Bounds { at, .. }
             | Self::Conflict { at, .. } => at,
         }
     }

@@ -1,7 +1,9 @@
 //! Which fields of a document are read: sources keep only these.
 //!
 //! [`Fields`] is a tree of names; [`needs`] walks a pipeline backwards from its outputs
-//! to find what each source must keep.
+//! to find what each source must keep. A part that is read in many ways can make a tree
+//! that is far larger than the pipeline, so the work is bounded: where it takes more, all is
+//! kept.
 
 mod keep;
 mod needs;
@@ -9,7 +11,7 @@ mod needs;
 use std::collections::BTreeMap;
 
 use document::path::{Segment, Selector};
-use document::{Key, Value};
+use document::{Key, MAX_DEPTH, Value};
 
 pub(crate) use keep::Keep;
 pub use keep::Reader;
@@ -42,86 +44,109 @@ impl Fields {
 
     /// Adds another part.
     pub fn add(&mut self, other: &Self) {
+        self.add_at(0, other, &mut Work::unbounded());
+    }
+
+    /// Adds another part to what is so deep in a document.
+    fn add_at(&mut self, depth: usize, other: &Self, work: &mut Work) {
         if self.all {
             return;
         }
-        if other.all {
+        if other.all || !work.goes_on(depth) {
             *self = Self::all();
             return;
         }
         for (name, fields) in &other.names {
-            self.names.entry(name.clone()).or_default().add(fields);
+            let member = self.names.entry(name.clone()).or_default();
+            member.add_at(depth + 1, fields, work);
         }
         if let Some(each) = &other.each {
-            self.each.get_or_insert_default().add(each);
+            let own = self.each.get_or_insert_default();
+            own.add_at(depth + 1, each, work);
         }
     }
 
     /// Adds `leaf` at the places that a path may reach.
     pub fn add_path(&mut self, segments: &[Segment], leaf: &Self) {
+        self.add_path_at(0, segments, leaf, &mut Work::unbounded());
+    }
+
+    fn add_path_at(&mut self, depth: usize, segments: &[Segment], leaf: &Self, work: &mut Work) {
         if self.all {
             return;
         }
         let Some((segment, rest)) = segments.split_first() else {
-            self.add(leaf);
+            self.add_at(depth, leaf, work);
             return;
         };
+        if !work.goes_on(depth) {
+            *self = Self::all();
+            return;
+        }
         match segment {
-            Segment::Name(name) => self
-                .names
-                .entry(name.clone())
-                .or_default()
-                .add_path(rest, leaf),
-            Segment::Index(_) => self.each.get_or_insert_default().add_path(rest, leaf),
+            Segment::Name(name) => {
+                let member = self.names.entry(name.clone()).or_default();
+                member.add_path_at(depth + 1, rest, leaf, work);
+            }
+            Segment::Index(_) => {
+                let each = self.each.get_or_insert_default();
+                each.add_path_at(depth + 1, rest, leaf, work);
+            }
             Segment::Several(selectors) => {
                 for selector in selectors {
-                    self.add_selector(selector, rest, leaf);
+                    self.add_selector(depth, selector, rest, leaf, work);
                 }
             }
             Segment::Descendants(_) => *self = Self::all(),
         }
     }
 
-    fn add_selector(&mut self, selector: &Selector, rest: &[Segment], leaf: &Self) {
+    fn add_selector(
+        &mut self,
+        depth: usize,
+        selector: &Selector,
+        rest: &[Segment],
+        leaf: &Self,
+        work: &mut Work,
+    ) {
         match selector {
-            Selector::Name(name) => self
-                .names
-                .entry(name.clone())
-                .or_default()
-                .add_path(rest, leaf),
+            Selector::Name(name) => {
+                let member = self.names.entry(name.clone()).or_default();
+                member.add_path_at(depth + 1, rest, leaf, work);
+            }
             Selector::Index(_) | Selector::Wildcard | Selector::Slice(_) => {
-                self.each.get_or_insert_default().add_path(rest, leaf);
+                let each = self.each.get_or_insert_default();
+                each.add_path_at(depth + 1, rest, leaf, work);
             }
             Selector::Filter(filter) => {
                 let each = self.each.get_or_insert_default();
                 for read in filter.element_reads() {
-                    each.add_path(read, &Self::all());
+                    each.add_path_at(depth + 1, read, &Self::all(), work);
                 }
-                each.add_path(rest, leaf);
+                each.add_path_at(depth + 1, rest, leaf, work);
             }
         }
     }
 
     /// The part below a name.
-    #[must_use]
-    pub fn below(&self, name: &Key) -> Self {
-        if self.all {
-            return Self::all();
-        }
-        let mut fields = self.names.get(name).cloned().unwrap_or_default();
-        if let Some(each) = &self.each {
-            fields.add(each);
+    fn below(&self, name: &Key, work: &mut Work) -> Self {
+        let mut fields = self.below_each(work);
+        if let Some(member) = self.names.get(name) {
+            fields.add_at(0, member, work);
         }
         fields
     }
 
     /// The part below every element.
-    #[must_use]
-    pub fn below_each(&self) -> Self {
-        if self.all {
-            return Self::all();
+    fn below_each(&self, work: &mut Work) -> Self {
+        let mut fields = Self {
+            all: self.all,
+            ..Self::default()
+        };
+        if let Some(each) = &self.each {
+            fields.add_at(0, each, work);
         }
-        self.each.as_deref().cloned().unwrap_or_default()
+        fields
     }
 
     /// The document with nothing else in it. What is kept whole is shared.
@@ -147,16 +172,27 @@ impl Fields {
 
     /// As a tree that is quick to walk.
     pub(crate) fn compile(&self) -> Keep {
+        let mut work = Work::new();
+        let keep = self.compile_within(&mut work);
+        // A half of it that keeps all is no use.
+        if work.is_done() { Keep::All } else { keep }
+    }
+
+    /// Every name has what is kept of each member added to it, so that a tree of both may
+    /// double with every level.
+    fn compile_within(&self, work: &mut Work) -> Keep {
         if self.all {
             return Keep::All;
         }
+        let names = self.names.keys().map(|name| {
+            let below = self.below(name, work);
+            (name.clone(), below.compile_within(work))
+        });
+        let names = names.collect();
+        let each = self.each.as_ref();
         Keep::Part {
-            names: self
-                .names
-                .keys()
-                .map(|name| (name.clone(), self.below(name).compile()))
-                .collect(),
-            each: self.each.as_ref().map(|each| Box::new(each.compile())),
+            names,
+            each: each.map(|each| Box::new(each.compile_within(work))),
         }
     }
 
@@ -188,6 +224,38 @@ impl Fields {
         if let Some(each) = &self.each {
             each.collect(&format!("{at}[*]"), paths);
         }
+    }
+}
+
+/// What may still be done to find the fields of a pipeline.
+#[derive(Debug)]
+struct Work {
+    left: usize,
+}
+
+impl Work {
+    /// How many parts of trees are looked at. A pipeline of a hundred stages takes a few
+    /// thousand.
+    const MOST: usize = 200_000;
+
+    fn new() -> Self {
+        Self { left: Self::MOST }
+    }
+
+    fn unbounded() -> Self {
+        Self { left: usize::MAX }
+    }
+
+    /// Counts a part that is so deep. If it says no, everything is kept from there on;
+    /// documents are not nested deeper.
+    fn goes_on(&mut self, depth: usize) -> bool {
+        self.left = self.left.saturating_sub(1);
+        self.left > 0 && depth < MAX_DEPTH
+    }
+
+    /// Whether it took too much: what was found then is not all.
+    fn is_done(&self) -> bool {
+        self.left == 0
     }
 }
 
@@ -229,5 +297,29 @@ mod tests {
         check(&["$..x"], &document, &document);
         check(&["$"], &document, &document);
         check(&["$.missing"], &document, &json!({}));
+    }
+
+    #[test]
+    fn a_tree_that_doubles_with_every_level_keeps_all() {
+        let mut fields = Fields::default();
+        for levels in 0..60 {
+            let path = format!("${}.a.b", "[0]".repeat(levels));
+            fields.add_path(Path::parse(&path).unwrap().segments(), &Fields::all());
+        }
+        assert!(matches!(fields.compile(), Keep::All));
+        let document = json!({"a": {"a": 1, "b": 2}, "c": 3});
+        assert_eq!(fields.prune(&document), document);
+    }
+
+    #[test]
+    fn what_is_deeper_than_documents_is_kept_whole() {
+        let mut fields = Fields::all();
+        let path = format!("${}", ".a".repeat(60));
+        for _ in 0..1_000 {
+            let mut around = Fields::default();
+            around.add_path(Path::parse(&path).unwrap().segments(), &fields);
+            fields = around;
+        }
+        assert_eq!(fields.describe(), [format!("${}", ".a".repeat(MAX_DEPTH))]);
     }
 }

@@ -14,11 +14,14 @@ mod reads;
 pub(crate) mod sequence;
 pub(crate) mod side;
 pub(crate) mod soft;
+pub(crate) mod sort;
 pub(crate) mod source;
 pub(crate) mod table;
 pub(crate) mod target;
 pub(crate) mod transform;
 pub(crate) mod unwind;
+
+use std::hash::{BuildHasher, Hash, Hasher};
 
 use document::Value;
 use expr::{Env, Scope};
@@ -59,6 +62,38 @@ pub(crate) struct Failing<T> {
 /// The failing origins of a stage.
 pub(crate) type FailingMap<T> = HashMap<Origin, Failing<T>>;
 
+/// The groups whose document is larger than it may be: what they last put out stays.
+pub(crate) type TooLarge = HashMap<Origin, Failure>;
+
+/// A value by which things are grouped. It knows its hash: a table that grows hashes its keys
+/// again, and these may be whole documents.
+#[derive(Clone, Debug)]
+pub(crate) struct GroupKey {
+    hash: u64,
+    pub(crate) value: Value,
+}
+
+impl From<Value> for GroupKey {
+    fn from(value: Value) -> Self {
+        let hash = foldhash::fast::FixedState::default().hash_one(&value);
+        Self { hash, value }
+    }
+}
+
+impl PartialEq for GroupKey {
+    fn eq(&self, other: &Self) -> bool {
+        self.hash == other.hash && self.value == other.value
+    }
+}
+
+impl Eq for GroupKey {}
+
+impl Hash for GroupKey {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.hash);
+    }
+}
+
 /// Ends the failure of an origin, if it fails: its input has changed. Nearly always
 /// nothing fails, and nothing is looked up.
 pub(crate) fn release<T>(failing: &mut FailingMap<T>, origin: &Origin) -> Option<Failing<T>> {
@@ -80,6 +115,11 @@ pub(crate) struct Cx<'a> {
 }
 
 impl Cx<'_> {
+    /// A stage looks at a document. Gives whether the step goes on.
+    pub(crate) fn goes_on(&mut self) -> bool {
+        self.meter.document(self.env)
+    }
+
     /// Reports an error of this stage.
     pub(crate) fn report(&mut self, origin: &Origin, failure: &Failure) {
         self.errors.push(RunError {

@@ -230,6 +230,15 @@ impl Origin {
         }
     }
 
+    /// Whether it holds the key of a group that has more bytes than this, written out.
+    pub(crate) fn has_key_above(&self, bytes: u32) -> bool {
+        let mut components = self.components().iter();
+        components.any(|component| match component {
+            Component::Key(key) => key.measure().bytes > bytes,
+            _ => false,
+        })
+    }
+
     /// The cached hash: the same for equal origins of one process.
     pub fn quick_hash(&self) -> u64 {
         match &self.0 {

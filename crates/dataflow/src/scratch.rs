@@ -139,7 +139,7 @@ impl Scratch {
         for (i, stage) in branch.stages.iter().enumerate() {
             let before = previous.stages.get(i).unwrap_or(&nothing);
             let result = match &stage.kind {
-                StageKind::Join(join) => join::run(join, &inputs, before, run.env),
+                StageKind::Join(join) => join::run(join, &stage.at, &inputs, before, run.env),
                 kind => stage::run(kind, &stage.at, &documents, before, run.env),
             };
             documents = result.documents;

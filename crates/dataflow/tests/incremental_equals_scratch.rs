@@ -23,7 +23,7 @@ const RUNS: u64 = 12_000;
 const ENOUGH: u64 = 5_000;
 
 /// What must have happened.
-const REACHED: [&str; 54] = [
+const REACHED: [&str; 61] = [
     "batches without a failure so far",
     "held results",
     "rows without a soft partner",
@@ -69,6 +69,13 @@ const REACHED: [&str; 54] = [
     "error selector",
     "error empty-range",
     "error no-list",
+    "error limit",
+    "error too-deep",
+    "error too-large",
+    "out of bounds at @join",
+    "out of bounds at @gather",
+    "out of bounds at @groupBy",
+    "out of bounds at @patch",
     "error cel-type",
     "error patch-no-match",
     "error patch-no-place",

@@ -9,6 +9,7 @@ pub(crate) mod cluster;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use dataflow::Budget;
+use document::Bounds;
 
 use crate::time::Time;
 
@@ -201,6 +202,9 @@ pub(crate) struct Patch {
     /// How many bytes one line may have
     #[arg(long = "max-document-bytes", value_name = "N", help_heading = LIMITS, default_value_t = manifest::MAX_SIZE as u64)]
     pub(crate) document_bytes: u64,
+
+    #[command(flatten)]
+    pub(crate) derived: Derived,
 }
 
 /// Report all errors and warnings of operators
@@ -286,6 +290,26 @@ pub(crate) struct Limits {
     /// How many bytes one JSON document of a stream may have
     #[arg(long = "max-document-bytes", value_name = "N", help_heading = LIMITS, default_value_t = manifest::MAX_SIZE as u64)]
     pub(crate) document_bytes: u64,
+
+    #[command(flatten)]
+    pub(crate) derived: Derived,
+}
+
+/// How large what is derived may be.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct Derived {
+    /// How many bytes a derived document may have, written as JSON
+    #[arg(long = "max-derived-bytes", value_name = "N", help_heading = LIMITS, default_value_t = Bounds::BYTES, value_parser = clap::value_parser!(u32).range(1..=i64::from(Bounds::MOST_BYTES)))]
+    pub(crate) bytes: u32,
+}
+
+impl Derived {
+    pub(crate) fn bounds(self) -> Bounds {
+        Bounds {
+            bytes: self.bytes,
+            ..Bounds::default()
+        }
+    }
 }
 
 const REPEATABLE: &str = "Repeatable runs";

@@ -15,7 +15,10 @@ use crate::input::{self, Input};
 use crate::output::{Output, name};
 
 pub(crate) fn run(args: &cli::Patch, output: &mut Output) -> Result<Outcome, Stop> {
-    let limits = Limits::with_cost(args.cel_cost);
+    let limits = Limits {
+        bounds: args.derived.bounds(),
+        ..Limits::with_cost(args.cel_cost)
+    };
     if args.jsonl {
         return lines::run(&limits, args.document_bytes, output);
     }

@@ -40,6 +40,7 @@ impl Settings {
         let mut env = Env::new(Value::from(now.to_string()), random_key);
         env.limits.steps = self.limits.steps;
         env.limits.cel_cost = self.limits.cel_cost;
+        env.limits.bounds = self.limits.derived.bounds();
         env
     }
 }

@@ -34,7 +34,7 @@ pub use key::Key;
 pub use list::{Chunk, Chunks, Iter, ListRef};
 pub use location::{Location, Step};
 pub use map::Map;
-pub use measure::{Bounds, Measure, OutOfBounds};
+pub use measure::{Bounds, Measure, OutOfBounds, Tally};
 pub use merge::merge;
 pub use number::Number;
 pub use path::{Path, PathError, Root, SetError, TooManyMatches};

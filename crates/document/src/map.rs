@@ -131,6 +131,11 @@ impl Map {
         self.0.measure()
     }
 
+    /// Notes how large it is known to be.
+    pub(crate) fn note_known(&self, measure: Measure) {
+        self.0.note_known(measure);
+    }
+
     /// Drops a map inside of what is being dropped.
     pub(crate) fn dismantle(self, depth: usize, later: &mut Vec<Value>) {
         self.0.dismantle(depth, later);

@@ -7,7 +7,7 @@
 
 use crate::node::{Element, Node};
 use crate::value::Value;
-use crate::{Key, MAX_DEPTH};
+use crate::{Key, MAX_DEPTH, Map};
 
 /// How large a value is when it is written out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,17 +34,11 @@ impl Measure {
         Self::around(elements.iter().map(Element::measure))
     }
 
-    /// Of a list or map: `[`, and behind each element a `,` or the `]`.
+    /// Of a list or map of elements of these measures.
     fn around(elements: impl Iterator<Item = Self>) -> Self {
-        let (mut bytes, mut depth) = (1_u64, 0);
-        for element in elements {
-            bytes += u64::from(element.bytes) + 1;
-            depth = depth.max(element.depth);
-        }
-        Self {
-            bytes: u32::try_from(bytes.max(2)).unwrap_or(u32::MAX),
-            depth: depth.saturating_add(1),
-        }
+        let mut sum = Sum::EMPTY;
+        elements.for_each(|element| sum.add(element));
+        sum.measure()
     }
 
     /// Of a list in several parts, none of which is empty: they share their brackets.
@@ -80,6 +74,31 @@ impl Measure {
     }
 }
 
+/// The elements of a list or map.
+#[derive(Clone, Copy, Debug)]
+struct Sum {
+    bytes: u64,
+    depth: u32,
+}
+
+impl Sum {
+    /// A `[`; behind each element comes a `,` or the `]`.
+    const EMPTY: Self = Self { bytes: 1, depth: 0 };
+
+    #[inline]
+    fn add(&mut self, element: Measure) {
+        self.bytes += u64::from(element.bytes) + 1;
+        self.depth = self.depth.max(element.depth);
+    }
+
+    fn measure(self) -> Measure {
+        Measure {
+            bytes: u32::try_from(self.bytes.max(2)).unwrap_or(u32::MAX),
+            depth: self.depth.saturating_add(1),
+        }
+    }
+}
+
 /// How large a document may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
@@ -98,7 +117,11 @@ impl Bounds {
 
     /// Whether a value is within these bounds.
     pub fn admit(self, value: &Value) -> Result<(), OutOfBounds> {
-        let Measure { bytes, depth } = value.measure();
+        self.check(value.measure())
+    }
+
+    #[inline]
+    fn check(self, Measure { bytes, depth }: Measure) -> Result<(), OutOfBounds> {
         if depth > self.depth {
             return Err(OutOfBounds::Depth(self.depth));
         }
@@ -106,6 +129,69 @@ impl Bounds {
             return Err(OutOfBounds::Bytes(self.bytes));
         }
         Ok(())
+    }
+}
+
+/// A list or map that is being built within bounds: what is put into it is counted one by one,
+/// so that building ends where it is out of bounds, and not when memory does.
+///
+/// ```
+/// use document::{Bounds, OutOfBounds, Tally, Value, json};
+///
+/// let mut tally = Tally::new(Bounds { bytes: 10, ..Bounds::default() });
+/// let items = [json!("abc"), json!(1)];
+/// for item in &items {
+///     tally.element(item)?;
+/// }
+/// assert_eq!(tally.list(items).to_string(), r#"["abc",1]"#);
+/// assert_eq!(tally.element(&json!(22)), Err(OutOfBounds::Bytes(10)));
+/// # Ok::<(), OutOfBounds>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Tally {
+    bounds: Bounds,
+    sum: Sum,
+}
+
+impl Tally {
+    /// Of nothing yet.
+    pub fn new(bounds: Bounds) -> Self {
+        Self {
+            bounds,
+            sum: Sum::EMPTY,
+        }
+    }
+
+    /// Counts an element of a list.
+    #[inline]
+    pub fn element(&mut self, value: &Value) -> Result<(), OutOfBounds> {
+        self.add(value.measure())
+    }
+
+    /// Counts a member of a map.
+    #[inline]
+    pub fn member(&mut self, key: &Key, value: &Value) -> Result<(), OutOfBounds> {
+        self.add(value.measure().under(key))
+    }
+
+    #[inline]
+    fn add(&mut self, element: Measure) -> Result<(), OutOfBounds> {
+        self.sum.add(element);
+        self.bounds.check(self.sum.measure())
+    }
+
+    /// The list of the elements that were counted.
+    pub fn list<I>(self, items: I) -> Value
+    where
+        I: IntoIterator<Item = Value>,
+        I::IntoIter: ExactSizeIterator,
+    {
+        Value::list(items).noted(self.sum.measure())
+    }
+
+    /// The map of the members that were counted, which are in key order, each key once.
+    pub fn map(self, entries: impl ExactSizeIterator<Item = (Key, Value)>) -> Value {
+        Value::from(Map::from_sorted_iter(entries)).noted(self.sum.measure())
     }
 }
 
@@ -224,6 +310,21 @@ mod tests {
             deep = json!([deep]);
         }
         check(&deep, 300);
+    }
+
+    #[test]
+    fn what_is_tallied_is_as_large_as_what_is_built() {
+        let mut tally = Tally::new(Bounds::default());
+        let members = [("a", json!([1, [2]])), ("b", json!("text"))];
+        let members = members.map(|(key, value)| (Key::new(key), value));
+        for (key, value) in &members {
+            tally.member(key, value).unwrap();
+        }
+        check(&tally.map(members.into_iter()), 3);
+        check(&Tally::new(Bounds::default()).list([]), 1);
+        let mut tally = Tally::new(Bounds { depth: 2, bytes: 9 });
+        let deep = tally.element(&json!([[]]));
+        assert_eq!(deep, Err(OutOfBounds::Depth(2)));
     }
 
     #[test]

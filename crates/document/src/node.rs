@@ -291,6 +291,12 @@ impl<T: Element> Node<T> {
         measure
     }
 
+    /// Notes the measure of a node of its own.
+    pub(crate) fn note_known(&self, measure: Measure) {
+        debug_assert!(!self.is_part() && Measure::of_all(self) == measure);
+        self.note().store(measure.to_bits(), Ordering::Relaxed);
+    }
+
     /// What is noted in front of a node of its own.
     fn note(&self) -> &AtomicU64 {
         const { assert!(T::MEASURED) };

@@ -60,7 +60,7 @@
 mod apply;
 mod edit;
 mod error;
-mod extent;
+mod growth;
 mod operation;
 mod path;
 mod pointer;
@@ -74,26 +74,21 @@ pub use pointer::{Pointer, Token};
 
 use crate::value::Value;
 use apply::Run;
-use extent::Extent;
 
-/// How many bytes the copies that one patch makes of a value may add up to.
+/// How many bytes the copies that one patch makes of a value may add up to, written out.
 pub const MAX_GROWTH: usize = 64 << 20;
 
 /// Operations that are applied one after the other, all or none.
 #[derive(Clone, Debug, Default)]
 pub struct Patch {
     operations: Vec<Operation>,
-    /// Of the values of the operations, one each.
-    extents: Vec<Extent>,
     strict: bool,
 }
 
 impl Patch {
     /// A patch of these operations.
     pub fn new(operations: Vec<Operation>) -> Self {
-        let extent = |operation: &Operation| operation.value().map(Extent::of).unwrap_or_default();
         Self {
-            extents: operations.iter().map(extent).collect(),
             operations,
             strict: false,
         }
@@ -132,9 +127,8 @@ impl Patch {
     pub fn apply(&self, document: &Value) -> Result<Value, Error> {
         let mut run = Run::new(self.strict);
         let mut document = document.clone();
-        let operations = self.operations.iter().zip(&self.extents);
-        for (at, (operation, extent)) in operations.enumerate() {
-            document = run.step(at, operation, *extent, &document)?;
+        for (at, operation) in self.operations.iter().enumerate() {
+            document = run.step(at, operation, &document)?;
         }
         Ok(document)
     }

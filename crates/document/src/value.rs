@@ -348,6 +348,18 @@ impl Value {
     }
 }
 
+impl Value {
+    /// This list or map, which has just been built and is known to be so large.
+    pub(crate) fn noted(self, measure: Measure) -> Self {
+        match &self.0 {
+            Repr::List(items) => items.note_known(measure),
+            Repr::Map(map) => map.note_known(measure),
+            _ => {}
+        }
+        self
+    }
+}
+
 impl Element for Value {
     const MEASURED: bool = true;
 

@@ -60,7 +60,7 @@ impl Expr {
     fn children<'a>(&'a self, visit: &mut impl FnMut(&'a Self)) {
         match self {
             Self::Literal(_) | Self::Now | Self::Path(_) | Self::Query(_) | Self::Cel(_) => {}
-            Self::List(items) => items.iter().for_each(visit),
+            Self::List(items, _) => items.iter().for_each(visit),
             Self::One(inner) | Self::GetField(inner, _) => visit(inner),
             Self::Map(map) => {
                 map.copy.iter().for_each(&mut *visit);
@@ -87,10 +87,7 @@ impl Expr {
             Self::Path(path) | Self::Query(path) => read_path(&path.path, reads),
             Self::Map(map) => {
                 for setter in &map.setters {
-                    setter
-                        .path
-                        .filter_reads()
-                        .for_each(|path| read_path(path, reads));
+                    read_filters(&setter.path, reads);
                 }
                 self.children(&mut |child| child.collect_reads(reads));
             }
@@ -102,9 +99,7 @@ impl Expr {
                     && matches!(call.operator.body, crate::table::Body::Each(_))
                     && let Some(narrow) = item_paths(body, call.operator.name)
                 {
-                    path.path
-                        .filter_reads()
-                        .for_each(|inner| read_path(inner, reads));
+                    read_filters(&path.path, reads);
                     reads.push(Read::Path {
                         path: &path.path,
                         narrow: Some(narrow),
@@ -132,7 +127,7 @@ impl Expr {
             }
             Self::Literal(_)
             | Self::Now
-            | Self::List(_)
+            | Self::List(..)
             | Self::One(_)
             | Self::Switch(..)
             | Self::Random(..) => self.children(&mut |child| child.collect_reads(reads)),
@@ -149,12 +144,17 @@ impl Args {
     }
 }
 
+/// A path, and those in its filters, at all levels.
 fn read_path<'a>(path: &'a Path, reads: &mut Vec<Read<'a>>) {
-    path.filter_reads()
-        .for_each(|inner| read_path(inner, reads));
-    if path.root() == Root::Document {
-        reads.push(Read::Path { path, narrow: None });
-    }
+    let all = path.filter_reads().chain([path]);
+    let document = all.filter(|path| path.root() == Root::Document);
+    reads.extend(document.map(|path| Read::Path { path, narrow: None }));
+}
+
+/// The paths in the filters of a path, at all levels.
+fn read_filters<'a>(path: &'a Path, reads: &mut Vec<Read<'a>>) {
+    let inner = path.filter_reads();
+    reads.extend(inner.map(|path| Read::Path { path, narrow: None }));
 }
 
 /// The paths from the items that a body reads, where the operator does not pass the
@@ -191,7 +191,7 @@ fn narrow<'a>(body: &'a Expr, paths: &mut Vec<&'a Path>) -> bool {
         }
         Expr::Literal(_)
         | Expr::Now
-        | Expr::List(_)
+        | Expr::List(..)
         | Expr::One(_)
         | Expr::Map(_)
         | Expr::Switch(..)

@@ -82,7 +82,7 @@ impl<'a> Compiler<'a> {
                     .enumerate()
                     .map(|(i, item)| self.expr(item, &at.index(i), items))
                     .collect();
-                fold(Expr::List(exprs.into()))
+                fold(Expr::List(exprs.into(), at.clone()))
             }
             View::Map(map) => match map.entries() {
                 [(name, argument)] if name.as_str().starts_with('@') => {
@@ -240,9 +240,17 @@ impl<'a> Compiler<'a> {
                 };
                 call(operator, [whole], at)
             }
-            Body::Strict(_) | Body::Equality { .. } | Body::Lazy(_) | Body::Own(_) => {
+            Body::Strict(_)
+            | Body::Metered(_)
+            | Body::Equality { .. }
+            | Body::Lazy(_)
+            | Body::Own(_) => {
                 if operator.arity == Arity::Unary {
-                    let whole = self.expr(argument, at, items);
+                    let whole = if operator.list_argument.is_some() {
+                        self.list(argument, at, items)
+                    } else {
+                        self.expr(argument, at, items)
+                    };
                     return call(operator, [whole], at);
                 }
                 let args = self.args(&operator, argument, at, items);
@@ -310,8 +318,8 @@ impl<'a> Compiler<'a> {
         {
             let inner = self.expr(list.get(0).unwrap_or(&Value::NULL), &at.index(0), items);
             return match inner {
-                Expr::Literal(_) | Expr::List(_) | Expr::Map(_) | Expr::Now => {
-                    fold(Expr::List(Box::new([inner])))
+                Expr::Literal(_) | Expr::List(..) | Expr::Map(_) | Expr::Now => {
+                    fold(Expr::List(Box::new([inner]), at.clone()))
                 }
                 Expr::Path(_)
                 | Expr::One(_)
@@ -372,7 +380,7 @@ fn call<const N: usize>(operator: Arc<Operator>, args: [Expr; N], at: &Location)
 /// A list or map of literals is a literal.
 fn fold(expr: Expr) -> Expr {
     match expr {
-        Expr::List(items) if items.iter().all(|item| item.as_literal().is_some()) => {
+        Expr::List(items, _) if items.iter().all(|item| item.as_literal().is_some()) => {
             Expr::Literal(items.iter().filter_map(Expr::as_literal).cloned().collect())
         }
         Expr::Map(map)

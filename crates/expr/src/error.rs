@@ -3,7 +3,7 @@
 //! Codes are stable: scripts match on them, so a code is never given another meaning.
 //! Messages of run-time errors name types and places, never values, which may be secret.
 
-use document::{Kind, Location};
+use document::{Kind, Location, OutOfBounds};
 
 /// An evaluation that failed, with its place in the spec.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -70,6 +70,12 @@ pub enum ErrorKind {
         /// How much is allowed.
         limit: u64,
     },
+    /// A value that is larger than what is derived may be.
+    #[error(transparent)]
+    Bounds(#[from] OutOfBounds),
+    /// The batch is given up, see [`Interrupt`](crate::Interrupt).
+    #[error("the evaluation was interrupted")]
+    Interrupted,
     /// A label selector that is none.
     #[error("bad selector: {0}")]
     Selector(&'static str),
@@ -122,6 +128,8 @@ impl ErrorKind {
             Self::NotFinite => "not-finite",
             Self::EmptyRange => "empty-range",
             Self::Limit { .. } => "limit",
+            Self::Bounds(error) => error.code(),
+            Self::Interrupted => "interrupted",
             Self::Selector(_) => "selector",
             Self::Pattern => "pattern",
             Self::Path(_) => "path",

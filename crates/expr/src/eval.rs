@@ -1,16 +1,20 @@
 //! Evaluation: a dispatcher over [`Expr`]. What operators do stands in [`crate::ops`].
 
-use std::sync::LazyLock;
+mod fields;
 
-use document::path::{Path, Root};
+use std::cell::OnceCell;
+
 use document::{Key, Location, Map, Value};
 use smallvec::SmallVec;
 
 use crate::error::{Error, ErrorKind};
-use crate::expr::{Args, Call, CelExpr, Expr, FieldPath, MapExpr, PathExpr};
+use crate::expr::{Args, Call, CelExpr, Expr, MapExpr};
 use crate::ops;
-use crate::scope::{Scope, mix, stable_hash};
-use crate::table::Body;
+use crate::scope::{Env, Scope, mix, stable_hash};
+use crate::table::{Body, Cost};
+use fields::{computed_path, read, set, set_field};
+
+pub use fields::without_versions;
 
 /// A number in `[low, high)` that depends on the key alone.
 fn random_in(key: u64, low: i64, high: i64) -> i64 {
@@ -26,8 +30,8 @@ impl Expr {
         match self {
             Self::Literal(value) => Ok(value.clone()),
             Self::Now => Ok(scope.now.clone()),
-            Self::Path(path) => Ok(path.read(scope)),
-            Self::List(items) => eval_all(items, scope).map(Value::list),
+            Self::Path(path) => path.read(scope),
+            Self::List(items, at) => list(items, at, scope),
             Self::One(inner) => {
                 let value = inner.eval(scope)?;
                 Ok(match value.as_list() {
@@ -41,7 +45,7 @@ impl Expr {
             Self::Query(path) => path.query(scope),
             Self::GetField(path, at) => {
                 let path = computed_path(&path.eval(scope)?, at)?;
-                Ok(read(&path, scope).clone())
+                Ok(read(&path, at, scope)?.clone())
             }
             Self::SetField(field, at) => set_field(field, at, scope),
             Self::Random(args, at) => random(args, at, scope),
@@ -60,6 +64,7 @@ impl MapExpr {
             None if self.copy.is_none() && self.setters.is_empty() => return self.plain(scope),
             None => Value::empty_map(),
         };
+        let at = |kind: ErrorKind| kind.at(&self.at);
         if let Some(copy) = &self.copy {
             let copied = copy.eval(scope)?;
             if copied.as_map().is_none() {
@@ -69,32 +74,51 @@ impl MapExpr {
                 }
                 .at(&self.at.key("$.")));
             }
-            result = document::merge(&result, &copied);
+            result = scope.env.merge(&result, &copied).map_err(at)?;
         }
         if !self.entries.is_empty() {
             let plain = self.plain(scope)?;
             result = match base {
-                Some(_) => document::merge(&result, &plain),
+                Some(_) => scope.env.merge(&result, &plain).map_err(at)?,
                 None => overwrite(&result, &plain),
             };
+            scope.env.admit(&result).map_err(at)?;
         }
         for setter in &self.setters {
             let value = setter.value.eval(scope)?;
-            result = setter
-                .path
-                .set(&result, value, scope.document)
-                .map_err(|error| ErrorKind::from(error).at(&setter.at))?;
+            result = set(&setter.path, &result, value, &setter.at, scope)?;
         }
         Ok(result)
     }
 
     fn plain(&self, scope: &Scope<'_>) -> Result<Value, Box<Error>> {
+        let at = |kind: ErrorKind| kind.at(&self.at);
+        scope.env.charge(self.entries.len()).map_err(at)?;
+        let mut tally = scope.env.tally();
         let mut entries: SmallVec<[(Key, Value); 12]> = SmallVec::with_capacity(self.entries.len());
         for (key, expr) in &self.entries {
-            entries.push((key.clone(), expr.eval(scope)?));
+            let value = expr.eval(scope)?;
+            tally
+                .member(key, &value)
+                .map_err(|error| at(error.into()))?;
+            entries.push((key.clone(), value));
         }
-        Ok(Map::from_sorted_iter(entries.into_iter()).into())
+        Ok(tally.map(entries.into_iter()))
     }
+}
+
+fn list(items: &[Expr], at: &Location, scope: &Scope<'_>) -> Result<Value, Box<Error>> {
+    scope.env.charge(items.len()).map_err(|kind| kind.at(at))?;
+    let mut tally = scope.env.tally();
+    let mut values = Values::with_capacity(items.len());
+    for item in items {
+        let value = item.eval(scope)?;
+        tally
+            .element(&value)
+            .map_err(|error| ErrorKind::from(error).at(at))?;
+        values.push(value);
+    }
+    Ok(tally.list(values))
 }
 
 /// The entries of `over` in place of those of `base`.
@@ -140,26 +164,47 @@ impl Args {
 
 impl Call {
     fn eval(&self, scope: &Scope<'_>) -> Result<Value, Box<Error>> {
-        scope.env.charge(1).map_err(|kind| kind.at(&self.at))?;
+        let value = self.run(scope)?;
+        let paid = scope.env.charge_list(&value);
+        paid.and_then(|()| scope.env.admit(&value))
+            .map_err(|kind| kind.at(&self.at))?;
+        Ok(value)
+    }
+
+    fn run(&self, scope: &Scope<'_>) -> Result<Value, Box<Error>> {
+        let at = |kind: ErrorKind| kind.at(&self.at);
+        let env = scope.env;
+        env.charge(self.args.written().len().max(1)).map_err(at)?;
         match &self.operator.body {
             Body::Whole(function) => {
-                function(&self.args.written()[0].eval(scope)?).map_err(|kind| kind.at(&self.at))
+                let value = self.args.written()[0].eval(scope)?;
+                let paid = self.pay(std::slice::from_ref(&value), env);
+                paid.and_then(|()| function(&value)).map_err(at)
             }
             Body::List(function) => {
                 let value = self.args.written()[0].eval(scope)?;
-                ops::list(&value)
+                let paid = self.pay(std::slice::from_ref(&value), env);
+                paid.and_then(|()| ops::list(&value))
                     .and_then(|items| {
-                        scope.env.charge(items.len())?;
+                        env.charge(items.len())?;
                         function(items)
                     })
-                    .map_err(|kind| kind.at(&self.at))
+                    .map_err(at)
             }
             Body::Strict(function) => {
                 let values = self.checked_values(scope)?;
-                function(&values).map_err(|kind| kind.at(&self.at))
+                let paid = self.pay(&values, env);
+                paid.and_then(|()| function(&values)).map_err(at)
+            }
+            Body::Metered(function) => {
+                let values = self.checked_values(scope)?;
+                let paid = self.pay(&values, env);
+                paid.and_then(|()| function(&values, env)).map_err(at)
             }
             Body::Equality { negated } => {
                 let values = self.checked_values(scope)?;
+                let sizes = values.iter().map(|value| value.measure().bytes as usize);
+                env.charge_bytes(sizes.min().unwrap_or(0)).map_err(at)?;
                 let written_null = match &self.args {
                     Args::Written(args) => args.iter().any(Expr::is_written_null),
                     Args::Yielded(_) => false,
@@ -168,30 +213,38 @@ impl Call {
             }
             Body::Own(function) => {
                 let values = self.checked_values(scope)?;
-                function(&values).map_err(|message| ErrorKind::Own(message).at(&self.at))
+                self.pay(&values, env).map_err(at)?;
+                function(&values).map_err(|message| at(ErrorKind::Own(message)))
             }
             Body::Lazy(function) => {
                 function(self.args.written(), scope).map_err(|error| self.place(error))
             }
             Body::Each(function) => {
                 let [body, list] = self.args.written() else {
-                    return Err(ErrorKind::Arity {
+                    return Err(at(ErrorKind::Arity {
                         expected: self.operator.arity.to_string(),
                         found: self.args.written().len(),
-                    }
-                    .at(&self.at));
+                    }));
                 };
                 let value = list.eval(scope)?;
-                let items = ops::list(&value).map_err(|kind| kind.at(&self.at))?;
-                scope
-                    .env
-                    .charge(items.len())
-                    .map_err(|kind| kind.at(&self.at))?;
+                let items = ops::list(&value).map_err(at)?;
+                env.charge(items.len()).map_err(at)?;
                 function(body, items, scope).map_err(|error| self.place(error))
             }
             // Forms are compiled into variants of their own, or into literals.
             Body::Form(_) => Ok(Value::NULL),
         }
+    }
+
+    /// Pays for what the operator reads of its arguments.
+    fn pay(&self, values: &[Value], env: &Env) -> Result<(), ErrorKind> {
+        for value in values {
+            match self.operator.cost {
+                Cost::Written => env.charge_value(value)?,
+                Cost::Shallow => env.charge_bytes(value.as_str().map_or(0, str::len))?,
+            }
+        }
+        Ok(())
     }
 
     fn checked_values(&self, scope: &Scope<'_>) -> Result<Values, Box<Error>> {
@@ -213,106 +266,6 @@ impl Call {
         }
         error
     }
-}
-
-fn read<'a>(path: &Path, scope: &Scope<'a>) -> &'a Value {
-    static NULL: Value = Value::NULL;
-    path.first(scope.document, scope.item_or_null())
-        .unwrap_or(&NULL)
-}
-
-impl PathExpr {
-    fn read(&self, scope: &Scope<'_>) -> Value {
-        let value = read(&self.path, scope);
-        if self.hides_versions {
-            return without_versions(value);
-        }
-        value.clone()
-    }
-
-    fn query(&self, scope: &Scope<'_>) -> Result<Value, Box<Error>> {
-        let matches = self
-            .path
-            .all(scope.document, scope.item_or_null())
-            .map_err(|error| ErrorKind::Path(error.to_string()).at(&self.at))?;
-        scope
-            .env
-            .charge(matches.len())
-            .map_err(|kind| kind.at(&self.at))?;
-        Ok(matches
-            .into_iter()
-            .map(|value| {
-                if self.hides_versions {
-                    without_versions(value)
-                } else {
-                    value.clone()
-                }
-            })
-            .collect())
-    }
-}
-
-/// A source object, its metadata, or a compound of source objects, without the two
-/// fields that are seen only where a path names them.
-pub fn without_versions(value: &Value) -> Value {
-    static METADATA: LazyLock<Key> = LazyLock::new(|| Key::new("metadata"));
-    let Some(map) = value.as_map() else {
-        return value.clone();
-    };
-    if let Some(metadata) = map.get(&METADATA) {
-        let metadata = metadata_without_versions(metadata);
-        return map.with(METADATA.clone(), metadata).into();
-    }
-    if map
-        .values()
-        .any(|member| !member.get_key(&METADATA).is_null())
-    {
-        return map
-            .iter()
-            .map(|(key, member)| (key.clone(), without_versions(member)))
-            .collect::<Map>()
-            .into();
-    }
-    metadata_without_versions(value)
-}
-
-fn metadata_without_versions(metadata: &Value) -> Value {
-    match metadata.as_map() {
-        Some(map) => map.without("resourceVersion").without("generation").into(),
-        None => metadata.clone(),
-    }
-}
-
-fn computed_path(text: &Value, at: &Location) -> Result<Path, Box<Error>> {
-    let text = ops::text(text).map_err(|kind| kind.at(at))?;
-    if !text.starts_with('$') {
-        return Err(ErrorKind::Path("it must start with `$`".to_owned()).at(at));
-    }
-    // The text came out of a document: say where it is wrong, not what it is.
-    Path::parse(text)
-        .map_err(|error| ErrorKind::Path(format!("wrong at character {}", error.offset + 1)).at(at))
-}
-
-fn set_field(
-    field: &(FieldPath, Expr),
-    at: &Location,
-    scope: &Scope<'_>,
-) -> Result<Value, Box<Error>> {
-    let computed;
-    let path = match &field.0 {
-        FieldPath::Fixed(path) => path,
-        FieldPath::Computed(expr) => {
-            computed = computed_path(&expr.eval(scope)?, at)?;
-            &computed
-        }
-    };
-    let value = field.1.eval(scope)?;
-    let target = match path.root() {
-        Root::Document => scope.document,
-        Root::Item => scope.item_or_null(),
-    };
-    path.set(target, value, scope.document)
-        .map_err(|error| ErrorKind::from(error).at(at))
 }
 
 /// `@rnd`: a keyed hash of the operator, the place, the origin and the item positions,
@@ -337,17 +290,22 @@ fn random(args: &Args, at: &Location, scope: &Scope<'_>) -> Result<Value, Box<Er
     Ok(Value::from(random_in(key, low, high)))
 }
 
+/// Units of CEL that count as one step of an evaluation.
+const CEL_UNITS: u64 = 8;
+
 impl CelExpr {
     fn eval(&self, scope: &Scope<'_>) -> Result<Value, Box<Error>> {
+        let at = |kind: ErrorKind| kind.at(&self.at);
+        let shown = OnceCell::new();
         let document = || {
             if self.hides_versions {
-                without_versions(scope.document)
+                shown.get_or_init(|| without_versions(scope.document))
             } else {
-                scope.document.clone()
+                scope.document
             }
         };
         let variable = |name: &str| match name {
-            "object" => Some(document()),
+            "object" => Some(document().clone()),
             "item" => scope.item.map(|item| item.value.clone()),
             name => document()
                 .as_map()
@@ -357,8 +315,11 @@ impl CelExpr {
         let limits = cel_bridge::Limits {
             cost: scope.env.limits.cel_cost,
         };
-        self.program
-            .eval(&variable, &limits)
-            .map_err(|error| ErrorKind::from(error).at(&self.at))
+        let (value, cost) = self.program.eval_with_cost(&variable, &limits);
+        let steps = usize::try_from(cost / CEL_UNITS).unwrap_or(usize::MAX);
+        scope.env.charge(steps.saturating_add(1)).map_err(at)?;
+        let value = value.map_err(|error| at(error.into()))?;
+        scope.env.admit(&value).map_err(at)?;
+        Ok(value)
     }
 }

@@ -16,7 +16,7 @@ pub enum Expr {
     /// A path: its first match or null.
     Path(Box<PathExpr>),
     /// A list of expressions.
-    List(Box<[Expr]>),
+    List(Box<[Expr]>, Location),
     /// A list of exactly one path or operator, where a list is wanted: the value itself
     /// if that is a list, otherwise a list of it.
     One(Box<Expr>),

@@ -37,4 +37,4 @@ pub use expr::{Args, Call, CelExpr, Expr, FieldPath, MapExpr, PathExpr, Setter};
 pub use reference::reference_page;
 pub use scope::{Env, Interrupt, Limits, Scope, stable_hash};
 pub use suggest::nearest;
-pub use table::{Arity, Body, Each, Example, Form, Operator, OwnFunction, Table};
+pub use table::{Arity, Body, Cost, Each, Example, Form, Operator, OwnFunction, Table};

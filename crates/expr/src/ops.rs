@@ -13,7 +13,7 @@ pub mod utility;
 use document::{ListRef, Number, Value};
 
 use crate::error::ErrorKind;
-use crate::table::{Arity, Body, Example, Operator};
+use crate::table::{Arity, Body, Cost, Example, Operator};
 
 /// A name that an operator of your own cannot have: it is taken, or lacks the `@`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -53,9 +53,18 @@ const fn operator(
         arity,
         body,
         list_argument: None,
+        cost: Cost::Written,
         signature,
         summary,
         examples,
+    }
+}
+
+/// This operator, which looks at its arguments but not far into them.
+fn shallow(operator: Operator) -> Operator {
+    Operator {
+        cost: Cost::Shallow,
+        ..operator
     }
 }
 

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::fmt;
 use std::sync::Arc;
 
-use document::Value;
+use document::{Bounds, Tally, Value};
 
 use crate::error::ErrorKind;
 
@@ -22,15 +22,21 @@ pub struct Env {
     pub interrupt: Interrupt,
     /// Steps that the running evaluation has taken.
     steps: Cell<u64>,
+    /// Steps until the interrupt is asked again.
+    unasked: Cell<u64>,
+    /// Whether the interrupt was raised when it was asked.
+    interrupted: Cell<bool>,
 }
 
 /// What one evaluation of one expression on one document may cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Operators and list items evaluated.
+    /// Operators and list items evaluated. What is read as a whole counts by its size.
     pub steps: u64,
     /// The cost of one CEL expression.
     pub cel_cost: u64,
+    /// How large a value may be that is derived.
+    pub bounds: Bounds,
 }
 
 impl Default for Limits {
@@ -38,9 +44,19 @@ impl Default for Limits {
         Self {
             steps: 10_000_000,
             cel_cost: 1_000_000,
+            bounds: Bounds::default(),
         }
     }
 }
+
+/// Bytes of a value that is read as a whole and count as one step.
+const BYTES: usize = 256;
+
+/// Items of a list that is made and count as one step.
+const ITEMS: usize = 8;
+
+/// The interrupt is asked every so many steps, which is a few milliseconds.
+const ASKED_EVERY: u64 = 1 << 14;
 
 /// Says whether a batch is to be given up. It is asked now and then, so that whoever runs
 /// a batch need not wait for its end; by default nothing is given up.
@@ -80,12 +96,15 @@ impl Env {
             limits: Limits::default(),
             interrupt: Interrupt::default(),
             steps: Cell::new(0),
+            unasked: Cell::new(ASKED_EVERY),
+            interrupted: Cell::new(false),
         }
     }
 
     /// Counts steps of the running evaluation.
-    pub(crate) fn charge(&self, steps: usize) -> Result<(), ErrorKind> {
-        let taken = self.steps.get().saturating_add(steps as u64);
+    pub fn charge(&self, steps: usize) -> Result<(), ErrorKind> {
+        let steps = steps as u64;
+        let taken = self.steps.get().saturating_add(steps);
         self.steps.set(taken);
         if taken > self.limits.steps {
             return Err(ErrorKind::Limit {
@@ -93,7 +112,72 @@ impl Env {
                 limit: self.limits.steps,
             });
         }
+        match self.unasked.get().checked_sub(steps) {
+            Some(left) => {
+                self.unasked.set(left);
+                Ok(())
+            }
+            None => self.ask(),
+        }
+    }
+
+    #[cold]
+    fn ask(&self) -> Result<(), ErrorKind> {
+        if self.is_interrupted() {
+            return Err(ErrorKind::Interrupted);
+        }
+        self.unasked.set(ASKED_EVERY);
         Ok(())
+    }
+
+    /// Whether the batch is to be given up: asks the interrupt until it is raised. From then
+    /// on all evaluations fail, and what the batch gives is to be thrown away.
+    pub fn is_interrupted(&self) -> bool {
+        if !self.interrupted.get() && self.interrupt.is_raised() {
+            self.interrupted.set(true);
+            self.unasked.set(0);
+        }
+        self.interrupted.get()
+    }
+
+    /// Counts a value that is read as a whole.
+    pub(crate) fn charge_value(&self, value: &Value) -> Result<(), ErrorKind> {
+        self.charge_bytes(value.measure().bytes as usize)
+    }
+
+    /// Counts a list that was made.
+    pub(crate) fn charge_list(&self, value: &Value) -> Result<(), ErrorKind> {
+        match value.as_list() {
+            Some(items) if items.len() >= ITEMS => self.charge(items.len() / ITEMS),
+            _ => Ok(()),
+        }
+    }
+
+    /// Counts bytes that are read.
+    pub(crate) fn charge_bytes(&self, bytes: usize) -> Result<(), ErrorKind> {
+        if bytes < BYTES {
+            return Ok(());
+        }
+        self.charge(bytes / BYTES)
+    }
+
+    /// Checks that a value is not larger than what is derived may be.
+    pub fn admit(&self, value: &Value) -> Result<(), ErrorKind> {
+        Ok(self.limits.bounds.admit(value)?)
+    }
+
+    /// For a list or map that is built.
+    pub(crate) fn tally(&self) -> Tally {
+        Tally::new(self.limits.bounds)
+    }
+
+    /// `base` with `over` on top, see [`document::merge`].
+    pub fn merge(&self, base: &Value, over: &Value) -> Result<Value, ErrorKind> {
+        self.charge_value(base)?;
+        self.charge_value(over)?;
+        let merged = document::merge(base, over);
+        self.admit(&merged)?;
+        Ok(merged)
     }
 }
 

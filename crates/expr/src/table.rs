@@ -6,7 +6,7 @@ use document::{ListRef, Value};
 
 use crate::error::{Error, ErrorKind};
 use crate::expr::Expr;
-use crate::scope::Scope;
+use crate::scope::{Env, Scope};
 use crate::{ops, suggest};
 
 /// An operator: one entry of the table.
@@ -22,6 +22,8 @@ pub struct Operator {
     pub body: Body,
     /// The position of an argument that must be a list, for `{"@op": [x, ["$.list"]]}`.
     pub list_argument: Option<usize>,
+    /// What it reads of its arguments.
+    pub cost: Cost,
     /// How it is written.
     pub signature: &'static str,
     /// What it gives, in a sentence or two.
@@ -66,6 +68,15 @@ impl std::fmt::Display for Arity {
     }
 }
 
+/// What an operator reads of its arguments, which is what it is charged for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cost {
+    /// A string, or what stands in a list or map, but nothing further down.
+    Shallow,
+    /// All of them, as they are written out.
+    Written,
+}
+
 /// What an operator does.
 #[derive(Clone)]
 pub enum Body {
@@ -75,6 +86,8 @@ pub enum Body {
     List(fn(ListRef<'_>) -> Result<Value, ErrorKind>),
     /// A function of its arguments.
     Strict(fn(&[Value]) -> Result<Value, ErrorKind>),
+    /// A function of its arguments that pays for what it does on the way.
+    Metered(fn(&[Value], &Env) -> Result<Value, ErrorKind>),
     /// Whether two arguments are equal, or are not: a `null` that is written counts.
     Equality {
         /// `@ne`
@@ -102,6 +115,7 @@ impl std::fmt::Debug for Body {
             Self::Whole(_) => "Whole",
             Self::List(_) => "List",
             Self::Strict(_) => "Strict",
+            Self::Metered(_) => "Metered",
             Self::Equality { .. } => "Equality",
             Self::Lazy(_) => "Lazy",
             Self::Each(_) => "Each",
@@ -185,6 +199,7 @@ impl Table {
             arity,
             body: Body::Own(Arc::new(function)),
             list_argument: None,
+            cost: Cost::Written,
             signature: "",
             summary: "",
             examples: &[],

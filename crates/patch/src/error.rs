@@ -5,7 +5,7 @@
 
 use cel_bridge::EvalError;
 use document::patch::{Cause, Pointer, ReadCause};
-use document::{Kind, Location};
+use document::{Kind, Location, OutOfBounds};
 
 /// A patch that cannot be read, with its place.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -207,6 +207,12 @@ pub enum ErrorKind {
         /// Why.
         cause: Cause,
     },
+    /// The document, or what an expression gives, is larger than it may be.
+    #[error(transparent)]
+    Bounds(OutOfBounds),
+    /// The batch is given up.
+    #[error("the patch was interrupted")]
+    Interrupted,
     /// More than a bound allows.
     #[error("{what} exceeds the limit of {limit}")]
     Limit {
@@ -237,6 +243,8 @@ impl Error {
                 "patch-path"
             }
             ErrorKind::Operation { cause, .. } => cause.code(),
+            ErrorKind::Bounds(error) => error.code(),
+            ErrorKind::Interrupted => "interrupted",
             ErrorKind::Limit { .. } => "limit",
         }
     }

@@ -13,7 +13,6 @@
 
 mod edit;
 mod error;
-mod growth;
 mod meter;
 mod operations;
 mod path;
@@ -24,7 +23,6 @@ mod template;
 
 pub use edit::{Edit, Form, ITEM, RESOURCE, Variables};
 pub use error::{CompileError, CompileErrorKind, Error, ErrorKind};
-pub use growth::MAX_GROWTH;
 pub use meter::{Limits, Meter};
 pub use operations::{Operations, Unknown, Written};
 pub use rules::{Effect, Rule, Rules};

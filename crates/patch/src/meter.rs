@@ -1,13 +1,13 @@
 //! What one application of a patch may cost, counted while it runs.
 
 use cel_bridge::{EvalError, Program};
-use document::{Location, Value};
+use document::{Bounds, Location, Value};
+use expr::{Env, Interrupt};
 
 use crate::error::{Error, ErrorKind};
-use crate::growth::{Growth, MAX_GROWTH, TooLarge};
 
 /// What a patch may cost on one document.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Limits {
     /// One evaluation of one expression, see [`cel_bridge`](cel_bridge#cost).
     pub expression: u64,
@@ -15,6 +15,10 @@ pub struct Limits {
     pub total: u64,
     /// Operations, those of all items of `forEach` together.
     pub operations: u64,
+    /// How large the document may be after any operation, and what an expression gives.
+    pub bounds: Bounds,
+    /// Whether to give up.
+    pub interrupt: Interrupt,
 }
 
 impl Default for Limits {
@@ -30,6 +34,19 @@ impl Limits {
             expression,
             total: expression.saturating_mul(10),
             operations: 10_000,
+            bounds: Bounds::default(),
+            interrupt: Interrupt::default(),
+        }
+    }
+}
+
+/// The limits of a batch.
+impl From<&Env> for Limits {
+    fn from(env: &Env) -> Self {
+        Self {
+            bounds: env.limits.bounds,
+            interrupt: env.interrupt.clone(),
+            ..Self::with_cost(env.limits.cel_cost)
         }
     }
 }
@@ -40,17 +57,15 @@ pub struct Meter {
     limits: Limits,
     cost: u64,
     operations: u64,
-    growth: Growth,
 }
 
 impl Meter {
     /// All that the limits allow.
     pub fn new(limits: &Limits) -> Self {
         Self {
-            limits: *limits,
+            limits: limits.clone(),
             cost: limits.total,
             operations: limits.operations,
-            growth: Growth::new(),
         }
     }
 
@@ -67,7 +82,7 @@ impl Meter {
         let (value, cost) = program.eval_with_cost(variables, &limits);
         let all = self.cost <= self.limits.expression;
         self.cost = self.cost.saturating_sub(cost);
-        value.map_err(|error| {
+        let value = value.map_err(|error| {
             let kind = match error {
                 EvalError::CostExceeded { .. } if all => ErrorKind::Limit {
                     what: "the cost of all expressions of the patch",
@@ -79,27 +94,22 @@ impl Meter {
                 },
             };
             Error::new(at, kind)
-        })
+        })?;
+        self.admit(&value, at)?;
+        Ok(value)
     }
 
-    /// Counts what an operation has added.
-    pub(crate) fn growth(
-        &mut self,
-        old: &Value,
-        new: &Value,
-        at: &Location,
-    ) -> Result<(), Box<Error>> {
-        self.growth.charge(old, new).map_err(|TooLarge| {
-            let kind = ErrorKind::Limit {
-                what: "the number of bytes that the patch adds",
-                limit: MAX_GROWTH as u64,
-            };
-            Error::new(at, kind)
-        })
+    /// Checks that a value is not larger than it may be.
+    pub(crate) fn admit(&self, value: &Value, at: &Location) -> Result<(), Box<Error>> {
+        let admitted = self.limits.bounds.admit(value);
+        admitted.map_err(|error| Error::new(at, ErrorKind::Bounds(error)))
     }
 
     /// Counts one operation.
     pub(crate) fn operation(&mut self, at: &Location) -> Result<(), Box<Error>> {
+        if self.limits.interrupt.is_raised() {
+            return Err(Error::new(at, ErrorKind::Interrupted));
+        }
         match self.operations.checked_sub(1) {
             Some(left) => {
                 self.operations = left;

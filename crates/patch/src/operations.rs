@@ -1,8 +1,8 @@
 //! Operations with CEL in their paths and values.
 
 use cel_bridge::Program;
-use document::patch::{self, OPERATIONS, Operation, Patch, PatchPath, ReadCause};
-use document::{Location, Value};
+use document::patch::{self, Cause, OPERATIONS, Operation, Patch, PatchPath, ReadCause};
+use document::{Location, MAX_DEPTH, OutOfBounds, Value};
 
 use crate::error::{CompileError, CompileErrorKind, Error, ErrorKind};
 use crate::meter::Meter;
@@ -135,7 +135,7 @@ impl Operations {
             let next = patch
                 .apply(&current)
                 .map_err(|error| template.failed(patch, error))?;
-            meter.growth(&current, &next, &template.at)?;
+            meter.admit(&next, &template.at)?;
             current = next;
         }
         Ok(current)
@@ -299,11 +299,15 @@ impl OperationTemplate {
             Body::From(from) if path != Some(error.path.as_str()) => ("from", from),
             Body::From(_) | Body::None | Body::Value(_) => ("path", &self.path),
         };
-        let kind = ErrorKind::Operation {
-            op: self.name,
-            path: path.text().to_owned(),
-            pointer: path.fixed().and(error.pointer),
-            cause: error.cause,
+        let kind = match error.cause {
+            Cause::TooDeep => ErrorKind::Bounds(OutOfBounds::Depth(MAX_DEPTH as u32)),
+            Cause::TooLarge => ErrorKind::Bounds(OutOfBounds::Bytes(patch::MAX_GROWTH as u32)),
+            cause => ErrorKind::Operation {
+                op: self.name,
+                path: path.text().to_owned(),
+                pointer: path.fixed().and(error.pointer),
+                cause,
+            },
         };
         Error::new(&self.at.key(field), kind)
     }

@@ -4,6 +4,7 @@ mod targets;
 
 use std::time::Duration;
 
+use document::Bounds;
 use operator::Operator;
 
 use crate::client::Rate;
@@ -86,6 +87,8 @@ pub struct Budget {
     pub steps: u64,
     /// What one `@cel` expression may cost.
     pub cel_cost: u64,
+    /// How many bytes a derived document may have, written out.
+    pub derived_bytes: u32,
     /// How long one step may take.
     pub step_time: Duration,
 }
@@ -100,6 +103,7 @@ impl Default for Budget {
             outputs: 1_000_000,
             steps: limits.steps,
             cel_cost: limits.cel_cost,
+            derived_bytes: limits.bounds.bytes,
             step_time: Duration::from_secs(30),
         }
     }
@@ -121,6 +125,10 @@ impl Budget {
         expr::Limits {
             steps: self.steps,
             cel_cost: self.cel_cost,
+            bounds: Bounds {
+                bytes: self.derived_bytes,
+                ..Bounds::default()
+            },
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::pipeline::Patch;
 /// hold.
 pub fn patch(stage: &Patch, at: &Location, scope: &Scope<'_>) -> Result<Value, Failure> {
     let document = scope.document;
-    let limits = Limits::with_cost(scope.env.limits.cel_cost);
+    let limits = Limits::from(scope.env);
     let resource = stage.place.first(document, document);
     let Some(resource) = resource.filter(|resource| !resource.is_null()) else {
         return nothing(stage, at, document, &limits);
@@ -28,6 +28,7 @@ pub fn patch(stage: &Patch, at: &Location, scope: &Scope<'_>) -> Result<Value, F
             at: at.clone(),
         });
     }
+    super::admit(&patched, at, scope.env)?;
     Ok(patched)
 }
 

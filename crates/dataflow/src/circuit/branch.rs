@@ -1,5 +1,7 @@
 //! A running branch: its stages in order.
 
+use document::Location;
+
 use crate::failure::RunError;
 use crate::operator::distinct::Distinct;
 use crate::operator::gather::Gather;
@@ -9,7 +11,7 @@ use crate::operator::output::{Output, OutputChange};
 use crate::operator::soft::{Joined, SoftJoin};
 use crate::operator::transform::{Rule, Transform};
 use crate::operator::unwind::Unwind;
-use crate::operator::{Batches, Change, Cx};
+use crate::operator::{Batches, Change, Cx, TooLarge};
 use crate::origin::Origin;
 use crate::pipeline::{Branch, SourceSet, StageKind};
 
@@ -41,19 +43,19 @@ pub(crate) struct JoinState {
 }
 
 impl JoinState {
-    fn new(rule: &crate::pipeline::Join) -> Self {
+    fn new(rule: &crate::pipeline::Join, at: &Location) -> Self {
         let mut joined = rule.hard();
         let soft = rule
             .soft
             .iter()
             .map(|input| {
-                let soft = SoftJoin::new(rule, input, joined);
+                let soft = SoftJoin::new(rule, at, input, joined);
                 joined = joined.union(SourceSet::of(input));
                 soft
             })
             .collect();
         Self {
-            hard: Join::new(rule),
+            hard: Join::new(rule, at),
             soft,
         }
     }
@@ -88,7 +90,7 @@ impl BranchState {
             .stages
             .iter()
             .map(|stage| match &stage.kind {
-                StageKind::Join(join) => Operator::Join(Box::new(JoinState::new(join))),
+                StageKind::Join(join) => Operator::Join(Box::new(JoinState::new(join, &stage.at))),
                 StageKind::Select(condition) => Operator::Transform(Transform::new(
                     Rule::Select(condition.clone()),
                     stage.at.clone(),
@@ -104,8 +106,12 @@ impl BranchState {
                 StageKind::Unwind(path) => {
                     Operator::Unwind(Unwind::new(path.clone(), stage.at.clone()))
                 }
-                StageKind::Gather(gather) => Operator::Gather(Gather::new(gather.clone())),
-                StageKind::GroupBy(group) => Operator::GroupBy(GroupBy::new(group.clone())),
+                StageKind::Gather(gather) => {
+                    Operator::Gather(Gather::new(gather.clone(), stage.at.clone()))
+                }
+                StageKind::GroupBy(group) => {
+                    Operator::GroupBy(GroupBy::new(group.clone(), stage.at.clone()))
+                }
                 StageKind::Distinct => Operator::Distinct(Distinct::default()),
             })
             .collect();
@@ -153,7 +159,7 @@ impl BranchState {
                     gather.step(&mut changes, &upstream, cx);
                 }
                 [Operator::GroupBy(group), ..] => group.step(&mut changes, cx),
-                [Operator::Distinct(distinct), ..] => distinct.step(&mut changes),
+                [Operator::Distinct(distinct), ..] => distinct.step(&mut changes, cx),
                 [] => {}
             }
         }
@@ -190,8 +196,14 @@ impl BranchState {
                 }
                 Operator::Transform(transform) => all(&transform.failing, &mut report),
                 Operator::Unwind(unwind) => all(&unwind.failing, &mut report),
-                Operator::Gather(gather) => all(&gather.failing, &mut report),
-                Operator::GroupBy(group) => all(&group.failing, &mut report),
+                Operator::Gather(gather) => {
+                    all(&gather.failing, &mut report);
+                    all_groups(&gather.too_large, &mut report);
+                }
+                Operator::GroupBy(group) => {
+                    all(&group.failing, &mut report);
+                    all_groups(&group.too_large, &mut report);
+                }
                 Operator::Distinct(_) => {}
             }
         }
@@ -269,6 +281,13 @@ fn stream(operators: &mut [Operator], changes: &mut Vec<Change>, cx: &mut Cx<'_>
         out.append(&mut part);
     }
     *changes = out;
+}
+
+/// Reports all groups that are too large; the caller sorts.
+fn all_groups(groups: &TooLarge, report: &mut dyn FnMut(&Origin, &crate::Failure)) {
+    for (origin, failure) in groups {
+        report(origin, failure);
+    }
 }
 
 /// Reports all failing origins; the caller sorts.

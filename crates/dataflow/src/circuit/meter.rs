@@ -63,7 +63,7 @@ impl Meter {
 
     /// A stage looks at a document. Gives whether the step goes on.
     pub(crate) fn document(&mut self, env: &Env) -> bool {
-        if self.goes_on() && env.interrupt.is_raised() {
+        if self.goes_on() && env.is_interrupted() {
             self.exceeded = Some(BudgetError::Time);
         }
         self.goes_on()

@@ -2,24 +2,29 @@
 
 use document::Value;
 
-use super::{Change, HashMap};
+use super::{Change, Cx, GroupKey, HashMap};
 use crate::origin::Origin;
 
 /// A running `@distinct`.
 #[derive(Debug, Default)]
 pub(crate) struct Distinct {
     /// How many origins have each document; never 0.
-    counts: HashMap<Value, usize>,
+    counts: HashMap<GroupKey, usize>,
 }
 
 impl Distinct {
-    pub(crate) fn step(&mut self, changes: &mut Vec<Change>) {
+    pub(crate) fn step(&mut self, changes: &mut Vec<Change>, cx: &mut Cx<'_>) {
         // Whether each document that is touched was there before the step.
-        let mut before: Vec<(Value, bool)> = Vec::new();
-        let mut seen: HashMap<Value, ()> = HashMap::default();
+        let mut before: Vec<(GroupKey, bool)> = Vec::new();
+        let mut seen: HashMap<GroupKey, ()> = HashMap::default();
         for change in changes.drain(..) {
+            if !cx.goes_on() {
+                break;
+            }
             for (document, joins) in [(change.old, false), (change.new, true)] {
-                let Some(document) = document else { continue };
+                let Some(document) = document.map(GroupKey::from) else {
+                    continue;
+                };
                 if seen.insert(document.clone(), ()).is_none() {
                     before.push((document.clone(), self.counts.contains_key(&document)));
                 }
@@ -27,7 +32,11 @@ impl Distinct {
             }
         }
         for (document, was) in before {
+            if !cx.goes_on() {
+                break;
+            }
             let is = self.counts.contains_key(&document);
+            let document = document.value;
             let origin = Origin::group(document.clone());
             changes.extend(Change::new(
                 origin,
@@ -37,7 +46,7 @@ impl Distinct {
         }
     }
 
-    fn count(&mut self, document: Value, joins: bool) {
+    fn count(&mut self, document: GroupKey, joins: bool) {
         if joins {
             *self.counts.entry(document).or_insert(0) += 1;
         } else if let Some(count) = self.counts.get_mut(&document) {
@@ -50,7 +59,8 @@ impl Distinct {
 
     /// The document of this key, if it is there.
     pub(crate) fn current(&self, document: &Value) -> Option<Value> {
-        self.counts.contains_key(document).then(|| document.clone())
+        let key = GroupKey::from(document.clone());
+        self.counts.contains_key(&key).then_some(key.value)
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -1,11 +1,14 @@
 //! `@gather`: members grouped by a key; the group's document is its first member with
 //! the list of all values in it.
 
-use document::{Path, Value};
+use document::{Location, Path, Value};
 use expr::Env;
 
 use super::sequence::{Edit, Sequence};
-use super::{Change, Cx, Failing, FailingMap, HashMap, Upstream, release, scope};
+use super::{
+    Change, Cx, Failing, FailingMap, GroupKey, HashMap, TooLarge, Upstream, release, scope, sort,
+};
+use crate::apply;
 use crate::failure::Failure;
 use crate::origin::Origin;
 use crate::pipeline;
@@ -14,8 +17,10 @@ use crate::pipeline;
 #[derive(Debug)]
 pub(crate) struct Gather {
     rule: pipeline::Gather,
-    groups: HashMap<Value, Group>,
+    at: Location,
+    groups: HashMap<GroupKey, Group>,
     pub(crate) failing: FailingMap<Option<Contribution>>,
+    pub(crate) too_large: TooLarge,
 }
 
 /// What a document gives to a group.
@@ -32,7 +37,8 @@ struct Group {
     members: Sequence,
     /// The first member and its document.
     template: (Origin, Value),
-    output: Value,
+    /// The last one that was not too large.
+    output: Option<Value>,
 }
 
 /// What happens to one group in a step.
@@ -45,11 +51,13 @@ struct Edits {
 }
 
 impl Gather {
-    pub(crate) fn new(rule: pipeline::Gather) -> Self {
+    pub(crate) fn new(rule: pipeline::Gather, at: Location) -> Self {
         Self {
             rule,
+            at,
             groups: HashMap::default(),
             failing: FailingMap::default(),
+            too_large: TooLarge::default(),
         }
     }
 
@@ -61,6 +69,9 @@ impl Gather {
     ) {
         let mut groups: Grouped<Edits> = Grouped::default();
         for change in changes.drain(..) {
+            if !cx.goes_on() {
+                break;
+            }
             let (old, new) = self.contributions(&change, cx);
             let origin = change.origin;
             if let Some(old) = &old
@@ -85,7 +96,10 @@ impl Gather {
             }
         }
         for (key, edits) in groups.into_inner() {
-            changes.extend(self.regroup(key, edits, upstream));
+            if !cx.goes_on() {
+                break;
+            }
+            changes.extend(self.regroup(key.into(), edits, upstream, cx));
         }
     }
 
@@ -132,28 +146,33 @@ impl Gather {
         }))
     }
 
-    fn regroup(&mut self, key: Value, mut edits: Edits, upstream: &dyn Upstream) -> Option<Change> {
-        edits.values.sort_by(|a, b| a.0.cmp(&b.0));
+    fn regroup(
+        &mut self,
+        key: GroupKey,
+        mut edits: Edits,
+        upstream: &dyn Upstream,
+        cx: &mut Cx<'_>,
+    ) -> Option<Change> {
+        sort::by_origin(&mut edits.values, |(origin, _)| origin, cx);
         let Some(group) = self.groups.get_mut(&key) else {
             let mut members = Sequence::default();
             members.apply(edits.values);
             let first = members.first()?.clone();
             let template = document_of(&first, edits.first, &self.failing, upstream)?;
-            let output = fill(&self.rule.path, &template, members.to_list());
-            let origin = Origin::group(key.clone());
             let group = Group {
-                origin: origin.clone(),
+                origin: Origin::group(key.value.clone()),
                 members,
                 template: (first, template),
-                output: output.clone(),
+                output: None,
             };
-            self.groups.insert(key, group);
-            return Change::new(origin, None, Some(output));
+            let group = self.groups.entry(key).insert(group).into_mut();
+            return group.refill(&self.rule.path, &self.at, &mut self.too_large, cx);
         };
         group.members.apply(edits.values);
         let Some(first) = group.members.first() else {
             let group = self.groups.remove(&key)?;
-            return Change::new(group.origin, Some(group.output), None);
+            self.too_large.remove(&group.origin);
+            return Change::new(group.origin, group.output, None);
         };
         let changed = edits
             .first
@@ -163,18 +182,59 @@ impl Gather {
             let template = document_of(first, edits.first, &self.failing, upstream)?;
             group.template = (first.clone(), template);
         }
-        let output = fill(&self.rule.path, &group.template.1, group.members.to_list());
-        let old = std::mem::replace(&mut group.output, output.clone());
-        Change::new(group.origin.clone(), Some(old), Some(output))
+        group.refill(&self.rule.path, &self.at, &mut self.too_large, cx)
     }
 
     /// The current document of a group.
     pub(crate) fn current(&self, key: &Value) -> Option<Value> {
-        self.groups.get(key).map(|group| group.output.clone())
+        let group = self.groups.get(&GroupKey::from(key.clone()))?;
+        group.output.clone()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.groups.is_empty() && self.failing.is_empty()
+        self.groups.is_empty() && self.failing.is_empty() && self.too_large.is_empty()
+    }
+}
+
+impl Group {
+    /// Makes the document anew, of the template and the members.
+    fn refill(
+        &mut self,
+        path: &Path,
+        at: &Location,
+        too_large: &mut TooLarge,
+        cx: &mut Cx<'_>,
+    ) -> Option<Change> {
+        let output = fill(path, &self.template.1, self.members.to_list());
+        if !grown(&output, at, &self.origin, too_large, cx) {
+            return None;
+        }
+        let old = self.output.replace(output.clone());
+        Change::new(self.origin.clone(), old, Some(output))
+    }
+}
+
+/// Whether the document of a group is not larger than it may be; otherwise that is the error of
+/// the group.
+pub(crate) fn grown(
+    document: &Value,
+    at: &Location,
+    group: &Origin,
+    too_large: &mut TooLarge,
+    cx: &mut Cx<'_>,
+) -> bool {
+    match apply::admit(document, at, cx.env) {
+        Ok(()) => {
+            if !too_large.is_empty() {
+                too_large.remove(group);
+            }
+            true
+        }
+        Err(failure) => {
+            cx.report(group, &failure);
+            too_large.insert(group.clone(), failure);
+            false
+        }
     }
 }
 
@@ -209,7 +269,7 @@ fn fill(path: &Path, template: &Value, list: Value) -> Value {
 pub(crate) struct Grouped<T> {
     entries: Vec<(Value, T)>,
     /// Positions by key, once there are more than a few.
-    index: HashMap<Value, usize>,
+    index: HashMap<GroupKey, usize>,
 }
 
 impl<T> Default for Grouped<T> {
@@ -228,16 +288,17 @@ impl<T: Default> Grouped<T> {
         let found = if self.index.is_empty() {
             self.entries.iter().position(|(other, _)| other == key)
         } else {
-            self.index.get(key).copied()
+            self.index.get(&GroupKey::from(key.clone())).copied()
         };
         let at = found.unwrap_or_else(|| {
             self.entries.push((key.clone(), T::default()));
             let at = self.entries.len() - 1;
             if at == FEW {
                 let all = self.entries.iter().enumerate();
-                self.index.extend(all.map(|(i, (key, _))| (key.clone(), i)));
+                let all = all.map(|(i, (key, _))| (GroupKey::from(key.clone()), i));
+                self.index.extend(all);
             } else if at > FEW {
-                self.index.insert(key.clone(), at);
+                self.index.insert(key.clone().into(), at);
             }
             at
         });

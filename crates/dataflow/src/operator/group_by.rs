@@ -1,12 +1,12 @@
 //! `@groupBy`: members grouped by a key; the group's document lists keys, values and
 //! documents.
 
-use document::{Key, Map, Value};
+use document::{Key, Location, Map, Value};
 use expr::Env;
 
-use super::gather::Grouped;
+use super::gather::{Grouped, grown};
 use super::sequence::{Edit, Sequence};
-use super::{Change, Cx, Failing, FailingMap, HashMap, release, scope};
+use super::{Change, Cx, Failing, FailingMap, GroupKey, HashMap, TooLarge, release, scope, sort};
 use crate::failure::Failure;
 use crate::origin::Origin;
 use crate::pipeline;
@@ -15,9 +15,11 @@ use crate::pipeline;
 #[derive(Debug)]
 pub(crate) struct GroupBy {
     rule: pipeline::GroupBy,
+    at: Location,
     volatile: expr::Volatile,
-    groups: HashMap<Value, Group>,
+    groups: HashMap<GroupKey, Group>,
     pub(crate) failing: FailingMap<Option<Contribution>>,
+    pub(crate) too_large: TooLarge,
     /// When the document of an origin last changed, if the value uses `@now`.
     times: HashMap<Origin, Value>,
 }
@@ -35,6 +37,7 @@ pub(crate) struct Contribution {
 struct Group {
     values: Sequence,
     documents: Sequence,
+    /// The last one that was not too large.
     output: Option<Value>,
 }
 
@@ -59,8 +62,9 @@ impl Edits {
 }
 
 impl GroupBy {
-    pub(crate) fn new(rule: pipeline::GroupBy) -> Self {
+    pub(crate) fn new(rule: pipeline::GroupBy, at: Location) -> Self {
         Self {
+            at,
             volatile: rule
                 .value
                 .as_ref()
@@ -69,6 +73,7 @@ impl GroupBy {
             rule,
             groups: HashMap::default(),
             failing: FailingMap::default(),
+            too_large: TooLarge::default(),
             times: HashMap::default(),
         }
     }
@@ -76,6 +81,9 @@ impl GroupBy {
     pub(crate) fn step(&mut self, changes: &mut Vec<Change>, cx: &mut Cx<'_>) {
         let mut groups: Grouped<Edits> = Grouped::default();
         for change in changes.drain(..) {
+            if !cx.goes_on() {
+                break;
+            }
             let (old, new) = self.contributions(&change, cx);
             if let Some(old) = &old
                 && new.as_ref().is_none_or(|new| new.key != old.key)
@@ -90,7 +98,10 @@ impl GroupBy {
             }
         }
         for (key, edits) in groups.into_inner() {
-            changes.extend(self.regroup(&key, edits));
+            if !cx.goes_on() {
+                break;
+            }
+            changes.extend(self.regroup(key.into(), edits, cx));
         }
     }
 
@@ -160,36 +171,42 @@ impl GroupBy {
         }))
     }
 
-    fn regroup(&mut self, key: &Value, mut edits: Edits) -> Option<Change> {
-        edits.values.sort_by(|a, b| a.0.cmp(&b.0));
-        edits.documents.sort_by(|a, b| a.0.cmp(&b.0));
+    fn regroup(&mut self, key: GroupKey, mut edits: Edits, cx: &mut Cx<'_>) -> Option<Change> {
+        sort::by_origin(&mut edits.values, |(origin, _)| origin, cx);
+        sort::by_origin(&mut edits.documents, |(origin, _)| origin, cx);
+        let origin = Origin::group(key.value.clone());
         let group = self.groups.entry(key.clone()).or_default();
         group.values.apply(edits.values);
         group.documents.apply(edits.documents);
-        let origin = Origin::group(key.clone());
         if group.documents.is_empty() {
-            let old = self.groups.remove(key).and_then(|group| group.output);
+            let old = self.groups.remove(&key).and_then(|group| group.output);
+            self.too_large.remove(&origin);
             return Change::new(origin, old, None);
         }
-        let output = document(key, group, self.rule.distinct);
+        let output = document(&key.value, group, self.rule.distinct, cx);
+        if !grown(&output, &self.at, &origin, &mut self.too_large, cx) {
+            return None;
+        }
         let old = group.output.replace(output.clone());
         Change::new(origin, old, Some(output))
     }
 
     /// The current document of a group.
     pub(crate) fn current(&self, key: &Value) -> Option<Value> {
-        self.groups.get(key)?.output.clone()
+        let group = self.groups.get(&GroupKey::from(key.clone()))?;
+        group.output.clone()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.groups.is_empty() && self.failing.is_empty() && self.times.is_empty()
+        let nothing_fails = self.failing.is_empty() && self.too_large.is_empty();
+        self.groups.is_empty() && nothing_fails && self.times.is_empty()
     }
 }
 
-fn document(key: &Value, group: &Group, distinct: bool) -> Value {
+fn document(key: &Value, group: &Group, distinct: bool, cx: &mut Cx<'_>) -> Value {
     let values = group.values.to_list();
     let values = if distinct {
-        first_of_equal(&values)
+        first_of_equal(&values, cx)
     } else {
         values
     };
@@ -202,8 +219,10 @@ fn document(key: &Value, group: &Group, distinct: bool) -> Value {
 }
 
 /// The list with each value once, where it first stands.
-fn first_of_equal(values: &Value) -> Value {
-    let mut seen = hashbrown::HashSet::with_hasher(foldhash::fast::FixedState::default());
-    let items = values.as_list().into_iter().flatten();
-    items.filter(|item| seen.insert(*item)).cloned().collect()
+fn first_of_equal(values: &Value, cx: &mut Cx<'_>) -> Value {
+    let mut seen: HashMap<GroupKey, ()> = HashMap::default();
+    let items = values.as_list().into_iter().flatten().cloned();
+    let items = items.take_while(|_| cx.goes_on());
+    let first = items.filter(|item| seen.insert(item.clone().into(), ()).is_none());
+    first.collect()
 }

@@ -7,7 +7,7 @@
 pub(crate) mod plan;
 mod walk;
 
-use document::{Key, Map, Value};
+use document::{Key, Location, Map, Value};
 use expr::Env;
 use smallvec::SmallVec;
 
@@ -29,6 +29,7 @@ type Tuple = SmallVec<[Slot; 4]>;
 #[derive(Debug)]
 pub(crate) struct Join {
     rule: pipeline::Join,
+    at: Location,
     /// The inputs that are joined here, by position in the rule.
     inputs: Vec<usize>,
     /// One for each of `inputs`.
@@ -64,7 +65,7 @@ enum Status {
 }
 
 impl Join {
-    pub(crate) fn new(rule: &pipeline::Join) -> Self {
+    pub(crate) fn new(rule: &pipeline::Join, at: &Location) -> Self {
         let inputs: Vec<usize> = rule.hard().iter().collect();
         let mut tables: Vec<Table> = inputs
             .iter()
@@ -79,6 +80,7 @@ impl Join {
         keys.sort();
         Self {
             rule: rule.clone(),
+            at: at.clone(),
             inputs,
             tables,
             plan,
@@ -152,20 +154,23 @@ impl Join {
         }
         let mut found = Vec::new();
         self.enumerate(number, slot, cx.env, cx.meter, &mut found);
-        let key = self
-            .keys
-            .iter()
-            .find(|(_, table)| *table == number)
-            .map(|(key, _)| key)?;
-        let changed = found.into_iter().filter_map(|found| {
-            let before = found.compound.as_map()?.replace(&[(key, old)]);
-            Some(Change {
-                origin: self.origin(&found.tuple),
-                old: Some(before.into()),
+        let mut keys = self.keys.iter();
+        let (key, _) = keys.find(|(_, table)| *table == number)?.clone();
+        let mut changed = Vec::with_capacity(found.len());
+        for found in found {
+            let before = found.compound.as_map()?.replace(&[(&key, old)]).into();
+            let origin = self.origin(&found.tuple);
+            if let Some(failure) = found.failure {
+                cx.report(&origin, &failure);
+                self.fail(&found.tuple, Some(before), Some(failure));
+                continue;
+            }
+            changed.push(Change {
+                origin,
+                old: Some(before),
                 new: Some(found.compound),
-            })
-        });
-        let changed = changed.collect();
+            });
+        }
         changes.clear();
         Some(changed)
     }
@@ -184,6 +189,9 @@ impl Join {
         let mut before = Vec::new();
         let mut found = Vec::new();
         for (table, slot) in slots {
+            if !cx.goes_on() {
+                break;
+            }
             self.enumerate(table, slot, cx.env, cx.meter, &mut found);
             if let Some(tuples) = self.failing_of.get(&(table, slot)) {
                 for tuple in tuples {
@@ -208,6 +216,9 @@ impl Join {
         for (number, changes) in changes.iter_mut().enumerate() {
             let table = &mut self.tables[number];
             for change in changes.drain(..) {
+                if !cx.goes_on() {
+                    break;
+                }
                 match change.new {
                     Some(document) => {
                         let slot = table.insert(&change.origin, document, self.step, cx.env);
@@ -287,6 +298,9 @@ impl Join {
         let mut out = Vec::with_capacity(after.len().max(before.len()));
         let mut seen = vec![false; before.len()];
         for found in after {
+            if !cx.goes_on() {
+                break;
+            }
             let old = match before.binary_search_by(|(tuple, _)| tuple.cmp(&found.tuple)) {
                 Ok(at) => {
                     seen[at] = true;
@@ -310,7 +324,7 @@ impl Join {
             }
         }
         for ((tuple, old), seen) in before.into_iter().zip(seen) {
-            if seen {
+            if seen || !cx.goes_on() {
                 continue;
             }
             match self.status(&tuple, cx.env) {
@@ -356,7 +370,17 @@ impl Join {
                 },
             }
         }
-        failed.map_or(Status::True, Status::Failed)
+        match failed {
+            Some(failure) => Status::Failed(failure),
+            None => self
+                .admit(&compound, env)
+                .map_or_else(|failure| Status::Failed(Some(failure)), |()| Status::True),
+        }
+    }
+
+    /// Checks that a compound is not larger than it may be.
+    fn admit(&self, compound: &Value, env: &Env) -> Result<(), Failure> {
+        apply::admit(compound, &self.at, env)
     }
 
     fn condition(&self, number: usize, compound: &Value, env: &Env) -> Result<bool, Failure> {

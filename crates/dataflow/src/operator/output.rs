@@ -34,10 +34,14 @@ impl Output {
     }
 
     pub(crate) fn step(&mut self, changes: Vec<Change>, cx: &mut Cx<'_>) -> Vec<OutputChange> {
-        changes
-            .into_iter()
-            .filter_map(|change| self.change(change, cx))
-            .collect()
+        let mut out = Vec::with_capacity(changes.len());
+        for change in changes {
+            if !cx.goes_on() {
+                break;
+            }
+            out.extend(self.change(change, cx));
+        }
+        out
     }
 
     fn change(&mut self, change: Change, cx: &mut Cx<'_>) -> Option<OutputChange> {

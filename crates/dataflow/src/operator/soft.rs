@@ -7,13 +7,13 @@
 mod joined;
 mod pairs;
 
-use document::{Key, Value};
+use document::{Key, Location, Value};
 use expr::Env;
 use smallvec::SmallVec;
 
 use super::side::{SideValue, indexable, key_hashes, roles, side_value};
 use super::table::{LocalStatus, Slot, Table};
-use super::{Change, Cx, HashMap};
+use super::{Change, Cx, HashMap, sort};
 use crate::failure::Failure;
 use crate::origin::{Component, Origin};
 use crate::pipeline::{self, SourceSet};
@@ -24,6 +24,7 @@ use joined::insert;
 #[derive(Debug)]
 pub(crate) struct SoftJoin {
     rule: pipeline::Join,
+    at: Location,
     /// The soft input, by position in the rule.
     pub(crate) input: usize,
     name: Key,
@@ -72,7 +73,12 @@ struct Row {
 
 impl SoftJoin {
     /// `joined` are the inputs that the rows have already.
-    pub(crate) fn new(rule: &pipeline::Join, input: usize, joined: SourceSet) -> Self {
+    pub(crate) fn new(
+        rule: &pipeline::Join,
+        at: &Location,
+        input: usize,
+        joined: SourceSet,
+    ) -> Self {
         let mut partners = Table::new(rule, input);
         let reached = joined.union(SourceSet::of(input));
         let mine = |number: &usize| {
@@ -101,6 +107,7 @@ impl SoftJoin {
         let index = index(rule, &keys, &mut partners);
         Self {
             rule: rule.clone(),
+            at: at.clone(),
             input,
             name: Key::new(&rule.inputs[input]),
             partners,
@@ -149,17 +156,23 @@ impl SoftJoin {
         let mut affected: Vec<Origin> = Vec::new();
         let mut everyone = false;
         for change in partners {
+            if !cx.goes_on() {
+                break;
+            }
             everyone |= self.partner(change, step, &mut affected, cx);
         }
         let mut gone = Vec::new();
         for change in rows {
+            if !cx.goes_on() {
+                break;
+            }
             self.row(change, joined, &mut affected, &mut gone, cx);
         }
         if everyone {
             // Sorted below.
             affected.extend(self.rows.keys().cloned());
         }
-        affected.sort();
+        sort::by_origin(&mut affected, |origin| origin, cx);
         affected.dedup();
         let mut out = Vec::new();
         for row in gone {
@@ -170,9 +183,13 @@ impl SoftJoin {
             );
         }
         for origin in affected {
+            if !cx.goes_on() {
+                break;
+            }
             self.rejoin(&origin, &mut out, cx);
         }
         self.partners.sweep();
+        sort::by_origin(&mut out, |change| &change.origin, cx);
         merge(out)
     }
 
@@ -401,9 +418,9 @@ fn index(
     Some((partners.index_on(&conjuncts), covered.collect()))
 }
 
-/// One change for each origin: a row that went and came in one step is an update.
-fn merge(mut changes: Vec<Change>) -> Vec<Change> {
-    changes.sort_by(|a, b| a.origin.cmp(&b.origin));
+/// One change for each origin, of changes that are sorted by origin: a row that went and came in
+/// one step is an update.
+fn merge(changes: Vec<Change>) -> Vec<Change> {
     let mut merged: Vec<Change> = Vec::with_capacity(changes.len());
     for change in changes {
         match merged.last_mut() {

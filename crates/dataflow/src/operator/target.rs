@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use document::Value;
+use expr::Env;
 use smallvec::SmallVec;
 
 use super::HashMap;
@@ -55,11 +56,12 @@ type KeyEdits = SmallVec<[KeyEdit; 1]>;
 impl Target {
     /// Takes the changes of outputs; `current` computes what an origin puts out that is
     /// not among them. Gives the changes of keys in key order, deletes first, and the
-    /// conflicts that arose or whose winner changed.
+    /// conflicts that arose or whose winner changed. It ends early where the step does.
     pub(crate) fn step(
         &mut self,
         changes: Vec<OutputChange>,
         current: &dyn Fn(&Origin) -> Option<Keyed>,
+        env: &Env,
     ) -> (Vec<KeyChange>, Vec<Loser>) {
         let mut edits: Vec<(ObjectName, KeyEdit)> = Vec::with_capacity(changes.len());
         for OutputChange { origin, old, new } in changes {
@@ -86,7 +88,10 @@ impl Target {
             while let Some((_, edit)) = edits.next_if(|(other, _)| *other == key) {
                 all.push(edit);
             }
-            out.extend(self.key(key, all, current, &mut conflicts));
+            if env.is_interrupted() {
+                break;
+            }
+            out.extend(self.key(key, all, current, &mut conflicts, env));
         }
         out.sort_by_key(|change| change.new.is_some());
         (out, conflicts)
@@ -98,6 +103,7 @@ impl Target {
         mut edits: KeyEdits,
         current: &dyn Fn(&Origin) -> Option<Keyed>,
         conflicts: &mut Vec<Loser>,
+        env: &Env,
     ) -> Option<KeyChange> {
         if self.contested.is_empty()
             && let [(_, Some(_), Some(_))] = edits.as_slice()
@@ -120,7 +126,7 @@ impl Target {
             }
             return KeyChange::new(key, origin, old, new);
         }
-        self.contest(key, edits, current, conflicts)
+        self.contest(key, edits, current, conflicts, env)
     }
 
     /// Several origins are involved: compare the winners before and after.
@@ -130,6 +136,7 @@ impl Target {
         edits: KeyEdits,
         current: &dyn Fn(&Origin) -> Option<Keyed>,
         conflicts: &mut Vec<Loser>,
+        env: &Env,
     ) -> Option<KeyChange> {
         let mut contest = self.contested.remove(&key).unwrap_or_default();
         if let Some(claim) = self.claims.remove(&key)
@@ -143,9 +150,13 @@ impl Target {
                 .documents
                 .extend(before.map(|document| (claim, document)));
         }
-        let losers_before = contest.losers(&key);
+        let goes_on = || !env.is_interrupted();
+        let losers_before = contest.losers(&key, &goes_on);
         let before = contest.first();
         for (origin, _, new) in edits {
+            if !goes_on() {
+                break;
+            }
             match new {
                 Some(new) => contest.documents.insert(origin, new),
                 None => contest.documents.remove(&origin),
@@ -154,7 +165,7 @@ impl Target {
         let after = contest.first();
         conflicts.extend(
             contest
-                .losers(&key)
+                .losers(&key, &goes_on)
                 .into_iter()
                 .filter(|loser| !losers_before.contains(loser)),
         );
@@ -174,7 +185,7 @@ impl Target {
         // The caller sorts.
         let contests = self.contested.iter();
         contests
-            .flat_map(|(key, contest)| contest.losers(key))
+            .flat_map(|(key, contest)| contest.losers(key, &|| true))
             .collect()
     }
 
@@ -212,13 +223,14 @@ impl Contest {
     }
 
     /// The origins that wait, but for those whose document is the one that is written.
-    fn losers(&self, key: &ObjectName) -> Vec<Loser> {
+    fn losers(&self, key: &ObjectName, goes_on: &dyn Fn() -> bool) -> Vec<Loser> {
         let Some((winner, written)) = self.documents.first_key_value() else {
             return Vec::new();
         };
         self.documents
             .iter()
             .skip(1)
+            .take_while(|_| goes_on())
             .filter(|(_, document)| !same_object(document, written))
             .map(|(origin, _)| Loser {
                 key: key.clone(),

@@ -66,7 +66,7 @@ impl Transform {
 
     pub(crate) fn step(&mut self, changes: &mut Vec<Change>, cx: &mut Cx<'_>) {
         changes.retain_mut(|change| {
-            if !cx.meter.document(cx.env) {
+            if !cx.goes_on() {
                 return false;
             }
             let held = release(&mut self.failing, &change.origin);

@@ -57,6 +57,9 @@ impl Unwind {
     pub(crate) fn step(&mut self, changes: &mut Vec<Change>, cx: &mut Cx<'_>) {
         let mut out = Vec::with_capacity(changes.len());
         for change in changes.drain(..) {
+            if !cx.goes_on() {
+                break;
+            }
             self.change(&change, &mut out, cx);
         }
         *changes = out;
@@ -83,7 +86,7 @@ impl Unwind {
                 }
             },
         };
-        difference(&change.origin, &old, &new, out);
+        difference(&change.origin, &old, &new, out, cx);
     }
 
     /// The current element for an origin, given the current document of its parent.
@@ -102,8 +105,17 @@ impl Unwind {
     }
 }
 
+/// How many elements are compared between two looks at the clock.
+const PART: usize = 64;
+
 /// What changed between the elements of two versions of a document.
-fn difference(origin: &Origin, old: &Elements<'_>, new: &Elements<'_>, out: &mut Vec<Change>) {
+fn difference(
+    origin: &Origin,
+    old: &Elements<'_>,
+    new: &Elements<'_>,
+    out: &mut Vec<Change>,
+    cx: &mut Cx<'_>,
+) {
     let fresh = match (old, new) {
         (Elements::Fresh(old), Elements::Fresh(new)) => Some((old, new)),
         _ => None,
@@ -113,6 +125,9 @@ fn difference(origin: &Origin, old: &Elements<'_>, new: &Elements<'_>, out: &mut
     // without making them.
     let same_around = fresh.is_some_and(|(old, new)| old.same_around(new));
     for index in 0..old.len().max(new.len()) {
+        if index % PART == PART - 1 && !cx.goes_on() {
+            return;
+        }
         if same_around && fresh.is_some_and(|(old, new)| old.same_item(new, index)) {
             continue;
         }

@@ -10,20 +10,28 @@ mod facts;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use document::{Key, Map, Value};
+use document::{Key, Location, Map, Value};
 use expr::Env;
 
 use super::Documents;
 use super::stage::{Done, Memory};
+use crate::apply;
 use crate::failure::Failure;
 use crate::origin::{Component, Origin};
 use crate::pipeline::{Conjunct, Join, SourceSet};
 use facts::Facts;
 
 /// Joins all documents of all inputs.
-pub(super) fn run(join: &Join, inputs: &[Documents], previous: &Memory, env: &Env) -> Done {
+pub(super) fn run(
+    join: &Join,
+    at: &Location,
+    inputs: &[Documents],
+    previous: &Memory,
+    env: &Env,
+) -> Done {
     let mut joiner = Joiner {
         join,
+        at,
         inputs,
         env,
         failures: Failures::new(),
@@ -141,6 +149,7 @@ enum Verdict {
 
 struct Joiner<'a> {
     join: &'a Join,
+    at: &'a Location,
     inputs: &'a [Documents],
     env: &'a Env,
     failures: Failures,
@@ -313,10 +322,16 @@ impl<'a> Joiner<'a> {
                 },
             }
         }
-        match (document_failed, own) {
-            (true, _) => Verdict::Failed { own: None },
-            (false, Some(own)) => Verdict::Failed { own: Some(own) },
-            (false, None) => Verdict::In,
+        if document_failed {
+            return Verdict::Failed { own: None };
+        }
+        let too_large = || {
+            let admitted = apply::admit(compound, self.at, self.env);
+            Some((self.join.conjuncts.len(), admitted.err()?))
+        };
+        match own.or_else(too_large) {
+            Some(own) => Verdict::Failed { own: Some(own) },
+            None => Verdict::In,
         }
     }
 

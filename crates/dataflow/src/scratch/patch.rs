@@ -36,7 +36,7 @@ pub(super) fn patched(
         let whole = hidden(with(resource), of_document);
         whole.as_map()?.get_str(name).cloned()
     };
-    let limits = Limits::with_cost(env.limits.cel_cost);
+    let limits = Limits::from(env);
     if !stage.edit.selects(&resource, &variables, &limits)? {
         return Ok(document.clone());
     }
@@ -52,5 +52,6 @@ pub(super) fn patched(
         let at = at.clone();
         return Err(Failure::NoObject { found, at });
     }
+    crate::apply::admit(&whole, at, env)?;
     Ok(whole)
 }

@@ -33,6 +33,8 @@ pub(super) struct Memory {
     /// `@gather`, `@groupBy`: the contribution of each origin that came in; none if it
     /// was skipped.
     members: BTreeMap<Origin, Option<Member>>,
+    /// `@gather`, `@groupBy`: the document of each group.
+    groups: Documents,
     /// The document of each origin that came in, and what `"@now"` gives for it.
     seen: BTreeMap<Origin, (Value, Value)>,
     /// How many results are held.
@@ -102,15 +104,18 @@ pub(super) fn run(
             .insert(origin.clone(), (document.clone(), now));
     }
     done.documents = match kind {
-        StageKind::Gather(gather) => groups(&done.memory, |members| gathered(gather, members)),
-        StageKind::GroupBy(group) => groups(&done.memory, |members| grouped(group, members)),
-        _ => done
-            .memory
-            .documents
-            .values()
-            .flatten()
-            .map(owned)
-            .collect(),
+        StageKind::Gather(gather) => {
+            let groups = groups(&done.memory, |members| gathered(gather, members));
+            done.keep_groups(groups, at, previous, env)
+        }
+        StageKind::GroupBy(group) => {
+            let groups = groups(&done.memory, |members| grouped(group, members));
+            done.keep_groups(groups, at, previous, env)
+        }
+        _ => {
+            let documents = done.memory.documents.values();
+            documents.flatten().map(owned).collect()
+        }
     };
     done
 }
@@ -150,6 +155,30 @@ impl Done {
             held
         });
         self.memory.members.insert(origin.clone(), member);
+    }
+
+    /// Keeps the documents of groups, or those of before if they are too large now.
+    fn keep_groups(
+        &mut self,
+        groups: Documents,
+        at: &Location,
+        previous: &Memory,
+        env: &Env,
+    ) -> Documents {
+        for (origin, document) in groups {
+            let document = match apply::admit(&document, at, env) {
+                Ok(()) => Some(document),
+                Err(failure) => {
+                    self.failures.push((origin.clone(), failure));
+                    let held = previous.groups.get(&origin).cloned();
+                    self.memory.held += usize::from(held.is_some());
+                    held
+                }
+            };
+            let kept = document.map(|document| (origin, document));
+            self.memory.groups.extend(kept);
+        }
+        self.memory.groups.clone()
     }
 }
 

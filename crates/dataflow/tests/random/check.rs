@@ -8,7 +8,7 @@ use dataflow::{
     Budget, Circuit, Failure, ObjectName, Origin, Pipeline, RunError, SourceEvent, Step,
 };
 use document::{Location, Value, json};
-use expr::{Env, Table};
+use expr::{Env, Limits, Table};
 
 use super::{Case, Random};
 
@@ -80,6 +80,9 @@ struct Run<'a> {
     failed: bool,
     /// Whether the pipeline reads the time.
     timed: bool,
+    /// Whether what is derived may be out of bounds.
+    bounded: bool,
+    limits: Limits,
     batches: usize,
     coverage: Coverage,
 }
@@ -109,6 +112,8 @@ impl<'a> Run<'a> {
             standing: BTreeSet::new(),
             failed: false,
             timed: spec.contains("@now"),
+            bounded: case.is_bounded(),
+            limits: case.limits,
             batches: 0,
             coverage,
             kinds,
@@ -119,7 +124,9 @@ impl<'a> Run<'a> {
     /// compared as a whole.
     fn env(&self) -> Env {
         let seconds = if self.timed { self.batches } else { 0 };
-        Env::new(Value::from(format!("1970-01-01T00:00:{seconds:02}Z")), 7)
+        let mut env = Env::new(Value::from(format!("1970-01-01T00:00:{seconds:02}Z")), 7);
+        env.limits = self.limits;
+        env
     }
 
     fn batch(&mut self, batch: &[SourceEvent]) -> Result<(), String> {
@@ -148,9 +155,10 @@ impl<'a> Run<'a> {
 
     /// `"@now"` is kept while the input of its stage is the same, and that input has
     /// only the fields that are read: where the time is read, the evaluator must get
-    /// no others either.
+    /// no others either. Nor where something may be too large: fields that nobody reads do
+    /// not count.
     fn pruned(&self, source: usize, object: &Value) -> Value {
-        if self.timed {
+        if self.timed || self.bounded {
             self.circuit.fields(source).prune(object)
         } else {
             object.clone()
@@ -359,6 +367,9 @@ impl<'a> Run<'a> {
                 .get(error.stage)
                 .map_or("output", |stage| stage.kind.name());
             self.coverage.count(format!("error at {stage}"), 1);
+            if matches!(error.failure, Failure::Bounds { .. }) {
+                self.coverage.count(format!("out of bounds at {stage}"), 1);
+            }
         }
         for change in &step.changes {
             let what = match (&change.old, &change.new) {

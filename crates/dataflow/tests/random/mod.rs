@@ -12,6 +12,7 @@ use std::fmt;
 
 use dataflow::SourceEvent;
 use document::{Map, Value, json};
+use expr::Limits;
 
 pub(crate) use check::{Coverage, check};
 pub(crate) use shrink::shrink;
@@ -27,6 +28,8 @@ pub(crate) struct Case {
     pub(crate) pipeline: Value,
     /// Batches of events.
     pub(crate) history: Vec<Vec<SourceEvent>>,
+    /// What an evaluation may cost, and how large what it gives may be.
+    pub(crate) limits: Limits,
     /// What else is random in the check.
     pub(crate) seed: u64,
 }
@@ -41,14 +44,33 @@ impl Case {
             .collect();
         let (targets, pipeline) = pipelines::pipeline(&mut random, &sources);
         let history = objects::history(&mut random, sources.len());
+        let limits = limits(&mut random);
         Self {
             sources,
             targets,
             pipeline,
             history,
+            limits,
             seed,
         }
     }
+
+    /// Whether its documents may be larger than they may.
+    pub(crate) fn is_bounded(&self) -> bool {
+        self.limits != Limits::default()
+    }
+}
+
+/// Mostly such that nothing reaches them, but in every third case.
+fn limits(random: &mut Random) -> Limits {
+    let mut limits = Limits::default();
+    match random.below(9) {
+        0 => limits.bounds.bytes = 60 + random.below(300) as u32,
+        1 => limits.bounds.depth = 3 + random.below(4) as u32,
+        2 => limits.steps = 4 + random.below(20) as u64,
+        _ => {}
+    }
+    limits
 }
 
 /// JSON, to be read by people.
@@ -58,6 +80,7 @@ impl fmt::Display for Case {
         writeln!(f, "sources: {}", names(&self.sources))?;
         writeln!(f, "targets: {}", names(&self.targets))?;
         writeln!(f, "pipeline: {}", self.pipeline)?;
+        writeln!(f, "limits: {:?}", self.limits)?;
         for (i, batch) in self.history.iter().enumerate() {
             writeln!(f, "batch {i}:")?;
             for event in batch {

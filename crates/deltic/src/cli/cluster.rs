@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use runtime::config::{Budget, Pattern};
 use runtime::{connect, lease, log};
 
-use super::{Format, LIMITS, OperatorFiles};
+use super::{Derived, Format, LIMITS, OperatorFiles};
 
 /// Run operators
 ///
@@ -124,6 +124,9 @@ pub(crate) struct OperatorLimits {
     /// What one @cel expression may cost
     #[arg(long, value_name = "N", help_heading = LIMITS, default_value_t = Budget::default().cel_cost)]
     pub(crate) max_cel_cost: u64,
+
+    #[command(flatten)]
+    pub(crate) derived: Derived,
 
     /// How long one batch may take
     #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = LIMITS, default_value = "30")]

@@ -159,6 +159,7 @@ fn budget(limits: &OperatorLimits) -> Budget {
         outputs: limits.max_outputs,
         steps: limits.max_steps,
         cel_cost: limits.max_cel_cost,
+        derived_bytes: limits.derived.bytes,
         step_time: limits.max_step_time,
     }
 }

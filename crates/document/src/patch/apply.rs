@@ -2,7 +2,7 @@
 
 use super::edit::{Edit, find};
 use super::error::{Cause, Error, Failure};
-use super::extent::{Extent, Growth};
+use super::growth::{Growth, check_depth};
 use super::operation::Operation;
 use super::path::PatchPath;
 use super::pointer::Pointer;
@@ -34,30 +34,23 @@ impl Run {
         }
     }
 
-    /// The document after the operation at position `at`, whose value has this extent.
+    /// The document after the operation at position `at`.
     pub(super) fn step(
         &mut self,
         at: usize,
         operation: &Operation,
-        extent: Extent,
         document: &Value,
     ) -> Result<Value, Error> {
-        self.apply(operation, extent, document)
-            .map_err(|fault| Error {
-                operation: at,
-                op: operation.name(),
-                path: fault.path.to_string(),
-                pointer: fault.pointer,
-                cause: fault.cause,
-            })
+        self.apply(operation, document).map_err(|fault| Error {
+            operation: at,
+            op: operation.name(),
+            path: fault.path.to_string(),
+            pointer: fault.pointer,
+            cause: fault.cause,
+        })
     }
 
-    fn apply<'o>(
-        &mut self,
-        operation: &'o Operation,
-        extent: Extent,
-        document: &Value,
-    ) -> Step<'o> {
+    fn apply<'o>(&mut self, operation: &'o Operation, document: &Value) -> Step<'o> {
         let (path, edit) = match operation {
             Operation::Test { path, value } => return self.test(path, value, document),
             Operation::Copy { from, path } => return self.copy(from, path, document),
@@ -75,7 +68,8 @@ impl Run {
             return Ok(document.clone());
         };
         // The first place is the value that came with the patch, the others are copies.
-        self.allow(path, extent, &pointers, pointers.len() - 1)?;
+        let value = operation.value().unwrap_or(&Value::NULL);
+        self.allow(path, value, &pointers, pointers.len() - 1)?;
         edit.apply(document, &pointers)
             .map_err(|failure| Fault::at(path, failure))
     }
@@ -98,7 +92,7 @@ impl Run {
         let Some(pointers) = self.places(path, document)? else {
             return Ok(document.clone());
         };
-        self.allow(path, Extent::of(value), &pointers, pointers.len())?;
+        self.allow(path, value, &pointers, pointers.len())?;
         Edit::Put(value)
             .apply(document, &pointers)
             .map_err(|failure| Fault::at(path, failure))
@@ -139,12 +133,7 @@ impl Run {
         } else {
             pointers = self.places(path, &rest)?.unwrap_or_default();
         }
-        self.allow(
-            path,
-            Extent::of(value),
-            &pointers,
-            pointers.len().saturating_sub(1),
-        )?;
+        self.allow(path, value, &pointers, pointers.len().saturating_sub(1))?;
         Edit::Put(value)
             .apply(&rest, &pointers)
             .map_err(|failure| Fault::at(path, failure))
@@ -166,20 +155,20 @@ impl Run {
         }
     }
 
-    /// Whether a value of this extent may be put to these places, so many times as a copy.
+    /// Whether a value may be put to these places, so many times as a copy.
     fn allow<'o>(
         &mut self,
         path: &'o PatchPath,
-        extent: Extent,
+        value: &Value,
         pointers: &[Pointer],
         copies: usize,
     ) -> Result<(), Fault<'o>> {
         let Some(pointer) = pointers.first() else {
             return Ok(());
         };
-        extent
-            .check_depth(pointer)
-            .and_then(|()| self.growth.take(extent, copies))
+        let measure = value.measure();
+        check_depth(measure, pointer)
+            .and_then(|()| self.growth.take(measure, copies))
             .map_err(|cause| Fault::at(path, Failure::new(pointer, cause)))
     }
 }

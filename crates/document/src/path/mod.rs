@@ -92,6 +92,16 @@ pub struct Found<T, E = TooManyMatches> {
     pub steps: usize,
 }
 
+impl<T> Found<T> {
+    /// Without a search.
+    fn at_once(value: T) -> Self {
+        Self {
+            result: Ok(value),
+            steps: 0,
+        }
+    }
+}
+
 /// Whether names and indexes lead to one and the same place in both documents, or to
 /// none in both. It may say no for equal values, never yes for different ones; it is
 /// quick where the documents share what the place is in. Segments must be
@@ -156,20 +166,7 @@ impl Path {
     /// The first match: `$` starts from `document`, `$$` from `item`. A search that goes
     /// over [`MAX_STEPS`] finds nothing; see [`Path::try_first`].
     pub fn first<'a>(&self, document: &'a Value, item: &'a Value) -> Option<&'a Value> {
-        let mut value = self.start(document, item);
-        for (i, segment) in self.segments.iter().enumerate() {
-            value = match segment {
-                Segment::Name(key) => value.as_map()?.get(key)?,
-                Segment::Index(index) => search::element(value, *index)?,
-                Segment::Several(_) | Segment::Descendants(_) => {
-                    return Search::new(document)
-                        .first(&self.segments[i..], value)
-                        .ok()
-                        .flatten();
-                }
-            };
-        }
-        Some(value)
+        self.find_first(document, item).result.ok().flatten()
     }
 
     /// As [`Path::first`], but a search that is given up is an error. It never fails for
@@ -184,9 +181,22 @@ impl Path {
 
     /// As [`Path::try_first`], with what it took.
     pub fn find_first<'a>(&self, document: &'a Value, item: &'a Value) -> Found<Option<&'a Value>> {
-        let search = Search::new(document);
-        let result = search.first(&self.segments, self.start(document, item));
-        search.found(result)
+        let mut value = self.start(document, item);
+        for (i, segment) in self.segments.iter().enumerate() {
+            let next = match segment {
+                Segment::Name(key) => value.as_map().and_then(|map| map.get(key)),
+                Segment::Index(index) => search::element(value, *index),
+                Segment::Several(_) | Segment::Descendants(_) => {
+                    let search = Search::new(document);
+                    return search.found(search.first(&self.segments[i..], value));
+                }
+            };
+            match next {
+                Some(next) => value = next,
+                None => return Found::at_once(None),
+            }
+        }
+        Found::at_once(Some(value))
     }
 
     /// All matches, at most [`MAX_MATCHES`]. Maps are read in key order, lists in their

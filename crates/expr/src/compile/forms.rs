@@ -34,7 +34,7 @@ impl Compiler<'_> {
             },
             Form::GetField => match self.expr(argument, at, items) {
                 path @ Expr::Path(_) => path,
-                Expr::Literal(_) | Expr::Now | Expr::List(_) | Expr::Map(_) => {
+                Expr::Literal(_) | Expr::Now | Expr::List(..) | Expr::Map(_) => {
                     self.bad_form(operator, "a path, or an operator that computes one", at)
                 }
                 computed => Expr::GetField(Box::new(computed), at.clone()),
@@ -115,7 +115,7 @@ impl Compiler<'_> {
         let place = match target.as_str() {
             Some(text) if text.starts_with('$') => self.fixed_field(text, &at.index(0), items),
             _ => match self.expr(target, &at.index(0), items) {
-                Expr::Literal(_) | Expr::Now | Expr::List(_) | Expr::Map(_) => {
+                Expr::Literal(_) | Expr::Now | Expr::List(..) | Expr::Map(_) => {
                     self.bad_form(
                         operator,
                         "a path, or an operator that computes one, and a value",

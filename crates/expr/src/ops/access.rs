@@ -2,9 +2,10 @@
 
 use document::{Key, Map, Value};
 
-use super::{TWO, operator};
+use super::{TWO, operator, shallow};
 use crate::error::ErrorKind;
-use crate::table::{Arity, Body, Example, Form, Operator};
+use crate::scope::Env;
+use crate::table::{Arity, Body, Cost, Example, Form, Operator};
 
 pub(super) fn operators() -> Vec<Operator> {
     let mut operators = fields();
@@ -16,6 +17,7 @@ fn fields() -> Vec<Operator> {
     vec![
         Operator {
             aliases: &["@has"],
+            cost: Cost::Shallow,
             ..operator(
                 "@exists",
                 Arity::Unary,
@@ -28,14 +30,14 @@ fn fields() -> Vec<Operator> {
                 ],
             )
         },
-        operator(
+        shallow(operator(
             "@isnil",
             Arity::Unary,
             Body::Whole(|value| Ok(value.is_null().into())),
             r#"{"@isnil": <expression>}"#,
             "Whether the value is null.",
             &[Example(r#"{"@isnil": "$.a"}"#, "{}", "true")],
-        ),
+        )),
         operator(
             "@query",
             Arity::Unary,
@@ -99,7 +101,7 @@ fn maps() -> Vec<Operator> {
                 r#"{"$.a":1}"#,
             )],
         ),
-        operator(
+        shallow(operator(
             "@keys",
             Arity::Unary,
             Body::Whole(|value| {
@@ -115,8 +117,8 @@ fn maps() -> Vec<Operator> {
                 r#"{"b": 1, "a": 2}"#,
                 r#"["a","b"]"#,
             )],
-        ),
-        operator(
+        )),
+        shallow(operator(
             "@values",
             Arity::Unary,
             Body::Whole(|value| Ok(map(value)?.values().cloned().collect())),
@@ -127,11 +129,11 @@ fn maps() -> Vec<Operator> {
                 r#"{"b": 1, "a": 2}"#,
                 "[2,1]",
             )],
-        ),
+        )),
         operator(
             "@merge",
             Arity::Nary(0, None),
-            Body::Strict(merge),
+            Body::Metered(merge),
             r#"{"@merge": [<map>, …]}"#,
             "The maps merged deeply, later ones on top. Lists are replaced.",
             &[Example(
@@ -169,11 +171,11 @@ fn map(value: &Value) -> Result<&Map, ErrorKind> {
     })
 }
 
-fn merge(args: &[Value]) -> Result<Value, ErrorKind> {
+fn merge(args: &[Value], env: &Env) -> Result<Value, ErrorKind> {
     let mut merged = Value::empty_map();
     for arg in args {
         map(arg)?;
-        merged = document::merge(&merged, arg);
+        merged = env.merge(&merged, arg)?;
     }
     Ok(merged)
 }

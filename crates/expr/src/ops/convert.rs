@@ -2,7 +2,7 @@
 
 use document::{Value, View};
 
-use super::{number, operator};
+use super::{number, operator, shallow};
 use crate::error::ErrorKind;
 use crate::table::{Arity, Body, Example, Operator};
 
@@ -43,7 +43,7 @@ pub(super) fn operators() -> Vec<Operator> {
                 Example(r#"{"@float": "1e3"}"#, "{}", "1000"),
             ],
         ),
-        operator(
+        shallow(operator(
             "@bool",
             Arity::Unary,
             Body::Whole(to_bool),
@@ -54,8 +54,8 @@ pub(super) fn operators() -> Vec<Operator> {
                 Example(r#"{"@bool": "yes"}"#, "{}", "error: text"),
                 Example(r#"{"@bool": 1}"#, "{}", "error: type"),
             ],
-        ),
-        operator(
+        )),
+        shallow(operator(
             "@sqlbool",
             Arity::Unary,
             Body::Whole(|value| {
@@ -67,7 +67,7 @@ pub(super) fn operators() -> Vec<Operator> {
             r#"{"@sqlbool": <boolean or null>}"#,
             "The boolean; null counts as false.",
             &[Example(r#"{"@sqlbool": "$.missing"}"#, "{}", "false")],
-        ),
+        )),
     ]
 }
 

@@ -3,7 +3,7 @@
 
 use document::{Location, Value};
 
-use super::{boolean, operator};
+use super::{boolean, operator, shallow};
 use crate::error::Error;
 use crate::expr::Expr;
 use crate::scope::Scope;
@@ -42,7 +42,7 @@ pub(super) fn operators() -> Vec<Operator> {
                 Example(r#"{"@or": []}"#, "{}", "false"),
             ],
         ),
-        operator(
+        shallow(operator(
             "@not",
             Arity::Unary,
             Body::Whole(|value| Ok(Value::from(!boolean(value)?))),
@@ -56,7 +56,7 @@ pub(super) fn operators() -> Vec<Operator> {
                 ),
                 Example(r#"{"@not": [true]}"#, "{}", "error: type"),
             ],
-        ),
+        )),
         operator(
             "@cond",
             Arity::Nary(2, Some(3)),
@@ -164,6 +164,7 @@ pub(crate) fn switch(
     scope: &Scope<'_>,
 ) -> Result<Value, Box<Error>> {
     for (case, action) in pairs {
+        scope.env.charge(1).map_err(|kind| kind.at(at))?;
         let value = case.eval(scope)?;
         if boolean(&value).map_err(|kind| kind.at(at))? {
             return action.eval(scope);

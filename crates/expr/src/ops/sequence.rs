@@ -2,13 +2,13 @@
 
 use std::cmp::Ordering;
 
-use document::{ListRef, Location, Number, Value, View, json};
+use document::{ListRef, Location, Number, OutOfBounds, Value, View, json};
 
-use super::{TWO, boolean, finite, int, number, operator, text};
+use super::{TWO, boolean, finite, int, list, number, operator, shallow, text};
 use crate::error::{Error, ErrorKind};
 use crate::expr::Expr;
-use crate::scope::Scope;
-use crate::table::{Arity, Body, Example, Operator};
+use crate::scope::{Env, Scope};
+use crate::table::{Arity, Body, Cost, Example, Operator};
 
 /// The longest list that `@range` makes.
 pub const MAX_RANGE: u64 = 100_000;
@@ -104,6 +104,7 @@ fn measuring() -> Vec<Operator> {
     vec![
         Operator {
             list_argument: Some(0),
+            cost: Cost::Shallow,
             ..operator(
                 "@len",
                 Arity::Unary,
@@ -166,7 +167,7 @@ fn measuring() -> Vec<Operator> {
 
 fn making() -> Vec<Operator> {
     vec![
-        operator(
+        shallow(operator(
             "@list",
             Arity::Unary,
             Body::List(|items| Ok(items.iter().cloned().collect())),
@@ -176,7 +177,7 @@ fn making() -> Vec<Operator> {
                 Example(r#"{"@list": "$.l"}"#, r#"{"l": [1]}"#, "[1]"),
                 Example(r#"{"@list": 5}"#, "{}", "error: type"),
             ],
-        ),
+        )),
         operator(
             "@range",
             Arity::Nary(1, Some(2)),
@@ -189,33 +190,51 @@ fn making() -> Vec<Operator> {
                 Example(r#"{"@range": [5, 2]}"#, "{}", "[]"),
             ],
         ),
-        operator(
-            "@enumerate",
-            Arity::Unary,
-            Body::List(|items| {
-                Ok(items
-                    .iter()
-                    .enumerate()
-                    .map(|(index, value)| json!({"index": index, "value": (value.clone())}))
-                    .collect())
-            }),
-            r#"{"@enumerate": <list>}"#,
-            "Each item with its position, from 0.",
-            &[Example(
-                r#"{"@enumerate": ["a", "b"]}"#,
-                "{}",
-                r#"[{"index":0,"value":"a"},{"index":1,"value":"b"}]"#,
-            )],
-        ),
+        Operator {
+            list_argument: Some(0),
+            cost: Cost::Shallow,
+            ..operator(
+                "@enumerate",
+                Arity::Unary,
+                Body::Metered(enumerate),
+                r#"{"@enumerate": <list>}"#,
+                "Each item with its position, from 0.",
+                &[Example(
+                    r#"{"@enumerate": ["a", "b"]}"#,
+                    "{}",
+                    r#"[{"index":0,"value":"a"},{"index":1,"value":"b"}]"#,
+                )],
+            )
+        },
     ]
 }
 
 fn map(body: &Expr, items: ListRef<'_>, scope: &Scope<'_>) -> Result<Value, Box<Error>> {
+    let mut tally = scope.env.tally();
     let mut out = Vec::with_capacity(items.len());
     for (index, item) in items.iter().enumerate() {
-        out.push(body.eval(&scope.with_item(item, index))?);
+        let value = body.eval(&scope.with_item(item, index))?;
+        tally.element(&value).map_err(out_of_bounds)?;
+        out.push(value);
     }
-    Ok(out.into())
+    Ok(tally.list(out))
+}
+
+/// An error of the operator itself.
+fn out_of_bounds(error: OutOfBounds) -> Box<Error> {
+    ErrorKind::from(error).at(&Location::root())
+}
+
+fn enumerate(args: &[Value], env: &Env) -> Result<Value, ErrorKind> {
+    let mut tally = env.tally();
+    let mut out = Vec::new();
+    for (index, value) in list(&args[0])?.iter().enumerate() {
+        env.charge(1)?;
+        let entry = json!({"index": index, "value": (value.clone())});
+        tally.element(&entry)?;
+        out.push(entry);
+    }
+    Ok(tally.list(out))
 }
 
 fn condition(body: &Expr, scope: &Scope<'_>) -> Result<bool, Box<Error>> {

@@ -5,6 +5,7 @@ use regex::{Regex, RegexBuilder};
 
 use super::{TWO, convert::string_form, int, list, operator, text};
 use crate::error::ErrorKind;
+use crate::scope::Env;
 use crate::table::{Arity, Body, Example, Operator};
 
 /// The longest string that an operator makes.
@@ -47,7 +48,7 @@ fn building() -> Vec<Operator> {
         operator(
             "@split",
             TWO,
-            Body::Strict(split),
+            Body::Metered(split),
             r#"{"@split": [<string>, <separator>]}"#,
             "The parts of the string between the separators; an empty separator gives the characters.",
             &[
@@ -138,7 +139,7 @@ fn testing() -> Vec<Operator> {
         operator(
             "@regexp",
             TWO,
-            Body::Strict(regexp),
+            Body::Metered(regexp),
             r#"{"@regexp": [<pattern>, <string>]}"#,
             "Whether the pattern is found in the string.",
             &[
@@ -189,16 +190,24 @@ fn join(args: &[Value]) -> Result<Value, ErrorKind> {
     Ok(out.into())
 }
 
-fn split(args: &[Value]) -> Result<Value, ErrorKind> {
+fn split(args: &[Value], env: &Env) -> Result<Value, ErrorKind> {
     let (string, separator) = (text(&args[0])?, text(&args[1])?);
     if separator.is_empty() {
-        let mut buffer = [0; 4];
-        return Ok(string
-            .chars()
-            .map(|c| Value::from(&*c.encode_utf8(&mut buffer)))
-            .collect());
+        let ends = string.char_indices().map(|(at, c)| (at, at + c.len_utf8()));
+        return parts(ends.map(|(from, to)| &string[from..to]), env);
     }
-    Ok(string.split(separator).map(Value::from).collect())
+    parts(string.split(separator), env)
+}
+
+fn parts<'a>(parts: impl Iterator<Item = &'a str>, env: &Env) -> Result<Value, ErrorKind> {
+    let mut tally = env.tally();
+    let mut out = Vec::new();
+    for part in parts {
+        let part = Value::from(part);
+        tally.element(&part)?;
+        out.push(part);
+    }
+    Ok(tally.list(out))
 }
 
 fn replace(args: &[Value]) -> Result<Value, ErrorKind> {
@@ -261,12 +270,16 @@ thread_local! {
 
 const CACHED_PATTERNS: usize = 16;
 
-fn regexp(args: &[Value]) -> Result<Value, ErrorKind> {
+/// As how many steps a pattern counts that is compiled: about a millisecond.
+const COMPILE: usize = 2_000;
+
+fn regexp(args: &[Value], env: &Env) -> Result<Value, ErrorKind> {
     let (source, string) = (text(&args[0])?, text(&args[1])?);
     PATTERNS.with_borrow_mut(|patterns| {
         if let Some((_, regex)) = patterns.iter().find(|(text, _)| text == source) {
             return Ok(regex.is_match(string).into());
         }
+        env.charge(COMPILE)?;
         let regex = pattern(source).map_err(|_| ErrorKind::Pattern)?;
         let found = regex.is_match(string);
         if patterns.len() == CACHED_PATTERNS {

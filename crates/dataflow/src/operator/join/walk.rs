@@ -122,6 +122,11 @@ impl Walk<'_> {
         if !self.meter.joined() {
             return;
         }
+        if failure.is_none()
+            && let Err(error) = join.admit(&compound, self.env)
+        {
+            failure = Some((join.rule.conjuncts.len(), error));
+        }
         self.found.push(Found {
             tuple: tuple.clone(),
             compound,

@@ -162,7 +162,11 @@ impl SoftJoin {
                 }
             }
         }
-        failed.map_or(Pair::True, Pair::Failed)
+        match failed {
+            Some(failure) => Pair::Failed(failure),
+            None => apply::admit(&compound, &self.at, env)
+                .map_or_else(|failure| Pair::Failed(Some(failure)), |()| Pair::True),
+        }
     }
 
     /// Whether a side of this (selector) conjunct failed by itself.
@@ -173,6 +177,8 @@ impl SoftJoin {
         })
     }
 
+    /// A row with a partner, or with null, which is not checked again: it adds no more than
+    /// its name.
     fn compound(&self, row: &Row, partner: Value) -> Value {
         match row.document.as_map() {
             Some(map) => map.with(self.name.clone(), partner).into(),

@@ -1,7 +1,7 @@
 //! A projection that builds a plain map, entry by entry: an update evaluates again only
 //! the entries that read something that changed, and shares the others.
 
-use document::{Key, Map, Value};
+use document::{Key, Map, Tally, Value};
 use expr::{Env, Expr};
 use smallvec::SmallVec;
 
@@ -41,7 +41,7 @@ impl Parts {
     }
 
     /// The projections of two versions of a document, and whether they differ; `None` if
-    /// one fails.
+    /// one fails. The old one was within bounds when it was the new one.
     pub(super) fn both(&self, old: &Value, new: &Value, env: &Env) -> Option<(Value, Value, bool)> {
         let difference = difference(old, new);
         let same = |part: &Part| match difference {
@@ -51,8 +51,12 @@ impl Parts {
         let mut differ = false;
         let mut after: SmallVec<[Value; 12]> = SmallVec::with_capacity(self.0.len());
         let scope_of_new = scope(env, new, &env.now, 0);
+        env.charge(self.0.len()).ok()?;
+        let mut tally = Tally::new(env.limits.bounds);
         for part in &self.0 {
-            after.push(part.value.eval(&scope_of_new).ok()?);
+            let value = part.value.eval(&scope_of_new).ok()?;
+            tally.member(&part.key, &value).ok()?;
+            after.push(value);
         }
         let mut before: SmallVec<[Value; 12]> = SmallVec::with_capacity(self.0.len());
         let scope_of_old = scope(env, old, &env.now, 0);
@@ -65,11 +69,15 @@ impl Parts {
                 old
             });
         }
-        Some((self.map(before), self.map(after), differ))
+        let before = Map::from_sorted_iter(self.entries(before));
+        Some((before.into(), tally.map(self.entries(after)), differ))
     }
 
-    fn map(&self, values: SmallVec<[Value; 12]>) -> Value {
+    fn entries(
+        &self,
+        values: SmallVec<[Value; 12]>,
+    ) -> impl ExactSizeIterator<Item = (Key, Value)> {
         let keys = self.0.iter().map(|part| part.key.clone());
-        Map::from_sorted_iter(keys.zip(values)).into()
+        keys.zip(values)
     }
 }

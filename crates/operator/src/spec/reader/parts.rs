@@ -273,7 +273,7 @@ pub(super) fn written(controller: &mut Controller) {
 fn literals(expr: &Expr, path: &mut Vec<String>, visit: &mut impl FnMut(&[String], &Value)) {
     match expr {
         Expr::Literal(value) => literal(value, path, visit),
-        Expr::List(items) => {
+        Expr::List(items, _) => {
             for (i, item) in items.iter().enumerate() {
                 path.push(i.to_string());
                 literals(item, path, visit);
