@@ -211,6 +211,11 @@ impl Circuit {
         self.sources[source].len()
     }
 
+    /// Whether a source holds an object.
+    pub fn holds(&self, source: usize, name: &ObjectName) -> bool {
+        self.sources[source].holds(name)
+    }
+
     /// Takes a batch of events. Only the last event of an object counts. Events that are
     /// handed over by value are freed one by one, as they are taken in.
     pub fn step<I>(&mut self, batch: I, env: &Env) -> Result<Step, BudgetError>

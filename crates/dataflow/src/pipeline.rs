@@ -107,6 +107,32 @@ impl StageKind {
             Self::Patch(_) => "@patch",
         }
     }
+
+    /// Whether one document of its output stands for many of its input.
+    pub fn groups(&self) -> bool {
+        match self {
+            Self::Gather(_) | Self::GroupBy(_) | Self::Distinct => true,
+            Self::Join(_)
+            | Self::Select(_)
+            | Self::Project(_)
+            | Self::Unwind(_)
+            | Self::Patch(_) => false,
+        }
+    }
+
+    /// Whether a missing document shows in its output as a missing partner.
+    pub fn is_soft(&self) -> bool {
+        match self {
+            Self::Join(join) => !join.soft.is_empty(),
+            Self::Select(_)
+            | Self::Project(_)
+            | Self::Unwind(_)
+            | Self::Gather(_)
+            | Self::GroupBy(_)
+            | Self::Distinct
+            | Self::Patch(_) => false,
+        }
+    }
 }
 
 impl Pipeline {

@@ -7,6 +7,7 @@ use serde::de::{
 };
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
+use crate::excess::Excess;
 use crate::key::Key;
 use crate::map::Map;
 use crate::node::LONGEST;
@@ -126,34 +127,65 @@ pub trait Part: Copy {
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
-pub struct PartSeed<P> {
+pub struct PartSeed<'a, P> {
     part: P,
     /// How deep the value stands.
     depth: usize,
+    /// Where what is over the limits is noted; `None` if it is an error.
+    excess: Option<&'a Excess>,
 }
 
-impl<P: Part> PartSeed<P> {
-    /// Reads this part of a document.
+impl<P: Part> PartSeed<'static, P> {
+    /// Reads this part of a document. One that is nested too deep is an error.
     pub fn new(part: P) -> Self {
-        Self { part, depth: 0 }
+        Self {
+            part,
+            depth: 0,
+            excess: None,
+        }
+    }
+}
+
+impl<'a, P: Part> PartSeed<'a, P> {
+    /// Reads this part of a document to its end, whatever is in it: lists and maps that are
+    /// nested too deep are left empty. `excess` says whether there were any, and how large
+    /// the part is.
+    pub fn noting(part: P, excess: &'a Excess) -> Self {
+        Self {
+            part,
+            depth: 0,
+            excess: Some(excess),
+        }
     }
 
-    fn below<E: de::Error>(self, part: P) -> Result<Self, E> {
-        if self.depth >= MAX_DEPTH {
+    /// Reads what is in this list or map; `None` if it stays empty.
+    fn below<E: de::Error>(self, part: P) -> Result<Option<Self>, E> {
+        if self.depth < MAX_DEPTH {
+            return Ok(Some(Self {
+                part,
+                depth: self.depth + 1,
+                ..self
+            }));
+        }
+        let Some(excess) = self.excess else {
             return Err(E::custom(format_args!(
                 "nested deeper than {MAX_DEPTH} levels"
             )));
+        };
+        excess.too_deep();
+        Ok(None)
+    }
+
+    fn count(self, bytes: usize) {
+        if let Some(excess) = self.excess {
+            excess.count(bytes);
         }
-        Ok(Self {
-            part,
-            depth: self.depth + 1,
-        })
     }
 }
 
 /// All of a document.
-#[derive(Clone, Copy)]
-struct Whole;
+#[derive(Clone, Copy, Debug)]
+pub struct Whole;
 
 impl Part for Whole {
     fn member(self, name: &str) -> Option<(Key, Self)> {
@@ -171,7 +203,7 @@ impl<'de> Deserialize<'de> for Value {
     }
 }
 
-impl<'de, P: Part> DeserializeSeed<'de> for PartSeed<P> {
+impl<'de, P: Part> DeserializeSeed<'de> for PartSeed<'_, P> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
@@ -179,7 +211,7 @@ impl<'de, P: Part> DeserializeSeed<'de> for PartSeed<P> {
     }
 }
 
-impl<'de, P: Part> Visitor<'de> for PartSeed<P> {
+impl<'de, P: Part> Visitor<'de> for PartSeed<'_, P> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -218,25 +250,33 @@ impl<'de, P: Part> Visitor<'de> for PartSeed<P> {
     }
 
     fn visit_str<E>(self, s: &str) -> Result<Value, E> {
+        self.count(s.len());
         Ok(s.into())
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
-        let Some(element) = self.part.element() else {
+        let element = match self.part.element() {
+            Some(element) => self.below(element)?,
+            None => None,
+        };
+        let Some(element) = element else {
             while seq.next_element::<IgnoredAny>()?.is_some() {}
             return Ok(Value::list([]));
         };
-        let element = self.below(element)?;
         let mut items = Vec::new();
         while let Some(item) = seq.next_element_seed(element)? {
             items.push(item);
         }
+        self.count(items.len());
         Ok(items.into())
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
         // Also where nothing is kept of a map it counts as a level.
-        let below = self.below(self.part)?;
+        let Some(below) = self.below(self.part)? else {
+            while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+            return Ok(Value::empty_map());
+        };
         let mut entries: Vec<(Key, Value)> = Vec::new();
         while let Some(member) = map.next_key_seed(MemberSeed(self.part))? {
             if entries.len() == LONGEST {
@@ -246,6 +286,7 @@ impl<'de, P: Part> Visitor<'de> for PartSeed<P> {
             }
             match member {
                 Some((key, part)) => {
+                    self.count(key.as_str().len() + 1);
                     let seed = PartSeed { part, ..below };
                     entries.push((key, map.next_value_seed(seed)?));
                 }

@@ -13,6 +13,7 @@
 //! assert_eq!(pod.to_string(), r#"{"metadata":{"name":"web-0"},"spec":{"replicas":3}}"#);
 //! ```
 
+mod excess;
 mod json;
 mod key;
 mod list;
@@ -29,7 +30,8 @@ pub mod path;
 mod suggest;
 mod value;
 
-pub use json::{FromJsonError, MAX_DEPTH, Part, PartSeed};
+pub use excess::Excess;
+pub use json::{FromJsonError, MAX_DEPTH, Part, PartSeed, Whole};
 pub use key::Key;
 pub use list::{Chunk, Chunks, Iter, ListRef};
 pub use location::{Location, Step};

@@ -17,6 +17,7 @@ mod measures;
 mod namespaces;
 mod patches;
 mod sweep;
+mod unread;
 mod views;
 mod writes;
 
@@ -267,6 +268,9 @@ impl Task {
     fn take(&mut self) {
         let taken = self.inbox.take();
         self.ports = taken.ports;
+        if let Some(unreadable) = taken.unreadable {
+            self.cannot_read(unreadable);
+        }
         if self.sweep.is_deleting() {
             return;
         }
@@ -296,6 +300,7 @@ impl Task {
 
     fn step(&mut self, number: usize, batch: Vec<dataflow::SourceEvent>, env: &Env) {
         let controller = &self.operator.controllers[number];
+        let unread = self.unread(number);
         let task = &mut self.controllers[number];
         let start = Instant::now();
         let (operator, name, events) = (&self.operator.name, &controller.name, batch.len());
@@ -317,7 +322,8 @@ impl Task {
                 self.views.change(at, controller, change.key, change.new);
             } else {
                 let (key, desired) = task.desired(controller, change);
-                if task.open {
+                if task.open && !unread.protects(&self.writes.writer, &key) {
+                    task.pending.remove(&key);
                     self.writes.want(&key, controller, desired);
                 } else {
                     task.pending.insert(key, desired);
@@ -343,10 +349,8 @@ impl Task {
                 controller = controller.name,
                 "open"
             );
-            for (key, desired) in std::mem::take(&mut task.pending) {
-                self.writes.want(&key, controller, desired);
-            }
         }
+        self.write_pending();
         let open = |number: usize| self.controllers[number].open;
         self.views
             .publish(&self.context.views, &self.operator, open);

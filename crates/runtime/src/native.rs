@@ -89,26 +89,32 @@ fn owned<K: DeserializeOwned>(
         let claim = key.and_then(|key| claim::Claim::read(object, &key));
         claim.is_some_and(|claim| claim.operator == operator)
     };
-    let value = |object: Object| object.with_types(resource).into_value();
     match event {
         Event::Init => Some(Event::Init),
         Event::InitDone => Some(Event::InitDone),
         Event::InitApply(object) => {
-            let object = value(object);
-            let object = ours(&object).then(|| read(&object)).flatten();
+            let object = object.with_types(resource);
+            let object = ours(&object.value()).then(|| read_whole(&object)).flatten();
             object.map(Event::InitApply)
         }
         Event::Apply(object) => {
-            let object = value(object);
-            let made = if ours(&object) {
-                Event::Apply
-            } else {
-                Event::Delete
-            };
-            read(&object).map(made)
+            let object = object.with_types(resource);
+            if ours(&object.value()) {
+                return read_whole(&object).map(Event::Apply);
+            }
+            read(&object.value()).map(Event::Delete)
         }
-        Event::Delete(object) => read(&value(object)).map(Event::Delete),
+        Event::Delete(object) => read(&object.with_types(resource).value()).map(Event::Delete),
     }
+}
+
+/// An object as the kind that is asked for, unless a part of it could not be read.
+fn read_whole<K: DeserializeOwned>(object: &Object) -> Option<K> {
+    if let Some(why) = object.unreadable() {
+        tracing::warn!(?object, %why, "an object cannot be read");
+        return None;
+    }
+    read(&object.value())
 }
 
 /// The objects that change, and a [`Store`](Reflector) of all of them: what `for_stream`

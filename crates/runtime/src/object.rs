@@ -2,21 +2,26 @@
 //!
 //! [`Object`] is what `kube::Api` and `kube::runtime::watcher` read and write: JSON goes
 //! straight into a [`Value`], without a tree of another kind in between, and the typed
-//! metadata that kube asks for is made only when it is asked for.
+//! metadata that kube asks for is made only when it is asked for. Reading never fails on
+//! valid JSON: an object that is nested too deep or too large is [`Object::unreadable`].
 
 mod reading;
+mod unreadable;
 
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::OnceLock;
 
-use document::{Key, Map, Value};
+use dataflow::fields::Fields;
+use document::{Excess, Key, Map, Value};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
 use kube::core::DynamicResourceScope;
 use kube::discovery::ApiResource;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 pub use reading::Reading;
+pub(crate) use unreadable::lost_event;
+pub use unreadable::{MAX_SIZE, Unreadable};
 
 /// An object of any kind.
 ///
@@ -38,6 +43,8 @@ pub struct Object {
     /// Whether `meta` was handed out to be changed: then it is all of the metadata, and
     /// counts more than the value's.
     edited: bool,
+    /// Why it cannot be read; then `value` is what could be read of it.
+    unreadable: Option<Box<Unreadable>>,
 }
 
 impl Object {
@@ -54,6 +61,39 @@ impl Object {
         match self.meta.into_inner().filter(|_| self.edited) {
             Some(meta) => with_metadata(&self.value, &meta),
             None => self.value,
+        }
+    }
+
+    /// Why this object cannot be read; `None` if all that was asked for is there. Its
+    /// metadata is there in any case, but for managedFields.
+    pub fn unreadable(&self) -> Option<&Unreadable> {
+        self.unreadable.as_deref()
+    }
+
+    /// What a reader of these fields gets, who may not need what cannot be read.
+    pub fn part(&self, mut fields: Fields) -> Result<Value, Unreadable> {
+        fields.add(&reading::identity());
+        let part = fields.prune(&self.value);
+        match Unreadable::of(&part) {
+            None => Ok(part),
+            Some(why) => Err(why),
+        }
+    }
+
+    /// Its type and its metadata, but for managedFields.
+    pub fn bare(&self) -> Value {
+        reading::identity().prune(&self.value)
+    }
+
+    fn read(value: Value, excess: &Excess) -> Self {
+        if !Unreadable::is_over(excess) {
+            return value.into();
+        }
+        // It is no content, and always nested deeper than the object itself.
+        let value = without_managed_fields(value);
+        Self {
+            unreadable: Unreadable::of(&value).map(Box::new),
+            ..Self::from(value)
         }
     }
 
@@ -95,7 +135,9 @@ impl PartialEq for Object {
 
 impl<'de> Deserialize<'de> for Object {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        reading::read(deserializer).map(Self::from)
+        let excess = Excess::default();
+        let value = reading::read(deserializer, &excess)?;
+        Ok(Self::read(value, &excess))
     }
 }
 
@@ -156,6 +198,14 @@ impl kube::Resource for Object {
         self.meta.get_or_init(whole);
         self.meta.get_mut().expect("set in the line above")
     }
+}
+
+fn without_managed_fields(value: Value) -> Value {
+    let (Some(fields), Some(metadata)) = (value.as_map(), value.get("metadata").as_map()) else {
+        return value;
+    };
+    let metadata = metadata.without("managedFields");
+    fields.with(Key::new("metadata"), metadata.into()).into()
 }
 
 /// The parts of the metadata that watches, references and owners are made of.

@@ -35,9 +35,8 @@ pub use policy::Policy;
 use crate::crd;
 use crate::events::Events;
 use crate::metrics::Metrics;
-use crate::object::Object;
+use crate::object::{Object, lost_event};
 use crate::serve::Health;
-use document::Value;
 use life::Life;
 use object::OperatorObject;
 
@@ -75,7 +74,7 @@ pub(crate) struct Shared {
 #[derive(Clone, Debug)]
 enum Seen {
     /// It is like this.
-    There(Value),
+    There(OperatorObject),
     /// It is gone.
     Gone,
     /// This process ends.
@@ -158,8 +157,10 @@ impl Operators {
                 Some(Ok(event)) => self.event(event),
                 Some(Err(error)) => {
                     self.failed(&error).await;
-                    // The kind may be another than before: only a list tells.
-                    return !matches!(error, watcher::Error::WatchStartFailed(_));
+                    // The kind may be another than before, or an event was lost: only a
+                    // list tells.
+                    let restarted = matches!(error, watcher::Error::WatchStartFailed(_));
+                    return !restarted && !lost_event(&error);
                 }
                 None => return false,
             },
@@ -171,6 +172,11 @@ impl Operators {
     fn event(&mut self, event: Event<Object>) {
         match event {
             Event::Init => self.listing = Some(BTreeMap::new()),
+            Event::InitApply(object) | Event::Apply(object) | Event::Delete(object)
+                if object.name_any().is_empty() =>
+            {
+                tracing::warn!("an Operator has no name, and is left out");
+            }
             Event::InitApply(object) => {
                 let listed = self.listing.get_or_insert_default();
                 listed.insert(object.name_any(), object);
@@ -217,7 +223,7 @@ impl Operators {
     }
 
     fn expect(&self, object: Object) {
-        let object = OperatorObject(object.with_types(&crd::resource()).into_value());
+        let object = OperatorObject::from(object);
         if object.is_leaving() {
             return;
         }
@@ -233,7 +239,7 @@ impl Operators {
 
     fn there(&mut self, object: Object) {
         let name = object.name_any();
-        let seen = Seen::There(object.with_types(&crd::resource()).into_value());
+        let seen = Seen::There(object.into());
         match self.lives.get(&name) {
             // Even if its task has just ended: then it is started again.
             Some(life) => drop(life.send_replace(seen)),

@@ -22,6 +22,8 @@ use document::Value;
 pub use inbox::{Inbox, Input};
 pub use watch::{Subscription, WatchKey, Watches};
 
+use crate::object::Unreadable;
+
 /// What a watch tells.
 pub trait Sink: Send + Sync {
     /// What it reads of the objects, besides all of the metadata but managedFields: it
@@ -32,6 +34,10 @@ pub trait Sink: Send + Sync {
 
     /// An object is there, in this state. In a `listing` it may have been known.
     fn apply(&self, name: &ObjectName, object: &Value, listing: bool);
+
+    /// An object is there, and what this sink reads of it cannot be read. `object` is its
+    /// metadata. What was known of it stays, and it counts as listed.
+    fn unreadable(&self, name: &ObjectName, object: &Value, why: &Unreadable);
 
     /// An object is gone; `last` is what it was, if that is known.
     fn delete(&self, name: &ObjectName, last: Option<&Value>);

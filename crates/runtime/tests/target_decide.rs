@@ -8,6 +8,7 @@ use std::sync::Arc;
 use document::{Key, Map, Path, Value, json};
 use kube::discovery::ApiResource;
 use operator::spec::{Resource, Target, TargetType};
+use runtime::object::Unreadable;
 use runtime::target::claim::{Claim, OWNER};
 use runtime::target::decide::{Action, Case, Decision, Learned, Verb, Write, decide};
 use runtime::target::desired::Wanted;
@@ -505,6 +506,45 @@ fn a_delete_needs_a_claim_a_fresh_read_and_no_hold() {
         json!("2024-01-01T00:00:00Z"),
     );
     check(&gone(&going).fresh(), "nothing");
+}
+
+#[test]
+fn an_object_that_cannot_be_read_is_neither_written_nor_created() {
+    let unreadable = |object: &Value| {
+        let mut subject = Subject::deployment().fresh();
+        let metadata = json!({"metadata": (served(object).get("metadata").clone())});
+        let why = Unreadable::Large;
+        subject.live = Live::Present(Observed::unreadable(&metadata, "op", &why));
+        subject
+    };
+    let document = json!({"spec": {"a": 1}});
+    for object in [json!({}), claimed("op", true)] {
+        for wish in [updates(&document), patches(&document), applies(&document)] {
+            let mut subject = unreadable(&object).wants(wish);
+            check(&subject, "wait unreadable [unreadable]");
+            subject.fresh = false;
+            check(&subject, "read [unreadable]");
+        }
+    }
+    // What the metadata says is known: whose it is, and whether we created it.
+    let theirs = unreadable(&claimed("other", true)).wants(updates(&document));
+    check(&theirs, "wait conflict [conflict]");
+    let gone = |object: &Value, controller: &str| {
+        let mut subject = unreadable(object);
+        subject.wanted.withdraw(controller);
+        subject
+    };
+    check(&gone(&claimed("op", true), "u"), "delete u 1");
+    check(&gone(&claimed("op", false), "u"), "merge");
+    check(&gone(&json!({}), "u"), "nothing");
+    // What a patch has set cannot be taken back.
+    let patched = Subject::deployment()
+        .wants(patches(&document))
+        .live(&json!({"spec": {}}))
+        .fresh()
+        .write()
+        .body;
+    check(&gone(&patched, "p"), "wait unreadable [unreadable]");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Pruning, on the way of every event: one walk that drops the fields that nobody reads
 //! and shares what is as it was before.
 
-use document::{FromJsonError, Key, ListRef, Map, Part, PartSeed, Value, View};
+use document::{Excess, FromJsonError, Key, ListRef, Map, Part, PartSeed, Value, View};
 use serde::de::{DeserializeSeed, Deserializer};
 use smallvec::SmallVec;
 
@@ -21,6 +21,17 @@ impl Reader {
         let value = self.deserialize(&mut json)?;
         json.end()?;
         Ok(value)
+    }
+
+    /// Reads a document to its end, whatever is in it; see [`PartSeed::noting`].
+    pub fn noting<'de, D: Deserializer<'de>>(
+        &self,
+        deserializer: D,
+        excess: &Excess,
+    ) -> Result<Value, D::Error> {
+        let document = PartSeed::noting(&self.0, excess).deserialize(deserializer)?;
+        // What is read here is kept.
+        Ok(document.packed())
     }
 }
 

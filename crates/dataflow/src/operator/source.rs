@@ -108,6 +108,11 @@ impl Source {
         })
     }
 
+    pub(crate) fn holds(&self, name: &ObjectName) -> bool {
+        let hash = SourceObject::hash_of(self.number, name);
+        self.objects.find(hash, |object| object.is(name)).is_some()
+    }
+
     /// The document of an object.
     pub(crate) fn document(&self, origin: &Origin) -> Option<Value> {
         let name = origin.object_name()?;

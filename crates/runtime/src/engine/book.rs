@@ -12,6 +12,7 @@ use store::Collection;
 use super::EngineEvents;
 use super::controller::ControllerTask;
 use super::measures::Measures;
+use super::unread;
 use crate::source::inbox::{Port, PortState};
 use crate::source::{Inbox, Unavailable};
 use crate::status::{ControllerStatus, Counts, MAX_ERRORS, OperatorStatus, Ready, Trouble};
@@ -164,8 +165,11 @@ impl Book {
         let of_views = of_views.map(|(_, trouble)| trouble.clone());
         let of_pipeline = task.circuit.errors();
         let of_pipeline = of_pipeline.iter().map(|error| trouble(controller, error));
-        let mut all: Vec<Trouble> = of_pipeline.chain(of_targets).chain(of_views).collect();
-        let count = all.len();
+        let rest: Vec<Trouble> = of_pipeline.chain(of_targets).chain(of_views).collect();
+        let count = task.unreadable.len() + rest.len();
+        let of_sources = task.unreadable.iter();
+        let of_sources = of_sources.map(|(object, why)| unread::trouble(controller, object, why));
+        let mut all: Vec<Trouble> = of_sources.take(MAX_ERRORS).chain(rest).collect();
         all.truncate(MAX_ERRORS);
         (count, all)
     }

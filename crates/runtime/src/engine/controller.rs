@@ -11,6 +11,7 @@ use operator::Controller;
 use tokio::runtime::RuntimeFlavor;
 
 use crate::config::Budget;
+use crate::object::Unreadable;
 use crate::target::{Author, Desired, ObjectKey, Owner};
 
 /// A step with more events than this may take long, or one that may look at more pairs.
@@ -27,7 +28,7 @@ pub(super) struct ControllerTask {
     pub(super) circuit: Circuit,
     /// Whether all that it reads has been told once: then it writes.
     pub(super) open: bool,
-    /// What it derives until it is open.
+    /// What it derives and may not be written yet: before it is open nothing may.
     pub(super) pending: BTreeMap<ObjectKey, Option<Desired>>,
     /// Why it has stopped for good.
     pub(super) stopped: Option<String>,
@@ -38,6 +39,8 @@ pub(super) struct ControllerTask {
     authors: Vec<Arc<Author>>,
     /// The uids of the objects of each input.
     uids: Vec<HashMap<ObjectName, Value>>,
+    /// The objects that cannot be read, by input and name.
+    pub(super) unreadable: BTreeMap<(usize, ObjectName), Unreadable>,
 }
 
 impl ControllerTask {
@@ -61,7 +64,18 @@ impl ControllerTask {
             stopped: None,
             authors: authors.collect(),
             uids: vec![HashMap::new(); controller.inputs.len()],
+            unreadable: BTreeMap::new(),
         }
+    }
+
+    /// Whether there is anything that it could not derive.
+    pub(super) fn in_error(&self) -> bool {
+        self.stopped.is_some() || self.error_count() > 0
+    }
+
+    /// How many objects it could not read, or derive something from.
+    pub(super) fn error_count(&self) -> usize {
+        self.unreadable.len() + self.circuit.errors().len()
     }
 
     /// Runs the circuit; `None` if it has used more than it may. Where that may take long,

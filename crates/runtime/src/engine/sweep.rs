@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use document::Value;
 
 use super::Task;
+use super::controller::ControllerTask;
+use super::unread::{groups, origin};
 use super::writes::WriteReason;
 use crate::target::{Leftover, too_many_deletions};
 
@@ -23,6 +25,12 @@ pub(super) struct Sweep {
 impl Sweep {
     pub(super) fn is_deleting(&self) -> bool {
         self.deleting
+    }
+
+    /// An error has gone, perhaps in exchange for another: what stays because of errors is
+    /// looked at again.
+    pub(super) fn error_gone(&mut self) {
+        self.kept_at = self.kept_at.map(|_| usize::MAX);
     }
 }
 
@@ -47,7 +55,8 @@ impl Task {
             keeps
         });
         self.sweep.done = true;
-        self.sweep.kept_at = kept.then_some(errors);
+        // What is left in views waits for the last error to go.
+        self.sweep.kept_at = (kept || errors > 0).then_some(errors);
         self.remove(&leftovers);
         if errors == 0 {
             self.views.sweep(&self.context.store, &self.operator);
@@ -67,16 +76,20 @@ impl Task {
 
     fn error_count(&self) -> usize {
         let circuits = self.controllers.iter();
-        circuits.map(|task| task.circuit.errors().len()).sum()
+        circuits.map(ControllerTask::error_count).sum()
     }
 
     fn in_error(&self, number: usize) -> bool {
-        let task = &self.controllers[number];
-        task.stopped.is_some() || !task.circuit.errors().is_empty()
+        self.controllers[number].in_error()
     }
 
     /// Whether a controller that this one reads, at whatever distance, is in error.
     fn upstream_in_error(&self, number: usize) -> bool {
+        self.upstream(number).any(|feeder| self.in_error(feeder))
+    }
+
+    /// The other controllers that this one reads, at whatever distance.
+    pub(super) fn upstream(&self, number: usize) -> impl Iterator<Item = usize> {
         let controllers = &self.operator.controllers;
         let mut seen = vec![false; controllers.len()];
         let mut todo = vec![number];
@@ -88,8 +101,8 @@ impl Task {
                 }
             }
         }
-        let mut feeders = (0..controllers.len()).filter(|feeder| seen[*feeder]);
-        feeders.any(|feeder| feeder != number && self.in_error(feeder))
+        let feeders = seen.into_iter().enumerate();
+        feeders.filter_map(move |(feeder, seen)| (seen && feeder != number).then_some(feeder))
     }
 
     /// Whether a leftover stays because what it came from is in error.
@@ -102,20 +115,22 @@ impl Task {
         if upstream_errors[number] {
             return true;
         }
-        let errors = self.controllers[number].circuit.errors();
-        if errors.is_empty() {
-            return self.controllers[number].stopped.is_some();
+        let task = &self.controllers[number];
+        let errors = task.circuit.errors();
+        if errors.is_empty() && task.unreadable.is_empty() {
+            return task.stopped.is_some();
         }
         let controller = &self.operator.controllers[number];
-        let stages = controller.pipeline.branches.iter().flat_map(|b| &b.stages);
-        let mut kinds = stages.map(|stage| stage.kind.name());
-        if kinds.any(|name| matches!(name, "@gather" | "@groupBy" | "@distinct")) {
+        if groups(controller) {
             return true;
         }
         let sources = &controller.pipeline.sources;
-        errors
-            .iter()
-            .any(|error| share_an_object(&leftover.origin, &error.origin.describe(sources)))
+        let failed = errors.iter().map(|error| error.origin.describe(sources));
+        let unreadable = task.unreadable.keys();
+        let unreadable = unreadable.map(|(input, name)| origin(controller, *input, name));
+        failed
+            .chain(unreadable)
+            .any(|origin| share_an_object(&leftover.origin, &origin))
     }
 
     /// Withdraws leftovers, or holds them where they are too many.
@@ -185,7 +200,7 @@ impl Task {
 }
 
 /// Whether two origins have an object in common.
-fn share_an_object(one: &Value, other: &Value) -> bool {
+pub(super) fn share_an_object(one: &Value, other: &Value) -> bool {
     let objects = |origin: &Value| -> Vec<Value> {
         let parts = origin.as_list().into_iter().flatten();
         parts

@@ -20,6 +20,7 @@ use super::book::Book;
 use super::measures::{Measures, Runs};
 use super::namespaces::Namespaces;
 use crate::client::Identity;
+use crate::object::Unreadable;
 use crate::source::discovery::Resolved;
 use crate::source::{Sink, Unavailable};
 use crate::target::{self, Desired, ObjectKey, TargetKind, WriteError, Writer};
@@ -255,6 +256,11 @@ impl TargetSink {
 impl Sink for TargetSink {
     fn apply(&self, _name: &ObjectName, object: &Value, _listing: bool) {
         self.look(self.writer.observe(&self.group, &self.kind, object));
+    }
+
+    fn unreadable(&self, _name: &ObjectName, object: &Value, why: &Unreadable) {
+        let writer = &self.writer;
+        self.look(writer.observe_unreadable(&self.group, &self.kind, object, why));
     }
 
     fn delete(&self, _name: &ObjectName, last: Option<&Value>) {

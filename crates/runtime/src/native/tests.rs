@@ -246,3 +246,30 @@ fn of_targets_only_those_with_a_claim_of_the_operator_are_told() {
     assert_eq!(told(Event::Delete(ours())).as_deref(), Some("deletes a"));
     assert_eq!(told(Event::Init).as_deref(), Some("init"));
 }
+
+#[test]
+fn a_target_that_cannot_be_read_stays_as_it_was_until_it_is_gone() {
+    let resource = ApiResource::erase::<ConfigMap>(&());
+    let claim = claim::Claim {
+        operator: "o".to_owned(),
+        controller: "c".to_owned(),
+        origin: json!([]),
+        created: true,
+    };
+    let claim = claim.print(&ObjectKey::new("", "ConfigMap", "n", "a"));
+    let annotations = json!({"dcontroller.io/owner": (claim)});
+    let metadata = json!({"name": "a", "namespace": "n", "annotations": (annotations)});
+    let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
+    let text = format!(r#"{{"metadata": {metadata}, "extra": {deep}}}"#);
+    let object = || serde_json::from_str::<Object>(&text).unwrap();
+    let told = |event, operator| {
+        let event = owned::<ConfigMap>(event, operator, &resource);
+        event.map(|event| word(Ok(event)))
+    };
+    assert_eq!(told(Event::InitApply(object()), "o"), None);
+    assert_eq!(told(Event::Apply(object()), "o"), None);
+    // It is another operator's now.
+    let gone = Some("deletes a".to_owned());
+    assert_eq!(told(Event::Apply(object()), "p"), gone);
+    assert_eq!(told(Event::Delete(object()), "o"), gone);
+}

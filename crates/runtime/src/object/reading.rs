@@ -10,20 +10,24 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use dataflow::fields::{Fields, Reader};
-use document::{Key, Value};
+use document::{Excess, Key, PartSeed, Value, Whole};
 use futures::Stream;
-use serde::de::{Deserialize, DeserializeSeed, Deserializer};
+use serde::de::{DeserializeSeed, Deserializer};
 
 thread_local! {
     static READER: RefCell<Option<Arc<Reader>>> = const { RefCell::new(None) };
 }
 
-/// Reads an object, or the part of it that is wanted here.
-pub(super) fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Value, D::Error> {
+/// Reads an object, or the part of it that is wanted here, to its end; `excess` says what
+/// of it is over the limits.
+pub(super) fn read<'de, D: Deserializer<'de>>(
+    deserializer: D,
+    excess: &Excess,
+) -> Result<Value, D::Error> {
     let reader = READER.with_borrow(Clone::clone);
     match reader {
-        Some(reader) => reader.deserialize(deserializer),
-        None => Value::deserialize(deserializer),
+        Some(reader) => reader.noting(deserializer, excess),
+        None => PartSeed::noting(Whole, excess).deserialize(deserializer),
     }
 }
 
@@ -45,7 +49,7 @@ impl<S> Reading<S> {
 
 /// What tells objects and their versions apart, and whose they are: all of the metadata
 /// that is there for more than the API server's own use.
-fn identity() -> Fields {
+pub(super) fn identity() -> Fields {
     let whole = |name: &str| (Key::new(name), Fields::all());
     let metadata = Fields {
         names: [

@@ -51,7 +51,7 @@ impl Life {
         let answer = timeout(TIMEOUT, sent)
             .await
             .map_err(|_| WriteError::Timeout)?;
-        Ok(OperatorObject(answer?.into_value()))
+        Ok(answer?.into())
     }
 }
 

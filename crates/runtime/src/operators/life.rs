@@ -147,7 +147,7 @@ impl Life {
     /// Takes note of the Operator. Gives whether its life goes on.
     fn look(&mut self, seen: Seen) -> bool {
         let object = match seen {
-            Seen::There(object) => OperatorObject(object),
+            Seen::There(object) => object,
             Seen::Gone | Seen::Stop => return false,
         };
         let old = self.object.as_ref();
@@ -192,6 +192,10 @@ impl Life {
             self.still(object);
             return self.finalizer().await;
         }
+        // Nobody knows what it says now, not even whether it is to run.
+        if object.is_unreadable() {
+            self.stop_engine().await;
+        }
         let Some(operator) = self.read(&object) else {
             if self.engine.is_none() {
                 self.shared.engines.forget(&self.name);
@@ -217,9 +221,9 @@ impl Life {
 
     /// Whether this spec runs already.
     fn runs(&self, object: &OperatorObject) -> bool {
-        self.engine.as_ref().is_some_and(|engine| {
-            engine.of.uid() == object.uid() && engine.of.spec() == object.spec()
-        })
+        let same = |of: &OperatorObject| of.uid() == object.uid() && of.spec() == object.spec();
+        let engine = self.engine.as_ref();
+        !object.is_unreadable() && engine.is_some_and(|engine| same(&engine.of))
     }
 
     /// What runs goes on; the Operator may say a little more.

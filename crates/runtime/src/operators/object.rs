@@ -1,27 +1,56 @@
 //! What an Operator object says besides its pipelines.
 
-use document::{ListRef, Value, json};
+use document::{ListRef, Location, Value, json};
+use operator::Problem;
 
 use crate::crd;
+use crate::object::{Object, Unreadable};
 
 /// The annotation that lets held deletions of one generation go on.
 pub(super) const ALLOW_DELETIONS: &str = "dcontroller.io/allow-deletions";
 
 /// An Operator object.
 #[derive(Clone, Debug)]
-pub(super) struct OperatorObject(pub(super) Value);
+pub(super) struct OperatorObject {
+    /// Its document; without what cannot be read, if it is unreadable.
+    pub(super) value: Value,
+    unreadable: Option<Unreadable>,
+}
+
+impl From<Object> for OperatorObject {
+    fn from(object: Object) -> Self {
+        let object = object.with_types(&crd::resource());
+        Self {
+            unreadable: object.unreadable().cloned(),
+            value: object.into_value(),
+        }
+    }
+}
 
 impl OperatorObject {
     fn metadata(&self) -> &Value {
-        self.0.get("metadata")
+        self.value.get("metadata")
     }
 
     pub(super) fn spec(&self) -> &Value {
-        self.0.get("spec")
+        self.value.get("spec")
     }
 
     pub(super) fn status(&self) -> &Value {
-        self.0.get("status")
+        self.value.get("status")
+    }
+
+    /// Whether it cannot be read: then it does not run.
+    pub(super) fn is_unreadable(&self) -> bool {
+        self.unreadable.is_some()
+    }
+
+    /// What is wrong with one that cannot be read.
+    pub(super) fn unreadable(&self) -> Option<Problem> {
+        let why = self.unreadable.as_ref()?;
+        let at = Location::root().key("spec");
+        let problem = Problem::error(Unreadable::CODE, &at, why.to_string());
+        Some(problem.with_help("it does not run; what it derived stays as it was"))
     }
 
     pub(super) fn uid(&self) -> &str {

@@ -19,7 +19,10 @@ pub struct Policy {
 impl Policy {
     /// Reads an Operator that is to run; otherwise all the errors.
     pub(super) fn read(&self, object: &OperatorObject) -> Result<Operator, Vec<Problem>> {
-        let (operator, mut problems) = operator::read(&object.0, &Table::builtin());
+        if let Some(problem) = object.unreadable() {
+            return Err(vec![problem]);
+        }
+        let (operator, mut problems) = operator::read(&object.value, &Table::builtin());
         if let Some(operator) = &operator {
             problems.extend(self.refusals(operator, object.spec()));
         }

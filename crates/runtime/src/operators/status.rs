@@ -93,7 +93,7 @@ impl Publisher {
             Ok(object) => {
                 self.failures = 0;
                 self.written = Some(Instant::now());
-                object.map(|object| OperatorObject(object.into_value()))
+                object.map(OperatorObject::from)
             }
             Err(error) => {
                 self.failures = self.failures.saturating_add(1);

@@ -179,6 +179,81 @@ async fn an_invalid_change_keeps_the_last_good_one() {
     assert_eq!(reasons.len(), 2);
 }
 
+/// A spec with something in it that cannot be read.
+fn deep(kind: &str) -> Value {
+    server::merge(
+        &spec(kind),
+        &json!({"controllers": [{"pipeline": (server::DEEP)}]}),
+    )
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_cannot_be_read_does_not_run_and_the_others_do() {
+    let server = Server::default();
+    server.apply("a", &spec("ConfigMap"), &none());
+    server.apply("b", &deep("ConfigMap"), &none());
+    server.apply("c", &spec("Secret"), &none());
+    let world = world(&server, Policy::default());
+    assert_eq!(world.told().await, ["start a ConfigMap", "start c Secret"]);
+    assert_eq!(world.health.readiness(), Ok(()));
+    assert_eq!(world.standing("b"), "False/Invalid");
+    let message = world.message("b");
+    let expect = "unreadable at spec: spec is nested deeper than 100 levels";
+    assert!(message.starts_with(expect), "{message}");
+    assert_eq!(
+        server.get("b").get("status").get("observedGeneration"),
+        &json!(1)
+    );
+    let events = server.with(|inner| inner.events.clone());
+    let [event] = &events[..] else {
+        panic!("{events:?}");
+    };
+    assert_eq!(event.get("reason"), &json!("Invalid"));
+    assert_eq!(event.get("regarding").get("name"), &json!("b"));
+
+    server.apply("b", &spec("ConfigMap"), &none());
+    assert_eq!(world.told().await, ["start b ConfigMap"]);
+    server.delete("c");
+    assert_eq!(world.told().await, ["stop c"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_becomes_unreadable_stops_and_what_it_derived_stays() {
+    let world = world(&Server::default(), Policy::default());
+    world.server.apply("a", &deleting("ConfigMap"), &none());
+    assert_eq!(world.told().await, ["start a ConfigMap"]);
+    let unreadable = server::merge(&deep("ConfigMap"), &json!({"deletionPolicy": "Delete"}));
+    world.server.apply("a", &unreadable, &none());
+    assert_eq!(world.told().await, ["stop a"]);
+    assert_eq!(world.standing("a"), "False/Invalid");
+    // Its objects cannot be deleted now, so it stays until it can be read.
+    world.server.delete("a");
+    assert_eq!(world.told().await, [""; 0]);
+    assert!(
+        world.message("a").contains("cannot be deleted"),
+        "{}",
+        world.message("a")
+    );
+    world.server.apply("a", &deleting("ConfigMap"), &none());
+    assert_eq!(
+        world.told().await,
+        ["start a ConfigMap", "delete a", "stop a"]
+    );
+    assert!(world.server.get("a").is_null());
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_cannot_be_read_may_go() {
+    let world = world(&Server::default(), Policy::default());
+    world.server.apply("a", &deep("ConfigMap"), &none());
+    assert_eq!(world.told().await, [""; 0]);
+    world.server.delete("a");
+    assert_eq!(world.told().await, [""; 0]);
+    assert!(world.server.get("a").is_null());
+    world.server.apply("a", &spec("ConfigMap"), &none());
+    assert_eq!(world.told().await, ["start a ConfigMap"]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn delete_has_a_finalizer_and_waits_until_nothing_is_left() {
     let world = world(&Server::default(), Policy::default());

@@ -11,6 +11,7 @@ use operator::spec::{Controller, Source};
 use tokio::sync::Notify;
 
 use super::{Sink, Unavailable};
+use crate::object::Unreadable;
 
 /// The inputs of an operator's controllers.
 #[derive(Debug, Default)]
@@ -26,8 +27,24 @@ pub type Port = (usize, usize);
 struct State {
     objects: BTreeMap<Port, HashMap<ObjectName, Option<Value>>>,
     ports: BTreeMap<Port, PortState>,
+    /// The objects whose last version cannot be read.
+    unreadable: UnreadableObjects,
+    /// Whether these have changed since they were last taken.
+    unreadable_changed: bool,
     changed: bool,
 }
+
+impl State {
+    fn readable(&mut self, port: Port, name: &ObjectName) {
+        if !self.unreadable.is_empty() {
+            let readable = self.unreadable.remove(&(port, name.clone()));
+            self.unreadable_changed |= readable.is_some();
+        }
+    }
+}
+
+/// Objects that cannot be read, by input and name.
+pub type UnreadableObjects = BTreeMap<(Port, ObjectName), Unreadable>;
 
 /// How an input stands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -55,6 +72,8 @@ pub struct Taken {
     /// How all inputs stand; with `listed`, the events of the list are among those that
     /// were taken now or before.
     pub ports: BTreeMap<Port, PortState>,
+    /// All objects that cannot be read; `None` if they are the same as before.
+    pub unreadable: Option<UnreadableObjects>,
 }
 
 impl Inbox {
@@ -83,6 +102,8 @@ impl Inbox {
         state.changed = false;
         let objects = std::mem::take(&mut state.objects);
         let ports = state.ports.clone();
+        let changed = std::mem::take(&mut state.unreadable_changed);
+        let unreadable = changed.then(|| state.unreadable.clone());
         drop(state);
         let mut events: BTreeMap<usize, Vec<SourceEvent>> = BTreeMap::new();
         for ((controller, source), objects) in objects {
@@ -95,14 +116,34 @@ impl Inbox {
             });
             events.entry(controller).or_default().extend(objects);
         }
-        Taken { events, ports }
+        Taken {
+            events,
+            ports,
+            unreadable,
+        }
+    }
+
+    /// Puts in that an object cannot be read. The last state that was put in stays.
+    pub fn put_unreadable(&self, port: Port, name: ObjectName, why: Unreadable) {
+        self.change(|state| {
+            let old = state.unreadable.insert((port, name), why.clone());
+            state.unreadable_changed |= old != Some(why);
+        });
     }
 
     /// Puts the state of an object in.
     pub fn put(&self, port: Port, name: ObjectName, object: Option<Value>) {
         self.change(|state| {
+            state.readable(port, &name);
             state.objects.entry(port).or_default().insert(name, object);
         });
+    }
+
+    /// An object can be read again, and its state stays as it was.
+    fn put_readable(&self, port: Port, name: &ObjectName) {
+        if !self.state().unreadable.is_empty() {
+            self.change(|state| state.readable(port, name));
+        }
     }
 
     /// Says how an input stands.
@@ -202,6 +243,18 @@ impl Sink for Input {
         } else if self.passes(name, object, listing) {
             let object = self.entry.clean(object);
             self.inbox.put(self.port, name.clone(), Some(object));
+        } else {
+            self.inbox.put_readable(self.port, name);
+        }
+    }
+
+    /// The predicate compares the next version with the last that could be read.
+    fn unreadable(&self, name: &ObjectName, object: &Value, why: &Unreadable) {
+        if self.source.admits(object) {
+            self.inbox
+                .put_unreadable(self.port, name.clone(), why.clone());
+        } else {
+            self.delete(name, None);
         }
     }
 

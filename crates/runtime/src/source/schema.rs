@@ -10,6 +10,8 @@ use http::Request;
 use kube::Client;
 use kube::discovery::ApiResource;
 
+use crate::object::Object;
+
 /// A list by the names of the fields that lead to it, and the fields that tell its elements
 /// apart.
 pub type ListKeys = (Vec<String>, Vec<String>);
@@ -84,8 +86,9 @@ async fn address(client: &Client, resource: &ApiResource) -> Result<Option<Strin
 async fn get(client: &Client, path: &str) -> Result<Option<Value>, kube::Error> {
     let request = Request::get(path).header(http::header::ACCEPT, "application/json");
     let request = request.body(Vec::new()).map_err(kube::Error::HttpError)?;
-    match client.request::<Value>(request).await {
-        Ok(document) => Ok(Some(document)),
+    // As objects are read: a kind whose schema is nested too deep hides no other.
+    match client.request::<Object>(request).await {
+        Ok(document) => Ok(Some(document.into_value())),
         Err(kube::Error::Api(status)) if matches!(status.code, 401 | 403 | 404 | 406) => Ok(None),
         Err(error) => Err(error),
     }
@@ -214,7 +217,11 @@ mod tests {
                 reads.fetch_add(1, Ordering::SeqCst);
                 document()
             };
-            let response = Response::new(Body::from(body.to_string().into_bytes()));
+            // The schema of another kind, which is nested too deep.
+            let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
+            let body = body.to_string();
+            let body = body.replace(r#""schemas":{"#, &format!(r#""schemas":{{"a":{deep},"#));
+            let response = Response::new(Body::from(body.into_bytes()));
             async move { Ok::<_, tower::BoxError>(response) }
         });
         Client::new(service, "default")

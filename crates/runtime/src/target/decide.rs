@@ -153,6 +153,8 @@ impl Verb {
 pub enum Wait {
     /// Someone else to let the object go.
     Conflict,
+    /// A version of the object that can be read.
+    Unreadable,
     /// The object to be patched.
     Object,
     /// The object to be gone.
@@ -231,6 +233,19 @@ fn others(case: &Case<'_>, plan: &Plan<'_>, problems: &mut Vec<Problem>) -> Acti
     let owned = release::owned(case, plan, observed, claim.as_ref(), problems);
     if owned != Action::Nothing {
         return owned;
+    }
+    if let Some(why) = &observed.unreadable {
+        let cause = Cause::Unreadable(why.as_ref().clone());
+        let layers = plan.layers.iter();
+        let wanted = layers.map(|layer| layer.desired.problem(cause.clone()));
+        let blocked: Vec<Problem> = wanted
+            .chain(release::blocked(case, observed, &cause))
+            .collect();
+        if blocked.is_empty() {
+            return Action::Nothing;
+        }
+        problems.extend(blocked);
+        return case.wait(Wait::Unreadable);
     }
     let layers = plan.layers.iter();
     let wanted = layers.flat_map(|layer| leaves(&layer.document, &case.kind.keys));

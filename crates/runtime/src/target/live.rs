@@ -8,6 +8,7 @@ use super::desired::Wanted;
 use super::place::{Place, Step};
 use super::written::Written;
 use super::{ObjectKey, TargetKind};
+use crate::object::Unreadable;
 
 /// What is known of an object.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -32,6 +33,8 @@ pub struct Observed {
     pub others: Vec<Manager>,
     /// Whether the server says who writes what.
     pub managed: bool,
+    /// Why it cannot be read; then of `object` there is only the metadata.
+    pub unreadable: Option<Box<Unreadable>>,
 }
 
 /// A field manager of others.
@@ -62,6 +65,15 @@ impl Observed {
             object,
             others,
             managed: managed.is_some_and(|managed| !managed.is_empty()),
+            unreadable: None,
+        }
+    }
+
+    /// An object that cannot be read, of which `object` is the metadata.
+    pub fn unreadable(object: &Value, operator: &str, why: &Unreadable) -> Self {
+        Self {
+            unreadable: Some(Box::new(why.clone())),
+            ..Self::new(object, operator)
         }
     }
 

@@ -9,6 +9,7 @@ use std::time::Duration;
 use document::Value;
 
 use super::ObjectKey;
+use crate::object::Unreadable;
 
 /// Something that stands against an object.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -77,6 +78,8 @@ pub enum Cause {
     },
     /// The cluster does not serve this kind.
     NoKind,
+    /// The object is there, and cannot be read.
+    Unreadable(Unreadable),
     /// The server could not be reached, or could not answer.
     Unavailable(String),
 }
@@ -136,6 +139,7 @@ impl Problem {
             Cause::BadName => "bad-name",
             Cause::NoNamespace { .. } => "no-namespace",
             Cause::NoKind => "no-kind",
+            Cause::Unreadable(_) => Unreadable::CODE,
             Cause::Unavailable(_) => "unavailable",
         }
     }
@@ -202,6 +206,7 @@ impl fmt::Display for Cause {
                 "waiting for the namespace, which is tried every minute: grant list and watch of namespaces to be told when it comes",
             ),
             Self::NoKind => f.write_str("waiting for the kind: the cluster does not serve it"),
+            Self::Unreadable(why) => write!(f, "left as it is: {why}"),
             Self::Unavailable(message) => write!(f, "the server gave no answer: {message}"),
         }
     }

@@ -14,8 +14,9 @@ use kube::{Client, Resource};
 
 use super::answer::{Failure, status_of};
 use super::decide::{Verb, Write};
+use super::live::Observed;
 use super::{ObjectKey, TargetKind};
-use crate::object::Object;
+use crate::object::{Object, Unreadable};
 
 /// How long an answer may take.
 pub const TIMEOUT: Duration = Duration::from_secs(30);
@@ -25,8 +26,32 @@ pub const TIMEOUT: Duration = Duration::from_secs(30);
 pub struct Answer {
     /// The HTTP status.
     pub code: u16,
-    /// The body.
+    /// The body, or the metadata of an object that cannot be read.
     pub body: Value,
+    /// Why the object cannot be read.
+    pub unreadable: Option<Unreadable>,
+}
+
+impl Answer {
+    fn read(code: u16, object: Object) -> Self {
+        let unreadable = object.unreadable().cloned();
+        Self {
+            code,
+            body: match unreadable {
+                Some(_) => object.bare(),
+                None => object.into_value(),
+            },
+            unreadable,
+        }
+    }
+
+    /// The object, for the operator that asked for it.
+    pub(super) fn observed(&self, operator: &str) -> Observed {
+        match &self.unreadable {
+            Some(why) => Observed::unreadable(&self.body, operator, why),
+            None => Observed::new(&self.body, operator),
+        }
+    }
 }
 
 type Http = http::Request<Vec<u8>>;
@@ -124,9 +149,9 @@ async fn exchange(client: &Client, request: Http) -> Result<Answer, Failure> {
         });
     }
     // What went wrong in it may not be told: it could quote the object.
-    let body = Value::from_json(&bytes)
+    let object = serde_json::from_slice(&bytes)
         .map_err(|_| Failure::Lost(format!("an answer of {} bytes is no JSON", bytes.len())))?;
-    Ok(Answer { code, body })
+    Ok(Answer::read(code, object))
 }
 
 /// A failure to get an answer; it quotes no objects.

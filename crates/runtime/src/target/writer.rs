@@ -22,6 +22,7 @@ use super::desired::Desired;
 use super::live::Leftover;
 use super::problem::{Cause, Problem, Report};
 use super::{ObjectKey, TargetKind};
+use crate::object::Unreadable;
 use entry::WaitsFor;
 use run::{Run, SLOW_RETRY};
 use state::State;
@@ -155,7 +156,19 @@ impl Writer {
     /// The target watch has shown an object. Gives its key if it is to be looked at.
     pub fn observe(&self, group: &str, kind: &str, object: &Value) -> Option<ObjectKey> {
         let key = ObjectKey::of(group, kind, object)?;
-        self.state().observe(key, object, &self.operator)
+        self.state().observe(key, object, None, &self.operator)
+    }
+
+    /// As [`Writer::observe`], of an object that cannot be read; `object` is its metadata.
+    pub fn observe_unreadable(
+        &self,
+        group: &str,
+        kind: &str,
+        object: &Value,
+        why: &Unreadable,
+    ) -> Option<ObjectKey> {
+        let key = ObjectKey::of(group, kind, object)?;
+        self.state().observe(key, object, Some(why), &self.operator)
     }
 
     /// The target watch has shown that an object is gone, or that it has lost our label.
@@ -194,6 +207,14 @@ impl Writer {
         let mut leftovers = self.state().leftovers(&self.operator);
         leftovers.retain(|leftover| !keep(leftover));
         leftovers
+    }
+
+    /// What the controllers of this operator have left on one object, whether they derive
+    /// it still or not; `None` before the target watch of its kind is complete.
+    pub fn marks(&self, key: &ObjectKey) -> Option<Vec<Leftover>> {
+        let state = self.state();
+        let synced = state.synced(key.group.as_str(), key.kind.as_str());
+        synced.then(|| state.marks(key, &self.operator))
     }
 
     /// What a controller has left on an object may go.

@@ -32,6 +32,9 @@ pub(super) struct Inner {
     pub(super) events: Vec<Value>,
 }
 
+/// Is sent as lists nested 1,000 levels deep.
+pub(super) const DEEP: &str = "<deep>";
+
 impl Server {
     pub(super) fn client(&self) -> Client {
         let server = self.clone();
@@ -156,7 +159,10 @@ impl Inner {
             self.watchers.push(sender);
             let events = stream::unfold(receiver, |mut receiver| async {
                 let event: Value = receiver.recv().await?;
-                Some((Ok(Frame::data(Bytes::from(format!("{event}\n")))), receiver))
+                // As it is on the wire: the type first.
+                let (kind, object) = (event.get("type"), sent(event.get("object")));
+                let line = format!("{{\"type\":{kind},\"object\":{object}}}\n");
+                Some((Ok(Frame::data(Bytes::from(line))), receiver))
             });
             return Response::new(StreamBody::new(events.boxed()));
         }
@@ -194,9 +200,14 @@ impl Inner {
 }
 
 fn one(code: u16, value: &Value) -> Answer {
-    let frame = Ok(Frame::data(Bytes::from(value.to_string())));
+    let frame = Ok(Frame::data(Bytes::from(sent(value))));
     let body = StreamBody::new(stream::iter([frame]).boxed());
     Response::builder().status(code).body(body).unwrap()
+}
+
+fn sent(value: &Value) -> String {
+    let deep = format!("{}{}", "[".repeat(1000), "]".repeat(1000));
+    value.to_string().replace(&format!("\"{DEEP}\""), &deep)
 }
 
 fn status(code: u16) -> Answer {

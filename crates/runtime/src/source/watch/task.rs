@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dataflow::ObjectName;
-use document::Value;
 use futures::{Stream, StreamExt};
 use kube::Api;
 use kube::runtime::watcher::{self, Event, InitialListStrategy};
@@ -17,7 +16,7 @@ use operator::patch::MergeKeys;
 use super::{Shared, WatchKey, Watches};
 use crate::client::Clients;
 use crate::metrics::Metrics;
-use crate::object::{Object, Reading};
+use crate::object::{Object, Reading, Unreadable, lost_event};
 use crate::source::discovery::{self, Resolved};
 use crate::source::schema::Schema;
 use crate::source::{Sink, Unavailable};
@@ -192,7 +191,11 @@ impl Watch {
             };
             match event {
                 None => return End::Failed(ended("the watch has ended")),
-                Some(Ok(event)) => self.event(event, resolved),
+                Some(Ok(event)) => {
+                    if let Err(why) = self.event(event, resolved) {
+                        return End::Failed(why);
+                    }
+                }
                 Some(Err(error)) if is_expired(&error) => return End::Expired,
                 Some(Err(error)) if self.resumes(&error) => tokio::time::sleep(PAUSES.0).await,
                 Some(Err(error)) => match self.failed(&error) {
@@ -213,7 +216,9 @@ impl Watch {
         self.shared.up_to(self.opened_for, tell);
     }
 
-    fn event(&mut self, event: Event<Object>, resolved: &Resolved) {
+    /// Delivers an event. Without the name of its object nobody knows what is there: what
+    /// was delivered stays, and is not complete.
+    fn event(&mut self, event: Event<Object>, resolved: &Resolved) -> Result<(), Unavailable> {
         self.resumed = 0;
         match event {
             Event::Init => {
@@ -224,27 +229,25 @@ impl Watch {
                 self.tell(|sink| sink.listing());
             }
             Event::InitApply(object) => {
-                if let Some((name, object)) = named(object, resolved) {
-                    if let Some(listed) = &mut self.listing {
-                        listed.insert(name.clone());
-                    }
-                    self.tell(|sink| sink.apply(&name, &object, true));
+                let (name, object) = named(object, resolved)?;
+                if let Some(listed) = &mut self.listing {
+                    listed.insert(name.clone());
                 }
+                self.tell(|sink| apply(sink, &name, &object, true));
             }
             Event::InitDone => self.listed(),
             Event::Apply(object) => {
-                if let Some((name, object)) = named(object, resolved) {
-                    self.tell(|sink| sink.apply(&name, &object, false));
-                    self.known.insert(name);
-                }
+                let (name, object) = named(object, resolved)?;
+                self.tell(|sink| apply(sink, &name, &object, false));
+                self.known.insert(name);
             }
             Event::Delete(object) => {
-                if let Some((name, object)) = named(object, resolved) {
-                    self.tell(|sink| sink.delete(&name, Some(&object)));
-                    self.known.remove(&name);
-                }
+                let (name, object) = named(object, resolved)?;
+                self.tell(|sink| sink.delete(&name, Some(&object.value())));
+                self.known.remove(&name);
             }
         }
+        Ok(())
     }
 
     /// A list is complete: what is not in it is gone.
@@ -281,6 +284,8 @@ impl Watch {
     fn failed(&mut self, error: &watcher::Error) -> Option<Unavailable> {
         let kind = &self.key.resource.kind;
         match error {
+            // It was an event of an object, and nobody knows which.
+            error if lost_event(error) => Some(unnamed(kind)),
             // The stream goes on where it was, or lists anew.
             watcher::Error::WatchFailed(_) | watcher::Error::WatchError(_) => None,
             watcher::Error::InitialListFailed(error) | watcher::Error::WatchStartFailed(error) => {
@@ -346,10 +351,32 @@ fn refused(key: &WatchKey, status: &kube::core::Status) -> Unavailable {
     }
 }
 
-/// The name and the document of an object.
-fn named(object: Object, resolved: &Resolved) -> Option<(ObjectName, Value)> {
-    let object = object.with_types(&resolved.resource).into_value();
-    Some((ObjectName::of(&object)?, object))
+fn unnamed(kind: &str) -> Unavailable {
+    Unavailable {
+        code: Unreadable::CODE,
+        message: format!("the name of an object of kind {kind} cannot be read"),
+    }
+}
+
+/// An object and its name.
+fn named(object: Object, resolved: &Resolved) -> Result<(ObjectName, Object), Unavailable> {
+    let object = object.with_types(&resolved.resource);
+    match ObjectName::of(&object.value()) {
+        Some(name) => Ok((name, object)),
+        None => Err(unnamed(&resolved.resource.kind)),
+    }
+}
+
+/// Delivers the state of an object. The stream reads what any sink reads: what makes the
+/// object unreadable may be of no interest to this one.
+fn apply(sink: &dyn Sink, name: &ObjectName, object: &Object, listing: bool) {
+    if object.unreadable().is_none() {
+        return sink.apply(name, &object.value(), listing);
+    }
+    match object.part(sink.fields()) {
+        Ok(part) => sink.apply(name, &part, listing),
+        Err(why) => sink.unreadable(name, &object.bare(), &why),
+    }
 }
 
 #[cfg(test)]

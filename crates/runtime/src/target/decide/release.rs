@@ -75,6 +75,20 @@ fn is_whole(written: &Written) -> bool {
     written.document.is_some() && !written.applied
 }
 
+/// What withdrawn layers have set on an object, and cannot be taken back for this cause.
+pub(super) fn blocked(case: &Case<'_>, observed: &Observed, cause: &Cause) -> Vec<Problem> {
+    let written = Written::of_operator(&observed.object, case.operator, case.key);
+    let left = written
+        .into_iter()
+        .filter(|written| case.wanted.is_withdrawn(&written.controller));
+    let problem = |written: Written| Problem {
+        controller: written.controller,
+        origin: written.origin,
+        cause: cause.clone(),
+    };
+    left.map(problem).collect()
+}
+
 /// Takes back what withdrawn layers have set, but for what others want.
 pub(super) fn layers(case: &Case<'_>, observed: &Observed, wanted: &[(Place, Value)]) -> Action {
     let written = Written::of_operator(&observed.object, case.operator, case.key);

@@ -48,6 +48,11 @@ pub(super) fn decide(case: &Case<'_>, plan: &Plan<'_>, problems: &mut Vec<Proble
         problems.push(theirs(layer.desired));
         return case.wait(Wait::Conflict);
     }
+    if let Some(why) = &observed.unreadable {
+        let cause = Cause::Unreadable(why.as_ref().clone());
+        problems.push(layer.desired.problem(cause));
+        return case.wait(Wait::Unreadable);
+    }
     let claim = claim.or_else(|| remembered(case, layer, observed));
     if claim.is_none() && layer.desired.author.target.refuse_existing {
         let conflict = Cause::Conflict(Conflict::Existing);

@@ -10,7 +10,7 @@ use super::entry::{Entry, Refused, WaitsFor};
 use super::{Next, WriteError, Writer};
 use crate::target::answer::{Failure, Outcome, Refusal, judge};
 use crate::target::decide::{Action, Verb, Wait, Write, decide, resolve};
-use crate::target::live::{Live, Observed};
+use crate::target::live::Live;
 use crate::target::problem::{Cause, Conflict, Happened, Problem};
 use crate::target::request::{self, Answer};
 use crate::target::{ObjectKey, TargetKind, fight};
@@ -100,7 +100,7 @@ impl<'a> Run<'a> {
             Action::Read => Todo::Read,
             Action::Delete { uid, version } => Todo::Delete { uid, version },
             Action::Wait(wait) => Todo::Done(match wait {
-                Wait::Conflict | Wait::Gone => Next::After(FOREIGN_RETRY),
+                Wait::Conflict | Wait::Gone | Wait::Unreadable => Next::After(FOREIGN_RETRY),
                 Wait::Object | Wait::Held | Wait::Document => Next::Change,
             }),
             Action::Write(write) => may_write(entry, write, now, &mut problems),
@@ -123,7 +123,7 @@ impl<'a> Run<'a> {
         let request = request::read(&self.kind, self.key);
         let answer = request::send(&self.writer.client, request).await;
         match answer {
-            Ok(answer) => self.learn(&answer.body),
+            Ok(answer) => self.learn(&answer),
             Err(failure) => match judge(&failure, self.key) {
                 Outcome::Gone => self.entry(|entry| entry.lose(Live::Absent)),
                 outcome => return self.failed(None, outcome),
@@ -167,8 +167,8 @@ impl<'a> Run<'a> {
 
     /// A write has succeeded.
     fn wrote(&mut self, write: &Write, answer: &Answer) {
-        let operator = &self.writer.operator;
-        let observed = Observed::new(&answer.body, operator);
+        let observed = answer.observed(&self.writer.operator);
+        let read = observed.unreadable.is_none();
         let object = observed.object.clone();
         self.entry(|entry| {
             entry.taken(write);
@@ -178,9 +178,12 @@ impl<'a> Run<'a> {
                 entry.rare().learned.disowned = true;
             }
             entry.see(observed);
-            entry
-                .record
-                .note(&write.manager, write.status, write.goal.clone(), object);
+            if read {
+                let goal = write.goal.clone();
+                entry
+                    .record
+                    .note(&write.manager, write.status, goal, object);
+            }
         });
         self.writer.state().touch(self.key);
         if write.adopts {
@@ -244,8 +247,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn learn(&self, object: &Value) {
-        let observed = Observed::new(object, &self.writer.operator);
+    fn learn(&self, answer: &Answer) {
+        let observed = answer.observed(&self.writer.operator);
         self.entry(|entry| entry.see(observed));
         self.writer.state().touch(self.key);
     }

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use document::{Key, Value};
 
 use super::entry::{Entry, WaitsFor};
-use crate::target::desired::Desired;
+use crate::object::Unreadable;
+use crate::target::desired::{Desired, Wanted};
 use crate::target::live::{Leftover, Live, Observed, is_marked, leftovers};
 use crate::target::{ObjectKey, TargetKind};
 
@@ -149,6 +150,7 @@ impl State {
         &mut self,
         key: ObjectKey,
         object: &Value,
+        unreadable: Option<&Unreadable>,
         operator: &str,
     ) -> Option<ObjectKey> {
         let clock = self.clock;
@@ -167,7 +169,10 @@ impl State {
             entry.seen = clock;
             return None;
         }
-        let observed = Observed::new(object, operator);
+        let observed = match unreadable {
+            Some(why) => Observed::unreadable(object, operator, why),
+            None => Observed::new(object, operator),
+        };
         // A list counts, also after the cluster was set back to an earlier state.
         if entry.seen < since
             && matches!(&entry.live, Live::Present(known) if observed.is_older_than(known))
@@ -254,6 +259,13 @@ impl State {
         let clock = self.clock.max(1);
         if let Some(entry) = self.entries.get_mut(key) {
             entry.seen = clock;
+        }
+    }
+
+    pub(super) fn marks(&self, key: &ObjectKey, operator: &str) -> Vec<Leftover> {
+        match self.entries.get(key).map(|entry| &entry.live) {
+            Some(Live::Present(observed)) => leftovers(key, observed, &Wanted::default(), operator),
+            _ => Vec::new(),
         }
     }
 

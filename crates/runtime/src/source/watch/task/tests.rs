@@ -1,7 +1,7 @@
 use std::sync::Mutex;
 
 use dataflow::fields::Fields;
-use document::{Path, json};
+use document::{Path, Value, json};
 use kube::client::Body;
 use kube::discovery::ApiResource;
 use operator::spec::Resource;
@@ -41,6 +41,10 @@ impl Sink for Reader {
 
     fn apply(&self, name: &ObjectName, _object: &Value, _listing: bool) {
         self.hears(format!("apply {name}"));
+    }
+
+    fn unreadable(&self, name: &ObjectName, _object: &Value, _why: &Unreadable) {
+        self.hears(format!("unreadable {name}"));
     }
 
     fn delete(&self, name: &ObjectName, _last: Option<&Value>) {
@@ -103,7 +107,7 @@ fn run(watch: &mut Watch) {
         Event::Apply(object("b")),
         Event::Delete(object("a")),
     ] {
-        watch.event(event, &resolved);
+        watch.event(event, &resolved).unwrap();
     }
 }
 

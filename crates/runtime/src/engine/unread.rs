@@ -1,0 +1,173 @@
+//! Source objects that cannot be read.
+//!
+//! The pipeline keeps the last version that could be read, so that what is derived from the
+//! object stays. After a restart there is none, and the object must not count as absent:
+//! what was derived from it is not swept (`sweep`), and nothing is written over it, as a
+//! list without its element, a tuple without its soft partner, or what would come next.
+
+use std::collections::BTreeMap;
+
+use dataflow::pipeline::StageKind;
+use dataflow::{ObjectName, Origin};
+use document::Value;
+use operator::Controller;
+
+use super::Task;
+use super::sweep::share_an_object;
+use crate::object::Unreadable;
+use crate::source::inbox::UnreadableObjects;
+use crate::status::Trouble;
+use crate::target::{ObjectKey, Writer};
+
+/// An object of an input, as origins name it.
+pub(super) fn origin(controller: &Controller, input: usize, name: &ObjectName) -> Value {
+    let origin = Origin::object(u32::try_from(input).unwrap_or(u32::MAX), name.clone());
+    origin.describe(&controller.pipeline.sources)
+}
+
+/// The error of an object that cannot be read.
+pub(super) fn trouble(
+    controller: &Controller,
+    (input, name): &(usize, ObjectName),
+    why: &Unreadable,
+) -> Trouble {
+    Trouble {
+        code: Unreadable::CODE.to_owned(),
+        stage: format!("sources[{}]", controller.inputs[*input]),
+        origin: origin(controller, *input, name),
+        message: format!("{why}; what is derived from it stays as it was"),
+    }
+}
+
+/// Whether a pipeline has a stage whose output stands for many objects.
+pub(super) fn groups(controller: &Controller) -> bool {
+    let mut stages = stages(controller);
+    stages.any(StageKind::groups)
+}
+
+/// Whether a pipeline derives something else, not just less, where an object is missing.
+fn combines(controller: &Controller) -> bool {
+    let mut stages = stages(controller);
+    stages.any(|stage| stage.groups() || stage.is_soft())
+}
+
+fn stages(controller: &Controller) -> impl Iterator<Item = &StageKind> {
+    let branches = controller.pipeline.branches.iter();
+    let stages = branches.flat_map(|branch| &branch.stages);
+    stages.map(|stage| &stage.kind)
+}
+
+/// What a controller must not write over, because it has not read all since it started.
+#[derive(Debug, Default)]
+pub(super) struct Unread {
+    /// The other controllers, who have read all that they wrote.
+    others: Vec<String>,
+    /// The objects that have not been read, as origins.
+    objects: Vec<Value>,
+    /// Whether they may be in all that it derived.
+    in_all: bool,
+}
+
+impl Unread {
+    /// Whether what is on an object was derived from something that has not been read.
+    pub(super) fn protects(&self, writer: &Writer, key: &ObjectKey) -> bool {
+        if self.objects.is_empty() && !self.in_all {
+            return false;
+        }
+        // Until the target watch is complete, nobody knows.
+        let Some(marks) = writer.marks(key) else {
+            return true;
+        };
+        let mut ours = marks
+            .iter()
+            .filter(|mark| !self.others.contains(&mark.controller));
+        ours.any(|mark| {
+            let from_one = |object: &Value| share_an_object(&mark.origin, object);
+            self.in_all || self.objects.iter().any(from_one)
+        })
+    }
+}
+
+impl Task {
+    /// Takes note of all objects that cannot be read now, and reports those that could be
+    /// read before.
+    pub(super) fn cannot_read(&mut self, unreadable: UnreadableObjects) {
+        let mut of_controllers = vec![BTreeMap::new(); self.controllers.len()];
+        for (((number, input), name), why) in unreadable {
+            of_controllers[number].insert((input, name), why);
+        }
+        let tasks = self.controllers.iter_mut().zip(of_controllers);
+        for ((task, now), controller) in tasks.zip(&self.operator.controllers) {
+            let before = std::mem::replace(&mut task.unreadable, now);
+            let task = &*task;
+            if before
+                .keys()
+                .any(|object| !task.unreadable.contains_key(object))
+            {
+                self.sweep.error_gone();
+            }
+            let news = task.unreadable.iter();
+            for (object, why) in news.filter(|(object, why)| before.get(*object) != Some(*why)) {
+                let metrics = self.measures.of(&controller.name);
+                metrics.inspect(|metrics| metrics.error(Unreadable::CODE));
+                self.events
+                    .trouble(&controller.name, &trouble(controller, object, why));
+            }
+        }
+    }
+
+    /// What a controller has not read since it started.
+    pub(super) fn unread(&self, number: usize) -> Unread {
+        let controllers = &self.operator.controllers;
+        let never_read = |number: usize| {
+            let task = &self.controllers[number];
+            let objects = task.unreadable.keys();
+            objects.filter(|(input, name)| !task.circuit.holds(*input, name))
+        };
+        if self
+            .controllers
+            .iter()
+            .all(|task| task.unreadable.is_empty())
+        {
+            return Unread::default();
+        }
+        let controller = &controllers[number];
+        let objects = never_read(number);
+        let objects: Vec<Value> = objects
+            .map(|(input, name)| origin(controller, *input, name))
+            .collect();
+        let mut upstream = self.upstream(number);
+        let lacks = upstream.any(|feeder| never_read(feeder).next().is_some());
+        let mut chain = std::iter::once(number).chain(self.upstream(number));
+        let others = controllers.iter().map(|other| &other.name);
+        Unread {
+            others: others
+                .filter(|name| **name != controller.name)
+                .cloned()
+                .collect(),
+            in_all: (!objects.is_empty() && groups(controller))
+                || (lacks && chain.any(|number| combines(&controllers[number]))),
+            objects,
+        }
+    }
+
+    /// Writes what open controllers have derived, as far as that may be written now.
+    pub(super) fn write_pending(&mut self) {
+        for number in 0..self.controllers.len() {
+            let task = &mut self.controllers[number];
+            if !task.open || task.pending.is_empty() {
+                continue;
+            }
+            let pending = std::mem::take(&mut task.pending);
+            let unread = self.unread(number);
+            let controller = &self.operator.controllers[number];
+            for (key, desired) in pending {
+                if unread.protects(&self.writes.writer, &key) {
+                    self.controllers[number].pending.insert(key, desired);
+                } else {
+                    self.writes.want(&key, controller, desired);
+                }
+            }
+        }
+    }
+}
