@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use dataflow::ObjectName;
 use document::Value;
 
 use super::Task;
 use super::controller::ControllerTask;
-use super::unread::{groups, origin};
+use super::unread::{groups, names};
 use super::writes::WriteReason;
 use crate::target::{Leftover, too_many_deletions};
 
@@ -125,12 +126,10 @@ impl Task {
             return true;
         }
         let sources = &controller.pipeline.sources;
-        let failed = errors.iter().map(|error| error.origin.describe(sources));
-        let unreadable = task.unreadable.keys();
-        let unreadable = unreadable.map(|(input, name)| origin(controller, *input, name));
-        failed
-            .chain(unreadable)
-            .any(|origin| share_an_object(&leftover.origin, &origin))
+        let mut failed = errors.iter().map(|error| error.origin.describe(sources));
+        let is_unreadable = |object: &(usize, ObjectName)| task.unreadable.contains_key(object);
+        names(sources, &leftover.origin, is_unreadable)
+            || failed.any(|origin| share_an_object(&leftover.origin, &origin))
     }
 
     /// Withdraws leftovers, or holds them where they are too many.
@@ -200,7 +199,7 @@ impl Task {
 }
 
 /// Whether two origins have an object in common.
-pub(super) fn share_an_object(one: &Value, other: &Value) -> bool {
+fn share_an_object(one: &Value, other: &Value) -> bool {
     let objects = |origin: &Value| -> Vec<Value> {
         let parts = origin.as_list().into_iter().flatten();
         parts

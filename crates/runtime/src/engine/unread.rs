@@ -5,7 +5,7 @@
 //! what was derived from it is not swept (`sweep`), and nothing is written over it, as a
 //! list without its element, a tuple without its soft partner, or what would come next.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dataflow::pipeline::StageKind;
 use dataflow::{ObjectName, Origin};
@@ -13,16 +13,39 @@ use document::Value;
 use operator::Controller;
 
 use super::Task;
-use super::sweep::share_an_object;
 use crate::object::Unreadable;
 use crate::source::inbox::UnreadableObjects;
 use crate::status::Trouble;
 use crate::target::{ObjectKey, Writer};
 
 /// An object of an input, as origins name it.
-pub(super) fn origin(controller: &Controller, input: usize, name: &ObjectName) -> Value {
+fn origin(controller: &Controller, input: usize, name: &ObjectName) -> Value {
     let origin = Origin::object(u32::try_from(input).unwrap_or(u32::MAX), name.clone());
     origin.describe(&controller.pipeline.sources)
+}
+
+/// Whether an origin names an object for which `is_one` holds. A source that an edit of the
+/// Operator has renamed may be any of those that there are now.
+pub(super) fn names(
+    sources: &[String],
+    origin: &Value,
+    is_one: impl Fn(&(usize, ObjectName)) -> bool,
+) -> bool {
+    let mut parts = origin.as_list().into_iter().flatten();
+    parts.any(|part| {
+        let Some(name) = part.get("name").as_str() else {
+            return false;
+        };
+        let namespace = part.get("namespace").as_str().unwrap_or_default();
+        let source = part.get("source").as_str();
+        let is_source = |name: &String| Some(name.as_str()) == source;
+        let inputs = match sources.iter().position(is_source) {
+            Some(input) => input..input + 1,
+            None => 0..sources.len(),
+        };
+        let mut objects = inputs.map(|input| (input, ObjectName::new(namespace, name)));
+        objects.any(|object| is_one(&object))
+    })
 }
 
 /// The error of an object that cannot be read.
@@ -62,8 +85,10 @@ fn stages(controller: &Controller) -> impl Iterator<Item = &StageKind> {
 pub(super) struct Unread {
     /// The other controllers, who have read all that they wrote.
     others: Vec<String>,
-    /// The objects that have not been read, as origins.
-    objects: Vec<Value>,
+    /// The names of its sources.
+    sources: Vec<String>,
+    /// The objects that have not been read, by input and name.
+    objects: BTreeSet<(usize, ObjectName)>,
     /// Whether they may be in all that it derived.
     in_all: bool,
 }
@@ -81,10 +106,8 @@ impl Unread {
         let mut ours = marks
             .iter()
             .filter(|mark| !self.others.contains(&mark.controller));
-        ours.any(|mark| {
-            let from_one = |object: &Value| share_an_object(&mark.origin, object);
-            self.in_all || self.objects.iter().any(from_one)
-        })
+        let is_one = |object: &(usize, ObjectName)| self.objects.contains(object);
+        ours.any(|mark| self.in_all || names(&self.sources, &mark.origin, is_one))
     }
 }
 
@@ -132,10 +155,7 @@ impl Task {
             return Unread::default();
         }
         let controller = &controllers[number];
-        let objects = never_read(number);
-        let objects: Vec<Value> = objects
-            .map(|(input, name)| origin(controller, *input, name))
-            .collect();
+        let objects: BTreeSet<_> = never_read(number).cloned().collect();
         let mut upstream = self.upstream(number);
         let lacks = upstream.any(|feeder| never_read(feeder).next().is_some());
         let mut chain = std::iter::once(number).chain(self.upstream(number));
@@ -147,6 +167,7 @@ impl Task {
                 .collect(),
             in_all: (!objects.is_empty() && groups(controller))
                 || (lacks && chain.any(|number| combines(&controllers[number]))),
+            sources: controller.pipeline.sources.clone(),
             objects,
         }
     }

@@ -34,6 +34,33 @@ async fn after_a_restart_what_it_derived_stays_and_the_rest_is_swept() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_source_with_another_name_is_the_same() {
+    let renamed = read(&json!({
+        "apiVersion": "dcontroller.io/v1alpha1", "kind": "Operator", "metadata": {"name": "o"},
+        "spec": {"controllers": [{
+            "name": "c",
+            "sources": [{"apiGroup": "example.com", "version": "v1", "kind": "Thing", "as": "Other"}],
+            "pipeline": [{"@project": {
+                "metadata": {"name": "$.metadata.name", "namespace": "$.metadata.namespace"},
+                "spec": "$.spec"}}],
+            "target": {"apiGroup": "example.com", "version": "v1", "kind": "Copy"},
+        }]},
+    }));
+    let server = Server::default();
+    server.put("things", "a", &spec("old"));
+    server.put("things", "b", &spec("old"));
+    let first = World::start(&server, vec![copies("o", "$.spec")]);
+    first.is_well().await;
+    first.stop().await;
+    server.put("things", "a", &spec(DEEP));
+    server.delete("things", "b");
+    let second = World::start(&server, vec![renamed]);
+    assert_eq!(second.of(0).await.ready, Ready::Failing);
+    assert_eq!(server.names("copies"), ["a"]);
+    second.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_deletion_counts_though_the_object_cannot_be_read() {
     for server in servers() {
         server.put("things", "a", &spec("old"));
