@@ -10,6 +10,7 @@
 //! told: until then nothing that it derives is written. When all controllers are open,
 //! what earlier runs left behind is removed.
 
+mod availability;
 mod book;
 mod controller;
 mod inputs;
@@ -18,6 +19,7 @@ mod namespaces;
 mod patches;
 mod sweep;
 mod unread;
+mod upstream;
 mod views;
 mod writes;
 
@@ -28,7 +30,7 @@ use std::time::{Duration, Instant};
 
 use expr::Env;
 use operator::Operator;
-use store::Store;
+use store::{Collection, Store};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
@@ -39,10 +41,11 @@ use crate::source::inbox::{Port, PortState};
 use crate::source::{Inbox, Watches};
 use crate::status::{OperatorStatus, Trouble};
 use crate::target::{ObjectKey, Writer};
+pub use availability::Views;
 use book::Book;
 use controller::ControllerTask;
 use measures::Measures;
-pub use views::Views;
+pub(crate) use views::take_out;
 use writes::Writes;
 
 /// What all operators of a process share.
@@ -54,7 +57,7 @@ pub struct Context {
     pub watches: Watches,
     /// The views.
     pub store: Store,
-    /// Which views are complete.
+    /// Which views are available.
     pub views: Views,
     /// What an operator may use.
     pub budget: Budget,
@@ -143,6 +146,7 @@ struct Task {
     operator: Arc<Operator>,
     /// In an order in which each controller finds its views ready, as far as that goes.
     order: Vec<usize>,
+    graph: upstream::Graph,
     inbox: Arc<Inbox>,
     controllers: Vec<ControllerTask>,
     views: views::Outputs,
@@ -197,8 +201,10 @@ impl Task {
         let mut subscriptions = inputs::subscribe(&context, &operator, &inbox, &writes, &book);
         subscriptions.patched(&context.store, &operator, &inbox, views.touched());
         writes.subscribed();
+        let order = operator.order();
         Self {
-            order: operator.order(),
+            graph: upstream::Graph::new(&operator, &order),
+            order,
             views,
             controllers,
             inbox,
@@ -244,7 +250,6 @@ impl Task {
         self.subscriptions.clear();
         self.writes.stop().await;
         self.tell_status();
-        self.context.views.remove(&self.operator.name);
     }
 
     /// How often all targets are compared: the shortest period of a `Periodic` source or
@@ -287,7 +292,11 @@ impl Task {
                 .write(&self.context.store, &self.operator, &self.book);
         }
         self.open();
-        self.sweep();
+        if self.views.collections().len() > 0 || !self.sweep.is_over() {
+            let upstream = self.upstream();
+            self.publish(&upstream);
+            self.sweep(&upstream);
+        }
     }
 
     /// The time, and a key for `@rnd` that is the same in every process.
@@ -351,39 +360,40 @@ impl Task {
             );
         }
         self.write_pending();
-        let open = |number: usize| self.controllers[number].open;
-        self.views
-            .publish(&self.context.views, &self.operator, open);
     }
 
-    /// Whether all that a controller reads has been told.
+    /// Whether all that a controller reads has been told. One that has stopped does not
+    /// derive all of it.
     fn may_open(&self, number: usize, position: usize) -> bool {
         let controller = &self.operator.controllers[number];
-        let earlier = &self.order[..position];
-        controller.inputs.iter().enumerate().all(|(input, source)| {
+        let mut inputs = controller.inputs.iter().enumerate();
+        let all_told = inputs.all(|(input, source)| {
             let Some(state) = self.ports.get(&(number, input)) else {
                 return false;
             };
-            let resource = &controller.sources[*source].resource;
-            let told = state.listed;
-            if !resource.is_view() {
-                return told;
+            match views::view_of(&controller.sources[*source]) {
+                Some(view) => state.synced() && self.is_told(&view, state, position),
+                None => state.listed,
             }
-            let producers = self.views.producers(resource);
-            let mut producers = producers.filter(|producer| earlier.contains(producer));
-            told && producers.all(|producer| self.controllers[producer].open)
-                && self.views.told(resource, state.version)
-                && self
-                    .context
-                    .views
-                    .told(resource, &self.operator.name, state.version)
-        })
+        });
+        all_told && self.controllers[number].stopped.is_none()
+    }
+
+    /// Whether all that earlier controllers put into a view has been told.
+    fn is_told(&self, view: &Collection, state: &PortState, position: usize) -> bool {
+        let earlier = &self.order[..position];
+        let producers = self.views.producers(view).iter();
+        let mut producers = producers.filter(|producer| earlier.contains(producer));
+        producers.all(|producer| self.controllers[*producer].open)
+            && self.views.version(view) <= state.version
     }
 
     fn tell_status(&self) {
         let status = self
             .book
-            .status(&self.operator, &self.controllers, &self.ports);
+            .status(&self.operator, &self.controllers, &self.ports, |number| {
+                self.held(number)
+            });
         self.measure(&status);
         self.status.send_if_modified(|old| {
             let news = *old != status;

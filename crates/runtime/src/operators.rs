@@ -209,26 +209,8 @@ impl Operators {
         for name in &gone {
             self.gone(name);
         }
-        // Before any of them starts, so that nobody takes a view for empty that another
-        // one has yet to fill.
-        for (name, object) in &listed {
-            if !self.lives.contains_key(name) {
-                self.expect(object.clone());
-            }
-        }
-        self.shared.engines.all_expected();
         for object in listed.into_values() {
             self.there(object);
-        }
-    }
-
-    fn expect(&self, object: Object) {
-        let object = OperatorObject::from(object);
-        if object.is_leaving() {
-            return;
-        }
-        if let Ok(operator) = self.shared.policy.read(&object) {
-            self.shared.engines.expect(&operator);
         }
     }
 
@@ -254,6 +236,8 @@ impl Operators {
     }
 
     fn begin(&mut self, name: String, seen: Seen) {
+        let why = "the Operator has not started yet";
+        self.shared.engines.down(&name, why);
         let (sender, receiver) = watch::channel(seen);
         let life = Life::new(self.shared.clone(), name.clone(), receiver);
         let task = self.tasks.spawn(life.run());

@@ -120,7 +120,7 @@ fn context(clients: &Clients, config: &Config) -> Context {
         watches: Watches::new(clients.clone(), config.metrics.clone()),
         clients: clients.clone(),
         store: config.views.store().clone(),
-        views: config.views.complete.clone(),
+        views: config.views.availability.clone(),
         budget: config.budget,
         namespace: config.namespace.clone(),
         metrics: config.metrics.clone(),
@@ -144,9 +144,8 @@ async fn files(
         }
     }
     for operator in &operators {
-        engines.expect(operator);
+        engines.down(&operator.name, "the Operator has not started yet");
     }
-    engines.all_expected();
     let mut running = Vec::new();
     let mut logs = tokio::task::JoinSet::new();
     for operator in operators {

@@ -117,19 +117,20 @@ impl Book {
         })
     }
 
-    /// How the operator stands.
+    /// How the operator stands. `held` says why a controller is not done though it works.
     pub(super) fn status(
         &self,
         operator: &Operator,
         tasks: &[ControllerTask],
         ports: &BTreeMap<Port, PortState>,
+        held: impl Fn(usize) -> Option<String>,
     ) -> OperatorStatus {
         let controllers = operator.controllers.iter().zip(tasks).enumerate();
         let controllers = controllers.map(|(number, (controller, task))| {
             let (count, errors) = self.errors(controller, task);
             let mut ready = ready(number, controller, task, ports, count);
             if matches!(ready, Ready::True | Ready::Failing)
-                && let Some(why) = self.unwatched(controller)
+                && let Some(why) = self.unwatched(controller).or_else(|| held(number))
             {
                 ready = Ready::False(why);
             }

@@ -68,11 +68,6 @@ impl ControllerTask {
         }
     }
 
-    /// Whether there is anything that it could not derive.
-    pub(super) fn in_error(&self) -> bool {
-        self.stopped.is_some() || self.error_count() > 0
-    }
-
     /// How many objects it could not read, or derive something from.
     pub(super) fn error_count(&self) -> usize {
         self.unreadable.len() + self.circuit.errors().len()

@@ -10,8 +10,9 @@ use operator::spec::{ONE_SHOT, Resource, SourceKind, Target, TargetType};
 use store::{Collection, Store};
 
 use super::Context;
+use super::availability::operator_of;
 use super::book::Book;
-use super::views::Touched;
+use super::views::{Touched, collection, view_of};
 use super::writes::{TargetSink, Writes};
 use crate::client::Identity;
 use crate::source::inbox::Port;
@@ -48,10 +49,10 @@ impl Subscriptions {
         let targets = operator.controllers.iter().flat_map(|c| &c.targets);
         let patched = targets
             .filter(|target| target.resource.is_view() && target.kind != TargetType::Updater)
-            .map(|target| Collection::new(&target.resource.group, &target.resource.kind));
-        for collection in patched.collect::<BTreeSet<_>>() {
-            let (inbox, touched, view) = (inbox.clone(), touched.clone(), collection.clone());
-            let names = names(store, collection, move |name| {
+            .map(|target| collection(&target.resource));
+        for view in patched.collect::<BTreeSet<Collection>>() {
+            let (inbox, touched, view) = (inbox.clone(), touched.clone(), view);
+            let names = names(store, view.clone(), move |name| {
                 let mut touched = touched.lock().unwrap_or_else(PoisonError::into_inner);
                 touched.insert((view.clone(), name));
                 drop(touched);
@@ -89,10 +90,12 @@ pub(super) fn subscribe(
             }
             let sink = Input::new(inbox.clone(), port, controller, source);
             let resource = &source.resource;
-            if resource.is_view() {
-                let collection = Collection::new(&resource.group, &resource.kind);
-                let view = follow(&context.store, collection, sink);
-                subscriptions.views.push(view);
+            if let Some(view) = view_of(source) {
+                // The own ones are complete in the order of the controllers.
+                let others = operator_of(&view) != operator.name;
+                let availability = others.then(|| context.views.subscribe(&view));
+                let part = follow(&context.store, view, sink, availability);
+                subscriptions.views.push(part);
                 continue;
             }
             let key = WatchKey {

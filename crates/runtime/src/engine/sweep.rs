@@ -8,19 +8,31 @@ use document::Value;
 use super::Task;
 use super::controller::ControllerTask;
 use super::unread::{groups, names};
+use super::upstream::Upstream;
 use super::writes::WriteReason;
 use crate::target::{Leftover, too_many_deletions};
 
 /// How far the cleaning is.
 #[derive(Debug, Default)]
 pub(super) struct Sweep {
+    /// Whether it was done once.
     done: bool,
-    /// Something stays because its origin is in error: looked at again when there are
-    /// fewer errors.
-    kept_at: Option<usize>,
+    /// What it left in place: it is done again when that may go.
+    kept: Option<Kept>,
     allowed: bool,
     /// Everything goes, and nothing new is derived.
     deleting: bool,
+}
+
+/// What stays because what it came from may be missing.
+#[derive(Debug)]
+struct Kept {
+    /// How many errors there were, at most, since it was looked at.
+    errors: usize,
+    /// What the controllers derived from when it was looked at.
+    upstream: Vec<Upstream>,
+    /// For each controller, how many objects wait for something upstream.
+    waiting: Vec<usize>,
 }
 
 impl Sweep {
@@ -31,48 +43,93 @@ impl Sweep {
     /// An error has gone, perhaps in exchange for another: what stays because of errors is
     /// looked at again.
     pub(super) fn error_gone(&mut self) {
-        self.kept_at = self.kept_at.map(|_| usize::MAX);
+        if let Some(kept) = &mut self.kept {
+            kept.errors = usize::MAX;
+        }
+    }
+
+    /// Whether nothing is left that could be removed later.
+    pub(super) fn is_over(&self) -> bool {
+        self.done && self.kept.is_none()
+    }
+
+    /// Whether it is time to look.
+    fn is_due(&mut self, errors: usize, upstream: &[Upstream]) -> bool {
+        let Some(kept) = &mut self.kept else {
+            return !self.done;
+        };
+        kept.errors = kept.errors.max(errors);
+        errors < kept.errors || kept.upstream != upstream
     }
 }
 
 impl Task {
     /// Removes what is left behind, once all that could tell is known.
-    pub(super) fn sweep(&mut self) {
-        if self.sweep.deleting || !self.all_told() {
+    pub(super) fn sweep(&mut self, upstream: &[Upstream]) {
+        if self.sweep.deleting || self.sweep.is_over() || !self.all_told() {
             return;
         }
         let errors = self.error_count();
-        let again = self.sweep.kept_at.is_some_and(|kept| errors < kept);
-        if self.sweep.done && !again {
+        if !self.sweep.is_due(errors, upstream) {
             return;
         }
-        let upstream_errors: Vec<bool> = (0..self.controllers.len())
-            .map(|number| self.upstream_in_error(number))
-            .collect();
+        let mut waiting = vec![0; upstream.len()];
         let mut kept = false;
         let leftovers = self.writes.writer.stale(|leftover| {
-            let keeps = self.keeps(leftover, &upstream_errors);
+            let waits_for = self.waits_for(leftover, upstream);
+            waits_for.inspect(|number| waiting[*number] += 1);
+            let keeps = waits_for.is_some() || self.keeps(leftover, upstream);
             kept |= keeps;
             keeps
         });
-        self.sweep.done = true;
-        // What is left in views waits for the last error to go.
-        self.sweep.kept_at = (kept || errors > 0).then_some(errors);
         self.remove(&leftovers);
-        if errors == 0 {
+        if complete(upstream) {
             self.views.sweep(&self.context.store, &self.operator);
+        } else {
+            kept = true;
+        }
+        self.sweep.done = true;
+        self.sweep.kept = kept.then(|| Kept {
+            errors,
+            upstream: upstream.to_vec(),
+            waiting,
+        });
+    }
+
+    /// Why what a controller no longer derives stays, or what it derives may be old.
+    pub(super) fn held(&self, number: usize) -> Option<String> {
+        let stopped = |feeder: &&usize| self.controllers[**feeder].stopped.is_some();
+        if let Some(feeder) = self.graph.feeders(number).iter().find(stopped) {
+            let name = &self.operator.controllers[*feeder].name;
+            return Some(format!(
+                "controller {name}, which it reads, is over its budget"
+            ));
+        }
+        let kept = self.sweep.kept.as_ref()?;
+        let count = kept.waiting[number];
+        let why = kept.upstream[number].missing.as_ref()?;
+        match count {
+            0 => None,
+            1 => Some(format!("1 object that is no longer derived stays: {why}")),
+            _ => Some(format!(
+                "{count} objects that are no longer derived stay: {why}"
+            )),
         }
     }
 
     /// Whether all controllers are open and all target watches are complete.
     fn all_told(&self) -> bool {
+        self.controllers.iter().all(|controller| controller.open) && self.targets_told()
+    }
+
+    /// Whether all target watches are complete.
+    fn targets_told(&self) -> bool {
         let targets = self.operator.controllers.iter().flat_map(|c| &c.targets);
         let mut native = targets.filter(|target| !target.resource.is_view());
-        self.controllers.iter().all(|controller| controller.open)
-            && native.all(|target| {
-                let resource = &target.resource;
-                self.writes.writer.synced(&resource.group, &resource.kind)
-            })
+        native.all(|target| {
+            let resource = &target.resource;
+            self.writes.writer.synced(&resource.group, &resource.kind)
+        })
     }
 
     fn error_count(&self) -> usize {
@@ -80,40 +137,30 @@ impl Task {
         circuits.map(ControllerTask::error_count).sum()
     }
 
-    fn in_error(&self, number: usize) -> bool {
-        self.controllers[number].in_error()
-    }
-
-    /// Whether a controller that this one reads, at whatever distance, is in error.
-    fn upstream_in_error(&self, number: usize) -> bool {
-        self.upstream(number).any(|feeder| self.in_error(feeder))
-    }
-
-    /// The other controllers that this one reads, at whatever distance.
-    pub(super) fn upstream(&self, number: usize) -> impl Iterator<Item = usize> {
-        let controllers = &self.operator.controllers;
-        let mut seen = vec![false; controllers.len()];
-        let mut todo = vec![number];
-        while let Some(reader) = todo.pop() {
-            for (feeder, controller) in controllers.iter().enumerate() {
-                if !seen[feeder] && controller.feeds(&controllers[reader]) {
-                    seen[feeder] = true;
-                    todo.push(feeder);
-                }
-            }
+    /// The controller for whose upstream a leftover waits: its own, or, where its
+    /// controller has gone, any that may have taken over.
+    fn waits_for(&self, leftover: &Leftover, upstream: &[Upstream]) -> Option<usize> {
+        let missing = |number: &usize| upstream[*number].missing.is_some();
+        match self.controller_of(leftover) {
+            Some(number) => Some(number).filter(missing),
+            None => (0..upstream.len()).find(missing),
         }
-        let feeders = seen.into_iter().enumerate();
-        feeders.filter_map(move |(feeder, seen)| (seen && feeder != number).then_some(feeder))
     }
 
-    /// Whether a leftover stays because what it came from is in error.
-    fn keeps(&self, leftover: &Leftover, upstream_errors: &[bool]) -> bool {
+    fn controller_of(&self, leftover: &Leftover) -> Option<usize> {
         let named = |c: &operator::Controller| c.name == leftover.controller;
-        let Some(number) = self.operator.controllers.iter().position(named) else {
+        self.operator.controllers.iter().position(named)
+    }
+
+    /// Whether a leftover stays because what it came from is in error, or is forgotten by
+    /// a restart.
+    fn keeps(&self, leftover: &Leftover, upstream: &[Upstream]) -> bool {
+        let Some(number) = self.controller_of(leftover) else {
             // Its controller has gone: whoever took over may be in error.
-            return (0..self.controllers.len()).any(|number| self.in_error(number));
+            let mut all = upstream.iter();
+            return all.any(|upstream| upstream.volatile || upstream.failure.is_some());
         };
-        if upstream_errors[number] {
+        if upstream[number].volatile {
             return true;
         }
         let task = &self.controllers[number];
@@ -172,9 +219,10 @@ impl Task {
         self.writes.look(held, WriteReason::Leftover);
     }
 
-    /// Withdraws everything. Says whether nothing is left.
+    /// Withdraws everything. Says whether nothing is left. What is derived is found by its
+    /// claims, so that no source needs to be available.
     pub(super) fn delete_all(&mut self) -> bool {
-        if !self.all_told() {
+        if !self.targets_told() {
             return false;
         }
         if !self.sweep.deleting {
@@ -196,6 +244,12 @@ impl Task {
         }
         left.is_empty() && self.writes.writer.keys(None).is_empty()
     }
+}
+
+/// Whether nothing that the controllers yield may be missing.
+fn complete(upstream: &[Upstream]) -> bool {
+    let mut all = upstream.iter();
+    all.all(|upstream| upstream.missing.is_none() && upstream.failure.is_none())
 }
 
 /// Whether two origins have an object in common.

@@ -156,9 +156,10 @@ impl Task {
         }
         let controller = &controllers[number];
         let objects: BTreeSet<_> = never_read(number).cloned().collect();
-        let mut upstream = self.upstream(number);
+        let feeders = self.graph.feeders(number).iter().copied();
+        let mut upstream = feeders.clone();
         let lacks = upstream.any(|feeder| never_read(feeder).next().is_some());
-        let mut chain = std::iter::once(number).chain(self.upstream(number));
+        let mut chain = std::iter::once(number).chain(feeders);
         let others = controllers.iter().map(|other| &other.name);
         Unread {
             others: others

@@ -1,115 +1,28 @@
-//! Views: what controllers derive for them, and whether they are complete.
+//! What controllers derive for views.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use dataflow::ObjectName;
 use document::Value;
 use operator::layer::layer;
 use operator::patch::patch_of;
-use operator::spec::{Resource, Target, TargetType};
+use operator::spec::{Resource, Source, SourceKind, Target, TargetType};
 use operator::{Controller, Operator};
 use store::{Change, Collection, Holder, ObjectKey, Preconditions, Store, Write, Writer, Written};
-use tokio::sync::watch;
 
+use super::availability::{Basis, Producer, Views};
 use super::book::Book;
 use super::patches::{Patch, Patches, Place};
 
-/// Which views are complete: after a start, a view that its controllers have not filled
-/// yet is unavailable, not empty.
-#[derive(Clone, Debug, Default)]
-pub struct Views(Arc<Shared>);
-
-#[derive(Debug, Default)]
-struct Shared {
-    producers: Mutex<Producers>,
-    /// Whether operators are still to come that nobody has been told of.
-    starting: AtomicBool,
-    /// Tells those who wait that something has changed.
-    changed: watch::Sender<()>,
-    /// What Patchers have set on objects of users.
-    patches: Patches,
-}
-
-/// For each view the operators that fill it, with the version up to which they have.
-type Producers = BTreeMap<Collection, BTreeMap<String, Option<u64>>>;
-
-impl Views {
-    /// None is complete before [`Views::all_expected`].
-    pub fn starting() -> Self {
-        let views = Self::default();
-        views.0.starting.store(true, Ordering::SeqCst);
-        views
-    }
-
-    /// All operators that there are at the start have been told of.
-    pub fn all_expected(&self) {
-        self.0.starting.store(false, Ordering::SeqCst);
-        self.0.changed.send_replace(());
-    }
-
-    /// Waits until all operators that fill this view have filled it.
-    pub async fn completed(&self, collection: &Collection) {
-        let mut changed = self.0.changed.subscribe();
-        while !self.is_complete(collection) {
-            // The sender lives as long as `self`.
-            let _ = changed.changed().await;
-        }
-    }
-
-    fn is_complete(&self, collection: &Collection) -> bool {
-        let views = self.views();
-        let mut producers = views.get(collection).into_iter().flatten();
-        !self.0.starting.load(Ordering::SeqCst) && producers.all(|(_, filled)| filled.is_some())
-    }
-
-    /// An operator will fill this view.
-    pub fn expect(&self, operator: &str, resource: &Resource) {
-        let mut views = self.views();
-        let producers = views.entry(collection(resource)).or_default();
-        producers.entry(operator.to_owned()).or_default();
-    }
-
-    /// An operator has filled this view, up to a version.
-    fn complete(&self, operator: &str, collection: &Collection, version: u64) {
-        let mut views = self.views();
-        let producers = views.entry(collection.clone()).or_default();
-        let known = producers.entry(operator.to_owned()).or_default();
-        if known.is_none() {
-            *known = Some(version);
-            self.0.changed.send_replace(());
-        }
-    }
-
-    /// An operator fills no views any more.
-    pub fn remove(&self, operator: &str) {
-        for producers in self.views().values_mut() {
-            producers.remove(operator);
-        }
-        self.0.changed.send_replace(());
-    }
-
-    /// Whether who has been told all up to `version` knows all that other operators put
-    /// into this view when they started.
-    pub(super) fn told(&self, resource: &Resource, reader: &str, version: u64) -> bool {
-        let views = self.views();
-        let producers = views.get(&collection(resource));
-        let mut others = producers
-            .into_iter()
-            .flatten()
-            .filter(|(operator, _)| *operator != reader);
-        others.all(|(_, filled)| filled.is_some_and(|filled| filled <= version))
-    }
-
-    fn views(&self) -> MutexGuard<'_, Producers> {
-        let producers = self.0.producers.lock();
-        producers.unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-fn collection(resource: &Resource) -> Collection {
+pub(super) fn collection(resource: &Resource) -> Collection {
     Collection::new(&resource.group, &resource.kind)
+}
+
+/// The view that a source reads. The trigger of a `OneShot` source is an object of none.
+pub(super) fn view_of(source: &Source) -> Option<Collection> {
+    let reads = source.resource.is_view() && source.kind != SourceKind::OneShot;
+    reads.then(|| collection(&source.resource))
 }
 
 /// What an operator puts into views.
@@ -117,6 +30,8 @@ fn collection(resource: &Resource) -> Collection {
 pub(super) struct Outputs {
     operator: String,
     views: BTreeMap<Collection, View>,
+    /// Makes the views available to others.
+    producer: Producer,
     patches: Patches,
     touched: Touched,
 }
@@ -129,8 +44,10 @@ type At = (usize, usize);
 
 #[derive(Debug, Default)]
 struct View {
-    /// The controllers that fill it.
+    /// The controllers that write to it.
     producers: Vec<usize>,
+    /// Whether one of them makes objects, and not only patches those of users.
+    yielded: bool,
     /// What each target gets, by name and rank: the first Updater is written, the others
     /// wait, Patchers and Appliers layer on it.
     derived: BTreeMap<ObjectName, BTreeMap<At, Value>>,
@@ -143,21 +60,27 @@ struct View {
 }
 
 impl Outputs {
-    pub(super) fn new(expected: &Views, operator: &Operator) -> Self {
+    pub(super) fn new(shared: &Views, operator: &Operator) -> Self {
         let mut views: BTreeMap<Collection, View> = BTreeMap::new();
         for (number, controller) in operator.controllers.iter().enumerate() {
             for target in controller.targets.iter().filter(|t| t.resource.is_view()) {
-                expected.expect(&operator.name, &target.resource);
                 let view = views.entry(collection(&target.resource)).or_default();
                 view.producers.push(number);
+                view.yielded |= target.kind != TargetType::Patcher;
             }
         }
         Self {
             operator: operator.name.clone(),
+            producer: shared.start(&operator.name, views.keys().cloned()),
             views,
-            patches: expected.0.patches.clone(),
+            patches: shared.patches().clone(),
             touched: Touched::default(),
         }
+    }
+
+    /// The views.
+    pub(super) fn collections(&self) -> impl ExactSizeIterator<Item = &Collection> {
+        self.views.keys()
     }
 
     /// Where it is noted that an object of a patched view has changed.
@@ -181,18 +104,21 @@ impl Outputs {
         news
     }
 
-    /// The controllers that fill a view.
-    pub(super) fn producers(&self, resource: &Resource) -> impl Iterator<Item = usize> {
-        let view = self.views.get(&collection(resource));
-        view.map(|view| view.producers.clone())
+    /// The controllers that write to a view.
+    pub(super) fn producers(&self, collection: &Collection) -> &[usize] {
+        let view = self.views.get(collection);
+        view.map(|view| view.producers.as_slice())
             .unwrap_or_default()
-            .into_iter()
     }
 
-    /// Whether who has been told all up to `version` knows all that was written.
-    pub(super) fn told(&self, resource: &Resource, version: u64) -> bool {
-        let view = self.views.get(&collection(resource));
-        view.is_none_or(|view| view.version <= version)
+    /// Whether a controller makes objects of a view.
+    pub(super) fn yields(&self, collection: &Collection) -> bool {
+        self.views.get(collection).is_some_and(|view| view.yielded)
+    }
+
+    /// The version of the last change of a view that we made.
+    pub(super) fn version(&self, collection: &Collection) -> u64 {
+        self.views.get(collection).map_or(0, |view| view.version)
     }
 
     /// A controller derives this for an object of a view now, or nothing any more.
@@ -253,18 +179,21 @@ impl Outputs {
         }
     }
 
-    /// Says which views are complete: those whose controllers are all open.
-    pub(super) fn publish(&self, views: &Views, operator: &Operator, open: impl Fn(usize) -> bool) {
-        for (collection, view) in &self.views {
-            if view.producers.iter().all(|number| open(*number)) {
-                views.complete(&operator.name, collection, view.version);
-            }
-        }
+    /// Tells readers how the views stand.
+    pub(super) fn publish(
+        &self,
+        over_budget: bool,
+        mut basis: impl FnMut(&Collection) -> Option<Basis>,
+    ) {
+        let views = self.views.keys();
+        self.producer
+            .publish(over_budget, views.map(|view| (view, basis(view))));
     }
 
-    /// Takes all out of the views.
+    /// Takes all out of the views, which are not available from then on.
     pub(super) fn clear(&self, store: &Store) {
-        self.take_out(store, |_, _| true);
+        self.producer.down("the Operator is being deleted");
+        take_out(store, &self.operator, |_, _| true);
         for place in self.patches.places(&self.operator) {
             // An object that somebody else changes all the time keeps what was set.
             let _ = self.patches.apply(store, &place, &[], &|_| true);
@@ -273,7 +202,7 @@ impl Outputs {
 
     /// Takes out what an earlier generation put in and this one does not derive.
     pub(super) fn sweep(&self, store: &Store, operator: &Operator) {
-        self.take_out(store, |collection, name| {
+        take_out(store, &self.operator, |collection, name| {
             let view = self.views.get(collection);
             view.is_none_or(|view| !view.derived.contains_key(name))
         });
@@ -284,16 +213,21 @@ impl Outputs {
             let _ = self.patches.apply(store, &place, &wanted, &|_| true);
         }
     }
+}
 
-    fn take_out(&self, store: &Store, goes: impl Fn(&Collection, &ObjectName) -> bool) {
-        for yielded in store.yielded(&self.operator) {
-            let name = ObjectName::new(&yielded.key.namespace, &yielded.key.name);
-            if goes(&yielded.collection, &name) {
-                let writer = Writer::controller(&self.operator, &yielded.controller);
-                let delete = Write::Delete(yielded.key, Preconditions::default());
-                // What is gone already is gone.
-                let _ = store.write_one(&writer, &yielded.collection, delete);
-            }
+/// Takes objects out of views that an operator's controllers have put in.
+pub(crate) fn take_out(
+    store: &Store,
+    operator: &str,
+    goes: impl Fn(&Collection, &ObjectName) -> bool,
+) {
+    for yielded in store.yielded(operator) {
+        let name = ObjectName::new(&yielded.key.namespace, &yielded.key.name);
+        if goes(&yielded.collection, &name) {
+            let writer = Writer::controller(operator, &yielded.controller);
+            let delete = Write::Delete(yielded.key, Preconditions::default());
+            // What is gone already is gone.
+            let _ = store.write_one(&writer, &yielded.collection, delete);
         }
     }
 }
@@ -455,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn a_view_is_told_whatever_happens_to_other_views() {
+    fn the_version_of_a_view_is_that_of_its_last_change() {
         let spec = json!({
             "apiVersion": "dcontroller.io/v1alpha1", "kind": "Operator", "metadata": {"name": "o"},
             "spec": {"controllers": [{
@@ -468,7 +402,7 @@ mod tests {
         let store = Store::new(crate::clock::System, store::Config::default());
         let measures = Measures::new(&Metrics::default(), &operator);
         let book = Book::new(Arc::new(Quiet), Arc::default(), measures);
-        let resource = &operator.controllers[0].targets[0].resource;
+        let view = Collection::new("o.view.dcontroller.io", "V");
         let mut outputs = Outputs::new(&Views::default(), &operator);
         let object = json!({"apiVersion": "o.view.dcontroller.io/v1alpha1", "kind": "V", "metadata": {"name": "a"}});
         let put = |outputs: &mut Outputs| {
@@ -485,7 +419,6 @@ mod tests {
             .unwrap();
         // As it is already: no watch hears of it.
         put(&mut outputs);
-        assert!(outputs.told(resource, position));
-        assert!(!outputs.told(resource, position - 1));
+        assert_eq!(outputs.version(&view), position);
     }
 }

@@ -10,7 +10,6 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt;
 use kube::api::GroupVersionKind;
 use kube::runtime::controller::Controller as KubeController;
-use operator::spec::Resource as Kind;
 use store::{Collection, Preconditions, Write, Writer};
 use tokio::sync::mpsc;
 
@@ -42,7 +41,7 @@ fn delete(views: &ViewStore, name: &str) {
 
 fn views() -> ViewStore {
     let views = ViewStore::default();
-    views.all_expected();
+    views.without_operators();
     views
 }
 
@@ -81,22 +80,17 @@ async fn a_view_is_listed_and_then_followed() {
 }
 
 #[tokio::test]
-async fn a_list_waits_for_the_operators_that_fill_the_view() {
+async fn a_view_without_its_operator_is_not_listed() {
     let views = ViewStore::default();
+    put(&views, "a", json!({}));
     let events = views.watch_with::<Object>(&kind());
     pin_mut!(events);
     assert_eq!(now(&mut events).await, ["init"]);
-    let resource = Kind {
-        group: GROUP.to_owned(),
-        version: None,
-        kind: "Health".to_owned(),
-    };
-    views.complete.expect("o", &resource);
-    views.all_expected();
+    views
+        .availability
+        .down("o", "the Operator has not started yet");
     assert_eq!(now(&mut events).await, [""; 0]);
-    put(&views, "a", json!({}));
-    // It will not run after all.
-    views.complete.remove("o");
+    views.without_operators();
     assert_eq!(now(&mut events).await, ["lists a", "listed"]);
 }
 

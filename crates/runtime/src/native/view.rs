@@ -9,6 +9,7 @@ use store::{Collection, Selector, Start, Store, Version, Watch};
 use super::read;
 use crate::clock;
 use crate::engine::Views;
+use crate::source::view::Gate;
 
 /// The views of the operators that a process runs: those of its
 /// [`Config`](crate::config::Config).
@@ -26,7 +27,7 @@ use crate::engine::Views;
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let views = ViewStore::default();
-/// # views.all_expected();
+/// # views.without_operators();
 /// let group = "shop.view.dcontroller.io";
 /// // A declarative controller does this; so may you.
 /// let web = json!({
@@ -47,10 +48,10 @@ use crate::engine::Views;
 #[derive(Clone, Debug)]
 pub struct ViewStore {
     store: Store,
-    pub(crate) complete: Views,
+    pub(crate) availability: Views,
 }
 
-/// Empty, and not complete before operators have filled it.
+/// Empty, and not available before operators have filled it.
 impl Default for ViewStore {
     fn default() -> Self {
         let settings = store::Config {
@@ -60,7 +61,7 @@ impl Default for ViewStore {
         };
         Self {
             store: Store::new(clock::System, settings),
-            complete: Views::starting(),
+            availability: Views::default(),
         }
     }
 }
@@ -74,16 +75,18 @@ impl ViewStore {
         &self.store
     }
 
-    /// All operators have been told of: for a process that runs none.
-    /// [`run`](crate::run::run) says it by itself.
-    pub fn all_expected(&self) {
-        self.complete.all_expected();
+    /// Makes all views available: for a process that runs no operators, in which views hold
+    /// what users put into them.
+    pub fn without_operators(&self) {
+        self.availability.without_operators();
     }
 
     /// Watches the view that `K` says it is: its group is `<operator>.view.dcontroller.io`.
     ///
-    /// The first list ends when all operators that fill the view have filled it: until then
-    /// a reconciler does not start, and takes no view for empty.
+    /// The first list begins when the view is available: its operator runs, and has filled
+    /// it. Until then a reconciler does not start, and takes no view for empty. When the
+    /// operator is edited, deleted or stopped, nothing is delivered until the view is
+    /// available again, and then a new list.
     pub fn watch<K>(&self) -> impl Stream<Item = watcher::Result<Event<K>>> + Send + use<K>
     where
         K: Resource + DeserializeOwned + Send + 'static,
@@ -100,9 +103,11 @@ impl ViewStore {
     where
         K: Resource + DeserializeOwned + Send + 'static,
     {
+        let collection = Collection::new(K::group(dyntype), K::kind(dyntype));
         let reader = Reader {
-            views: self.clone(),
-            collection: Collection::new(K::group(dyntype), K::kind(dyntype)),
+            store: self.store.clone(),
+            gate: Gate::new(Some(self.availability.subscribe(&collection))),
+            collection,
             phase: Phase::Begin,
         };
         stream::unfold(reader, |mut reader| async move {
@@ -114,7 +119,8 @@ impl ViewStore {
 
 /// A watch of a view that never ends.
 struct Reader {
-    views: ViewStore,
+    store: Store,
+    gate: Gate,
     collection: Collection,
     phase: Phase,
 }
@@ -139,40 +145,39 @@ impl Reader {
                     return Event::Init;
                 }
                 Phase::Open => self.open().await,
-                Phase::List(watch) => match watch.next().await {
-                    Ok(store::Event::Added(object) | store::Event::Modified(object)) => {
+                Phase::List(watch) => match self.gate.next(watch, || {}).await {
+                    Some(store::Event::Added(object) | store::Event::Modified(object)) => {
                         if let Some(object) = read(&object) {
                             return Event::InitApply(object);
                         }
                     }
-                    Ok(store::Event::Bookmark { .. }) => {
+                    Some(store::Event::Bookmark { .. }) => {
                         self.listed();
                         return Event::InitDone;
                     }
-                    Ok(store::Event::Deleted(_)) | Err(_) => self.phase = Phase::Begin,
+                    Some(store::Event::Deleted(_)) | None => self.phase = Phase::Begin,
                 },
-                Phase::Follow(watch) => match watch.next().await {
-                    Ok(store::Event::Added(object) | store::Event::Modified(object)) => {
+                Phase::Follow(watch) => match self.gate.next(watch, || {}).await {
+                    Some(store::Event::Added(object) | store::Event::Modified(object)) => {
                         if let Some(object) = read(&object) {
                             return Event::Apply(object);
                         }
                     }
-                    Ok(store::Event::Deleted(object)) => match read(&object) {
+                    Some(store::Event::Deleted(object)) => match read(&object) {
                         Some(object) => return Event::Delete(object),
                         // It may be known in an earlier form: a list shows that it is gone.
                         None => self.phase = Phase::Begin,
                     },
-                    Ok(store::Event::Bookmark { .. }) => {}
-                    Err(_) => self.phase = Phase::Begin,
+                    Some(store::Event::Bookmark { .. }) => {}
+                    None => self.phase = Phase::Begin,
                 },
             }
         }
     }
 
     async fn open(&mut self) {
-        self.views.complete.completed(&self.collection).await;
+        self.gate.opened(|_| {}).await;
         let watch = self
-            .views
             .store
             .watch(&self.collection, Selector::default(), Start::Now);
         if let Ok(watch) = watch {

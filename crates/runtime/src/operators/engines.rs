@@ -6,7 +6,7 @@ use futures::future::BoxFuture;
 use operator::Operator;
 use tokio::sync::watch;
 
-use crate::engine::{Context, Engine, EngineEvents, Running};
+use crate::engine::{Context, Engine, EngineEvents, Running, take_out};
 use crate::status::OperatorStatus;
 
 /// Starts operators.
@@ -14,13 +14,10 @@ pub trait Engines: Send + Sync {
     /// Starts an operator.
     fn start(&self, operator: Operator, events: Arc<dyn EngineEvents>) -> Box<dyn Run>;
 
-    /// An operator will start: until it has filled its views, they are not complete.
-    fn expect(&self, operator: &Operator);
+    /// An operator does not run, because of this: its views are not available.
+    fn down(&self, operator: &str, why: &str);
 
-    /// All operators that there are at the start have been expected.
-    fn all_expected(&self);
-
-    /// An operator is gone, or does not start after all.
+    /// An operator is gone, and its engine has stopped: what it put into views goes.
     fn forget(&self, operator: &str);
 }
 
@@ -44,18 +41,14 @@ impl Engines for Context {
         Box::new(Engine::start(self.clone(), operator, events))
     }
 
-    fn expect(&self, operator: &Operator) {
-        let targets = operator.controllers.iter().flat_map(|c| &c.targets);
-        for target in targets.filter(|target| target.resource.is_view()) {
-            self.views.expect(&operator.name, &target.resource);
-        }
-    }
-
-    fn all_expected(&self) {
-        self.views.all_expected();
+    fn down(&self, operator: &str, why: &str) {
+        self.views.down(operator, why);
     }
 
     fn forget(&self, operator: &str) {
+        // Before its views are emptied: readers must not take that for deletions.
+        self.views.down(operator, "the Operator is being deleted");
+        take_out(&self.store, operator, |_, _| true);
         self.views.remove(operator);
     }
 }

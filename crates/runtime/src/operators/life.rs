@@ -127,7 +127,9 @@ impl Life {
             self.publisher.last();
             self.publish(&last).await;
         }
-        self.shared.engines.forget(&self.name);
+        if !stays {
+            self.shared.engines.forget(&self.name);
+        }
     }
 
     async fn wake(&mut self) -> Wake {
@@ -197,9 +199,6 @@ impl Life {
             self.stop_engine().await;
         }
         let Some(operator) = self.read(&object) else {
-            if self.engine.is_none() {
-                self.shared.engines.forget(&self.name);
-            }
             // What its last good version derived is still to be deleted, so the finalizer
             // stays; one that never ran gets none.
             if object.deletes() {
@@ -261,6 +260,11 @@ impl Life {
         };
         let first = problems.first();
         let note = first.map(report::problem).unwrap_or_default();
+        if self.engine.is_none() {
+            let code = first.map_or("unreadable", |problem| problem.code);
+            let why = format!("the Operator is invalid or refused ({code})");
+            self.shared.engines.down(&self.name, &why);
+        }
         let running = self.engine.as_ref().map(|engine| engine.of.generation());
         let standing = Standing::Invalid { problems, running };
         if self.standing != standing {
@@ -276,6 +280,8 @@ impl Life {
         if !object.has_finalizer() || !object.deletes() {
             // What it derived stays.
             self.stop_engine().await;
+            let why = "the Operator is being deleted";
+            self.shared.engines.down(&self.name, why);
             return self.finalizer().await;
         }
         if self.engine.is_none() {
@@ -323,6 +329,8 @@ impl Life {
         self.engine = None;
         let pause = growing(PAUSES.0, self.crashes, RESTART);
         self.crashes = self.crashes.saturating_add(1);
+        let why = "the Operator ended unexpectedly and is started again";
+        self.shared.engines.down(&self.name, why);
         let message = "it ended unexpectedly and is started again".to_owned();
         self.events.warn("Crashed", &message);
         self.waits("Crashed", message);

@@ -201,6 +201,11 @@ impl Input {
         self.inbox.set(self.port, |state| state.version = version);
     }
 
+    /// Makes the operator look at what else has changed.
+    pub(super) fn poke(&self) {
+        self.inbox.poke();
+    }
+
     /// Whether the predicate lets this version of an object through.
     fn passes(&self, name: &ObjectName, object: &Value, listing: bool) -> bool {
         let Some(predicate) = &self.source.predicate else {

@@ -1,13 +1,99 @@
-//! Views as sources: what happens in the store, told to an input.
+//! Views as sources: what happens in the store, delivered to an input.
 
 use std::collections::BTreeSet;
 
 use dataflow::ObjectName;
 use document::Value;
-use store::{Collection, Event, Expired, Selector, Start, Store, Watch};
+use store::{Collection, Event, Selector, Start, Store, Watch};
+use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
-use super::{Input, Sink};
+use super::{Input, Sink, Unavailable};
+
+/// A period in which a view is available, by number. No two periods have the same.
+pub type Period = u64;
+
+/// How a view stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Availability {
+    /// The period in which it is available, or why it is not.
+    pub period: Result<Period, Unavailable>,
+    /// Whoever has read it up to this version has all that is derived; `None` while
+    /// something may be missing.
+    pub settled: Option<u64>,
+    /// Whether it derives from objects that a restart forgets.
+    pub volatile: bool,
+}
+
+/// Lets the events of a view through as long as it is available.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    /// `None` for a view of the reader's own operator, which is always available.
+    availability: Option<watch::Receiver<Availability>>,
+    /// The period that is read.
+    period: Period,
+}
+
+impl Gate {
+    /// A gate that is closed until [`Gate::opened`]; without `availability` it is open.
+    pub(crate) fn new(availability: Option<watch::Receiver<Availability>>) -> Self {
+        Self {
+            availability,
+            period: 0,
+        }
+    }
+
+    /// Waits until the view is available. Until then `tell` gets the reason why it is not.
+    pub(crate) async fn opened(&mut self, tell: impl Fn(&Unavailable)) {
+        loop {
+            let Some(availability) = &mut self.availability else {
+                return;
+            };
+            match &availability.borrow_and_update().period {
+                Ok(period) => {
+                    self.period = *period;
+                    return;
+                }
+                Err(why) => tell(why),
+            }
+            self.changed().await;
+        }
+    }
+
+    /// The next event; `None` if the view is not available any more, or the watch has
+    /// fallen behind. `changed` is called when something else about the view changes.
+    pub(crate) async fn next(&mut self, watch: &mut Watch, changed: impl Fn()) -> Option<Event> {
+        loop {
+            tokio::select! {
+                biased;
+                () = self.changed() => {
+                    if !self.is_open() {
+                        return None;
+                    }
+                    changed();
+                }
+                event = watch.next() => return event.ok().filter(|_| self.is_open()),
+            }
+        }
+    }
+
+    /// Whether the view is still available. To be asked after an event was taken: what
+    /// a deleted Operator takes out of its views comes after the end of the period.
+    fn is_open(&self) -> bool {
+        let availability = self.availability.as_ref();
+        availability.is_none_or(|availability| availability.borrow().period == Ok(self.period))
+    }
+
+    async fn changed(&mut self) {
+        if let Some(availability) = &mut self.availability
+            && availability.changed().await.is_ok()
+        {
+            return;
+        }
+        // Nothing will change any more.
+        std::future::pending::<()>().await;
+    }
+}
 
 /// A part in the watch of a view; dropping it ends it.
 #[derive(Debug)]
@@ -19,19 +105,29 @@ impl Drop for ViewSubscription {
     }
 }
 
-/// Tells an input all that happens in a view.
-pub fn follow(store: &Store, collection: Collection, input: Input) -> ViewSubscription {
+/// Delivers all that happens in a view to an input. With `availability`, only while the
+/// view is available: when it is again, the input gets the difference.
+pub fn follow(
+    store: &Store,
+    collection: Collection,
+    input: Input,
+    availability: Option<watch::Receiver<Availability>>,
+) -> ViewSubscription {
     let store = store.clone();
     let task = tokio::spawn(async move {
-        // A watch that falls behind starts anew; what went meanwhile is told from `known`.
+        let mut gate = Gate::new(availability);
         let mut known = BTreeSet::new();
-        while let Ok(watch) = store.watch(&collection, Selector::default(), Start::Now) {
+        loop {
+            gate.opened(|why| input.unavailable(why)).await;
+            let Ok(watch) = store.watch(&collection, Selector::default(), Start::Now) else {
+                return;
+            };
             let mut follow = Follow {
                 input: &input,
                 known: &mut known,
                 listed: Some(BTreeSet::new()),
             };
-            let Expired { .. } = follow.run(watch).await;
+            follow.run(watch, &mut gate).await;
         }
     });
     ViewSubscription(task.abort_handle())
@@ -61,31 +157,28 @@ pub fn names(
 
 struct Follow<'a> {
     input: &'a Input,
+    /// The objects that the input has got and that are not gone.
     known: &'a mut BTreeSet<ObjectName>,
-    /// The objects of the first list, while it is told.
+    /// The objects of the first list, until it is complete.
     listed: Option<BTreeSet<ObjectName>>,
 }
 
 impl Follow<'_> {
-    /// Runs until the watch has fallen behind.
-    async fn run(&mut self, mut watch: Watch) -> Expired {
-        loop {
-            let event = match watch.next().await {
-                Ok(event) => event,
-                Err(expired) => return expired,
-            };
+    /// Runs until the watch has fallen behind, or the view is not available any more.
+    async fn run(&mut self, mut watch: Watch, gate: &mut Gate) {
+        while let Some(event) = gate.next(&mut watch, || self.input.poke()).await {
             self.event(event);
             loop {
                 match watch.try_next() {
-                    Ok(Some(event)) => self.event(event),
+                    Ok(Some(event)) if gate.is_open() => self.event(event),
                     Ok(None) => break,
-                    Err(expired) => return expired,
+                    Ok(Some(_)) | Err(_) => return,
                 }
             }
             match watch.bookmark() {
-                Ok(Some(event)) => self.event(event),
+                Ok(Some(event)) if gate.is_open() => self.event(event),
                 Ok(None) => {}
-                Err(expired) => return expired,
+                Ok(Some(_)) | Err(_) => return,
             }
         }
     }
@@ -116,11 +209,10 @@ impl Follow<'_> {
         let Some(name) = ObjectName::of(object) else {
             return;
         };
-        let listing = self.listed.is_some();
-        self.input.apply(&name, object, listing);
-        match &mut self.listed {
-            Some(listed) => listed.insert(name),
-            None => self.known.insert(name),
-        };
+        self.input.apply(&name, object, self.listed.is_some());
+        if let Some(listed) = &mut self.listed {
+            listed.insert(name.clone());
+        }
+        self.known.insert(name);
     }
 }

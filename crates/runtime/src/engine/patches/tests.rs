@@ -11,10 +11,11 @@ use store::{ObjectKey, Preconditions, Selector};
 use super::*;
 use crate::config::Budget;
 use crate::engine::EngineEvents;
+use crate::engine::Views;
 use crate::engine::book::Book;
 use crate::engine::controller::ControllerTask;
 use crate::engine::measures::Measures;
-use crate::engine::views::{Outputs, Views};
+use crate::engine::views::Outputs;
 use crate::metrics::Metrics;
 use crate::status::Trouble;
 

@@ -78,9 +78,7 @@ impl Engines for Fake {
         })
     }
 
-    fn expect(&self, _: &Operator) {}
-
-    fn all_expected(&self) {}
+    fn down(&self, _: &str, _: &str) {}
 
     fn forget(&self, _: &str) {}
 }

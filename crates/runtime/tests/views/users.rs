@@ -1,0 +1,110 @@
+//! View kinds that no controller yields: what is in them lives as long as the process.
+
+use store::{Collection, ObjectKey, Preconditions, Write, Writer};
+
+use super::*;
+
+/// An object of the view `Fact` of an Operator, written by a user.
+fn put(world: &World, operator: &str, name: &str) {
+    let group = format!("{operator}.view.dcontroller.io");
+    let object = json!({
+        "apiVersion": (format!("{group}/v1alpha1")), "kind": "Fact",
+        "metadata": {"name": name, "namespace": "n"}, "n": 1,
+    });
+    let view = Collection::new(&group, "Fact");
+    let written = world
+        .views
+        .store()
+        .write_one(&Writer::User, &view, Write::Put(object));
+    written.unwrap();
+}
+
+fn delete(world: &World, operator: &str, name: &str) {
+    let view = Collection::new(format!("{operator}.view.dcontroller.io"), "Fact");
+    let delete = Write::Delete(ObjectKey::new("n", name), Preconditions::default());
+    let written = world.views.store().write_one(&Writer::User, &view, delete);
+    written.unwrap();
+}
+
+fn of_facts(spec: &Value) -> Value {
+    let controller = spec.get("controllers").at(0);
+    let source = server::merge(controller.get("sources").at(0), &json!({"kind": "Fact"}));
+    let controller = server::merge(controller, &json!({"sources": [(source)]}));
+    json!({"controllers": [(controller)]})
+}
+
+/// Users put objects into a view of `of`; `last` are the Operators between it and the
+/// config maps.
+async fn check(operators: &[(&str, Value)], of: &str) {
+    let mut world = World::new();
+    for (name, spec) in operators {
+        world.operator(name, spec);
+    }
+    world.start();
+    rest().await;
+    for name in ["a", "b"] {
+        put(&world, of, name);
+    }
+    rest().await;
+    world.expect(&["a", "b"], "True/Ready");
+    // A restart forgets the view, and removes nothing.
+    world.restart(|_| {}).await;
+    world.expect(&["a", "b"], "True/Ready");
+    put(&world, of, "a");
+    rest().await;
+    world.expect(&["a", "b"], "True/Ready");
+    delete(&world, of, "a");
+    rest().await;
+    assert_eq!(world.server.deleted(), ["a"]);
+    world.expect(&["b"], "True/Ready");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_derives_from_users_objects_is_not_swept() {
+    let operators = [
+        ("producer", producer()),
+        ("reader", of_facts(&reader("producer"))),
+    ];
+    check(&operators, "producer").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_derives_from_users_objects_in_an_own_view_is_not_swept() {
+    check(&[("reader", of_facts(&reader("reader")))], "reader").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_derives_from_users_objects_through_other_views_is_not_swept() {
+    let operators = [
+        ("producer", producer()),
+        ("middle", of_facts(&middle("producer"))),
+        ("reader", reader("middle")),
+    ];
+    check(&operators, "producer").await;
+}
+
+/// What the last spec yielded is gone; what users put in stays.
+#[tokio::test(start_paused = true)]
+async fn a_view_that_is_not_yielded_any_more_keeps_only_what_users_put_in() {
+    let world = World::settled().await;
+    let mine = json!({
+        "apiVersion": "producer.view.dcontroller.io/v1alpha1", "kind": "Health",
+        "metadata": {"name": "mine", "namespace": "n"}, "n": 1,
+    });
+    let view = Collection::new("producer.view.dcontroller.io", "Health");
+    let written = world
+        .views
+        .store()
+        .write_one(&Writer::User, &view, Write::Create(mine));
+    written.unwrap();
+    rest().await;
+    world.expect(&["a", "b", "c", "mine"], "True/Ready");
+    let controller = producer().get("controllers").at(0).clone();
+    let other = server::merge(&controller, &json!({"target": {"kind": "Other"}}));
+    world.operator("producer", &json!({"controllers": [(other)]}));
+    rest().await;
+    let mut deleted = world.server.deleted();
+    deleted.sort();
+    assert_eq!(deleted, ["a", "b", "c"]);
+    world.expect(&["mine"], "True/Ready");
+}
