@@ -16,9 +16,9 @@ use operator::spec::TargetType;
 use super::claim::Claim;
 use super::desired::{Desired, Layer, Plan, Wanted};
 use super::live::{Live, Observed, Record};
-use super::place::{Place, leaves};
 use super::problem::{Cause, Conflict, Problem};
 use super::{ObjectKey, TargetKind};
+use operator::place::{Place, leaves};
 
 pub use apply::{Resolved, resolve};
 

@@ -13,10 +13,10 @@ use operator::patch::{MergeKeys, identity_free, merge, outgoing, patch_of};
 use operator::spec::{Target, TargetType};
 
 use super::claim::{field_manager, set_annotation};
-use super::place::{Place, concerns, leaves, located};
 use super::problem::{Cause, Conflict, OwnerProblem, Problem};
 use super::shape::{equal, without_nulls};
 use super::{ObjectKey, TargetKind};
+use operator::place::{Place, concerns, leaves, located};
 
 /// A target of a controller, as the one who writes.
 #[derive(Clone, Debug)]
@@ -224,7 +224,7 @@ impl Plan<'_> {
             for (place, winner) in lost {
                 let winner = self.layers[winner].desired;
                 let layer = &mut self.layers[i];
-                layer.document = place.remove(&layer.document);
+                layer.document = place.strike(&layer.document);
                 let conflict = Conflict::Field {
                     field: place.to_string(),
                     winner: winner.author.controller.clone(),

@@ -5,9 +5,9 @@ use operator::spec::TargetType;
 
 use super::claim::{Claim, is_manager_of};
 use super::desired::Wanted;
-use super::place::{Place, Step};
 use super::written::Written;
 use super::{ObjectKey, TargetKind};
+use operator::place::{Place, Step};
 
 /// What is known of an object.
 #[derive(Clone, Debug, Default, PartialEq)]

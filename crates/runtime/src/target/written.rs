@@ -13,8 +13,8 @@ use document::{Map, Value, json};
 
 use super::ObjectKey;
 use super::claim::{SET, hash, set_annotation, short_origin};
-use super::place::Place;
 use super::shape::without_nulls;
+use operator::place::Place;
 
 /// What a controller has set on an object.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -9,9 +9,9 @@ use operator::patch::merge;
 use super::{Action, Case, Verb, versioned, write};
 use crate::target::desired::Layer;
 use crate::target::live::Observed;
-use crate::target::place::{Place, concerns, leaves, walk};
 use crate::target::shape::{diff, equal};
 use crate::target::written::Written;
+use operator::place::{Place, concerns, leaves, walk};
 
 /// `wanted` is what all layers want of the object.
 pub(super) fn decide(

@@ -11,10 +11,10 @@ use super::{Action, Case, Verb, Wait, Write, foreign, write};
 use crate::target::claim::{Claim, MANAGED_BY, MANAGER, OPERATOR, OWNER, operator_label};
 use crate::target::desired::{Layer, Plan};
 use crate::target::live::{Live, Observed, fields_of, identity};
-use crate::target::place::{Place, Step, located};
 use crate::target::problem::{Cause, Conflict, Problem};
 use crate::target::shape::{as_live, covers, diff, differences, equal, equal_maps, fill};
 use crate::target::written::{Written, value_hash};
+use operator::place::{Place, Step, located};
 
 /// What an Updater wants of an object.
 struct Goal<'a> {
