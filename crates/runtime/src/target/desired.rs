@@ -16,7 +16,7 @@ use super::claim::{field_manager, set_annotation};
 use super::problem::{Cause, Conflict, OwnerProblem, Problem};
 use super::shape::{equal, without_nulls};
 use super::{ObjectKey, TargetKind};
-use operator::place::{Place, concerns, leaves, located};
+use operator::place::{Place, clash, leaves, located};
 
 /// A target of a controller, as the one who writes.
 #[derive(Clone, Debug)]
@@ -264,14 +264,6 @@ impl Plan<'_> {
             }
         })
     }
-}
-
-/// Whether two leaves cannot both be written.
-fn clash(a: &(Place, Value), b: &(Place, Value)) -> bool {
-    if a.0 == b.0 {
-        return !equal(&a.1, &b.1);
-    }
-    concerns(a, &b.0) && concerns(b, &a.0)
 }
 
 /// A document as it is sent: encoded, and of its metadata only what is used.

@@ -174,7 +174,7 @@ fn with_record(case: &Case<'_>, layer: &Layer<'_>, body: &Value) -> Value {
     written.applied = true;
     written.document = Some(value_hash(&layer.document));
     for (place, value) in leaves(&layer.document, &case.kind.keys) {
-        written.record(&place, &value, None);
+        written.record_applied(&place, &value);
     }
     let text = Value::from(written.print());
     Place::of(&["metadata", "annotations", &author.set]).set(body, &text)
