@@ -1,123 +1,172 @@
-//! Patches as layers on an object: what a `Patcher` sets, and how it takes that back.
+//! Patches as layers on an object: what Patchers set, and how they take that back.
 //!
-//! In come an object, what was set on it before and what is wanted now; out comes the
-//! object as it should be. Views on a cluster and everything offline share this.
+//! In come an object, what was set on it before and what is wanted now; out come the
+//! object as it should be and what is set on it now. What already held the wanted value
+//! belongs to somebody else: it is not recorded, and it stays when the patch goes. Views
+//! on a cluster and everything offline share this.
 
-use document::{Map, Value, View};
+use std::collections::BTreeMap;
+
+use document::Value;
 
 use crate::patch::{MergeKeys, identity_free, merge};
-use crate::spec::{Target, TargetType};
+use crate::place::{Place, clash, concerns, leaves, walk};
 
-/// `Patcher` (and `Applier`, which also creates): takes back what it no longer wants if
-/// it still is as written, and merges what it wants. What `under` yields, the document of
-/// an Updater that the patch lies on, stays.
-pub fn layer(
-    live: Option<Value>,
-    applied: Option<&Value>,
-    wanted: Option<&Value>,
-    under: Option<&Value>,
-    target: &Target,
-) -> Option<Value> {
-    let Some(mut live) = live else {
-        return wanted
-            .filter(|_| target.kind == TargetType::Applier)
-            .cloned();
-    };
-    let keys = MergeKeys::of_group(&target.resource.group);
-    if let Some(applied) = applied {
-        let empty = Value::empty_map();
-        let kept = merge(under.unwrap_or(&empty), wanted.unwrap_or(&empty), &keys);
-        live = take_back(&live, applied, &kept).unwrap_or(live);
+/// What a Patcher has set on an object: by place, what it wrote there.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Patched(BTreeMap<Place, Value>);
+
+impl Patched {
+    /// Whether nothing was set.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
-    if let Some(wanted) = wanted {
-        live = merge(&live, &identity_free(wanted), &keys);
+
+    /// The places, outer ones before what is inside them.
+    pub fn places(&self) -> impl DoubleEndedIterator<Item = &Place> {
+        self.0.keys()
     }
-    Some(live)
-}
 
-/// Removes the leaves of `applied` that are not in `kept`, where they still hold what
-/// was applied; maps that this empties go too. `None` if nothing is left.
-pub fn take_back(live: &Value, applied: &Value, kept: &Value) -> Option<Value> {
-    let applied = identity_free(applied);
-    remove(live, &applied, kept)
-}
-
-fn remove(live: &Value, applied: &Value, kept: &Value) -> Option<Value> {
-    match (live.view(), applied.view()) {
-        (View::Map(live_map), View::Map(applied)) => {
-            let mut entries = Vec::new();
-            let mut removed = false;
-            for (key, value) in live_map {
-                match applied.get(key) {
-                    None => entries.push((key.clone(), value.clone())),
-                    Some(applied) => {
-                        let kept = kept.get_key(key);
-                        let left = remove(value, applied, kept);
-                        removed |= left.is_none();
-                        entries.extend(left.map(|left| (key.clone(), left)));
-                    }
-                }
+    /// Whether a place holds what was written there: this value, or a map or an element
+    /// that we made and that nobody has added anything to.
+    pub fn holds(&self, place: &Place, object: &Value) -> bool {
+        let live = place.get(object);
+        match (self.0.get(place), live.as_map()) {
+            (Some(sent), Some(map)) if sent.as_map().is_some() => {
+                map.iter().all(|(key, _)| place.is_named_by(key))
             }
-            (!(entries.is_empty() && removed)).then(|| Map::from_sorted(entries).into())
+            (Some(sent), _) => sent == live,
+            (None, _) => false,
         }
-        _ if !kept.is_null() => Some(live.clone()),
-        (View::List(live_items), View::List(applied_items)) if live != applied => {
-            // Elements of ours inside a list that has others: take ours out again.
-            let ours = |item: &Value| applied_items.iter().any(|applied| applied == item);
-            let rest: Vec<Value> = live_items
-                .iter()
-                .filter(|item| !ours(item))
-                .cloned()
-                .collect();
-            (!rest.is_empty()).then(|| rest.into())
-        }
-        _ => (live != applied).then(|| live.clone()),
     }
+
+    /// Notes what is written to a place.
+    pub fn note(&mut self, place: &Place, value: &Value) {
+        // What is in a map has places of its own.
+        let value = match value.as_map() {
+            Some(_) => Value::empty_map(),
+            None => value.clone(),
+        };
+        self.0.insert(place.clone(), value);
+    }
+}
+
+/// What one Patcher (or Applier) wants of an object.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Wish {
+    /// This patch, in which null removes.
+    Patch(Value),
+    /// Nothing any more: what it has set is taken back.
+    Nothing,
+    /// It is not known yet: what it has set stays.
+    Unknown,
+}
+
+/// One Patcher (or Applier) of an object.
+#[derive(Clone, Debug)]
+pub struct Layer {
+    /// What it wants.
+    pub wish: Wish,
+    /// What it has set.
+    pub set: Patched,
+}
+
+/// The object with the patches of these layers on it, the first of them with the last
+/// word. What they no longer want is taken back where it still is as written. What `under`
+/// yields, the document of an Updater that the patches lie on, stays. The layers then say
+/// what is set.
+pub fn lay(live: &Value, under: Option<&Value>, layers: &mut [Layer], keys: &MergeKeys) -> Value {
+    let patches = contested(layers, keys);
+    let mut wanted = under.map_or_else(Vec::new, |under| leaves(&identity_free(under), keys));
+    wanted.extend(patches.iter().flat_map(|patch| leaves(patch, keys)));
+    let unknown = layers.iter().filter(|layer| layer.wish == Wish::Unknown);
+    wanted.extend(unknown.flat_map(|layer| layer.set.0.clone()));
+    let mut object = live.clone();
+    let mut now = Vec::with_capacity(layers.len());
+    for (layer, patch) in layers.iter().zip(&patches) {
+        if layer.wish == Wish::Unknown {
+            now.push(layer.set.clone());
+            continue;
+        }
+        let taken = take_back(&object, &layer.set, &wanted);
+        let all = layers.iter().map(|layer| &layer.set).chain(&now);
+        now.push(patched(&taken, patch, &all.collect::<Vec<_>>(), keys));
+        object = merge(&taken, patch, keys);
+    }
+    for (layer, set) in layers.iter_mut().zip(now) {
+        layer.set = set;
+    }
+    object
+}
+
+/// A document with patches on it, the first with the last word. Nothing is recorded: who
+/// writes the document writes all of it.
+pub fn overlay(document: &Value, patches: &[Value], keys: &MergeKeys) -> Value {
+    let last_first = patches.iter().rev();
+    last_first.fold(document.clone(), |document, patch| {
+        merge(&document, &identity_free(patch), keys)
+    })
+}
+
+/// The patches of the layers, without what only says which object is meant and without
+/// the fields that an earlier one sets otherwise.
+fn contested(layers: &[Layer], keys: &MergeKeys) -> Vec<Value> {
+    let mut taken: Vec<(Place, Value)> = Vec::new();
+    let mut patches = Vec::with_capacity(layers.len());
+    for layer in layers {
+        let mut patch = match &layer.wish {
+            Wish::Patch(patch) => identity_free(patch),
+            Wish::Nothing | Wish::Unknown => Value::empty_map(),
+        };
+        let (lost, won): (Vec<_>, Vec<_>) = leaves(&patch, keys)
+            .into_iter()
+            .partition(|leaf| taken.iter().any(|other| clash(other, leaf)));
+        for (place, _) in lost.iter().rev() {
+            patch = place.strike(&patch);
+        }
+        taken.extend(won);
+        patches.push(patch);
+    }
+    patches
+}
+
+/// The object without what was set, where it still is as written and nobody wants it;
+/// maps that this empties go too.
+fn take_back(object: &Value, set: &Patched, wanted: &[(Place, Value)]) -> Value {
+    // What is inside goes first, and positions stay right.
+    let last_first = set.places().rev();
+    let dropped = last_first.filter(|place| !wanted.iter().any(|leaf| concerns(leaf, place)));
+    dropped.fold(object.clone(), |object, place| {
+        if set.holds(place, &object) {
+            place.remove(&object)
+        } else {
+            object
+        }
+    })
+}
+
+/// What a patch sets on an object: what the object does not hold yet, and what it holds
+/// because one of ours (`all`) has set it.
+fn patched(object: &Value, patch: &Value, all: &[&Patched], keys: &MergeKeys) -> Patched {
+    let mut set = Patched::default();
+    walk(patch, keys, &mut |place, value, leaf| {
+        if value.is_null() || place.0.is_empty() {
+            return;
+        }
+        let live = place.get(object);
+        let sets = if value.as_map().is_some() {
+            // Maps go when they are empty, elements keep the fields that name them.
+            let made = all.iter().any(|set| set.0.contains_key(place));
+            (leaf || place.is_element()) && (live.as_map().is_none() || made)
+        } else {
+            live != value || all.iter().any(|set| set.holds(place, object))
+        };
+        if sets {
+            set.note(place, value);
+        }
+    });
+    set
 }
 
 #[cfg(test)]
-mod tests {
-    use document::json;
-
-    use super::*;
-
-    #[test]
-    fn what_is_no_longer_wanted_is_taken_back_if_it_is_as_written() {
-        let live =
-            json!({"metadata": {"annotations": {"ours": "1", "theirs": "2", "changed": "4"}}});
-        let applied = json!({"metadata": {"annotations": {"ours": "1", "changed": "3"}}});
-        let left = take_back(&live, &applied, &json!({}));
-        assert_eq!(
-            left,
-            Some(json!({"metadata": {"annotations": {"theirs": "2", "changed": "4"}}}))
-        );
-        let alone = json!({"metadata": {"name": "x", "annotations": {"ours": "1"}}});
-        let left = take_back(
-            &alone,
-            &json!({"metadata": {"annotations": {"ours": "1"}}}),
-            &json!({}),
-        );
-        assert_eq!(left, Some(json!({"metadata": {"name": "x"}})));
-    }
-
-    #[test]
-    fn what_an_updater_yields_too_stays() {
-        let target = crate::read(
-            &json!({
-                "apiVersion": "dcontroller.io/v1alpha1", "kind": "Operator",
-                "metadata": {"name": "o"},
-                "spec": {"controllers": [{
-                    "name": "c", "sources": [{"apiGroup": "", "kind": "Pod"}],
-                    "pipeline": [{"@select": true}], "target": {"kind": "V", "type": "Patcher"}
-                }]}
-            }),
-            &expr::Table::builtin(),
-        );
-        let target = &target.0.unwrap().controllers[0].targets[0];
-        let document = json!({"spec": {"a": 1, "list": [{"k": 2}]}});
-        let applied = json!({"spec": {"list": [{"k": 2}], "b": 3}});
-        let live = json!({"spec": {"a": 1, "b": 3, "list": [{"k": 2}]}});
-        let left = layer(Some(live), Some(&applied), None, Some(&document), target);
-        assert_eq!(left, Some(document));
-    }
-}
+mod tests;

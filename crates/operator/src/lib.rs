@@ -10,6 +10,7 @@ pub mod layer;
 pub mod object;
 pub mod offline;
 pub mod patch;
+pub mod place;
 pub mod predicate;
 pub mod problem;
 pub mod spec;

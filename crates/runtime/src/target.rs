@@ -21,7 +21,6 @@ pub mod decide;
 pub mod desired;
 mod fight;
 pub mod live;
-mod place;
 pub mod problem;
 mod quantity;
 pub mod request;

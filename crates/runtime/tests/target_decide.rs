@@ -586,25 +586,50 @@ fn writers_rank_by_controller() {
 }
 
 #[test]
-fn a_patch_names_its_version_where_it_replaces_lists_or_removes() {
+fn a_patch_names_the_version_that_it_was_computed_from() {
     let live = json!({"spec": {"l": [1], "m": {"x": 1}}});
-    let version = |document: &Value| {
-        let subject = Subject::deployment().wants(patches(document)).live(&live);
+    for document in [
+        json!({"spec": {"a": 1, "m": {"y": 1}}}),
+        json!({"spec": {"l": [2]}}),
+        json!({"spec": {"c": [{"name": "x"}]}}),
+    ] {
+        let subject = Subject::deployment().wants(patches(&document)).live(&live);
         check(&subject, "read");
         let write = subject.fresh().write();
         assert_eq!(write.verb, Verb::Merge);
         assert_eq!(write.manager, "deltic/op/p");
-        write.body.get("metadata").get("resourceVersion").clone()
+        let metadata = write.body.get("metadata");
+        assert_eq!(metadata.get("resourceVersion"), &json!("1"));
+    }
+}
+
+#[test]
+fn a_patch_of_what_is_there_is_no_patch() {
+    let live = json!({"metadata": {"labels": {"l": "1"}}, "spec": {
+        "a": 1, "m": {"x": 1}, "requests": {"cpu": "1"}, "containers": [{"name": "c", "image": "1", "policy": "x"}],
+    }, "status": {"s": 1}});
+    let document = json!({"metadata": {"labels": {"l": "1"}}, "spec": {
+        "a": 1, "m": {}, "requests": {"cpu": "1000m"}, "containers": [{"name": "c", "image": "1"}],
+    }, "status": {"s": 1}});
+    let subject = || {
+        let subject = Subject::deployment().wants(patches(&document));
+        subject.live(&live)
     };
-    assert_eq!(
-        version(&json!({"spec": {"a": 1, "m": {"y": 1}}})),
-        Value::NULL
-    );
-    assert_eq!(version(&json!({"spec": {"l": [2]}})), json!("1"));
-    assert_eq!(
-        version(&json!({"spec": {"c": [{"name": "x"}]}})),
-        json!("1")
-    );
+    check(&subject(), "nothing");
+    check(&subject().fresh(), "nothing");
+    let changed = subject().changed(|object| set(object, &["spec", "a"], json!(2)));
+    check(&changed, "read");
+    let body = changed.fresh().write().body;
+    assert_eq!(body.get("spec"), &json!({"a": 1}));
+    let annotations = body.get("metadata").get("annotations").as_map().unwrap();
+    let record: Value = annotations.entries()[0]
+        .1
+        .as_str()
+        .unwrap()
+        .parse()
+        .unwrap();
+    let places = record.get("paths").as_map().unwrap();
+    assert_eq!(places.len(), 1, "{record}");
 }
 
 #[test]

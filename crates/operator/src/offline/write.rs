@@ -6,8 +6,9 @@ use document::{Key, Map, Value, json};
 
 use super::Report;
 use super::cluster::{Cluster, ObjectKey};
-use crate::layer::layer;
-use crate::patch::{outgoing, patch_of};
+use crate::layer::{Layer, Patched, Wish, lay};
+use crate::patch::{MergeKeys, outgoing, patch_of};
+use crate::place::Place;
 use crate::spec::{Operator, Target, TargetType};
 
 /// What each object should look like, by who says so: controllers rank by position.
@@ -23,8 +24,11 @@ pub(super) struct Desired {
 struct Writer {
     /// What is derived now.
     document: Option<Value>,
-    /// What was last written.
-    applied: Option<Value>,
+    /// Whether it was written.
+    written: bool,
+    /// What it has set: all of it of a Patcher or Applier, of an Updater the labels and
+    /// annotations.
+    set: Patched,
 }
 
 impl Desired {
@@ -72,10 +76,11 @@ impl Desired {
             .filter(|(at, _)| target_of(at).kind == TargetType::Updater);
         let mut winner: Option<(usize, usize)> = None;
         let mut under = None;
-        let mut withdrawn = None;
+        let mut withdrawn = false;
         for (at, writer) in updaters.by_ref() {
             let Some(document) = &writer.document else {
-                withdrawn = writer.applied.take().or(withdrawn);
+                withdrawn |= std::mem::take(&mut writer.written);
+                writer.set = Patched::default();
                 continue;
             };
             if let Some(first) = winner {
@@ -92,39 +97,22 @@ impl Desired {
             if live.is_none() {
                 self.created.insert(key.clone());
             }
-            live = Some(update(
-                live.as_ref(),
-                document,
-                writer.applied.as_ref(),
-                target,
-            ));
-            writer.applied = Some(document.clone());
+            let object = update(live.as_ref(), document, &mut writer.set, target);
+            live = Some(object);
+            writer.written = true;
             under = Some(document.clone());
         }
-        if winner.is_none() && withdrawn.is_some() && self.created.remove(key) {
+        if winner.is_none() && withdrawn && self.created.remove(key) {
             live = None;
         }
 
         // The others layer on it; the first has the last word.
-        for (at, writer) in writers.iter_mut().rev() {
-            let target = target_of(at);
-            if target.kind == TargetType::Updater {
-                continue;
-            }
-            let wanted = writer
-                .document
-                .as_ref()
-                .map(|document| patch_of(document, target));
-            live = layer(
-                live,
-                writer.applied.as_ref(),
-                wanted.as_ref(),
-                under.as_ref(),
-                target,
-            );
-            writer.applied = wanted.filter(|_| live.is_some());
-        }
-        writers.retain(|_, writer| writer.document.is_some() || writer.applied.is_some());
+        let layers = writers
+            .iter_mut()
+            .map(|(at, writer)| (target_of(at), writer))
+            .filter(|(target, _)| target.kind != TargetType::Updater);
+        live = layered(live, under.as_ref(), key.group.as_str(), layers.collect());
+        writers.retain(|_, writer| writer.document.is_some() || writer.written);
         if writers.is_empty() {
             self.writers.remove(key);
         }
@@ -132,6 +120,54 @@ impl Desired {
             cluster.write(key, live);
         }
     }
+}
+
+/// The object with the patches of these writers on it. An Applier also creates it.
+fn layered(
+    live: Option<Value>,
+    under: Option<&Value>,
+    group: &str,
+    mut writers: Vec<(&Target, &mut Writer)>,
+) -> Option<Value> {
+    let applied = |(target, writer): &(&Target, &mut Writer)| {
+        let document = writer.document.as_ref().map(identity);
+        document.filter(|_| target.kind == TargetType::Applier)
+    };
+    let live = live.or_else(|| writers.iter().find_map(applied));
+    let mut layers: Vec<Layer> = writers
+        .iter()
+        .map(|(target, writer)| Layer {
+            wish: match &writer.document {
+                Some(document) => Wish::Patch(patch_of(document, target)),
+                None => Wish::Nothing,
+            },
+            set: writer.set.clone(),
+        })
+        .collect();
+    let laid = live.map(|live| lay(&live, under, &mut layers, &MergeKeys::of_group(group)));
+    for ((_, writer), layer) in writers.iter_mut().zip(layers) {
+        writer.written = laid.is_some() && writer.document.is_some();
+        writer.set = if laid.is_some() {
+            layer.set
+        } else {
+            Patched::default()
+        };
+    }
+    laid
+}
+
+/// Which object a document speaks of.
+fn identity(document: &Value) -> Value {
+    let places = [
+        Place::of(&["apiVersion"]),
+        Place::of(&["kind"]),
+        Place::of(&["metadata", "name"]),
+        Place::of(&["metadata", "namespace"]),
+    ];
+    let given = places.iter().filter(|place| !place.get(document).is_null());
+    given.fold(Value::empty_map(), |object, place| {
+        place.set(&object, place.get(document))
+    })
 }
 
 fn conflict(key: &ObjectKey, operator: &Operator, loser: usize, winner: usize) -> Report {
@@ -167,45 +203,34 @@ fn report(key: &ObjectKey, operator: &Operator, controller: usize, message: Stri
 
 /// `Updater`: replaces all top-level fields but metadata; labels and annotations are
 /// merged, and those that are no longer derived are removed if we set them.
-fn update(
-    live: Option<&Value>,
-    document: &Value,
-    applied: Option<&Value>,
-    target: &Target,
-) -> Value {
+fn update(live: Option<&Value>, document: &Value, set: &mut Patched, target: &Target) -> Value {
     let document = outgoing(document, target);
+    let none = Value::empty_map();
+    let now = metadata_set(live.unwrap_or(&none), &document, set);
+    let before = std::mem::replace(set, now);
     let (Some(live), Some(fields)) = (live, document.as_map()) else {
         return document;
     };
     if target.resource.is_view() {
         return document;
     }
-    let mut metadata = live.get("metadata").as_map().cloned().unwrap_or_else(empty);
+    let dropped = before
+        .places()
+        .filter(|place| place.get(&document).is_null() && before.holds(place, live));
+    let kept = dropped.fold(live.clone(), |object, place| place.remove(&object));
+    let mut metadata = kept.get("metadata").as_map().cloned().unwrap_or_else(empty);
     for field in ["annotations", "labels"] {
-        let set_before = applied
-            .map(|applied| applied.get("metadata").get(field))
-            .and_then(Value::as_map);
-        let wanted = document.get("metadata").get(field).as_map();
-        let mut merged = metadata
-            .get_str(field)
-            .and_then(Value::as_map)
-            .cloned()
-            .unwrap_or_else(empty);
-        for (key, value) in set_before.into_iter().flatten() {
-            if wanted.is_none_or(|wanted| wanted.get(key).is_none())
-                && merged.get(key) == Some(value)
-            {
-                merged = merged.without(key.as_str());
-            }
-        }
-        for (key, value) in wanted.into_iter().flatten() {
-            merged = merged.with(key.clone(), value.clone());
-        }
-        if merged.is_empty() {
-            metadata = metadata.without(field);
-        } else {
-            metadata = metadata.with(Key::new(field), merged.into());
-        }
+        let given = document.get("metadata").get(field);
+        let Some(given) = given.as_map().filter(|given| !given.is_empty()) else {
+            continue;
+        };
+        let merged = metadata.get_str(field).and_then(Value::as_map).cloned();
+        let merged = given
+            .iter()
+            .fold(merged.unwrap_or_else(empty), |merged, (key, value)| {
+                merged.with(key.clone(), value.clone())
+            });
+        metadata = metadata.with(Key::new(field), merged.into());
     }
     let mut result = fields.with(Key::new("metadata"), metadata.into());
     if fields.get_str("status").is_none()
@@ -219,6 +244,21 @@ fn update(
         result = result.with(Key::new("apiVersion"), version.clone());
     }
     result.into()
+}
+
+/// The labels and annotations that a document sets: not those that the object has anyway.
+fn metadata_set(live: &Value, document: &Value, before: &Patched) -> Patched {
+    let mut set = Patched::default();
+    for field in ["annotations", "labels"] {
+        let given = document.get("metadata").get(field).as_map();
+        for (name, value) in given.into_iter().flatten() {
+            let place = Place::of(&["metadata", field, name.as_str()]);
+            if place.get(live) != value || before.holds(&place, live) {
+                set.note(&place, value);
+            }
+        }
+    }
+    set
 }
 
 fn empty() -> Map {

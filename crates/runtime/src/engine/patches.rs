@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dataflow::ObjectName;
 use document::{Key, Value};
-use operator::layer::{layer, take_back};
-use operator::patch::patch_of;
+use operator::layer::{Layer, Patched, Wish, lay};
+use operator::patch::{MergeKeys, patch_of};
 use operator::spec::Target;
 use store::{Collection, Error, Store, Write, Writer, Written};
 
@@ -34,7 +34,7 @@ struct Record {
     /// The object's: another one under its name has nothing of ours.
     uid: Value,
     /// What each Patcher has set.
-    set: BTreeMap<String, Value>,
+    set: BTreeMap<String, Patched>,
 }
 
 /// What one Patcher wants of an object.
@@ -95,7 +95,8 @@ impl Patches {
         let uid = live.get("metadata").get("uid").clone();
         let known = records.get(place).filter(|record| record.uid == uid);
         let known = known.map(|record| record.set.clone()).unwrap_or_default();
-        let (new, set) = layered(&live, &known, wanted, gone);
+        let keys = MergeKeys::of_group(&place.collection.group);
+        let (new, set) = layered(&live, known, wanted, gone, &keys);
         let written = write(store, place, &live, &new)?;
         if set.is_empty() {
             records.remove(place);
@@ -113,29 +114,33 @@ impl Patches {
 /// The object as it should be, and what each Patcher has set on it.
 fn layered(
     live: &Value,
-    known: &BTreeMap<String, Value>,
+    mut known: BTreeMap<String, Patched>,
     wanted: &[Patch<'_>],
     gone: &dyn Fn(&str) -> bool,
-) -> (Value, BTreeMap<String, Value>) {
-    let mut new = live.clone();
-    let mut set = BTreeMap::new();
-    for (by, before) in known {
-        if wanted.iter().any(|patch| patch.by == *by) {
-            continue;
-        }
-        if gone(by) {
-            new = take_back(&new, before, &Value::empty_map()).unwrap_or(new);
+    keys: &MergeKeys,
+) -> (Value, BTreeMap<String, Patched>) {
+    let mut names = Vec::new();
+    let mut layers = Vec::new();
+    for patch in wanted {
+        layers.push(Layer {
+            wish: Wish::Patch(patch_of(patch.document, patch.target)),
+            set: known.remove(&patch.by).unwrap_or_default(),
+        });
+        names.push(patch.by.clone());
+    }
+    for (by, set) in known {
+        let wish = if gone(&by) {
+            Wish::Nothing
         } else {
-            set.insert(by.clone(), before.clone());
-        }
+            Wish::Unknown
+        };
+        layers.push(Layer { wish, set });
+        names.push(by);
     }
-    for patch in wanted.iter().rev() {
-        let wanted = patch_of(patch.document, patch.target);
-        let before = known.get(&patch.by);
-        new = layer(Some(new.clone()), before, Some(&wanted), None, patch.target).unwrap_or(new);
-        set.insert(patch.by.clone(), wanted);
-    }
-    (new, set)
+    let new = lay(live, None, &mut layers, keys);
+    let set = names.into_iter().zip(layers);
+    let set = set.filter(|(_, layer)| !layer.set.is_empty());
+    (new, set.map(|(by, layer)| (by, layer.set)).collect())
 }
 
 /// Writes what differs: the status by itself, as it has an endpoint of its own.

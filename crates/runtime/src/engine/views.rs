@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use dataflow::ObjectName;
 use document::Value;
-use operator::layer::layer;
-use operator::patch::patch_of;
+use operator::layer::overlay;
+use operator::patch::{MergeKeys, patch_of};
 use operator::spec::{Resource, Source, SourceKind, Target, TargetType};
 use operator::{Controller, Operator};
 use store::{Change, Collection, Holder, ObjectKey, Preconditions, Store, Write, Writer, Written};
@@ -314,20 +314,10 @@ impl<'a> Object<'a> {
         };
         let applier = || of_kind(TargetType::Applier).filter(|_| !held);
         let (at, document) = of_kind(TargetType::Updater).or_else(applier)?;
-        let patched = wanted
-            .iter()
-            .rev()
-            .fold(document.clone(), |document, patch| {
-                let wanted = patch_of(patch.document, patch.target);
-                layer(
-                    Some(document.clone()),
-                    None,
-                    Some(&wanted),
-                    None,
-                    patch.target,
-                )
-                .unwrap_or(document)
-            });
+        let patches = wanted.iter();
+        let patches = patches.map(|patch| patch_of(patch.document, patch.target));
+        let keys = MergeKeys::of_group(&target(self.operator, *at).resource.group);
+        let patched = overlay(document, &patches.collect::<Vec<_>>(), &keys);
         Some((*at, patched))
     }
 }

@@ -14,11 +14,12 @@ use document::Value;
 use operator::spec::TargetType;
 
 use super::claim::Claim;
-use super::desired::{Desired, Layer, Plan, Wanted};
+use super::desired::{Author, Desired, Layer, Plan, Wanted};
 use super::live::{Live, Observed, Record};
-use super::place::{Place, leaves};
 use super::problem::{Cause, Conflict, Problem};
+use super::written::Written;
 use super::{ObjectKey, TargetKind};
+use operator::place::{Place, leaves};
 
 pub use apply::{Resolved, resolve};
 
@@ -305,10 +306,37 @@ fn write(layer: &Layer<'_>, verb: Verb, status: bool, body: Value, goal: Value) 
     }
 }
 
-/// A merge patch, which names the version that it was computed from where that matters.
+/// A merge patch that names the version that it was computed from. What it records as set
+/// by us depends on what was there, and so does what its answer says about fields that it
+/// does not touch.
 fn versioned(patch: &Value, observed: &Observed) -> Value {
-    if !super::shape::depends_on_version(patch) {
-        return patch.clone();
-    }
     Place::of(&["metadata", "resourceVersion"]).set(patch, &Value::from(observed.version()))
+}
+
+/// What the operator's controllers have recorded on an object. If somebody has taken off
+/// the record of this author, it is as its last write left it.
+fn records(case: &Case<'_>, observed: &Observed, author: &Author) -> Vec<Written> {
+    let read = |object: &Value| Written::of_operator(object, case.operator, case.key);
+    let own = |written: &Written| written.controller == author.controller;
+    let mut records = read(&observed.object);
+    if !records.iter().any(own)
+        && let Some(last) = case.record.last(&author.manager, false)
+        && last.answer.get("metadata").get("uid").as_str() == Some(observed.uid())
+    {
+        records.extend(read(&last.answer).into_iter().find(own));
+    }
+    records
+}
+
+/// Whether a place holds what a controller of ours has written there.
+fn is_ours(records: &[Written], observed: &Observed, place: &Place) -> bool {
+    let live = place.get(&observed.object);
+    // The record of a status comes before the status.
+    let status = place.top() == "status";
+    let mut having = records.iter().filter(|written| written.has(place));
+    having.any(|written| {
+        written.holds(place, live)
+            || observed.is_only_ours(place)
+            || (status && written.is_certain(place))
+    })
 }

@@ -13,10 +13,10 @@ use operator::patch::{MergeKeys, identity_free, merge, outgoing, patch_of};
 use operator::spec::{Target, TargetType};
 
 use super::claim::{field_manager, set_annotation};
-use super::place::{Place, concerns, leaves, located};
 use super::problem::{Cause, Conflict, OwnerProblem, Problem};
 use super::shape::{equal, without_nulls};
 use super::{ObjectKey, TargetKind};
+use operator::place::{Place, clash, leaves, located};
 
 /// A target of a controller, as the one who writes.
 #[derive(Clone, Debug)]
@@ -224,7 +224,7 @@ impl Plan<'_> {
             for (place, winner) in lost {
                 let winner = self.layers[winner].desired;
                 let layer = &mut self.layers[i];
-                layer.document = place.remove(&layer.document);
+                layer.document = place.strike(&layer.document);
                 let conflict = Conflict::Field {
                     field: place.to_string(),
                     winner: winner.author.controller.clone(),
@@ -264,14 +264,6 @@ impl Plan<'_> {
             }
         })
     }
-}
-
-/// Whether two leaves cannot both be written.
-fn clash(a: &(Place, Value), b: &(Place, Value)) -> bool {
-    if a.0 == b.0 {
-        return !equal(&a.1, &b.1);
-    }
-    concerns(a, &b.0) && concerns(b, &a.0)
 }
 
 /// A document as it is sent: encoded, and of its metadata only what is used.

@@ -5,10 +5,10 @@ use operator::spec::TargetType;
 
 use super::claim::{Claim, is_manager_of};
 use super::desired::Wanted;
-use super::place::{Place, Step};
 use super::written::Written;
 use super::{ObjectKey, TargetKind};
 use crate::object::Unreadable;
+use operator::place::{Place, Step};
 
 /// What is known of an object.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -113,10 +113,12 @@ impl Observed {
     }
 
     /// Whether the server says that nobody else has written anything at a place. Of the
-    /// status that is not known: everybody writes it.
+    /// status that is not known: everybody writes it. Nor is it of positions in lists: the
+    /// last to write such a list has all of it.
     pub(super) fn is_only_ours(&self, place: &Place) -> bool {
         let touched = |other: &Manager| touches(&other.fields, &place.0);
-        self.managed && place.top() != "status" && !self.others.iter().any(touched)
+        let known = self.managed && place.top() != "status" && !place.is_by_position();
+        known && !self.others.iter().any(touched)
     }
 
     /// Whether someone else owns a field outside metadata that is not wanted: it was

@@ -3,8 +3,8 @@
 use document::{Key, ListRef, Map, Value, View};
 use operator::patch::{MergeKeys, all_maps, position_of};
 
-use super::place::{Place, Step};
 use super::quantity;
+use operator::place::{Place, Step};
 
 /// Whether two values are the same.
 pub(super) fn equal(a: &Value, b: &Value) -> bool {
@@ -45,6 +45,23 @@ pub(super) fn covers(live: &Value, wanted: &Value, keys: &MergeKeys, merged: boo
         path: Vec::new(),
     }
     .value(live, wanted)
+}
+
+/// Whether a place holds what is wanted of it, as the server writes it.
+pub(super) fn same_at(place: &Place, live: &Value, wanted: &Value, keys: &MergeKeys) -> bool {
+    if equal(live, wanted) {
+        return true;
+    }
+    let fields = place.0.iter().filter_map(|step| match step {
+        Step::Field(field) => Some(field.clone()),
+        Step::Element(_) | Step::Index(_) => None,
+    });
+    match (live.as_str(), wanted.as_str()) {
+        (Some(live), Some(wanted)) if keys.built_in() => {
+            quantity::may_be_at(&fields.collect::<Vec<_>>()) && quantity::equal(live, wanted)
+        }
+        _ => false,
+    }
 }
 
 /// What is wanted, where it is covered as the live value has it, with all that the server
@@ -150,16 +167,6 @@ pub(super) fn diff(from: &Value, to: &Value) -> Option<Value> {
         Some((key.clone(), change))
     });
     Some(removed.chain(changed).collect::<Map>().into())
-}
-
-/// Whether a merge patch is only right on the object that it was computed from: it
-/// replaces a list, or takes something out.
-pub(super) fn depends_on_version(patch: &Value) -> bool {
-    match patch.view() {
-        View::Map(map) => map.values().any(depends_on_version),
-        View::List(_) | View::Null => true,
-        _ => false,
-    }
 }
 
 /// The value, sharing the memory of all that is the same in another one.
@@ -351,9 +358,6 @@ mod tests {
             json!({"a": null, "b": {"c": 2, "d": null}, "l": [1, 2], "n": {}}),
         );
         assert_eq!(diff(&json!({"a": null}), &json!({})), None);
-        assert!(depends_on_version(&json!({"a": {"b": [1]}})));
-        assert!(depends_on_version(&json!({"a": {"b": null}})));
-        assert!(!depends_on_version(&json!({"a": {"b": "x"}})));
     }
 
     #[test]

@@ -3,9 +3,10 @@
 //! The annotation `dcontroller.io/set.<hash of operator/controller>` names the places that
 //! a controller has written, each with a hash of what it wrote and, where the server made
 //! something else of it, a hash of that. So what is no longer wanted is taken back after a
-//! restart too, and only if it still holds what we wrote. It is written with or before the
-//! fields. Like a claim it names the object that it stands on: Kubernetes copies
-//! annotations.
+//! restart too, and only if it still holds what we wrote. What held the wanted value before
+//! we wrote anything is not in it: it belongs to somebody else. The record is written with
+//! or before the fields. Like a claim it names the object that it stands on: Kubernetes
+//! copies annotations.
 
 use std::collections::BTreeMap;
 
@@ -13,8 +14,8 @@ use document::{Map, Value, json};
 
 use super::ObjectKey;
 use super::claim::{SET, hash, set_annotation, short_origin};
-use super::place::Place;
 use super::shape::without_nulls;
+use operator::place::Place;
 
 /// What a controller has set on an object.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -42,6 +43,43 @@ struct Mark {
     sent: String,
     /// A hash of what the server made of it, if that is something else.
     stored: Option<String>,
+    /// Whether it is certain that we wrote it. What an Applier yields may be somebody
+    /// else's too; so may what stands in records of the first format, which had all that a
+    /// Patcher yields. Both are texts, not maps.
+    certain: bool,
+}
+
+impl Mark {
+    fn parse(mark: &Value) -> Option<Self> {
+        let word = |field: &str| mark.get(field).as_str().map(str::to_owned);
+        let Some(text) = mark.as_str() else {
+            return Some(Self {
+                sent: word("sent")?,
+                stored: word("stored"),
+                certain: true,
+            });
+        };
+        let (sent, stored) = match text.split_once(' ') {
+            Some((sent, stored)) => (sent, Some(stored.to_owned())),
+            None => (text, None),
+        };
+        Some(Self {
+            sent: sent.to_owned(),
+            stored,
+            certain: false,
+        })
+    }
+
+    fn print(&self) -> Value {
+        let (sent, stored) = (self.sent.as_str(), self.stored.as_deref());
+        if self.certain {
+            return json!({"sent": sent, "stored": (stored.map(Value::from).unwrap_or_default())});
+        }
+        match stored {
+            Some(stored) => Value::from(format!("{sent} {stored}")),
+            None => Value::from(sent),
+        }
+    }
 }
 
 /// A hash of a value; null equals absent.
@@ -85,13 +123,7 @@ impl Written {
         let word = |field: &str| value.get(field).as_str().map(str::to_owned);
         let mut paths = BTreeMap::new();
         for (key, mark) in value.get("paths").as_map().into_iter().flatten() {
-            let mark = mark.as_str()?;
-            let (sent, stored) = match mark.split_once(' ') {
-                Some((sent, stored)) => (sent, Some(stored.to_owned())),
-                None => (mark, None),
-            };
-            let sent = sent.to_owned();
-            paths.insert(Place::parse(key.as_str())?, Mark { sent, stored });
+            paths.insert(Place::parse(key.as_str())?, Mark::parse(mark)?);
         }
         Some(Self {
             operator: word("operator")?,
@@ -109,13 +141,7 @@ impl Written {
         let paths: Map = self
             .paths
             .iter()
-            .map(|(place, mark)| {
-                let text = match &mark.stored {
-                    Some(stored) => format!("{} {stored}", mark.sent),
-                    None => mark.sent.clone(),
-                };
-                (document::Key::new(&place.pointer()), Value::from(text))
-            })
+            .map(|(place, mark)| (document::Key::new(&place.pointer()), mark.print()))
             .collect();
         let (operator, controller) = (self.operator.as_str(), self.controller.as_str());
         let document = self.document.as_deref().map(Value::from);
@@ -146,12 +172,39 @@ impl Written {
         self.paths.contains_key(place)
     }
 
+    /// Whether a place is recorded, and it is certain that we wrote it.
+    pub(super) fn is_certain(&self, place: &Place) -> bool {
+        self.paths.get(place).is_some_and(|mark| mark.certain)
+    }
+
     /// Records that `sent` was (or is to be) written to a place. `stored` is what the
     /// server made of it, where that is known.
     pub(super) fn record(&mut self, place: &Place, sent: &Value, stored: Option<&Value>) {
         let sent = value_hash(sent);
         let stored = stored.map(value_hash).filter(|stored| *stored != sent);
-        self.paths.insert(place.clone(), Mark { sent, stored });
+        let mark = Mark {
+            sent,
+            stored,
+            certain: true,
+        };
+        self.paths.insert(place.clone(), mark);
+    }
+
+    /// Records that `sent` is applied, whoever else does.
+    pub(super) fn record_applied(&mut self, place: &Place, sent: &Value) {
+        let mark = Mark {
+            sent: value_hash(sent),
+            stored: None,
+            certain: false,
+        };
+        self.paths.insert(place.clone(), mark);
+    }
+
+    /// Keeps what another record says of a place.
+    pub(super) fn keep(&mut self, other: &Self, place: &Place) {
+        if let Some(mark) = other.paths.get(place) {
+            self.paths.insert(place.clone(), mark.clone());
+        }
     }
 
     /// Records that `sent` is to be written to a place. What the server made of it is
@@ -166,12 +219,11 @@ impl Written {
         }
     }
 
-    /// Whether a place holds what we wrote.
+    /// Whether a place holds what we certainly wrote.
     pub(super) fn holds(&self, place: &Place, live: &Value) -> bool {
         let live = value_hash(live);
-        self.paths
-            .get(place)
-            .is_some_and(|mark| mark.sent == live || mark.stored.as_ref() == Some(&live))
+        let certain = self.paths.get(place).filter(|mark| mark.certain);
+        certain.is_some_and(|mark| mark.sent == live || mark.stored.as_ref() == Some(&live))
     }
 
     /// Whether a place holds what the server made of `wanted` when we wrote it.
@@ -222,6 +274,26 @@ mod tests {
         assert!(written.settled(&place, &json!("1000m"), &json!("1")));
         assert!(!written.settled(&place, &json!("2000m"), &json!("1")));
         assert!(written.settled(&label, &json!("y"), &json!("y")));
+    }
+
+    #[test]
+    fn what_may_be_somebody_elses_is_recorded_as_a_text() {
+        let mut written = Written::new("op", "c", &key());
+        let (ours, applied) = (Place::of(&["spec", "a"]), Place::of(&["spec", "b"]));
+        written.record(&ours, &json!(1), None);
+        written.record_applied(&applied, &json!(1));
+        let text = written.print();
+        let read = Written::parse(&text).unwrap();
+        assert_eq!(read, written);
+        assert!(read.holds(&ours, &json!(1)) && read.is_certain(&ours));
+        assert!(!read.holds(&applied, &json!(1)) && !read.is_certain(&applied));
+        assert!(read.has(&applied) && read.settled(&applied, &json!(1), &json!(1)));
+        let mark = value_hash(&json!(1));
+        let paths = text.parse::<Value>().unwrap().get("paths").clone();
+        assert_eq!(
+            paths,
+            json!({"/spec/a": {"sent": (mark.as_str())}, "/spec/b": (mark.as_str())})
+        );
     }
 
     #[test]

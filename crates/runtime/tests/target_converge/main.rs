@@ -10,6 +10,7 @@ mod answers;
 mod layers;
 mod ownership;
 mod repair;
+mod stories;
 
 use std::time::Duration;
 

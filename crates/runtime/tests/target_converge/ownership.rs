@@ -338,3 +338,55 @@ async fn an_apply_that_met_an_object_does_not_claim_to_have_created_it() {
     h.settle().await;
     assert_eq!(h.live(&key).get("spec").get("theirs"), &json!(1));
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_updater_removes_only_labels_that_it_has_set() {
+    let mut h = harness();
+    let key = widget("x");
+    h.sim.foreign(&key, "human", |_| {
+        let object = foreign_widget(&json!({"a": 1}))(&Value::NULL);
+        set(
+            &object,
+            &["metadata", "labels"],
+            json!({"team": "a", "moved": "1"}),
+        )
+    });
+    let wants = |labels: Value| {
+        let document = spec(&json!({"a": 1}));
+        updater().wants(&set(&document, &["metadata", "labels"], labels))
+    };
+    let labels = |h: &Harness| {
+        let labels = h.live(&key).get("metadata").get("labels").clone();
+        unset(&labels, &[LABEL])
+    };
+    let all = json!({"team": "a", "moved": "2", "own": "1"});
+    h.want(&key, &wants(all.clone()));
+    h.settle().await;
+    assert_eq!(labels(&h), all);
+    for restart in [false, true] {
+        if restart {
+            h.restart();
+            h.settle().await;
+        }
+        writes(&h);
+        h.look_again().await;
+        assert_eq!(writes(&h), [""; 0]);
+    }
+    h.want(&key, &wants(json!({})));
+    h.settle().await;
+    assert_eq!(labels(&h), json!({"team": "a"}));
+
+    // What they change is put back, and then it is ours.
+    h.want(&key, &wants(json!({"team": "a"})));
+    h.settle().await;
+    h.sim.foreign(&key, "human", |object| {
+        set(object, &["metadata", "labels", "team"], json!("b"))
+    });
+    h.settle().await;
+    assert_eq!(labels(&h), json!({"team": "a"}));
+    h.restart();
+    h.settle().await;
+    h.want(&key, &wants(json!({})));
+    h.settle().await;
+    assert_eq!(labels(&h), json!({}));
+}

@@ -63,6 +63,7 @@ impl Inner {
             (&Method::POST, _) => self.post(&route, &key, &body, &manager),
             (&Method::PUT, _) => self.put(&route, &key, &body, &manager),
             (&Method::PATCH, Some("application/merge-patch+json")) => {
+                self.race(&key);
                 self.patch(&route, &key, &body, &manager)
             }
             (&Method::PATCH, _) => {
@@ -71,6 +72,16 @@ impl Inner {
             }
             (&Method::DELETE, _) => self.delete(&route, &key, &body),
             _ => (405, status(405, "MethodNotAllowed", "no", &json!({}))),
+        }
+    }
+
+    /// Somebody is faster.
+    fn race(&mut self, key: &ObjectKey) {
+        let next = self.races.iter().position(|(racing, _)| racing == key);
+        if let Some(at) = next {
+            let (key, patch) = self.races.remove(at);
+            let object = merge_patch(&self.objects[&key].object, &patch);
+            self.update(&key, &object, "racer");
         }
     }
 

@@ -23,6 +23,8 @@ use kube::discovery::ApiResource;
 use runtime::target::{ObjectKey, TargetKind};
 
 pub use managers::Owners;
+#[allow(unused_imports)] // Each test uses its part.
+pub use managers::merge_patch;
 
 /// A generator of numbers that are the same in every run.
 pub struct Random(pub u64);
@@ -89,6 +91,8 @@ pub struct Inner {
     pub random: u64,
     /// What happens to the next requests, before chance.
     pub next: Vec<Fault>,
+    /// What somebody merges into an object right before the next patch of it arrives.
+    pub races: Vec<(ObjectKey, Value)>,
 }
 
 /// What goes wrong with a request.

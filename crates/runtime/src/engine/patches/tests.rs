@@ -200,6 +200,36 @@ fn what_is_set_on_an_object_of_a_user_is_taken_back_if_it_is_as_written() {
 }
 
 #[test]
+fn what_a_user_has_already_stays() {
+    let mut engine = Engine::new();
+    let own = json!({"x": 1, "y": {"z": 2}, "l": [{"k": 1}], "s": [1]});
+    engine.user(Write::Create(of_view("u", own.clone())));
+    let version = engine.store.version();
+    engine.source(1, "u", Some(config("u", own.clone())));
+    assert_eq!(engine.store.version(), version, "nothing is written");
+    let more = json!({"x": 1, "y": {"z": 2, "new": 1}, "l": [{"k": 1}], "s": [1]});
+    engine.source(1, "u", Some(config("u", more.clone())));
+    assert_eq!(specs(&engine), [more.clone()]);
+    // Another generation knows what was set, and what was not.
+    let mut engine = engine.next();
+    engine.source(1, "u", Some(config("u", more)));
+    engine.source(1, "u", Some(config("u", json!({"y": {"new": 1}}))));
+    engine.source(1, "u", None);
+    assert_eq!(specs(&engine), [own]);
+}
+
+#[test]
+fn what_a_user_changes_is_put_back_and_then_ours() {
+    let mut engine = Engine::new();
+    engine.user(Write::Create(of_view("u", json!({"x": 1, "own": 1}))));
+    engine.source(1, "u", Some(config("u", json!({"x": 1}))));
+    engine.user(Write::Replace(of_view("u", json!({"x": 2, "own": 1}))));
+    assert_eq!(specs(&engine), [json!({"x": 1, "own": 1})]);
+    engine.source(1, "u", None);
+    assert_eq!(specs(&engine), [json!({"own": 1})]);
+}
+
+#[test]
 fn the_status_is_patched_and_taken_back_too() {
     let mut engine = Engine::new();
     engine.user(Write::Create(of_view("u", json!({}))));

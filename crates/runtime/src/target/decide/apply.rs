@@ -12,9 +12,9 @@ use crate::target::claim::{
 };
 use crate::target::desired::Layer;
 use crate::target::live::{Live, Observed, fields_of, identity};
-use crate::target::place::{Place, Step, leaves};
 use crate::target::shape::{covers, equal};
 use crate::target::written::{Written, value_hash};
+use operator::place::{Place, Step, leaves};
 
 /// `observed` is `None` if the object is not there.
 pub(super) fn decide(case: &Case<'_>, layer: &Layer<'_>, observed: Option<&Observed>) -> Action {
@@ -174,7 +174,7 @@ fn with_record(case: &Case<'_>, layer: &Layer<'_>, body: &Value) -> Value {
     written.applied = true;
     written.document = Some(value_hash(&layer.document));
     for (place, value) in leaves(&layer.document, &case.kind.keys) {
-        written.record(&place, &value, None);
+        written.record_applied(&place, &value);
     }
     let text = Value::from(written.print());
     Place::of(&["metadata", "annotations", &author.set]).set(body, &text)

@@ -1,7 +1,7 @@
 //! Fields that are filled in by others, and that a replacement must not drop.
 
 use crate::target::ObjectKey;
-use crate::target::place::Place;
+use operator::place::Place;
 
 /// By group and kind: what the server or a controller fills in.
 const ASSIGNED: [(&str, &str, &[&str]); 12] = [

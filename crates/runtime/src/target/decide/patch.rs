@@ -1,17 +1,18 @@
 //! `Patcher`: a deep merge onto an object that exists.
 //!
 //! What it sets is recorded on the object (see [`Written`]); what it no longer wants is
-//! taken back if it still holds what was written.
+//! taken back if it still holds what was written. What already held the wanted value is
+//! neither written nor recorded: it is somebody else's, and stays.
 
 use document::Value;
 use operator::patch::merge;
 
-use super::{Action, Case, Verb, versioned, write};
+use super::{Action, Case, Verb, is_ours, records, versioned, write};
 use crate::target::desired::Layer;
 use crate::target::live::Observed;
-use crate::target::place::{Place, concerns, leaves, walk};
-use crate::target::shape::{diff, equal};
+use crate::target::shape::{diff, equal, same_at};
 use crate::target::written::Written;
+use operator::place::{Place, concerns, leaves, walk};
 
 /// `wanted` is what all layers want of the object.
 pub(super) fn decide(
@@ -20,7 +21,7 @@ pub(super) fn decide(
     observed: &Observed,
     wanted: &[(Place, Value)],
 ) -> Action {
-    let patcher = Patcher::new(case, layer, observed);
+    let patcher = Patcher::new(case, layer, observed, wanted);
     let live = &observed.object;
 
     // What goes from the status goes while its record is still there.
@@ -59,14 +60,21 @@ struct Patcher<'a> {
     before: Written,
     /// What is recorded on it for all controllers of the operator.
     all: Vec<Written>,
-    /// What is wanted.
+    /// What it wants.
     leaves: Vec<(Place, Value)>,
+    /// What all layers want.
+    wanted: &'a [(Place, Value)],
 }
 
 impl<'a> Patcher<'a> {
-    fn new(case: &'a Case<'a>, layer: &'a Layer<'a>, observed: &'a Observed) -> Self {
+    fn new(
+        case: &'a Case<'a>,
+        layer: &'a Layer<'a>,
+        observed: &'a Observed,
+        wanted: &'a [(Place, Value)],
+    ) -> Self {
         let author = &layer.desired.author;
-        let all = Written::of_operator(&observed.object, case.operator, case.key);
+        let all = records(case, observed, author);
         let own = |written: &&Written| written.controller == author.controller;
         let before = all.iter().find(own).cloned();
         let leaves = leaves(&layer.document, &case.kind.keys);
@@ -78,6 +86,7 @@ impl<'a> Patcher<'a> {
                 .unwrap_or_else(|| Written::new(&author.operator, &author.controller, case.key)),
             all,
             leaves,
+            wanted,
         }
     }
 
@@ -96,13 +105,19 @@ impl<'a> Patcher<'a> {
             || self.before.settled(place, value, live)
     }
 
-    /// The patch, with what is settled as it is on the object.
+    /// Whether a place holds what is wanted of it.
+    fn is_there(&self, place: &Place, value: &Value) -> bool {
+        let live = place.get(&self.observed.object);
+        same_at(place, live, value, &self.case.kind.keys)
+    }
+
+    /// The patch, with what is settled or there as it is on the object.
     fn effective(&self) -> Value {
         let document = self.layer.document.clone();
         self.leaves
             .iter()
             .fold(document, |document, (place, value)| {
-                if !self.is_settled(place, value) {
+                if !self.is_settled(place, value) && !self.is_there(place, value) {
                     return document;
                 }
                 match place.get(&self.observed.object) {
@@ -113,15 +128,14 @@ impl<'a> Patcher<'a> {
             })
     }
 
-    /// What the object should remember: the leaves, and the maps and elements that were
-    /// not there before.
+    /// What the object should remember: the leaves that we have set or are about to set,
+    /// and the maps and elements that were not there before.
     fn written(&self) -> Written {
         let author = &self.layer.desired.author;
         let mut written = Written::new(&author.operator, &author.controller, self.case.key);
         written.origin = self.layer.desired.origin.clone();
         let mut root: Option<Place> = None;
-        let keys = &self.case.kind.keys;
-        walk(&self.layer.document, keys, &mut |place, value, _| {
+        walk(&self.own(), &self.case.kind.keys, &mut |place, value, _| {
             if value.is_null() {
                 return;
             }
@@ -135,20 +149,56 @@ impl<'a> Patcher<'a> {
             }
             self.note(&mut written, place, value);
         });
+        self.keep_inherited(&mut written);
         written
+    }
+
+    /// The patch, without what is there and was not set by us.
+    fn own(&self) -> Value {
+        let theirs = self.leaves.iter().filter(|(place, value)| {
+            value.as_map().is_none()
+                && self.is_there(place, value)
+                && !is_ours(&self.all, self.observed, place)
+        });
+        // From the end, so that positions stay right.
+        let theirs = theirs.rev();
+        theirs.fold(self.layer.document.clone(), |document, (place, _)| {
+            place.strike(&document)
+        })
+    }
+
+    /// Keeps what another layer wants now, until that has it in its own record: who set it
+    /// must not be forgotten in between.
+    fn keep_inherited(&self, written: &mut Written) {
+        let object = &self.observed.object;
+        let others = |other: &&Written| other.controller != self.before.controller;
+        for place in self.before.places() {
+            let inherited = self.wanted.iter().any(|leaf| concerns(leaf, place))
+                && !self.leaves.iter().any(|leaf| concerns(leaf, place))
+                && self.before.holds(place, place.get(object));
+            let mut others = self.all.iter().filter(others);
+            if inherited && !others.any(|other| other.has(place)) {
+                written.keep(&self.before, place);
+            }
+        }
     }
 
     /// Whether a map or an element is there because of us. The object itself and the maps
     /// of its metadata are everybody's.
     fn is_new(&self, place: &Place) -> bool {
-        let ours = || self.all.iter().any(|written| written.has(place));
+        let live = place.get(&self.observed.object);
+        let ours = || {
+            let mut having = self.all.iter().filter(|written| written.has(place));
+            having.any(|written| written.is_certain(place) || self.observed.is_only_ours(place))
+        };
         let shared = if place.top() == "metadata" { 2 } else { 1 };
-        place.0.len() > shared && (place.get(&self.observed.object).is_null() || ours())
+        place.0.len() > shared && (live.as_map().is_none() || ours())
     }
 
     fn note(&self, written: &mut Written, place: &Place, value: &Value) {
         // What the server adds to a map of ours it counts as ours.
-        if value.as_map().is_some() && self.observed.managed {
+        let counted = self.observed.managed && !place.is_by_position();
+        if value.as_map().is_some() && counted {
             return written.record(place, value, None);
         }
         match self.answer(place) {
@@ -166,9 +216,8 @@ impl<'a> Patcher<'a> {
         let body = versioned(patch, self.observed);
         let mut write = write(self.layer, Verb::Merge, status, body, goal);
         let changed = self.leaves.iter().filter(|(place, value)| {
-            let live = place.get(&self.observed.object);
             let written = self.answer(place).is_some() && value.as_map().is_none();
-            written && !self.is_settled(place, value) && !equal(live, value)
+            written && !self.is_settled(place, value) && !self.is_there(place, value)
         });
         write.drift = changed.map(|(place, _)| place.to_string()).collect();
         Action::Write(Box::new(write))

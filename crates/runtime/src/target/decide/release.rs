@@ -9,10 +9,10 @@ use super::{Action, Case, Verb, Wait, Write, versioned};
 use crate::target::claim::{Claim, OPERATOR, OWNER, field_manager};
 use crate::target::desired::Plan;
 use crate::target::live::{Observed, identity};
-use crate::target::place::Place;
 use crate::target::problem::{Cause, Problem};
 use crate::target::shape::diff;
 use crate::target::written::Written;
+use operator::place::Place;
 
 /// What becomes of an object that a withdrawn controller claimed.
 pub(super) fn owned(

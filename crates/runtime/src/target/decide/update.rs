@@ -7,14 +7,14 @@
 use document::{Key, ListRef, Map, Path, Value};
 
 use super::assigned::assigned;
-use super::{Action, Case, Verb, Wait, Write, foreign, write};
+use super::{Action, Case, Verb, Wait, Write, foreign, is_ours, records, write};
 use crate::target::claim::{Claim, MANAGED_BY, MANAGER, OPERATOR, OWNER, operator_label};
 use crate::target::desired::{Layer, Plan};
 use crate::target::live::{Live, Observed, fields_of, identity};
-use crate::target::place::{Place, Step, located};
 use crate::target::problem::{Cause, Conflict, Problem};
 use crate::target::shape::{as_live, covers, diff, differences, equal, equal_maps, fill};
 use crate::target::written::{Written, value_hash};
+use operator::place::{Place, Step, located};
 
 /// What an Updater wants of an object.
 struct Goal<'a> {
@@ -118,7 +118,7 @@ impl<'a> Goal<'a> {
     /// The replacement, if the object is not right.
     fn main(&self, observed: &Observed) -> Option<Write> {
         let manager = &self.layer.desired.author.manager;
-        let metadata = self.metadata(&observed.object);
+        let metadata = self.metadata(observed);
         let answer = self.case.record.of(manager, false, &self.target);
         let same_metadata = diff(observed.object.get("metadata"), &metadata);
         let same_fields = match answer {
@@ -205,9 +205,9 @@ impl<'a> Goal<'a> {
     }
 
     /// The metadata as it should be: that of the object, with ours.
-    fn metadata(&self, live: &Value) -> Value {
-        let mut metadata = live.get("metadata").clone();
-        let ours = Written::of_operator(live, self.case.operator, self.case.key);
+    fn metadata(&self, observed: &Observed) -> Value {
+        let mut metadata = observed.object.get("metadata").clone();
+        let ours = records(self.case, observed, &self.layer.desired.author);
         let wanted = self.target.get("metadata");
         let object = Place::of(&["metadata"]).set(&Value::NULL, &metadata);
         let goal = Place::of(&["metadata"]).set(&Value::NULL, wanted);
@@ -215,7 +215,7 @@ impl<'a> Goal<'a> {
         for written in &ours {
             for place in written.places() {
                 let lost = place.top() == "metadata" && place.get(&goal).is_null();
-                if lost && written.holds(place, place.get(&kept)) {
+                if lost && is_ours(std::slice::from_ref(written), observed, place) {
                     kept = place.remove(&kept);
                 }
             }
@@ -375,6 +375,8 @@ fn marked_metadata(case: &Case<'_>, layer: &Layer<'_>, document: &Value, created
     let given = document.get("metadata");
     let mut written = Written::new(&author.operator, &author.controller, case.key);
     written.document = Some(value_hash(document));
+    // What the object has anyway is not ours to remove.
+    let sets = setter(case, layer);
     let mut used = Value::empty_map();
     for field in ["annotations", "labels"] {
         let members = given.get(field).as_map().into_iter().flatten();
@@ -383,12 +385,16 @@ fn marked_metadata(case: &Case<'_>, layer: &Layer<'_>, document: &Value, created
             let place = Place::of(&[field, name.as_str()]);
             used = place.set(&used, value);
             let place = Place::of(&["metadata", field, name.as_str()]);
-            written.record(&place, value, None);
+            if sets(&place, value) {
+                written.record(&place, value, None);
+            }
         }
     }
     let owners = given.get("ownerReferences");
     for owner in owners.as_list().into_iter().flatten() {
-        written.record(&owner_place(owner), owner, None);
+        if sets(&owner_place(owner), owner) {
+            written.record(&owner_place(owner), owner, None);
+        }
     }
     if !owners.is_null() {
         used = Place::of(&["ownerReferences"]).set(&used, owners);
@@ -408,6 +414,24 @@ fn marked_metadata(case: &Case<'_>, layer: &Layer<'_>, document: &Value, created
         used = Place::of(&place).set(&used, &Value::from(text));
     }
     used.as_map().cloned().expect("marks are set in it")
+}
+
+/// Whether a place does not hold a value yet, or holds it because we have set it.
+fn setter(case: &Case<'_>, layer: &Layer<'_>) -> impl Fn(&Place, &Value) -> bool {
+    let observed = match case.live {
+        Live::Present(observed) => Some(observed),
+        Live::Unknown | Live::Unseen | Live::Absent => None,
+    };
+    let author = &layer.desired.author;
+    let records = observed.map_or_else(Vec::new, |observed| records(case, observed, author));
+    move |place, value| {
+        observed.is_none_or(|observed| {
+            let live = place.get(&observed.object);
+            !covers(live, value, &case.kind.keys, false)
+                || live.is_null()
+                || is_ours(&records, observed, place)
+        })
+    }
 }
 
 /// The place of an ownerReference: they are told apart by uid.

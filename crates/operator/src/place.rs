@@ -5,12 +5,12 @@
 
 use std::fmt;
 
+use crate::patch::{Identity, MergeKeys, all_maps};
 use document::{Key, ListRef, Path, Value, View};
-use operator::patch::{Identity, MergeKeys, all_maps};
 
 /// One step into an object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Step {
+pub enum Step {
     /// Into a map.
     Field(Key),
     /// Into a list, to the element with these key fields (a map).
@@ -21,27 +21,27 @@ pub(super) enum Step {
 
 /// A place in an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place(pub(super) Vec<Step>);
+pub struct Place(pub Vec<Step>);
 
 impl Place {
     /// A place that is reached through maps alone.
-    pub(super) fn of(fields: &[&str]) -> Self {
+    pub fn of(fields: &[&str]) -> Self {
         Self(fields.iter().map(|f| Step::Field(Key::new(f))).collect())
     }
 
     /// Whether this place is `other`, inside it, or around it.
-    pub(super) fn overlaps(&self, other: &Self) -> bool {
+    pub fn overlaps(&self, other: &Self) -> bool {
         let both = self.0.len().min(other.0.len());
         self.0[..both] == other.0[..both]
     }
 
     /// Whether this place is `other` or inside it.
-    pub(super) fn within(&self, other: &Self) -> bool {
+    pub fn within(&self, other: &Self) -> bool {
         self.0.len() >= other.0.len() && self.overlaps(other)
     }
 
     /// The field of the object that it stands in.
-    pub(super) fn top(&self) -> &str {
+    pub fn top(&self) -> &str {
         match self.0.first() {
             Some(Step::Field(field)) => field.as_str(),
             _ => "",
@@ -49,7 +49,7 @@ impl Place {
     }
 
     /// The value at this place; null where there is none.
-    pub(super) fn get<'a>(&self, object: &'a Value) -> &'a Value {
+    pub fn get<'a>(&self, object: &'a Value) -> &'a Value {
         self.0.iter().fold(object, |value, step| match step {
             Step::Field(field) => value.get_key(field),
             Step::Index(index) => value.at(*index),
@@ -63,7 +63,7 @@ impl Place {
 
     /// Whether one of these fields is this place or inside it, as the server names the
     /// fields of an object: elements by position.
-    pub(super) fn holds_any(&self, object: &Value, fields: &[String]) -> bool {
+    pub fn holds_any(&self, object: &Value, fields: &[String]) -> bool {
         if fields.is_empty() {
             return false;
         }
@@ -89,17 +89,45 @@ impl Place {
 
     /// The object with another value at this place. Maps on the way are created, elements
     /// of lists are not.
-    pub(super) fn set(&self, object: &Value, value: &Value) -> Value {
+    pub fn set(&self, object: &Value, value: &Value) -> Value {
         set(object, &self.0, value)
     }
 
     /// The object without this place; maps that this empties go too.
-    pub(super) fn remove(&self, object: &Value) -> Value {
+    pub fn remove(&self, object: &Value) -> Value {
         remove(object, &self.0).unwrap_or_else(Value::empty_map)
     }
 
+    /// A patch that says nothing of this place any more.
+    #[must_use]
+    pub fn strike(&self, patch: &Value) -> Value {
+        // An element that goes would move those behind it to other positions.
+        if self.is_by_position() {
+            return strike(patch, &self.0);
+        }
+        self.remove(patch)
+    }
+
+    /// Whether a position in a list leads to it.
+    pub fn is_by_position(&self) -> bool {
+        self.0.iter().any(|step| matches!(step, Step::Index(_)))
+    }
+
+    /// Whether it is an element of a list that is named by its key fields.
+    pub fn is_element(&self) -> bool {
+        matches!(self.0.last(), Some(Step::Element(_)))
+    }
+
+    /// Whether a field is one of those that name this element.
+    pub fn is_named_by(&self, field: &Key) -> bool {
+        match self.0.last() {
+            Some(Step::Element(keys)) => !keys.get_key(field).is_null(),
+            _ => false,
+        }
+    }
+
     /// As it is written in annotations: `/spec/containers/[{"name":"a"}]/image`.
-    pub(super) fn pointer(&self) -> String {
+    pub fn pointer(&self) -> String {
         let escape = |text: &str| {
             let text = text.replace('~', "~0").replace('/', "~1");
             text.replace('[', "~2")
@@ -117,7 +145,7 @@ impl Place {
     }
 
     /// Reads what [`Place::pointer`] wrote.
-    pub(super) fn parse(text: &str) -> Option<Self> {
+    pub fn parse(text: &str) -> Option<Self> {
         let unescape = |text: &str| {
             let text = text.replace("~2", "[").replace("~1", "/");
             text.replace("~0", "~")
@@ -234,14 +262,35 @@ fn remove(object: &Value, steps: &[Step]) -> Option<Value> {
     }
 }
 
+/// Removes a place; maps that this empties stay.
+fn strike(patch: &Value, steps: &[Step]) -> Value {
+    let Some((step, rest)) = steps.split_first() else {
+        return patch.clone();
+    };
+    match (step, patch.view()) {
+        (Step::Field(field), View::Map(map)) if rest.is_empty() => {
+            map.without(field.as_str()).into()
+        }
+        (Step::Field(field), View::Map(map)) => match map.get(field) {
+            Some(inner) => map.with(field.clone(), strike(inner, rest)).into(),
+            None => patch.clone(),
+        },
+        (step, View::List(list)) => match position(list, step) {
+            Some(at) => {
+                let mut items = list.to_vec();
+                items[at] = strike(&items[at], rest);
+                items.into()
+            }
+            None => patch.clone(),
+        },
+        _ => patch.clone(),
+    }
+}
+
 /// Visits a document, maps before what is in them, elements by their merge keys. `leaf`
 /// says that nothing inside is visited: a scalar, an empty map, a list that is replaced
 /// as a whole, an element that has only its key fields.
-pub(super) fn walk(
-    document: &Value,
-    keys: &MergeKeys,
-    visit: &mut impl FnMut(&Place, &Value, bool),
-) {
+pub fn walk(document: &Value, keys: &MergeKeys, visit: &mut impl FnMut(&Place, &Value, bool)) {
     let mut walker = Walker {
         keys,
         fields: Vec::new(),
@@ -293,12 +342,20 @@ impl<F: FnMut(&Place, &Value, bool)> Walker<'_, F> {
 
 /// Whether writing a leaf also writes what is at another place: it is the same place, one
 /// inside the other, and not only an empty map, which takes in whatever others add.
-pub(super) fn concerns((leaf, value): &(Place, Value), place: &Place) -> bool {
+pub fn concerns((leaf, value): &(Place, Value), place: &Place) -> bool {
     leaf.within(place) || (place.within(leaf) && value.as_map().is_none())
 }
 
+/// Whether two leaves cannot both be written.
+pub fn clash(a: &(Place, Value), b: &(Place, Value)) -> bool {
+    if a.0 == b.0 {
+        return a.1 != b.1;
+    }
+    concerns(a, &b.0) && concerns(b, &a.0)
+}
+
 /// The leaves of a document.
-pub(super) fn leaves(document: &Value, keys: &MergeKeys) -> Vec<(Place, Value)> {
+pub fn leaves(document: &Value, keys: &MergeKeys) -> Vec<(Place, Value)> {
     let mut leaves = Vec::new();
     walk(document, keys, &mut |place, value, leaf| {
         if leaf {
@@ -309,7 +366,7 @@ pub(super) fn leaves(document: &Value, keys: &MergeKeys) -> Vec<(Place, Value)> 
 }
 
 /// The places of an object that a path matches; none for a path that matches too much.
-pub(super) fn located(path: &Path, object: &Value) -> Vec<Place> {
+pub fn located(path: &Path, object: &Value) -> Vec<Place> {
     let matches = path.all(object, &Value::NULL).unwrap_or_default();
     let mut places = Vec::new();
     if !matches.is_empty() {

@@ -1,0 +1,161 @@
+//! What one patch sets and takes back. Whole stories, also against a server, are in the
+//! tests of the runtime.
+
+use document::json;
+
+use super::*;
+
+fn keys() -> MergeKeys {
+    MergeKeys::of_group("apps")
+}
+
+fn layer(wish: Option<Value>, set: Patched) -> Layer {
+    let wish = wish.map_or(Wish::Nothing, Wish::Patch);
+    Layer { wish, set }
+}
+
+/// Lays a patch, and says at which places it has set something; then takes it back.
+fn check(live: &Value, patch: &Value, laid: &Value, set: &[&str], left: &Value) {
+    let mut layers = [layer(Some(patch.clone()), Patched::default())];
+    let object = lay(live, None, &mut layers, &keys());
+    assert_eq!(object, *laid, "{patch} on {live}");
+    let places: Vec<String> = layers[0].set.places().map(Place::pointer).collect();
+    assert_eq!(places, set, "{patch} on {live}");
+    let before = layers[0].set.clone();
+    assert_eq!(lay(&object, None, &mut layers, &keys()), object);
+    assert_eq!(layers[0].set, before, "it does not matter how often");
+    layers[0].wish = Wish::Nothing;
+    assert_eq!(lay(&object, None, &mut layers, &keys()), *left);
+    assert!(layers[0].set.is_empty());
+}
+
+/// A patch that leaves no trace.
+fn check_undone(live: &Value, patch: &Value, laid: &Value, set: &[&str]) {
+    check(live, patch, laid, set, live);
+}
+
+#[test]
+fn what_is_there_already_is_not_set() {
+    let live = json!({"metadata": {"labels": {"app": "x"}}, "data": {"a": "1", "b": "2"}});
+    check_undone(&live, &live, &live, &[]);
+    let patch = json!({"metadata": {"labels": {"app": "x", "new": "1"}}, "data": {"a": "1"}});
+    let laid =
+        json!({"metadata": {"labels": {"app": "x", "new": "1"}}, "data": {"a": "1", "b": "2"}});
+    check_undone(&live, &patch, &laid, &["/metadata/labels/new"]);
+}
+
+#[test]
+fn elements_of_others_stay() {
+    let live =
+        json!({"containers": [{"name": "a", "image": "1", "env": [{"name": "X", "value": "1"}]}]});
+    check_undone(&live, &live, &live, &[]);
+    check_undone(&live, &json!({"containers": [{"name": "a"}]}), &live, &[]);
+    let patch = json!({"containers": [
+        {"name": "a", "image": "1", "env": [{"name": "X", "value": "1"}, {"name": "Y", "value": "2"}]},
+        {"name": "b"},
+    ]});
+    check_undone(
+        &live,
+        &patch,
+        &patch,
+        &[
+            r#"/containers/[{"name":"a"}]/env/[{"name":"Y"}]"#,
+            r#"/containers/[{"name":"a"}]/env/[{"name":"Y"}]/value"#,
+            r#"/containers/[{"name":"b"}]"#,
+        ],
+    );
+}
+
+#[test]
+fn lists_without_keys_are_compared_by_position_or_as_a_whole() {
+    let live = json!({"l": [{"k": 1}, {"k": 2}], "s": [1, 2]});
+    check_undone(&live, &live, &live, &[]);
+    check_undone(&live, &json!({"l": [{"k": 1}]}), &live, &[]);
+    check_undone(
+        &live,
+        &json!({"l": [{"k": 1, "x": 1}, {"k": 2}, {"k": 3}]}),
+        &json!({"l": [{"k": 1, "x": 1}, {"k": 2}, {"k": 3}], "s": [1, 2]}),
+        &["/l/[0]/x", "/l/[2]/k"],
+    );
+}
+
+#[test]
+fn maps_that_this_empties_go_too() {
+    let live = json!({"metadata": {"name": "x"}});
+    let patch =
+        json!({"metadata": {"annotations": {"a": "1"}}, "spec": {"deep": {"er": 1}, "none": {}}});
+    let laid = json!({"metadata": {"name": "x", "annotations": {"a": "1"}}, "spec": {"deep": {"er": 1}, "none": {}}});
+    check_undone(
+        &live,
+        &patch,
+        &laid,
+        &["/metadata/annotations/a", "/spec/deep/er", "/spec/none"],
+    );
+}
+
+#[test]
+fn what_others_have_changed_or_added_stays() {
+    let mut layers = [layer(
+        Some(json!({"a": 1, "b": 1, "m": {"x": 1}, "containers": [{"name": "c", "image": "1"}]})),
+        Patched::default(),
+    )];
+    lay(&json!({}), None, &mut layers, &keys());
+    let changed = json!({"a": 1, "b": 2, "m": {"x": 1, "y": 1}, "containers": [{"name": "c", "image": "1", "x": 1}]});
+    layers[0].wish = Wish::Nothing;
+    assert_eq!(
+        lay(&changed, None, &mut layers, &keys()),
+        json!({"b": 2, "m": {"y": 1}, "containers": [{"name": "c", "x": 1}]})
+    );
+}
+
+#[test]
+fn what_an_updater_yields_too_stays() {
+    let document = json!({"spec": {"a": 1, "list": [{"k": 2}]}});
+    let live = json!({"spec": {"b": 0}});
+    let mut layers = [layer(
+        Some(json!({"spec": {"list": [{"k": 2}], "b": 3}})),
+        Patched::default(),
+    )];
+    lay(&live, None, &mut layers, &keys());
+    layers[0].wish = Wish::Nothing;
+    let now = json!({"spec": {"a": 1, "b": 3, "list": [{"k": 2}]}});
+    assert_eq!(lay(&now, Some(&document), &mut layers, &keys()), document);
+}
+
+#[test]
+fn the_first_layer_has_the_last_word_and_the_next_inherits() {
+    let first = json!({"a": 1, "both": 1, "list": [{"k": 1}, {"k": 1}]});
+    let second = json!({"b": 2, "both": 2, "list": [{"k": 2}, {"k": 1}, {"k": 2}]});
+    let mut layers = [
+        layer(Some(first), Patched::default()),
+        layer(Some(second), Patched::default()),
+    ];
+    let object = lay(&json!({}), None, &mut layers, &keys());
+    assert_eq!(
+        object,
+        json!({"a": 1, "b": 2, "both": 1, "list": [{"k": 1}, {"k": 1}, {"k": 2}]})
+    );
+    layers[0].wish = Wish::Nothing;
+    let object = lay(&object, None, &mut layers, &keys());
+    assert_eq!(
+        object,
+        json!({"b": 2, "both": 2, "list": [{"k": 2}, {"k": 1}, {"k": 2}]})
+    );
+    layers[1].wish = Wish::Nothing;
+    assert_eq!(lay(&object, None, &mut layers, &keys()), json!({}));
+}
+
+#[test]
+fn what_is_not_known_yet_stays() {
+    let mut layers = [
+        layer(Some(json!({"a": 1, "b": 1})), Patched::default()),
+        layer(Some(json!({"a": 1})), Patched::default()),
+    ];
+    let object = lay(&json!({}), None, &mut layers, &keys());
+    layers[0].wish = Wish::Nothing;
+    layers[1].wish = Wish::Unknown;
+    let object = lay(&object, None, &mut layers, &keys());
+    assert_eq!(object, json!({"a": 1}));
+    layers[1].wish = Wish::Nothing;
+    assert_eq!(lay(&object, None, &mut layers, &keys()), json!({}));
+}

@@ -1,0 +1,112 @@
+//! Patchers and Updaters on objects that exist: what they set they take back, what was
+//! there before them stays.
+
+#![allow(clippy::unwrap_used)] // A test fails by panicking.
+
+mod common;
+
+use common::operator;
+use dataflow::Budget;
+use document::{Value, json};
+use expr::Env;
+use operator::Offline;
+use operator::offline::{Event, EventType};
+
+/// What sources of kind `In` say is written to the `Out` of their name.
+fn offline(kind: &str) -> Offline {
+    let (operator, problems) = operator(&json!({
+        "name": "c",
+        "sources": [{"apiGroup": "x", "kind": "In"}],
+        "pipeline": [{"@project": {
+            "metadata": {"name": "$.metadata.name", "labels": "$.labels", "annotations": "$.annotations"},
+            "spec": "$.spec",
+        }}],
+        "target": {"apiGroup": "x", "version": "v1", "kind": "Out", "type": kind},
+    }));
+    let operator = operator.unwrap_or_else(|| panic!("{problems:?}"));
+    Offline::new(operator, Budget::default())
+}
+
+fn source(fields: &Value) -> Value {
+    let object = json!({"apiVersion": "x/v1", "kind": "In", "metadata": {"name": "a"}});
+    document::merge(&object, fields)
+}
+
+fn out(metadata: &Value, spec: &Value) -> Value {
+    let metadata = document::merge(&json!({"name": "a"}), metadata);
+    json!({"apiVersion": "x/v1", "kind": "Out", "metadata": metadata, "spec": (spec.clone())})
+}
+
+fn feed(offline: &mut Offline, kind: EventType, object: Value) -> Vec<Value> {
+    let event = Event { kind, object };
+    let batch = offline.batch(&[event], &Env::default()).unwrap();
+    assert_eq!(batch.errors, []);
+    batch.events.into_iter().map(|event| event.object).collect()
+}
+
+fn add(offline: &mut Offline, object: Value) -> Vec<Value> {
+    feed(offline, EventType::Added, object)
+}
+
+fn delete(offline: &mut Offline, object: Value) -> Vec<Value> {
+    feed(offline, EventType::Deleted, object)
+}
+
+#[test]
+fn a_patch_of_what_is_there_writes_nothing_and_takes_nothing_back() {
+    let mut offline = offline("Patcher");
+    let theirs = out(
+        &json!({"labels": {"team": "a"}}),
+        &json!({"x": 1, "l": [{"k": 1}]}),
+    );
+    add(&mut offline, theirs);
+    let same = source(&json!({"labels": {"team": "a"}, "spec": {"x": 1, "l": [{"k": 1}]}}));
+    assert_eq!(add(&mut offline, same.clone()), []);
+    assert_eq!(delete(&mut offline, same), []);
+}
+
+#[test]
+fn a_patch_that_says_less_leaves_what_was_there() {
+    let mut offline = offline("Patcher");
+    add(
+        &mut offline,
+        out(&json!({"annotations": {"team": "a"}}), &json!({"x": 1})),
+    );
+    let more = json!({"annotations": {"team": "a", "mine": "1"}, "spec": {"x": 1, "y": 2}});
+    let both = json!({"annotations": {"team": "a", "mine": "1"}});
+    assert_eq!(
+        add(&mut offline, source(&more)),
+        [out(&both, &json!({"x": 1, "y": 2}))]
+    );
+    let less = json!({"annotations": {"mine": "1"}});
+    assert_eq!(
+        add(&mut offline, source(&less)),
+        [out(&both, &json!({"x": 1}))]
+    );
+    assert_eq!(
+        delete(&mut offline, source(&less)),
+        [out(
+            &json!({"annotations": {"team": "a"}}),
+            &json!({"x": 1})
+        )]
+    );
+}
+
+#[test]
+fn an_updater_removes_only_labels_that_it_has_set() {
+    let mut offline = offline("Updater");
+    let theirs = json!({"labels": {"team": "a", "other": "1"}, "annotations": {"note": "n"}});
+    add(&mut offline, out(&theirs, &json!({"x": 1})));
+    let more = json!({"labels": {"team": "a", "own": "1"}, "annotations": {"note": "n"}, "spec": {"x": 1}});
+    let with_own =
+        json!({"labels": {"team": "a", "other": "1", "own": "1"}, "annotations": {"note": "n"}});
+    assert_eq!(
+        add(&mut offline, source(&more)),
+        [out(&with_own, &json!({"x": 1}))]
+    );
+    let less = json!({"spec": {"x": 2}});
+    assert_eq!(
+        add(&mut offline, source(&less)),
+        [out(&theirs, &json!({"x": 2}))]
+    );
+}

@@ -1,0 +1,510 @@
+//! Stories of one object that others hold and that Patchers change, told twice: to a
+//! writer on a server, and to the layers that views and running offline have. Both must
+//! agree after each step.
+
+use std::collections::BTreeMap;
+
+use operator::layer::{Layer, Patched, Wish, lay};
+use operator::patch::{MergeKeys, patch_of};
+
+use super::*;
+use target_sim::Random;
+
+/// What happens next.
+#[derive(Clone, Debug)]
+enum Step {
+    /// A Patcher wants this; null removes.
+    Wants(&'static str, Value),
+    /// It wants nothing any more.
+    Gone(&'static str),
+    /// Others change the object: a merge patch.
+    They(Value),
+    /// They do so while the process is not running.
+    TheyMeanwhile(Value),
+    /// Another process takes over.
+    Restart,
+    /// This is what the object looks like.
+    Is(Value),
+}
+
+use Step::{Gone, Is, Restart, They, TheyMeanwhile, Wants};
+
+/// The Patchers, by rank.
+const PATCHERS: [&str; 2] = ["p", "q"];
+
+/// The paths of the nulls in a document, which are written there.
+fn nulls(document: &Value, path: &mut Vec<String>, found: &mut Vec<Vec<String>>) {
+    if document.is_null() {
+        found.push(path.clone());
+    }
+    for (key, value) in document.as_map().into_iter().flatten() {
+        path.push(key.as_str().to_owned());
+        nulls(value, path, found);
+        path.pop();
+    }
+}
+
+fn patcher_of(name: &str, document: &Value) -> Who {
+    let mut target = target(TargetType::Patcher);
+    nulls(document, &mut Vec::new(), &mut target.written_nulls);
+    let rank = PATCHERS.iter().position(|patcher| *patcher == name);
+    Who::of(OPERATOR, name, rank.unwrap(), target)
+}
+
+/// An object without what says which one it is, and without our marks.
+fn content(object: &Value) -> Value {
+    let annotations = object.get("metadata").get("annotations").as_map();
+    let plain = annotations.into_iter().flatten();
+    let plain: document::Map = plain
+        .filter(|(name, _)| !name.as_str().starts_with("dcontroller.io/"))
+        .cloned()
+        .collect();
+    let mut object = target_sim::timeless(object);
+    for path in [
+        &["apiVersion"][..],
+        &["kind"],
+        &["metadata", "name"],
+        &["metadata", "namespace"],
+        &["metadata", "annotations"],
+    ] {
+        object = unset(&object, path);
+    }
+    if !plain.is_empty() {
+        object = set(&object, &["metadata", "annotations"], plain.into());
+    }
+    if object.get("metadata") == &json!({}) {
+        object = unset(&object, &["metadata"]);
+    }
+    object
+}
+
+struct Story {
+    key: ObjectKey,
+    h: Harness,
+    /// The object as it is offline.
+    object: Value,
+    layers: BTreeMap<&'static str, Layer>,
+}
+
+impl Story {
+    fn new(key: ObjectKey, theirs: &Value) -> Self {
+        let h = harness();
+        let named =
+            json!({"apiVersion": "v1", "kind": (key.kind.as_str()), "metadata": {"name": "x"}});
+        let object = document::merge(&named, theirs);
+        h.sim.foreign(&key, "human", |_| object.clone());
+        let layers = PATCHERS.map(|name| {
+            let (wish, set) = (Wish::Nothing, Patched::default());
+            (name, Layer { wish, set })
+        });
+        Self {
+            key,
+            h,
+            object,
+            layers: layers.into(),
+        }
+    }
+
+    fn they(&mut self, patch: &Value) {
+        let change = |object: &Value| target_sim::merge_patch(object, patch);
+        self.h.sim.foreign(&self.key, "human", change);
+        self.object = change(&self.object);
+    }
+
+    async fn tell(&mut self, step: &Step) {
+        match step {
+            Wants(name, document) => {
+                let who = patcher_of(name, document);
+                let patch = patch_of(document, &who.0.target);
+                self.layers.get_mut(name).unwrap().wish = Wish::Patch(patch);
+                self.h.want(&self.key, &who.wants(document));
+            }
+            Gone(name) => {
+                self.layers.get_mut(name).unwrap().wish = Wish::Nothing;
+                self.h.withdraw(&self.key, name);
+            }
+            They(patch) => self.they(patch),
+            TheyMeanwhile(patch) => {
+                self.they(patch);
+                self.h.restart();
+            }
+            Restart => self.h.restart(),
+            Is(_) => {}
+        }
+        self.h.settle().await;
+        let mut layers: Vec<Layer> = self.layers.values().cloned().collect();
+        let keys = MergeKeys::of_group(self.key.group.as_str());
+        self.object = lay(&self.object, None, &mut layers, &keys);
+        for (layer, now) in self.layers.values_mut().zip(layers) {
+            *layer = now;
+        }
+    }
+
+    fn on_server(&self) -> Value {
+        content(&self.h.live(&self.key))
+    }
+}
+
+async fn check_on(key: ObjectKey, theirs: Value, steps: &[Step]) {
+    let mut story = Story::new(key, &theirs);
+    for (number, step) in steps.iter().enumerate() {
+        story.tell(step).await;
+        let found = story.on_server();
+        assert_eq!(found, content(&story.object), "step {number}: {step:?}");
+        if let Is(expected) = step {
+            assert_eq!(found, *expected, "step {number}");
+        }
+    }
+}
+
+async fn check(theirs: Value, steps: &[Step]) {
+    check_on(config_map("x"), theirs, steps).await;
+}
+
+/// A patch that leaves no trace, also if the process that takes it back is another.
+async fn check_undone(theirs: Value, patch: Value) {
+    let after = Is(theirs.clone());
+    let wants = Wants("p", patch);
+    check(theirs.clone(), &[wants.clone(), Gone("p"), after.clone()]).await;
+    check(theirs, &[wants, Restart, Gone("p"), after]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_passed_through_stays() {
+    let theirs = json!({
+        "metadata": {"labels": {"app": "x", "role": "y"}, "annotations": {"team": "a"}},
+        "data": {"a": "1", "b": "2"},
+    });
+    let added = set(&theirs, &["metadata", "annotations", "seen"], json!("yes"));
+    check(
+        theirs.clone(),
+        &[
+            Wants("p", added.clone()),
+            Is(added.clone()),
+            They(json!({"metadata": {"labels": {"role": null}}})),
+            Is(added.clone()),
+            They(json!({"metadata": {"labels": {"role": "z"}}})),
+            Is(added.clone()),
+        ],
+    )
+    .await;
+    check_undone(theirs, added).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_there_is_not_written() {
+    let theirs = json!({"metadata": {"labels": {"app": "x"}}, "data": {"a": "1"}});
+    let mut story = Story::new(config_map("x"), &theirs);
+    story.h.sim.take_writes();
+    for step in [Wants("p", theirs.clone()), Restart, Gone("p"), Restart] {
+        story.tell(&step).await;
+        assert_eq!(writes(&story.h), [""; 0], "{step:?}");
+    }
+    assert_eq!(story.on_server(), theirs);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_edit_that_says_less_takes_back_only_what_was_set() {
+    let theirs = json!({"metadata": {"annotations": {"team": "a"}}});
+    let both = json!({"metadata": {"annotations": {"team": "a", "mine": "1"}}});
+    let mine = json!({"metadata": {"annotations": {"mine": "1"}}});
+    check(
+        theirs.clone(),
+        &[
+            Wants("p", both.clone()),
+            Wants("p", mine),
+            Is(both),
+            Wants("p", json!({"metadata": {"annotations": {"new": "1"}}})),
+            Is(json!({"metadata": {"annotations": {"team": "a", "new": "1"}}})),
+            Gone("p"),
+            Is(theirs),
+        ],
+    )
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn elements_with_the_same_content_stay() {
+    let container = json!({"name": "a", "image": "1", "env": [{"name": "X", "value": "1"}]});
+    let theirs =
+        json!({"spec": {"containers": [(container.clone()), {"name": "b", "image": "2"}]}});
+    let containers = |list: Value| json!({"spec": {"containers": list}});
+    check_undone(theirs.clone(), theirs.clone()).await;
+    check_undone(theirs.clone(), containers(json!([(container)]))).await;
+    check_undone(theirs.clone(), containers(json!([{"name": "a"}]))).await;
+    let env = json!([{"name": "X", "value": "1"}, {"name": "Y", "value": "2"}]);
+    check_undone(
+        theirs.clone(),
+        containers(json!([{"name": "a", "image": "1", "env": env}, {"name": "c", "image": "1"}])),
+    )
+    .await;
+    // Without keys, by position; and whole.
+    let theirs = json!({"spec": {"l": [{"k": 1}, {"k": 2}], "s": [1, 2]}});
+    check_undone(theirs.clone(), theirs.clone()).await;
+    check_undone(theirs.clone(), json!({"spec": {"l": [{"k": 1, "x": 1}]}})).await;
+    check_undone(theirs, json!({"spec": {"l": [{}, {"k": 2}, {"k": 3}]}})).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_map_that_we_made_is_shared_with_those_who_add_to_it() {
+    check(
+        json!({}),
+        &[
+            Wants("p", json!({"spec": {"m": {"x": 1}}})),
+            They(json!({"spec": {"m": {"y": 1}}})),
+            Wants("p", json!({"spec": {"m": {"x": 1, "y": 1}}})),
+            Is(json!({"spec": {"m": {"x": 1, "y": 1}}})),
+            Restart,
+            Gone("p"),
+            Is(json!({"spec": {"m": {"y": 1}}})),
+        ],
+    )
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_others_change_to_the_wanted_value_is_theirs() {
+    check(
+        json!({}),
+        &[
+            Wants("p", json!({"data": {"a": "1", "b": "1"}})),
+            TheyMeanwhile(json!({})),
+            Is(json!({"data": {"a": "1", "b": "1"}})),
+        ],
+    )
+    .await;
+    // The pipeline yields 2 only after they have written it.
+    let mut story = Story::new(config_map("x"), &json!({}));
+    story.tell(&Wants("p", json!({"data": {"a": "1"}}))).await;
+    story.they(&json!({"data": {"a": "2"}}));
+    story.tell(&Wants("p", json!({"data": {"a": "2"}}))).await;
+    story.tell(&Gone("p")).await;
+    assert_eq!(story.on_server(), json!({"data": {"a": "2"}}));
+    assert_eq!(content(&story.object), json!({"data": {"a": "2"}}));
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_patchers_of_one_place_leave_what_was_there() {
+    let theirs = json!({"metadata": {"annotations": {"team": "a"}}});
+    check(
+        theirs.clone(),
+        &[
+            Wants("p", theirs.clone()),
+            Wants("q", theirs.clone()),
+            Gone("p"),
+            Is(theirs.clone()),
+            Restart,
+            Gone("q"),
+            Is(theirs),
+        ],
+    )
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_place_is_inherited_by_the_other_patcher_that_wants_it() {
+    let one = json!({"data": {"a": "1"}});
+    let ends: [&[Step]; 3] = [
+        &[Gone("p")],
+        &[Wants("p", json!({"data": {"b": "1"}}))],
+        &[Restart, Wants("p", json!({})), Restart],
+    ];
+    for end in ends {
+        for second in [one.clone(), json!({"data": {"a": "2"}})] {
+            let mut steps = vec![Wants("p", one.clone()), Wants("q", second.clone())];
+            steps.push(Is(one.clone()));
+            steps.extend(end.iter().cloned());
+            steps.extend([Gone("p"), Is(second), Gone("q"), Is(json!({}))]);
+            check(json!({}), &steps).await;
+        }
+    }
+    check(
+        json!({}),
+        &[
+            Wants("q", one.clone()),
+            Wants("p", one.clone()),
+            Gone("q"),
+            Is(one),
+            Gone("p"),
+            Is(json!({})),
+        ],
+    )
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_status_that_is_there_stays() {
+    let key = ObjectKey::new("example.com", "Widget", "ns", "x");
+    let theirs = json!({"spec": {"defaulted": "yes"}, "status": {"ready": true, "n": 1}});
+    let more = json!({"status": {"ready": true, "n": 1, "ours": 1}});
+    let steps = [
+        Wants("p", more),
+        Is(set(&theirs, &["status", "ours"], json!(1))),
+        Restart,
+        Wants("p", json!({"status": {"ours": 2}})),
+        Is(set(&theirs, &["status", "ours"], json!(2))),
+        Restart,
+        Gone("p"),
+        Is(theirs.clone()),
+    ];
+    check_on(key, theirs, &steps).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_record_that_somebody_took_off_is_remembered() {
+    let mut story = Story::new(config_map("x"), &json!({"data": {"a": "1"}}));
+    story
+        .tell(&Wants("p", json!({"data": {"a": "1", "b": "1"}})))
+        .await;
+    let stripped = |object: &Value| unset(object, &["metadata", "annotations"]);
+    story.h.sim.foreign(&story.key, "human", stripped);
+    story.tell(&They(json!({}))).await;
+    story.tell(&Restart).await;
+    story.tell(&Gone("p")).await;
+    assert_eq!(story.on_server(), json!({"data": {"a": "1"}}));
+}
+
+/// Quantities may be written in several ways.
+#[tokio::test(start_paused = true)]
+async fn an_equal_quantity_is_there() {
+    let theirs = json!({"spec": {"limits": {"cpu": "1", "memory": "1Gi"}}});
+    let mut story = Story::new(config_map("x"), &theirs);
+    story.h.sim.take_writes();
+    let equal = json!({"spec": {"limits": {"cpu": "1000m", "memory": "1024Mi"}}});
+    story
+        .h
+        .want(&story.key, &patcher_of("p", &equal).wants(&equal));
+    story.h.settle().await;
+    assert_eq!(writes(&story.h), [""; 0]);
+    story.h.withdraw(&story.key, "p");
+    story.h.settle().await;
+    assert_eq!(story.on_server(), theirs);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_between_read_and_write_is_seen() {
+    let racing = |patch: Value| {
+        let mut story = Story::new(config_map("x"), &json!({"data": {"a": "1"}}));
+        let key = story.key.clone();
+        story.h.sim.lock().races = vec![(key.clone(), patch)];
+        let wanted = json!({"data": {"a": "1", "b": "1"}});
+        story.h.want(&key, &patcher_of("p", &wanted).wants(&wanted));
+        story
+    };
+    // It was there when we read it, and is something else when we write.
+    let mut story = racing(json!({"data": {"a": "2"}}));
+    story.h.settle().await;
+    assert!(story.h.sim.lock().races.is_empty());
+    assert_eq!(story.on_server(), json!({"data": {"a": "1", "b": "1"}}));
+    // It was not there when we read it, and is what we want when we write: it is theirs.
+    let mut story = racing(json!({"data": {"b": "1"}}));
+    story.h.settle().await;
+    assert!(story.h.sim.lock().races.is_empty());
+    story.h.withdraw(&story.key.clone(), "p");
+    story.h.settle().await;
+    assert_eq!(story.on_server(), json!({"data": {"a": "1", "b": "1"}}));
+}
+
+/// Objects that Patchers and others change at random.
+struct Chance(Random);
+
+impl Chance {
+    fn some(&mut self, others: bool) -> Value {
+        let number = |random: &mut Random| json!(random.below(3));
+        let mut document = json!({});
+        let random = &mut self.0;
+        let fields: [(&[&str], Value); 7] = [
+            (&["data", "a"], number(random)),
+            (&["data", "b"], number(random)),
+            (
+                &["metadata", "labels", "l"],
+                json!(random.below(2).to_string()),
+            ),
+            (&["spec", "m", "x"], number(random)),
+            (&["spec", "m", "y"], number(random)),
+            (&["spec", "s"], json!([1, (number(random))])),
+            (
+                &["spec", "containers"],
+                json!([{"name": "a", "v": (number(random))}, {"name": "b"}]),
+            ),
+        ];
+        for (path, value) in fields {
+            if random.chance(40) {
+                document = set(&document, path, value);
+            } else if others && random.chance(30) {
+                document = set(&document, path, Value::NULL);
+            }
+        }
+        document
+    }
+
+    fn step(&mut self) -> Step {
+        let patcher = PATCHERS[self.0.below(2)];
+        match self.0.below(10) {
+            0..=3 => Wants(patcher, self.some(false)),
+            4 | 5 => Gone(patcher),
+            6 | 7 => They(self.some(true)),
+            8 => TheyMeanwhile(self.some(true)),
+            _ => Restart,
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn patches_on_a_server_are_as_they_are_offline() {
+    for seed in 1..101 {
+        let mut chance = Chance(Random(seed * 0x9e37_79b9));
+        let mut story = Story::new(config_map("x"), &chance.some(false));
+        let mut told = vec![story.on_server().to_string()];
+        for _ in 0..20 {
+            let step = chance.step();
+            story.tell(&step).await;
+            told.push(format!("{step:?} -> {}", story.h.live(&story.key)));
+            assert_eq!(
+                story.on_server(),
+                content(&story.object),
+                "seed {seed}:\n{}",
+                told.join("\n")
+            );
+        }
+    }
+}
+
+/// A record as the first format had it: a text for each place, and all that is wanted.
+fn in_first_format(object: &Value, more: &[&str]) -> Value {
+    let annotations = object.get("metadata").get("annotations").as_map().unwrap();
+    let (name, text) = &annotations.entries()[0];
+    let record: Value = text.as_str().unwrap().parse().unwrap();
+    let paths = record.get("paths").as_map().unwrap().iter();
+    let paths = paths.map(|(place, mark)| (place.clone(), mark.get("sent").clone()));
+    let more = more.iter().map(|place| {
+        let hash = Value::from("0123456789abc");
+        (document::Key::new(place), hash)
+    });
+    let paths: document::Map = paths.chain(more).collect();
+    let text = Value::from(set(&record, &["paths"], paths.into()).to_string());
+    set(object, &["metadata", "annotations", name.as_str()], text)
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_a_record_in_the_first_format_counts_what_only_we_have_written() {
+    let theirs = json!({"data": {"theirs": "1", "added": "1"}});
+    let wanted = json!({"data": {"theirs": "1", "ours": "1"}});
+    for again in [false, true] {
+        let mut story = Story::new(config_map("x"), &theirs);
+        story.tell(&Wants("p", wanted.clone())).await;
+        let old = |object: &Value| in_first_format(object, &["/data/theirs", "/data/added"]);
+        story.h.sim.foreign(&story.key, "deltic/op/p", old);
+        if again {
+            story.tell(&Restart).await;
+            assert_eq!(
+                story.on_server(),
+                set(&theirs, &["data", "ours"], json!("1"))
+            );
+        }
+        story.h.wanted.clear();
+        story.tell(&Restart).await;
+        story.tell(&Gone("p")).await;
+        assert_eq!(story.on_server(), theirs, "wanted again: {again}");
+    }
+}
