@@ -2,11 +2,13 @@
 //! same shape as another shares its keys.
 
 use std::ffi::c_void;
-use std::hash::{BuildHasher, Hash, Hasher};
+use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
+use foldhash::SharedSeed;
+use foldhash::fast::FoldHasher;
 use hashbrown::HashTable;
 use triomphe::ThinArc;
 
@@ -42,10 +44,47 @@ struct Interner {
 }
 
 const FIRST_SWEEP: usize = 4096;
+
+/// The keys of the process, in shards that are locked one by one.
+struct Keys {
+    seed: Seed,
+    shards: [Mutex<Interner>; SHARDS],
+}
+
 const SHARDS: usize = 16;
 
-static SHARD: LazyLock<[Mutex<Interner>; SHARDS]> =
-    LazyLock::new(|| std::array::from_fn(|_| Mutex::new(Interner::new())));
+static KEYS: LazyLock<Keys> = LazyLock::new(|| Keys {
+    seed: Seed::random(),
+    shards: std::array::from_fn(|_| Mutex::new(Interner::new())),
+});
+
+/// The shard of a hash. A hash table finds the bucket by the lowest bits and tells its
+/// entries apart by the highest seven, so the shard is in bits between them: otherwise all
+/// hashes of a shard would have some of the bits in common that the table needs.
+fn shard(hash: u64) -> usize {
+    (hash >> 48) as usize % SHARDS
+}
+
+/// What the hashes of keys depend on. It is random and differs from process to process, so
+/// that nobody can choose keys whose hashes collide.
+struct Seed(SharedSeed);
+
+impl Seed {
+    fn random() -> Self {
+        // The standard library gets its random numbers from the operating system.
+        Self::new(RandomState::new().hash_one(0))
+    }
+
+    fn new(seed: u64) -> Self {
+        Self(SharedSeed::from_u64(seed))
+    }
+
+    fn hash(&self, text: &str) -> u64 {
+        let mut hasher = FoldHasher::with_seed(0, &self.0);
+        hasher.write(text.as_bytes());
+        hasher.finish()
+    }
+}
 
 impl Interner {
     fn new() -> Self {
@@ -71,12 +110,6 @@ impl Interner {
         self.keys.insert_unique(hash, key.clone(), Key::quick_hash);
         key
     }
-}
-
-/// A fixed seed, so that hashes are the same on every thread and in every run: a chain
-/// of hostile keys costs one comparison each, and documents are bounded in size.
-fn hash_of(text: &str) -> u64 {
-    foldhash::fast::FixedState::default().hash_one(text)
 }
 
 #[allow(unsafe_code)]
@@ -156,8 +189,9 @@ mod raw {
 impl Key {
     /// The key of this text.
     pub fn new(text: &str) -> Self {
-        let hash = hash_of(text);
-        SHARD[(hash >> 60) as usize % SHARDS]
+        let keys = &*KEYS;
+        let hash = keys.seed.hash(text);
+        keys.shards[shard(hash)]
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .intern(hash, text)
@@ -193,6 +227,7 @@ impl PartialOrd for Key {
     }
 }
 
+/// The hash is another one in every process: nothing that leaves a process may follow it.
 impl Hash for Key {
     fn hash<H: Hasher>(&self, state: &mut H) {
         state.write_u64(self.quick_hash());
@@ -222,10 +257,51 @@ mod tests {
         assert!(Key::new("a") < Key::new("b"));
     }
 
+    #[test]
+    fn the_hash_has_a_seed_of_its_own_in_every_process() {
+        let hash = || Seed::random().hash("metadata");
+        assert_ne!(hash(), hash());
+        let seed = Seed::new(1);
+        assert_eq!(seed.hash("metadata"), seed.hash("metadata"));
+    }
+
+    #[test]
+    fn keys_are_ordered_by_their_text() {
+        let mut keys: Vec<Key> = (0..1000)
+            .rev()
+            .map(|i| Key::new(&format!("{i:04}")))
+            .collect();
+        keys.sort();
+        let texts: Vec<String> = keys.iter().map(Key::to_string).collect();
+        assert!(texts.is_sorted());
+    }
+
+    #[test]
+    fn the_shards_leave_all_bits_to_the_table_that_it_uses() {
+        let seed = Seed::new(1);
+        let mut shards: [Vec<u64>; SHARDS] = Default::default();
+        for number in 0..64_000 {
+            let hash = seed.hash(&format!("key-{number}"));
+            shards[shard(hash)].push(hash);
+        }
+        for hashes in &shards {
+            assert!((3000..5000).contains(&hashes.len()), "{}", hashes.len());
+            let kinds = |bits: fn(&u64) -> u64| {
+                hashes
+                    .iter()
+                    .map(bits)
+                    .collect::<std::collections::BTreeSet<_>>()
+                    .len()
+            };
+            assert_eq!(kinds(|hash| hash >> 57), 128, "tags");
+            assert_eq!(kinds(|hash| hash & 0x7f), 128, "buckets");
+        }
+    }
+
     fn interned(interner: &mut Interner, numbers: std::ops::Range<usize>) -> Vec<Key> {
         let texts = numbers.map(|number| format!("key-{number}"));
         texts
-            .map(|text| interner.intern(hash_of(&text), &text))
+            .map(|text| interner.intern(KEYS.seed.hash(&text), &text))
             .collect()
     }
 
@@ -257,7 +333,7 @@ mod tests {
     fn long_keys_do_not_last() {
         let mut interner = Interner::new();
         let text = "k".repeat(LASTING_LENGTH + 1);
-        let key = interner.intern(hash_of(&text), &text);
+        let key = interner.intern(KEYS.seed.hash(&text), &text);
         assert_eq!((key.as_str(), interner.lasting), (text.as_str(), 0));
         drop(key);
         assert!(interner.keys.iter().all(Key::is_unused));

@@ -141,6 +141,11 @@ impl Map {
         self.0.dismantle(depth, later);
     }
 
+    /// Whether it stands in a block, and is a part of what the first node of it holds.
+    pub(crate) fn is_inner(&self) -> bool {
+        self.0.is_inner()
+    }
+
     /// Whether both are the same allocation.
     pub(crate) fn same(&self, other: &Self) -> bool {
         self.0.same(&other.0)

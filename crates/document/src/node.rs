@@ -251,6 +251,13 @@ impl<T: Element> Node<T> {
         self.head().word.load(Ordering::Relaxed) & PART != 0
     }
 
+    /// Whether it stands in a block behind the first node, and is a part of what that one
+    /// holds.
+    pub(crate) fn is_inner(&self) -> bool {
+        let word = self.head().word.load(Ordering::Relaxed);
+        word & PART != 0 && (word / ONE) as usize > size_of::<BlockHead>()
+    }
+
     /// Whether both are the same node.
     pub(crate) fn same(&self, other: &Self) -> bool {
         self.head == other.head
@@ -487,8 +494,9 @@ impl Room {
     }
 }
 
-/// A block that is being filled. What is put into its nodes is never dropped: it must need
-/// no drop, or be a node or a text of the same block.
+/// A block that is being filled. Its first node is the one that the caller holds in the end.
+/// What is put into its nodes is never dropped: it must need no drop, or be a node or a text
+/// of the same block.
 pub(crate) struct Block {
     memory: NonNull<u8>,
     room: Room,
@@ -553,8 +561,8 @@ impl Block {
         }
     }
 
-    /// Ends the filling: all nodes of the block but one, which the caller holds, have been
-    /// put into others of the block. Their references are not from outside.
+    /// Ends the filling: all nodes of the block but the first, which the caller holds, have
+    /// been put into others of the block. Their references are not from outside.
     pub(crate) fn finish(self) {
         assert_eq!(self.used, self.room.texts_at(), "all nodes are there");
         assert_eq!(self.texts, self.room.texts, "all texts are there");

@@ -11,25 +11,42 @@ impl Value {
     /// keeps a list or a map of it keeps all of them; large documents are left as they are.
     #[must_use]
     pub fn packed(self) -> Self {
-        let mut room = Room::default();
-        let fits = measure(&self, &mut room).is_some();
-        if !fits || room.nodes == 0 {
-            return self;
-        }
-        let mut block = Block::new(room);
-        let packed = place(&self, &mut block);
-        block.finish();
-        packed
+        pack(&self).unwrap_or(self)
     }
 
-    /// The same value, which keeps nothing of a larger document that it is a part of.
+    /// The same value, which keeps nothing of a larger document that it is a part of. It is
+    /// packed into one allocation, or copied list by list and map by map if it does not fit.
+    ///
+    /// Chunked lists are not copied: they share their chunks with their earlier versions.
     #[must_use]
     pub fn detached(&self) -> Self {
-        if has_parts(self) {
-            return self.clone().packed();
+        if !pins(self) {
+            return self.clone();
         }
-        self.clone()
+        pack(self).unwrap_or_else(|| match self.holder() {
+            Holder::List(items) => Self::list(items.iter().map(Self::detached)),
+            Holder::Map(map) => {
+                let entries = map
+                    .iter()
+                    .map(|(key, value)| (key.clone(), value.detached()));
+                Map::from_sorted_iter(entries).into()
+            }
+            Holder::Itself | Holder::Text | Holder::Chunks => self.clone(),
+        })
     }
+}
+
+/// A copy of a value in a block; `None` if it cannot stand in one, or needs none.
+fn pack(value: &Value) -> Option<Value> {
+    let mut room = Room::default();
+    measure(value, &mut room)?;
+    if room.nodes == 0 {
+        return None;
+    }
+    let mut block = Block::new(room);
+    let packed = place(value, &mut block);
+    block.finish();
+    Some(packed)
 }
 
 /// Adds what a value needs in a block; `None` if it cannot stand in one.
@@ -74,12 +91,13 @@ fn place(value: &Value, block: &mut Block) -> Value {
     }
 }
 
-/// Whether a value consists of parts of a block.
-fn has_parts(value: &Value) -> bool {
+/// Whether a value keeps more of a block alive than itself. The first node of a block is
+/// the whole document, so that a packed document pins nothing.
+fn pins(value: &Value) -> bool {
     match value.holder() {
         Holder::Itself | Holder::Text | Holder::Chunks => false,
-        Holder::List(items) => items.is_part() || items.iter().any(has_parts),
-        Holder::Map(map) => map.is_part() || map.values().any(has_parts),
+        Holder::List(items) => items.is_inner() || (!items.is_part() && items.iter().any(pins)),
+        Holder::Map(map) => map.is_inner() || (!map.is_part() && map.values().any(pins)),
     }
 }
 
@@ -88,6 +106,15 @@ mod tests {
     use super::*;
     use crate::list::Chunks;
     use crate::{View, json};
+
+    /// Whether a value or a part of it stands in a block.
+    fn has_parts(value: &Value) -> bool {
+        match value.holder() {
+            Holder::Itself | Holder::Text | Holder::Chunks => false,
+            Holder::List(items) => items.is_part() || items.iter().any(has_parts),
+            Holder::Map(map) => map.is_part() || map.values().any(has_parts),
+        }
+    }
 
     fn document() -> Value {
         json!({
@@ -135,9 +162,34 @@ mod tests {
                 panic!("both are maps");
             };
             assert!(!a.same(b));
+            assert!(pins(value) && !pins(&detached));
         }
+        assert!(packed.detached().same(&packed), "it is the whole document");
         let text = packed.get("text");
         assert!(text.detached().same(text), "texts are on their own");
+    }
+
+    #[test]
+    fn what_does_not_fit_into_a_block_is_detached_as_well() {
+        let packed = document().packed();
+        let part = packed.get("endpoints").at(0);
+        let long_key = Key::new(&"k".repeat(1000));
+        assert!(!long_key.lasts());
+        let chunked = Value::chunked(Chunks::new([Chunks::chunk([json!(1)].into_iter())]));
+        let large: Value = (0..10_000_i64).map(Value::from).collect();
+        for other in [
+            chunked,
+            large,
+            Map::from_sorted(vec![(long_key, json!(1))]).into(),
+        ] {
+            let value = json!({"other": (other.clone()), "list": [{"part": (part.clone())}]});
+            assert!(value.clone().packed().same(&value), "it does not fit");
+            let detached = value.detached();
+            assert_eq!(detached, value);
+            assert!(!detached.get("list").at(0).get("part").same(part));
+            assert!(detached.get("other").same(&other), "it is on its own");
+            assert!(pins(&value) && !pins(&detached));
+        }
     }
 
     #[test]

@@ -11,5 +11,6 @@ mod general;
 #[cfg(feature = "cluster")]
 mod operations;
 mod patch;
+mod processes;
 mod render;
 mod replay;
