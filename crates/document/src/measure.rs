@@ -275,7 +275,7 @@ mod tests {
     fn a_list_in_chunks_is_as_large_as_one_in_a_piece() {
         let items: Vec<Value> = (0..50).map(|i| json!({"n": i, "l": []})).collect();
         let parts = items.chunks(7);
-        let parts = parts.map(|part| Chunks::chunk(part.to_vec().into_iter()));
+        let parts = parts.map(|part| Chunks::chunk(part.iter().cloned()));
         let chunked = Value::chunked(Chunks::new(parts));
         assert_eq!(chunked.measure(), Value::from(items).measure());
         check(&chunked, 3);

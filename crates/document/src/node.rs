@@ -97,7 +97,7 @@ mod part {
 
     /// The word of a part that stands so many bytes behind the beginning of its block.
     pub(super) fn new(at: usize) -> u32 {
-        PART | (at / ALIGN) as u32 * 2
+        PART | ((at / ALIGN) as u32 * 2)
     }
 
     /// How many bytes before the part its block begins.

@@ -577,10 +577,7 @@ fn a_search_that_grows_out_of_bounds_is_given_up() {
 
 /// The same document twice, with nothing in common in memory: 2^40 places to compare.
 fn twins() -> Value {
-    let doubled = || {
-        let doubling = (0..40).fold(json!("x"), |value, _| json!([(value.clone()), (value)]));
-        Value::from(doubling)
-    };
+    let doubled = || (0..40).fold(json!("x"), |value, _| json!([(value.clone()), (value)]));
     json!({"a": (doubled()), "b": (doubled()), "list": [1, 2]})
 }
 

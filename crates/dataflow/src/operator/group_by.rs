@@ -101,7 +101,7 @@ impl GroupBy {
             if !cx.goes_on() {
                 break;
             }
-            changes.extend(self.regroup(key.into(), edits, cx));
+            changes.extend(self.regroup(&key.into(), edits, cx));
         }
     }
 
@@ -171,7 +171,7 @@ impl GroupBy {
         }))
     }
 
-    fn regroup(&mut self, key: GroupKey, mut edits: Edits, cx: &mut Cx<'_>) -> Option<Change> {
+    fn regroup(&mut self, key: &GroupKey, mut edits: Edits, cx: &mut Cx<'_>) -> Option<Change> {
         sort::by_origin(&mut edits.values, |(origin, _)| origin, cx);
         sort::by_origin(&mut edits.documents, |(origin, _)| origin, cx);
         let origin = Origin::group(key.value.clone());
@@ -179,7 +179,7 @@ impl GroupBy {
         group.values.apply(edits.values);
         group.documents.apply(edits.documents);
         if group.documents.is_empty() {
-            let old = self.groups.remove(&key).and_then(|group| group.output);
+            let old = self.groups.remove(key).and_then(|group| group.output);
             self.too_large.remove(&origin);
             return Change::new(origin, old, None);
         }

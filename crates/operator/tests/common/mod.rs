@@ -16,6 +16,7 @@ pub(crate) fn operator(controller: &Value) -> (Option<Operator>, Vec<Problem>) {
 }
 
 /// The target objects after a batch of objects.
+#[allow(dead_code, reason = "not every test file compares targets")]
 pub(crate) fn check(controller: &Value, objects: &[Value], expect: &Value) {
     let (operator, problems) = operator(controller);
     let operator = operator.unwrap_or_else(|| panic!("{problems:?}"));
