@@ -255,7 +255,7 @@ impl<T: Element> Node<T> {
     /// holds.
     pub(crate) fn is_inner(&self) -> bool {
         let word = self.head().word.load(Ordering::Relaxed);
-        word & PART != 0 && (word / ONE) as usize > size_of::<BlockHead>()
+        word & PART != 0 && part::at(word) > size_of::<BlockHead>()
     }
 
     /// Whether both are the same node.
