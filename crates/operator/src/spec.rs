@@ -22,6 +22,9 @@ pub struct Operator {
     pub deletion_policy: DeletionPolicy,
     /// The account whose rights it has.
     pub service_account: Option<ServiceAccount>,
+    /// How many objects may be removed at once of those that a controller left which is
+    /// not in the spec any more. For the others it is in their [`Options`].
+    pub max_deletions: Option<MaxDeletions>,
     /// Its controllers.
     pub controllers: Vec<Controller>,
 }
@@ -253,16 +256,17 @@ pub struct Options {
     pub retry_initial: Duration,
     /// The longest pause after failed writes.
     pub retry_max: Duration,
-    /// How many objects a re-list, restart or edit may remove.
+    /// How many objects a list, a re-list or an edit may remove: its own
+    /// `maxDeletions`, or that of the spec.
     pub max_deletions: Option<MaxDeletions>,
 }
 
-/// `options.maxDeletions`
+/// `maxDeletions`
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MaxDeletions {
     /// So many.
     Count(u32),
-    /// This share of all.
+    /// This share of what there was before.
     Percent(u8),
 }
 

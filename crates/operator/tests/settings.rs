@@ -71,6 +71,29 @@ fn options_are_read() {
 }
 
 #[test]
+fn the_limit_on_deletions_of_the_spec_is_the_default_of_all_controllers() {
+    let controller = |name: &str, options: Value| {
+        json!({"name": name, "sources": [{"kind": "V"}], "target": {"kind": "W"},
+            "options": options})
+    };
+    let own = json!({"maxDeletions": "50%"});
+    let controllers = json!([(controller("a", json!({}))), (controller("b", own))]);
+    let operator = read(json!({"controllers": controllers, "maxDeletions": 3})).unwrap();
+    let of = |number: usize| operator.controllers[number].options.max_deletions;
+    assert_eq!(operator.max_deletions, Some(MaxDeletions::Count(3)));
+    assert_eq!(of(0), Some(MaxDeletions::Count(3)));
+    assert_eq!(of(1), Some(MaxDeletions::Percent(50)));
+    assert_eq!(
+        beside("deletionPolicy", "Orphan".into())
+            .unwrap()
+            .max_deletions,
+        None
+    );
+    let refused = beside("maxDeletions", "many".into()).unwrap_err();
+    assert_eq!(refused, ["bad-field spec.maxDeletions"]);
+}
+
+#[test]
 fn one_pause_alone_moves_the_other() {
     let pauses = |retry: Value| {
         let operator = with(view(), json!({"retry": retry})).unwrap();

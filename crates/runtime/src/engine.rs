@@ -12,7 +12,9 @@
 
 mod availability;
 mod book;
+mod causes;
 mod controller;
+mod deletions;
 mod inputs;
 mod measures;
 mod namespaces;
@@ -23,7 +25,7 @@ mod upstream;
 mod views;
 mod writes;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -40,11 +42,12 @@ use crate::metrics::Metrics;
 use crate::source::inbox::{Port, PortState};
 use crate::source::{Inbox, Watches};
 use crate::status::{OperatorStatus, Trouble};
-use crate::target::{ObjectKey, Writer};
+use crate::target::{Desired, ObjectKey, Writer};
 pub use availability::Views;
 use book::Book;
 use controller::ControllerTask;
 use measures::Measures;
+use unread::Unread;
 pub(crate) use views::take_out;
 use writes::Writes;
 
@@ -91,15 +94,27 @@ pub struct Running {
 enum Command {
     Stop,
     DeleteAll(oneshot::Sender<bool>),
-    AllowDeletions,
+    AllowDeletions(bool),
 }
 
 impl Engine {
     /// Starts an operator.
     pub fn start(context: Context, operator: Operator, events: Arc<dyn EngineEvents>) -> Running {
+        Self::resume(context, operator, BTreeSet::new(), events)
+    }
+
+    /// Starts an operator that ran before. `held` are the controllers whose removals
+    /// `maxDeletions` held then: what they left stays held.
+    pub fn resume(
+        context: Context,
+        operator: Operator,
+        held: BTreeSet<String>,
+        events: Arc<dyn EngineEvents>,
+    ) -> Running {
         let (status, receiver) = watch::channel(OperatorStatus::default());
         let (commands, inbound) = mpsc::unbounded_channel();
-        let task = Task::new(context, operator, events, status);
+        let mut task = Task::new(context, operator, events, status);
+        task.begin_start(held);
         Running {
             status: receiver,
             commands,
@@ -128,9 +143,10 @@ impl Running {
         answered.await.unwrap_or(false)
     }
 
-    /// Lets the deletions go on that `maxDeletions` holds.
-    pub fn allow_deletions(&self) {
-        let _ = self.commands.send(Command::AllowDeletions);
+    /// Lets any number of deletions go on, those that `maxDeletions` holds among them, or
+    /// not any more.
+    pub fn allow_deletions(&self, allowed: bool) {
+        let _ = self.commands.send(Command::AllowDeletions(allowed));
     }
 }
 
@@ -156,6 +172,7 @@ struct Task {
     events: Arc<dyn EngineEvents>,
     ports: BTreeMap<Port, PortState>,
     sweep: sweep::Sweep,
+    deletions: deletions::Deletions,
     status: watch::Sender<OperatorStatus>,
     /// The watches that this operator takes part in.
     subscriptions: inputs::Subscriptions,
@@ -189,6 +206,7 @@ impl Task {
         // With the default of 5 minutes that is every 10 minutes.
         let refused = retry.max().unwrap_or_default().saturating_mul(2);
         let writer = Writer::new(&operator.name, client, book.clone()).retry_refused(refused);
+        let writer = writer.count_held_before(deletions::has_percentage(&operator));
         let writer = Arc::new(writer);
         let mut writes = Writes::start(&context, &operator, writer, &measures);
         let controllers = operator.controllers.iter().enumerate();
@@ -214,6 +232,7 @@ impl Task {
             events,
             ports: BTreeMap::new(),
             sweep: sweep::Sweep::default(),
+            deletions: deletions::Deletions::default(),
             status,
             subscriptions,
             operator,
@@ -227,16 +246,25 @@ impl Task {
         let mut report = tokio::time::interval(STATUS_EVERY);
         report.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let mut stale_status = true;
+        let mut ended = self.context.views.causes().ended();
         loop {
             tokio::select! {
                 command = commands.recv() => match command {
                     None | Some(Command::Stop) => break,
-                    Some(Command::AllowDeletions) => self.allow_deletions(),
+                    Some(Command::AllowDeletions(allowed)) => {
+                        self.allow_deletions(allowed);
+                        stale_status = true;
+                    }
                     Some(Command::DeleteAll(answer)) => {
                         let _ = answer.send(self.delete_all());
                     }
                 },
                 () = self.inbox.changed() => {
+                    self.take();
+                    stale_status = true;
+                }
+                // A view that is read has changed for good.
+                Ok(()) = ended.changed() => {
                     self.take();
                     stale_status = true;
                 }
@@ -284,7 +312,11 @@ impl Task {
         for position in 0..self.order.len() {
             let number = self.order[position];
             if let Some(batch) = events.remove(&number) {
-                self.step(number, batch, &env);
+                let bulk = taken.bulk.contains(&number);
+                if bulk {
+                    self.begin_sum(number);
+                }
+                self.step(number, batch, bulk, &env);
             }
         }
         if self.views.take_touched() {
@@ -297,6 +329,7 @@ impl Task {
             self.publish(&upstream);
             self.sweep(&upstream);
         }
+        self.settle();
     }
 
     /// The time, and a key for `@rnd` that is the same in every process.
@@ -307,7 +340,7 @@ impl Task {
         env
     }
 
-    fn step(&mut self, number: usize, batch: Vec<dataflow::SourceEvent>, env: &Env) {
+    fn step(&mut self, number: usize, batch: Vec<dataflow::SourceEvent>, bulk: bool, env: &Env) {
         let controller = &self.operator.controllers[number];
         let unread = self.unread(number);
         let task = &mut self.controllers[number];
@@ -325,22 +358,41 @@ impl Task {
             let trouble = book::trouble(controller, error);
             self.events.trouble(&controller.name, &trouble);
         }
+        let counts = bulk || !task.open;
         for change in step.changes {
-            if controller.targets[change.target].resource.is_view() {
-                let at = (number, change.target);
-                self.views.change(at, controller, change.key, change.new);
-            } else {
-                let (key, desired) = task.desired(controller, change);
-                if task.open && !unread.protects(&self.writes.writer, &key) {
-                    task.pending.remove(&key);
-                    self.writes.want(&key, controller, desired);
-                } else {
-                    task.pending.insert(key, desired);
-                }
+            if !self.waits(number, &change, counts) {
+                self.change(number, &unread, change);
             }
         }
         self.views
             .write(&self.context.store, &self.operator, &self.book);
+    }
+
+    /// Takes note of what a controller derives for an object.
+    fn change(&mut self, number: usize, unread: &Unread, change: dataflow::TargetChange) {
+        let controller = &self.operator.controllers[number];
+        if controller.targets[change.target].resource.is_view() {
+            let at = (number, change.target);
+            self.views.change(at, controller, change.key, change.new);
+            return;
+        }
+        let (key, desired) = self.controllers[number].desired(controller, change);
+        self.want(number, unread, key, desired);
+    }
+
+    /// Writes what a controller derives for an object, once that may be written.
+    fn want(&mut self, number: usize, unread: &Unread, key: ObjectKey, desired: Option<Desired>) {
+        let task = &mut self.controllers[number];
+        if task.open && !unread.protects(&self.writes.writer, &key) {
+            task.pending.remove(&key);
+            let controller = &self.operator.controllers[number];
+            self.writes.want(&key, controller, desired);
+        } else if task.open || desired.is_some() {
+            task.pending.insert(key, desired);
+        } else {
+            // What an earlier run made of it is left to the sweep.
+            task.pending.remove(&key);
+        }
     }
 
     /// Opens the controllers that may write now.

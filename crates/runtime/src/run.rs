@@ -4,6 +4,7 @@
 //! the configuration), and ends when it is told to, or when it must not go on. The lease
 //! and the server for probes are kept by whoever calls it.
 
+use std::collections::BTreeSet;
 use std::pin::pin;
 use std::sync::Arc;
 
@@ -151,7 +152,7 @@ async fn files(
     for operator in operators {
         let events: Arc<dyn EngineEvents> = Events::none().of(&operator.name, "");
         let name = operator.name.clone();
-        let run = engines.start(operator, events);
+        let run = engines.start(operator, BTreeSet::new(), events);
         logs.spawn(log(name, run.status()));
         running.push(run);
     }

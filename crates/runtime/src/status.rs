@@ -1,12 +1,23 @@
 //! How an operator stands: what its controllers report, as it goes into its status.
 
+use std::collections::BTreeSet;
+
 use document::Value;
 
 /// How an operator stands.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct OperatorStatus {
-    /// In the order of the spec.
+    /// In the order of the spec, and then those that are gone and have left something
+    /// which stands in the way.
     pub controllers: Vec<ControllerStatus>,
+}
+
+impl OperatorStatus {
+    /// The controllers whose removals are held.
+    pub fn held(&self) -> BTreeSet<String> {
+        let held = self.controllers.iter().filter(|c| c.counts.held > 0);
+        held.map(|controller| controller.name.clone()).collect()
+    }
 }
 
 /// How a controller stands.
@@ -63,4 +74,6 @@ pub struct Counts {
     pub targets: usize,
     /// Errors that stand.
     pub errors: usize,
+    /// Of these, removals that `maxDeletions` holds.
+    pub held: usize,
 }

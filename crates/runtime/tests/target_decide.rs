@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use document::{Key, Map, Path, Value, json};
@@ -23,7 +24,7 @@ struct Subject {
     live: Live,
     fresh: bool,
     record: Record,
-    held: bool,
+    held: BTreeSet<String>,
     learned: Learned,
 }
 
@@ -43,7 +44,7 @@ impl Subject {
             live: Live::Unseen,
             fresh: false,
             record: Record::default(),
-            held: false,
+            held: BTreeSet::new(),
             learned: Learned::default(),
         }
     }
@@ -76,7 +77,7 @@ impl Subject {
             live: &self.live,
             fresh: self.fresh,
             record: &self.record,
-            held: self.held,
+            held: &self.held,
             learned: &self.learned,
         })
     }
@@ -494,7 +495,9 @@ fn a_delete_needs_a_claim_a_fresh_read_and_no_hold() {
     );
     check(&gone(&copied).fresh(), "nothing");
     let mut held = gone(&claimed("op", true)).fresh();
-    held.held = true;
+    held.held.insert("x".to_owned());
+    check(&held, "delete u 1");
+    held.held.insert("u".to_owned());
     check(&held, "wait held [deletion-held]");
     // Another controller of the operator, which has not said that it is done.
     let mut other = Subject::deployment().live(&claimed("op", true)).fresh();

@@ -53,19 +53,30 @@ impl<'a> Reader<'a> {
         let at = root.key("spec");
         if !self.known(
             spec,
-            &["controllers", "deletionPolicy", "serviceAccount"],
+            &[
+                "controllers",
+                "deletionPolicy",
+                "maxDeletions",
+                "serviceAccount",
+            ],
             &at,
         ) {
             return None;
         }
-        let operator = Operator {
+        let max_deletions = self.max_deletions(spec.get("maxDeletions"), &at.key("maxDeletions"));
+        let mut operator = Operator {
             name: self.operator.clone(),
             deletion_policy: self
                 .deletion_policy(spec.get("deletionPolicy"), &at.key("deletionPolicy")),
             service_account: self
                 .service_account(spec.get("serviceAccount"), &at.key("serviceAccount")),
+            max_deletions,
             controllers: self.controllers(spec.get("controllers"), &at.key("controllers")),
         };
+        for controller in &mut operator.controllers {
+            let own = controller.options.max_deletions;
+            controller.options.max_deletions = own.or(max_deletions);
+        }
         self.lint(&operator);
         Some(operator)
     }

@@ -116,7 +116,7 @@ fn of_case(case: &Value) -> Value {
 fn everything() -> Value {
     operator(
         r#"{
-        deletionPolicy: Delete, serviceAccount: {namespace: ns, name: bot},
+        deletionPolicy: Delete, maxDeletions: 5, serviceAccount: {namespace: ns, name: bot},
         controllers: [{
           name: c,
           sources: [
@@ -272,6 +272,9 @@ fn what_is_wrong_is_refused() {
         &operator("{controllers: []}"),
         &[".spec.controllers: length"],
     );
+    let one = "{name: c, sources: [{kind: A}], target: {kind: B}}";
+    let many = operator(&format!("{{controllers: [{one}], maxDeletions: many}}"));
+    check(&many, &[".spec.maxDeletions: pattern"]);
 }
 
 #[test]

@@ -19,6 +19,7 @@ use operator::spec::VIEW_SUFFIX;
 use store::Collection;
 use tokio::sync::watch;
 
+use super::causes::Causes;
 use super::patches::Patches;
 use crate::source::Unavailable;
 use crate::source::view::{Availability, Period};
@@ -32,6 +33,8 @@ struct Shared {
     registry: Mutex<Registry>,
     /// What Patchers have set on objects of users.
     patches: Patches,
+    /// What caused the changes of views.
+    causes: Causes,
 }
 
 #[derive(Debug, Default)]
@@ -148,6 +151,11 @@ impl Views {
 
     pub(super) fn patches(&self) -> &Patches {
         &self.0.patches
+    }
+
+    /// What caused the changes of views.
+    pub(crate) fn causes(&self) -> &Causes {
+        &self.0.causes
     }
 
     fn registry(&self) -> MutexGuard<'_, Registry> {

@@ -10,6 +10,7 @@ use expr::{Env, Interrupt};
 use operator::Controller;
 use tokio::runtime::RuntimeFlavor;
 
+use super::deletions::Removals;
 use crate::config::Budget;
 use crate::object::Unreadable;
 use crate::target::{Author, Desired, ObjectKey, Owner};
@@ -30,6 +31,8 @@ pub(super) struct ControllerTask {
     pub(super) open: bool,
     /// What it derives and may not be written yet: before it is open nothing may.
     pub(super) pending: BTreeMap<ObjectKey, Option<Desired>>,
+    /// What it does not derive any more, as far as that is summed.
+    pub(super) removals: Removals,
     /// Why it has stopped for good.
     pub(super) stopped: Option<String>,
     budget: Budget,
@@ -61,6 +64,7 @@ impl ControllerTask {
             outputs: 0,
             open: false,
             pending: BTreeMap::new(),
+            removals: Removals::new(),
             stopped: None,
             authors: authors.collect(),
             uids: vec![HashMap::new(); controller.inputs.len()],
@@ -131,6 +135,7 @@ impl ControllerTask {
         let pending = std::mem::take(&mut self.pending);
         let unwritten = pending.values().flatten().count();
         self.outputs = self.outputs.saturating_sub(unwritten);
+        self.removals.clear();
         self.uids.iter_mut().for_each(HashMap::clear);
         let targets = self.authors.iter();
         let kinds: Vec<_> = targets.map(|a| a.target.resource.target_kind()).collect();

@@ -84,7 +84,8 @@ pub(super) fn subscribe(
             let source = &controller.sources[*source];
             let port = (number, input);
             if source.kind == SourceKind::OneShot {
-                inbox.put(port, ObjectName::new("", ONE_SHOT), Some(source.one_shot()));
+                let trigger = ObjectName::new("", ONE_SHOT);
+                inbox.put(port, trigger, Some(source.one_shot()), true);
                 inbox.set(port, |state| state.listed = true);
                 continue;
             }
@@ -94,7 +95,9 @@ pub(super) fn subscribe(
                 // The own ones are complete in the order of the controllers.
                 let others = operator_of(&view) != operator.name;
                 let availability = others.then(|| context.views.subscribe(&view));
-                let part = follow(&context.store, view, sink, availability);
+                let (causes, of) = (context.views.causes().clone(), view.clone());
+                let is_bulk = move |version| causes.is_bulk(&of, version);
+                let part = follow(&context.store, view, sink, availability, is_bulk);
                 subscriptions.views.push(part);
                 continue;
             }

@@ -56,6 +56,15 @@ impl Patches {
         places.cloned().collect()
     }
 
+    /// Those who have set something on an object.
+    pub(super) fn patchers(&self, place: &Place) -> Vec<String> {
+        let records = self.records();
+        let record = records.get(place).into_iter();
+        record
+            .flat_map(|record| record.set.keys().cloned())
+            .collect()
+    }
+
     /// The object is no user's any more.
     pub(super) fn forget(&self, place: &Place) {
         self.records().remove(place);

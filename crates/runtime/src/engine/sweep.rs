@@ -1,7 +1,5 @@
 //! What earlier runs left behind: objects with our claim that are not derived any more.
 
-use std::collections::BTreeMap;
-
 use dataflow::ObjectName;
 use document::Value;
 
@@ -10,7 +8,7 @@ use super::controller::ControllerTask;
 use super::unread::{groups, names};
 use super::upstream::Upstream;
 use super::writes::WriteReason;
-use crate::target::{Leftover, too_many_deletions};
+use crate::target::Leftover;
 
 /// How far the cleaning is.
 #[derive(Debug, Default)]
@@ -19,7 +17,6 @@ pub(super) struct Sweep {
     done: bool,
     /// What it left in place: it is done again when that may go.
     kept: Option<Kept>,
-    allowed: bool,
     /// Everything goes, and nothing new is derived.
     deleting: bool,
 }
@@ -36,6 +33,11 @@ struct Kept {
 }
 
 impl Sweep {
+    /// Whether what was left behind has been looked for.
+    pub(super) fn is_done(&self) -> bool {
+        self.done
+    }
+
     pub(super) fn is_deleting(&self) -> bool {
         self.deleting
     }
@@ -82,12 +84,13 @@ impl Task {
             kept |= keeps;
             keeps
         });
-        self.remove(&leftovers);
-        if complete(upstream) {
-            self.views.sweep(&self.context.store, &self.operator);
+        let stale = if complete(upstream) {
+            self.stale()
         } else {
             kept = true;
-        }
+            Vec::new()
+        };
+        self.remove_left(leftovers, stale);
         self.sweep.done = true;
         self.sweep.kept = kept.then(|| Kept {
             errors,
@@ -179,46 +182,6 @@ impl Task {
             || failed.any(|origin| share_an_object(&leftover.origin, &origin))
     }
 
-    /// Withdraws leftovers, or holds them where they are too many.
-    fn remove(&mut self, leftovers: &[Leftover]) {
-        let mut deletions: BTreeMap<&str, usize> = BTreeMap::new();
-        for leftover in leftovers.iter().filter(|leftover| leftover.deletes) {
-            *deletions.entry(&leftover.controller).or_default() += 1;
-        }
-        let writer = &self.writes.writer;
-        let kept: BTreeMap<&str, usize> = deletions
-            .keys()
-            .map(|controller| (*controller, writer.count(controller)))
-            .collect();
-        for leftover in leftovers {
-            let controllers = &mut self.operator.controllers.iter();
-            let controller = controllers.find(|c| c.name == leftover.controller);
-            let max = controller.and_then(|controller| controller.options.max_deletions);
-            let of = |counts: &BTreeMap<&str, usize>| {
-                let count = counts.get(leftover.controller.as_str());
-                count.copied().unwrap_or_default()
-            };
-            let count = of(&deletions);
-            let total = of(&kept) + count;
-            let hold = !self.sweep.allowed && too_many_deletions(max, count, total);
-            writer.hold(&leftover.key, hold && leftover.deletes);
-            if writer.withdraw(leftover) {
-                self.writes
-                    .look([leftover.key.clone()], WriteReason::Leftover);
-            }
-        }
-    }
-
-    /// Lets held deletions go on.
-    pub(super) fn allow_deletions(&mut self) {
-        self.sweep.allowed = true;
-        let held = self.writes.writer.held();
-        for key in &held {
-            self.writes.writer.hold(key, false);
-        }
-        self.writes.look(held, WriteReason::Leftover);
-    }
-
     /// Withdraws everything. Says whether nothing is left. What is derived is found by its
     /// claims, so that no source needs to be available.
     pub(super) fn delete_all(&mut self) -> bool {
@@ -227,6 +190,8 @@ impl Task {
         }
         if !self.sweep.deleting {
             self.sweep.deleting = true;
+            self.release();
+            self.begin_views();
             self.views.clear(&self.context.store);
             for (number, controller) in self.operator.controllers.iter().enumerate() {
                 self.controllers[number].pending.clear();

@@ -311,8 +311,8 @@ mod tests {
     fn read(task: &mut Task, number: usize, version: u64) {
         let state = PortState {
             listed: true,
-            unavailable: None,
             version,
+            ..PortState::default()
         };
         task.ports.insert((number, 0), state);
     }

@@ -1,5 +1,7 @@
 //! What controllers derive for views.
 
+mod stale;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -14,6 +16,7 @@ use store::{Change, Collection, Holder, ObjectKey, Preconditions, Store, Write, 
 use super::availability::{Basis, Producer, Views};
 use super::book::Book;
 use super::patches::{Patch, Patches, Place};
+pub(super) use stale::Stale;
 
 pub(super) fn collection(resource: &Resource) -> Collection {
     Collection::new(&resource.group, &resource.kind)
@@ -197,20 +200,6 @@ impl Outputs {
         for place in self.patches.places(&self.operator) {
             // An object that somebody else changes all the time keeps what was set.
             let _ = self.patches.apply(store, &place, &[], &|_| true);
-        }
-    }
-
-    /// Takes out what an earlier generation put in and this one does not derive.
-    pub(super) fn sweep(&self, store: &Store, operator: &Operator) {
-        take_out(store, &self.operator, |collection, name| {
-            let view = self.views.get(collection);
-            view.is_none_or(|view| !view.derived.contains_key(name))
-        });
-        for place in self.patches.places(&self.operator) {
-            let view = self.views.get(&place.collection);
-            let derived = view.and_then(|view| view.derived.get(&place.name));
-            let wanted = wanted(operator, derived);
-            let _ = self.patches.apply(store, &place, &wanted, &|_| true);
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What an Operator's life needs of an engine, so that tests can stand in for one.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
@@ -11,8 +12,14 @@ use crate::status::OperatorStatus;
 
 /// Starts operators.
 pub trait Engines: Send + Sync {
-    /// Starts an operator.
-    fn start(&self, operator: Operator, events: Arc<dyn EngineEvents>) -> Box<dyn Run>;
+    /// Starts an operator. `held` are the controllers whose removals were held when it ran
+    /// last: they stay so.
+    fn start(
+        &self,
+        operator: Operator,
+        held: BTreeSet<String>,
+        events: Arc<dyn EngineEvents>,
+    ) -> Box<dyn Run>;
 
     /// An operator does not run, because of this: its views are not available.
     fn down(&self, operator: &str, why: &str);
@@ -32,13 +39,18 @@ pub trait Run: Send + Sync {
     /// Removes all that is derived; to be asked again until nothing is left.
     fn delete_all(&self) -> BoxFuture<'_, bool>;
 
-    /// Lets held deletions go on.
-    fn allow_deletions(&self);
+    /// Lets held deletions go on, and others that are too many, or not any more.
+    fn allow_deletions(&self, allowed: bool);
 }
 
 impl Engines for Context {
-    fn start(&self, operator: Operator, events: Arc<dyn EngineEvents>) -> Box<dyn Run> {
-        Box::new(Engine::start(self.clone(), operator, events))
+    fn start(
+        &self,
+        operator: Operator,
+        held: BTreeSet<String>,
+        events: Arc<dyn EngineEvents>,
+    ) -> Box<dyn Run> {
+        Box::new(Engine::resume(self.clone(), operator, held, events))
     }
 
     fn down(&self, operator: &str, why: &str) {
@@ -50,6 +62,8 @@ impl Engines for Context {
         self.views.down(operator, "the Operator is being deleted");
         take_out(&self.store, operator, |_, _| true);
         self.views.remove(operator);
+        let version = self.store.version().0;
+        self.views.causes().forget(operator, version);
     }
 }
 
@@ -66,7 +80,7 @@ impl Run for Running {
         Box::pin(Self::delete_all(self))
     }
 
-    fn allow_deletions(&self) {
-        Self::allow_deletions(self);
+    fn allow_deletions(&self, allowed: bool) {
+        Self::allow_deletions(self, allowed);
     }
 }

@@ -4,6 +4,7 @@
 //! a time: a new engine starts only after the old one has stopped, and what is derived
 //! stays in between.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -53,7 +54,7 @@ struct Current {
     status: watch::Receiver<OperatorStatus>,
     /// The Operator that it runs.
     of: OperatorObject,
-    /// Whether it was told that deletions may go on.
+    /// Whether it was told that any number of deletions may go on.
     allowed: bool,
     since: Instant,
 }
@@ -213,8 +214,9 @@ impl Life {
         if object.deletes() && matches!(self.finalizer().await, Step::Again) {
             return Step::Again;
         }
-        self.stop_engine().await;
-        self.start(operator, object);
+        let last = self.stop_engine().await;
+        let held = last.map_or_else(|| object.held(), |last| last.held());
+        self.start(operator, object, held);
         self.finalizer().await
     }
 
@@ -234,10 +236,14 @@ impl Life {
         }
     }
 
-    fn start(&mut self, operator: Operator, object: OperatorObject) {
+    /// Starts an engine; `held` are the controllers whose removals were held before.
+    fn start(&mut self, operator: Operator, object: OperatorObject, held: BTreeSet<String>) {
         let generation = object.generation();
         tracing::info!(operator = self.name, generation, "starts");
-        let run = self.shared.engines.start(operator, self.events.clone());
+        let run = self
+            .shared
+            .engines
+            .start(operator, held, self.events.clone());
         let mut engine = Current {
             status: run.status(),
             run,
@@ -291,7 +297,7 @@ impl Life {
                 self.waits("Invalid", message.to_owned());
                 return Step::Done;
             };
-            self.start(operator, object);
+            self.start(operator, object, BTreeSet::new());
         }
         let message = "what it derived is being deleted".to_owned();
         self.waits("Deleting", message);
@@ -367,11 +373,12 @@ impl Life {
 }
 
 impl Current {
-    /// Lets deletions go on if the Operator says so.
+    /// Lets any number of deletions go on as long as the Operator says so.
     fn allow(&mut self) {
-        if !self.allowed && self.of.allows_deletions(self.of.generation()) {
-            self.allowed = true;
-            self.run.allow_deletions();
+        let allowed = self.of.allows_deletions(self.of.generation());
+        if self.allowed != allowed {
+            self.allowed = allowed;
+            self.run.allow_deletions(allowed);
         }
     }
 }

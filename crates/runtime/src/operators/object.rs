@@ -1,5 +1,7 @@
 //! What an Operator object says besides its pipelines.
 
+use std::collections::BTreeSet;
+
 use document::{ListRef, Location, Value, json};
 use operator::Problem;
 
@@ -106,6 +108,18 @@ impl OperatorObject {
         annotation
             .as_str()
             .is_some_and(|text| text.trim() == generation.to_string())
+    }
+
+    /// The controllers whose removals were held when the status was last written.
+    pub(super) fn held(&self) -> BTreeSet<String> {
+        let controllers = self.status().get("controllers").as_list();
+        let controllers = controllers.into_iter().flat_map(ListRef::iter);
+        let held = controllers.filter(|controller| {
+            let held = controller.get("counts").get("held").as_int();
+            held.is_some_and(|held| held > 0)
+        });
+        held.filter_map(|controller| Some(controller.get("name").as_str()?.to_owned()))
+            .collect()
     }
 
     /// Whether this is an older version of `other`, as an event may be that was sent

@@ -275,12 +275,19 @@ fn objects(origin: &Value) -> String {
 fn counts(controller: &ControllerStatus) -> Value {
     let counts = controller.counts;
     let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
-    json!({
+    let usual = json!({
         "sources": (number(counts.sources)),
         "objects": (number(counts.objects)),
         "targets": (number(counts.targets)),
         "errors": (number(counts.errors)),
-    })
+    });
+    match usual.as_map() {
+        Some(map) if counts.held > 0 => {
+            let held = Value::from(number(counts.held));
+            map.with(Key::new("held"), held).into()
+        }
+        _ => usual,
+    }
 }
 
 /// A text of at most so many bytes.

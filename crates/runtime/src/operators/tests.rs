@@ -338,8 +338,34 @@ async fn deletions_are_allowed_for_the_generation_that_is_named() {
     assert_eq!(world.told().await, ["start a ConfigMap"]);
     world.server.apply("a", &spec("ConfigMap"), &allow("1"));
     assert_eq!(world.told().await, ["allow a"]);
+    world.server.apply("a", &spec("ConfigMap"), &allow("0"));
+    assert_eq!(world.told().await, ["hold a"]);
     world.server.apply("a", &spec("Secret"), &allow("2"));
     assert_eq!(world.told().await, ["stop a", "start a Secret", "allow a"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_held_stays_so_after_an_edit_and_a_restart() {
+    let server = Server::default();
+    let first = world(&server, Policy::default());
+    server.apply("a", &spec("ConfigMap"), &none());
+    rest().await;
+    let mut holding = engine_status(Ready::Failing, &["held"]);
+    holding.controllers[0].counts.held = 1;
+    first.fake.says("a", holding.clone());
+    server.apply("a", &spec("Secret"), &none());
+    let expect = ["start a ConfigMap", "stop a", "start a Secret holding c"];
+    assert_eq!(first.told().await, expect);
+    first.fake.says("a", holding);
+    rest().await;
+    first.stop.send(()).unwrap();
+    assert!(first.task.await.unwrap());
+    let second = world(&server, Policy::default());
+    assert_eq!(second.told().await, ["start a Secret holding c"]);
+    second.fake.says("a", engine_status(Ready::True, &[]));
+    rest().await;
+    server.apply("a", &spec("ConfigMap"), &none());
+    assert_eq!(second.told().await, ["stop a", "start a ConfigMap"]);
 }
 
 #[tokio::test(start_paused = true)]

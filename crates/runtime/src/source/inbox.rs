@@ -1,6 +1,7 @@
 //! What waits for an operator: the last known state of each object of each input.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dataflow::fields::{Fields, needs};
@@ -31,6 +32,8 @@ struct State {
     unreadable: UnreadableObjects,
     /// Whether these have changed since they were last taken.
     unreadable_changed: bool,
+    /// The controllers for which something of a list waits.
+    bulk: BTreeSet<usize>,
     changed: bool,
 }
 
@@ -51,6 +54,8 @@ pub type UnreadableObjects = BTreeMap<(Port, ObjectName), Unreadable>;
 pub struct PortState {
     /// Whether all of its objects have been told at least once.
     pub listed: bool,
+    /// Whether a list has begun and is not complete.
+    pub listing: bool,
     /// Why it cannot be read now.
     pub unavailable: Option<Unavailable>,
     /// Of a view: all changes up to this version have been told.
@@ -62,6 +67,11 @@ impl PortState {
     pub fn synced(&self) -> bool {
         self.listed && self.unavailable.is_none()
     }
+
+    /// Whether, besides, no list is on its way.
+    pub fn complete(&self) -> bool {
+        self.synced() && !self.listing
+    }
 }
 
 /// What was taken out of an [`Inbox`].
@@ -69,6 +79,9 @@ impl PortState {
 pub struct Taken {
     /// The events of each controller.
     pub events: BTreeMap<usize, Vec<SourceEvent>>,
+    /// The controllers whose events hold a list, a re-list, or what such
+    /// a batch changed in a view; those of the others are single events.
+    pub bulk: BTreeSet<usize>,
     /// How all inputs stand; with `listed`, the events of the list are among those that
     /// were taken now or before.
     pub ports: BTreeMap<Port, PortState>,
@@ -101,6 +114,7 @@ impl Inbox {
         let mut state = self.state();
         state.changed = false;
         let objects = std::mem::take(&mut state.objects);
+        let bulk = std::mem::take(&mut state.bulk);
         let ports = state.ports.clone();
         let changed = std::mem::take(&mut state.unreadable_changed);
         let unreadable = changed.then(|| state.unreadable.clone());
@@ -118,6 +132,7 @@ impl Inbox {
         }
         Taken {
             events,
+            bulk,
             ports,
             unreadable,
         }
@@ -131,11 +146,14 @@ impl Inbox {
         });
     }
 
-    /// Puts the state of an object in.
-    pub fn put(&self, port: Port, name: ObjectName, object: Option<Value>) {
+    /// Puts the state of an object in; `bulk` says whether it is no single event.
+    pub fn put(&self, port: Port, name: ObjectName, object: Option<Value>, bulk: bool) {
         self.change(|state| {
             state.readable(port, &name);
             state.objects.entry(port).or_default().insert(name, object);
+            if bulk {
+                state.bulk.insert(port.0);
+            }
         });
     }
 
@@ -181,6 +199,8 @@ pub struct Input {
     fields: Fields,
     /// The metadata that the predicate compares, of each object.
     seen: Mutex<HashMap<ObjectName, Value>>,
+    /// Whether what comes now is part of a list, or of a batch that was.
+    bulk: AtomicBool,
 }
 
 impl Input {
@@ -193,7 +213,18 @@ impl Input {
             fields: needs(&controller.pipeline).swap_remove(port.1),
             source: source.clone(),
             seen: Mutex::default(),
+            bulk: AtomicBool::new(false),
         }
+    }
+
+    /// Says whether what comes next is no single event.
+    pub(super) fn bulk(&self, bulk: bool) {
+        self.bulk.store(bulk, Ordering::SeqCst);
+    }
+
+    fn put(&self, name: &ObjectName, object: Option<Value>) {
+        let bulk = self.bulk.load(Ordering::SeqCst);
+        self.inbox.put(self.port, name.clone(), object, bulk);
     }
 
     /// All changes of the view up to this version have been told.
@@ -246,8 +277,7 @@ impl Sink for Input {
         if !self.source.admits(object) {
             self.delete(name, None);
         } else if self.passes(name, object, listing) {
-            let object = self.entry.clean(object);
-            self.inbox.put(self.port, name.clone(), Some(object));
+            self.put(name, Some(self.entry.clean(object)));
         } else {
             self.inbox.put_readable(self.port, name);
         }
@@ -265,12 +295,19 @@ impl Sink for Input {
 
     fn delete(&self, name: &ObjectName, _last: Option<&Value>) {
         self.forget(name);
-        self.inbox.put(self.port, name.clone(), None);
+        self.put(name, None);
+    }
+
+    fn listing(&self) {
+        self.bulk(true);
+        self.inbox.set(self.port, |state| state.listing = true);
     }
 
     fn synced(&self) {
+        self.bulk(false);
         self.inbox.set(self.port, |state| {
             state.listed = true;
+            state.listing = false;
             state.unavailable = None;
         });
     }

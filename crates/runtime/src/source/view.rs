@@ -106,12 +106,14 @@ impl Drop for ViewSubscription {
 }
 
 /// Delivers all that happens in a view to an input. With `availability`, only while the
-/// view is available: when it is again, the input gets the difference.
+/// view is available: when it is again, the input gets the difference. `is_bulk` tells from
+/// the version of a change whether it belongs to a list, a re-list or an edit.
 pub fn follow(
     store: &Store,
     collection: Collection,
     input: Input,
     availability: Option<watch::Receiver<Availability>>,
+    is_bulk: impl Fn(u64) -> bool + Send + Sync + 'static,
 ) -> ViewSubscription {
     let store = store.clone();
     let task = tokio::spawn(async move {
@@ -122,8 +124,10 @@ pub fn follow(
             let Ok(watch) = store.watch(&collection, Selector::default(), Start::Now) else {
                 return;
             };
+            input.listing();
             let mut follow = Follow {
                 input: &input,
+                is_bulk: &is_bulk,
                 known: &mut known,
                 listed: Some(BTreeSet::new()),
             };
@@ -157,6 +161,7 @@ pub fn names(
 
 struct Follow<'a> {
     input: &'a Input,
+    is_bulk: &'a (dyn Fn(u64) -> bool + Send + Sync),
     /// The objects that the input has got and that are not gone.
     known: &'a mut BTreeSet<ObjectName>,
     /// The objects of the first list, until it is complete.
@@ -187,6 +192,7 @@ impl Follow<'_> {
         match event {
             Event::Added(object) | Event::Modified(object) => self.apply(&object),
             Event::Deleted(object) => {
+                self.classify(&object);
                 if let Some(name) = ObjectName::of(&object) {
                     self.known.remove(&name);
                     self.input.delete(&name, Some(&object));
@@ -209,10 +215,20 @@ impl Follow<'_> {
         let Some(name) = ObjectName::of(object) else {
             return;
         };
+        self.classify(object);
         self.input.apply(&name, object, self.listed.is_some());
         if let Some(listed) = &mut self.listed {
             listed.insert(name.clone());
         }
         self.known.insert(name);
+    }
+
+    /// Says what caused the change that an object shows. A list counts as a whole.
+    fn classify(&self, object: &Value) {
+        if self.listed.is_none() {
+            let version = object.get("metadata").get("resourceVersion");
+            let version = version.as_str().and_then(|text| text.parse().ok());
+            self.input.bulk(version.is_none_or(self.is_bulk));
+        }
     }
 }

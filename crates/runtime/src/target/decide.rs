@@ -10,6 +10,8 @@ mod patch;
 mod release;
 mod update;
 
+use std::collections::BTreeSet;
+
 use document::Value;
 use operator::spec::TargetType;
 
@@ -40,8 +42,8 @@ pub struct Case<'a> {
     pub fresh: bool,
     /// What the last writes returned.
     pub record: &'a Record,
-    /// Whether deletions are held (`maxDeletions`).
-    pub held: bool,
+    /// The controllers whose removals are held (`maxDeletions`).
+    pub held: &'a BTreeSet<String>,
     /// What earlier answers have taught.
     pub learned: &'a Learned,
 }
@@ -179,9 +181,14 @@ pub fn decide(case: &Case<'_>) -> Decision {
     }
     let mut plan = case.wanted.plan(case.key, case.kind);
     let mut problems = std::mem::take(&mut plan.problems);
+    let is_held = |layer: &Layer<'_>| case.held.contains(&layer.desired.author.controller);
     let action = if plan.updater.is_some() {
+        // A held layer stays in the document that the Updater writes.
+        let held = plan.layers.iter().filter(|layer| is_held(layer));
+        problems.extend(held.map(|layer| layer.desired.problem(Cause::DeletionHeld)));
         update::decide(case, &plan, &mut problems)
     } else {
+        plan.layers.retain(|layer| !is_held(layer));
         others(case, &plan, &mut problems)
     };
     Decision { action, problems }
@@ -231,10 +238,11 @@ fn others(case: &Case<'_>, plan: &Plan<'_>, problems: &mut Vec<Problem>) -> Acti
         }
         return wait(Wait::Conflict);
     }
-    let owned = release::owned(case, plan, observed, claim.as_ref(), problems);
+    let owned = release::owned(case, plan, observed, claim.as_ref());
     if owned != Action::Nothing {
         return owned;
     }
+    let held = release::held(case, plan, observed, claim.as_ref());
     if let Some(why) = &observed.unreadable {
         let cause = Cause::Unreadable(why.as_ref().clone());
         let layers = plan.layers.iter();
@@ -243,9 +251,10 @@ fn others(case: &Case<'_>, plan: &Plan<'_>, problems: &mut Vec<Problem>) -> Acti
             .chain(release::blocked(case, observed, &cause))
             .collect();
         if blocked.is_empty() {
-            return Action::Nothing;
+            return unless_held(held, problems);
         }
         problems.extend(blocked);
+        problems.extend(held);
         return case.wait(Wait::Unreadable);
     }
     let layers = plan.layers.iter();
@@ -262,7 +271,19 @@ fn others(case: &Case<'_>, plan: &Plan<'_>, problems: &mut Vec<Problem>) -> Acti
             return action;
         }
     }
-    release::layers(case, observed, &wanted)
+    match release::layers(case, observed, &wanted) {
+        Action::Nothing => unless_held(held, problems),
+        action => action,
+    }
+}
+
+/// Nothing is left to do but what is held.
+fn unless_held(held: Vec<Problem>, problems: &mut Vec<Problem>) -> Action {
+    if held.is_empty() {
+        return Action::Nothing;
+    }
+    problems.extend(held);
+    Action::Wait(Wait::Held)
 }
 
 /// Nothing is there: the first Applier creates it, Patchers wait.

@@ -159,6 +159,38 @@ impl Wanted {
             .any(|desired| desired.author.controller == controller)
     }
 
+    /// Whether an Updater writes this object now.
+    pub(super) fn has_updater(&self) -> bool {
+        self.has(TargetType::Updater)
+    }
+
+    /// Whether an Applier writes this object now.
+    pub(super) fn has_applier(&self) -> bool {
+        self.has(TargetType::Applier)
+    }
+
+    fn has(&self, kind: TargetType) -> bool {
+        self.writers()
+            .any(|desired| desired.author.target.kind == kind)
+    }
+
+    /// Whether a controller layers on what an Updater of another one writes.
+    pub(super) fn is_layer(&self, controller: &str) -> bool {
+        let is_updater = |desired: &Desired| desired.author.target.kind == TargetType::Updater;
+        let own = |desired: &Desired| desired.author.controller == controller;
+        self.writers().any(|one| own(one) && !is_updater(one))
+            && self.writers().any(|one| !own(one) && is_updater(one))
+    }
+
+    /// What Patchers and Appliers set.
+    pub(super) fn leaves(&self, key: &ObjectKey, kind: &TargetKind) -> Vec<(Place, Value)> {
+        let plan = self.plan(key, kind);
+        let layers = plan.layers.iter();
+        layers
+            .flat_map(|layer| leaves(&layer.document, &kind.keys))
+            .collect()
+    }
+
     /// What is to be written, in which order, and what stands against it.
     pub(super) fn plan(&self, key: &ObjectKey, kind: &TargetKind) -> Plan<'_> {
         let mut plan = Plan::default();

@@ -1,14 +1,13 @@
 //! What is known of objects on the cluster, and of what our writes made of them.
 
 use document::{Key, Map, Value, View};
-use operator::spec::TargetType;
 
 use super::claim::{Claim, is_manager_of};
 use super::desired::Wanted;
 use super::written::Written;
 use super::{ObjectKey, TargetKind};
 use crate::object::Unreadable;
-use operator::place::{Place, Step};
+use operator::place::{Place, Step, concerns};
 
 /// What is known of an object.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -286,51 +285,65 @@ pub struct Leftover {
     pub controller: String,
     /// What it was derived from.
     pub origin: Value,
-    /// Whether the object is to be deleted, not only freed from what was set.
-    pub deletes: bool,
+    /// Whether the object is deleted, or a patch on it undone. Otherwise only our marks are
+    /// taken off.
+    pub removes: bool,
 }
 
 /// What is left on an object of controllers that do not want it any more.
 pub fn leftovers(
     key: &ObjectKey,
+    kind: Option<&TargetKind>,
     observed: &Observed,
     wanted: &Wanted,
     operator: &str,
 ) -> Vec<Leftover> {
-    let claim = Claim::read(&observed.object, key);
     let mut found: Vec<Leftover> = Vec::new();
     // An Updater that wants the object takes all of it over.
-    if observed.is_going() || is_updated(wanted) {
+    if observed.is_going() || wanted.has_updater() {
         return found;
     }
-    if let Some(claim) = claim.filter(|claim| claim.operator == operator)
-        && !wanted.is_wanted_by(&claim.controller)
-    {
+    let mut records = Written::of_operator(&observed.object, operator, key);
+    records.retain(|written| !wanted.is_wanted_by(&written.controller));
+    let leaves = |kind: &TargetKind| wanted.leaves(key, kind);
+    let leaves = kind.filter(|_| !records.is_empty()).map(leaves);
+    let leaves = leaves.unwrap_or_default();
+    let claim = Claim::read(&observed.object, key)
+        .filter(|claim| claim.operator == operator)
+        .filter(|claim| !wanted.is_wanted_by(&claim.controller));
+    if let Some(claim) = claim {
+        let mut of_claim = records
+            .iter()
+            .filter(|written| written.controller == claim.controller);
+        // An Applier under a new name takes over what its old name created.
+        let taken_over = wanted.has_applier() && of_claim.clone().any(|written| written.applied);
+        let undone = of_claim.any(|written| undoes(written, &leaves));
+        records.retain(|written| written.controller != claim.controller);
         found.push(Leftover {
             key: key.clone(),
             controller: claim.controller,
             origin: claim.origin,
-            deletes: claim.created,
+            removes: (claim.created && !taken_over) || undone,
         });
     }
-    for written in Written::of_operator(&observed.object, operator, key) {
-        let known = |leftover: &Leftover| leftover.controller == written.controller;
-        if !wanted.is_wanted_by(&written.controller) && !found.iter().any(known) {
-            found.push(Leftover {
-                key: key.clone(),
-                controller: written.controller,
-                origin: written.origin,
-                deletes: false,
-            });
-        }
-    }
+    found.extend(records.into_iter().map(|written| Leftover {
+        key: key.clone(),
+        removes: undoes(&written, &leaves),
+        controller: written.controller,
+        origin: written.origin,
+    }));
     found
 }
 
-fn is_updated(wanted: &Wanted) -> bool {
-    wanted
-        .writers()
-        .any(|desired| desired.author.target.kind == TargetType::Updater)
+/// Whether a layer has set something that none of the leaves keeps.
+fn undoes(written: &Written, leaves: &[(Place, Value)]) -> bool {
+    let kept = |place: &Place| leaves.iter().any(|leaf| concerns(leaf, place));
+    !is_whole(written) && written.places().any(|place| !kept(place))
+}
+
+/// Whether a record is that of an Updater, who wrote all of the object.
+pub(super) fn is_whole(written: &Written) -> bool {
+    written.document.is_some() && !written.applied
 }
 
 /// Whether an object carries anything of an operator.

@@ -181,9 +181,11 @@ impl fmt::Display for Cause {
                 }
                 write!(f, " in namespace {namespace}")
             }
-            Self::DeletionHeld => {
-                f.write_str("to be removed, but held: more objects than maxDeletions at once")
-            }
+            Self::DeletionHeld => f.write_str(
+                "its removal is held, because more than maxDeletions are removed at once; \
+                 the annotation dcontroller.io/allow-deletions with the generation of the \
+                 Operator lets them go on",
+            ),
             Self::OwnerDropped { index, reason } => write!(
                 f,
                 "metadata.ownerReferences[{index}] is left out: {}",

@@ -9,7 +9,7 @@ mod entry;
 mod run;
 mod state;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -92,6 +92,14 @@ impl Writer {
         self
     }
 
+    /// Notes how many objects each controller held before, for
+    /// [`Writer::held_before`].
+    #[must_use]
+    pub fn count_held_before(self, count: bool) -> Self {
+        self.state().held_before = count.then(BTreeMap::new);
+        self
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         // The state is valid between any two statements.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -141,11 +149,6 @@ impl Writer {
         self.state().keys(controller)
     }
 
-    /// How many objects a controller wants.
-    pub fn count(&self, controller: &str) -> usize {
-        self.state().count(controller)
-    }
-
     /// Whose document an object gets, or got last; `None` if nobody wants or wanted it.
     pub fn controller_of(&self, key: &ObjectKey) -> Option<String> {
         let mut state = self.state();
@@ -186,7 +189,7 @@ impl Writer {
 
     /// The list is complete. Gives the objects that it did not show.
     pub fn listed(&self, group: &str, kind: &str) -> Vec<ObjectKey> {
-        self.state().listed(group, kind)
+        self.state().listed(group, kind, &self.operator)
     }
 
     /// Whether the target watch of a kind has been complete once.
@@ -222,14 +225,37 @@ impl Writer {
         self.set(&leftover.key, &leftover.controller, None)
     }
 
-    /// Holds the deletion of an object (`maxDeletions`), or lets it go on.
-    pub fn hold(&self, key: &ObjectKey, held: bool) {
-        self.state().hold(key, held);
+    /// Whether something is removed from the cluster when a controller wants nothing of an
+    /// object any more: the object itself, or what was patched onto it.
+    pub fn removes(&self, key: &ObjectKey, controller: &str) -> bool {
+        self.state().removes(key, controller, &self.operator)
     }
 
-    /// The objects whose deletion is held.
-    pub fn held(&self) -> Vec<ObjectKey> {
-        self.state().held()
+    /// A controller wants nothing of an object any more, but what it wrote is not removed
+    /// until it [is released](Writer::release) (`maxDeletions`), or the object wanted again.
+    /// The object is to be looked at.
+    pub fn hold(&self, key: &ObjectKey, controller: &str) {
+        self.state().hold(key, controller);
+    }
+
+    /// How many removals of a controller are held.
+    pub fn held(&self, controller: &str) -> usize {
+        self.state().held(controller)
+    }
+
+    /// Lets all held removals go on. Gives the objects to look at.
+    pub fn release(&self) -> Vec<ObjectKey> {
+        self.state().release()
+    }
+
+    /// How many objects a controller had written when the target watches were first
+    /// complete: what it held before this process wrote anything. Known only after
+    /// [`Writer::count_held_before`].
+    pub fn held_before(&self, controller: &str) -> usize {
+        let state = self.state();
+        let counts = state.held_before.as_ref();
+        let count = counts.and_then(|counts| counts.get(controller));
+        count.copied().unwrap_or_default()
     }
 }
 

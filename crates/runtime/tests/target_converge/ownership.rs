@@ -147,7 +147,7 @@ async fn what_is_stale_goes_after_a_restart_unless_it_is_kept() {
     );
     let stale = fresh.writer.stale(|leftover| leftover.key == kept);
     assert_eq!(stale.len(), 1);
-    assert!(stale[0].deletes);
+    assert!(stale[0].removes);
     assert_eq!(stale[0].origin, json!([{"kind": "Source", "name": "s"}]));
     for leftover in stale {
         fresh.writer.withdraw(&leftover);
@@ -163,16 +163,121 @@ async fn held_deletions_wait() {
     let key = widget("a");
     h.want(&key, &updater().wants(&spec(&json!({"a": 1}))));
     h.settle().await;
-    h.writer.hold(&key, true);
+    assert!(h.writer.removes(&key, "c"));
+    h.hold(&key, "c").await;
+    assert_ne!(h.live(&key), Value::NULL);
+    assert_eq!(h.codes(&key), ["deletion-held"].into());
+    assert_eq!((h.writer.held("c"), h.writer.held("p")), (1, 0));
+    // It is known to be left behind, and does not count again.
+    assert_eq!(h.writer.stale(|_| false), []);
     h.withdraw(&key, "c");
     h.settle().await;
     assert_ne!(h.live(&key), Value::NULL);
-    assert_eq!(h.codes(&key), ["deletion-held"].into());
-    assert_eq!(h.writer.held(), std::slice::from_ref(&key));
-    h.writer.hold(&key, false);
+    assert_eq!(h.writer.release(), std::slice::from_ref(&key));
     h.run(&key).await;
     assert_eq!(h.live(&key), Value::NULL);
     assert!(h.codes(&key).is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_wanted_again_is_not_held() {
+    let mut h = harness();
+    let key = widget("a");
+    let wanted = updater().wants(&spec(&json!({"a": 1})));
+    h.want(&key, &wanted);
+    h.settle().await;
+    h.hold(&key, "c").await;
+    h.want(&key, &wanted);
+    h.settle().await;
+    assert!(h.codes(&key).is_empty());
+    assert_eq!(h.writer.release(), []);
+    h.withdraw(&key, "c");
+    h.settle().await;
+    assert_eq!(h.live(&key), Value::NULL);
+}
+
+#[tokio::test(start_paused = true)]
+async fn held_patches_stay_while_others_are_undone() {
+    let mut h = harness();
+    let key = widget("a");
+    h.sim
+        .foreign(&key, "user", foreign_widget(&json!({"own": 1})));
+    let layers = [
+        Who::new("p", 1, TargetType::Patcher).wants(&spec(&json!({"a": 1}))),
+        Who::new("q", 2, TargetType::Patcher).wants(&spec(&json!({"b": 1}))),
+        applier().wants(&spec(&json!({"c": 1}))),
+    ];
+    for layer in &layers {
+        h.want(&key, layer);
+    }
+    h.settle().await;
+    for controller in ["p", "q", "a"] {
+        assert!(h.writer.removes(&key, controller), "{controller}");
+    }
+    h.hold(&key, "p").await;
+    h.hold(&key, "a").await;
+    h.withdraw(&key, "q");
+    h.settle().await;
+    let live = h.live(&key);
+    let field = |name: &str| live.get("spec").get(name).clone();
+    assert_eq!(
+        ["a", "b", "c"].map(field),
+        [json!(1), Value::NULL, json!(1)]
+    );
+    assert_eq!(h.codes(&key), ["deletion-held"].into());
+    h.writer.release();
+    h.run(&key).await;
+    let live = h.live(&key);
+    let field = |name: &str| live.get("spec").get(name).clone();
+    assert_eq!(
+        ["own", "a", "c"].map(field),
+        [json!(1), Value::NULL, Value::NULL]
+    );
+    assert!(h.codes(&key).is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_what_is_lost_counts_as_removed() {
+    let mut h = harness();
+    let (adopted, moved, absent) = (widget("adopted"), widget("moved"), widget("absent"));
+    h.sim
+        .foreign(&adopted, "user", foreign_widget(&json!({"a": 1})));
+    h.want(&adopted, &updater().wants(&spec(&json!({"a": 1}))));
+    h.want(&moved, &updater().wants(&spec(&json!({"a": 1}))));
+    h.want(&absent, &patcher().wants(&spec(&json!({"a": 1}))));
+    h.settle().await;
+    assert!(!h.writer.removes(&adopted, "c"), "it stays");
+    assert!(!h.writer.removes(&absent, "p"), "it was never there");
+    assert!(h.writer.removes(&moved, "c"));
+    h.want(
+        &moved,
+        &Who::new("d", 3, TargetType::Updater).wants(&spec(&json!({"a": 2}))),
+    );
+    assert!(!h.writer.removes(&moved, "c"), "another one takes it over");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_patcher_under_another_name_undoes_nothing_that_it_sets_itself() {
+    let mut h = harness();
+    let key = widget("a");
+    h.sim
+        .foreign(&key, "user", foreign_widget(&json!({"own": 1})));
+    h.want(&key, &patcher().wants(&spec(&json!({"a": 1}))));
+    h.settle().await;
+    h.wanted.clear();
+    let mut fresh = Harness::new(h.sim.clone());
+    let renamed = |fields: Value| Who::new("q", 1, TargetType::Patcher).wants(&spec(&fields));
+    fresh.want(&key, &renamed(json!({"a": 1})));
+    fresh.settle().await;
+    let left = |fresh: &Harness| {
+        let stale = fresh.writer.stale(|_| false).into_iter();
+        stale
+            .map(|leftover| (leftover.controller, leftover.removes))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(left(&fresh), [("p".to_owned(), false)]);
+    fresh.want(&key, &renamed(json!({"b": 1})));
+    assert_eq!(left(&fresh), [("p".to_owned(), true)]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -168,7 +168,7 @@ impl Inner {
     fn store(&mut self, key: &ObjectKey, stored: Stored) {
         let new = shown(&stored);
         let old = self.objects.insert(key.clone(), stored);
-        self.changes.push(Change {
+        self.changed(Change {
             key: key.clone(),
             old: old.map(|old| old.object),
             new: Some(new),
@@ -210,12 +210,17 @@ impl Inner {
     pub(super) fn remove(&mut self, key: &ObjectKey) {
         self.version += 1;
         let old = self.objects.remove(key);
-        self.changes.push(Change {
+        self.changed(Change {
             key: key.clone(),
             old: old.map(|old| old.object),
             new: None,
             version: self.version,
         });
+    }
+
+    fn changed(&mut self, change: Change) {
+        self.tell(&change);
+        self.changes.push(change);
     }
 
     fn put(&mut self, route: &Route, key: &ObjectKey, body: &Value, manager: &str) -> Reply {

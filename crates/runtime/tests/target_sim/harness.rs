@@ -197,6 +197,14 @@ impl Harness {
         }
     }
 
+    /// Holds the removal of what a controller wrote.
+    pub async fn hold(&mut self, key: &ObjectKey, controller: &str) {
+        self.wanted.remove(&(key.clone(), controller.to_owned()));
+        self.writer.hold(key, controller);
+        self.due.insert(key.clone(), Instant::now());
+        self.settle().await;
+    }
+
     /// Shows the writer what has changed on the server.
     pub fn pump(&mut self) {
         if self.lag {

@@ -10,6 +10,7 @@
 mod api;
 pub mod harness;
 mod managers;
+mod serve;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -17,6 +18,9 @@ use std::time::Duration;
 
 use document::{Key, Map, Value, json};
 use http::{Request, Response};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full};
+use hyper::body::Bytes;
 use kube::Client;
 use kube::client::Body;
 use kube::discovery::ApiResource;
@@ -93,6 +97,12 @@ pub struct Inner {
     pub next: Vec<Fault>,
     /// What somebody merges into an object right before the next patch of it arrives.
     pub races: Vec<(ObjectKey, Value)>,
+    /// Who is told of changes.
+    watchers: Vec<serve::Watcher>,
+    /// The version before which a kind is forgotten.
+    floors: BTreeMap<String, u64>,
+    /// Lists of these kinds are not answered for now.
+    pub silent: BTreeSet<String>,
 }
 
 /// What goes wrong with a request.
@@ -151,11 +161,15 @@ const fn kind(
 }
 
 impl Kind {
-    pub fn target(&self) -> TargetKind {
-        let api_version = match self.group {
+    pub fn api_version(&self) -> String {
+        match self.group {
             "" => self.version.to_owned(),
             group => format!("{group}/{}", self.version),
-        };
+        }
+    }
+
+    pub fn target(&self) -> TargetKind {
+        let api_version = self.api_version();
         let resource = ApiResource {
             group: self.group.to_owned(),
             version: self.version.to_owned(),
@@ -166,6 +180,9 @@ impl Kind {
         TargetKind::new(resource, self.namespaced, self.status)
     }
 }
+
+/// The body of an answer.
+type Reply = UnsyncBoxBody<Bytes, std::convert::Infallible>;
 
 /// The server.
 #[derive(Clone)]
@@ -202,9 +219,20 @@ impl Sim {
         Client::new(service, "default")
     }
 
-    async fn answer(&self, request: Request<Body>) -> Result<Response<Body>, std::io::Error> {
+    async fn answer(&self, request: Request<Body>) -> Result<Response<Reply>, std::io::Error> {
         let (parts, body) = request.into_parts();
         let bytes = body.collect_bytes().await.unwrap();
+        while self.lock().is_silent(&parts) {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        let served = self.lock().serve(&parts);
+        match served {
+            Some(serve::Served::Watch(events)) => {
+                return Ok(Response::new(serve::stream(events)));
+            }
+            Some(serve::Served::Once(code, body)) => return Ok(answer(code, &body)),
+            None => {}
+        }
         let (fault, response) = {
             let mut inner = self.lock();
             let fault = inner.fault();
@@ -297,7 +325,7 @@ impl Inner {
         parts: &http::request::Parts,
         bytes: &[u8],
         fault: Fault,
-    ) -> Response<Body> {
+    ) -> Response<Reply> {
         let (code, body) = match fault {
             Fault::Answer(code) => (code, status(code, "Injected", "injected", &json!({}))),
             Fault::Busy => (429, json!({"code": 429, "message": "slow down"})),
@@ -310,13 +338,19 @@ impl Inner {
             query: parts.uri.query().unwrap_or_default().to_owned(),
             code,
         });
-        let mut response = Response::builder().status(code.max(200));
+        let mut response = answer(code.max(200), &body);
         if fault == Fault::Busy {
-            response = response.header("retry-after", "2");
+            let seconds = http::HeaderValue::from_static("2");
+            response.headers_mut().insert("retry-after", seconds);
         }
-        let body = Body::from(body.to_string().into_bytes());
-        response.body(body).unwrap()
+        response
     }
+}
+
+fn answer(code: u16, body: &Value) -> Response<Reply> {
+    let body = Full::new(Bytes::from(body.to_string()));
+    let response = Response::builder().status(code);
+    response.body(body.boxed_unsync()).unwrap()
 }
 
 /// An object as the server shows it.

@@ -84,7 +84,7 @@ impl Reader<'_> {
         }
     }
 
-    fn max_deletions(&mut self, value: &Value, at: &Location) -> Option<MaxDeletions> {
+    pub(super) fn max_deletions(&mut self, value: &Value, at: &Location) -> Option<MaxDeletions> {
         if value.is_null() {
             return None;
         }

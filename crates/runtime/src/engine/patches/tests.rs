@@ -262,7 +262,12 @@ fn after_an_edit_only_what_is_no_longer_derived_is_taken_back() {
     let mut engine = engine.next();
     engine.source(1, "stays", Some(config("stays", json!({"x": 1}))));
     assert_eq!(engine.store.version(), version);
-    engine.outputs.sweep(&engine.store, &engine.operator);
+    for stale in engine.outputs.stale(&engine.store, &engine.operator) {
+        let causes = engine.views.causes();
+        engine
+            .outputs
+            .remove_stale(&engine.store, &engine.operator, causes, &stale);
+    }
     assert_eq!(
         specs(&engine),
         [json!({"own": "goes"}), json!({"own": "stays", "x": 1})]

@@ -1,6 +1,6 @@
 //! Engines that only note what they are told.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 use futures::future::BoxFuture;
@@ -62,7 +62,12 @@ impl Fake {
 }
 
 impl Engines for Fake {
-    fn start(&self, operator: Operator, events: Arc<dyn EngineEvents>) -> Box<dyn Run> {
+    fn start(
+        &self,
+        operator: Operator,
+        held: BTreeSet<String>,
+        events: Arc<dyn EngineEvents>,
+    ) -> Box<dyn Run> {
         let (sender, status) = watch::channel(OperatorStatus::default());
         self.with(|state| {
             state.status.insert(operator.name.clone(), sender);
@@ -70,7 +75,11 @@ impl Engines for Fake {
         });
         let kinds = operator.controllers.iter().flat_map(|c| &c.targets);
         let kinds: Vec<_> = kinds.map(|target| target.resource.kind.as_str()).collect();
-        self.note("start", &format!("{} {}", operator.name, kinds.join(",")));
+        let mut what = format!("{} {}", operator.name, kinds.join(","));
+        for controller in held {
+            what = format!("{what} holding {controller}");
+        }
+        self.note("start", &what);
         Box::new(FakeRun {
             name: operator.name,
             fake: self.clone(),
@@ -101,7 +110,8 @@ impl Run for FakeRun {
         Box::pin(async move { left == 0 })
     }
 
-    fn allow_deletions(&self) {
-        self.fake.note("allow", &self.name);
+    fn allow_deletions(&self, allowed: bool) {
+        let note = if allowed { "allow" } else { "hold" };
+        self.fake.note(note, &self.name);
     }
 }

@@ -5,10 +5,10 @@ use document::Value;
 use operator::spec::TargetType;
 
 use super::patch::{take_back, without_record};
-use super::{Action, Case, Verb, Wait, Write, versioned};
+use super::{Action, Case, Verb, Write, versioned};
 use crate::target::claim::{Claim, OPERATOR, OWNER, field_manager};
 use crate::target::desired::Plan;
-use crate::target::live::{Observed, identity};
+use crate::target::live::{Observed, identity, is_whole};
 use crate::target::problem::{Cause, Problem};
 use crate::target::shape::diff;
 use crate::target::written::Written;
@@ -20,34 +20,58 @@ pub(super) fn owned(
     plan: &Plan<'_>,
     observed: &Observed,
     claim: Option<&Claim>,
-    problems: &mut Vec<Problem>,
 ) -> Action {
-    let ours = claim.filter(|claim| claim.operator == case.operator);
-    let Some(claim) = ours.filter(|claim| case.wanted.is_withdrawn(&claim.controller)) else {
-        return Action::Nothing;
-    };
     let written = Written::of_operator(&observed.object, case.operator, case.key);
+    match withdrawn(case, plan, claim, &written) {
+        Some(claim) if case.held.contains(&claim.controller) => Action::Nothing,
+        Some(claim) if claim.created => delete(case, observed),
+        Some(claim) => unmark(case, observed, claim, &written),
+        None => Action::Nothing,
+    }
+}
+
+/// The claim of a controller that does not want the object any more.
+fn withdrawn<'a>(
+    case: &Case<'_>,
+    plan: &Plan<'_>,
+    claim: Option<&'a Claim>,
+    written: &[Written],
+) -> Option<&'a Claim> {
+    let ours = claim.filter(|claim| claim.operator == case.operator);
+    let claim = ours.filter(|claim| case.wanted.is_withdrawn(&claim.controller))?;
     let applied = written
         .iter()
         .any(|written| written.applied && written.controller == claim.controller);
     let applier = |kind: TargetType| kind == TargetType::Applier;
     let mut layers = plan.layers.iter();
     // An Applier under a new name takes over what its old name created.
-    if applied && layers.any(|layer| applier(layer.desired.author.target.kind)) {
-        return Action::Nothing;
-    }
-    if claim.created {
-        if case.held {
-            problems.push(Problem {
-                controller: claim.controller.clone(),
-                origin: claim.origin.clone(),
-                cause: Cause::DeletionHeld,
-            });
-            return Action::Wait(Wait::Held);
-        }
-        return delete(case, observed);
-    }
-    unmark(case, observed, claim, &written)
+    let taken_over = applied && layers.any(|layer| applier(layer.desired.author.target.kind));
+    (!taken_over).then_some(claim)
+}
+
+/// What is not removed because of `maxDeletions`, one for each controller.
+pub(super) fn held(
+    case: &Case<'_>,
+    plan: &Plan<'_>,
+    observed: &Observed,
+    claim: Option<&Claim>,
+) -> Vec<Problem> {
+    let written = Written::of_operator(&observed.object, case.operator, case.key);
+    let claimed = withdrawn(case, plan, claim, &written);
+    let claimed = claimed.map(|claim| (&claim.controller, &claim.origin));
+    let layers = written
+        .iter()
+        .filter(|written| case.wanted.is_withdrawn(&written.controller))
+        .filter(|written| claimed.is_none_or(|(controller, _)| *controller != written.controller))
+        .map(|written| (&written.controller, &written.origin));
+    let all = claimed.into_iter().chain(layers);
+    let held = all.filter(|(controller, _)| case.held.contains(*controller));
+    held.map(|(controller, origin)| Problem {
+        controller: controller.clone(),
+        origin: origin.clone(),
+        cause: Cause::DeletionHeld,
+    })
+    .collect()
 }
 
 /// A delete, after a fresh read.
@@ -70,17 +94,13 @@ fn unmark(case: &Case<'_>, observed: &Observed, claim: &Claim, written: &[Writte
     send(case, observed, &claim.controller, &claim.origin, &object)
 }
 
-/// Whether a record is that of an Updater, who wrote all of the object.
-fn is_whole(written: &Written) -> bool {
-    written.document.is_some() && !written.applied
-}
-
 /// What withdrawn layers have set on an object, and cannot be taken back for this cause.
 pub(super) fn blocked(case: &Case<'_>, observed: &Observed, cause: &Cause) -> Vec<Problem> {
     let written = Written::of_operator(&observed.object, case.operator, case.key);
     let left = written
         .into_iter()
-        .filter(|written| case.wanted.is_withdrawn(&written.controller));
+        .filter(|written| case.wanted.is_withdrawn(&written.controller))
+        .filter(|written| !case.held.contains(&written.controller));
     let problem = |written: Written| Problem {
         controller: written.controller,
         origin: written.origin,
@@ -94,7 +114,8 @@ pub(super) fn layers(case: &Case<'_>, observed: &Observed, wanted: &[(Place, Val
     let written = Written::of_operator(&observed.object, case.operator, case.key);
     let mut left = written
         .iter()
-        .filter(|written| case.wanted.is_withdrawn(&written.controller));
+        .filter(|written| case.wanted.is_withdrawn(&written.controller))
+        .filter(|written| !case.held.contains(&written.controller));
     let Some(written) = left.next() else {
         return Action::Nothing;
     };

@@ -1,5 +1,6 @@
 //! What a [`Writer`](super::Writer) knows of one object.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use document::Value;
@@ -45,8 +46,11 @@ pub(super) struct Rare {
     pub(super) learned: Learned,
     /// The fields that an apply left to other managers.
     pub(super) lost_fields: Option<Problem>,
-    pub(super) held: bool,
+    /// The controllers whose removals are held (`maxDeletions`).
+    pub(super) held: BTreeSet<String>,
 }
+
+static NOTHING_HELD: BTreeSet<String> = BTreeSet::new();
 
 static NOTHING_LEARNED: Learned = Learned {
     recreate: false,
@@ -82,7 +86,7 @@ impl Entry {
             live: &self.live,
             fresh,
             record: &self.record,
-            held: rare.is_some_and(|rare| rare.held),
+            held: rare.map_or(&NOTHING_HELD, |rare| &rare.held),
             learned: rare.map_or(&NOTHING_LEARNED, |rare| &rare.learned),
         }
     }
@@ -152,6 +156,28 @@ impl Entry {
         news
     }
 
+    /// A controller wants nothing of the object any more, and what it wrote is not removed
+    /// for now.
+    pub(super) fn hold(&mut self, controller: &str) {
+        self.rare().held.insert(controller.to_owned());
+        // A layer on what an Updater writes is part of that document.
+        if !self.wanted.is_layer(controller) {
+            self.change(|wanted| wanted.withdraw(controller));
+        }
+    }
+
+    /// A removal is not held any more. Says whether it was.
+    pub(super) fn unhold(&mut self, controller: &str) -> bool {
+        let rare = self.rare.as_mut();
+        rare.is_some_and(|rare| rare.held.remove(controller))
+    }
+
+    /// Whether the removal of what a controller wrote is held.
+    pub(super) fn is_held(&self, controller: &str) -> bool {
+        let rare = self.rare.as_ref();
+        rare.is_some_and(|rare| rare.held.contains(controller))
+    }
+
     /// The object was seen. Versions never go back, whichever way they come in.
     pub(super) fn see(&mut self, observed: Observed) {
         if matches!(&self.live, Live::Present(known) if observed.is_older_than(known)) {
@@ -200,6 +226,10 @@ impl Entry {
     /// mostly the same then, and are held once.
     pub(super) fn settle(&mut self) {
         self.wanted.settle();
+        if let Some(rare) = &mut self.rare {
+            rare.held
+                .retain(|controller| self.wanted.is_wanted_by(controller));
+        }
         let mut writers = self.wanted.writers();
         let updater = writers.find(|desired| desired.author.target.kind == TargetType::Updater);
         if let (Some(updater), Live::Present(observed)) = (updater, &mut self.live) {

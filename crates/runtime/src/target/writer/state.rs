@@ -22,6 +22,9 @@ pub(super) struct State {
     pub(super) namespaces_unwatched: bool,
     /// Counts lists of watches.
     clock: u64,
+    /// How many objects each controller had written when the first list of their kind was
+    /// complete; `None` if nobody asks.
+    pub(super) held_before: Option<BTreeMap<String, usize>>,
 }
 
 /// The target watch of a kind.
@@ -119,6 +122,7 @@ impl State {
     ) -> bool {
         let Some(desired) = desired else {
             let entry = self.entries.get_mut(key);
+            let entry = entry.filter(|entry| !entry.is_held(controller));
             return entry.is_some_and(|entry| entry.change(|wanted| wanted.withdraw(controller)));
         };
         let synced = self.synced(key.group.as_str(), key.kind.as_str());
@@ -128,7 +132,8 @@ impl State {
                 ..Entry::default()
             })
         });
-        entry.change(|wanted| wanted.want(desired))
+        let held = entry.unhold(controller);
+        entry.change(|wanted| wanted.want(desired)) || held
     }
 
     pub(super) fn keys(&self, controller: Option<&str>) -> Vec<ObjectKey> {
@@ -137,13 +142,6 @@ impl State {
             None => !entry.wanted.is_empty(),
         });
         wanted.map(|(key, _)| key.clone()).collect()
-    }
-
-    pub(super) fn count(&self, controller: &str) -> usize {
-        let entries = self.entries.values();
-        entries
-            .filter(|entry| entry.wanted.is_wanted_by(controller))
-            .count()
     }
 
     pub(super) fn observe(
@@ -215,8 +213,11 @@ impl State {
         watch.listing = true;
     }
 
-    pub(super) fn listed(&mut self, group: &str, kind: &str) -> Vec<ObjectKey> {
+    pub(super) fn listed(&mut self, group: &str, kind: &str, operator: &str) -> Vec<ObjectKey> {
         let name = name(group, kind);
+        if !self.synced(group, kind) {
+            self.count_held_before(&name, operator);
+        }
         let watch = self.watches.entry(name.clone()).or_default();
         watch.synced = true;
         watch.listing = false;
@@ -264,31 +265,83 @@ impl State {
 
     pub(super) fn marks(&self, key: &ObjectKey, operator: &str) -> Vec<Leftover> {
         match self.entries.get(key).map(|entry| &entry.live) {
-            Some(Live::Present(observed)) => leftovers(key, observed, &Wanted::default(), operator),
+            Some(Live::Present(observed)) => {
+                leftovers(key, None, observed, &Wanted::default(), operator)
+            }
             _ => Vec::new(),
         }
     }
 
+    /// What is left behind, apart from what is on its way out or held.
     pub(super) fn leftovers(&self, operator: &str) -> Vec<Leftover> {
         let present = self.entries.iter().filter_map(|(key, entry)| {
             let Live::Present(observed) = &entry.live else {
                 return None;
             };
-            Some(leftovers(key, observed, &entry.wanted, operator))
+            let kind = self.kind(key);
+            let mut found = leftovers(key, kind.as_deref(), observed, &entry.wanted, operator);
+            found.retain(|leftover| !entry.wanted.is_withdrawn(&leftover.controller));
+            Some(found)
         });
         present.flatten().collect()
     }
 
-    pub(super) fn hold(&mut self, key: &ObjectKey, held: bool) {
+    fn count_held_before(&mut self, name: &(Key, Key), operator: &str) {
+        let Some(mut counts) = self.held_before.take() else {
+            return;
+        };
+        for (key, entry) in self.of_kind(name) {
+            if let Live::Present(observed) = &entry.live {
+                let all = leftovers(key, None, observed, &Wanted::default(), operator);
+                for leftover in all {
+                    *counts.entry(leftover.controller).or_default() += 1;
+                }
+            }
+        }
+        self.held_before = Some(counts);
+    }
+
+    /// Whether something is removed when a controller wants nothing of an object any more.
+    pub(super) fn removes(&self, key: &ObjectKey, controller: &str, operator: &str) -> bool {
+        let Some(entry) = self.entries.get(key) else {
+            return false;
+        };
+        let observed = match &entry.live {
+            _ if entry.wanted.is_layer(controller) => return true,
+            Live::Unknown => return true,
+            Live::Unseen | Live::Absent => return false,
+            Live::Present(observed) => observed,
+        };
+        let mut wanted = entry.wanted.clone();
+        wanted.withdraw(controller);
+        let kind = self.kind(key);
+        let mut left = leftovers(key, kind.as_deref(), observed, &wanted, operator).into_iter();
+        left.any(|leftover| leftover.removes && leftover.controller == controller)
+    }
+
+    pub(super) fn hold(&mut self, key: &ObjectKey, controller: &str) {
         if let Some(entry) = self.entries.get_mut(key) {
-            entry.rare().held = held;
+            entry.hold(controller);
         }
     }
 
-    pub(super) fn held(&self) -> Vec<ObjectKey> {
-        let held = |entry: &Entry| entry.rare.as_ref().is_some_and(|rare| rare.held);
-        let entries = self.entries.iter().filter(|(_, entry)| held(entry));
-        entries.map(|(key, _)| key.clone()).collect()
+    pub(super) fn held(&self, controller: &str) -> usize {
+        let entries = self.entries.values();
+        entries.filter(|entry| entry.is_held(controller)).count()
+    }
+
+    pub(super) fn release(&mut self) -> Vec<ObjectKey> {
+        let mut released = Vec::new();
+        for (key, entry) in &mut self.entries {
+            let rare = entry.rare.as_mut();
+            let held = rare.map(|rare| std::mem::take(&mut rare.held));
+            for controller in held.into_iter().flatten() {
+                entry.change(|wanted| wanted.withdraw(&controller));
+                released.push(key.clone());
+            }
+        }
+        released.dedup();
+        released
     }
 
     /// Drops an object that is neither wanted nor marked.

@@ -1,0 +1,98 @@
+//! Edits of an Operator.
+
+use super::*;
+
+/// A controller that makes nothing of objects without a label that none has.
+fn dropping(name: &str) -> Value {
+    let select = json!({"@select": {"@eq": ["$.metadata.labels.keep", "yes"]}});
+    let copy = copy(name, "");
+    let project = copy.get("pipeline").at(0).clone();
+    target_sim::set(&copy, &["pipeline"], json!([select, project]))
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_renamed_controller_left_is_held() {
+    let world = running(10, &limited_spec(&[&copy("old", "")], json!(0))).await;
+    world.apply("a", &limited_spec(&[&copy("new", "-new")], json!(0)));
+    rest().await;
+    assert_eq!(world.count(), 20);
+    assert_eq!((world.held("a", "old"), world.held("a", "new")), (10, 0));
+    assert_eq!(world.reason("a"), "ReconciliationFailed");
+    // The generation before does not count.
+    world.allow("a", Some(world.generation("a") - 1)).await;
+    assert_eq!(world.count(), 20);
+    world.allow("a", Some(world.generation("a"))).await;
+    assert_eq!((world.count(), world.reason("a").as_str()), (10, "Ready"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_renamed_controller_that_makes_the_same_removes_nothing() {
+    let world = running(10, &limited_spec(&[&copy("old", "")], json!(0))).await;
+    world.apply("a", &limited_spec(&[&copy("new", "")], json!(0)));
+    rest().await;
+    assert_eq!((world.count(), world.reason("a").as_str()), (10, "Ready"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_another_pipeline_does_not_derive_is_held() {
+    let world = running(10, &limited_spec(&[&copy("c", "")], json!("90%"))).await;
+    world.apply("a", &limited_spec(&[&dropping("c")], json!("90%")));
+    rest().await;
+    assert_eq!((world.count(), world.held("a", "c")), (10, 10));
+    // What is derived again is not held any more.
+    world.make_with(&widget("o3"), &json!({"keep": "yes"}));
+    rest().await;
+    assert_eq!((world.count(), world.held("a", "c")), (10, 9));
+    world.apply("a", &limited_spec(&[&copy("c", "")], json!("90%")));
+    rest().await;
+    assert_eq!((world.count(), world.reason("a").as_str()), (10, "Ready"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_limit_of_a_controller_wins_over_that_of_the_spec() {
+    let world = running(10, &limited_spec(&[&copy("c", "")], json!(0))).await;
+    let free = limited(&dropping("c"), json!("100%"));
+    world.apply("a", &limited_spec(&[&free], json!(0)));
+    rest().await;
+    assert_eq!((world.count(), world.reason("a").as_str()), (0, "Ready"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_operator_that_is_deleted_takes_along_what_is_held() {
+    let policy = |spec: &Value| target_sim::set(spec, &["deletionPolicy"], json!("Delete"));
+    let world = running(10, &policy(&limited_spec(&[&copy("c", "")], json!(0)))).await;
+    world.lose(widgets(10)).await;
+    assert_eq!((world.count(), world.held("a", "c")), (10, 10));
+    world.retire("a");
+    rest().await;
+    assert_eq!(world.count(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_share_is_that_of_what_the_renamed_controller_held() {
+    for (max, left) in [("30%", 10), ("50%", 6)] {
+        let max = || json!(max);
+        let world = running(10, &limited_spec(&[&copy("old", "")], max())).await;
+        let kept: Value = names(6)
+            .iter()
+            .map(|name| Value::from(name.as_str()))
+            .collect();
+        let six = json!({"@select": {"@in": ["$.metadata.name", kept]}});
+        let copy = copy("new", "");
+        let project = copy.get("pipeline").at(0).clone();
+        let new = target_sim::set(&copy, &["pipeline"], json!([six, project]));
+        world.apply("a", &limited_spec(&[&new], max()));
+        rest().await;
+        assert_eq!((world.count(), world.held("a", "old")), (left, left - 6));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_limit_that_is_taken_away_lets_what_is_held_go() {
+    let world = running(10, &limited_spec(&[&copy("c", "")], json!(0))).await;
+    world.lose(widgets(10)).await;
+    assert_eq!((world.count(), world.held("a", "c")), (10, 10));
+    world.apply("a", &spec(&[&copy("c", "")]));
+    rest().await;
+    assert_eq!((world.count(), world.reason("a").as_str()), (0, "Ready"));
+}
