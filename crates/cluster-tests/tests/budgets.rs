@@ -227,6 +227,33 @@ fn many_deletions_are_held_until_they_are_allowed() {
     await_copies(cluster, &namespace, 5);
     installed.await_reason("held", "Ready");
     installed.converge(&["configmaps"], "configmaps", "ConfigMap");
+
+    // What a renamed controller left has the limit of the spec, and the annotation of the
+    // last generation does not count.
+    let mut renamed = copy("held", &json!({}));
+    renamed["spec"]["maxDeletions"] = json!("50%");
+    let controller = &mut renamed["spec"]["controllers"][0];
+    controller["name"] = json!("renamed");
+    controller["pipeline"][0]["@project"]["metadata"]["name"] =
+        json!({"@concat": ["$.metadata.name", "-renamed-copy"]});
+    installed.install(&renamed.to_string());
+    await_copies(cluster, &namespace, 10);
+    await_some("all that the old controller left is held", || {
+        let held = &installed.controller("held", "copy")["counts"]["held"];
+        (*held == 5).then_some(())
+    });
+    assert_eq!(copies(cluster, &namespace).len(), 10);
+    let generation = installed.operator("held")["metadata"]["generation"].clone();
+    let allow = format!("dcontroller.io/allow-deletions={generation}");
+    let annotate = [
+        "annotate",
+        "--overwrite",
+        "operators.dcontroller.io",
+        "held",
+    ];
+    cluster.kubectl(&[&annotate[..], &[&allow]].concat());
+    await_copies(cluster, &namespace, 5);
+    installed.await_reason("held", "Ready");
     stop_deltic(process);
     bystanders.assert_untouched();
 }

@@ -548,6 +548,12 @@ fn an_object_that_cannot_be_read_is_neither_written_nor_created() {
         .write()
         .body;
     check(&gone(&patched, "p"), "wait unreadable [unreadable]");
+    // What is held stays so, whatever can be read.
+    for (object, controller) in [(&claimed("op", true), "u"), (&patched, "p")] {
+        let mut held = gone(object, controller);
+        held.held.insert(controller.to_owned());
+        check(&held, "wait held [deletion-held]");
+    }
 }
 
 #[test]
