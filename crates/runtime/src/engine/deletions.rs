@@ -163,18 +163,21 @@ impl Task {
     /// Notes a change. Returns whether it is a removal that has to wait; `counts` tells
     /// whether its batch counts.
     pub(super) fn waits(&mut self, number: usize, change: &TargetChange, counts: bool) -> bool {
-        let operator = self.operator.clone();
-        let controller = &operator.controllers[number];
-        let removed = Removed::new(controller, change);
+        let controller = &self.operator.controllers[number];
+        let waiting = &mut self.controllers[number].removals.waiting;
         if change.new.is_some() {
-            self.controllers[number].removals.waiting.remove(&removed);
-            self.unhold(number, &removed);
+            // Most of the time there is nothing to look up.
+            if !waiting.is_empty() || !self.deletions.held.is_empty() {
+                let derived = Removed::new(controller, change);
+                waiting.remove(&derived);
+                self.unhold(number, &derived);
+            }
             return false;
         }
         let limited = controller.options.max_deletions.is_some() && !self.deletions.allowed;
         let waits = counts && limited;
         if waits {
-            self.controllers[number].removals.waiting.insert(removed);
+            waiting.insert(Removed::new(controller, change));
         }
         waits
     }
