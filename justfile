@@ -34,3 +34,12 @@ figures date:
 # Coverage-guided fuzzing (nightly, `cargo install cargo-fuzz`): `just fuzz path`.
 fuzz target:
     cargo +nightly fuzz run {{target}}
+
+# The tests of values under AddressSanitizer, which sees memory that is used after it was freed,
+# freed twice or leaked (nightly).
+asan:
+    hack/asan
+
+# The counts of references, in the orders that threads can take.
+loom:
+    RUSTFLAGS="--cfg loom" cargo test --locked -p document --lib --target-dir target/loom model::

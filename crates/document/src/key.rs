@@ -1,6 +1,11 @@
 //! Map keys: interned, so that equality is a pointer comparison and a document of the
 //! same shape as another shares its keys.
 
+#[cfg(all(test, loom))]
+mod model;
+#[cfg(all(test, not(loom)))]
+mod tests;
+
 use std::ffi::c_void;
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::mem::ManuallyDrop;
@@ -10,7 +15,8 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use foldhash::SharedSeed;
 use foldhash::fast::FoldHasher;
 use hashbrown::HashTable;
-use triomphe::ThinArc;
+
+use crate::node::{ALIGN, Node};
 
 /// The key of a map entry. Two keys of the same text are the same allocation.
 ///
@@ -20,15 +26,19 @@ use triomphe::ThinArc;
 /// the keys after them are counted.
 pub struct Key(
     /// A [`Text`] as a raw pointer. The lowest bit tells whether it lasts: then this owns
-    /// no count of it.
+    /// no reference to it.
     NonNull<c_void>,
 );
 
-/// The hash of a key and its text, which is UTF-8.
-type Text = ThinArc<u64, u8>;
+/// The hash of a key, [`HASH`] bytes, and its text, which is UTF-8.
+type Text = Node<u8>;
 
-/// The bit of a key that lasts; what a [`Text`] points to is aligned to more than that.
+const HASH: usize = size_of::<u64>();
+
+/// The bit of a key that lasts; the address of a node does not need it.
 const LASTING: usize = 1;
+
+const _: () = assert!(ALIGN > LASTING);
 
 /// So many keys last in each shard.
 const LASTING_KEYS: usize = 2048;
@@ -100,15 +110,21 @@ impl Interner {
             return key.clone();
         }
         if self.keys.len() >= self.sweep_at {
-            self.keys.retain(|key| !key.is_unused());
-            self.sweep_at = FIRST_SWEEP.max(self.keys.len() * 2);
+            self.sweep();
         }
         let lasts = self.lasting < LASTING_KEYS && text.len() <= LASTING_LENGTH;
         self.lasting += usize::from(lasts);
-        let text = ThinArc::from_header_and_slice(hash, text.as_bytes());
-        let key = Key::of(text, lasts);
+        let key = Key::of(hash, text, lasts);
         self.keys.insert_unique(hash, key.clone(), Key::quick_hash);
         key
+    }
+
+    /// Drops the keys that nobody else has. A key that is dropped by another thread
+    /// meanwhile stays until the next time; nobody can get one of the others meanwhile,
+    /// because new references come from this table, which is locked, or from others.
+    fn sweep(&mut self) {
+        self.keys.retain(|key| !key.is_unused());
+        self.sweep_at = FIRST_SWEEP.max(self.keys.len() * 2);
     }
 }
 
@@ -116,12 +132,13 @@ impl Interner {
 mod raw {
     //! The only code that knows of the bit in the pointer.
 
-    use super::{Key, LASTING, ManuallyDrop, NonNull, Text, ThinArc};
+    use super::{HASH, Key, LASTING, ManuallyDrop, NonNull, Text};
 
     impl Key {
-        /// The key of a text that is interned under it alone.
-        pub(super) fn of(text: Text, lasts: bool) -> Self {
-            let pointer = ThinArc::into_raw(text).cast_mut();
+        /// A key of this text, which must be interned under it alone.
+        pub(super) fn of(hash: u64, text: &str, lasts: bool) -> Self {
+            let text = Text::bytes(&[&hash.to_ne_bytes(), text.as_bytes()].concat());
+            let pointer = text.into_raw().as_ptr();
             let tagged = pointer.map_addr(|address| address | usize::from(lasts));
             Self(NonNull::new(tagged).expect("an allocation has an address"))
         }
@@ -136,26 +153,33 @@ mod raw {
             let pointer = self.0.as_ptr().map_addr(|address| address & !LASTING);
             // SAFETY: without its bit it is the pointer that `of` got from `into_raw`. It
             // is alive: a text that lasts is never freed, and of another this key owns a
-            // count.
-            ManuallyDrop::new(unsafe { Text::from_raw(pointer) })
+            // reference.
+            ManuallyDrop::new(unsafe { Text::from_raw(NonNull::new_unchecked(pointer)) })
+        }
+
+        /// The hash and the text.
+        fn parts(&self) -> (&[u8], &[u8]) {
+            let bytes: *const [u8] = &raw const **self.text();
+            // SAFETY: the text lives as long as this key, see `text`, and never changes. It
+            // begins with a hash, see `of`.
+            unsafe { (*bytes).split_at_unchecked(HASH) }
         }
 
         /// The cached hash.
         pub(super) fn quick_hash(&self) -> u64 {
-            self.text().header.header
+            let hash = self.parts().0.try_into();
+            u64::from_ne_bytes(hash.expect("a hash has its length"))
         }
 
         /// Whether nobody has this key but the one who asks.
         pub(super) fn is_unused(&self) -> bool {
-            !self.lasts() && ThinArc::strong_count(&self.text()) == 1
+            !self.lasts() && self.text().is_unique()
         }
 
         /// The text of this key.
         pub fn as_str(&self) -> &str {
-            let bytes: *const [u8] = &raw const self.text().slice;
-            // SAFETY: the text lives as long as this key, see `text`. Its bytes are
-            // written once, in `Interner::intern`, from a `&str`, and never change.
-            unsafe { std::str::from_utf8_unchecked(&*bytes) }
+            // SAFETY: the bytes were written in `of`, from a `&str`.
+            unsafe { std::str::from_utf8_unchecked(self.parts().1) }
         }
     }
 
@@ -163,7 +187,7 @@ mod raw {
         #[inline]
         fn clone(&self) -> Self {
             if !self.lasts() {
-                // The count of the new key.
+                // The reference of the new key.
                 let _: ManuallyDrop<Text> = self.text().clone();
             }
             Self(self.0)
@@ -243,99 +267,5 @@ impl std::fmt::Debug for Key {
 impl std::fmt::Display for Key {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.as_str())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn equal_text_is_one_key() {
-        assert_eq!(Key::new("metadata"), Key::new("metadata"));
-        assert_ne!(Key::new("metadata"), Key::new("spec"));
-        assert!(Key::new("a") < Key::new("b"));
-    }
-
-    #[test]
-    fn the_hash_has_a_seed_of_its_own_in_every_process() {
-        let hash = || Seed::random().hash("metadata");
-        assert_ne!(hash(), hash());
-        let seed = Seed::new(1);
-        assert_eq!(seed.hash("metadata"), seed.hash("metadata"));
-    }
-
-    #[test]
-    fn keys_are_ordered_by_their_text() {
-        let mut keys: Vec<Key> = (0..1000)
-            .rev()
-            .map(|i| Key::new(&format!("{i:04}")))
-            .collect();
-        keys.sort();
-        let texts: Vec<String> = keys.iter().map(Key::to_string).collect();
-        assert!(texts.is_sorted());
-    }
-
-    #[test]
-    fn the_shards_leave_all_bits_to_the_table_that_it_uses() {
-        let seed = Seed::new(1);
-        let mut shards: [Vec<u64>; SHARDS] = Default::default();
-        for number in 0..64_000 {
-            let hash = seed.hash(&format!("key-{number}"));
-            shards[shard(hash)].push(hash);
-        }
-        for hashes in &shards {
-            assert!((3000..5000).contains(&hashes.len()), "{}", hashes.len());
-            let kinds = |bits: fn(&u64) -> u64| {
-                hashes
-                    .iter()
-                    .map(bits)
-                    .collect::<std::collections::BTreeSet<_>>()
-                    .len()
-            };
-            assert_eq!(kinds(|hash| hash >> 57), 128, "tags");
-            assert_eq!(kinds(|hash| hash & 0x7f), 128, "buckets");
-        }
-    }
-
-    fn interned(interner: &mut Interner, numbers: std::ops::Range<usize>) -> Vec<Key> {
-        let texts = numbers.map(|number| format!("key-{number}"));
-        texts
-            .map(|text| interner.intern(KEYS.seed.hash(&text), &text))
-            .collect()
-    }
-
-    #[test]
-    fn unused_keys_are_dropped() {
-        let mut interner = Interner::new();
-        for number in 0..100_000 {
-            interned(&mut interner, number..number + 1);
-        }
-        assert!(interner.keys.len() <= FIRST_SWEEP + 1);
-        assert_eq!(interner.lasting, LASTING_KEYS);
-    }
-
-    #[test]
-    fn used_keys_stay() {
-        let mut interner = Interner::new();
-        let numbers = 0..LASTING_KEYS + 10;
-        let keys = interned(&mut interner, numbers.clone());
-        let copies = keys.clone();
-        drop(keys);
-        interned(&mut interner, 10_000..20_000);
-        assert_eq!(interned(&mut interner, numbers), copies);
-        assert_eq!(copies.last().unwrap().as_str(), "key-2057");
-        assert!(!copies.last().unwrap().is_unused());
-        assert!(!copies[0].is_unused(), "it lasts");
-    }
-
-    #[test]
-    fn long_keys_do_not_last() {
-        let mut interner = Interner::new();
-        let text = "k".repeat(LASTING_LENGTH + 1);
-        let key = interner.intern(KEYS.seed.hash(&text), &text);
-        assert_eq!((key.as_str(), interner.lasting), (text.as_str(), 0));
-        drop(key);
-        assert!(interner.keys.iter().all(Key::is_unused));
     }
 }

@@ -28,6 +28,7 @@ mod pack;
 pub mod patch;
 pub mod path;
 mod suggest;
+mod sync;
 mod value;
 
 pub use excess::Excess;

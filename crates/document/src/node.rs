@@ -11,17 +11,46 @@
 //! block is measured when the block is filled; the result takes bits of its head that nothing
 //! else needs.
 //!
-//! This is the only code that knows how nodes lie in memory.
+//! This module and those below it are the only code that knows how nodes lie in memory.
 #![allow(unsafe_code)]
 
-use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+/// Lets tests make nodes of other elements than values, which are dropped as they are.
+#[cfg(test)]
+macro_rules! elements {
+    ($($element:ty),* $(,)?) => {
+        $(impl Element for $element {
+            const MEASURED: bool = true;
+
+            fn measure(&self) -> Measure {
+                Measure::scalar(1)
+            }
+
+            fn dismantle(self, _: usize, _: &mut Vec<Value>) {}
+        })*
+    };
+}
+
+mod block;
+mod measured;
+#[cfg(all(test, loom))]
+mod model;
+mod part;
+#[cfg(all(test, not(loom)))]
+mod tests;
+
+use std::alloc::{Layout, handle_alloc_error};
+use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+use std::sync::atomic::Ordering;
 
 use crate::measure::Measure;
+use crate::sync::{Access, AtomicU32, AtomicU64, alloc, dealloc, fence};
 use crate::value::Value;
+
+pub(crate) use block::{Block, LARGEST_BLOCK, Room};
+use block::{BlockHead, free_block};
 
 /// What a node consists of.
 pub trait Element: Sized {
@@ -61,19 +90,12 @@ struct Head {
     word: AtomicU32,
     /// How many elements follow; above [`length_bits`] the depth of a measured part.
     len: u32,
+    /// The memory of a node of its own.
+    access: Access,
 }
 
-/// What stands in front of all nodes of a block. Behind the nodes stand the texts that the
-/// block holds a reference to.
-#[repr(C, align(8))]
-struct BlockHead {
-    /// The references to its nodes from outside, times [`ONE`].
-    count: AtomicU32,
-    /// Where the texts begin.
-    texts_at: u16,
-    /// How many texts there are.
-    texts: u16,
-}
+#[cfg(not(all(test, loom)))]
+const _: () = assert!(size_of::<Head>() == 8 && size_of::<BlockHead>() == 8);
 
 /// The bit of a node that is a part of a block.
 const PART: u32 = 1;
@@ -82,44 +104,7 @@ const ONE: u32 = 2;
 /// More references than this can only be a leak that runs in a circle.
 const MOST: u32 = i32::MAX as u32;
 /// Of all heads and elements.
-const ALIGN: usize = align_of::<Head>();
-
-/// The word of a part: the lowest bit, then how many times [`ALIGN`] bytes before this the
-/// block begins, then the bytes of its measure, or 0 if it must be measured again.
-mod part {
-    use super::{ALIGN, LARGEST_BLOCK, PART};
-
-    /// The bits of the place.
-    const PLACES: u32 = (LARGEST_BLOCK / ALIGN).trailing_zeros();
-    /// Where the bytes begin.
-    const BYTES_AT: u32 = 1 + PLACES;
-    const _: () = assert!(LARGEST_BLOCK.is_power_of_two() && ALIGN == 8);
-
-    /// The word of a part that stands so many bytes behind the beginning of its block.
-    pub(super) fn new(at: usize) -> u32 {
-        PART | ((at / ALIGN) as u32 * 2)
-    }
-
-    /// How many bytes before the part its block begins.
-    pub(super) fn at(word: u32) -> usize {
-        const MASK: u32 = (1 << PLACES) - 1;
-        ((word >> 1) & MASK) as usize * ALIGN
-    }
-
-    /// The word with the bytes of its measure; the same if they do not fit.
-    pub(super) fn with_bytes(word: u32, bytes: u32) -> u32 {
-        if bytes >> (32 - BYTES_AT) == 0 {
-            word | (bytes << BYTES_AT)
-        } else {
-            word
-        }
-    }
-
-    /// The bytes of its measure.
-    pub(super) fn bytes(word: u32) -> u32 {
-        word >> BYTES_AT
-    }
-}
+pub(crate) const ALIGN: usize = align_of::<Head>();
 
 /// How many elements a measured node has at most; the bits above this are for the depth.
 pub(crate) const LONGEST: usize = (1 << LENGTH) - 1;
@@ -186,7 +171,7 @@ fn count_up(count: &AtomicU32) {
 
 /// Gives a reference back, and whether it was the last.
 fn count_down(count: &AtomicU32) -> bool {
-    // Who holds the last reference is alone with it: nobody can take another one.
+    // A new reference is made from another one, so the last one remains the last.
     if count.load(Ordering::Acquire) == ONE {
         return true;
     }
@@ -232,6 +217,7 @@ impl<T: Element> Node<T> {
             head.write(Head {
                 word: AtomicU32::new(word),
                 len: len as u32,
+                access: Access::default(),
             });
             head.add(1).cast::<T>()
         };
@@ -272,65 +258,54 @@ impl<T: Element> Node<T> {
         (self.head().len & length_bits::<T>()) as usize
     }
 
+    /// The memory is used now: that of the node, or of the block that it stands in.
+    #[inline]
+    fn uses(&self) {
+        if !cfg!(all(test, loom)) {
+            return;
+        }
+        let word = self.head().word.load(Ordering::Relaxed);
+        if word & PART == 0 {
+            self.head().access.uses();
+        } else {
+            // SAFETY: a block lives as long as there are references to its nodes.
+            unsafe { self.block(word).as_ref().access.uses() };
+        }
+    }
+
     /// The block that the node stands in, by the word of its head.
     fn block(&self, word: u32) -> NonNull<BlockHead> {
         // SAFETY: so many bytes before this node its block begins, in the same allocation.
         unsafe { self.head.cast::<u8>().sub(part::at(word)).cast() }
     }
 
-    /// How large the elements are when they are written out as a list or a map.
-    pub(crate) fn measure(&self) -> Measure {
-        let word = self.head().word.load(Ordering::Relaxed);
-        if word & PART != 0 {
-            let (bytes, depth) = (part::bytes(word), self.head().len >> LENGTH);
-            return if bytes == 0 {
-                Measure::of_all(self)
-            } else {
-                Measure { bytes, depth }
-            };
-        }
-        let note = self.note();
-        if let Some(known) = Measure::from_bits(note.load(Ordering::Relaxed)) {
-            return known;
-        }
-        let measure = Measure::of_all(self);
-        note.store(measure.to_bits(), Ordering::Relaxed);
-        measure
+    /// The node as a pointer, which owns the reference.
+    pub(crate) fn into_raw(self) -> NonNull<c_void> {
+        ManuallyDrop::new(self).head.cast()
     }
 
-    /// Notes the measure of a node of its own.
-    pub(crate) fn note_known(&self, measure: Measure) {
-        debug_assert!(!self.is_part() && Measure::of_all(self) == measure);
-        self.note().store(measure.to_bits(), Ordering::Relaxed);
-    }
-
-    /// What is noted in front of a node of its own.
-    fn note(&self) -> &AtomicU64 {
-        const { assert!(T::MEASURED) };
-        // SAFETY: a node of its own of measured elements has it there, and it lives as long
-        // as the node.
-        unsafe { self.head.cast::<AtomicU64>().sub(1).as_ref() }
-    }
-
-    /// Notes the measure of a part that has just been filled, if there is room for it.
+    /// The node of a pointer.
     ///
     /// # Safety
-    /// Nobody else uses the node.
-    unsafe fn note_in_part(&mut self) {
-        let measure = Measure::of_all(self);
-        if measure.depth >> (u32::BITS - LENGTH) != 0 {
-            return;
+    /// The pointer is from [`Node::into_raw`] of a node with such elements, and the reference
+    /// that it owns is not dropped twice.
+    pub(crate) unsafe fn from_raw(pointer: NonNull<c_void>) -> Self {
+        Self {
+            head: pointer.cast(),
+            elements: PhantomData,
         }
-        // SAFETY: nobody else uses the head.
-        let head = unsafe { self.head.as_mut() };
-        *head.word.get_mut() = part::with_bytes(*head.word.get_mut(), measure.bytes);
-        head.len |= measure.depth << LENGTH;
+    }
+
+    /// Whether a node of its own has no other reference than this one.
+    pub(crate) fn is_unique(&self) -> bool {
+        self.head().word.load(Ordering::Acquire) == ONE
     }
 
     /// Gives the reference back. Whether this was the last one to a node of its own, which is
     /// then to be freed.
     #[inline]
     fn release(&self) -> bool {
+        self.uses();
         let word = self.head().word.load(Ordering::Relaxed);
         if word & PART == 0 {
             return count_down(&self.head().word);
@@ -371,6 +346,7 @@ impl<T: Element> Node<T> {
     /// # Safety
     /// There are no references to it any more.
     unsafe fn free(&mut self, depth: usize, later: &mut Vec<Value>) {
+        self.head().access.ends();
         let len = self.length();
         // SAFETY: there are no references, so the elements are dropped and the memory is
         // freed once, by nobody else. It was allocated in `new` for this length.
@@ -404,6 +380,7 @@ impl<T: Element> std::ops::Deref for Node<T> {
 
     #[inline]
     fn deref(&self) -> &[T] {
+        self.uses();
         // SAFETY: behind the head stand `len` elements, which live as long as the node and
         // never change.
         unsafe { std::slice::from_raw_parts(self.head.as_ptr().add(1).cast(), self.length()) }
@@ -413,6 +390,7 @@ impl<T: Element> std::ops::Deref for Node<T> {
 impl<T: Element> Clone for Node<T> {
     #[inline]
     fn clone(&self) -> Self {
+        self.uses();
         let word = self.head().word.load(Ordering::Relaxed);
         if word & PART == 0 {
             count_up(&self.head().word);
@@ -450,124 +428,5 @@ impl<T: Element + PartialEq> PartialEq for Node<T> {
 impl<T: Element + std::fmt::Debug> std::fmt::Debug for Node<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         (**self).fmt(f)
-    }
-}
-
-/// Frees a block. Its nodes need no drop, and the texts in them are held by the block.
-///
-/// # Safety
-/// There are no references to its nodes any more.
-unsafe fn free_block(block: NonNull<BlockHead>) {
-    // SAFETY: nobody else uses the block. Its texts were written when it was filled, and
-    // each is dropped once, here.
-    unsafe {
-        let (at, texts) = (
-            block.as_ref().texts_at as usize,
-            block.as_ref().texts as usize,
-        );
-        let first = block.cast::<u8>().add(at).cast::<Node<u8>>();
-        NonNull::slice_from_raw_parts(first, texts).drop_in_place();
-        free(block.cast(), at + texts * size_of::<Node<u8>>());
-    }
-}
-
-/// The largest block, with its texts.
-pub(crate) const LARGEST_BLOCK: usize = 32 << 10;
-
-/// What a block has to have room for.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Room {
-    /// Bytes of all nodes, see [`node_size`].
-    pub(crate) nodes: usize,
-    /// How many texts.
-    pub(crate) texts: usize,
-}
-
-impl Room {
-    fn texts_at(self) -> usize {
-        size_of::<BlockHead>() + self.nodes
-    }
-
-    /// The bytes of the block.
-    pub(crate) fn size(self) -> usize {
-        self.texts_at() + self.texts * size_of::<Node<u8>>()
-    }
-}
-
-/// A block that is being filled. Its first node is the one that the caller holds in the end.
-/// What is put into its nodes is never dropped: it must need no drop, or be a node or a text
-/// of the same block.
-pub(crate) struct Block {
-    memory: NonNull<u8>,
-    room: Room,
-    /// Where the next node begins.
-    used: usize,
-    texts: usize,
-}
-
-impl Block {
-    /// A block of [`LARGEST_BLOCK`] at most.
-    pub(crate) fn new(room: Room) -> Self {
-        assert!(room.size() <= LARGEST_BLOCK, "larger than a block may be");
-        let memory = allocate(room.size());
-        let head = BlockHead {
-            count: AtomicU32::new(0),
-            texts_at: room.texts_at() as u16,
-            texts: room.texts as u16,
-        };
-        // SAFETY: the memory begins with room for the head, and is aligned for it.
-        unsafe { memory.cast().write(head) };
-        Self {
-            memory,
-            room,
-            used: size_of::<BlockHead>(),
-            texts: 0,
-        }
-    }
-
-    /// A node in the block, element by element, each of which may be made of nodes that
-    /// are put into the block meanwhile.
-    pub(crate) fn node<T: Element>(
-        &mut self,
-        len: usize,
-        mut element: impl FnMut(&mut Self, usize) -> T,
-    ) -> Node<T> {
-        let at = self.used;
-        self.used += node_size::<T>(len);
-        assert!(self.used <= self.room.texts_at(), "there is room for all");
-        // SAFETY: the block has room from `at` on, which `used` keeps for this node alone,
-        // and is far smaller than the greatest length.
-        // The node holds a reference, which is counted here.
-        unsafe {
-            count_up(&self.memory.cast::<BlockHead>().as_ref().count);
-            let memory = self.memory.add(at);
-            let mut node = Node::fill(memory, part::new(at), len, |at| Some(element(self, at)));
-            node.note_in_part();
-            node
-        }
-    }
-
-    /// A text that the block holds a reference to: the one that is given back is to be put
-    /// into a node of the block.
-    pub(crate) fn text(&mut self, text: &Node<u8>) -> Node<u8> {
-        assert!(self.texts < self.room.texts, "there is room for all");
-        let at = self.room.texts_at() + self.texts * size_of::<Node<u8>>();
-        self.texts += 1;
-        // SAFETY: the block has room for it, as was just seen.
-        unsafe { self.memory.add(at).cast().write(text.clone()) };
-        Node {
-            head: text.head,
-            elements: PhantomData,
-        }
-    }
-
-    /// Ends the filling: all nodes of the block but the first, which the caller holds, have
-    /// been put into others of the block. Their references are not from outside.
-    pub(crate) fn finish(self) {
-        assert_eq!(self.used, self.room.texts_at(), "all nodes are there");
-        assert_eq!(self.texts, self.room.texts, "all texts are there");
-        // SAFETY: the block is alive, because the caller holds one of its nodes.
-        let head = unsafe { self.memory.cast::<BlockHead>().as_ref() };
-        head.count.store(ONE, Ordering::Release);
     }
 }
