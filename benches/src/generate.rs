@@ -9,7 +9,8 @@ mod object;
 
 use std::collections::HashMap;
 
-use crate::random::Random;
+use seeded::Random;
+
 use crate::workload::Workload;
 
 /// One object as it comes over the wire.
@@ -78,7 +79,7 @@ impl Generator {
     pub fn updates(self, length: usize) -> Vec<(Sequence, Vec<Object>)> {
         let mut revisions = HashMap::new();
         let mut sequence = |sequence, length| {
-            let mut random = Random::new(&[7, self.workload as u64, sequence as u64]);
+            let mut random = Random::of(&[7, self.workload as u64, sequence as u64]);
             let objects = (0..length).map(|_| {
                 let index = self.target(sequence, &mut random);
                 let revision = revisions.entry(index).or_insert(0);
@@ -168,7 +169,7 @@ impl Generator {
     fn route(&self, route: usize, revision: u32) -> serde_json::Value {
         let first = (route / 9).min(self.gateways() - 1);
         let mut parents = vec![gateway_of(first)];
-        let mut random = Random::new(&[5, route as u64]);
+        let mut random = Random::of(&[5, route as u64]);
         if random.below(10) == 0 {
             // Another gateway of the same namespace.
             let start = first - first % GATEWAYS;
@@ -183,7 +184,7 @@ impl Generator {
 
 /// Which services of a block of four its four slices belong to.
 fn shares(block: usize) -> [usize; 4] {
-    match Random::new(&[4, block as u64]).below(4) {
+    match Random::of(&[4, block as u64]).below(4) {
         0 => [0, 0, 0, 2],
         1 => [0, 1, 3, 3],
         _ => [0, 1, 2, 3],

@@ -25,7 +25,6 @@ pub mod hand;
 pub mod measure;
 pub mod patch;
 pub mod peer;
-pub mod random;
 pub mod report;
 pub mod workload;
 

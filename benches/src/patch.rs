@@ -6,9 +6,8 @@
 
 use document::{Value, json};
 use json_patch::PatchOperation;
+use seeded::Random;
 use serde_json::Value as Json;
-
-use crate::random::Random;
 
 /// How many containers a Deployment has.
 pub const CONTAINERS: usize = 20;
@@ -53,7 +52,7 @@ impl Case {
     /// The Deployment of this number: containers and their fields vary, and so do the
     /// places that match.
     pub fn new(number: usize) -> Self {
-        let mut random = Random::new(&[0x70_a7c4, number as u64]);
+        let mut random = Random::of(&[0x70_a7c4, number as u64]);
         let app = random.below(CONTAINERS);
         let mut always: Vec<_> = (0..=random.below(4))
             .map(|_| random.below(CONTAINERS))

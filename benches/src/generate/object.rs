@@ -1,8 +1,7 @@
 //! The objects themselves: what a cluster would show, without managedFields.
 
+use seeded::Random;
 use serde_json::{Value, json};
-
-use crate::random::Random;
 
 /// An object that others refer to by name: a service or a gateway.
 #[derive(Clone, Debug)]
@@ -15,7 +14,7 @@ pub(super) struct Owner {
 impl Owner {
     pub(super) fn new(family: u64, index: usize, namespace: usize) -> Self {
         let seed = [family, index as u64];
-        let mut random = Random::new(&seed);
+        let mut random = Random::of(&seed);
         Self {
             seed,
             name: format!("{}-{}", app(&mut random), tag(&mut random)),
@@ -24,7 +23,7 @@ impl Owner {
     }
 
     fn random(&self, salt: u64) -> Random {
-        Random::new(&[self.seed[0], self.seed[1], salt])
+        Random::of(&[self.seed[0], self.seed[1], salt])
     }
 }
 
@@ -40,11 +39,11 @@ fn app(random: &mut Random) -> String {
 
 /// Ten characters, as generated names have them.
 fn tag(random: &mut Random) -> String {
-    format!("{:010x}", random.next() & 0xff_ffff_ffff)
+    format!("{:010x}", random.bits() & 0xff_ffff_ffff)
 }
 
 fn uid(random: &mut Random) -> String {
-    let (a, b) = (random.next(), random.next());
+    let (a, b) = (random.bits(), random.bits());
     format!(
         "{:08x}-{:04x}-4{:03x}-a{:03x}-{:012x}",
         a >> 32,
@@ -56,9 +55,9 @@ fn uid(random: &mut Random) -> String {
 }
 
 fn namespace_name(family: u64, namespace: usize) -> String {
-    let mut random = Random::new(&[8, family, namespace as u64]);
+    let mut random = Random::of(&[8, family, namespace as u64]);
     let team = *random.pick(&TEAMS);
-    format!("{team}-{:06x}", random.next() & 0xff_ffff)
+    format!("{team}-{:06x}", random.bits() & 0xff_ffff)
 }
 
 fn time(random: &mut Random) -> String {
@@ -142,7 +141,7 @@ pub(super) fn service(owner: &Owner, revision: u32) -> Value {
 
 /// What the slices of W1 and W3 have in common.
 fn slice_metadata(index: usize, service: &Owner, revision: u32) -> (Value, Random) {
-    let mut random = Random::new(&[3, service.seed[0], index as u64]);
+    let mut random = Random::of(&[3, service.seed[0], index as u64]);
     let Owner {
         name, namespace, ..
     } = service;
@@ -164,7 +163,7 @@ fn slice_metadata(index: usize, service: &Owner, revision: u32) -> (Value, Rando
 
 /// The endpoint of a slice that an update changes.
 fn changes(index: usize, count: usize) -> usize {
-    Random::new(&[6, index as u64]).below(count)
+    Random::of(&[6, index as u64]).below(count)
 }
 
 pub(super) fn slice(index: usize, service: &Owner, count: usize, revision: u32) -> Value {
@@ -187,7 +186,7 @@ pub(super) fn slice(index: usize, service: &Owner, count: usize, revision: u32) 
                 "nodeName": format!("node-{:04}", random.below(5_000)),
                 "targetRef": {
                     "kind": "Pod",
-                    "name": format!("{}-{:05x}", service.name, random.next() & 0xf_ffff),
+                    "name": format!("{}-{:05x}", service.name, random.bits() & 0xf_ffff),
                     "namespace": service.namespace,
                 },
                 "zone": random.pick(&ZONES),
@@ -282,7 +281,7 @@ pub(super) fn gateway(owner: &Owner, revision: u32) -> Value {
 }
 
 pub(super) fn route(index: usize, parents: &[Owner], revision: u32) -> Value {
-    let mut random = Random::new(&[9, index as u64]);
+    let mut random = Random::of(&[9, index as u64]);
     let name = format!("{}-{}", app(&mut random), tag(&mut random));
     let metadata = gateway_metadata(&name, &parents[0].namespace, revision, &mut random);
     let backends = [port(&mut random, revision), 9000].map(|port| {

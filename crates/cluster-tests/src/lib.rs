@@ -34,7 +34,6 @@ mod oracle;
 mod pods;
 mod process;
 mod proxy;
-mod random;
 mod wait;
 mod watchdog;
 
@@ -49,5 +48,4 @@ pub use kubectl::Failed;
 pub use observed::Condition;
 pub use process::Process;
 pub use proxy::{Network, Proxy};
-pub use random::Random;
 pub use wait::{await_some, await_true, eventually, eventually_with};

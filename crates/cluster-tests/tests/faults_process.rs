@@ -6,10 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
-use cluster_tests::{
-    Copies, Installed, Network, Process, Random, await_some, copy_name, stop_deltic,
-};
+use cluster_tests::{Copies, Installed, Network, Process, await_some, copy_name, stop_deltic};
 use k8s_openapi::jiff::Timestamp;
+use seeded::Random;
 use serde_json::{Value, json};
 
 /// How often deltic is killed, and at how many writes.
@@ -20,7 +19,7 @@ const OBJECTS: usize = 1000;
 fn a_killed_process_leaves_nothing_behind() {
     let installed = Installed::shared();
     let cluster = &installed.cluster;
-    let mut random = Random::seeded(20_261_116);
+    let mut random = Random::new(seeded::seed(20_261_116));
     let (copies, bystanders) = Copies::install(&installed, "killed", &json!({}));
     let mut killed_at_work = 0;
     for round in 0..KILLS {

@@ -52,6 +52,8 @@ fn parse(text: &str) -> Option<Duration> {
 
 #[cfg(test)]
 mod tests {
+    use seeded::Random;
+
     use super::*;
 
     fn check(duration: Duration) {
@@ -70,14 +72,11 @@ mod tests {
                 check(Duration::new(nanos, 999_999_999));
             }
         }
-        let mut random = 42_u64;
+        let mut random = Random::new(42);
         for _ in 0..10_000 {
-            random = random
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
             check(Duration::new(
-                random >> (random % 64),
-                (random >> 33) as u32 % 1_000_000_000,
+                random.bits() >> random.below(64),
+                random.below(1_000_000_000) as u32,
             ));
         }
     }

@@ -87,14 +87,6 @@ const REACHED: [&str; 61] = [
     "error output-bad-namespace",
 ];
 
-fn number(variable: &str) -> Option<u64> {
-    let text = std::env::var(variable).ok()?;
-    Some(
-        text.parse()
-            .unwrap_or_else(|_| panic!("{variable} must be a number")),
-    )
-}
-
 /// Runs a case; a panic is a failure like any other.
 fn outcome(case: &Case) -> Result<Option<Coverage>, String> {
     catch_unwind(AssertUnwindSafe(|| check(case))).unwrap_or_else(|panic| {
@@ -121,21 +113,16 @@ fn run(seed: u64) -> Result<Coverage, String> {
 
 #[test]
 fn every_step_gives_what_a_fresh_evaluation_gives() {
-    let (first, runs) = match number("RANDOM_SEED") {
-        Some(seed) => (seed, 1),
-        None => (
-            number("RANDOM_FIRST").unwrap_or(0),
-            number("RANDOM_RUNS").unwrap_or(RUNS),
-        ),
-    };
+    let seeds = seeded::seeds(RUNS);
+    let runs = seeds.end - seeds.start;
     let started = Instant::now();
-    let next = AtomicU64::new(first);
+    let next = AtomicU64::new(seeds.start);
     let coverage = Mutex::new(Coverage::default());
     let failures = Mutex::new(Vec::new());
     let work = || {
         loop {
             let seed = next.fetch_add(1, Ordering::Relaxed);
-            if seed >= first + runs || !failures.lock().unwrap().is_empty() {
+            if seed >= seeds.end || !failures.lock().unwrap().is_empty() {
                 return;
             }
             match run(seed) {

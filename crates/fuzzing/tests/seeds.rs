@@ -3,6 +3,8 @@
 // The seeds are there to be read.
 #![allow(clippy::print_stdout)]
 
+use seeded::Random;
+
 /// What found something once, or is likely to.
 const CORPUS: [&[u8]; 27] = [
     b"",
@@ -38,17 +40,12 @@ fn run(name: &str, runs: u64, harness: fn(&[u8])) {
     for data in CORPUS {
         harness(data);
     }
-    println!("{name}: seeds 0 to {}", runs - 1);
-    for seed in 0..runs {
-        let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-        let mut next = || {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            (state >> 24) as u8
-        };
-        let length = usize::from(next());
-        let data: Vec<u8> = (0..length).map(|_| next()).collect();
+    let seeds = seeded::seeds(runs);
+    println!("{name}: seeds {seeds:?}");
+    for seed in seeds {
+        let mut random = Random::new(seed);
+        let length = random.below(256);
+        let data = random.bytes(length);
         let result = std::panic::catch_unwind(|| harness(&data));
         assert!(result.is_ok(), "{name} breaks on seed {seed}: {data:?}");
     }

@@ -14,9 +14,10 @@ use document::{Key, Map, Value, json};
 use operator::spec::TargetType;
 use runtime::target::claim::{OPERATOR as LABEL, SET};
 use runtime::target::{Desired, ObjectKey};
+use seeded::Random;
 
 use target_sim::harness::{Harness, OPERATOR, Who, config_map, widget};
-use target_sim::{Random, Sim, set, unset};
+use target_sim::{Sim, set, unset};
 
 const SEEDS: std::ops::Range<u64> = 1..41;
 const STEPS: usize = 150;
@@ -37,7 +38,7 @@ impl Story {
         let sim = Sim::new(seed);
         let bystanders = bystanders(&sim);
         let mut story = Self {
-            random: Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1),
+            random: Random::of(&[seed, 1]),
             h: Harness::new(sim),
             writers: vec![
                 Who::new("u", 0, TargetType::Updater),

@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use common::with_history;
 use document::{Key, Map, Value, json};
 use model::{FINALIZERS, LABELS, Labels, Model, Op, Outcome, Said, Verb, Who};
+use seeded::Random;
 use store::{
     Change, Collection, Error, Event, Expired, ObjectKey, Preconditions, Request, Requirement,
     Selector, Start, Store, Version, Watch, Write, Writer,
@@ -18,22 +19,6 @@ use store::{
 
 const SEEDS: u64 = 300;
 const STEPS: usize = 120;
-
-/// Marsaglia's xorshift: small, and the same everywhere.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) as usize % n
-    }
-
-    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
-        from[self.below(from.len())]
-    }
-}
 
 /// A watch, and the place of the model's log that it has reached.
 struct Reader {
@@ -56,20 +41,15 @@ struct Run {
 
 #[test]
 fn the_store_equals_a_naive_model() {
-    let seeds = match std::env::var("RANDOM_SEED") {
-        Ok(seed) => vec![seed.parse().unwrap()],
-        Err(_) => (1..=SEEDS).collect(),
-    };
-    let many = seeds.len() > 1;
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
-    for seed in seeds {
+    for seed in seeded::seeds(SEEDS) {
         let run = std::panic::catch_unwind(|| run(seed));
         let counts = run.unwrap_or_else(|_| panic!("run it alone with RANDOM_SEED={seed}"));
         for (name, count) in counts {
             *seen.entry(name).or_default() += count;
         }
     }
-    if many {
+    if !seeded::alone() {
         for name in [
             "Created",
             "Updated",
@@ -91,8 +71,8 @@ fn the_store_equals_a_naive_model() {
 }
 
 fn run(seed: u64) -> BTreeMap<String, usize> {
-    let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-    let history = random.pick(&[1, 4, 16]);
+    let mut random = Random::new(seed);
+    let history = *random.pick(&[1, 4, 16]);
     let mut run = Run {
         random,
         store: with_history(history),
@@ -124,7 +104,7 @@ impl Run {
         let mut finalizers = BTreeSet::new();
         for name in LABELS {
             if random.below(3) == 0 {
-                labels.insert(name, random.pick(&[0, 1]));
+                labels.insert(name, *random.pick(&[0, 1]));
             }
         }
         for finalizer in FINALIZERS {
@@ -155,7 +135,7 @@ impl Run {
                 4 => Who::Controller(b.0, b.1),
                 _ => Who::Controller(c.0, c.1),
             },
-            verb: random.pick(&[
+            verb: *random.pick(&[
                 Verb::Create,
                 Verb::Replace,
                 Verb::Replace,
@@ -169,7 +149,7 @@ impl Run {
             said: Said {
                 labels,
                 finalizers,
-                spec: random.pick(&[0, 1]),
+                spec: *random.pick(&[0, 1]),
                 status: [None, Some(0), Some(1)][random.below(3)],
                 version,
             },

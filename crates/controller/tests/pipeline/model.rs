@@ -7,9 +7,10 @@ use std::time::Duration;
 use controller::schedule::{Due, Scheduler};
 use controller::{Next, Runner, queue};
 use futures::{StreamExt, future};
+use seeded::Random;
 use tokio::time::{Instant, sleep};
 
-use crate::support::{Random, Why, ms, seeds};
+use crate::support::{Why, ms};
 
 /// Every trigger since the last start of its key, as it came.
 #[derive(Default)]
@@ -66,9 +67,9 @@ impl Naive {
 
 /// One random history; the reason of a trigger is its arrival.
 fn check(seed: u64) {
-    let mut random = Random(seed);
-    let debounce = ms([0, 0, 5, 40][random.below(4) as usize]);
-    let keys = 1 + random.below(12);
+    let mut random = Random::new(seed);
+    let debounce = ms(*random.pick(&[0, 0, 5, 40]));
+    let keys = 1 + random.range(0..12);
     let (mut naive, mut scheduler) = (
         Naive {
             debounce,
@@ -78,20 +79,23 @@ fn check(seed: u64) {
     );
     let mut now = Instant::now();
     for step in 0..300 {
-        match random.below(10) {
+        match random.range(0..10) {
             0..=4 => {
-                let (key, delay) = (random.below(keys), ms(random.below(4) * random.below(30)));
+                let (key, delay) = (
+                    random.range(0..keys),
+                    ms(random.range(0..4) * random.range(0..30)),
+                );
                 scheduler.trigger(key, naive.arrivals, now, delay);
                 naive.trigger(key, now, delay);
             }
-            5..=6 => now += ms(random.below(15)),
+            5..=6 => now += ms(random.range(0..15)),
             7..=8 => assert_eq!(
                 scheduler.start(now),
                 naive.start(now),
                 "seed {seed}, step {step}"
             ),
             _ => {
-                let key = random.below(keys);
+                let key = random.range(0..keys);
                 scheduler.finish(&key);
                 naive.finish(key);
             }
@@ -115,7 +119,7 @@ fn check(seed: u64) {
 
 #[test]
 fn the_scheduler_does_what_the_simulation_does() {
-    for seed in seeds(2_000) {
+    for seed in seeded::seeds(2_000) {
         check(seed);
     }
 }
@@ -130,16 +134,16 @@ enum Event {
 
 #[tokio::test(start_paused = true)]
 async fn no_trigger_is_lost_and_no_key_runs_twice_at_once() {
-    for seed in seeds(200) {
-        let mut random = Random(seed);
-        let limit = random.below(4);
-        let keys = 1 + random.below(8);
+    for seed in seeded::seeds(200) {
+        let mut random = Random::new(seed);
+        let limit = random.range(0..4);
+        let keys = 1 + random.range(0..8);
         let events = Arc::new(Mutex::new(Vec::new()));
-        let (queue, receiver) = queue(ms([0, 10][random.below(2) as usize]));
+        let (queue, receiver) = queue(ms(*random.pick(&[0, 10])));
         let log = Arc::clone(&events);
-        let mut lengths = Random(seed + 1);
+        let mut lengths = Random::of(&[seed, 1]);
         let run = move |key: &u64, _: &Why| {
-            let (log, key, length) = (Arc::clone(&log), *key, ms(lengths.below(20)));
+            let (log, key, length) = (Arc::clone(&log), *key, ms(lengths.range(0..20)));
             log.lock().unwrap().push(Event::Start(key));
             async move {
                 sleep(length).await;
@@ -149,10 +153,10 @@ async fn no_trigger_is_lost_and_no_key_runs_twice_at_once() {
         let runner = Runner::new(receiver, run, |_, ()| Next::Done).concurrency(limit as u16);
         let feed = async {
             for _ in 0..100 {
-                let key = random.below(keys);
+                let key = random.range(0..keys);
                 events.lock().unwrap().push(Event::Trigger(key));
-                queue.trigger(key, Why("test"), ms(random.below(3) * 10));
-                sleep(ms(random.below(6))).await;
+                queue.trigger(key, Why("test"), ms(random.range(0..3) * 10));
+                sleep(ms(random.range(0..6))).await;
             }
             drop(queue);
         };

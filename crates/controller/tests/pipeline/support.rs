@@ -1,4 +1,4 @@
-//! A reason for tests, a log of what ran when, and a source of random numbers.
+//! A reason for tests, and a log of what ran when.
 
 use std::fmt::{self, Display};
 use std::sync::{Arc, Mutex};
@@ -103,25 +103,4 @@ impl Gauge {
     pub(crate) fn leave(&mut self) {
         self.now -= 1;
     }
-}
-
-/// Random numbers that a seed repeats.
-pub(crate) struct Random(pub(crate) u64);
-
-impl Random {
-    pub(crate) fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % end
-    }
-}
-
-/// The seeds of a random test: as many as `RANDOM_RUNS` says, from 1 on.
-pub(crate) fn seeds(runs: u64) -> std::ops::RangeInclusive<u64> {
-    let asked = std::env::var("RANDOM_RUNS")
-        .ok()
-        .and_then(|runs| runs.parse().ok());
-    1..=asked.unwrap_or(runs)
 }

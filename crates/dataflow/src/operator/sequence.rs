@@ -163,6 +163,8 @@ fn merge(part: &Part, edits: Vec<Edit>) -> Vec<(Origin, Value)> {
 mod tests {
     use std::collections::BTreeMap;
 
+    use seeded::Random;
+
     use super::*;
     use crate::origin::ObjectName;
 
@@ -173,14 +175,8 @@ mod tests {
     #[test]
     fn a_sequence_is_a_sorted_map() {
         let seed = 7;
-        let mut random = seed;
-        let mut next = |below: u64| {
-            random = u64::wrapping_add(
-                u64::wrapping_mul(random, 6_364_136_223_846_793_005),
-                1_442_695_040_888_963_407,
-            );
-            (random >> 33) % below
-        };
+        let mut random = Random::new(seed);
+        let mut next = |below| random.range(0..below);
         let mut sequence = Sequence::default();
         let mut model: BTreeMap<Origin, Value> = BTreeMap::new();
         for round in 0..400 {

@@ -13,6 +13,7 @@ use std::fmt;
 use dataflow::SourceEvent;
 use document::{Map, Value, json};
 use expr::Limits;
+use seeded::Random;
 
 pub(crate) use check::{Coverage, check};
 pub(crate) use shrink::shrink;
@@ -94,59 +95,6 @@ impl fmt::Display for Case {
             }
         }
         Ok(())
-    }
-}
-
-/// `SplitMix64`: small, and the same everywhere.
-#[derive(Clone, Debug)]
-pub(crate) struct Random(u64);
-
-impl Random {
-    /// The sequence of a seed.
-    pub(crate) fn new(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0xD134_2543_DE82_EF95))
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut x = self.0;
-        x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        x ^ (x >> 31)
-    }
-
-    /// A number below `n`.
-    pub(crate) fn below(&mut self, n: usize) -> usize {
-        (self.next() % n as u64) as usize
-    }
-
-    /// Whether something of this many percent happens.
-    pub(crate) fn chance(&mut self, percent: usize) -> bool {
-        self.below(100) < percent
-    }
-
-    /// One of these.
-    pub(crate) fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
-        &items[self.below(items.len())]
-    }
-
-    /// A position in a list of weights.
-    pub(crate) fn weighted(&mut self, weights: &[usize]) -> usize {
-        let mut at = self.below(weights.iter().sum());
-        for (i, weight) in weights.iter().enumerate() {
-            if at < *weight {
-                return i;
-            }
-            at -= weight;
-        }
-        0
-    }
-
-    /// The items in another order.
-    pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
-        for i in (1..items.len()).rev() {
-            items.swap(i, self.below(i + 1));
-        }
     }
 }
 

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 
 use operator::layer::{Layer, Patched, Wish, lay};
 use operator::patch::{MergeKeys, patch_of};
+use seeded::Random;
 
 use super::*;
-use target_sim::Random;
 
 /// What happens next.
 #[derive(Clone, Debug)]
@@ -453,7 +453,7 @@ impl Chance {
 #[tokio::test(start_paused = true)]
 async fn patches_on_a_server_are_as_they_are_offline() {
     for seed in 1..101 {
-        let mut chance = Chance(Random(seed * 0x9e37_79b9));
+        let mut chance = Chance(Random::new(seed));
         let mut story = Story::new(config_map("x"), &chance.some(false));
         let mut told = vec![story.on_server().to_string()];
         for _ in 0..20 {

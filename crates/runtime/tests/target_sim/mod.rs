@@ -25,30 +25,11 @@ use kube::Client;
 use kube::client::Body;
 use kube::discovery::ApiResource;
 use runtime::target::{ObjectKey, TargetKind};
+use seeded::Random;
 
 pub use managers::Owners;
 #[allow(unused_imports)] // Each test uses its part.
 pub use managers::merge_patch;
-
-/// A generator of numbers that are the same in every run.
-pub struct Random(pub u64);
-
-impl Random {
-    pub fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11
-    }
-
-    pub fn below(&mut self, end: usize) -> usize {
-        (self.next() % end as u64) as usize
-    }
-
-    pub fn chance(&mut self, percent: usize) -> bool {
-        self.below(100) < percent
-    }
-}
 
 /// A change as a watch shows it.
 #[derive(Clone, Debug)]
@@ -92,7 +73,7 @@ pub struct Inner {
     pub log: Vec<Logged>,
     /// How many of a hundred requests fail.
     pub faults: usize,
-    pub random: u64,
+    pub random: Random,
     /// What happens to the next requests, before chance.
     pub next: Vec<Fault>,
     /// What somebody merges into an object right before the next patch of it arrives.
@@ -200,7 +181,7 @@ impl Sim {
             kinds: KINDS.to_vec(),
             namespaces: ["ns", "other"].map(str::to_owned).into(),
             version: 1000,
-            random: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
+            random: Random::new(seed),
             ..Inner::default()
         };
         Self(Arc::new(Mutex::new(inner)))
@@ -305,7 +286,7 @@ impl Inner {
         if !self.next.is_empty() {
             return self.next.remove(0);
         }
-        let mut random = Random(self.random);
+        let random = &mut self.random;
         let hit = random.chance(self.faults);
         let fault = match random.below(8) {
             0 => Fault::Answer(409),
@@ -316,7 +297,6 @@ impl Inner {
             5 | 6 => Fault::LostAnswer,
             _ => Fault::Silence,
         };
-        self.random = random.0;
         if hit { fault } else { Fault::None }
     }
 

@@ -6,6 +6,7 @@ use document::json;
 use expr::Env;
 use operator::offline::{Event, EventType};
 use operator::{Offline, Operator};
+use seeded::Random;
 use store::{ObjectKey, Preconditions, Selector};
 
 use super::*;
@@ -279,49 +280,36 @@ fn after_an_edit_only_what_is_no_longer_derived_is_taken_back() {
     );
 }
 
-/// A few numbers that look random, the same in each run.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % limit
-    }
-
-    fn data(&mut self) -> Value {
-        let list: Value = (0..self.below(3))
-            .map(|_| json!({"k": (self.below(3).cast_signed())}))
-            .collect();
-        let fields = [
-            ("a", Value::from(self.below(3).cast_signed())),
-            ("b", json!({"c": (self.below(2).cast_signed())})),
-            ("list", list),
-        ];
-        let given = fields.into_iter().filter(|_| self.below(3) > 0);
-        given
-            .map(|(key, value)| (Key::new(key), value))
-            .collect::<document::Map>()
-            .into()
-    }
+fn data(random: &mut Random) -> Value {
+    let list: Value = (0..random.below(3))
+        .map(|_| json!({"k": (random.below(3))}))
+        .collect();
+    let fields = [
+        ("a", Value::from(random.below(3))),
+        ("b", json!({"c": (random.below(2))})),
+        ("list", list),
+    ];
+    let given = fields.into_iter().filter(|_| random.below(3) > 0);
+    given
+        .map(|(key, value)| (Key::new(key), value))
+        .collect::<document::Map>()
+        .into()
 }
 
 #[test]
 fn views_are_as_they_are_offline() {
     for seed in 0..60 {
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         let mut engine = Engine::new();
         let mut offline = Offline::new(operator(), dataflow::Budget::default());
         let mut expected: BTreeMap<String, Value> = BTreeMap::new();
         for _ in 0..25 {
-            let data = random.data();
+            let data = data(&mut random);
             let gone = random.below(3) == 0;
             let (number, name) = match random.below(3) {
-                0 => (0, ["n0", "n1"][random.below(2) as usize]),
-                1 => (1, ["n0", "n1", "u0", "u1"][random.below(4) as usize]),
-                _ => (2, ["u0", "u1"][random.below(2) as usize]),
+                0 => (0, *random.pick(&["n0", "n1"])),
+                1 => (1, *random.pick(&["n0", "n1", "u0", "u1"])),
+                _ => (2, *random.pick(&["u0", "u1"])),
             };
             let object = match number {
                 0 => deployment(name, data),
