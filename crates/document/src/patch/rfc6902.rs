@@ -1,9 +1,26 @@
-//! What RFC 6902 does to one list or map, left to the `json-patch` crate.
+//! The operations of RFC 6902 on one list or map, performed by the `json-patch` crate.
 //!
-//! In go a list or map and the places in it, out comes the list or map as it is after the
-//! operation. The crate works on its own kind of values, so it is handed a stand-in: for
-//! a map only the entry in question, for a list a number per element. What it has done to
-//! the stand-in is then done to the real thing, whose members need not be converted.
+//! The crate changes values of `serde_json`. To convert a list or map with all that it holds,
+//! for a change of one member, would take time in proportion to the document, and opaque
+//! bytes have no form there. So the crate changes a small model of the list or map, and what
+//! has become of the model says what becomes of the list or map. In the model
+//!
+//! - a member that is there is a number: its position in a list, 0 in a map;
+//! - the value that the operation brings is `null`;
+//! - a map has the one entry that the operation is about, if it is there: no other matters;
+//! - a list has all of its elements, because they move.
+//!
+//! This is how `{"op": "add", "path": "/1", "value": "new"}` is performed:
+//!
+//! ```text
+//!           list                          model
+//! before    ["a", {"b": [1]}, "c"]        [0, 1, 2]
+//!                                         json-patch: add null at /1
+//! after     ["a", "new", {"b": [1]}, "c"] [0, null, 1, 2]
+//! ```
+//!
+//! Whether a place is there, where an element goes and what is an error is decided by the
+//! crate. The members are shared, not copied.
 
 use json_patch::jsonptr::{PointerBuf, Token as Part};
 use json_patch::{
@@ -26,14 +43,14 @@ pub(super) enum Change<'a> {
     Remove,
 }
 
-/// Stands for the value of the operation. Members that were there before are numbers.
+/// The value of the operation in a model. Members that were there before are numbers.
 const GIVEN: Json = Json::Null;
 
 /// The document itself, changed.
 pub(super) fn root(document: &Value, change: Change<'_>) -> Result<Value, Cause> {
-    let mut stand_in = Json::from(0);
-    run(&mut stand_in, change.operation(PointerBuf::root())).map_err(|_| Cause::Root)?;
-    Ok(change.member(&stand_in, |_| Some(document)))
+    let mut model = Json::from(0);
+    run(&mut model, change.operation(PointerBuf::root())).map_err(|_| Cause::Root)?;
+    Ok(change.member(&model, |_| Some(document)))
 }
 
 /// A map with one entry changed.
@@ -42,12 +59,12 @@ pub(super) fn map(map: &Map, key: &Key, change: Change<'_>) -> Result<Map, Cause
     if map.get(key).is_some() {
         entry.insert(key.as_str().to_owned(), Json::from(0));
     }
-    let mut stand_in = Json::Object(entry);
+    let mut model = Json::Object(entry);
     let pointer = PointerBuf::from_tokens([key.as_str()]);
-    run(&mut stand_in, change.operation(pointer)).map_err(|_| Cause::NotFound)?;
-    Ok(match stand_in.get(key.as_str()) {
-        Some(stand_in) => {
-            let value = change.member(stand_in, |_| map.get(key));
+    run(&mut model, change.operation(pointer)).map_err(|_| Cause::NotFound)?;
+    Ok(match model.get(key.as_str()) {
+        Some(model) => {
+            let value = change.member(model, |_| map.get(key));
             set(map, key, value)
         }
         None => map.without(key.as_str()),
@@ -61,14 +78,19 @@ pub(super) fn list(
     pointers: &[Pointer],
     change: Change<'_>,
 ) -> Result<Value, Failure> {
-    let mut stand_in: Json = (0..list.len()).map(Json::from).collect();
-    // From the last place to the first, so that no change moves a place still to come.
-    // What stands behind a place is put aside (in reverse) before the crate sees the list:
-    // shifting it again and again would take quadratic time.
+    let mut model: Json = (0..list.len()).map(Json::from).collect();
+    // From the last place to the first, so that no change moves a place still to come. The
+    // elements behind a place are put aside, last first, before the crate changes the model:
+    // to move them again for every place would take quadratic time. To remove the places 1
+    // and 3 of `[0, 1, 2, 3, 4]`:
+    //
+    //     model [0, 1, 2, 3]   aside [4]      then remove 3
+    //     model [0, 1]         aside [4, 2]   then remove 1
+    //     result [0] + [2, 4]
     let mut aside = Vec::new();
     for pointer in pointers.iter().rev() {
         if let (Some(Token::Index(index)), Json::Array(items)) =
-            (pointer.tokens().last(), &mut stand_in)
+            (pointer.tokens().last(), &mut model)
         {
             let end = match change {
                 Change::Add(_) => *index,
@@ -77,12 +99,12 @@ pub(super) fn list(
             aside.extend(items.drain(end.min(items.len())..).rev());
         }
         let operation = change.operation(last(pointer));
-        run(&mut stand_in, operation).map_err(|_| {
+        run(&mut model, operation).map_err(|_| {
             let length = list.len();
             Failure::new(pointer, Cause::OutOfBounds { length })
         })?;
     }
-    let Json::Array(mut items) = stand_in else {
+    let Json::Array(mut items) = model else {
         // No operation on a place inside a list makes something else of it.
         return Ok(list.iter().cloned().collect());
     };
@@ -101,12 +123,12 @@ pub(super) fn test(value: Option<&Value>, expected: &Value) -> Result<(), Cause>
             Json::from(0)
         }
     };
-    let mut stand_in: Json = value.map(same).into_iter().collect();
+    let mut model: Json = value.map(same).into_iter().collect();
     let operation = PatchOperation::Test(TestOperation {
         path: PointerBuf::from_tokens([0]),
         value: GIVEN,
     });
-    run(&mut stand_in, operation).map_err(|kind| match kind {
+    run(&mut model, operation).map_err(|kind| match kind {
         PatchErrorKind::TestFailed => Cause::TestFailed,
         _ => Cause::NotFound,
     })
@@ -130,9 +152,10 @@ impl Change<'_> {
         }
     }
 
-    /// What a stand-in stands for.
-    fn member<'v>(self, stand_in: &Json, before: impl Fn(usize) -> Option<&'v Value>) -> Value {
-        let index = stand_in.as_u64().and_then(|n| usize::try_from(n).ok());
+    /// The member that this member of the model is. `before` gives those that were there, by
+    /// their number.
+    fn member<'v>(self, model: &Json, before: impl Fn(usize) -> Option<&'v Value>) -> Value {
+        let index = model.as_u64().and_then(|n| usize::try_from(n).ok());
         match (index, self) {
             (Some(index), _) => before(index).cloned().unwrap_or_default(),
             (None, Self::Add(value) | Self::Replace(value)) => value.clone(),
@@ -151,7 +174,7 @@ fn last(pointer: &Pointer) -> PointerBuf {
     }
 }
 
-/// One operation on a stand-in, which is dropped if it fails: nothing need be undone.
-fn run(stand_in: &mut Json, operation: PatchOperation) -> Result<(), PatchErrorKind> {
-    json_patch::patch_unsafe(stand_in, &[operation]).map_err(|error| error.kind)
+/// One operation on a model, which is dropped if it fails: nothing need be undone.
+fn run(model: &mut Json, operation: PatchOperation) -> Result<(), PatchErrorKind> {
+    json_patch::patch_unsafe(model, &[operation]).map_err(|error| error.kind)
 }
