@@ -243,6 +243,11 @@ impl Merge<'_> {
                         result = result.without(key.as_str());
                         continue;
                     }
+                    // To remove what is not there makes no maps.
+                    let missing = result.get(key).is_none_or(|old| old.as_map().is_none());
+                    if missing && only_removes(value) {
+                        continue;
+                    }
                     self.path.push(key.clone());
                     let merged = match result.get(key) {
                         Some(old) => self.value(old, value),
@@ -272,6 +277,14 @@ impl Merge<'_> {
         }
         result.into()
     }
+}
+
+/// Whether a patch removes something and sets nothing.
+fn only_removes(patch: &Value) -> bool {
+    let removes = |value: &Value| value.is_null() || only_removes(value);
+    patch
+        .as_map()
+        .is_some_and(|map| !map.is_empty() && map.values().all(removes))
 }
 
 /// The place in `list` of the element that `item` speaks of: the one with its key, or
@@ -327,6 +340,24 @@ mod tests {
             &json!({"l": [1, 2]}),
             &json!({"l": [3]}),
             &json!({"l": [3]}),
+        );
+    }
+
+    #[test]
+    fn a_removal_makes_nothing() {
+        let removal = json!({"a": {"b": {"c": null}}});
+        for live in [json!({}), json!({"a": 1}), json!({"a": {"x": 1}})] {
+            check(&live, &removal, &live);
+        }
+        check(
+            &json!({"a": {"b": {"c": 1, "d": 1}}}),
+            &removal,
+            &json!({"a": {"b": {"d": 1}}}),
+        );
+        check(
+            &json!({}),
+            &json!({"a": {"b": {"c": null}, "empty": {}}}),
+            &json!({"a": {"empty": {}}}),
         );
     }
 
