@@ -2,19 +2,99 @@
 //!
 //! In come an object, what was set on it before and what is wanted now; out come the
 //! object as it should be and what is set on it now. What already held the wanted value
-//! belongs to somebody else: it is not recorded, and it stays when the patch goes. Views
-//! on a cluster and everything offline share this.
+//! belongs to somebody else: it is not recorded, and it stays when the patch goes. What held
+//! another value gets that back: a Deployment that was scaled from 3 to 5 goes back to 3.
+//! Views on a cluster and everything offline share this.
 
 use std::collections::BTreeMap;
 
 use document::Value;
 
+use crate::object::group_of;
 use crate::patch::{MergeKeys, identity_free, merge};
-use crate::place::{Place, clash, concerns, leaves, walk};
+use crate::place::{Place, concerns, contest, leaves, walk};
 
-/// What a Patcher has set on an object: by place, what it wrote there.
+/// What was at a place before we wrote there.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Was {
+    /// Nothing.
+    Absent,
+    /// This value.
+    Value(Value),
+    /// Something that is not kept: what we wrote stays when the patch goes.
+    NotKept,
+}
+
+/// The longest value that is kept, as JSON.
+const MAX_OLD: usize = 1024;
+/// How much is kept of all that one Patcher has replaced on an object.
+const MAX_OLD_ALL: usize = 16 * 1024;
+
+/// Decides which old values are kept. Those of Secrets are not: a copy in a record would
+/// outlive them.
+#[derive(Clone, Copy, Debug)]
+pub struct Keeper {
+    left: usize,
+}
+
+impl Keeper {
+    /// For a kind of object on which these old values are kept already.
+    pub fn new<'a>(group: &str, kind: &str, kept: impl Iterator<Item = &'a Was>) -> Self {
+        let secret = group.is_empty() && kind == "Secret";
+        let used: usize = kept.map(Was::size).sum();
+        let left = if secret {
+            0
+        } else {
+            MAX_OLD_ALL.saturating_sub(used)
+        };
+        Self { left }
+    }
+
+    /// What is to be remembered of a value that is about to be replaced.
+    pub fn keep(&mut self, live: &Value) -> Was {
+        if live.is_null() {
+            return Was::Absent;
+        }
+        let was = Was::Value(live.clone());
+        let size = was.size();
+        if size > MAX_OLD || size > self.left {
+            return Was::NotKept;
+        }
+        self.left -= size;
+        was
+    }
+}
+
+impl Was {
+    fn size(&self) -> usize {
+        match self {
+            Self::Value(value) => value.to_string().len(),
+            Self::Absent | Self::NotKept => 0,
+        }
+    }
+
+    /// The object with this at a place again.
+    pub fn put_back(&self, object: &Value, place: &Place) -> Value {
+        match self {
+            Self::Absent => place.remove(object),
+            Self::Value(value) => place.set(object, value),
+            Self::NotKept => object.clone(),
+        }
+    }
+}
+
+/// What a Patcher has set on an object, by place.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Patched(BTreeMap<Place, Value>);
+pub struct Patched(BTreeMap<Place, Entry>);
+
+/// What was written to a place.
+#[derive(Clone, Debug, PartialEq)]
+struct Entry {
+    /// Null where it was removed; an empty map for a map or an element that we made, as
+    /// what is in it has places of its own.
+    sent: Value,
+    was: Was,
+}
 
 impl Patched {
     /// Whether nothing was set.
@@ -30,24 +110,33 @@ impl Patched {
     /// Whether a place holds what was written there: this value, or a map or an element
     /// that we made and that nobody has added anything to.
     pub fn holds(&self, place: &Place, object: &Value) -> bool {
+        self.held(place, object).is_some()
+    }
+
+    fn held(&self, place: &Place, object: &Value) -> Option<&Entry> {
+        let entry = self.0.get(place)?;
         let live = place.get(object);
-        match (self.0.get(place), live.as_map()) {
-            (Some(sent), Some(map)) if sent.as_map().is_some() => {
-                map.iter().all(|(key, _)| place.is_named_by(key))
-            }
-            (Some(sent), _) => sent == live,
-            (None, _) => false,
-        }
+        let same = match (entry.sent.as_map(), live.as_map()) {
+            (Some(_), Some(map)) => map.iter().all(|(key, _)| place.is_named_by(key)),
+            // It went with the last field in it.
+            (Some(_), None) => live.is_null(),
+            (None, _) => entry.sent == *live,
+        };
+        same.then_some(entry)
+    }
+
+    fn sent(&self) -> impl Iterator<Item = (Place, Value)> {
+        let entries = self.0.iter();
+        entries.map(|(place, entry)| (place.clone(), entry.sent.clone()))
     }
 
     /// Notes what is written to a place.
-    pub fn note(&mut self, place: &Place, value: &Value) {
-        // What is in a map has places of its own.
-        let value = match value.as_map() {
+    pub fn note(&mut self, place: &Place, value: &Value, was: Was) {
+        let sent = match value.as_map() {
             Some(_) => Value::empty_map(),
             None => value.clone(),
         };
-        self.0.insert(place.clone(), value);
+        self.0.insert(place.clone(), Entry { sent, was });
     }
 }
 
@@ -80,21 +169,24 @@ pub fn lay(live: &Value, under: Option<&Value>, layers: &mut [Layer], keys: &Mer
     let mut wanted = under.map_or_else(Vec::new, |under| leaves(&identity_free(under), keys));
     wanted.extend(patches.iter().flat_map(|patch| leaves(patch, keys)));
     let unknown = layers.iter().filter(|layer| layer.wish == Wish::Unknown);
-    wanted.extend(unknown.flat_map(|layer| layer.set.0.clone()));
+    wanted.extend(unknown.flat_map(|layer| layer.set.sent()));
     let mut object = live.clone();
-    let mut now = Vec::with_capacity(layers.len());
-    for (layer, patch) in layers.iter().zip(&patches) {
-        if layer.wish == Wish::Unknown {
-            now.push(layer.set.clone());
-            continue;
-        }
-        let taken = take_back(&object, &layer.set, &wanted);
-        let all = layers.iter().map(|layer| &layer.set).chain(&now);
-        now.push(patched(&taken, patch, &all.collect::<Vec<_>>(), keys));
-        object = merge(&taken, patch, keys);
+    let mut now: BTreeMap<usize, Patched> = BTreeMap::new();
+    // What is wanted comes first: it inherits from what goes.
+    let (wanting, going): (Vec<_>, Vec<_>) = (0..layers.len())
+        .filter(|i| layers[*i].wish != Wish::Unknown)
+        .partition(|i| layers[*i].wish != Wish::Nothing);
+    for i in wanting.into_iter().chain(going) {
+        let set = &layers[i].set;
+        let taken = take_back(&object, set, &wanted);
+        // What was replaced in this turn counts before what was known.
+        let all = now.values().chain(layers.iter().map(|layer| &layer.set));
+        let all: Vec<&Patched> = all.collect();
+        now.insert(i, patched(&taken, &patches[i], set, &all, keys));
+        object = merge(&taken, &patches[i], keys);
     }
-    for (layer, set) in layers.iter_mut().zip(now) {
-        layer.set = set;
+    for (i, set) in now {
+        layers[i].set = set;
     }
     object
 }
@@ -111,58 +203,69 @@ pub fn overlay(document: &Value, patches: &[Value], keys: &MergeKeys) -> Value {
 /// The patches of the layers, without what only says which object is meant and without
 /// the fields that an earlier one sets otherwise.
 fn contested(layers: &[Layer], keys: &MergeKeys) -> Vec<Value> {
-    let mut taken: Vec<(Place, Value)> = Vec::new();
+    let mut taken = Vec::new();
     let mut patches = Vec::with_capacity(layers.len());
     for layer in layers {
         let mut patch = match &layer.wish {
             Wish::Patch(patch) => identity_free(patch),
             Wish::Nothing | Wish::Unknown => Value::empty_map(),
         };
-        let (lost, won): (Vec<_>, Vec<_>) = leaves(&patch, keys)
-            .into_iter()
-            .partition(|leaf| taken.iter().any(|other| clash(other, leaf)));
-        for (place, _) in lost.iter().rev() {
-            patch = place.strike(&patch);
-        }
-        taken.extend(won);
+        contest(&mut patch, (), &mut taken, keys);
         patches.push(patch);
     }
     patches
 }
 
-/// The object without what was set, where it still is as written and nobody wants it;
-/// maps that this empties go too.
+/// The object as it was before something was set, where it still is as written and nobody
+/// wants it; maps that this empties go too.
 fn take_back(object: &Value, set: &Patched, wanted: &[(Place, Value)]) -> Value {
     // What is inside goes first, and positions stay right.
     let last_first = set.places().rev();
     let dropped = last_first.filter(|place| !wanted.iter().any(|leaf| concerns(leaf, place)));
     dropped.fold(object.clone(), |object, place| {
-        if set.holds(place, &object) {
-            place.remove(&object)
-        } else {
-            object
+        match set.held(place, &object) {
+            Some(entry) => entry.was.put_back(&object, place),
+            None => object,
         }
     })
 }
 
 /// What a patch sets on an object: what the object does not hold yet, and what it holds
 /// because one of ours (`all`) has set it.
-fn patched(object: &Value, patch: &Value, all: &[&Patched], keys: &MergeKeys) -> Patched {
+fn patched(
+    object: &Value,
+    patch: &Value,
+    before: &Patched,
+    all: &[&Patched],
+    keys: &MergeKeys,
+) -> Patched {
+    let group = object.get("apiVersion").as_str().map_or("", group_of);
+    let kind = object.get("kind").as_str().unwrap_or_default();
+    let kept = before.0.values().map(|entry| &entry.was);
+    let mut keeper = Keeper::new(group, kind, kept);
     let mut set = Patched::default();
     walk(patch, keys, &mut |place, value, leaf| {
-        if value.is_null() || place.0.is_empty() {
+        if place.0.is_empty() {
             return;
         }
         let live = place.get(object);
-        let sets = if value.as_map().is_some() {
-            // Maps go when they are empty, elements keep the fields that name them.
-            let made = all.iter().any(|set| set.0.contains_key(place));
-            (leaf || place.is_element()) && (live.as_map().is_none() || made)
+        let ours = if value.as_map().is_some() {
+            let mut entries = all.iter().filter_map(|set| set.0.get(place));
+            entries.next().filter(|_| live.as_map().is_some())
         } else {
-            live != value || all.iter().any(|set| set.holds(place, object))
+            let mut held = all.iter().filter_map(|set| set.held(place, object));
+            held.next()
         };
-        if sets {
-            set.note(place, value);
+        // Maps go when they are empty; elements keep the fields that name them.
+        let sets = match value.as_map() {
+            Some(_) if live.as_map().is_some() => false,
+            Some(_) => leaf || place.is_element() || !live.is_null(),
+            None => live != value,
+        };
+        match ours {
+            Some(entry) => set.note(place, value, entry.was.clone()),
+            None if sets => set.note(place, value, keeper.keep(live)),
+            None => {}
         }
     });
     set

@@ -347,11 +347,47 @@ pub fn concerns((leaf, value): &(Place, Value), place: &Place) -> bool {
 }
 
 /// Whether two leaves cannot both be written.
-pub fn clash(a: &(Place, Value), b: &(Place, Value)) -> bool {
+fn clash(a: &(Place, Value), b: &(Place, Value)) -> bool {
     if a.0 == b.0 {
         return a.1 != b.1;
     }
     concerns(a, &b.0) && concerns(b, &a.0)
+}
+
+/// Takes out of a patch the leaves that others have taken, and takes the rest. `by` says who
+/// takes; with the lost places comes who has them.
+pub fn contest<T: Copy>(
+    patch: &mut Value,
+    by: T,
+    taken: &mut Vec<((Place, Value), T)>,
+    keys: &MergeKeys,
+) -> Vec<(Place, T)> {
+    let mut lost = Vec::new();
+    loop {
+        let own = leaves(patch, keys);
+        let winner = |leaf: &(Place, Value)| {
+            let other = taken.iter().find(|(other, _)| clash(other, leaf));
+            other.map(|(_, winner)| *winner)
+        };
+        let found: Vec<_> = own
+            .iter()
+            .filter_map(|leaf| Some((leaf, winner(leaf)?)))
+            .collect();
+        if found.is_empty() {
+            taken.extend(own.into_iter().map(|leaf| (leaf, by)));
+            return lost;
+        }
+        // From the end, so that positions stay right. What is left of an element, the fields
+        // that name it, is a leaf of the next turn.
+        for ((place, value), _) in found.iter().rev() {
+            *patch = match value.as_map() {
+                Some(_) => place.remove(patch),
+                None => place.strike(patch),
+            };
+        }
+        let found = found.into_iter();
+        lost.extend(found.map(|((place, _), winner)| (place.clone(), winner)));
+    }
 }
 
 /// The leaves of a document.
@@ -474,6 +510,49 @@ mod tests {
         for text in ["", "a", "/[x]/b", "/[{]", "/[\"a\"]"] {
             assert_eq!(Place::parse(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn a_leaf_is_had_by_the_first_who_takes_it() {
+        let keys = MergeKeys::of_group("apps");
+        let check = |first: &Value, second: Value, left: &Value, lost: &[&str]| {
+            let (mut taken, mut second) = (Vec::new(), second);
+            contest(&mut first.clone(), 1, &mut taken, &keys);
+            let found = contest(&mut second, 2, &mut taken, &keys);
+            let found: Vec<String> = found.iter().map(|(place, _)| place.pointer()).collect();
+            assert_eq!(
+                (&second, found),
+                (left, lost.iter().map(ToString::to_string).collect())
+            );
+        };
+        let first = json!({"a": 1, "same": 1, "m": {"x": 1}, "l": [{"k": 1}]});
+        check(
+            &first,
+            json!({"a": 2, "same": 1, "m": {"x": 2, "y": 2}, "l": [{"k": 2}, {"k": 2}]}),
+            &json!({"same": 1, "m": {"y": 2}, "l": [{}, {"k": 2}]}),
+            &["/a", "/l/[0]/k", "/m/x"],
+        );
+        let list = |value: Value| json!({"containers": value, "b": 1});
+        let image = r#"/containers/[{"name":"a"}]/image"#;
+        check(
+            &list(json!([{"name": "a", "image": "1"}])),
+            list(json!([{"name": "a", "image": "2"}])),
+            &list(json!([{"name": "a"}])),
+            &[image],
+        );
+        // Nothing is left of elements where the whole list is removed.
+        check(
+            &list(Value::NULL),
+            list(json!([{"name": "a", "image": "2"}])),
+            &json!({"b": 1}),
+            &[image, r#"/containers/[{"name":"a"}]"#],
+        );
+        check(
+            &json!({"l": null}),
+            json!({"l": [{"k": 1}, {"k": 2}], "b": 1}),
+            &json!({"b": 1}),
+            &["/l/[0]/k", "/l/[1]/k", "/l/[0]", "/l/[1]"],
+        );
     }
 
     #[test]

@@ -94,6 +94,79 @@ fn maps_that_this_empties_go_too() {
 }
 
 #[test]
+fn what_was_replaced_comes_back() {
+    let live = json!({"spec": {"replicas": 3, "l": [1], "text": "x", "gone": {"a": 1}, "containers": [{"name": "a", "image": "1"}]}});
+    let patch = json!({"spec": {"replicas": 5, "l": [2], "text": {"x": 1}, "gone": null, "none": null, "containers": [{"name": "a", "image": "2"}]}});
+    let laid = json!({"spec": {"replicas": 5, "l": [2], "text": {"x": 1}, "containers": [{"name": "a", "image": "2"}]}});
+    check_undone(
+        &live,
+        &patch,
+        &laid,
+        &[
+            r#"/spec/containers/[{"name":"a"}]/image"#,
+            "/spec/gone",
+            "/spec/l",
+            "/spec/replicas",
+            "/spec/text",
+            "/spec/text/x",
+        ],
+    );
+}
+
+#[test]
+fn only_short_values_come_back_and_none_of_secrets() {
+    let long = "x".repeat(1100);
+    let live = json!({"data": {"a": "1", "long": (long.as_str())}});
+    let patch = json!({"data": {"a": "2", "long": "2", "new": "2"}});
+    let places = ["/data/a", "/data/long", "/data/new"];
+    check(
+        &live,
+        &patch,
+        &patch,
+        &places,
+        &json!({"data": {"a": "1", "long": "2"}}),
+    );
+    let named =
+        |data: &Value| json!({"apiVersion": "v1", "kind": "Secret", "data": (data.clone())});
+    let secret = named(live.get("data"));
+    let left = named(&json!({"a": "2", "long": "2"}));
+    check(&secret, &patch, &named(patch.get("data")), &places, &left);
+    // Many of them are too much as well.
+    let numbered = |text: &str| -> Value {
+        let fields = (10..30).map(|i| (document::Key::new(&i.to_string()), Value::from(text)));
+        fields.collect::<document::Map>().into()
+    };
+    let mut layers = [layer(Some(numbered("2")), Patched::default())];
+    let object = lay(&numbered(&"x".repeat(1000)), None, &mut layers, &keys());
+    layers[0].wish = Wish::Nothing;
+    let left = lay(&object, None, &mut layers, &keys());
+    let back = left.as_map().unwrap().values();
+    assert_eq!(back.filter(|value| value.as_str() != Some("2")).count(), 16);
+}
+
+#[test]
+fn the_old_value_is_that_of_others() {
+    let mut layers = [
+        layer(Some(json!({"a": 1})), Patched::default()),
+        layer(Some(json!({"a": 2})), Patched::default()),
+    ];
+    let object = lay(&json!({"a": 0}), None, &mut layers, &keys());
+    assert_eq!(object, json!({"a": 1}));
+    layers[0].wish = Wish::Patch(json!({"a": 3}));
+    lay(&object, None, &mut layers, &keys());
+    // Others write over it, and we over that.
+    assert_eq!(
+        lay(&json!({"a": 7}), None, &mut layers, &keys()),
+        json!({"a": 3})
+    );
+    layers[0].wish = Wish::Nothing;
+    let object = lay(&json!({"a": 3}), None, &mut layers, &keys());
+    assert_eq!(object, json!({"a": 2}));
+    layers[1].wish = Wish::Nothing;
+    assert_eq!(lay(&object, None, &mut layers, &keys()), json!({"a": 7}));
+}
+
+#[test]
 fn what_others_have_changed_or_added_stays() {
     let mut layers = [layer(
         Some(json!({"a": 1, "b": 1, "m": {"x": 1}, "containers": [{"name": "c", "image": "1"}]})),
@@ -119,7 +192,8 @@ fn what_an_updater_yields_too_stays() {
     lay(&live, None, &mut layers, &keys());
     layers[0].wish = Wish::Nothing;
     let now = json!({"spec": {"a": 1, "b": 3, "list": [{"k": 2}]}});
-    assert_eq!(lay(&now, Some(&document), &mut layers, &keys()), document);
+    let left = json!({"spec": {"a": 1, "b": 0, "list": [{"k": 2}]}});
+    assert_eq!(lay(&now, Some(&document), &mut layers, &keys()), left);
 }
 
 #[test]

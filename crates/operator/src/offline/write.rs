@@ -6,7 +6,7 @@ use document::{Key, Map, Value, json};
 
 use super::Report;
 use super::cluster::{Cluster, ObjectKey};
-use crate::layer::{Layer, Patched, Wish, lay};
+use crate::layer::{Layer, Patched, Was, Wish, lay};
 use crate::patch::{MergeKeys, outgoing, patch_of};
 use crate::place::Place;
 use crate::spec::{Operator, Target, TargetType};
@@ -254,7 +254,7 @@ fn metadata_set(live: &Value, document: &Value, before: &Patched) -> Patched {
         for (name, value) in given.into_iter().flatten() {
             let place = Place::of(&["metadata", field, name.as_str()]);
             if place.get(live) != value || before.holds(&place, live) {
-                set.note(&place, value);
+                set.note(&place, value, Was::Absent);
             }
         }
     }

@@ -13,6 +13,7 @@ mod update;
 use std::collections::BTreeSet;
 
 use document::Value;
+use operator::place::{Place, leaves};
 use operator::spec::TargetType;
 
 use super::claim::Claim;
@@ -21,7 +22,6 @@ use super::live::{Live, Observed, Record};
 use super::problem::{Cause, Conflict, Problem};
 use super::written::Written;
 use super::{ObjectKey, TargetKind};
-use operator::place::{Place, leaves};
 
 pub use apply::{Resolved, resolve};
 
@@ -264,7 +264,7 @@ fn others(case: &Case<'_>, plan: &Plan<'_>, problems: &mut Vec<Problem>) -> Acti
         let action = match layer.desired.author.target.kind {
             TargetType::Applier => apply::decide(case, layer, Some(observed)),
             TargetType::Patcher | TargetType::Updater => {
-                patch::decide(case, layer, observed, &wanted)
+                patch::decide(case, layer, observed, &wanted, problems)
             }
         };
         if action != Action::Nothing {
@@ -335,29 +335,44 @@ fn versioned(patch: &Value, observed: &Observed) -> Value {
 }
 
 /// What the operator's controllers have recorded on an object. If somebody has taken off
-/// the record of this author, it is as its last write left it.
+/// the record of this author, it is as our last write left it.
 fn records(case: &Case<'_>, observed: &Observed, author: &Author) -> Vec<Written> {
     let read = |object: &Value| Written::of_operator(object, case.operator, case.key);
     let own = |written: &Written| written.controller == author.controller;
     let mut records = read(&observed.object);
+    // Where several have the same place, the first of them has written it.
+    let ranks: Vec<&str> = case
+        .wanted
+        .writers()
+        .map(|desired| desired.author.controller.as_str())
+        .collect();
+    let rank = |written: &Written| {
+        let at = ranks.iter().position(|name| *name == written.controller);
+        (at.unwrap_or(ranks.len()), written.controller.clone())
+    };
     if !records.iter().any(own)
-        && let Some(last) = case.record.last(&author.manager, false)
+        && let Some(last) = case.record.newest()
         && last.answer.get("metadata").get("uid").as_str() == Some(observed.uid())
     {
         records.extend(read(&last.answer).into_iter().find(own));
     }
+    records.sort_by_key(rank);
     records
 }
 
 /// Whether a place holds what a controller of ours has written there.
-fn is_ours(records: &[Written], observed: &Observed, place: &Place) -> bool {
+fn is_ours(written: &Written, observed: &Observed, place: &Place) -> bool {
     let live = place.get(&observed.object);
     // The record of a status comes before the status.
-    let status = place.top() == "status";
-    let mut having = records.iter().filter(|written| written.has(place));
-    having.any(|written| {
-        written.holds(place, live)
-            || observed.is_only_ours(place)
-            || (status && written.is_certain(place))
-    })
+    let status = place.top() == "status" && written.is_certain(place);
+    // The server may have made something else of it, or have added to it: it is what we
+    // wrote as long as nobody else has written there.
+    let unchanged = || !live.is_null() && observed.is_only_ours(place);
+    written.has(place) && (written.holds(place, live) || status || unchanged())
+}
+
+/// The object as it was before we wrote to a place.
+fn undone(written: &Written, object: &Value, place: &Place) -> Value {
+    let was = written.was(place);
+    was.map_or_else(|| object.clone(), |was| was.put_back(object, place))
 }

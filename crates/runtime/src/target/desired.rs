@@ -10,13 +10,13 @@ use std::sync::Arc;
 use document::{Key, Map, Value};
 use operator::object::is_mark;
 use operator::patch::{MergeKeys, identity_free, merge, outgoing, patch_of};
+use operator::place::{Place, contest, leaves, located};
 use operator::spec::{Target, TargetType};
 
 use super::claim::{field_manager, set_annotation};
 use super::problem::{Cause, Conflict, OwnerProblem, Problem};
 use super::shape::{equal, without_nulls};
 use super::{ObjectKey, TargetKind};
-use operator::place::{Place, clash, leaves, located};
 
 /// A target of a controller, as the one who writes.
 #[derive(Clone, Debug)]
@@ -242,27 +242,17 @@ pub(super) struct Layer<'a> {
 impl Plan<'_> {
     /// Takes from later layers the fields that earlier ones set.
     fn contest(&mut self, keys: &MergeKeys) {
-        let mut taken: Vec<((Place, Value), usize)> = Vec::new();
+        let mut taken = Vec::new();
         for i in 0..self.layers.len() {
-            let mut lost: Vec<(Place, usize)> = Vec::new();
-            let own = leaves(&self.layers[i].document, keys);
-            for leaf in own {
-                let other = taken.iter().find(|(other, _)| clash(other, &leaf));
-                match other {
-                    Some((_, winner)) => lost.push((leaf.0, *winner)),
-                    None => taken.push((leaf, i)),
-                }
-            }
+            let lost = contest(&mut self.layers[i].document, i, &mut taken, keys);
             for (place, winner) in lost {
                 let winner = self.layers[winner].desired;
-                let layer = &mut self.layers[i];
-                layer.document = place.strike(&layer.document);
                 let conflict = Conflict::Field {
                     field: place.to_string(),
                     winner: winner.author.controller.clone(),
                     origin: winner.origin.clone(),
                 };
-                let problem = layer.desired.problem(Cause::Conflict(conflict));
+                let problem = self.layers[i].desired.problem(Cause::Conflict(conflict));
                 self.problems.push(problem);
             }
         }

@@ -1,13 +1,13 @@
 //! What is known of objects on the cluster, and of what our writes made of them.
 
 use document::{Key, Map, Value, View};
+use operator::place::{Place, Step, concerns};
 
 use super::claim::{Claim, is_manager_of};
 use super::desired::Wanted;
 use super::written::Written;
 use super::{ObjectKey, TargetKind};
 use crate::object::Unreadable;
-use operator::place::{Place, Step, concerns};
 
 /// What is known of an object.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -236,6 +236,11 @@ impl Record {
     pub fn last(&self, manager: &str, status: bool) -> Option<&Answered> {
         let mut all = self.0.iter();
         all.find(|last| last.status == status && last.manager.as_str() == manager)
+    }
+
+    /// The last write of all managers.
+    pub(super) fn newest(&self) -> Option<&Answered> {
+        self.0.last()
     }
 
     /// Notes the answer of a write.

@@ -71,6 +71,11 @@ pub enum Cause {
     NotNamespaced,
     /// The derived document has a name that no object can have.
     BadName,
+    /// A Patcher sets so many fields that the object cannot hold the record of them.
+    RecordTooLarge {
+        /// The size of the record in bytes.
+        size: usize,
+    },
     /// The namespace does not exist, or is going.
     NoNamespace {
         /// Whether nobody tells when it comes, because namespaces may not be watched.
@@ -137,6 +142,7 @@ impl Problem {
             Cause::OwnerDropped { .. } => "owner-dropped",
             Cause::Namespaced | Cause::NotNamespaced => "wrong-scope",
             Cause::BadName => "bad-name",
+            Cause::RecordTooLarge { .. } => "record-too-large",
             Cause::NoNamespace { .. } => "no-namespace",
             Cause::NoKind => "no-kind",
             Cause::Unreadable(_) => Unreadable::CODE,
@@ -202,6 +208,11 @@ impl fmt::Display for Cause {
             }
             Self::BadName => f.write_str(
                 "expected a metadata.name and a metadata.namespace without spaces and / % ? # \\",
+            ),
+            Self::RecordTooLarge { size } => write!(
+                f,
+                "expected a patch whose record has at most 200 KiB, found {} KiB: it sets too many fields of one object",
+                size.div_ceil(1024)
             ),
             Self::NoNamespace { unwatched: false } => f.write_str("waiting for the namespace"),
             Self::NoNamespace { unwatched: true } => f.write_str(

@@ -2,9 +2,9 @@
 
 use document::{Key, ListRef, Map, Value, View};
 use operator::patch::{MergeKeys, all_maps, position_of};
+use operator::place::{Place, Step};
 
 use super::quantity;
-use operator::place::{Place, Step};
 
 /// Whether two values are the same.
 pub(super) fn equal(a: &Value, b: &Value) -> bool {

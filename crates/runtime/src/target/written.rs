@@ -7,15 +7,27 @@
 //! we wrote anything is not in it: it belongs to somebody else. The record is written with
 //! or before the fields. Like a claim it names the object that it stands on: Kubernetes
 //! copies annotations.
+//!
+//! ```json
+//! {"operator": "o", "controller": "c", "target": "apps/Deployment/ns/web", "origin": […],
+//!  "paths": {"/spec/replicas": {"sent": "1vjk…", "was": 3},
+//!            "/metadata/labels/x": {"sent": "0zq7…", "absent": true},
+//!            "/spec/template": {"sent": "2c0s…"}}}
+//! ```
+//!
+//! `was` is the value that we have replaced, `absent` says that there was none; with
+//! neither, what was there is not kept.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 
 use document::{Map, Value, json};
+use operator::layer::Was;
+use operator::place::Place;
 
 use super::ObjectKey;
 use super::claim::{SET, hash, set_annotation, short_origin};
 use super::shape::without_nulls;
-use operator::place::Place;
 
 /// What a controller has set on an object.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -47,6 +59,8 @@ struct Mark {
     /// else's too; so may what stands in records of the first format, which had all that a
     /// Patcher yields. Both are texts, not maps.
     certain: bool,
+    /// What was there before.
+    was: Was,
 }
 
 impl Mark {
@@ -57,6 +71,11 @@ impl Mark {
                 sent: word("sent")?,
                 stored: word("stored"),
                 certain: true,
+                was: match mark.get("was") {
+                    was if !was.is_null() => Was::Value(was.clone()),
+                    _ if mark.get("absent").as_bool() == Some(true) => Was::Absent,
+                    _ => Was::NotKept,
+                },
             });
         };
         let (sent, stored) = match text.split_once(' ') {
@@ -67,13 +86,20 @@ impl Mark {
             sent: sent.to_owned(),
             stored,
             certain: false,
+            was: Was::NotKept,
         })
     }
 
     fn print(&self) -> Value {
         let (sent, stored) = (self.sent.as_str(), self.stored.as_deref());
         if self.certain {
-            return json!({"sent": sent, "stored": (stored.map(Value::from).unwrap_or_default())});
+            let (was, absent) = match &self.was {
+                Was::Absent => (Value::NULL, Value::from(true)),
+                Was::Value(was) => (was.clone(), Value::NULL),
+                Was::NotKept => (Value::NULL, Value::NULL),
+            };
+            let stored = stored.map(Value::from).unwrap_or_default();
+            return json!({"sent": sent, "stored": stored, "was": was, "absent": absent});
         }
         match stored {
             Some(stored) => Value::from(format!("{sent} {stored}")),
@@ -125,6 +151,7 @@ impl Written {
         for (key, mark) in value.get("paths").as_map().into_iter().flatten() {
             paths.insert(Place::parse(key.as_str())?, Mark::parse(mark)?);
         }
+        guess_absent(&mut paths);
         Some(Self {
             operator: word("operator")?,
             controller: word("controller")?,
@@ -157,6 +184,11 @@ impl Written {
         without_nulls(&text).to_string()
     }
 
+    /// Whether it is the record of a Patcher.
+    pub(super) fn is_patch(&self) -> bool {
+        !self.applied && self.document.is_none()
+    }
+
     /// Whether nothing was set.
     pub(super) fn is_empty(&self) -> bool {
         self.paths.is_empty()
@@ -177,15 +209,31 @@ impl Written {
         self.paths.get(place).is_some_and(|mark| mark.certain)
     }
 
+    /// What was at a recorded place before.
+    pub(super) fn was(&self, place: &Place) -> Option<&Was> {
+        self.paths.get(place).map(|mark| &mark.was)
+    }
+
+    /// All old values that are kept.
+    pub(super) fn kept(&self) -> impl Iterator<Item = &Was> {
+        self.paths.values().map(|mark| &mark.was)
+    }
+
+    /// Records that `sent` was (or is to be) written to a place where there was nothing.
+    pub(super) fn record_new(&mut self, place: &Place, sent: &Value) {
+        self.record(place, sent, None, Was::Absent);
+    }
+
     /// Records that `sent` was (or is to be) written to a place. `stored` is what the
     /// server made of it, where that is known.
-    pub(super) fn record(&mut self, place: &Place, sent: &Value, stored: Option<&Value>) {
+    pub(super) fn record(&mut self, place: &Place, sent: &Value, stored: Option<&Value>, was: Was) {
         let sent = value_hash(sent);
         let stored = stored.map(value_hash).filter(|stored| *stored != sent);
         let mark = Mark {
             sent,
             stored,
             certain: true,
+            was,
         };
         self.paths.insert(place.clone(), mark);
     }
@@ -196,8 +244,29 @@ impl Written {
             sent: value_hash(sent),
             stored: None,
             certain: false,
+            was: Was::NotKept,
         };
         self.paths.insert(place.clone(), mark);
+    }
+
+    /// The places where there was something before.
+    pub(super) fn replaced(&self) -> impl Iterator<Item = &Place> {
+        let marks = self.paths.iter();
+        let replaced = marks.filter(|(_, mark)| mark.was != Was::Absent);
+        replaced.map(|(place, _)| place)
+    }
+
+    /// Others have, or had, values at these places: the maps and elements around them are
+    /// not ours alone. Says whether there were any.
+    pub(super) fn share(&mut self, places: &BTreeSet<Place>) -> bool {
+        // What is inside a place comes next after it.
+        let around = |map: &Place| {
+            let mut after = places.range((Bound::Excluded(map), Bound::Unbounded));
+            after.next().is_some_and(|place| place.within(map))
+        };
+        let before = self.paths.len();
+        self.paths.retain(|place, _| !around(place));
+        self.paths.len() < before
     }
 
     /// Keeps what another record says of a place.
@@ -209,8 +278,8 @@ impl Written {
 
     /// Records that `sent` is to be written to a place. What the server made of it is
     /// taken from an earlier record of the same.
-    pub(super) fn keep_or_record(&mut self, earlier: &Self, place: &Place, sent: &Value) {
-        self.record(place, sent, None);
+    pub(super) fn keep_or_record(&mut self, earlier: &Self, place: &Place, sent: &Value, was: Was) {
+        self.record(place, sent, None, was);
         let kept = earlier.paths.get(place);
         if let (Some(mark), Some(kept)) = (self.paths.get_mut(place), kept)
             && mark.sent == kept.sent
@@ -236,6 +305,27 @@ impl Written {
     }
 }
 
+/// Records of the first format do not say what was there before. A map or an element that
+/// they name was made by us, with all that they name inside it. Labels and annotations are
+/// taken as made by us, too: the server has no defaults for them, so removing them is safe.
+/// Of everything else it is not known, and it stays.
+fn guess_absent(paths: &mut BTreeMap<Place, Mark>) {
+    let doubtful = paths.iter_mut().filter(|(_, mark)| !mark.certain);
+    let mut around: Option<(&Place, &mut Mark)> = None;
+    for (place, mark) in doubtful {
+        if place.top() == "metadata" {
+            mark.was = Was::Absent;
+        }
+        match &mut around {
+            Some((map, made)) if place.within(map) => {
+                made.was = Was::Absent;
+                mark.was = Was::Absent;
+            }
+            _ => around = Some((place, mark)),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -249,9 +339,12 @@ mod tests {
         let mut written = Written::new("op", "c", &key());
         written.origin = json!([{"name": "a"}]);
         let place = Place::parse(r#"/spec/containers/[{"name":"a/b"}]/cpu"#).unwrap();
-        written.record(&place, &json!("1000m"), Some(&json!("1")));
+        let was = Was::Value(json!("500m"));
+        written.record(&place, &json!("1000m"), Some(&json!("1")), was);
         let label = Place::of(&["metadata", "labels", "x"]);
-        written.record(&label, &json!("y"), None);
+        written.record_new(&label, &json!("y"));
+        let removed = Place::of(&["spec", "removed"]);
+        written.record(&removed, &Value::NULL, None, Was::NotKept);
         let text = written.print();
         let object = json!({"metadata": {"annotations": ({
             let other = Written::new("other", "c", &key()).print();
@@ -280,7 +373,7 @@ mod tests {
     fn what_may_be_somebody_elses_is_recorded_as_a_text() {
         let mut written = Written::new("op", "c", &key());
         let (ours, applied) = (Place::of(&["spec", "a"]), Place::of(&["spec", "b"]));
-        written.record(&ours, &json!(1), None);
+        written.record_new(&ours, &json!(1));
         written.record_applied(&applied, &json!(1));
         let text = written.print();
         let read = Written::parse(&text).unwrap();
@@ -292,8 +385,22 @@ mod tests {
         let paths = text.parse::<Value>().unwrap().get("paths").clone();
         assert_eq!(
             paths,
-            json!({"/spec/a": {"sent": (mark.as_str())}, "/spec/b": (mark.as_str())})
+            json!({"/spec/a": {"sent": (mark.as_str()), "absent": true}, "/spec/b": (mark.as_str())})
         );
+    }
+
+    #[test]
+    fn a_record_of_the_first_format_does_not_say_what_was_there() {
+        let paths = json!({
+            "/metadata/labels/l": "1", "/spec/replicas": "1",
+            r#"/spec/containers/[{"name":"a"}]"#: "1",
+            r#"/spec/containers/[{"name":"a"}]/image"#: "1 2",
+        });
+        let text = json!({"operator": "op", "controller": "c", "target": "t", "paths": paths});
+        let written = Written::parse(&text.to_string()).unwrap();
+        let was: Vec<_> = written.places().map(|place| written.was(place)).collect();
+        let absent = Some(&Was::Absent);
+        assert_eq!(was, [absent, absent, absent, Some(&Was::NotKept)]);
     }
 
     #[test]
@@ -310,11 +417,7 @@ mod tests {
     #[test]
     fn values_do_not_show() {
         let mut written = Written::new("op", "c", &key());
-        written.record(
-            &Place::of(&["data", "password"]),
-            &json!("aHVudGVyMg=="),
-            None,
-        );
+        written.record_new(&Place::of(&["data", "password"]), &json!("aHVudGVyMg=="));
         assert!(!written.print().contains("aHVudGVyMg"));
     }
 }

@@ -196,8 +196,9 @@ fn what_is_set_on_an_object_of_a_user_is_taken_back_if_it_is_as_written() {
     let version = engine.store.version();
     engine.source(1, "u", Some(config("u", json!({"x": 1}))));
     assert_eq!(engine.store.version(), version);
+    // What they wrote there comes back.
     engine.source(1, "u", None);
-    assert_eq!(specs(&engine), [json!({"own": true})]);
+    assert_eq!(specs(&engine), [json!({"own": true, "x": 5})]);
 }
 
 #[test]
@@ -227,7 +228,7 @@ fn what_a_user_changes_is_put_back_and_then_ours() {
     engine.user(Write::Replace(of_view("u", json!({"x": 2, "own": 1}))));
     assert_eq!(specs(&engine), [json!({"x": 1, "own": 1})]);
     engine.source(1, "u", None);
-    assert_eq!(specs(&engine), [json!({"own": 1})]);
+    assert_eq!(specs(&engine), [json!({"x": 2, "own": 1})]);
 }
 
 #[test]

@@ -5,6 +5,7 @@
 //! applied is recorded on the object.
 
 use document::{Key, Value};
+use operator::place::{Place, Step, leaves};
 
 use super::{Action, Case, Verb, write};
 use crate::target::claim::{
@@ -14,7 +15,6 @@ use crate::target::desired::Layer;
 use crate::target::live::{Live, Observed, fields_of, identity};
 use crate::target::shape::{covers, equal};
 use crate::target::written::{Written, value_hash};
-use operator::place::{Place, Step, leaves};
 
 /// `observed` is `None` if the object is not there.
 pub(super) fn decide(case: &Case<'_>, layer: &Layer<'_>, observed: Option<&Observed>) -> Action {

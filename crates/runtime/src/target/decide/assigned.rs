@@ -1,7 +1,8 @@
 //! Fields that are filled in by others, and that a replacement must not drop.
 
-use crate::target::ObjectKey;
 use operator::place::Place;
+
+use crate::target::ObjectKey;
 
 /// By group and kind: what the server or a controller fills in.
 const ASSIGNED: [(&str, &str, &[&str]); 12] = [

@@ -1,18 +1,25 @@
 //! `Patcher`: a deep merge onto an object that exists.
 //!
-//! What it sets is recorded on the object (see [`Written`]); what it no longer wants is
-//! taken back if it still holds what was written. What already held the wanted value is
-//! neither written nor recorded: it is somebody else's, and stays.
+//! What it sets is recorded on the object with what was there before (see [`Written`]); what
+//! it no longer wants is undone if it still holds what was written. What already held the
+//! wanted value is neither written nor recorded: it is somebody else's, and stays.
+
+use std::collections::BTreeSet;
 
 use document::Value;
+use operator::layer::{Keeper, Was};
 use operator::patch::merge;
+use operator::place::{Place, concerns, leaves, walk};
 
-use super::{Action, Case, Verb, is_ours, records, versioned, write};
+use super::{Action, Case, Verb, is_ours, records, undone, versioned, write};
 use crate::target::desired::Layer;
 use crate::target::live::Observed;
+use crate::target::problem::{Cause, Problem};
 use crate::target::shape::{diff, equal, same_at};
 use crate::target::written::Written;
-use operator::place::{Place, concerns, leaves, walk};
+
+/// How long a record may be: all annotations of an object together may have 256 KiB.
+const MAX_RECORD: usize = 200 * 1024;
 
 /// `wanted` is what all layers want of the object.
 pub(super) fn decide(
@@ -20,20 +27,28 @@ pub(super) fn decide(
     layer: &Layer<'_>,
     observed: &Observed,
     wanted: &[(Place, Value)],
+    problems: &mut Vec<Problem>,
 ) -> Action {
     let patcher = Patcher::new(case, layer, observed, wanted);
     let live = &observed.object;
+    let written = patcher.written();
+    let size = written.print().len();
+    if size > MAX_RECORD {
+        problems.push(layer.desired.problem(Cause::RecordTooLarge { size }));
+        return Action::Nothing;
+    }
 
     // What goes from the status goes while its record is still there.
-    let taken = take_back(case, observed, &patcher.before, wanted);
-    let gone = diff(live.get("status"), taken.get("status"));
+    let taken = &patcher.taken;
+    let gone = diff(live.get("status"), taken.object.get("status"));
     if let Some(gone) = gone.filter(|_| case.kind.status) {
         let patch = Place::of(&["status"]).set(&Value::empty_map(), &gone);
         return patcher.send(true, &patch);
     }
 
-    let merged = merge(&taken, &patcher.effective(), &case.kind.keys);
-    let merged = record_on(&merged, &patcher.written(), &layer.desired.author.set);
+    let shared = taken.shared(case, written.replaced());
+    let merged = merge(&shared, &patcher.effective(), &case.kind.keys);
+    let merged = record_on(&merged, &written, &layer.desired.author.set);
     let Some(patch) = diff(live, &merged) else {
         return Action::Nothing;
     };
@@ -60,6 +75,8 @@ struct Patcher<'a> {
     before: Written,
     /// What is recorded on it for all controllers of the operator.
     all: Vec<Written>,
+    /// The object without what this controller does not want any more.
+    taken: Taken,
     /// What it wants.
     leaves: Vec<(Place, Value)>,
     /// What all layers want.
@@ -77,13 +94,15 @@ impl<'a> Patcher<'a> {
         let all = records(case, observed, author);
         let own = |written: &&Written| written.controller == author.controller;
         let before = all.iter().find(own).cloned();
+        let before =
+            before.unwrap_or_else(|| Written::new(&author.operator, &author.controller, case.key));
         let leaves = leaves(&layer.document, &case.kind.keys);
         Self {
             case,
             layer,
             observed,
-            before: before
-                .unwrap_or_else(|| Written::new(&author.operator, &author.controller, case.key)),
+            taken: take_back(case, observed, &before, wanted),
+            before,
             all,
             leaves,
             wanted,
@@ -117,14 +136,14 @@ impl<'a> Patcher<'a> {
         self.leaves
             .iter()
             .fold(document, |document, (place, value)| {
-                if !self.is_settled(place, value) && !self.is_there(place, value) {
+                let live = place.get(&self.observed.object);
+                if equal(live, value)
+                    || !(self.is_settled(place, value) || self.is_there(place, value))
+                {
                     return document;
                 }
-                match place.get(&self.observed.object) {
-                    // The server did not keep it.
-                    live if live.is_null() => place.set(&document, &Value::NULL),
-                    live => place.set(&document, live),
-                }
+                // Null where the server did not keep it.
+                place.set(&document, live)
             })
     }
 
@@ -134,11 +153,16 @@ impl<'a> Patcher<'a> {
         let author = &self.layer.desired.author;
         let mut written = Written::new(&author.operator, &author.controller, self.case.key);
         written.origin = self.layer.desired.origin.clone();
+        let key = self.case.key;
+        let mut keeper = Keeper::new(key.group.as_str(), key.kind.as_str(), self.before.kept());
+        let theirs = self.theirs();
         let mut root: Option<Place> = None;
-        walk(&self.own(), &self.case.kind.keys, &mut |place, value, _| {
-            if value.is_null() {
+        let document = &self.layer.document;
+        walk(document, &self.case.kind.keys, &mut |place, value, _| {
+            if theirs.contains(place) {
                 return;
             }
+            let mut value = value.clone();
             // A map takes in what others add: it is ours only if we made it.
             if value.as_map().is_some() {
                 let inside = root.as_ref().is_some_and(|root| place.within(root));
@@ -146,25 +170,45 @@ impl<'a> Patcher<'a> {
                     return;
                 }
                 root = Some(place.clone());
+                value = without(document, place, &theirs);
             }
-            self.note(&mut written, place, value);
+            let was = self.was(place, &value, &mut keeper);
+            self.note(&mut written, place, &value, was);
         });
         self.keep_inherited(&mut written);
+        let replaced = written.replaced().cloned().collect();
+        written.share(&replaced);
+        written.share(&self.taken.theirs);
         written
     }
 
-    /// The patch, without what is there and was not set by us.
-    fn own(&self) -> Value {
+    /// What was at a place before we wrote there, or will have been. Of what is ours it is
+    /// what was there before that.
+    fn was(&self, place: &Place, value: &Value, keeper: &mut Keeper) -> Was {
+        let live = place.get(&self.observed.object);
+        let inherited = match value.as_map() {
+            Some(_) if live.as_map().is_some() => self.makers(place).next(),
+            Some(_) => None,
+            None => self.ours(place).next(),
+        };
+        let inherited = inherited.and_then(|written| written.was(place));
+        inherited.cloned().unwrap_or_else(|| keeper.keep(live))
+    }
+
+    /// The records of controllers of ours that have written what is at a place.
+    fn ours(&self, place: &Place) -> impl Iterator<Item = &Written> {
+        let ours = |written: &&Written| is_ours(written, self.observed, place);
+        self.all.iter().filter(ours)
+    }
+
+    /// The leaves that are there and were not set by us.
+    fn theirs(&self) -> BTreeSet<&Place> {
         let theirs = self.leaves.iter().filter(|(place, value)| {
             value.as_map().is_none()
                 && self.is_there(place, value)
-                && !is_ours(&self.all, self.observed, place)
+                && self.ours(place).next().is_none()
         });
-        // From the end, so that positions stay right.
-        let theirs = theirs.rev();
-        theirs.fold(self.layer.document.clone(), |document, (place, _)| {
-            place.strike(&document)
-        })
+        theirs.map(|(place, _)| place).collect()
     }
 
     /// Keeps what another layer wants now, until that has it in its own record: who set it
@@ -187,23 +231,23 @@ impl<'a> Patcher<'a> {
     /// of its metadata are everybody's.
     fn is_new(&self, place: &Place) -> bool {
         let live = place.get(&self.observed.object);
-        let ours = || {
-            let mut having = self.all.iter().filter(|written| written.has(place));
-            having.any(|written| written.is_certain(place) || self.observed.is_only_ours(place))
-        };
         let shared = if place.top() == "metadata" { 2 } else { 1 };
-        place.0.len() > shared && (live.as_map().is_none() || ours())
+        let made = || self.makers(place).next().is_some();
+        place.0.len() > shared && (live.as_map().is_none() || made())
     }
 
-    fn note(&self, written: &mut Written, place: &Place, value: &Value) {
-        // What the server adds to a map of ours it counts as ours.
-        let counted = self.observed.managed && !place.is_by_position();
-        if value.as_map().is_some() && counted {
-            return written.record(place, value, None);
-        }
-        match self.answer(place) {
-            Some(answer) => written.record(place, value, Some(answer)),
-            None => written.keep_or_record(&self.before, place, value),
+    /// The records of controllers of ours that have made a map or an element.
+    fn makers(&self, place: &Place) -> impl Iterator<Item = &Written> {
+        let having = self.all.iter().filter(|written| written.has(place));
+        having.filter(|written| written.is_certain(place) || self.observed.is_only_ours(place))
+    }
+
+    fn note(&self, written: &mut Written, place: &Place, value: &Value, was: Was) {
+        // An answer has in a map what others have added.
+        let answer = self.answer(place).filter(|_| value.as_map().is_none());
+        match answer {
+            Some(answer) => written.record(place, value, Some(answer), was),
+            None => written.keep_or_record(&self.before, place, value, was),
         }
     }
 
@@ -224,6 +268,16 @@ impl<'a> Patcher<'a> {
     }
 }
 
+/// What is in a map of a document, without these places.
+fn without(document: &Value, map: &Place, places: &BTreeSet<&Place>) -> Value {
+    let inside = places.iter().filter(|place| place.within(map));
+    // From the end, so that positions stay right.
+    let left = inside
+        .rev()
+        .fold(document.clone(), |document, place| place.strike(&document));
+    map.get(&left).clone()
+}
+
 /// The object with the record on it; an empty record is none.
 fn record_on(object: &Value, written: &Written, annotation: &str) -> Value {
     let place = Place::of(&["metadata", "annotations", annotation]);
@@ -233,32 +287,74 @@ fn record_on(object: &Value, written: &Written, annotation: &str) -> Value {
     place.set(object, &Value::from(written.print()))
 }
 
-/// The object without what was written, where it still holds that, nobody wants it, and
-/// the server lets it go.
+/// An object of which something was taken back.
+pub(super) struct Taken {
+    pub(super) object: Value,
+    /// The places where others' values are again, or stay because what was there is not
+    /// kept.
+    theirs: BTreeSet<Place>,
+}
+
+impl Taken {
+    /// The object, whose records no longer have the maps and elements around others' values,
+    /// also around those that are `replaced`. For the server these values are ours, as we
+    /// have written them: without this they would go with the map.
+    pub(super) fn shared<'a>(
+        &self,
+        case: &Case<'_>,
+        replaced: impl Iterator<Item = &'a Place>,
+    ) -> Value {
+        let mut theirs = self.theirs.clone();
+        theirs.extend(replaced.cloned());
+        let records = Written::of_operator(&self.object, case.operator, case.key);
+        let object = self.object.clone();
+        records.into_iter().fold(object, |object, mut written| {
+            if written.is_patch() && written.share(&theirs) {
+                record_on(&object, &written, &written.annotation())
+            } else {
+                object
+            }
+        })
+    }
+}
+
+/// The object as it was before something was written, where it still holds that, nobody
+/// wants it, and the server lets it go.
 pub(super) fn take_back(
     case: &Case<'_>,
     observed: &Observed,
     written: &Written,
     wanted: &[(Place, Value)],
-) -> Value {
+) -> Taken {
     let object = &observed.object;
-    // The server may have made something else of it, or have added to it: it is what we
-    // wrote as long as nobody else has written there.
-    let holds =
-        |place: &Place| written.holds(place, place.get(object)) || observed.is_only_ours(place);
     let mut taken: Vec<&Place> = Vec::new();
     for place in written.places() {
         let gone = taken.iter().any(|taken| place.within(taken));
         let kept = wanted.iter().any(|leaf| concerns(leaf, place))
             || place.holds_any(object, &case.learned.kept);
-        let live = place.get(object);
-        if !gone && !kept && !live.is_null() && holds(place) {
+        if !gone && !kept && is_undoable(written, observed, place) {
             taken.push(place);
         }
     }
+    let theirs = taken
+        .iter()
+        .filter(|place| written.was(place) != Some(&Was::Absent));
+    let theirs = theirs.map(|place| (*place).clone()).collect();
     // From the end, so that positions stay right.
     let taken = taken.iter().rev();
-    taken.fold(object.clone(), |object, place| place.remove(&object))
+    let object = taken.fold(object.clone(), |object, place| {
+        undone(written, &object, place)
+    });
+    Taken { object, theirs }
+}
+
+/// Whether a place still holds what we wrote. Of a status only its value can tell.
+fn is_undoable(written: &Written, observed: &Observed, place: &Place) -> bool {
+    let live = place.get(&observed.object);
+    match place.top() {
+        "status" => written.holds(place, live),
+        _ => is_ours(written, observed, place),
+    }
 }
 
 /// The object without the annotation that records what was set.

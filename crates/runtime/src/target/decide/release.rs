@@ -2,6 +2,7 @@
 //! from our marks, and what layers have set is taken back.
 
 use document::Value;
+use operator::place::Place;
 use operator::spec::TargetType;
 
 use super::patch::{take_back, without_record};
@@ -12,7 +13,6 @@ use crate::target::live::{Observed, identity, is_whole};
 use crate::target::problem::{Cause, Problem};
 use crate::target::shape::diff;
 use crate::target::written::Written;
-use operator::place::Place;
 
 /// What becomes of an object that a withdrawn controller claimed.
 pub(super) fn owned(
@@ -133,7 +133,7 @@ pub(super) fn layers(case: &Case<'_>, observed: &Observed, wanted: &[(Place, Val
         return send(case, observed, controller, origin, &bare);
     }
     let taken = take_back(case, observed, written, wanted);
-    let gone = diff(live.get("status"), taken.get("status"));
+    let gone = diff(live.get("status"), taken.object.get("status"));
     if let Some(gone) = gone.filter(|_| case.kind.status) {
         let patch = Place::of(&["status"]).set(&Value::empty_map(), &gone);
         return patch_of(case, observed, controller, origin, true, &patch);
@@ -143,7 +143,7 @@ pub(super) fn layers(case: &Case<'_>, observed: &Observed, wanted: &[(Place, Val
         observed,
         controller,
         origin,
-        &without_record(&taken, written),
+        &without_record(&taken.shared(case, std::iter::empty()), written),
     )
 }
 

@@ -5,16 +5,16 @@
 //! there, and nobody else has added anything since.
 
 use document::{Key, ListRef, Map, Path, Value};
+use operator::place::{Place, Step, located};
 
 use super::assigned::assigned;
-use super::{Action, Case, Verb, Wait, Write, foreign, is_ours, records, write};
+use super::{Action, Case, Verb, Wait, Write, foreign, is_ours, records, undone, write};
 use crate::target::claim::{Claim, MANAGED_BY, MANAGER, OPERATOR, OWNER, operator_label};
 use crate::target::desired::{Layer, Plan};
 use crate::target::live::{Live, Observed, fields_of, identity};
 use crate::target::problem::{Cause, Conflict, Problem};
 use crate::target::shape::{as_live, covers, diff, differences, equal, equal_maps, fill};
 use crate::target::written::{Written, value_hash};
-use operator::place::{Place, Step, located};
 
 /// What an Updater wants of an object.
 struct Goal<'a> {
@@ -215,8 +215,8 @@ impl<'a> Goal<'a> {
         for written in &ours {
             for place in written.places() {
                 let lost = place.top() == "metadata" && place.get(&goal).is_null();
-                if lost && is_ours(std::slice::from_ref(written), observed, place) {
-                    kept = place.remove(&kept);
+                if lost && is_ours(written, observed, place) {
+                    kept = undone(written, &kept, place);
                 }
             }
             kept = Place::of(&["metadata", "annotations", &written.annotation()]).remove(&kept);
@@ -386,14 +386,14 @@ fn marked_metadata(case: &Case<'_>, layer: &Layer<'_>, document: &Value, created
             used = place.set(&used, value);
             let place = Place::of(&["metadata", field, name.as_str()]);
             if sets(&place, value) {
-                written.record(&place, value, None);
+                written.record_new(&place, value);
             }
         }
     }
     let owners = given.get("ownerReferences");
     for owner in owners.as_list().into_iter().flatten() {
         if sets(&owner_place(owner), owner) {
-            written.record(&owner_place(owner), owner, None);
+            written.record_new(&owner_place(owner), owner);
         }
     }
     if !owners.is_null() {
@@ -429,7 +429,9 @@ fn setter(case: &Case<'_>, layer: &Layer<'_>) -> impl Fn(&Place, &Value) -> bool
             let live = place.get(&observed.object);
             !covers(live, value, &case.kind.keys, false)
                 || live.is_null()
-                || is_ours(&records, observed, place)
+                || records
+                    .iter()
+                    .any(|written| is_ours(written, observed, place))
         })
     }
 }
