@@ -152,9 +152,16 @@ fn one_container_is_patched_and_restored() {
         let now = content(cluster, &namespace, "running");
         (container(&now, "log")["resources"]["limits"]["cpu"] == "500m").then_some(())
     });
+    // What somebody wrote over it comes back in the end.
+    let limited = |before: &Value, cpu: &str| {
+        let mut expected = before.clone();
+        let log = &mut expected["spec"]["template"]["spec"]["containers"][1];
+        log["resources"]["limits"]["cpu"] = json!(cpu);
+        expected
+    };
     delete_source(cluster, &namespace, "running");
     await_some("what was patched is as it was", || {
-        (content(cluster, &namespace, "running") == before[0]).then_some(())
+        (content(cluster, &namespace, "running") == limited(&before[0], "900m")).then_some(())
     });
 
     // While deltic is away its sources go, and somebody changes what it has set.
@@ -166,11 +173,8 @@ fn one_container_is_patched_and_restored() {
     await_some("what was patched before the restart is as it was", || {
         (content(cluster, &namespace, "down") == before[1]).then_some(())
     });
-    let mut expected = before[2].clone();
-    expected["spec"]["template"]["spec"]["containers"][1]["resources"]["limits"]["cpu"] =
-        json!("700m");
     await_some("all but what somebody changed is taken back", || {
-        (content(cluster, &namespace, "changed") == expected).then_some(())
+        (content(cluster, &namespace, "changed") == limited(&before[2], "700m")).then_some(())
     });
     stop_deltic(process);
     bystanders.assert_untouched();
@@ -208,7 +212,7 @@ fn a_missing_field_of_a_source_removes_nothing() {
         (without_marks() == expected).then_some(())
     });
 
-    // What was there once and is missing now goes, across a restart too.
+    // What was yielded once and is missing now is undone, across a restart too.
     let other = json!({"container": "log", "level": "3", "cpu": "2"});
     cluster.apply(&source(&namespace, "web", &other).to_string());
     installed.converge(&SOURCES, "deployments.apps", "Deployment");
@@ -218,12 +222,7 @@ fn a_missing_field_of_a_source_removes_nothing() {
     let process = installed.deltic();
     let mut expected = with_variable(json!({"name": "LEVEL", "value": "3"}));
     expected["annotations"]["example.com/level"] = json!("3");
-    let log = &mut expected["spec"]["template"]["spec"]["containers"][1];
-    log["resources"]["limits"]
-        .as_object_mut()
-        .unwrap()
-        .remove("cpu");
-    await_some("only what was set and is missing now goes", || {
+    await_some("only what was set and is missing now is as it was", || {
         (without_marks() == expected).then_some(())
     });
     stop_deltic(process);
@@ -231,13 +230,16 @@ fn a_missing_field_of_a_source_removes_nothing() {
 }
 
 #[test]
-fn what_the_server_wants_is_not_taken_back() {
+fn what_was_replaced_comes_back() {
     let installed = Installed::shared();
     let cluster = &installed.cluster;
-    let namespace = cluster.namespace("required");
+    let namespace = cluster.namespace("replaced");
     let bystanders = cluster.bystanders("patch", &like(&namespace), 50);
     let before = deployments(cluster, &namespace, &["web"]);
-    installed.install(PATCH);
+    installed.install(&PATCH.replace(
+        "        spec:\n          template",
+        "        spec:\n          replicas: 2\n          template",
+    ));
     let mut data = full();
     data["image"] = json!("log:2");
     cluster.apply(&source(&namespace, "web", &data).to_string());
@@ -245,15 +247,81 @@ fn what_the_server_wants_is_not_taken_back() {
     installed.converge(&SOURCES, "deployments.apps", "Deployment");
     let now = content(cluster, &namespace, "web");
     assert_eq!(container(&now, "log")["image"], "log:2");
+    assert_eq!(now["spec"]["replicas"], 2);
 
-    // A container has an image: that one stays, and everything else is as it was.
+    stop_deltic(process);
+    let process = installed.deltic();
     delete_source(cluster, &namespace, "web");
-    let mut expected = before[0].clone();
-    expected["spec"]["template"]["spec"]["containers"][1]["image"] = json!("log:2");
-    await_some("all but the image is taken back", || {
-        (content(cluster, &namespace, "web") == expected).then_some(())
+    await_some("everything is as it was", || {
+        (content(cluster, &namespace, "web") == before[0]).then_some(())
     });
     installed.await_reason("patch", "Ready");
+    stop_deltic(process);
+    bystanders.assert_untouched();
+}
+
+/// Passes config maps through, with an annotation.
+const SEEN: &str = r"
+apiVersion: dcontroller.io/v1alpha1
+kind: Operator
+metadata: {name: seen}
+spec:
+  controllers:
+  - name: seen
+    sources:
+    - {apiGroup: '', kind: ConfigMap, labelSelector: {matchLabels: {role: patch}}}
+    pipeline:
+    - '@project':
+      - {'$.': '$.'}
+      - metadata: {annotations: {example.com/seen: 'yes', example.com/team: a}}
+    target: {apiGroup: '', kind: ConfigMap, type: Patcher}
+";
+
+#[test]
+fn what_is_passed_through_stays() {
+    let installed = Installed::shared();
+    let cluster = &installed.cluster;
+    let namespace = cluster.namespace("through");
+    let bystanders = cluster.bystanders("seen", &like(&namespace), 50);
+    let mut object = source(&namespace, "mine", &json!({"a": "1", "b": "2"}));
+    object["metadata"]["labels"]["app"] = json!("x");
+    object["metadata"]["annotations"] = json!({"example.com/team": "a"});
+    let mut other = object.clone();
+    other["metadata"]["name"] = json!("other");
+    cluster.apply(&object.to_string());
+    cluster.apply(&other.to_string());
+    let plain = |name: &str| {
+        let live = cluster.get(&["configmap", name, "-n", &namespace]);
+        let (labels, annotations) = (
+            &live["metadata"]["labels"],
+            &live["metadata"]["annotations"],
+        );
+        json!({"labels": labels, "annotations": annotations, "data": live["data"]})
+    };
+    let before = plain("mine");
+    installed.install(SEEN);
+    let process = installed.deltic();
+    for name in ["mine", "other"] {
+        await_some("it is seen", || {
+            (plain(name)["annotations"]["example.com/seen"] == "yes").then_some(())
+        });
+    }
+    // One is not selected any more, of the other less is yielded.
+    cluster.kubectl(&["label", "configmap", "mine", "role-", "-n", &namespace]);
+    installed.install(&SEEN.replace("example.com/seen: 'yes', example.com/team: a", "x: y"));
+    let mut expected = before.clone();
+    expected["labels"].as_object_mut().unwrap().remove("role");
+    await_some("only the annotation is gone", || {
+        (plain("mine") == expected).then_some(())
+    });
+    let mut expected = before;
+    expected["annotations"]["x"] = json!("y");
+    await_some("the user's annotation stays", || {
+        let mut now = plain("other");
+        let annotations = now["annotations"].as_object_mut().unwrap();
+        annotations.retain(|name, _| !name.starts_with("dcontroller.io/"));
+        (now == expected).then_some(())
+    });
     stop_deltic(process);
     bystanders.assert_untouched();
 }
