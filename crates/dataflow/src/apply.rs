@@ -34,6 +34,15 @@ pub fn admit(document: &Value, at: &Location, env: &Env) -> Result<(), Failure> 
     })
 }
 
+/// Checks that the document of a group is not larger than it may be.
+pub fn admit_group(document: &Value, at: &Location, env: &Env) -> Result<(), Failure> {
+    let admitted = env.limits.bounds.admit(document);
+    admitted.map_err(|problem| Failure::GroupBounds {
+        problem,
+        at: at.clone(),
+    })
+}
+
 /// `@project`.
 pub fn project(project: &Project, at: &Location, scope: &Scope<'_>) -> Result<Value, Failure> {
     let merge = |result: &Value, item: &Value| {

@@ -439,18 +439,23 @@ fn branch_of(pipeline: &Pipeline, origin: &Origin) -> usize {
     }
 }
 
-/// One error for each branch, stage and origin, in this order; a conflict beside it.
+/// One error for each branch, stage and origin, in this order. Beside it may stand that of a
+/// group that has the key of a group before it, and a conflict.
 fn sorted(mut errors: Vec<RunError>, goes_on: impl FnMut() -> bool) -> Vec<RunError> {
     if errors.is_empty() {
         return errors;
     }
-    let is_conflict = |error: &RunError| matches!(error.failure, Failure::Conflict { .. });
-    let place = |error: &RunError| (error.branch, error.stage, is_conflict(error));
+    let rank = |error: &RunError| match error.failure {
+        Failure::Conflict { .. } => 2,
+        Failure::GroupBounds { .. } => 1,
+        _ => 0,
+    };
+    let place = |error: &RunError| (error.branch, error.stage, rank(error));
     let compare = |a: &RunError, b: &RunError| {
         (a.branch, a.stage)
             .cmp(&(b.branch, b.stage))
             .then_with(|| a.origin.cmp(&b.origin))
-            .then_with(|| is_conflict(a).cmp(&is_conflict(b)))
+            .then_with(|| rank(a).cmp(&rank(b)))
     };
     sort::by(&mut errors, |error| &error.origin, compare, goes_on);
     errors.dedup_by(|a, b| place(a) == place(b) && a.origin == b.origin);

@@ -83,6 +83,14 @@ pub enum Failure {
         /// Where the stage stands.
         at: Location,
     },
+    /// The document of a group is larger than it may be.
+    #[error("{problem}")]
+    GroupBounds {
+        /// In which way.
+        problem: OutOfBounds,
+        /// Where the stage stands.
+        at: Location,
+    },
     /// Two origins yield the same target key.
     #[error("{key} is also yielded by another origin, which comes first and is written")]
     Conflict {
@@ -132,7 +140,7 @@ impl Failure {
                 OutputProblem::NoName(_) | OutputProblem::EmptyName => "output-no-name",
                 OutputProblem::Namespace(_) => "output-bad-namespace",
             },
-            Self::Bounds { problem, .. } => problem.code(),
+            Self::Bounds { problem, .. } | Self::GroupBounds { problem, .. } => problem.code(),
             Self::Conflict { .. } => "conflict",
         }
     }
@@ -149,6 +157,7 @@ impl Failure {
             | Self::NoNameToUnwind { at }
             | Self::Output { at, .. }
             | Self::Bounds { at, .. }
+            | Self::GroupBounds { at, .. }
             | Self::Conflict { at, .. } => at,
         }
     }

@@ -11,7 +11,7 @@ mod patch;
 mod stage;
 
 use document::{Location, Path, Value};
-use expr::{Compiler, Expr, Raw, Table};
+use expr::{Compiler, Expr, Patterns, Raw, Table};
 
 pub use self::patch::Patch;
 pub use branches::{Branch, Input, Output};
@@ -145,8 +145,23 @@ impl Pipeline {
         targets: &[String],
         table: &Table,
     ) -> Result<Self, Vec<PipelineError>> {
+        Self::parse_with(spec, at, sources, targets, table, &mut Patterns::default())
+    }
+
+    /// As [`Pipeline::parse`], of one pipeline of several that may have so many regular
+    /// expressions together.
+    pub fn parse_with(
+        spec: &Value,
+        at: &Location,
+        sources: &[String],
+        targets: &[String],
+        table: &Table,
+        patterns: &mut Patterns,
+    ) -> Result<Self, Vec<PipelineError>> {
         let mut reader = Reader::new(spec, sources, targets, table);
+        reader.patterns = *patterns;
         let pipeline = reader.pipeline(spec, at);
+        *patterns = reader.patterns;
         if reader.errors.is_empty() {
             Ok(pipeline)
         } else {
@@ -162,6 +177,7 @@ struct Reader<'a> {
     table: &'a Table,
     /// Whether the spec mentions a version at all: if not, nothing has to be hidden.
     mentions_versions: bool,
+    patterns: Patterns,
     errors: Vec<PipelineError>,
 }
 
@@ -172,6 +188,7 @@ impl<'a> Reader<'a> {
             targets,
             table,
             mentions_versions: mentions_versions(spec),
+            patterns: Patterns::default(),
             errors: Vec::new(),
         }
     }
@@ -201,7 +218,9 @@ impl<'a> Reader<'a> {
         if self.mentions_versions {
             compiler.raw = raw;
         }
+        compiler.patterns = self.patterns;
         let result = run(&mut compiler);
+        self.patterns = compiler.patterns;
         self.errors
             .extend(compiler.errors.into_iter().map(PipelineError::from));
         result

@@ -63,6 +63,22 @@ impl Chunks {
         Node::new(items)
     }
 
+    /// A chunk with another element in the place of one. If it is known how large the chunk
+    /// is, so it is of the new one.
+    pub fn with_element(chunk: &Chunk, place: usize, value: &Value) -> Chunk {
+        let changed = Self::chunk((0..chunk.len()).map(|at| {
+            let element = if at == place { value } else { &chunk[at] };
+            element.clone()
+        }));
+        if let Some(known) = chunk.known_measure()
+            && let Some(old) = chunk.get(place)
+            && let Some(measure) = known.replaced(old.measure(), value.measure())
+        {
+            changed.note_known(measure);
+        }
+        changed
+    }
+
     /// How large the list is when it is written out.
     pub(crate) fn measure(&self) -> Measure {
         let chunks = self.chunks.iter();

@@ -127,6 +127,7 @@ impl Map {
     }
 
     /// How large it is when it is written out.
+    #[inline]
     pub(crate) fn measure(&self) -> Measure {
         self.0.measure()
     }
@@ -137,6 +138,7 @@ impl Map {
     }
 
     /// Drops a map inside of what is being dropped.
+    #[inline(always)]
     pub(crate) fn dismantle(self, depth: usize, later: &mut Vec<Value>) {
         self.0.dismantle(depth, later);
     }
@@ -160,10 +162,12 @@ impl Map {
 impl Element for (Key, Value) {
     const MEASURED: bool = true;
 
+    #[inline]
     fn measure(&self) -> Measure {
         self.1.measure().under(&self.0)
     }
 
+    #[inline(always)]
     fn dismantle(self, depth: usize, later: &mut Vec<Value>) {
         drop(self.0);
         self.1.dismantle(depth, later);

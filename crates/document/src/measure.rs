@@ -51,7 +51,21 @@ impl Measure {
         Self::around(inside)
     }
 
+    /// Of a list of this measure with another element in the place of one; `None` if it cannot
+    /// be told without the others.
+    pub(crate) fn replaced(self, old: Self, new: Self) -> Option<Self> {
+        if self.bytes == u32::MAX || old.depth > new.depth {
+            return None;
+        }
+        let rest = self.bytes.checked_sub(old.bytes)?;
+        Some(Self {
+            bytes: rest.saturating_add(new.bytes),
+            depth: self.depth.max(new.depth + 1),
+        })
+    }
+
     /// With the name of a member before it.
+    #[inline]
     pub(crate) fn under(self, key: &Key) -> Self {
         let name = Self::scalar(key.as_str().len() + 3);
         Self {
@@ -143,7 +157,7 @@ impl Bounds {
 /// for item in &items {
 ///     tally.element(item)?;
 /// }
-/// assert_eq!(tally.list(items).to_string(), r#"["abc",1]"#);
+/// assert_eq!(tally.list(items)?.to_string(), r#"["abc",1]"#);
 /// assert_eq!(tally.element(&json!(22)), Err(OutOfBounds::Bytes(10)));
 /// # Ok::<(), OutOfBounds>(())
 /// ```
@@ -162,7 +176,7 @@ impl Tally {
         }
     }
 
-    /// Counts an element of a list.
+    /// Counts an element of a list. That it is nested too deep is said at the end.
     #[inline]
     pub fn element(&mut self, value: &Value) -> Result<(), OutOfBounds> {
         self.add(value.measure())
@@ -177,21 +191,38 @@ impl Tally {
     #[inline]
     fn add(&mut self, element: Measure) -> Result<(), OutOfBounds> {
         self.sum.add(element);
-        self.bounds.check(self.sum.measure())
+        if self.sum.bytes > u64::from(self.bounds.bytes) {
+            return self.finish().map(drop);
+        }
+        Ok(())
+    }
+
+    /// How large the list or map of what was counted is.
+    #[inline]
+    pub fn finish(self) -> Result<Measure, OutOfBounds> {
+        let measure = self.sum.measure();
+        self.bounds.check(measure).map(|()| measure)
     }
 
     /// The list of the elements that were counted.
-    pub fn list<I>(self, items: I) -> Value
+    #[inline]
+    pub fn list<I>(self, items: I) -> Result<Value, OutOfBounds>
     where
         I: IntoIterator<Item = Value>,
         I::IntoIter: ExactSizeIterator,
     {
-        Value::list(items).noted(self.sum.measure())
+        let measure = self.finish()?;
+        Ok(Value::list(items).noted(measure))
     }
 
     /// The map of the members that were counted, which are in key order, each key once.
-    pub fn map(self, entries: impl ExactSizeIterator<Item = (Key, Value)>) -> Value {
-        Value::from(Map::from_sorted_iter(entries)).noted(self.sum.measure())
+    #[inline]
+    pub fn map(
+        self,
+        entries: impl ExactSizeIterator<Item = (Key, Value)>,
+    ) -> Result<Value, OutOfBounds> {
+        let measure = self.finish()?;
+        Ok(Value::from(Map::from_sorted_iter(entries)).noted(measure))
     }
 }
 
@@ -283,6 +314,30 @@ mod tests {
     }
 
     #[test]
+    fn a_chunk_with_another_element_is_as_large_as_a_new_one() {
+        let elements = [
+            json!(1),
+            json!([2]),
+            json!({"a": {"b": "text"}}),
+            json!(null),
+        ];
+        let chunk = Chunks::chunk(elements.clone().into_iter());
+        for measured in [false, true] {
+            for place in 0..elements.len() {
+                for element in &elements {
+                    let changed = Chunks::with_element(&chunk, place, element);
+                    let mut expect = elements.clone();
+                    expect[place] = element.clone();
+                    let expect = Value::list(expect);
+                    assert_eq!(Value::from(changed.clone()), expect, "{measured}");
+                    assert_eq!(Value::from(changed).measure(), expect.measure());
+                }
+            }
+            assert_eq!(Value::from(chunk.clone()).measure().depth, 3);
+        }
+    }
+
+    #[test]
     fn what_is_shared_counts_each_time() {
         let mut value = json!("x");
         for _ in 0..20 {
@@ -320,11 +375,12 @@ mod tests {
         for (key, value) in &members {
             tally.member(key, value).unwrap();
         }
-        check(&tally.map(members.into_iter()), 3);
-        check(&Tally::new(Bounds::default()).list([]), 1);
+        check(&tally.map(members.into_iter()).unwrap(), 3);
+        check(&Tally::new(Bounds::default()).list([]).unwrap(), 1);
         let mut tally = Tally::new(Bounds { depth: 2, bytes: 9 });
-        let deep = tally.element(&json!([[]]));
-        assert_eq!(deep, Err(OutOfBounds::Depth(2)));
+        tally.element(&json!([[]])).unwrap();
+        assert_eq!(tally.finish(), Err(OutOfBounds::Depth(2)));
+        assert_eq!(tally.list([json!([[]])]), Err(OutOfBounds::Depth(2)));
     }
 
     #[test]

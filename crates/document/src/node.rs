@@ -303,7 +303,7 @@ impl<T: Element> Node<T> {
 
     /// Gives the reference back. Whether this was the last one to a node of its own, which is
     /// then to be freed.
-    #[inline]
+    #[inline(always)]
     fn release(&self) -> bool {
         self.uses();
         let word = self.head().word.load(Ordering::Relaxed);
@@ -322,44 +322,90 @@ impl<T: Element> Node<T> {
     }
 
     /// Drops a node inside of what is being dropped.
+    #[inline(always)]
     pub(crate) fn dismantle(self, depth: usize, later: &mut Vec<Value>) {
         let mut node = ManuallyDrop::new(self);
         if node.release() {
             // SAFETY: it was the last reference.
-            unsafe { node.free(depth, later) };
+            unsafe { node.dismantle_all(depth, later) };
+        }
+    }
+
+    /// Frees a node of its own with all that is in it, as far as it is not too deep.
+    ///
+    /// # Safety
+    /// There are no references to it any more.
+    #[inline(never)]
+    unsafe fn dismantle_all(&mut self, depth: usize, later: &mut Vec<Value>) {
+        // SAFETY: as the caller says.
+        unsafe {
+            self.dismantle_into(depth, later);
+            self.free_memory();
         }
     }
 
     /// Frees a node of its own with all that is in it.
+    ///
+    /// # Safety
+    /// There are no references to it any more.
     #[inline(never)]
-    fn free_all(&mut self) {
+    unsafe fn free_all(&mut self) {
+        // SAFETY: there are no references, so the elements are dropped once, here.
+        unsafe {
+            if T::MEASURED && !self.is_shallow() {
+                self.dismantle_elements();
+            } else {
+                let first = self.head.add(1).cast::<T>();
+                NonNull::slice_from_raw_parts(first, self.length()).drop_in_place();
+            }
+            self.free_memory();
+        }
+    }
+
+    /// Whether it is known that what is in it can be dropped by recursion.
+    fn is_shallow(&self) -> bool {
+        let known = self.known_measure();
+        known.is_some_and(|measure| (measure.depth as usize) < DEEP)
+    }
+
+    /// Drops the elements, without recursion below a depth.
+    ///
+    /// # Safety
+    /// There are no references to the node any more, and its elements are not used again.
+    unsafe fn dismantle_elements(&mut self) {
         let mut later = Vec::new();
-        // SAFETY: the caller gave back the last reference.
-        unsafe { self.free(0, &mut later) };
+        // SAFETY: as the caller says.
+        unsafe { self.dismantle_into(0, &mut later) };
         while let Some(value) = later.pop() {
             value.dismantle(0, &mut later);
         }
     }
 
-    /// Frees a node of its own with its elements.
+    /// Drops the elements; those that are too deep are put off.
+    ///
+    /// # Safety
+    /// There are no references to the node any more, and its elements are not used again.
+    #[inline]
+    unsafe fn dismantle_into(&mut self, depth: usize, later: &mut Vec<Value>) {
+        let len = self.length();
+        // SAFETY: each element is taken out once.
+        unsafe {
+            let first = self.head.add(1).cast::<T>();
+            for at in 0..len {
+                first.add(at).read().dismantle(depth + 1, later);
+            }
+        }
+    }
+
+    /// Frees the memory of a node of its own, whose elements are dropped.
     ///
     /// # Safety
     /// There are no references to it any more.
-    unsafe fn free(&mut self, depth: usize, later: &mut Vec<Value>) {
+    unsafe fn free_memory(&mut self) {
         self.head().access.ends();
-        let len = self.length();
-        // SAFETY: there are no references, so the elements are dropped and the memory is
-        // freed once, by nobody else. It was allocated in `new` for this length.
-        unsafe {
-            if T::MEASURED {
-                let first = self.head.add(1).cast::<T>();
-                for at in 0..len {
-                    first.add(at).read().dismantle(depth + 1, later);
-                }
-            }
-            let memory = self.head.cast::<u8>().sub(note_size::<T>());
-            free(memory, node_size::<T>(len) + note_size::<T>());
-        }
+        let size = node_size::<T>(self.length()) + note_size::<T>();
+        // SAFETY: it was allocated in `new` with this size, and nobody else frees it.
+        unsafe { free(self.head.cast::<u8>().sub(note_size::<T>()), size) };
     }
 }
 
@@ -409,7 +455,8 @@ impl<T: Element> Drop for Node<T> {
     #[inline]
     fn drop(&mut self) {
         if self.release() {
-            self.free_all();
+            // SAFETY: it was the last reference.
+            unsafe { self.free_all() };
         }
     }
 }

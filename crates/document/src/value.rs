@@ -334,6 +334,17 @@ impl Value {
     #[inline]
     pub fn measure(&self) -> Measure {
         match &self.0 {
+            Repr::Short { len, .. } => Measure::scalar(usize::from(*len) + 2),
+            Repr::Long(text) => Measure::scalar(text.len() + 2),
+            Repr::List(items) => items.measure(),
+            Repr::Map(map) => map.measure(),
+            _ => self.measure_others(),
+        }
+    }
+
+    #[inline(never)]
+    fn measure_others(&self) -> Measure {
+        match &self.0 {
             Repr::Null => Measure::scalar("null".len()),
             Repr::Bool(b) => Measure::scalar("false".len() - usize::from(*b)),
             Repr::Int(i) => Measure::scalar(crate::number::digits(*i)),
@@ -363,22 +374,46 @@ impl Value {
 impl Element for Value {
     const MEASURED: bool = true;
 
+    #[inline]
     fn measure(&self) -> Measure {
         self.measure()
     }
 
+    #[inline(always)]
     fn dismantle(self, depth: usize, later: &mut Vec<Self>) {
         match self.0 {
-            Repr::List(_) | Repr::Chunked(_) | Repr::Map(_) if is_deep(depth) => later.push(self),
+            Repr::Null | Repr::Bool(_) | Repr::Int(_) | Repr::Float(_) | Repr::Short { .. } => {}
+            Repr::Long(text) | Repr::Bytes(text) => drop(text),
+            Repr::Chunked(_) => self.dismantle_chunks(depth, later),
+            Repr::List(_) | Repr::Map(_) if is_deep(depth) => later.push(self),
             Repr::List(items) => items.dismantle(depth, later),
             Repr::Map(map) => map.dismantle(depth, later),
+        }
+    }
+}
+
+impl Value {
+    #[inline(never)]
+    fn dismantle_chunks(self, depth: usize, later: &mut Vec<Self>) {
+        match self.0 {
+            Repr::Chunked(_) if is_deep(depth) => later.push(self),
             Repr::Chunked(chunks) => {
                 if let Ok(chunks) = Arc::try_unwrap(chunks) {
                     chunks.dismantle(depth, later);
                 }
             }
-            Repr::Long(text) | Repr::Bytes(text) => drop(text),
-            Repr::Null | Repr::Bool(_) | Repr::Int(_) | Repr::Float(_) | Repr::Short { .. } => {}
+            _ => {}
+        }
+    }
+
+    /// Whether it stands in its two words, and is no list or map.
+    #[inline]
+    pub fn is_small(&self) -> bool {
+        match self.0 {
+            Repr::Null | Repr::Bool(_) | Repr::Int(_) | Repr::Float(_) | Repr::Short { .. } => true,
+            Repr::Long(_) | Repr::Bytes(_) | Repr::List(_) | Repr::Chunked(_) | Repr::Map(_) => {
+                false
+            }
         }
     }
 }

@@ -44,6 +44,44 @@ pub struct Compiler<'a> {
     pub errors: Vec<CompileError>,
     /// Where the documents are source objects, see [`PathExpr::hides_versions`].
     pub raw: Raw,
+    /// How many regular expressions may still be compiled.
+    pub patterns: Patterns,
+}
+
+/// How many regular expressions a spec may still have. A short one may take a megabyte and
+/// milliseconds when it is compiled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Patterns {
+    left: usize,
+    /// Whether one was refused: then nothing is compiled any more, and it was said.
+    refused: bool,
+}
+
+impl Patterns {
+    /// How many a spec may have.
+    pub const MOST: usize = 256;
+
+    /// Whether there is one left for each that this text of a path may have.
+    fn take_for(&mut self, path: &str) -> bool {
+        let operators = ["=~", "match(", "search("];
+        let found = operators.iter().map(|token| path.matches(token).count());
+        self.take(found.sum())
+    }
+
+    fn take(&mut self, count: usize) -> bool {
+        let left = self.left.checked_sub(count);
+        self.left = left.unwrap_or(0);
+        left.is_some()
+    }
+}
+
+impl Default for Patterns {
+    fn default() -> Self {
+        Self {
+            left: Self::MOST,
+            refused: false,
+        }
+    }
 }
 
 /// Which documents an expression reads: needed to hide the versions of source objects.
@@ -65,6 +103,7 @@ impl<'a> Compiler<'a> {
             table,
             errors: Vec::new(),
             raw: Raw::No,
+            patterns: Patterns::default(),
         }
     }
 
@@ -122,6 +161,10 @@ impl<'a> Compiler<'a> {
     }
 
     fn parse_path(&mut self, text: &str, at: &Location) -> Option<Path> {
+        if !self.patterns.take_for(text) {
+            self.refuse_pattern(at);
+            return None;
+        }
         match Path::parse(text) {
             Ok(path) => Some(path),
             Err(error) => {
@@ -357,14 +400,22 @@ impl<'a> Compiler<'a> {
     }
 
     fn check_pattern(&mut self, args: &Args, at: &Location) {
-        if let Args::Written(args) = args
-            && let Some(pattern) = args
-                .first()
-                .and_then(Expr::as_literal)
-                .and_then(Value::as_str)
-            && let Err(error) = crate::ops::string::pattern(pattern)
-        {
+        let Args::Written(args) = args else { return };
+        let pattern = args.first().and_then(Expr::as_literal);
+        let Some(pattern) = pattern.and_then(Value::as_str) else {
+            return;
+        };
+        if !self.patterns.take(1) {
+            self.refuse_pattern(&at.index(0));
+        } else if let Err(error) = crate::ops::string::pattern(pattern) {
             self.error(&at.index(0), CompileErrorKind::Pattern(error));
+        }
+    }
+
+    /// One error for all that are too many.
+    fn refuse_pattern(&mut self, at: &Location) {
+        if !std::mem::replace(&mut self.patterns.refused, true) {
+            self.error(at, CompileErrorKind::TooManyPatterns);
         }
     }
 }

@@ -5,6 +5,8 @@
 
 use document::{Kind, Location, OutOfBounds};
 
+use crate::compile::Patterns;
+
 /// An evaluation that failed, with its place in the spec.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{kind}")]
@@ -212,6 +214,9 @@ pub enum CompileErrorKind {
     /// A bad regular expression.
     #[error("bad regular expression: {0}")]
     Pattern(String),
+    /// More regular expressions than a spec may have.
+    #[error("more than {} regular expressions", Patterns::MOST)]
+    TooManyPatterns,
     /// A CEL expression that cannot be compiled.
     #[error("CEL: {0}")]
     Cel(String),
@@ -229,6 +234,7 @@ impl CompileError {
             CompileErrorKind::Setter { .. } => "bad-setter",
             CompileErrorKind::Form { .. } => "bad-argument",
             CompileErrorKind::Pattern(_) => "bad-pattern",
+            CompileErrorKind::TooManyPatterns => "too-many-patterns",
             CompileErrorKind::Cel(_) => "bad-cel",
         }
     }

@@ -4,7 +4,7 @@ mod fields;
 
 use std::cell::OnceCell;
 
-use document::{Key, Location, Map, Value};
+use document::{Key, Location, Map, OutOfBounds, Value};
 use smallvec::SmallVec;
 
 use crate::error::{Error, ErrorKind};
@@ -93,32 +93,30 @@ impl MapExpr {
 
     fn plain(&self, scope: &Scope<'_>) -> Result<Value, Box<Error>> {
         let at = |kind: ErrorKind| kind.at(&self.at);
+        let out_of_bounds = |error: OutOfBounds| at(error.into());
         scope.env.charge(self.entries.len()).map_err(at)?;
         let mut tally = scope.env.tally();
         let mut entries: SmallVec<[(Key, Value); 12]> = SmallVec::with_capacity(self.entries.len());
         for (key, expr) in &self.entries {
             let value = expr.eval(scope)?;
-            tally
-                .member(key, &value)
-                .map_err(|error| at(error.into()))?;
+            tally.member(key, &value).map_err(out_of_bounds)?;
             entries.push((key.clone(), value));
         }
-        Ok(tally.map(entries.into_iter()))
+        tally.map(entries.into_iter()).map_err(out_of_bounds)
     }
 }
 
 fn list(items: &[Expr], at: &Location, scope: &Scope<'_>) -> Result<Value, Box<Error>> {
     scope.env.charge(items.len()).map_err(|kind| kind.at(at))?;
+    let out_of_bounds = |error: OutOfBounds| ErrorKind::from(error).at(at);
     let mut tally = scope.env.tally();
     let mut values = Values::with_capacity(items.len());
     for item in items {
         let value = item.eval(scope)?;
-        tally
-            .element(&value)
-            .map_err(|error| ErrorKind::from(error).at(at))?;
+        tally.element(&value).map_err(out_of_bounds)?;
         values.push(value);
     }
-    Ok(tally.list(values))
+    tally.list(values).map_err(out_of_bounds)
 }
 
 /// The entries of `over` in place of those of `base`.
@@ -165,6 +163,9 @@ impl Args {
 impl Call {
     fn eval(&self, scope: &Scope<'_>) -> Result<Value, Box<Error>> {
         let value = self.run(scope)?;
+        if value.is_small() {
+            return Ok(value);
+        }
         let paid = scope.env.charge_list(&value);
         paid.and_then(|()| scope.env.admit(&value))
             .map_err(|kind| kind.at(&self.at))?;

@@ -30,7 +30,7 @@ mod suggest;
 mod table;
 
 pub use analysis::{Read, Volatile};
-pub use compile::{Compiler, Items, Raw, compile};
+pub use compile::{Compiler, Items, Patterns, Raw, compile};
 pub use error::{CompileError, CompileErrorKind, Error, ErrorKind};
 pub use eval::without_versions;
 pub use expr::{Args, Call, CelExpr, Expr, FieldPath, MapExpr, PathExpr, Setter};

@@ -219,3 +219,28 @@ fn nested_filters_are_analysed_once() {
     let expr = compile(&json!({"@exists": path}));
     assert_eq!(expr.reads().len(), 31);
 }
+
+#[test]
+fn regular_expressions_are_counted() {
+    let many = |pattern: &dyn Fn(usize) -> Value, count: usize| {
+        let all: Value = (0..count).map(pattern).collect();
+        let spec = json!({"@and": all});
+        let at = Location::root();
+        expr::compile(&spec, &at, &Table::builtin(), Items::None).map_err(|errors| {
+            let codes: Vec<_> = errors.iter().map(expr::CompileError::code).collect();
+            (codes, errors[0].at.to_string())
+        })
+    };
+    let written = |i: usize| json!({"@regexp": [(format!("x{i}")), "$.a"]});
+    let in_path = |i: usize| json!({"@exists": (format!("$.a[?@ =~ /x{i}/]"))});
+    let in_function = |i: usize| json!({"@exists": (format!("$.a[?match(@, 'x{i}')]"))});
+    for (pattern, place) in [
+        (&written as &dyn Fn(usize) -> Value, "@and[256].@regexp[0]"),
+        (&in_path, "@and[256].@exists"),
+        (&in_function, "@and[256].@exists"),
+    ] {
+        assert!(many(pattern, 256).is_ok());
+        let (codes, at) = many(pattern, 300).unwrap_err();
+        assert_eq!((codes, at.as_str()), (vec!["too-many-patterns"], place));
+    }
+}

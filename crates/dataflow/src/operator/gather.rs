@@ -223,7 +223,7 @@ pub(crate) fn grown(
     too_large: &mut TooLarge,
     cx: &mut Cx<'_>,
 ) -> bool {
-    match apply::admit(document, at, cx.env) {
+    match apply::admit_group(document, at, cx.env) {
         Ok(()) => {
             if !too_large.is_empty() {
                 too_large.remove(group);

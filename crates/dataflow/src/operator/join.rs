@@ -7,7 +7,7 @@
 pub(crate) mod plan;
 mod walk;
 
-use document::{Key, Location, Map, Value};
+use document::{Key, Location, Map, Tally, Value};
 use expr::Env;
 use smallvec::SmallVec;
 
@@ -373,14 +373,24 @@ impl Join {
         match failed {
             Some(failure) => Status::Failed(failure),
             None => self
-                .admit(&compound, env)
+                .admit(tuple, env)
                 .map_or_else(|failure| Status::Failed(Some(failure)), |()| Status::True),
         }
     }
 
-    /// Checks that a compound is not larger than it may be.
-    fn admit(&self, compound: &Value, env: &Env) -> Result<(), Failure> {
-        apply::admit(compound, &self.at, env)
+    /// Checks that the compound of a tuple is not larger than it may be.
+    fn admit(&self, tuple: &[Slot], env: &Env) -> Result<(), Failure> {
+        let mut tally = Tally::new(env.limits.bounds);
+        let mut members = self.keys.iter();
+        let counted = members.try_for_each(|(key, table)| {
+            let document = &self.tables[*table].entry(tuple[*table]).document;
+            tally.member(key, document)
+        });
+        let admitted = counted.and_then(|()| tally.finish());
+        admitted.map(drop).map_err(|problem| Failure::Bounds {
+            problem,
+            at: self.at.clone(),
+        })
     }
 
     fn condition(&self, number: usize, compound: &Value, env: &Env) -> Result<bool, Failure> {

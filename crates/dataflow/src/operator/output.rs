@@ -39,7 +39,9 @@ impl Output {
             if !cx.goes_on() {
                 break;
             }
-            out.extend(self.change(change, cx));
+            if let Some(change) = self.change(change, cx) {
+                out.push(change);
+            }
         }
         out
     }

@@ -88,14 +88,7 @@ impl Sequence {
         let Ok(place) = part.origins.binary_search(origin) else {
             return false;
         };
-        let old = &part.values;
-        part.values = Chunks::chunk((0..old.len()).map(|i| {
-            if i == place {
-                value.clone()
-            } else {
-                old[i].clone()
-            }
-        }));
+        part.values = Chunks::with_element(&part.values, place, value);
         true
     }
 

@@ -166,7 +166,7 @@ impl Done {
         env: &Env,
     ) -> Documents {
         for (origin, document) in groups {
-            let document = match apply::admit(&document, at, env) {
+            let document = match apply::admit_group(&document, at, env) {
                 Ok(()) => Some(document),
                 Err(failure) => {
                     self.failures.push((origin.clone(), failure));

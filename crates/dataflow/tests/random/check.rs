@@ -367,7 +367,7 @@ impl<'a> Run<'a> {
                 .get(error.stage)
                 .map_or("output", |stage| stage.kind.name());
             self.coverage.count(format!("error at {stage}"), 1);
-            if matches!(error.failure, Failure::Bounds { .. }) {
+            if let Failure::Bounds { .. } | Failure::GroupBounds { .. } = error.failure {
                 self.coverage.count(format!("out of bounds at {stage}"), 1);
             }
         }

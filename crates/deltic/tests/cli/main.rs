@@ -2,6 +2,7 @@
 //! out.
 #![allow(clippy::unwrap_used)]
 
+mod bounds;
 mod cases;
 mod check;
 mod cluster;

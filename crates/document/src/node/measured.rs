@@ -8,22 +8,31 @@ use crate::sync::AtomicU64;
 
 impl<T: Element> Node<T> {
     /// How large the elements are when they are written out as a list or a map.
+    #[inline]
     pub(crate) fn measure(&self) -> Measure {
+        match self.known_measure() {
+            Some(known) => known,
+            None => self.measure_and_note(),
+        }
+    }
+
+    /// The measure, if it is noted.
+    #[inline]
+    pub(crate) fn known_measure(&self) -> Option<Measure> {
         let word = self.head().word.load(Ordering::Relaxed);
-        if word & PART != 0 {
-            let (bytes, depth) = (part::bytes(word), self.head().len >> LENGTH);
-            return if bytes == 0 {
-                Measure::of_all(self)
-            } else {
-                Measure { bytes, depth }
-            };
+        if word & PART == 0 {
+            return Measure::from_bits(self.note().load(Ordering::Relaxed));
         }
-        let note = self.note();
-        if let Some(known) = Measure::from_bits(note.load(Ordering::Relaxed)) {
-            return known;
-        }
+        let (bytes, depth) = (part::bytes(word), self.head().len >> LENGTH);
+        (bytes != 0).then_some(Measure { bytes, depth })
+    }
+
+    #[cold]
+    fn measure_and_note(&self) -> Measure {
         let measure = Measure::of_all(self);
-        note.store(measure.to_bits(), Ordering::Relaxed);
+        if !self.is_part() {
+            self.note().store(measure.to_bits(), Ordering::Relaxed);
+        }
         measure
     }
 
@@ -35,7 +44,7 @@ impl<T: Element> Node<T> {
 
     /// What is noted in front of a node of its own.
     fn note(&self) -> &AtomicU64 {
-        const { assert!(T::MEASURED) };
+        debug_assert!(T::MEASURED, "others have no note");
         // SAFETY: a node of its own of measured elements has it there, and it lives as long
         // as the node.
         unsafe { self.head.cast::<AtomicU64>().sub(1).as_ref() }

@@ -92,16 +92,6 @@ pub struct Found<T, E = TooManyMatches> {
     pub steps: usize,
 }
 
-impl<T> Found<T> {
-    /// Without a search.
-    fn at_once(value: T) -> Self {
-        Self {
-            result: Ok(value),
-            steps: 0,
-        }
-    }
-}
-
 /// Whether names and indexes lead to one and the same place in both documents, or to
 /// none in both. It may say no for equal values, never yes for different ones; it is
 /// quick where the documents share what the place is in. Segments must be
@@ -181,22 +171,39 @@ impl Path {
 
     /// As [`Path::try_first`], with what it took.
     pub fn find_first<'a>(&self, document: &'a Value, item: &'a Value) -> Found<Option<&'a Value>> {
+        let (value, rest) = self.plain(document, item);
+        match value {
+            Some(value) if rest > 0 => {
+                let search = Search::new(document);
+                let segments = &self.segments[self.segments.len() - rest..];
+                search.found(search.first(segments, value))
+            }
+            value => Found {
+                result: Ok(value),
+                steps: 0,
+            },
+        }
+    }
+
+    /// Where the names and indexes at the beginning of this path lead, and how many segments
+    /// are left; if there are any, the first of them may match several places.
+    #[inline]
+    pub fn plain<'a>(&self, document: &'a Value, item: &'a Value) -> (Option<&'a Value>, usize) {
         let mut value = self.start(document, item);
         for (i, segment) in self.segments.iter().enumerate() {
             let next = match segment {
                 Segment::Name(key) => value.as_map().and_then(|map| map.get(key)),
                 Segment::Index(index) => search::element(value, *index),
                 Segment::Several(_) | Segment::Descendants(_) => {
-                    let search = Search::new(document);
-                    return search.found(search.first(&self.segments[i..], value));
+                    return (Some(value), self.segments.len() - i);
                 }
             };
             match next {
                 Some(next) => value = next,
-                None => return Found::at_once(None),
+                None => return (None, 0),
             }
         }
-        Found::at_once(Some(value))
+        (Some(value), 0)
     }
 
     /// All matches, at most [`MAX_MATCHES`]. Maps are read in key order, lists in their

@@ -22,16 +22,31 @@ fn pay_search(steps: usize, at: &Location, scope: &Scope<'_>) -> Result<(), Box<
     scope.env.charge(steps).map_err(|kind| kind.at(at))
 }
 
+#[inline]
 pub(super) fn read<'a>(
     path: &Path,
     at: &Location,
     scope: &Scope<'a>,
 ) -> Result<&'a Value, Box<Error>> {
     static NULL: Value = Value::NULL;
+    let (value, rest) = path.plain(scope.document, scope.item_or_null());
+    let value = if rest == 0 {
+        value
+    } else {
+        search(path, at, scope)?
+    };
+    Ok(value.unwrap_or(&NULL))
+}
+
+#[inline(never)]
+fn search<'a>(
+    path: &Path,
+    at: &Location,
+    scope: &Scope<'a>,
+) -> Result<Option<&'a Value>, Box<Error>> {
     let found = path.find_first(scope.document, scope.item_or_null());
     pay_search(found.steps, at, scope)?;
-    let value = found.result.map_err(|error| too_long(error, at))?;
-    Ok(value.unwrap_or(&NULL))
+    found.result.map_err(|error| too_long(error, at))
 }
 
 fn too_long(error: TooManyMatches, at: &Location) -> Box<Error> {

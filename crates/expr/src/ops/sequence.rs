@@ -217,7 +217,7 @@ fn map(body: &Expr, items: ListRef<'_>, scope: &Scope<'_>) -> Result<Value, Box<
         tally.element(&value).map_err(out_of_bounds)?;
         out.push(value);
     }
-    Ok(tally.list(out))
+    tally.list(out).map_err(out_of_bounds)
 }
 
 /// An error of the operator itself.
@@ -234,7 +234,7 @@ fn enumerate(args: &[Value], env: &Env) -> Result<Value, ErrorKind> {
         tally.element(&entry)?;
         out.push(entry);
     }
-    Ok(tally.list(out))
+    Ok(tally.list(out)?)
 }
 
 fn condition(body: &Expr, scope: &Scope<'_>) -> Result<bool, Box<Error>> {

@@ -207,7 +207,7 @@ fn parts<'a>(parts: impl Iterator<Item = &'a str>, env: &Env) -> Result<Value, E
         tally.element(&part)?;
         out.push(part);
     }
-    Ok(tally.list(out))
+    Ok(tally.list(out)?)
 }
 
 fn replace(args: &[Value]) -> Result<Value, ErrorKind> {

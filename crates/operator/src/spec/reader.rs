@@ -6,7 +6,7 @@ mod parts;
 
 use dataflow::Pipeline;
 use document::{Location, Value};
-use expr::Table;
+use expr::{Patterns, Table};
 
 use super::{
     Controller, DeletionPolicy, Operator, Resource, ServiceAccount, Source, SourceKind,
@@ -20,6 +20,8 @@ pub(super) struct Reader<'a> {
     pub(super) problems: Vec<Problem>,
     /// The name of the Operator, for the group of its views.
     operator: String,
+    /// How many regular expressions the controllers may still have.
+    patterns: Patterns,
 }
 
 impl<'a> Reader<'a> {
@@ -28,6 +30,7 @@ impl<'a> Reader<'a> {
             table,
             problems: Vec::new(),
             operator: String::new(),
+            patterns: Patterns::default(),
         }
     }
 
@@ -245,12 +248,13 @@ impl<'a> Reader<'a> {
             .iter()
             .map(|target| target.resource.kind.clone())
             .collect();
-        let pipeline = Pipeline::parse(
+        let pipeline = Pipeline::parse_with(
             spec.get("pipeline"),
             &at.key("pipeline"),
             &names,
             &kinds,
             self.table,
+            &mut self.patterns,
         );
         let pipeline = pipeline
             .map_err(|errors| self.problems.extend(errors.into_iter().map(Problem::from)))

@@ -15,9 +15,6 @@ use crate::config::Budget;
 use crate::object::Unreadable;
 use crate::target::{Author, Desired, ObjectKey, Owner};
 
-/// A step with more events than this may take long, or one that may look at more pairs.
-const LONG: (usize, usize) = (1_000, 100_000);
-
 fn is_multi_threaded() -> bool {
     let runtime = tokio::runtime::Handle::try_current();
     runtime.is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread)
@@ -77,21 +74,13 @@ impl ControllerTask {
         self.unreadable.len() + self.circuit.errors().len()
     }
 
-    /// Runs the circuit; `None` if it has used more than it may. Where that may take long,
-    /// nobody else waits for it.
+    /// Runs the circuit; `None` if it has used more than it may. One small object may take as
+    /// long as a step may take, so nobody else waits for any step.
     pub(super) fn step(&mut self, batch: Vec<SourceEvent>, env: &Env) -> Option<Step> {
-        if !self.may_take_long(batch.len()) || !is_multi_threaded() {
+        if !is_multi_threaded() {
             return self.step_here(batch, env);
         }
         tokio::task::block_in_place(|| self.step_here(batch, env))
-    }
-
-    fn may_take_long(&self, batch: usize) -> bool {
-        let inputs = u32::try_from(self.uids.len()).unwrap_or(u32::MAX);
-        // As if every document met all others.
-        let all = self.circuit.len().saturating_add(batch);
-        let partners = all.saturating_pow(inputs.saturating_sub(1));
-        batch > LONG.0 || batch.saturating_mul(partners) > LONG.1
     }
 
     fn step_here(&mut self, batch: Vec<SourceEvent>, env: &Env) -> Option<Step> {

@@ -123,7 +123,7 @@ impl Walk<'_> {
             return;
         }
         if failure.is_none()
-            && let Err(error) = join.admit(&compound, self.env)
+            && let Err(error) = join.admit(tuple, self.env)
         {
             failure = Some((join.rule.conjuncts.len(), error));
         }

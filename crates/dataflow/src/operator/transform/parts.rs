@@ -70,7 +70,8 @@ impl Parts {
             });
         }
         let before = Map::from_sorted_iter(self.entries(before));
-        Some((before.into(), tally.map(self.entries(after)), differ))
+        let after = tally.map(self.entries(after)).ok()?;
+        Some((before.into(), after, differ))
     }
 
     fn entries(
