@@ -67,9 +67,10 @@ pub fn project(project: &Project, at: &Location, scope: &Scope<'_>) -> Result<Va
         }
         Project::Steps(steps) => {
             for step in steps {
-                result = match step {
-                    Expr::Map(map) => map.eval_onto(Some(&result), scope)?,
-                    other => merge(&result, &other.eval(scope)?)?,
+                result = if let Expr::Map(map) = step {
+                    map.eval_onto(Some(&result), scope)?
+                } else {
+                    merge(&result, &step.eval(scope)?)?
                 };
             }
         }

@@ -75,10 +75,10 @@ impl Circuit {
 }
 
 fn stage_plan(kind: &StageKind, operator: &Operator) -> StagePlan {
-    let join = match (kind, operator) {
-        (StageKind::Join(rule), Operator::Join(state)) => Some(join_plan(rule, state)),
-        _ => None,
-    };
+    let mut join = None;
+    if let (StageKind::Join(rule), Operator::Join(state)) = (kind, operator) {
+        join = Some(join_plan(rule, state));
+    }
     let scans = join.as_ref().is_some_and(|join| {
         let hard = join.ways.iter().flat_map(|way| &way.looks);
         hard.chain(&join.soft).any(|look| look.keys.is_empty())

@@ -24,6 +24,9 @@
 //! # Ok::<(), dataflow::BudgetError>(())
 //! ```
 
+// A closed set is matched whole: whoever adds a variant is led to all places that ask.
+#![warn(clippy::wildcard_enum_match_arm)]
+
 pub mod apply;
 mod circuit;
 pub mod explain;

@@ -235,7 +235,10 @@ impl Origin {
         let mut components = self.components().iter();
         components.any(|component| match component {
             Component::Key(key) => key.measure().bytes > bytes,
-            _ => false,
+            Component::Absent
+            | Component::Branch(_)
+            | Component::Object(_)
+            | Component::Index(_) => false,
         })
     }
 
@@ -295,7 +298,7 @@ impl Component {
     fn object_hash(&self) -> Option<u64> {
         match self {
             Self::Object(object) => Some(object.hash),
-            _ => None,
+            Self::Absent | Self::Branch(_) | Self::Index(_) | Self::Key(_) => None,
         }
     }
 

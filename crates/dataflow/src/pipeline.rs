@@ -6,6 +6,7 @@
 
 mod branches;
 mod error;
+mod facts;
 mod join;
 mod patch;
 mod stage;
@@ -91,48 +92,6 @@ pub struct GroupBy {
     pub value: Option<Expr>,
     /// Whether equal values are collected once.
     pub distinct: bool,
-}
-
-impl StageKind {
-    /// The name of the operation, as it is written.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::Join(_) => "@join",
-            Self::Select(_) => "@select",
-            Self::Project(_) => "@project",
-            Self::Unwind(_) => "@unwind",
-            Self::Gather(_) => "@gather",
-            Self::GroupBy(_) => "@groupBy",
-            Self::Distinct => "@distinct",
-            Self::Patch(_) => "@patch",
-        }
-    }
-
-    /// Whether one document of its output stands for many of its input.
-    pub fn groups(&self) -> bool {
-        match self {
-            Self::Gather(_) | Self::GroupBy(_) | Self::Distinct => true,
-            Self::Join(_)
-            | Self::Select(_)
-            | Self::Project(_)
-            | Self::Unwind(_)
-            | Self::Patch(_) => false,
-        }
-    }
-
-    /// Whether a missing document shows in its output as a missing partner.
-    pub fn is_soft(&self) -> bool {
-        match self {
-            Self::Join(join) => !join.soft.is_empty(),
-            Self::Select(_)
-            | Self::Project(_)
-            | Self::Unwind(_)
-            | Self::Gather(_)
-            | Self::GroupBy(_)
-            | Self::Distinct
-            | Self::Patch(_) => false,
-        }
-    }
 }
 
 impl Pipeline {

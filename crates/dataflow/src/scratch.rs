@@ -140,7 +140,13 @@ impl Scratch {
             let before = previous.stages.get(i).unwrap_or(&nothing);
             let result = match &stage.kind {
                 StageKind::Join(join) => join::run(join, &stage.at, &inputs, before, run.env),
-                kind => stage::run(kind, &stage.at, &documents, before, run.env),
+                kind @ (StageKind::Select(_)
+                | StageKind::Project(_)
+                | StageKind::Unwind(_)
+                | StageKind::Gather(_)
+                | StageKind::GroupBy(_)
+                | StageKind::Distinct
+                | StageKind::Patch(_)) => stage::run(kind, &stage.at, &documents, before, run.env),
             };
             documents = result.documents;
             state.stages.push(result.memory);

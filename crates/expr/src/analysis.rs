@@ -4,6 +4,7 @@
 use document::path::{Path, Root};
 
 use crate::expr::{Args, Expr, FieldPath};
+use crate::table::{Body, Yields};
 
 /// Something that an expression reads.
 #[derive(Clone, Debug)]
@@ -45,7 +46,17 @@ impl Expr {
         self.walk(&mut |expr| match expr {
             Self::Now => volatile.now = true,
             Self::Random(..) => volatile.random = true,
-            _ => {}
+            Self::Literal(_)
+            | Self::Path(_)
+            | Self::List(..)
+            | Self::One(_)
+            | Self::Map(_)
+            | Self::Call(_)
+            | Self::Switch(..)
+            | Self::Query(_)
+            | Self::GetField(..)
+            | Self::SetField(..)
+            | Self::Cel(_) => {}
         });
         volatile
     }
@@ -96,8 +107,8 @@ impl Expr {
                     && let [body, list] = args.as_ref()
                     && let Self::Path(path) = list
                     && path.path.root() == Root::Document
-                    && matches!(call.operator.body, crate::table::Body::Each(_))
-                    && let Some(narrow) = item_paths(body, call.operator.name)
+                    && let Body::Each(_, Yields::Results) = call.operator.body
+                    && let Some(narrow) = item_paths(body)
                 {
                     read_filters(&path.path, reads);
                     reads.push(Read::Path {
@@ -157,12 +168,8 @@ fn read_filters<'a>(path: &'a Path, reads: &mut Vec<Read<'a>>) {
     reads.extend(inner.map(|path| Read::Path { path, narrow: None }));
 }
 
-/// The paths from the items that a body reads, where the operator does not pass the
-/// items on and nothing else in the body does.
-fn item_paths<'a>(body: &'a Expr, operator: &str) -> Option<Vec<&'a Path>> {
-    if matches!(operator, "@filter" | "@sortBy") {
-        return None;
-    }
+/// The paths from the items that a body reads, where nothing in it passes an item on.
+fn item_paths(body: &Expr) -> Option<Vec<&Path>> {
     let mut paths = Vec::new();
     narrow(body, &mut paths).then_some(paths)
 }
@@ -180,9 +187,7 @@ fn narrow<'a>(body: &'a Expr, paths: &mut Vec<&'a Path>) -> bool {
         Expr::Cel(_) | Expr::SetField(..) | Expr::GetField(..) => false,
         Expr::Call(call) => {
             // The body of an inner operator has another item; its list is read whole.
-            if let (crate::table::Body::Each(_), Args::Written(args)) =
-                (&call.operator.body, &call.args)
-            {
+            if let (Body::Each(..), Args::Written(args)) = (&call.operator.body, &call.args) {
                 return args.iter().skip(1).all(|list| narrow(list, paths));
             }
             let mut all = true;

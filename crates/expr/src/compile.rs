@@ -270,7 +270,7 @@ impl<'a> Compiler<'a> {
         };
         match operator.body {
             Body::Form(form) => self.form(form, &operator, argument, at, items),
-            Body::Each(_) => self.each(operator, argument, at, items),
+            Body::Each(..) => self.each(operator, argument, at, items),
             Body::List(_) => {
                 let list = self.list(argument, at, items);
                 call(operator, [list], at)
@@ -328,17 +328,12 @@ impl<'a> Compiler<'a> {
         }
         let only = self.expr(argument, at, items);
         let lazy = matches!(operator.body, Body::Lazy(_));
-        match only {
-            Expr::Literal(_) | Expr::Map(_) | Expr::Now => {
-                self.check_arity(operator, 1, at);
-                Args::Written(Box::new([only]))
-            }
-            only if lazy => {
-                self.check_arity(operator, 1, at);
-                Args::Written(Box::new([only]))
-            }
-            only => Args::Yielded(Box::new(only)),
+        // A list was taken apart above: this is no list.
+        if lazy || only.is_written() {
+            self.check_arity(operator, 1, at);
+            return Args::Written(Box::new([only]));
         }
+        Args::Yielded(Box::new(only))
     }
 
     fn check_arity(&mut self, operator: &Operator, found: usize, at: &Location) {
@@ -430,26 +425,24 @@ fn call<const N: usize>(operator: Arc<Operator>, args: [Expr; N], at: &Location)
 
 /// A list or map of literals is a literal.
 fn fold(expr: Expr) -> Expr {
-    match expr {
-        Expr::List(items, _) if items.iter().all(|item| item.as_literal().is_some()) => {
-            Expr::Literal(items.iter().filter_map(Expr::as_literal).cloned().collect())
-        }
-        Expr::Map(map)
-            if map.copy.is_none()
-                && map.setters.is_empty()
-                && map
-                    .entries
-                    .iter()
-                    .all(|(_, value)| value.as_literal().is_some()) =>
-        {
-            let entries = map.entries.iter();
-            Expr::Literal(
-                entries
-                    .filter_map(|(key, value)| Some((key.clone(), value.as_literal()?.clone())))
-                    .collect::<Map>()
-                    .into(),
-            )
-        }
-        other => other,
-    }
+    let value = if let Expr::List(items, _) = &expr {
+        let items: Option<Vec<Value>> = items
+            .iter()
+            .map(|item| item.as_literal().cloned())
+            .collect();
+        items.map(Value::from)
+    } else if let Expr::Map(map) = &expr
+        && map.copy.is_none()
+        && map.setters.is_empty()
+    {
+        let entries: Option<Map> = map
+            .entries
+            .iter()
+            .map(|(key, value)| Some((key.clone(), value.as_literal()?.clone())))
+            .collect();
+        entries.map(Value::from)
+    } else {
+        None
+    };
+    value.map_or(expr, Expr::Literal)
 }

@@ -250,7 +250,15 @@ impl CompileError {
                 "a map with one key that starts with `@` is an operator; use @literal or @dict for data"
                     .to_owned(),
             ),
-            _ => None,
+            CompileErrorKind::Path { .. }
+            | CompileErrorKind::Arity { .. }
+            | CompileErrorKind::ItemOutOfScope
+            | CompileErrorKind::RootSetter
+            | CompileErrorKind::Setter { .. }
+            | CompileErrorKind::Form { .. }
+            | CompileErrorKind::Pattern(_)
+            | CompileErrorKind::TooManyPatterns
+            | CompileErrorKind::Cel(_) => None,
         }
     }
 }

@@ -220,7 +220,7 @@ impl Call {
             Body::Lazy(function) => {
                 function(self.args.written(), scope).map_err(|error| self.place(error))
             }
-            Body::Each(function) => {
+            Body::Each(function, _) => {
                 let [body, list] = self.args.written() else {
                     return Err(at(ErrorKind::Arity {
                         expected: self.operator.arity.to_string(),

@@ -115,12 +115,27 @@ pub enum Args {
 }
 
 impl Expr {
+    /// Whether it is written as a value and not as a path or an operator, which may give
+    /// anything.
+    pub(crate) fn is_written(&self) -> bool {
+        match self {
+            Self::Literal(_) | Self::Now | Self::List(..) | Self::Map(_) => true,
+            Self::Path(_)
+            | Self::One(_)
+            | Self::Call(_)
+            | Self::Switch(..)
+            | Self::Query(_)
+            | Self::GetField(..)
+            | Self::SetField(..)
+            | Self::Random(..)
+            | Self::Cel(_) => false,
+        }
+    }
+
     /// The call of this operator, if it is one.
     pub fn as_call(&self, name: &str) -> Option<&Call> {
-        match self {
-            Self::Call(call) if call.operator.name == name => Some(call),
-            _ => None,
-        }
+        let Self::Call(call) = self else { return None };
+        (call.operator.name == name).then_some(call)
     }
 
     /// The written arguments, if this is a call of this operator.
@@ -133,10 +148,10 @@ impl Expr {
 
     /// The literal value, if it is one.
     pub fn as_literal(&self) -> Option<&Value> {
-        match self {
-            Self::Literal(value) => Some(value),
-            _ => None,
-        }
+        let Self::Literal(value) = self else {
+            return None;
+        };
+        Some(value)
     }
 
     /// Whether the value is written down: `null` in an `@eq` tests for null.

@@ -18,6 +18,9 @@
 //! # Ok::<(), Vec<expr::CompileError>>(())
 //! ```
 
+// A closed set is matched whole: whoever adds a variant is led to all places that ask.
+#![warn(clippy::wildcard_enum_match_arm)]
+
 mod analysis;
 mod compile;
 mod error;
@@ -37,4 +40,4 @@ pub use expr::{Args, Call, CelExpr, Expr, FieldPath, MapExpr, PathExpr, Setter};
 pub use reference::reference_page;
 pub use scope::{Env, Interrupt, Limits, Scope, stable_hash};
 pub use suggest::nearest;
-pub use table::{Arity, Body, Cost, Each, Example, Form, Operator, OwnFunction, Table};
+pub use table::{Arity, Body, Cost, Each, Example, Form, Operator, OwnFunction, Table, Yields};

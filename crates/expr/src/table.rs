@@ -96,7 +96,7 @@ pub enum Body {
     /// Evaluates its arguments as it needs them.
     Lazy(fn(&[Expr], &Scope<'_>) -> Result<Value, Box<Error>>),
     /// `[body, list]`: evaluates the body with `$$` for items of the list.
-    Each(Each),
+    Each(Each, Yields),
     /// Has a form of its own.
     Form(Form),
     /// A pure function of the embedding program.
@@ -105,6 +105,15 @@ pub enum Body {
 
 /// The type of functions that [`Table::with_operator`] takes.
 pub type OwnFunction = dyn Fn(&[Value]) -> Result<Value, String> + Send + Sync;
+
+/// What an operator with items makes its result of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Yields {
+    /// Of what the body gives: of an item only what the body reads matters.
+    Results,
+    /// Of the items themselves: all of an item matters.
+    Items,
+}
 
 /// A function of an operator with items: body, list, scope.
 pub type Each = fn(&Expr, ListRef<'_>, &Scope<'_>) -> Result<Value, Box<Error>>;
@@ -118,7 +127,7 @@ impl std::fmt::Debug for Body {
             Self::Metered(_) => "Metered",
             Self::Equality { .. } => "Equality",
             Self::Lazy(_) => "Lazy",
-            Self::Each(_) => "Each",
+            Self::Each(..) => "Each",
             Self::Form(form) => return write!(f, "Form({form:?})"),
             Self::Own(_) => "Own",
         })

@@ -5,6 +5,9 @@
 //! all that is wrong with it; [`Offline`](offline::Offline) runs its controllers on a
 //! set of objects without a cluster.
 
+// A closed set is matched whole: whoever adds a variant is led to all places that ask.
+#![warn(clippy::wildcard_enum_match_arm)]
+
 pub mod explain;
 pub mod layer;
 pub mod object;

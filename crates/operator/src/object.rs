@@ -2,7 +2,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use document::{Key, Map, Value};
+use document::{Key, Map, Value, View};
 
 /// The group of an `apiVersion`: `""` for the core group.
 pub fn group_of(api_version: &str) -> &str {
@@ -113,8 +113,8 @@ pub fn encode_secret(object: &Value, literals: &[String]) -> Value {
         .iter()
         .map(|(key, value)| {
             let value = match value.view() {
-                document::View::Bytes(bytes) => STANDARD.encode(bytes).into(),
-                document::View::Str(text) => {
+                View::Bytes(bytes) => STANDARD.encode(bytes).into(),
+                View::Str(text) => {
                     let literal = literals.iter().any(|literal| literal == key.as_str());
                     if literal && STANDARD.decode(text).is_ok() {
                         value.clone()
@@ -122,7 +122,12 @@ pub fn encode_secret(object: &Value, literals: &[String]) -> Value {
                         STANDARD.encode(text).into()
                     }
                 }
-                _ => value.clone(),
+                View::Null
+                | View::Bool(_)
+                | View::Int(_)
+                | View::Float(_)
+                | View::List(_)
+                | View::Map(_) => value.clone(),
             };
             (key.clone(), value)
         })

@@ -63,7 +63,12 @@ fn strip(value: &Value, path: &mut Vec<String>, written: &[Vec<String>]) -> Opti
             let items = items.map(|(i, item)| member(i.to_string(), item).unwrap_or_default());
             Some(items.collect::<Vec<_>>().into())
         }
-        _ => Some(value.clone()),
+        View::Bool(_)
+        | View::Int(_)
+        | View::Float(_)
+        | View::Str(_)
+        | View::List(_)
+        | View::Bytes(_) => Some(value.clone()),
     }
 }
 

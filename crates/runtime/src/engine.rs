@@ -32,6 +32,7 @@ use std::time::{Duration, Instant};
 
 use expr::Env;
 use operator::Operator;
+use operator::spec::SourceKind;
 use store::{Collection, Store};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
@@ -287,8 +288,8 @@ impl Task {
         let periods = controllers.flat_map(|controller| {
             let sources = controller.sources.iter();
             let periodic = sources.filter_map(|source| match source.kind {
-                operator::spec::SourceKind::Periodic(period) => Some(period),
-                _ => None,
+                SourceKind::Periodic(period) => Some(period),
+                SourceKind::Watcher | SourceKind::OneShot => None,
             });
             periodic.chain(controller.options.resync)
         });

@@ -15,7 +15,6 @@
 
 mod kinds;
 mod permissions;
-mod status;
 
 use document::{Value, json};
 use operator::Operator;
@@ -130,7 +129,7 @@ fn objects(
                 let namespaces = Subject::named("", "namespaces", &names);
                 permissions.allow(&namespaces, &["list", "watch"]);
             }
-            if kind.status && status::may_yield(controller, i) {
+            if kind.status && controller.pipeline.may_yield_status(i) {
                 let status = Subject::all(group, &format!("{}/status", kind.plural));
                 permissions.allow_where(namespace, &status, &["patch"]);
             }

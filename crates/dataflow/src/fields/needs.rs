@@ -164,11 +164,16 @@ impl Needs {
     /// plain copy cannot, so only the part of it that is used later is needed.
     fn project(&mut self, expr: &Expr, output: &Fields) -> Fields {
         let mut needs = Fields::default();
-        match expr {
-            Expr::Map(map) => self.map(map, output, &mut needs),
-            other => self.copy(other, output, &mut needs),
-        }
+        self.value(expr, output, &mut needs);
         needs
+    }
+
+    fn value(&mut self, value: &Expr, used: &Fields, needs: &mut Fields) {
+        if let Expr::Map(map) = value {
+            self.map(map, used, needs);
+        } else {
+            self.copy(value, used, needs);
+        }
     }
 
     fn map(&mut self, map: &MapExpr, output: &Fields, needs: &mut Fields) {
@@ -177,10 +182,7 @@ impl Needs {
         }
         for (name, value) in &map.entries {
             let below = self.below(output, name);
-            match value {
-                Expr::Map(inner) => self.map(inner, &below, needs),
-                value => self.copy(value, &below, needs),
-            }
+            self.value(value, &below, needs);
         }
         for setter in &map.setters {
             for path in setter.path.filter_reads() {
@@ -199,11 +201,13 @@ impl Needs {
     }
 
     fn copy(&mut self, value: &Expr, used: &Fields, needs: &mut Fields) {
-        match value {
-            Expr::Path(path) if path.path.root() == Root::Document && path.path.is_singular() => {
-                self.add_path(needs, path.path.segments(), used);
-            }
-            other => *needs = self.with_reads(std::mem::take(needs), other),
+        if let Expr::Path(path) = value
+            && path.path.root() == Root::Document
+            && path.path.is_singular()
+        {
+            self.add_path(needs, path.path.segments(), used);
+        } else {
+            *needs = self.with_reads(std::mem::take(needs), value);
         }
     }
 
@@ -256,7 +260,9 @@ impl Needs {
         for segment in path.segments() {
             here = match segment {
                 Segment::Name(name) => self.below(&here, name),
-                _ => self.below_each(&here),
+                Segment::Index(_) | Segment::Several(_) | Segment::Descendants(_) => {
+                    self.below_each(&here)
+                }
             };
         }
         here

@@ -192,7 +192,7 @@ pub(crate) fn sides_match(key: &JoinKey, first: &SideValue, second: &SideValue) 
         }
         JoinKey::Member { .. } => Some(match first {
             SideValue::One(element) => second.values().binary_search(element).is_ok(),
-            _ => false,
+            SideValue::Nothing | SideValue::Many(_) | SideValue::Failed => false,
         }),
         JoinKey::Selector { .. } => {
             if matches!(first, SideValue::Nothing) || matches!(second, SideValue::Nothing) {

@@ -193,7 +193,23 @@ impl PipelineError {
                 "the stages are @join, @select, @project, @patch, @unwind, @gather, @groupBy and @distinct"
                     .to_owned(),
             ),
-            _ => None,
+            PipelineErrorKind::JoinNotFirst
+            | PipelineErrorKind::JoinMissing { .. }
+            | PipelineErrorKind::DuplicateSource { .. }
+            | PipelineErrorKind::TooManySources { .. }
+            | PipelineErrorKind::NoSource
+            | PipelineErrorKind::UnknownName { .. }
+            | PipelineErrorKind::AllSoft
+            | PipelineErrorKind::Volatile { .. }
+            | PipelineErrorKind::Form { .. }
+            | PipelineErrorKind::PluralPath { .. }
+            | PipelineErrorKind::EmptyProject
+            | PipelineErrorKind::BranchForm
+            | PipelineErrorKind::UnusedStream { .. }
+            | PipelineErrorKind::TargetWithoutBranch { .. }
+            | PipelineErrorKind::BranchesMissing { .. }
+            | PipelineErrorKind::SourceAsOutput { .. }
+            | PipelineErrorKind::BranchCycle { .. } => None,
         }
     }
 }

@@ -49,7 +49,7 @@ impl Reader<'_> {
         let mut stages = Vec::new();
         for (i, (spec, at)) in specs.iter().enumerate() {
             if let Some(stage) = self.stage(spec, at, inputs, i == 0, raw) {
-                if matches!(stage.kind, StageKind::Project(_) | StageKind::GroupBy(_)) {
+                if stage.kind.rebuilds() {
                     raw = Raw::No;
                 }
                 stages.push(stage);

@@ -94,7 +94,12 @@ pub(super) fn run(
                 let member = group_member(group, &scope);
                 done.keep_member(origin, member, previous);
             }
-            kind => {
+            StageKind::Join(_)
+            | StageKind::Select(_)
+            | StageKind::Project(_)
+            | StageKind::Unwind(_)
+            | StageKind::Distinct
+            | StageKind::Patch(_) => {
                 let documents = one(kind, at, origin, &scope);
                 done.keep_documents(origin, documents, previous);
             }
@@ -112,7 +117,12 @@ pub(super) fn run(
             let groups = groups(&done.memory, |members| grouped(group, members));
             done.keep_groups(groups, at, previous, env)
         }
-        _ => {
+        StageKind::Join(_)
+        | StageKind::Select(_)
+        | StageKind::Project(_)
+        | StageKind::Unwind(_)
+        | StageKind::Distinct
+        | StageKind::Patch(_) => {
             let documents = done.memory.documents.values();
             documents.flatten().map(owned).collect()
         }

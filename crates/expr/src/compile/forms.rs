@@ -32,13 +32,7 @@ impl Compiler<'_> {
                 },
                 None => self.bad_form(operator, "a path, such as \"$.spec.ports[*].name\"", at),
             },
-            Form::GetField => match self.expr(argument, at, items) {
-                path @ Expr::Path(_) => path,
-                Expr::Literal(_) | Expr::Now | Expr::List(..) | Expr::Map(_) => {
-                    self.bad_form(operator, "a path, or an operator that computes one", at)
-                }
-                computed => Expr::GetField(Box::new(computed), at.clone()),
-            },
+            Form::GetField => self.get_field(operator, argument, at, items),
             Form::SetField => self.set_field(operator, argument, at, items),
             Form::Cel => self.cel(operator, argument, at),
         }
@@ -99,6 +93,23 @@ impl Compiler<'_> {
         Expr::Switch(pairs.into(), at.clone())
     }
 
+    fn get_field(
+        &mut self,
+        operator: &Operator,
+        argument: &Value,
+        at: &Location,
+        items: Items,
+    ) -> Expr {
+        let path = self.expr(argument, at, items);
+        if path.is_written() {
+            return self.bad_form(operator, "a path, or an operator that computes one", at);
+        }
+        if let Expr::Path(_) = path {
+            return path;
+        }
+        Expr::GetField(Box::new(path), at.clone())
+    }
+
     fn set_field(
         &mut self,
         operator: &Operator,
@@ -114,17 +125,16 @@ impl Compiler<'_> {
         let target = args.get(0).unwrap_or(&Value::NULL);
         let place = match target.as_str() {
             Some(text) if text.starts_with('$') => self.fixed_field(text, &at.index(0), items),
-            _ => match self.expr(target, &at.index(0), items) {
-                Expr::Literal(_) | Expr::Now | Expr::List(..) | Expr::Map(_) => {
-                    self.bad_form(
-                        operator,
-                        "a path, or an operator that computes one, and a value",
-                        at,
-                    );
+            _ => {
+                let computed = self.expr(target, &at.index(0), items);
+                if computed.is_written() {
+                    let expected = "a path, or an operator that computes one, and a value";
+                    self.bad_form(operator, expected, at);
                     None
+                } else {
+                    Some(FieldPath::Computed(computed))
                 }
-                computed => Some(FieldPath::Computed(computed)),
-            },
+            }
         };
         let value = self.expr(args.get(1).unwrap_or(&Value::NULL), &at.index(1), items);
         match place {

@@ -8,7 +8,7 @@ use super::{TWO, boolean, finite, int, list, number, operator, shallow, text};
 use crate::error::{Error, ErrorKind};
 use crate::expr::Expr;
 use crate::scope::{Env, Scope};
-use crate::table::{Arity, Body, Cost, Example, Operator};
+use crate::table::{Arity, Body, Cost, Example, Operator, Yields};
 
 /// The longest list that `@range` makes.
 pub const MAX_RANGE: u64 = 100_000;
@@ -25,7 +25,7 @@ fn walking() -> Vec<Operator> {
         operator(
             "@map",
             TWO,
-            Body::Each(map),
+            Body::Each(map, Yields::Results),
             r#"{"@map": [<expression of $$>, <list>]}"#,
             "The list of what the expression gives for each item `$$`.",
             &[
@@ -40,7 +40,7 @@ fn walking() -> Vec<Operator> {
         operator(
             "@filter",
             TWO,
-            Body::Each(filter),
+            Body::Each(filter, Yields::Items),
             r#"{"@filter": [<condition on $$>, <list>]}"#,
             "The items for which the condition holds.",
             &[Example(
@@ -52,7 +52,10 @@ fn walking() -> Vec<Operator> {
         operator(
             "@any",
             TWO,
-            Body::Each(|body, items, scope| Ok((find(true, body, items, scope)?).into())),
+            Body::Each(
+                |body, items, scope| Ok((find(true, body, items, scope)?).into()),
+                Yields::Results,
+            ),
             r#"{"@any": [<condition on $$>, <list>]}"#,
             "Whether the condition holds for an item; false for an empty list.",
             &[Example(
@@ -64,7 +67,10 @@ fn walking() -> Vec<Operator> {
         operator(
             "@all",
             TWO,
-            Body::Each(|body, items, scope| Ok((!find(false, body, items, scope)?).into())),
+            Body::Each(
+                |body, items, scope| Ok((!find(false, body, items, scope)?).into()),
+                Yields::Results,
+            ),
             r#"{"@all": [<condition on $$>, <list>]}"#,
             "Whether the condition holds for all items; true for an empty list.",
             &[Example(
@@ -76,7 +82,10 @@ fn walking() -> Vec<Operator> {
         operator(
             "@none",
             TWO,
-            Body::Each(|body, items, scope| Ok((!find(true, body, items, scope)?).into())),
+            Body::Each(
+                |body, items, scope| Ok((!find(true, body, items, scope)?).into()),
+                Yields::Results,
+            ),
             r#"{"@none": [<condition on $$>, <list>]}"#,
             "Whether the condition holds for no item; true for an empty list.",
             &[Example(
@@ -88,7 +97,7 @@ fn walking() -> Vec<Operator> {
         operator(
             "@sortBy",
             TWO,
-            Body::Each(sort_by),
+            Body::Each(sort_by, Yields::Items),
             r#"{"@sortBy": [<comparison of $$.a and $$.b>, <list>]}"#,
             "The list sorted: the comparison gives a number below, equal to or above 0. Equal items keep their order.",
             &[Example(

@@ -249,16 +249,14 @@ pub(crate) fn pattern(text: &str) -> Result<Regex, String> {
         .size_limit(1 << 20)
         .nest_limit(100)
         .build()
-        .map_err(|error| match error {
-            regex::Error::CompiledTooBig(limit) => {
-                format!("larger than {limit} bytes when compiled")
+        .map_err(|error| {
+            if let regex::Error::CompiledTooBig(limit) = error {
+                return format!("larger than {limit} bytes when compiled");
             }
-            other => {
-                // The crate draws the pattern over several lines; the reason is the last.
-                let text = other.to_string();
-                let reason = text.lines().next_back().unwrap_or_default();
-                reason.trim_start_matches("error: ").to_owned()
-            }
+            // The crate draws the pattern over several lines; the reason is the last.
+            let text = error.to_string();
+            let reason = text.lines().next_back().unwrap_or_default();
+            reason.trim_start_matches("error: ").to_owned()
         })
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError};
 
 use dataflow::ObjectName;
-use document::{Value, View};
+use document::Value;
 use operator::Operator;
 use operator::spec::{ONE_SHOT, Resource, SourceKind, Target, TargetType};
 use store::{Collection, Store};
@@ -172,10 +172,8 @@ fn selector(selector: &Value) -> Option<String> {
     let expressions = selector.get("matchExpressions").as_list();
     for expression in expressions.into_iter().flatten() {
         let key = text(expression.get("key"));
-        let values = match expression.get("values").view() {
-            View::List(values) => values.iter().map(text).collect::<Vec<_>>().join(","),
-            _ => String::new(),
-        };
+        let values = expression.get("values").as_list().into_iter().flatten();
+        let values = values.map(text).collect::<Vec<_>>().join(",");
         parts.push(match expression.get("operator").as_str() {
             Some("In") => format!("{key} in ({values})"),
             Some("NotIn") => format!("{key} notin ({values})"),

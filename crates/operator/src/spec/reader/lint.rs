@@ -3,7 +3,7 @@
 
 mod patches;
 
-use dataflow::pipeline::{Branch, StageKind};
+use dataflow::pipeline::{Branch, Project, StageKind};
 use document::path::{Root, Segment};
 use expr::Expr;
 
@@ -67,17 +67,24 @@ impl Reader<'_> {
             .collect();
         for stage in stages {
             match &stage.kind {
+                StageKind::Select(expr) => exprs.push(expr),
                 // The keys stay: what is patched is inside of one.
-                StageKind::Patch(patch) if !patch.place.is_root() => continue,
-                StageKind::Select(expr)
-                | StageKind::Project(dataflow::pipeline::Project::Whole(expr)) => exprs.push(expr),
-                StageKind::Project(dataflow::pipeline::Project::Steps(steps)) => {
-                    exprs.extend(steps);
+                StageKind::Patch(patch) if !patch.place.is_root() => {}
+                // Behind this the document has other keys.
+                StageKind::Project(Project::Whole(expr)) => {
+                    exprs.push(expr);
+                    break;
                 }
-                _ => {}
-            }
-            if !matches!(stage.kind, StageKind::Select(_)) {
-                break;
+                StageKind::Project(Project::Steps(steps)) => {
+                    exprs.extend(steps);
+                    break;
+                }
+                StageKind::Patch(_)
+                | StageKind::Join(_)
+                | StageKind::Unwind(_)
+                | StageKind::Gather(_)
+                | StageKind::GroupBy(_)
+                | StageKind::Distinct => break,
             }
         }
         for expr in exprs {

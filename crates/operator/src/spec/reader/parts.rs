@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use dataflow::pipeline::{Project, StageKind};
+use document::path::Segment;
 use document::{Location, Path, Value, View};
 use expr::{Expr, MapExpr, ops::access::Selector};
 
@@ -263,7 +264,13 @@ pub(super) fn written(controller: &mut Controller) {
                     }
                     break;
                 }
-                _ => {}
+                StageKind::Patch(_)
+                | StageKind::Join(_)
+                | StageKind::Select(_)
+                | StageKind::Unwind(_)
+                | StageKind::Gather(_)
+                | StageKind::GroupBy(_)
+                | StageKind::Distinct => {}
             }
         }
     }
@@ -295,8 +302,8 @@ fn literals(expr: &Expr, path: &mut Vec<String>, visit: &mut impl FnMut(&[String
                     .segments()
                     .iter()
                     .map(|segment| match segment {
-                        document::path::Segment::Name(name) => Some(name.as_str().to_owned()),
-                        _ => None,
+                        Segment::Name(name) => Some(name.as_str().to_owned()),
+                        Segment::Index(_) | Segment::Several(_) | Segment::Descendants(_) => None,
                     })
                     .collect();
                 if let Some(names) = names {
@@ -307,7 +314,16 @@ fn literals(expr: &Expr, path: &mut Vec<String>, visit: &mut impl FnMut(&[String
                 }
             }
         }
-        _ => {}
+        Expr::Now
+        | Expr::Path(_)
+        | Expr::One(_)
+        | Expr::Call(_)
+        | Expr::Switch(..)
+        | Expr::Query(_)
+        | Expr::GetField(..)
+        | Expr::SetField(..)
+        | Expr::Random(..)
+        | Expr::Cel(_) => {}
     }
 }
 
@@ -327,6 +343,11 @@ fn literal(value: &Value, path: &mut Vec<String>, visit: &mut impl FnMut(&[Strin
                 path.pop();
             }
         }
-        _ => visit(path, value),
+        View::Null
+        | View::Bool(_)
+        | View::Int(_)
+        | View::Float(_)
+        | View::Str(_)
+        | View::Bytes(_) => visit(path, value),
     }
 }
