@@ -448,7 +448,15 @@ fn sorted(mut errors: Vec<RunError>, goes_on: impl FnMut() -> bool) -> Vec<RunEr
     let rank = |error: &RunError| match error.failure {
         Failure::Conflict { .. } => 2,
         Failure::GroupBounds { .. } => 1,
-        _ => 0,
+        Failure::Expression(_)
+        | Failure::Patch(_)
+        | Failure::NoPlace { .. }
+        | Failure::Condition { .. }
+        | Failure::NoObject { .. }
+        | Failure::NoList { .. }
+        | Failure::NoNameToUnwind { .. }
+        | Failure::Output { .. }
+        | Failure::Bounds { .. } => 0,
     };
     let place = |error: &RunError| (error.branch, error.stage, rank(error));
     let compare = |a: &RunError, b: &RunError| {

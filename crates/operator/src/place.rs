@@ -323,7 +323,14 @@ impl<F: FnMut(&Place, &Value, bool)> Walker<'_, F> {
                 }
             }
             View::List(list) if all_maps(list) => self.list(list),
-            _ => (self.visit)(&self.place, value, true),
+            View::Map(_)
+            | View::List(_)
+            | View::Null
+            | View::Bool(_)
+            | View::Int(_)
+            | View::Float(_)
+            | View::Str(_)
+            | View::Bytes(_) => (self.visit)(&self.place, value, true),
         }
     }
 
@@ -432,7 +439,12 @@ fn locate(value: &Value, matches: &[&Value], here: &mut Place, places: &mut Vec<
                 here.0.pop();
             }
         }
-        _ => {}
+        View::Null
+        | View::Bool(_)
+        | View::Int(_)
+        | View::Float(_)
+        | View::Str(_)
+        | View::Bytes(_) => {}
     }
 }
 
