@@ -1,11 +1,12 @@
-//! One update of one object by the engine, measured by criterion.
+//! One update of one object by the engine, from the line of its event to the changes,
+//! measured by criterion.
 
 use std::hint::black_box;
 
 use benches::allocator::Counting;
 use benches::engine::Engine;
 use benches::{Generator, Peer, UPDATES, Workload};
-use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
+use criterion::{Criterion, criterion_group, criterion_main};
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -25,15 +26,11 @@ fn updates<P: Peer>(criterion: &mut Criterion, workload: Workload) {
         let mut changes = Vec::new();
         let name = format!("{}/{sequence:?}", workload.name());
         criterion.bench_function(&name, |bencher| {
-            bencher.iter_batched(
-                || objects.next().map(&read),
-                |object| {
-                    loaded.apply(object, &mut changes);
-                    black_box(&changes);
-                    changes.clear();
-                },
-                BatchSize::SmallInput,
-            );
+            bencher.iter(|| {
+                loaded.apply(objects.next().map(&read), &mut changes);
+                black_box(&changes);
+                changes.clear();
+            });
         });
     }
 }

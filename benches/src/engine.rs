@@ -1,59 +1,80 @@
-//! The engine: the pipeline language, compiled and run incrementally; and the evaluator
-//! that computes the same from nothing.
+//! The engine: the pipeline language, compiled and run incrementally, from the line of a watch
+//! event to the changes, as on a cluster; and the evaluator that computes the same from
+//! nothing.
 
-use dataflow::apply::TargetKind;
-use dataflow::fields::{Fields, Reader, needs};
+use std::sync::Arc;
+
 use dataflow::scratch::{Objects, Scratch, State};
-use dataflow::{Budget, Circuit, ObjectName, Pipeline, SourceEvent, TargetChange};
-use document::{Location, Value};
+use dataflow::{Budget, Circuit, ObjectName, TargetChange};
+use document::{Value, json};
 use expr::{Env, Table};
+use kube::ResourceExt;
+use operator::Controller;
+use runtime::source::{Arrival, Inbox, Input, Reading, Reads, Sink};
 
 use crate::generate::Object;
-use crate::peer::{Outcome, Peer, plain};
+use crate::peer::{Outcome, Peer, plain, read_event};
 use crate::workload::Workload;
 
-/// The target of every workload.
-const TARGET: &str = "Target";
-
-/// The engine on one workload. Its documents are read without the fields that the pipeline
-/// does not read, as a running controller reads them.
-#[derive(Debug)]
+/// The engine on one workload, with all that is between a watch and the changes on a
+/// cluster: objects are read as the controller stores them, its inputs check them and put
+/// them into its inbox, and its circuit takes them from there.
 pub struct Engine {
+    inbox: Arc<Inbox>,
+    inputs: Vec<Input>,
     circuit: Circuit,
     env: Env,
 }
 
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut out = f.debug_struct("Engine");
+        out.field("objects", &self.circuit.len())
+            .finish_non_exhaustive()
+    }
+}
+
 impl Peer for Engine {
-    type Input = SourceEvent;
+    type Input = (usize, Arrival);
     type Change = TargetChange;
 
     fn new(workload: Workload) -> Self {
-        let (pipeline, kind) = compile(workload);
+        let controller = compile(workload);
+        let ports = (0..controller.inputs.len()).map(|input| (0, input));
+        let inbox = Arc::new(Inbox::new(ports.clone()));
+        let sources = controller.inputs.iter();
+        let sources = sources.map(|source| controller.sources[*source].clone());
+        let inputs = ports.zip(sources.zip(controller.keeps()));
+        let inputs =
+            inputs.map(|(port, (source, keep))| Input::new(inbox.clone(), port, source, keep));
+        let kind = controller.targets[0].resource.target_kind();
         Self {
-            circuit: Circuit::new(&pipeline, &[kind], Budget::default()),
+            inputs: inputs.collect(),
+            inbox,
+            circuit: Circuit::new(&controller.pipeline, &[kind], Budget::default()),
             env: Env::default(),
         }
     }
 
-    fn reader(workload: Workload) -> impl Fn(&Object) -> SourceEvent {
-        let (pipeline, _) = compile(workload);
-        let readers: Vec<Reader> = needs(&pipeline).iter().map(Fields::reader).collect();
-        move |object| {
-            let document = readers[object.source].read(object.json.as_bytes());
-            event(object, document.expect("generated objects are JSON"))
-        }
+    fn reader(workload: Workload) -> impl Fn(&Object) -> Self::Input {
+        arrivals(workload, |own| vec![own])
     }
 
     fn apply<I>(&mut self, objects: I, changes: &mut Vec<TargetChange>)
     where
-        I: IntoIterator<Item = SourceEvent>,
+        I: IntoIterator<Item = Self::Input>,
     {
-        let step = self
-            .circuit
-            .step(objects, &self.env)
-            .expect("the budget is larger than the workloads");
-        assert!(step.errors.is_empty(), "{:?}", step.errors);
-        changes.extend(step.changes);
+        for (source, object) in objects {
+            let name = object.header.object_name();
+            let name = name.expect("generated objects have names");
+            self.inputs[source].apply(&name, &object, false);
+        }
+        for (_, events) in self.inbox.take().events {
+            let step = self.circuit.step(events, &self.env);
+            let step = step.expect("the budget is larger than the workloads");
+            assert!(step.errors.is_empty(), "{:?}", step.errors);
+            changes.extend(step.changes);
+        }
     }
 
     fn key(change: &TargetChange) -> (String, String) {
@@ -69,26 +90,26 @@ impl Peer for Engine {
     }
 }
 
-/// The engine on documents with all of their fields: those that nobody reads are left out
-/// in the step, and freed there.
+/// The engine behind a watch that it shares with a reader of everything: objects are read
+/// whole, and the inputs take their part of them.
 #[derive(Debug)]
-pub struct WholeDocuments(Engine);
+pub struct SharedWatch(Engine);
 
-impl Peer for WholeDocuments {
-    type Input = SourceEvent;
+impl Peer for SharedWatch {
+    type Input = (usize, Arrival);
     type Change = TargetChange;
 
     fn new(workload: Workload) -> Self {
         Self(Engine::new(workload))
     }
 
-    fn reader(_: Workload) -> impl Fn(&Object) -> SourceEvent {
-        whole
+    fn reader(workload: Workload) -> impl Fn(&Object) -> Self::Input {
+        arrivals(workload, |own| vec![own, Reads::Everything])
     }
 
     fn apply<I>(&mut self, objects: I, changes: &mut Vec<TargetChange>)
     where
-        I: IntoIterator<Item = SourceEvent>,
+        I: IntoIterator<Item = Self::Input>,
     {
         self.0.apply(objects, changes);
     }
@@ -102,6 +123,24 @@ impl Peer for WholeDocuments {
     }
 }
 
+/// Reads events as a watch does with these sinks, given what the source itself reads.
+fn arrivals(
+    workload: Workload,
+    sinks: impl Fn(Reads) -> Vec<Reads>,
+) -> impl Fn(&Object) -> (usize, Arrival) {
+    let engine = Engine::new(workload);
+    let readings = engine.inputs.iter();
+    let readings = readings.map(|input| Reading::new(&sinks(input.reads())));
+    let readings: Vec<Reading> = readings.collect();
+    move |object| {
+        let arrival: Arrival = readings[object.source].run(|| read_event(object));
+        // kube goes on from there if its connection breaks.
+        let version = arrival.resource_version();
+        assert!(version.is_some() || workload == Workload::Whole);
+        (object.source, arrival)
+    }
+}
+
 /// The from-scratch evaluator on one workload: all objects again for every batch.
 #[derive(Debug)]
 pub struct FromScratch {
@@ -112,33 +151,33 @@ pub struct FromScratch {
 }
 
 impl Peer for FromScratch {
-    type Input = SourceEvent;
+    type Input = (usize, Value);
     type Change = (ObjectName, Option<Value>, Option<Value>);
 
     const TIMED: usize = 5;
 
     fn new(workload: Workload) -> Self {
-        let (pipeline, kind) = compile(workload);
+        let controller = compile(workload);
+        let kind = controller.targets[0].resource.target_kind();
         Self {
-            scratch: Scratch::new(pipeline, vec![kind]),
+            scratch: Scratch::new(controller.pipeline, vec![kind]),
             objects: Objects::new(),
             state: State::default(),
             env: Env::default(),
         }
     }
 
-    fn reader(_: Workload) -> impl Fn(&Object) -> SourceEvent {
-        whole
+    fn reader(_: Workload) -> impl Fn(&Object) -> Self::Input {
+        |object| (object.source, read_event(object))
     }
 
     fn apply<I>(&mut self, objects: I, changes: &mut Vec<Self::Change>)
     where
-        I: IntoIterator<Item = SourceEvent>,
+        I: IntoIterator<Item = Self::Input>,
     {
-        for event in objects {
-            if let Some(object) = event.object {
-                self.objects.insert((event.source, event.name), object);
-            }
+        for (source, object) in objects {
+            let name = ObjectName::of(&object).expect("generated objects have names");
+            self.objects.insert((source, name), object);
         }
         let new = self.scratch.eval(&self.objects, &self.state, &self.env);
         assert!(new.errors.is_empty(), "{:?}", new.errors);
@@ -170,41 +209,27 @@ impl Peer for FromScratch {
     }
 }
 
-/// The pipeline of a workload and the kind of its target.
-pub(crate) fn compile(workload: Workload) -> (Pipeline, TargetKind) {
-    let sources: Vec<String> = workload
-        .sources()
-        .iter()
-        .map(|(_, kind)| (*kind).to_owned())
-        .collect();
-    let targets = [TARGET.to_owned()];
-    let pipeline = Pipeline::parse(
-        &workload.pipeline(),
-        &Location::root(),
-        &sources,
-        &targets,
-        &Table::builtin(),
-    )
-    .expect("the pipelines of the workloads are right");
-    let kind = TargetKind {
-        api_version: Value::from("bench.view.dcontroller.io/v1alpha1"),
-        kind: Value::from(TARGET),
-    };
-    (pipeline, kind)
-}
-
-/// Reads an object with all of its fields.
-fn whole(object: &Object) -> SourceEvent {
-    let document = object.json.parse();
-    event(object, document.expect("generated objects are JSON"))
-}
-
-fn event(object: &Object, document: Value) -> SourceEvent {
-    SourceEvent {
-        source: object.source,
-        name: ObjectName::of(&document).expect("generated objects have names"),
-        object: Some(document),
-    }
+/// The controller of a workload.
+pub(crate) fn compile(workload: Workload) -> Controller {
+    let sources = workload.sources().iter().map(|(api_version, kind)| {
+        let group = operator::object::group_of(api_version);
+        json!({"apiGroup": group, "kind": (*kind)})
+    });
+    let manifest = json!({
+        "apiVersion": "dcontroller.io/v1alpha1",
+        "kind": "Operator",
+        "metadata": {"name": "bench"},
+        "spec": {"controllers": [{
+            "name": "bench",
+            "sources": (sources.collect::<Value>()),
+            "pipeline": (workload.pipeline()),
+            "target": {"kind": "Target"},
+        }]},
+    });
+    let (operator, problems) = operator::read(&manifest, &Table::builtin());
+    let operator = operator.unwrap_or_else(|| panic!("{problems:?}"));
+    let controller = operator.controllers.into_iter().next();
+    controller.expect("the Operator has a controller")
 }
 
 fn texts(key: &ObjectName) -> (String, String) {

@@ -18,8 +18,8 @@ use crate::workload::Workload;
 pub struct Object {
     /// Which of [`Workload::sources`] it belongs to.
     pub source: usize,
-    /// Its compact JSON.
-    pub json: String,
+    /// The line of a watch that says that it is there, or that it is another now.
+    pub line: String,
 }
 
 /// Which objects a sequence of updates hits.
@@ -140,8 +140,9 @@ impl Generator {
             metadata.remove("resourceVersion");
             metadata.remove("generation");
         }
-        let json = value.to_string();
-        Object { source, json }
+        let kind = if revision == 0 { "ADDED" } else { "MODIFIED" };
+        let line = format!(r#"{{"type":"{kind}","object":{value}}}"#);
+        Object { source, line }
     }
 
     fn services(&self) -> usize {

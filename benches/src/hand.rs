@@ -17,7 +17,6 @@ use std::sync::Arc;
 
 use document::Value;
 
-use crate::generate::Object;
 use crate::peer::Outcome;
 
 /// A hash map with the hash function that the engine uses too.
@@ -100,10 +99,4 @@ impl<T: PartialEq> Outputs<T> {
         };
         changes.push(Change { old, new });
     }
-}
-
-/// Reads a typed object.
-fn read<T: serde::de::DeserializeOwned>(object: &Object) -> T {
-    let read = serde_json::from_str(&object.json);
-    read.expect("the types have all fields of the generator's objects")
 }

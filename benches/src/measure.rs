@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::allocator;
 use crate::differential::{Closures, Differential};
-use crate::engine::{Engine, FromScratch, WholeDocuments};
+use crate::engine::{Engine, FromScratch, SharedWatch};
 use crate::generate::{Generator, Object, Sequence, UPDATES};
 use crate::hand;
 use crate::peer::{Outcome, Peer};
@@ -20,7 +20,7 @@ use crate::workload::Workload;
 pub enum Mode {
     /// Load and updates by the clock.
     Time,
-    /// Bytes held after a load that comes in pages, as from a list request.
+    /// Bytes held after a load that comes in pages.
     Memory,
     /// Whether the outputs are right: their fingerprints.
     Check,
@@ -54,11 +54,11 @@ pub enum Measurement {
 /// Nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Times {
-    /// The whole load, page by page.
+    /// The whole load, page by page, with reading.
     pub load: f64,
-    /// Reading the JSON of each single update, which is part of no other number.
+    /// Of each single update of any object, reading the event.
     pub read: Vec<f64>,
-    /// Each single update of any object.
+    /// Each single update of any object, from its event to the changes.
     pub any: Vec<f64>,
     /// Each single update in the hot group; only W3 has one.
     pub hot: Vec<f64>,
@@ -86,13 +86,13 @@ pub struct Memory {
     pub peak: f64,
 }
 
-/// How many objects a page of a list request has.
+/// How many objects a page of a load has.
 const PAGE: usize = 500;
 
 /// All peers, in the order of the report.
 pub const PEERS: [&str; 6] = [
     "deltic",
-    "deltic, whole documents",
+    "deltic, shared watch",
     "hand",
     "differential",
     "differential-closures",
@@ -109,8 +109,8 @@ impl Task {
         let workload = Workload::by_name(&self.workload)?;
         match (self.peer.as_str(), workload) {
             ("deltic", _) => Some(self.measure::<Engine>(workload)),
-            ("deltic, whole documents", Workload::W1 | Workload::W2 | Workload::W3) => {
-                Some(self.measure::<WholeDocuments>(workload))
+            ("deltic, shared watch", Workload::W1 | Workload::W2 | Workload::W3) => {
+                Some(self.measure::<SharedWatch>(workload))
             }
             ("hand", Workload::W1) => Some(self.measure::<hand::W1>(workload)),
             ("hand", Workload::W2) => Some(self.measure::<hand::W2>(workload)),
@@ -134,9 +134,9 @@ impl Task {
     }
 }
 
-/// Measures load and updates. Each update is read right before its clock starts, as an event
-/// is in a running controller. It ends when its changes have been dropped: whoever holds the
-/// last reference to an old document, freeing it is part of the work.
+/// Measures load and updates. The clock of an update starts with the line of its event, and
+/// stops when its changes have been dropped: whoever holds the last reference to an old
+/// document, freeing it is part of the work.
 fn time<P: Peer>(workload: Workload, generator: Generator) -> Times {
     let mut peer = P::new(workload);
     let read = P::reader(workload);
@@ -158,7 +158,6 @@ fn time<P: Peer>(workload: Workload, generator: Generator) -> Times {
             if sequence == Sequence::Any {
                 times.read.push(start.elapsed().as_nanos() as f64);
             }
-            let start = Instant::now();
             peer.apply([input], &mut changes);
             black_box(&changes);
             changes.clear();
@@ -174,16 +173,15 @@ fn time<P: Peer>(workload: Workload, generator: Generator) -> Times {
 }
 
 /// Loads all objects and gives the nanoseconds that the peer took. They come in pages, as
-/// from a list request: each is read right before the peer takes it.
+/// many as wait for a controller that is busy with those before them.
 fn load<P: Peer>(peer: &mut P, read: &impl Fn(&Object) -> P::Input, generator: Generator) -> f64 {
     let mut changes = Vec::new();
     let mut took = Duration::ZERO;
     let mut objects = generator.objects();
     while objects.len() > 0 {
-        let page = (&mut objects).take(PAGE);
-        let page: Vec<_> = page.map(|object| read(&object)).collect();
+        let page: Vec<Object> = (&mut objects).take(PAGE).collect();
         let start = Instant::now();
-        peer.load(page, &mut changes);
+        peer.load(page.iter().map(read).collect(), &mut changes);
         black_box(&changes);
         changes.clear();
         took += start.elapsed();
@@ -222,7 +220,18 @@ impl Caches {
 fn memory<P: Peer>(workload: Workload, generator: Generator) -> Memory {
     allocator::start_counting();
     let mut peer = P::new(workload);
-    load(&mut peer, &P::reader(workload), generator);
+    let read = P::reader(workload);
+    let mut changes = Vec::new();
+    let mut objects = generator.objects();
+    while objects.len() > 0 {
+        // The lines of a watch are read one by one.
+        let page = (&mut objects).take(PAGE);
+        let page = page.map(|object| read(&object)).collect();
+        peer.load(page, &mut changes);
+        changes.clear();
+    }
+    peer.loaded(&mut changes);
+    drop(changes);
     let bytes = allocator::bytes();
     black_box(&peer);
     let count = generator.count() as f64;

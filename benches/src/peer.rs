@@ -1,6 +1,8 @@
 //! What is measured: anything that turns changed objects into changed outputs.
 
 use document::Value;
+use kube::core::WatchEvent;
+use serde::de::DeserializeOwned;
 
 use crate::generate::{Object, UPDATES};
 use crate::workload::Workload;
@@ -18,8 +20,8 @@ pub struct Outcome {
 
 /// One implementation of a workload.
 ///
-/// Reading JSON has a clock of its own ([`Peer::reader`]). A peer owns its inputs: dropping
-/// what it does not keep is part of its work.
+/// All peers get the same lines of a watch. Reading them into a form of its own
+/// ([`Peer::reader`]) is part of the work of a peer, and so is dropping what it does not keep.
 pub trait Peer: Sized {
     /// An object in the form in which this peer takes it.
     type Input;
@@ -54,6 +56,18 @@ pub trait Peer: Sized {
 
     /// A change as documents, to compare it with that of another peer.
     fn outcome(change: &Self::Change) -> Outcome;
+}
+
+/// Reads the object of a watch event.
+///
+/// # Panics
+/// If the peer cannot read what the generator makes.
+pub fn read_event<T: DeserializeOwned>(object: &Object) -> T {
+    match serde_json::from_str(&object.line) {
+        Ok(WatchEvent::Added(object) | WatchEvent::Modified(object)) => object,
+        Ok(other) => panic!("the generator makes no {other:?}"),
+        Err(error) => panic!("the generator makes objects of known form: {error}"),
+    }
 }
 
 /// Namespace and name of a target object.

@@ -103,8 +103,9 @@ fn write_report(out: &mut String, results: &Results, context: &Context) -> fmt::
     writeln!(
         out,
         "Each peer in a process of its own, {UPDATES} updates of one object each, one thread, \
-         mimalloc; each update counts with its best time of {} rounds. Reading the \
-         JSON of an update has a column of its own and is part of no other number. A load comes in pages of 500 objects, as from a list request. Cold caches: \
+         mimalloc; each update counts with its best time of {} rounds. An update lasts from the \
+         line of its watch event to the changes; how long reading the line takes of that has a \
+         column of its own. A load comes in pages of 500 events. Cold caches: \
          64 MB of other memory are written before each of {} more updates.\n",
         context.rounds,
         UPDATES / COLD

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use benches::differential::{Closures, Differential};
-use benches::engine::{Engine, FromScratch, WholeDocuments};
+use benches::engine::{Engine, FromScratch, SharedWatch};
 use benches::{Generator, Object, Outcome, Peer, Workload, hand};
 
 /// What reads an object for a peer.
@@ -82,9 +82,9 @@ fn the_engine_agrees_with_differential() {
 }
 
 #[test]
-fn the_engine_takes_whole_documents_too() {
+fn a_shared_watch_gives_the_same() {
     for workload in Workload::ALL {
-        check::<Engine, WholeDocuments>(workload, 200, 50);
+        check::<Engine, SharedWatch>(workload, 200, 50);
     }
 }
 
@@ -106,19 +106,19 @@ fn the_pipeline_and_the_program_agree_on_differential() {
 fn moved(objects: &[Object]) -> Vec<Object> {
     let label = "\"kubernetes.io/service-name\":\"";
     let name = |object: &Object| {
-        let start = object.json.find(label)? + label.len();
-        let end = start + object.json[start..].find('"')?;
+        let start = object.line.find(label)? + label.len();
+        let end = start + object.line[start..].find('"')?;
         Some(start..end)
     };
     let slices: Vec<_> = objects.iter().filter(|o| name(o).is_some()).collect();
     let next = slices.iter().cycle().skip(1);
     let moved = slices.iter().zip(next).filter_map(|(slice, next)| {
-        let other = &next.json[name(next)?];
-        let mut json = slice.json.clone();
-        json.replace_range(name(slice)?, other);
+        let other = &next.line[name(next)?];
+        let mut line = slice.line.clone();
+        line.replace_range(name(slice)?, other);
         Some(Object {
             source: slice.source,
-            json,
+            line,
         })
     });
     moved.collect()

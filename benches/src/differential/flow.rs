@@ -15,7 +15,7 @@ use super::collection::Collection;
 use super::fields::Fields;
 use super::{closures, language};
 use crate::generate::Object;
-use crate::peer::{Outcome, Peer, key, plain};
+use crate::peer::{Outcome, Peer, key, plain, read_event};
 use crate::workload::Workload;
 
 /// The pipeline of the workload, evaluated on differential-dataflow: the same expressions,
@@ -178,11 +178,7 @@ macro_rules! peer {
             }
 
             fn reader(_: Workload) -> impl Fn(&Object) -> Self::Input {
-                |object| {
-                    let document = object.json.parse();
-                    let document = document.expect("the generator writes JSON");
-                    (object.source, document)
-                }
+                |object| (object.source, read_event(object))
             }
 
             fn load(&mut self, page: Vec<Self::Input>, _changes: &mut Vec<Change>) {

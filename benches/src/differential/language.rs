@@ -21,7 +21,11 @@ type Member = (Value, Value, u32);
 
 /// The dataflow of a workload: its sources in, target objects out.
 pub(super) fn build(workload: Workload, sources: Vec<Collection<'_>>) -> Collection<'_> {
-    let (pipeline, kind) = compile(workload);
+    let controller = compile(workload);
+    let (pipeline, kind) = (
+        controller.pipeline,
+        controller.targets[0].resource.target_kind(),
+    );
     let [branch] = pipeline.branches.as_slice() else {
         unreachable!("the workloads have one branch")
     };

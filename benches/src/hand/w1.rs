@@ -8,7 +8,7 @@ use hashbrown::hash_map::Entry;
 use super::typed::{EndpointSlice, Service, ServicePort};
 use super::{Change, HashMap, Key, Outputs, Target};
 use crate::generate::Object;
-use crate::peer::{Outcome, Peer};
+use crate::peer::{Outcome, Peer, read_event};
 use crate::workload::Workload;
 
 /// The label of a slice that names its service.
@@ -168,8 +168,8 @@ impl Peer for W1 {
     fn reader(_: Workload) -> impl Fn(&Object) -> Input {
         |object| {
             Input(match object.source {
-                0 => Source::Service(Box::new(super::read(object))),
-                _ => Source::Slice(Box::new(super::read(object))),
+                0 => Source::Service(Box::new(read_event(object))),
+                _ => Source::Slice(Box::new(read_event(object))),
             })
         }
     }

@@ -8,7 +8,7 @@ use hashbrown::hash_map::Entry;
 use super::typed::{BackendRef, Gateway, Listener, Rule, UdpRoute};
 use super::{Change, HashMap, Key, Outputs, Target};
 use crate::generate::Object;
-use crate::peer::{Outcome, Peer};
+use crate::peer::{Outcome, Peer, read_event};
 use crate::workload::Workload;
 
 /// The controller of W2.
@@ -184,8 +184,8 @@ impl Peer for W2 {
     fn reader(_: Workload) -> impl Fn(&Object) -> Input {
         |object| {
             Input(match object.source {
-                0 => Source::Gateway(Box::new(super::read(object))),
-                _ => Source::Route(Box::new(super::read(object))),
+                0 => Source::Gateway(Box::new(read_event(object))),
+                _ => Source::Route(Box::new(read_event(object))),
             })
         }
     }

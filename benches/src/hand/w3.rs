@@ -10,7 +10,7 @@ use super::typed::EndpointSlice;
 use super::w1::SERVICE_NAME;
 use super::{Change, HashMap, Key, Target};
 use crate::generate::Object;
-use crate::peer::{Outcome, Peer};
+use crate::peer::{Outcome, Peer, read_event};
 use crate::workload::Workload;
 
 /// The controller of W3.
@@ -199,7 +199,7 @@ impl Peer for W3 {
     }
 
     fn reader(_: Workload) -> impl Fn(&Object) -> Input {
-        |object| Input(Box::new(super::read(object)))
+        |object| Input(Box::new(read_event(object)))
     }
 
     fn apply<I>(&mut self, objects: I, changes: &mut Vec<Change<Backends>>)

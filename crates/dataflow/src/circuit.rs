@@ -15,7 +15,7 @@ use triomphe::Arc;
 
 use crate::apply::{self, TargetKind};
 use crate::failure::{Failure, RunError};
-use crate::fields::{self, Fields};
+use crate::fields::{self, Fields, Kept};
 use crate::operator::output::OutputChange;
 use crate::operator::source::Source;
 use crate::operator::target::{Loser, Target};
@@ -26,16 +26,15 @@ use branch::BranchState;
 use meter::Meter;
 use pull::Pull;
 
-/// What arrives for one object. It is taken as it is: who feeds a circuit leaves out
-/// what no pipeline may see, such as managedFields and versions that are not named.
+/// What arrives for one object.
 #[derive(Clone, Debug)]
 pub struct SourceEvent {
     /// The source, by position.
     pub source: usize,
     /// The object.
     pub name: ObjectName,
-    /// Its content, or `None` if it is gone.
-    pub object: Option<Value>,
+    /// What the source keeps of it, or `None` if it is gone.
+    pub object: Option<Kept>,
 }
 
 impl From<&Self> for SourceEvent {
@@ -196,7 +195,7 @@ impl Circuit {
         &self.pipeline
     }
 
-    /// The fields that a source keeps.
+    /// The fields of its objects that a source keeps.
     pub fn fields(&self, source: usize) -> &Fields {
         self.sources[source].fields()
     }
@@ -269,7 +268,7 @@ impl Circuit {
                 break;
             }
             if !stale {
-                let change = self.sources[event.source].set(&event.name, event.object.as_ref());
+                let change = self.sources[event.source].set(event.name, event.object);
                 changes[event.source].extend(change);
             }
         }

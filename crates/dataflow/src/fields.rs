@@ -5,17 +5,22 @@
 //! that is far larger than the pipeline, so the work is bounded: where it takes more, all is
 //! kept.
 
+mod header;
+mod intake;
 mod keep;
 mod needs;
+mod object;
 
 use std::collections::BTreeMap;
 
 use document::path::{Segment, Selector};
-use document::{Key, MAX_DEPTH, Value};
+use document::{Key, MAX_DEPTH};
 
-pub(crate) use keep::Keep;
-pub use keep::Reader;
+pub use header::{Header, HeaderFields};
+pub use intake::{Intake, is_mark};
+pub use keep::{Keep, Kept};
 pub use needs::needs;
+pub use object::ObjectReader;
 
 /// A part of a document.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -149,53 +154,6 @@ impl Fields {
         fields
     }
 
-    /// The document with nothing else in it. What is kept whole is shared.
-    pub fn prune(&self, value: &Value) -> Value {
-        self.compile().prune(value, &Value::NULL)
-    }
-
-    /// Reads documents from JSON as [`Fields::prune`] leaves them.
-    ///
-    /// ```
-    /// use dataflow::fields::Fields;
-    /// use document::{Path, json};
-    ///
-    /// let mut fields = Fields::default();
-    /// fields.add_path(Path::parse("$.spec.replicas")?.segments(), &Fields::all());
-    /// let object = fields.reader().read(br#"{"spec": {"replicas": 3, "paused": true}, "status": {}}"#)?;
-    /// assert_eq!(object, json!({"spec": {"replicas": 3}}));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn reader(&self) -> Reader {
-        Reader::new(self.compile())
-    }
-
-    /// As a tree that is quick to walk.
-    pub(crate) fn compile(&self) -> Keep {
-        let mut work = Work::new();
-        let keep = self.compile_within(&mut work);
-        // A half of it that keeps all is no use.
-        if work.is_done() { Keep::All } else { keep }
-    }
-
-    /// Every name has what is kept of each member added to it, so that a tree of both may
-    /// double with every level.
-    fn compile_within(&self, work: &mut Work) -> Keep {
-        if self.all {
-            return Keep::All;
-        }
-        let names = self.names.keys().map(|name| {
-            let below = self.below(name, work);
-            (name.clone(), below.compile_within(work))
-        });
-        let names = names.collect();
-        let each = self.each.as_ref();
-        Keep::Part {
-            names,
-            each: each.map(|each| Box::new(each.compile_within(work))),
-        }
-    }
-
     /// The kept fields as paths, for `explain`.
     pub fn describe(&self) -> Vec<String> {
         let mut paths = Vec::new();
@@ -261,7 +219,7 @@ impl Work {
 
 #[cfg(test)]
 mod tests {
-    use document::{Path, json};
+    use document::{Path, Value, json};
 
     use super::*;
 
@@ -270,13 +228,11 @@ mod tests {
         for path in paths {
             fields.add_path(Path::parse(path).unwrap().segments(), &Fields::all());
         }
-        assert_eq!(fields.prune(document), *expect, "{paths:?}");
-        let keep = fields.compile();
-        let complete = document == expect;
-        assert_eq!(keep.keeps_all_of(document), complete, "{paths:?}");
-        assert!(keep.keeps_all_of(expect), "{paths:?}");
-        let read = fields.reader().read(document.to_string().as_bytes());
-        assert_eq!(read.unwrap(), *expect, "{paths:?}, read");
+        let keep = Keep::fields(&fields);
+        assert_eq!(keep.of(document).document(), expect, "{paths:?}");
+        assert!(keep.of(expect).document().same(expect), "{paths:?}");
+        let read = keep.read(document.to_string().as_bytes()).unwrap();
+        assert_eq!(read.document(), expect, "{paths:?}, read");
     }
 
     #[test]
@@ -306,9 +262,13 @@ mod tests {
             let path = format!("${}.a.b", "[0]".repeat(levels));
             fields.add_path(Path::parse(&path).unwrap().segments(), &Fields::all());
         }
-        assert!(matches!(fields.compile(), Keep::All));
         let document = json!({"a": {"a": 1, "b": 2}, "c": 3});
-        assert_eq!(fields.prune(&document), document);
+        assert!(
+            Keep::fields(&fields)
+                .of(&document)
+                .document()
+                .same(&document)
+        );
     }
 
     #[test]

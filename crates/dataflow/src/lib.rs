@@ -6,6 +6,7 @@
 //! the tests.
 //!
 //! ```
+//! use dataflow::fields::{Intake, Keep};
 //! use dataflow::{Budget, Circuit, ObjectName, Pipeline, SourceEvent, apply::TargetKind};
 //! use document::{Location, json};
 //!
@@ -18,7 +19,8 @@
 //! let mut circuit = Circuit::new(&pipeline, &[kind], Budget::default());
 //!
 //! let object = json!({"metadata": {"name": "web"}, "spec": {"replicas": 3}});
-//! let event = SourceEvent { source: 0, name: ObjectName::new("", "web"), object: Some(object) };
+//! let keep = Keep::new(circuit.fields(0), Intake::default());
+//! let event = SourceEvent { source: 0, name: ObjectName::new("", "web"), object: Some(keep.of(&object)) };
 //! let step = circuit.step(&[event], &expr::Env::default())?;
 //! assert_eq!(step.changes[0].new.as_ref().unwrap().get("kind"), &json!("Large"));
 //! # Ok::<(), dataflow::BudgetError>(())

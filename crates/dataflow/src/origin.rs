@@ -25,9 +25,12 @@ impl ObjectName {
     /// The name of an object with this metadata; `None` without a usable name.
     pub fn of(object: &Value) -> Option<Self> {
         let metadata = object.get("metadata");
-        let name = metadata.get("name");
+        Self::from_values(metadata.get("namespace"), metadata.get("name"))
+    }
+
+    /// From the values that stand in metadata; `None` without a usable name.
+    pub(crate) fn from_values(namespace: &Value, name: &Value) -> Option<Self> {
         name.as_str().filter(|name| !name.is_empty())?;
-        let namespace = metadata.get("namespace");
         Some(Self {
             namespace: match namespace.as_str() {
                 Some(_) => namespace.clone(),

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use dataflow::apply::TargetKind;
+use dataflow::fields::{Fields, Keep};
 use dataflow::{Budget, BudgetError, Circuit, ObjectName, Pipeline, SourceEvent, Step};
 use document::{Location, Value, json};
 use expr::{Env, Interrupt, Table};
@@ -28,7 +29,7 @@ fn event(source: usize, name: &str, spec: &Value) -> SourceEvent {
     SourceEvent {
         source,
         name: ObjectName::new("", name),
-        object: Some(object),
+        object: Some(Keep::fields(&Fields::all()).of(&object)),
     }
 }
 

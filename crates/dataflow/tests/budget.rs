@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 
 use dataflow::apply::TargetKind;
+use dataflow::fields::{Fields, Keep};
 use dataflow::{Budget, BudgetError, Circuit, ObjectName, Pipeline, SourceEvent};
 use document::{Location, Value, json};
 use expr::{Env, Table};
@@ -31,9 +32,9 @@ fn objects(source: usize, count: usize) -> Vec<SourceEvent> {
         .map(|i| SourceEvent {
             source,
             name: ObjectName::new("", &format!("o{i}")),
-            object: Some(
-                json!({"metadata": {"name": (format!("o{i}"))}, "spec": "a text of some length"}),
-            ),
+            object: Some(Keep::fields(&Fields::all()).of(
+                &json!({"metadata": {"name": (format!("o{i}"))}, "spec": "a text of some length"}),
+            )),
         })
         .collect()
 }

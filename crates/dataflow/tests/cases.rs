@@ -32,6 +32,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dataflow::apply::TargetKind;
+use dataflow::fields::Keep;
 use dataflow::pipeline::PipelineError;
 use dataflow::scratch::{Objects, Scratch, State};
 use dataflow::{Budget, Circuit, Failure, ObjectName, Pipeline, RunError, SourceEvent, Step};
@@ -96,6 +97,8 @@ struct Run {
     choices: BTreeMap<(usize, ObjectName, String), Value>,
     timed: bool,
     env: Env,
+    /// What each source keeps.
+    keeps: Vec<Keep>,
     circuit: Circuit,
     targets: Targets,
     scratch: Scratch,
@@ -119,6 +122,10 @@ impl Run {
             choices: BTreeMap::new(),
             timed: case.get("pipeline").to_string().contains("@now"),
             env: Env::default(),
+            keeps: dataflow::fields::needs(pipeline)
+                .iter()
+                .map(Keep::fields)
+                .collect(),
             circuit: Circuit::new(pipeline, &kinds, Budget::default()),
             targets: Targets::new(),
             scratch: Scratch::new(pipeline.clone(), kinds.clone()),
@@ -152,7 +159,8 @@ impl Run {
                     batch.push(SourceEvent {
                         source,
                         name: name.clone(),
-                        object: (text(event.get("op")) != "delete").then(|| object.clone()),
+                        object: (text(event.get("op")) != "delete")
+                            .then(|| self.keeps[source].of(object)),
                     });
                 }
             }
@@ -167,10 +175,7 @@ impl Run {
             let key = (event.source, event.name.clone());
             match &event.object {
                 // `"@now"` is kept and versions are hidden by what the sources keep.
-                Some(object) => {
-                    let object = self.circuit.fields(event.source).prune(object);
-                    self.objects.insert(key, object)
-                }
+                Some(object) => self.objects.insert(key, object.document().clone()),
                 None => self.objects.remove(&key),
             };
         }
@@ -201,7 +206,7 @@ impl Run {
             .map(|((source, name), object)| SourceEvent {
                 source: *source,
                 name: name.clone(),
-                object: Some(object.clone()),
+                object: Some(self.keeps[*source].of(object)),
             });
         let step = circuit.step(events.collect::<Vec<_>>(), &self.env);
         let mut targets = Targets::new();

@@ -50,7 +50,7 @@ fn pack(value: &Value) -> Option<Value> {
 }
 
 /// Adds what a value needs in a block; `None` if it cannot stand in one.
-fn measure(value: &Value, room: &mut Room) -> Option<()> {
+pub(crate) fn measure(value: &Value, room: &mut Room) -> Option<()> {
     match value.holder() {
         Holder::Itself => return Some(()),
         Holder::Text => room.texts += 1,
@@ -74,7 +74,7 @@ fn measure(value: &Value, room: &mut Room) -> Option<()> {
 }
 
 /// Puts a value into a block.
-fn place(value: &Value, block: &mut Block) -> Value {
+pub(crate) fn place(value: &Value, block: &mut Block) -> Value {
     match value.holder() {
         Holder::List(items) => block
             .node(items.len(), |block, at| place(&items[at], block))

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use dataflow::apply::TargetKind;
+use dataflow::fields::{Keep, needs};
 use dataflow::scratch::{Objects, Scratch, State};
 use dataflow::{Budget, Circuit, ObjectName, Pipeline, SourceEvent};
 use document::{Key, Location, Map, Value, json};
@@ -37,6 +38,7 @@ pub fn circuit(data: &[u8]) {
         kind: json!("T"),
     }];
     let mut circuit = Circuit::new(&pipeline, &kinds, Budget::default());
+    let keeps: Vec<Keep> = needs(&pipeline).iter().map(Keep::fields).collect();
     let scratch = Scratch::new(pipeline, kinds);
     let mut objects = Objects::default();
     let mut state = State::default();
@@ -46,18 +48,29 @@ pub fn circuit(data: &[u8]) {
         if bytes.is_empty() {
             break;
         }
-        let batch: Vec<SourceEvent> = (0..=bytes.below(3))
-            .map(|_| event(&mut bytes, count))
-            .collect();
-        for event in &batch {
-            let key = (event.source, event.name.clone());
-            match &event.object {
-                Some(object) => objects.insert(key, object.clone()),
+        let mut batch = Vec::new();
+        for _ in 0..=bytes.below(3) {
+            let (source, name, object) = event(&mut bytes, count);
+            // As it is read from JSON, and in memory.
+            let kept = object.as_ref().map(|object| {
+                let read = keeps[source].read(object.to_string().as_bytes());
+                let read = read.expect("what is written out can be read");
+                assert_eq!(read, keeps[source].of(object), "{spec}");
+                read
+            });
+            let key = (source, name.clone());
+            match object {
+                Some(object) => objects.insert(key, object),
                 None => objects.remove(&key),
             };
+            batch.push(SourceEvent {
+                source,
+                name,
+                object: kept,
+            });
         }
         let step = circuit
-            .step(&batch, &env)
+            .step(batch, &env)
             .expect("the budget is not reached");
         for change in step.changes {
             assert_eq!(targets.get(&change.key), change.old_object().as_ref());
@@ -107,7 +120,7 @@ fn pipeline(bytes: &mut Bytes<'_>, sources: usize) -> Value {
     Value::from(stages)
 }
 
-fn event(bytes: &mut Bytes<'_>, sources: usize) -> SourceEvent {
+fn event(bytes: &mut Bytes<'_>, sources: usize) -> (usize, ObjectName, Option<Value>) {
     let source = bytes.below(sources);
     let name = ["a", "b", "c"][bytes.below(3)];
     let namespace = ["", "n"][bytes.below(2)];
@@ -115,9 +128,5 @@ fn event(bytes: &mut Bytes<'_>, sources: usize) -> SourceEvent {
         let labels = bytes.value(1);
         json!({"metadata": {"name": name, "namespace": namespace, "labels": labels}, "spec": (bytes.value(2))})
     });
-    SourceEvent {
-        source,
-        name: ObjectName::new(namespace, name),
-        object,
-    }
+    (source, ObjectName::new(namespace, name), object)
 }

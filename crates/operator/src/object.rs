@@ -1,106 +1,14 @@
-//! Objects on their way into a pipeline and out of it.
+//! Objects on their way out of a pipeline. What of them enters one is compiled by
+//! [`Keep`](dataflow::fields::Keep).
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+pub use dataflow::fields::is_mark;
 use document::{Key, Map, Value, View};
 
 /// The group of an `apiVersion`: `""` for the core group.
 pub fn group_of(api_version: &str) -> &str {
     api_version.split_once('/').map_or("", |(group, _)| group)
-}
-
-/// Whether an annotation or a label is bookkeeping, never data.
-pub fn is_mark(key: &str) -> bool {
-    key == "kubectl.kubernetes.io/last-applied-configuration"
-        || key == "dcontroller.io/owner"
-        || key == "dcontroller.io/operator"
-        || key.starts_with("dcontroller.io/set.")
-}
-
-/// What a pipeline sees of an object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry {
-    /// A view: its own uid, resourceVersion, generation and creationTimestamp stay out.
-    pub view: bool,
-    /// A Secret of the core group: its data is decoded.
-    pub secret: bool,
-    /// Whether the pipeline names `metadata.resourceVersion` or `metadata.generation`.
-    pub versions: bool,
-}
-
-impl Entry {
-    /// The object as it enters a pipeline: without managedFields, bookkeeping and the
-    /// versions that nobody reads.
-    pub fn clean(self, object: &Value) -> Value {
-        let Some(fields) = object.as_map() else {
-            return object.clone();
-        };
-        let Some(metadata) = object.get("metadata").as_map() else {
-            return object.clone();
-        };
-        let hidden = |key: &str| match key {
-            "managedFields" => true,
-            "resourceVersion" | "generation" => self.view || !self.versions,
-            "uid" | "creationTimestamp" => self.view,
-            _ => false,
-        };
-        let mut entries: Vec<(Key, Value)> = Vec::with_capacity(metadata.len());
-        for (key, value) in metadata {
-            if hidden(key.as_str()) {
-                continue;
-            }
-            if matches!(key.as_str(), "annotations" | "labels") {
-                entries.extend(without_marks(value).map(|value| (key.clone(), value)));
-            } else {
-                entries.push((key.clone(), value.clone()));
-            }
-        }
-        let mut fields = fields.with(Key::new("metadata"), Map::from_sorted(entries).into());
-        if self.secret
-            && let Some(data) = fields.get_str("data")
-        {
-            let data = decode(data);
-            fields = fields.with(Key::new("data"), data);
-        }
-        fields.into()
-    }
-}
-
-/// Labels or annotations without bookkeeping; `None` if nothing else was there.
-fn without_marks(value: &Value) -> Option<Value> {
-    let Some(map) = value.as_map() else {
-        return Some(value.clone());
-    };
-    if !map.iter().any(|(key, _)| is_mark(key.as_str())) {
-        return Some(value.clone());
-    }
-    let rest: Map = map
-        .iter()
-        .filter(|(key, _)| !is_mark(key.as_str()))
-        .cloned()
-        .collect();
-    (!rest.is_empty()).then(|| rest.into())
-}
-
-/// The decoded values of a Secret's data; bytes that are no text stay opaque.
-fn decode(data: &Value) -> Value {
-    let Some(map) = data.as_map() else {
-        return data.clone();
-    };
-    map.iter()
-        .map(|(key, value)| {
-            let bytes = value.as_str().and_then(|text| STANDARD.decode(text).ok());
-            let value = match bytes {
-                Some(bytes) => match std::str::from_utf8(&bytes) {
-                    Ok(text) => Value::from(text),
-                    Err(_) => Value::bytes(&bytes),
-                },
-                None => value.clone(),
-            };
-            (key.clone(), value)
-        })
-        .collect::<Map>()
-        .into()
 }
 
 /// A derived Secret with its data encoded. `literals` are the keys whose value is
@@ -137,53 +45,21 @@ pub fn encode_secret(object: &Value, literals: &[String]) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use dataflow::fields::{Fields, Intake, Keep};
     use document::json;
 
     use super::*;
 
     #[test]
-    fn bookkeeping_never_enters_a_pipeline() {
-        let object = json!({"metadata": {
-            "name": "a", "uid": "u", "resourceVersion": "7", "generation": 2, "managedFields": [],
-            "labels": {"dcontroller.io/operator": "o"},
-            "annotations": {"kubectl.kubernetes.io/last-applied-configuration": "{}", "dcontroller.io/owner": "{}", "x": "y"},
-        }});
-        let native = Entry {
-            view: false,
-            secret: false,
-            versions: false,
-        };
-        assert_eq!(
-            native.clean(&object),
-            json!({"metadata": {"name": "a", "uid": "u", "annotations": {"x": "y"}}})
-        );
-        let named = Entry {
-            versions: true,
-            ..native
-        };
-        assert_eq!(
-            named.clean(&object).get("metadata").get("resourceVersion"),
-            &json!("7")
-        );
-        let view = Entry {
-            view: true,
-            ..native
-        };
-        assert_eq!(
-            view.clean(&object),
-            json!({"metadata": {"name": "a", "annotations": {"x": "y"}}})
-        );
-    }
-
-    #[test]
     fn a_copied_secret_is_encoded_again_exactly() {
         let secret = json!({"metadata": {"name": "s"}, "data": {"text": "aGVsbG8=", "bytes": "//79", "bad": "%"}});
-        let entry = Entry {
-            view: false,
+        let intake = Intake {
             secret: true,
-            versions: false,
+            ..Intake::default()
         };
-        let inside = entry.clean(&secret);
+        let inside = Keep::new(&Fields::all(), intake)
+            .of(&secret)
+            .into_document();
         assert_eq!(inside.get("data").get("text"), &json!("hello"));
         assert_eq!(
             inside.get("data").get("bytes"),

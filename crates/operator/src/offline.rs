@@ -9,11 +9,13 @@ mod write;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use dataflow::fields::{Header, Keep, Kept};
 use dataflow::{Budget, BudgetError, Circuit, ObjectName, SourceEvent};
 use document::{Key, Value};
 use expr::Env;
 
 use crate::object::group_of;
+use crate::predicate::Update;
 use crate::spec::{Controller, ONE_SHOT, Operator, SourceKind};
 use cluster::{Cluster, ObjectKey};
 use write::Desired;
@@ -23,6 +25,8 @@ use write::Desired;
 pub struct Offline {
     operator: Operator,
     circuits: Vec<Circuit>,
+    /// What is stored of the objects of each input of each controller.
+    keeps: Vec<Vec<Keep>>,
     /// The controllers in an order in which each finds its views ready, as far as that
     /// goes.
     order: Vec<usize>,
@@ -107,6 +111,7 @@ impl Offline {
         Self {
             order: operator.order(),
             circuits,
+            keeps: operator.controllers.iter().map(Controller::keeps).collect(),
             cluster: Cluster::default(),
             desired: Desired::default(),
             operator,
@@ -175,7 +180,10 @@ impl Offline {
     /// Hands the change of an object to all controllers that read its kind.
     fn feed(&self, key: &ObjectKey, old: Option<&Value>, pending: &mut [Pending]) {
         let new = self.cluster.get(key);
-        for (controller, pending) in self.operator.controllers.iter().zip(pending) {
+        let whole = old.zip(new);
+        let headers = (old.map(Header::of), new.map(Header::of));
+        let controllers = self.operator.controllers.iter().zip(&self.keeps);
+        for ((controller, keeps), pending) in controllers.zip(pending) {
             for (input, source) in controller.inputs.iter().enumerate() {
                 let source = &controller.sources[*source];
                 if source.resource.group != key.group.as_str()
@@ -184,30 +192,31 @@ impl Offline {
                 {
                     continue;
                 }
-                if let (Some(old), Some(new), Some(predicate)) = (old, new, &source.predicate)
+                if let (Some(old), Some(new)) = &headers
+                    && let Some(predicate) = &source.predicate
                     && source.admits(old)
-                    && !predicate.passes(old, new)
+                    && !predicate.passes(&Update { old, new, whole })
                 {
                     continue;
                 }
-                let object = new.filter(|object| source.admits(object));
-                let entry = controller.entry(source);
-                pending.0.insert(
-                    (input, key.name.clone()),
-                    object.map(|object| entry.clean(object)),
-                );
+                let admitted = headers.1.as_ref().is_some_and(|new| source.admits(new));
+                let object = new.filter(|_| admitted);
+                let kept = object.map(|object| keeps[input].of(object));
+                pending.0.insert((input, key.name.clone()), kept);
             }
         }
     }
 
     /// The objects of `OneShot` sources, at the start.
     fn one_shots(&self, pending: &mut [Pending]) {
-        for (controller, pending) in self.operator.controllers.iter().zip(pending) {
+        let controllers = self.operator.controllers.iter().zip(&self.keeps);
+        for ((controller, keeps), pending) in controllers.zip(pending) {
             for (input, source) in controller.inputs.iter().enumerate() {
                 let source = &controller.sources[*source];
                 if source.kind == SourceKind::OneShot {
                     let name = ObjectName::new("", ONE_SHOT);
-                    pending.0.insert((input, name), Some(source.one_shot()));
+                    let kept = keeps[input].of(&source.one_shot());
+                    pending.0.insert((input, name), Some(kept));
                 }
             }
         }
@@ -330,7 +339,7 @@ impl Offline {
 
 /// What waits for a controller: the last known state of objects, by input and name.
 #[derive(Debug, Default)]
-struct Pending(BTreeMap<(usize, ObjectName), Option<Value>>);
+struct Pending(BTreeMap<(usize, ObjectName), Option<Kept>>);
 
 impl Pending {
     fn take(&mut self) -> Vec<SourceEvent> {

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use dataflow::Pipeline;
 use dataflow::apply::TargetKind;
+use dataflow::fields::{self, Header, HeaderFields, Intake, Keep};
 use document::{Location, Path, Value, json};
 use expr::{Table, ops::access};
 
-use crate::object::Entry;
 use crate::predicate::Predicate;
 use crate::problem::{Problem, Severity};
 
@@ -100,13 +100,24 @@ impl Controller {
 }
 
 impl Controller {
+    /// For each source of the pipeline, what is stored of its objects.
+    pub fn keeps(&self) -> Vec<Keep> {
+        let fields = fields::needs(&self.pipeline);
+        let inputs = self.inputs.iter().zip(&fields);
+        inputs
+            .map(|(source, fields)| Keep::new(fields, self.intake(&self.sources[*source])))
+            .collect()
+    }
+
     /// What its pipeline sees of the objects of a source.
-    pub fn entry(&self, source: &Source) -> Entry {
-        let resource = &source.resource;
-        Entry {
-            view: resource.is_view(),
-            secret: resource.group.is_empty() && resource.kind == "Secret",
+    fn intake(&self, source: &Source) -> Intake {
+        let owners = ["metadata", "ownerReferences"];
+        let mut targets = 0..self.targets.len();
+        Intake {
+            view: source.resource.is_view(),
+            secret: source.resource.is_secret(),
             versions: self.pipeline.reads_versions,
+            uid: targets.any(|target| self.pipeline.may_yield(target, &owners)),
         }
     }
 }
@@ -131,6 +142,11 @@ impl Resource {
     /// Whether this is a view, of whichever operator.
     pub fn is_view(&self) -> bool {
         self.group.ends_with(VIEW_SUFFIX)
+    }
+
+    /// Whether this is the Secret of the core group.
+    pub fn is_secret(&self) -> bool {
+        self.group.is_empty() && self.kind == "Secret"
     }
 
     /// `apiVersion` of its objects; without a version the usual `v1` is assumed.
@@ -171,18 +187,21 @@ pub struct Source {
 
 impl Source {
     /// Whether it reads this object at all, by namespace and labels.
-    pub fn admits(&self, object: &Value) -> bool {
-        let metadata = object.get("metadata");
+    pub fn admits(&self, object: &Header) -> bool {
         let namespace = self.namespace.as_deref();
-        let labels = match metadata.get("labels") {
-            labels if labels.is_null() => Value::empty_map(),
-            labels => labels.clone(),
-        };
-        namespace.is_none_or(|namespace| metadata.get("namespace").as_str() == Some(namespace))
+        namespace.is_none_or(|namespace| object.namespace.as_str() == Some(namespace))
             && self
                 .selector
                 .as_ref()
-                .is_none_or(|selector| access::selector(selector, &labels).unwrap_or(false))
+                .is_none_or(|selector| selects(selector, &object.labels))
+    }
+
+    /// What it has to know of the objects to decide which of them it reads.
+    pub fn header(&self) -> HeaderFields {
+        let predicate = self.predicate.as_ref();
+        let mut header = predicate.map_or_else(HeaderFields::default, Predicate::header);
+        header.labels |= self.selector.is_some();
+        header
     }
 
     /// The object that stands for a start, for a `OneShot` source.
@@ -193,6 +212,12 @@ impl Source {
             "metadata": {"name": ONE_SHOT},
         })
     }
+}
+
+fn selects(selector: &Value, labels: &Value) -> bool {
+    let none = Value::empty_map();
+    let labels = if labels.is_null() { &none } else { labels };
+    access::selector(selector, labels).unwrap_or(false)
 }
 
 /// The name of the object of a `OneShot` source.

@@ -301,7 +301,9 @@ impl Task {
     /// been told.
     fn take(&mut self) {
         let taken = self.inbox.take();
-        self.ports = taken.ports;
+        if let Some(ports) = taken.ports {
+            self.ports = ports;
+        }
         if let Some(unreadable) = taken.unreadable {
             self.cannot_read(unreadable);
         }
@@ -312,12 +314,13 @@ impl Task {
         let env = self.env();
         for position in 0..self.order.len() {
             let number = self.order[position];
-            if let Some(batch) = events.remove(&number) {
+            let batch = events.iter_mut().find(|(other, _)| *other == number);
+            if let Some((_, batch)) = batch {
                 let bulk = taken.bulk.contains(&number);
                 if bulk {
                     self.begin_sum(number);
                 }
-                self.step(number, batch, bulk, &env);
+                self.step(number, std::mem::take(batch), bulk, &env);
             }
         }
         if self.views.take_touched() {

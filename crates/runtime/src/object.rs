@@ -1,25 +1,25 @@
 //! Kubernetes objects as documents.
 //!
-//! [`Object`] is what `kube::Api` and `kube::runtime::watcher` read and write: JSON goes
-//! straight into a [`Value`], without a tree of another kind in between, and the typed
-//! metadata that kube asks for is made only when it is asked for. Reading never fails on
-//! valid JSON: an object that is nested too deep or too large is [`Object::unreadable`].
+//! [`Object`] is what `kube::Api` reads and writes: JSON goes straight into a [`Value`],
+//! without a tree of another kind in between, and the typed metadata that kube asks for is
+//! made only when it is asked for. Reading never fails on valid JSON: an object that is
+//! nested too deep or too large is [`Object::unreadable`]. What arrives from the watches of
+//! sources and targets is an [`Arrival`](crate::source::Arrival).
 
-mod reading;
 mod unreadable;
 
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::OnceLock;
+use std::sync::{LazyLock, OnceLock};
 
-use dataflow::fields::Fields;
-use document::{Excess, Key, Map, Value};
+use dataflow::fields::{Fields, Keep};
+use document::{Excess, Key, Map, PartSeed, Value, Whole};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
 use kube::core::DynamicResourceScope;
 use kube::discovery::ApiResource;
+use serde::de::DeserializeSeed;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-pub use reading::Reading;
 pub(crate) use unreadable::lost_event;
 pub use unreadable::{MAX_SIZE, Unreadable};
 
@@ -70,19 +70,9 @@ impl Object {
         self.unreadable.as_deref()
     }
 
-    /// What a reader of these fields gets, who may not need what cannot be read.
-    pub fn part(&self, mut fields: Fields) -> Result<Value, Unreadable> {
-        fields.add(&reading::identity());
-        let part = fields.prune(&self.value);
-        match Unreadable::of(&part) {
-            None => Ok(part),
-            Some(why) => Err(why),
-        }
-    }
-
     /// Its type and its metadata, but for managedFields.
     pub fn bare(&self) -> Value {
-        reading::identity().prune(&self.value)
+        bare(&self.value)
     }
 
     fn read(value: Value, excess: &Excess) -> Self {
@@ -136,7 +126,7 @@ impl PartialEq for Object {
 impl<'de> Deserialize<'de> for Object {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let excess = Excess::default();
-        let value = reading::read(deserializer, &excess)?;
+        let value = PartSeed::noting(Whole, &excess).deserialize(deserializer)?;
         Ok(Self::read(value, &excess))
     }
 }
@@ -200,7 +190,41 @@ impl kube::Resource for Object {
     }
 }
 
-fn without_managed_fields(value: Value) -> Value {
+/// The type and the metadata of an object, but for managedFields.
+pub(crate) fn bare(object: &Value) -> Value {
+    static BARE: LazyLock<Keep> = LazyLock::new(|| Keep::fields(&identity()));
+    BARE.of(object).into_document()
+}
+
+fn identity() -> Fields {
+    let whole = |name: &str| (Key::new(name), Fields::all());
+    let metadata = Fields {
+        names: [
+            "annotations",
+            "creationTimestamp",
+            "deletionTimestamp",
+            "finalizers",
+            "generation",
+            "labels",
+            "name",
+            "namespace",
+            "ownerReferences",
+            "resourceVersion",
+            "uid",
+        ]
+        .map(whole)
+        .into(),
+        ..Fields::default()
+    };
+    let mut fields = Fields {
+        names: ["apiVersion", "kind"].map(whole).into(),
+        ..Fields::default()
+    };
+    fields.names.insert(Key::new("metadata"), metadata);
+    fields
+}
+
+pub(crate) fn without_managed_fields(value: Value) -> Value {
     let (Some(fields), Some(metadata)) = (value.as_map(), value.get("metadata").as_map()) else {
         return value;
     };

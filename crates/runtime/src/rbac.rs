@@ -129,7 +129,7 @@ fn objects(
                 let namespaces = Subject::named("", "namespaces", &names);
                 permissions.allow(&namespaces, &["list", "watch"]);
             }
-            if kind.status && controller.pipeline.may_yield_status(i) {
+            if kind.status && controller.pipeline.may_yield(i, &["status"]) {
                 let status = Subject::all(group, &format!("{}/status", kind.plural));
                 permissions.allow_where(namespace, &status, &["patch"]);
             }

@@ -9,6 +9,7 @@
 //! An [`Inbox`](inbox::Inbox) holds the last known state of each object until the task of
 //! the operator takes it: a slow pipeline neither holds up others nor piles up events.
 
+pub mod arrival;
 pub mod discovery;
 pub mod inbox;
 pub mod schema;
@@ -16,31 +17,26 @@ pub mod view;
 pub mod watch;
 
 use dataflow::ObjectName;
-use dataflow::fields::Fields;
-use document::Value;
 
+pub use arrival::{Arrival, Reading, Reads};
 pub use inbox::{Inbox, Input};
 pub use watch::{Subscription, WatchKey, Watches};
 
-use crate::object::Unreadable;
-
 /// What a watch tells.
 pub trait Sink: Send + Sync {
-    /// What it reads of the objects, besides all of the metadata but managedFields: it
-    /// may be told no more than that.
-    fn fields(&self) -> Fields {
-        Fields::all()
+    /// What it reads of the objects: it may get no more than that.
+    fn reads(&self) -> Reads {
+        Reads::Everything
     }
 
     /// An object is there, in this state. In a `listing` it may have been known.
-    fn apply(&self, name: &ObjectName, object: &Value, listing: bool);
-
-    /// An object is there, and what this sink reads of it cannot be read. `object` is its
-    /// metadata. What was known of it stays, and it counts as listed.
-    fn unreadable(&self, name: &ObjectName, object: &Value, why: &Unreadable);
+    ///
+    /// If what this sink reads of it cannot be read, what was known of it stays, and it
+    /// counts as listed.
+    fn apply(&self, name: &ObjectName, object: &Arrival, listing: bool);
 
     /// An object is gone; `last` is what it was, if that is known.
-    fn delete(&self, name: &ObjectName, last: Option<&Value>);
+    fn delete(&self, name: &ObjectName, last: Option<&Arrival>);
 
     /// Whether [`Resolved::lists`](discovery::Resolved::lists) is of interest, which takes
     /// another request.

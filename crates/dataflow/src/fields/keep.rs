@@ -1,258 +1,308 @@
-//! Pruning, on the way of every event: one walk that drops the fields that nobody reads
-//! and shares what is as it was before.
+//! What a source stores of its objects: the fields that the pipeline reads, without what no
+//! pipeline may see, compiled into one tree.
+//!
+//! The same [`Keep`] is applied while JSON is read ([`ObjectReader`](super::ObjectReader)) and
+//! to objects that are in memory already ([`Keep::of`]). A pipeline that reads
+//! `metadata.labels` and `data` of Secrets gives this tree of [`Cut`]s:
+//!
+//! ```text
+//! Some
+//! ├─ metadata: Some
+//! │            └─ labels: Unmarked(All)    without deltic's own labels
+//! └─ data: Decoded(All)                    texts are decoded from base64
+//! ```
 
-use document::{Excess, FromJsonError, Key, ListRef, Map, Part, PartSeed, Value, View};
-use serde::de::{DeserializeSeed, Deserializer};
-use smallvec::SmallVec;
+use document::path::Segment;
+use document::{FromJsonError, Key, Member, Part, Value};
+use serde::de::DeserializeSeed;
 
-/// Reads documents from JSON without the fields that nobody reads: what is not kept is
-/// never made. Made by [`Fields::reader`](super::Fields::reader).
-#[derive(Debug)]
-pub struct Reader(Keep);
+use super::header::{Header, HeaderFields};
+use super::intake::{Intake, decoded, is_mark};
+use super::object::ObjectReader;
+use super::{Fields, Work};
 
-impl Reader {
-    pub(super) fn new(keep: Keep) -> Self {
-        Self(keep)
-    }
-
-    /// The kept part of a JSON text, which must be UTF-8.
-    pub fn read(&self, json: &[u8]) -> Result<Value, FromJsonError> {
-        let mut json = serde_json::Deserializer::from_slice(json);
-        let value = self.deserialize(&mut json)?;
-        json.end()?;
-        Ok(value)
-    }
-
-    /// Reads a document to its end, whatever is in it; see [`PartSeed::noting`].
-    pub fn noting<'de, D: Deserializer<'de>>(
-        &self,
-        deserializer: D,
-        excess: &Excess,
-    ) -> Result<Value, D::Error> {
-        let document = PartSeed::noting(&self.0, excess).deserialize(deserializer)?;
-        // What is read here is kept.
-        Ok(document.packed())
-    }
+/// What a source stores of an object. Only a [`Keep`] makes it, so nothing has to be left out
+/// of it any more.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Kept {
+    document: Value,
+    uid: Value,
 }
 
-impl<'de> DeserializeSeed<'de> for &Reader {
-    type Value = Value;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        let document = PartSeed::new(&self.0).deserialize(deserializer)?;
-        // What is read here is kept.
-        Ok(document.packed())
-    }
-}
-
-impl Part for &Keep {
-    fn member(self, name: &str) -> Option<(Key, Self)> {
-        let Keep::Part { names, each } = self else {
-            return Some((Key::new(name), self));
-        };
-        if let Some((key, keep)) = names.iter().find(|(key, _)| key.as_str() == name) {
-            return Some((key.clone(), keep));
-        }
-        Some((Key::new(name), each.as_deref()?))
+impl Kept {
+    pub(super) fn new(document: Value, uid: Value) -> Self {
+        Self { document, uid }
     }
 
-    fn element(self) -> Option<Self> {
-        match self {
-            Keep::All => Some(self),
-            Keep::Part { each, .. } => each.as_deref(),
+    /// The document.
+    pub fn document(&self) -> &Value {
+        &self.document
+    }
+
+    /// The document.
+    pub fn into_document(self) -> Value {
+        self.document
+    }
+
+    /// The uid of the object where [`Intake::uid`] wants it, otherwise null.
+    pub fn uid(&self) -> &Value {
+        &self.uid
+    }
+
+    /// The same, as a copy if it is a part of a larger document, which it would keep in memory.
+    #[must_use]
+    pub fn detached(self) -> Self {
+        Self {
+            document: self.document.detached(),
+            uid: self.uid,
         }
     }
 }
 
-/// [`super::Fields`], compiled.
-#[derive(Debug)]
-pub(crate) enum Keep {
-    /// Everything from here on.
-    All,
-    /// Some members of a map, or a part of every element.
-    Part {
-        /// Members by name, in order; what `each` keeps of them is included.
-        names: Box<[(Key, Keep)]>,
-        /// Of every element of a list, and every other value of a map.
-        each: Option<Box<Keep>>,
-    },
+/// What a source stores of its objects.
+///
+/// ```
+/// use dataflow::fields::{Fields, Intake, Keep};
+/// use document::{Path, json};
+///
+/// let mut fields = Fields::default();
+/// fields.add_path(Path::parse("$.metadata.labels")?.segments(), &Fields::all());
+/// let keep = Keep::new(&fields, Intake::default());
+/// let object = br#"{"metadata": {"uid": "u", "labels": {"app": "web", "dcontroller.io/operator": "o"}}}"#;
+/// assert_eq!(keep.read(object)?.document(), &json!({"metadata": {"labels": {"app": "web"}}}));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Keep {
+    fields: Fields,
+    /// `None` if nothing is hidden.
+    intake: Option<Intake>,
+    cut: Cut,
 }
 
 impl Keep {
-    /// Whether nothing has to be left out of a document.
-    pub(crate) fn keeps_all_of(&self, value: &Value) -> bool {
-        let Self::Part { names, each } = self else {
-            return true;
-        };
-        match value.view() {
-            View::Map(map) => {
-                let mut names = names.iter();
-                // Both are in order.
-                map.iter().all(|(key, value)| {
-                    let named = match each {
-                        None => names.by_ref().find(|(name, _)| name == key),
-                        Some(_) => names.clone().find(|(name, _)| name == key),
-                    };
-                    let keep = named.map(|(_, keep)| keep).or(each.as_deref());
-                    keep.is_some_and(|keep| keep.keeps_all_of(value))
-                })
-            }
-            View::List(items) => match each {
-                Some(each) => items.iter().all(|item| each.keeps_all_of(item)),
-                None => items.is_empty(),
-            },
-            View::Null
-            | View::Bool(_)
-            | View::Int(_)
-            | View::Float(_)
-            | View::Str(_)
-            | View::Bytes(_) => true,
-        }
-    }
-
-    /// The kept part of a document.
-    pub(crate) fn first(&self, value: &Value) -> Value {
-        if self.keeps_all_of(value) {
-            return value.clone();
-        }
-        self.prune(value, &Value::NULL)
-    }
-
-    /// The kept part of the next version of a document; `None` if it is as it was.
-    pub(crate) fn next(&self, value: &Value, old: &Value) -> Option<Value> {
-        if self.keeps_all_of(value) {
-            return (value != old).then(|| value.clone());
-        }
-        let pruned = self.prune(value, old);
-        (!pruned.same(old)).then_some(pruned)
-    }
-
-    /// As [`Keep::prune`], of a part of a document: mostly it is what it was, to be seen
-    /// at a glance where nothing has to be left out.
-    fn share(&self, value: &Value, old: &Value) -> Value {
-        if value == old {
-            return old.clone();
-        }
-        match self {
-            Self::All => value.clone(),
-            Self::Part { .. } => self.prune(value, old),
-        }
-    }
-
-    /// The kept part of a document. Parts that are equal to those of `old`, an earlier
-    /// pruned version, are taken from there: they need no memory of their own, and are
-    /// compared by pointer from then on. Nothing changed if the result is `old` itself.
-    pub(crate) fn prune(&self, value: &Value, old: &Value) -> Value {
-        let Self::Part { names, each } = self else {
-            return self.share(value, old);
-        };
-        match value.view() {
-            View::Map(map) => match each {
-                None => prune_names(names, map, old),
-                Some(each) => prune_all(names, each, map, old),
-            },
-            View::List(items) => match each {
-                Some(each) => prune_list(each, items, old),
-                // Only names are read here, and a list has none.
-                None if old.as_list().is_some_and(ListRef::is_empty) => old.clone(),
-                None => Value::list([]),
-            },
-            View::Null
-            | View::Bool(_)
-            | View::Int(_)
-            | View::Float(_)
-            | View::Str(_)
-            | View::Bytes(_) => Self::All.share(value, old),
-        }
-    }
-}
-
-fn prune_names(names: &[(Key, Keep)], map: &Map, old: &Value) -> Value {
-    let mut entries: SmallVec<[(&Key, Value); 8]> = SmallVec::new();
-    // All three are in order, and mostly have the same keys.
-    let mut values = Cursor::new(Some(map));
-    let mut before = Cursor::new(old.as_map());
-    for (name, keep) in names {
-        if let Some(value) = values.find(name) {
-            let old = before.find(name).unwrap_or(&Value::NULL);
-            entries.push((name, keep.share(value, old)));
-        }
-    }
-    finish(entries, old)
-}
-
-/// A place in a map that is looked up in order.
-struct Cursor<'a> {
-    entries: &'a [(Key, Value)],
-    next: usize,
-}
-
-impl<'a> Cursor<'a> {
-    fn new(map: Option<&'a Map>) -> Self {
+    /// These fields, as far as they are let in.
+    pub fn new(fields: &Fields, intake: Intake) -> Self {
         Self {
-            entries: map.map_or(&[], Map::entries),
-            next: 0,
+            cut: Cut::new(fields).of_object(intake),
+            fields: fields.clone(),
+            intake: Some(intake),
         }
     }
 
-    /// The value under a key that sorts after all that were looked up before.
-    fn find(&mut self, key: &Key) -> Option<&'a Value> {
-        let rest = &self.entries[self.next..];
-        if let [(first, value), ..] = rest
-            && first == key
-        {
-            self.next += 1;
-            return Some(value);
+    /// These fields, all of them.
+    pub fn fields(fields: &Fields) -> Self {
+        Self {
+            cut: Cut::new(fields),
+            fields: fields.clone(),
+            intake: None,
         }
-        let at = if rest.len() <= SCAN {
-            rest.iter().position(|(other, _)| other == key)
+    }
+
+    /// What all of these need, to be read once for all of them: each of them can be applied
+    /// to it.
+    pub fn union<'a>(keeps: impl IntoIterator<Item = &'a Self> + Clone) -> Self {
+        let mut fields = Fields::default();
+        for keep in keeps.clone() {
+            fields.add(&keep.fields);
+            if keep.keeps_uid() {
+                add_metadata(&mut fields, "uid");
+            }
+        }
+        let all: Vec<Option<Intake>> = keeps.into_iter().map(|keep| keep.intake).collect();
+        let intakes: Vec<Intake> = all.iter().flatten().copied().collect();
+        if intakes.len() == all.len() {
+            return Self::new(&fields, Intake::union(&intakes));
+        }
+        if !intakes.is_empty() {
+            // Whether labels with nothing but marks are left out is seen at all of them.
+            add_metadata(&mut fields, "labels");
+            add_metadata(&mut fields, "annotations");
+        }
+        Self::fields(&fields)
+    }
+
+    /// What is stored of an object. It may share memory with the object.
+    pub fn of(&self, object: &Value) -> Kept {
+        let uid = if self.keeps_uid() {
+            object.get("metadata").get("uid").clone()
         } else {
-            rest.binary_search_by(|(other, _)| other.cmp(key)).ok()
-        }?;
-        self.next += at + 1;
-        Some(&rest[at].1)
+            Value::NULL
+        };
+        let document = document::part_of(object, self.piece());
+        Kept::new(document.unwrap_or_default(), uid)
+    }
+
+    /// What is stored of an object that is JSON, which must be UTF-8.
+    pub fn read(&self, json: &[u8]) -> Result<Kept, FromJsonError> {
+        let reader = ObjectReader::new(self.clone(), HeaderFields::default());
+        let mut json = serde_json::Deserializer::from_slice(json);
+        let (_, kept): (Header, Kept) = reader.deserialize(&mut json)?;
+        json.end()?;
+        Ok(kept)
+    }
+
+    /// Whether the uid is kept beside the document.
+    pub(super) fn keeps_uid(&self) -> bool {
+        self.intake.is_some_and(|intake| intake.uid && !intake.view)
+    }
+
+    /// All of it, to be read or taken.
+    pub(super) fn piece(&self) -> Piece<'_> {
+        Piece::new(&self.cut)
     }
 }
 
-/// Up to this many entries a scan beats a binary search.
-const SCAN: usize = 24;
-
-fn prune_all(names: &[(Key, Keep)], each: &Keep, map: &Map, old: &Value) -> Value {
-    let mut entries: SmallVec<[(&Key, Value); 8]> = SmallVec::new();
-    for (key, value) in map {
-        let named = names.iter().find(|(name, _)| name == key);
-        let keep = named.map_or(each, |(_, keep)| keep);
-        entries.push((key, keep.share(value, old.get_key(key))));
-    }
-    finish(entries, old)
+fn add_metadata(fields: &mut Fields, name: &str) {
+    let place = ["metadata", name].map(|name| Segment::Name(Key::new(name)));
+    fields.add_path(&place, &Fields::all());
 }
 
-/// A map of these entries, which are in order; the old one if it is the same.
-fn finish(entries: SmallVec<[(&Key, Value); 8]>, old: &Value) -> Value {
-    if let Some(before) = old.as_map()
-        && before.len() == entries.len()
-        && before
-            .iter()
-            .zip(&entries)
-            .all(|((key, value), (name, kept))| key == *name && value.same(kept))
-    {
-        return old.clone();
-    }
-    let entries = entries.into_iter();
-    Map::from_sorted_iter(entries.map(|(key, value)| (key.clone(), value))).into()
+/// [`Fields`], compiled to be quick, with what is hidden.
+#[derive(Clone, Debug, PartialEq)]
+enum Cut {
+    /// Everything from here on.
+    All,
+    /// Some members of a map, or a part of every element.
+    Some {
+        /// Members by name, in order, with what is kept of them: what `each` keeps is
+        /// included, and `None` are hidden.
+        members: Box<[(Key, Option<Cut>)]>,
+        /// Of every element of a list, and every other member of a map.
+        each: Option<Box<Cut>>,
+    },
+    /// Labels or annotations, without marks.
+    Unmarked(Box<Cut>),
+    /// The data of a Secret: its texts are decoded.
+    Decoded(Box<Cut>),
 }
 
-fn prune_list(each: &Keep, items: ListRef<'_>, old: &Value) -> Value {
-    let kept: SmallVec<[Value; 16]> = items
-        .iter()
-        .enumerate()
-        .map(|(index, item)| each.share(item, old.at(index)))
-        .collect();
-    if let Some(before) = old.as_list()
-        && before.len() == kept.len()
-        && before.iter().zip(&kept).all(|(a, b)| a.same(b))
-    {
-        return old.clone();
+impl Cut {
+    fn new(fields: &Fields) -> Self {
+        let mut work = Work::new();
+        let cut = Self::within(fields, &mut work);
+        // A tree that ends in the middle is of no use.
+        if work.is_done() { Self::All } else { cut }
     }
-    Value::list(kept)
+
+    /// Every name has what is kept of each member added to it, so that a tree of both may
+    /// double with every level.
+    fn within(fields: &Fields, work: &mut Work) -> Self {
+        if fields.all {
+            return Self::All;
+        }
+        let members = fields.names.keys().map(|name| {
+            let below = fields.below(name, work);
+            (name.clone(), Some(Self::within(&below, work)))
+        });
+        let members = members.collect();
+        let each = fields.each.as_ref();
+        Self::Some {
+            members,
+            each: each.map(|each| Box::new(Self::within(each, work))),
+        }
+    }
+
+    /// The same of an object, as far as it is let in.
+    fn of_object(self, intake: Intake) -> Self {
+        let object = self.with_member("metadata", |metadata| Some(metadata.of_metadata(intake)));
+        if intake.secret {
+            return object.with_member("data", |data| Some(Self::Decoded(Box::new(data))));
+        }
+        object
+    }
+
+    fn of_metadata(self, intake: Intake) -> Self {
+        let hidden = Intake::HIDDEN.into_iter();
+        let hidden = hidden.filter(|name| intake.hides(name));
+        let shown = hidden.fold(self, |metadata, name| metadata.with_member(name, |_| None));
+        let marked = ["annotations", "labels"].into_iter();
+        marked.fold(shown, |metadata, name| {
+            metadata.with_member(name, |cut| Some(Self::Unmarked(Box::new(cut))))
+        })
+    }
+
+    /// The same with another cut of a member, if anything of it is kept.
+    fn with_member(self, name: &str, change: impl FnOnce(Self) -> Option<Self>) -> Self {
+        let (mut members, each) = match self {
+            Self::All => (Vec::new(), Some(Box::new(Self::All))),
+            Self::Some { members, each } => (members.into_vec(), each),
+            Self::Unmarked(_) | Self::Decoded(_) => return self,
+        };
+        let key = Key::new(name);
+        match members.binary_search_by(|(other, _)| other.cmp(&key)) {
+            Ok(at) => members[at].1 = members[at].1.take().and_then(change),
+            Err(at) => {
+                if let Some(each) = &each {
+                    members.insert(at, (key, change(Self::clone(each))));
+                }
+            }
+        }
+        Self::Some {
+            members: members.into(),
+            each,
+        }
+    }
 }
+
+/// What is kept of a value.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Piece<'a> {
+    cut: &'a Cut,
+    /// Whether it is decoded if it is a text.
+    decode: bool,
+}
+
+impl<'a> Piece<'a> {
+    fn new(cut: &'a Cut) -> Self {
+        Self { cut, decode: false }
+    }
+}
+
+impl Part for Piece<'_> {
+    fn member(self, name: &str) -> Member<Self> {
+        match self.cut {
+            Cut::All => Member::Read(Key::new(name), Self::new(self.cut)),
+            Cut::Some { members, each } => {
+                match members.iter().find(|(key, _)| key.as_str() == name) {
+                    Some((key, Some(cut))) => Member::Read(key.clone(), Self::new(cut)),
+                    Some((_, None)) => Member::Skipped,
+                    None => each.as_deref().map_or(Member::Skipped, |each| {
+                        Member::Read(Key::new(name), Self::new(each))
+                    }),
+                }
+            }
+            Cut::Unmarked(_) if is_mark(name) => Member::Hidden,
+            Cut::Unmarked(cut) => Self::new(cut).member(name),
+            Cut::Decoded(cut) => match Self::new(cut).member(name) {
+                Member::Read(key, piece) => Member::Read(
+                    key,
+                    Self {
+                        decode: true,
+                        ..piece
+                    },
+                ),
+                other @ (Member::Skipped | Member::Hidden) => other,
+            },
+        }
+    }
+
+    fn element(self) -> Option<Self> {
+        match self.cut {
+            Cut::All => Some(Self::new(self.cut)),
+            Cut::Some { each, .. } => each.as_deref().map(Self::new),
+            Cut::Unmarked(cut) | Cut::Decoded(cut) => Self::new(cut).element(),
+        }
+    }
+
+    fn text(self, text: &str) -> Option<Value> {
+        self.decode.then(|| decoded(text))
+    }
+
+    fn is_whole(self) -> bool {
+        matches!(self.cut, Cut::All) && !self.decode
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,10 +1,10 @@
-//! A source: the objects as they last were, pruned to the fields that are read.
+//! A source: what is kept of the objects as they last were.
 
 use document::Value;
 use hashbrown::HashTable;
 
 use super::Change;
-use crate::fields::{Fields, Keep};
+use crate::fields::{Fields, Kept};
 use crate::origin::{ObjectName, Origin, SourceObject};
 
 /// The objects of one source.
@@ -12,7 +12,6 @@ use crate::origin::{ObjectName, Origin, SourceObject};
 pub(crate) struct Source {
     number: u32,
     fields: Fields,
-    keep: Keep,
     /// By the hash of the name, which the origin knows.
     objects: HashTable<Object>,
     /// How many bytes the documents take, if that is counted.
@@ -39,13 +38,13 @@ impl Source {
     pub(crate) fn new(number: usize, fields: Fields, count_bytes: bool) -> Self {
         Self {
             number: number as u32,
-            keep: fields.compile(),
             fields,
             objects: HashTable::new(),
             bytes: count_bytes.then_some(0),
         }
     }
 
+    /// What the pipeline reads of the objects.
     pub(crate) fn fields(&self) -> &Fields {
         &self.fields
     }
@@ -60,7 +59,7 @@ impl Source {
     }
 
     /// Takes what is known of an object now, and counts its bytes.
-    pub(crate) fn set(&mut self, name: &ObjectName, object: Option<&Value>) -> Option<Change> {
+    pub(crate) fn set(&mut self, name: ObjectName, object: Option<Kept>) -> Option<Change> {
         let change = self.change(name, object)?;
         if let Some(bytes) = &mut self.bytes {
             let size = |document: &Option<Value>| document.as_ref().map_or(0, Value::size);
@@ -71,12 +70,12 @@ impl Source {
 
     /// Takes what is known of an object now. What arrives is compared with what is
     /// stored: duplicates and deletes of unknown objects change nothing.
-    fn change(&mut self, name: &ObjectName, object: Option<&Value>) -> Option<Change> {
-        let hash = SourceObject::hash_of(self.number, name);
+    fn change(&mut self, name: ObjectName, object: Option<Kept>) -> Option<Change> {
+        let hash = SourceObject::hash_of(self.number, &name);
         let Some(object) = object else {
             let found = self
                 .objects
-                .find_entry(hash, |object| object.is(name))
+                .find_entry(hash, |object| object.is(&name))
                 .ok()?;
             let (object, _) = found.remove();
             return Some(Change {
@@ -85,8 +84,11 @@ impl Source {
                 new: None,
             });
         };
-        if let Some(stored) = self.objects.find_mut(hash, |object| object.is(name)) {
-            let document = self.keep.next(object, &stored.document)?;
+        let document = object.into_document();
+        if let Some(stored) = self.objects.find_mut(hash, |object| object.is(&name)) {
+            if stored.document == document {
+                return None;
+            }
             let old = std::mem::replace(&mut stored.document, document.clone());
             return Some(Change {
                 origin: stored.origin.clone(),
@@ -94,8 +96,7 @@ impl Source {
                 new: Some(document),
             });
         }
-        let document = self.keep.first(object);
-        let origin = Origin::object(self.number, name.clone());
+        let origin = Origin::object(self.number, name);
         let stored = Object {
             origin: origin.clone(),
             document: document.clone(),

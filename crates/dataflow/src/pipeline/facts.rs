@@ -61,46 +61,52 @@ impl StageKind {
         }
     }
 
-    /// Whether what it puts out may have a `status`; `before` says so of what it takes.
-    /// Where that is not known, it may.
-    pub fn may_yield_status(&self, before: bool) -> bool {
+    /// Whether what it puts out may have something at a place, which is a chain of names;
+    /// `before` says so of what it takes. Where that is not known, it may.
+    pub fn may_yield(&self, place: &[&str], before: bool) -> bool {
         match self {
-            Self::Project(Project::Whole(expr)) => projects_status(expr, before),
+            Self::Project(Project::Whole(expr)) => projects(expr, place, before),
             Self::Project(Project::Steps(steps)) => {
-                steps.iter().any(|step| projects_status(step, before))
+                steps.iter().any(|step| projects(step, place, before))
             }
-            Self::Unwind(path) => leads_into_status(path.segments()) || before,
-            Self::Gather(gather) => leads_into_status(gather.path.segments()) || before,
+            Self::Unwind(path) => may_touch(path.segments(), place) || before,
+            Self::Gather(gather) => may_touch(gather.path.segments(), place) || before,
             Self::Select(_) | Self::Distinct => before,
-            Self::GroupBy(_) => false,
-            // A patch may add one anywhere.
+            // Their documents have the keys `key`, `values` and `documents`.
+            Self::GroupBy(_) => matches!(
+                place.first(),
+                None | Some(&("key" | "values" | "documents"))
+            ),
+            // A patch may add something anywhere.
             Self::Join(_) | Self::Patch(_) => true,
         }
     }
 }
 
 impl Pipeline {
-    /// Whether what a target gets may have a `status`.
-    pub fn may_yield_status(&self, target: usize) -> bool {
+    /// Whether what a target gets may have something at a place, which is a chain of names.
+    pub fn may_yield(&self, target: usize, place: &[&str]) -> bool {
         let branches = self.branches.iter();
         let mut branches = branches.filter(|branch| branch.output.target == Some(target));
-        branches.any(Branch::may_yield_status)
+        branches.any(|branch| branch.may_yield(place))
     }
 }
 
 impl Branch {
-    /// Whether its documents may have a `status`.
-    fn may_yield_status(&self) -> bool {
+    fn may_yield(&self, place: &[&str]) -> bool {
         let stages = self.stages.iter();
-        stages.fold(true, |before, stage| stage.kind.may_yield_status(before))
+        stages.fold(true, |before, stage| stage.kind.may_yield(place, before))
     }
 }
 
-/// Whether what an expression makes may have a status.
-fn projects_status(expr: &Expr, before: bool) -> bool {
+/// Whether what an expression makes may have something at a place.
+fn projects(expr: &Expr, place: &[&str], before: bool) -> bool {
     match expr {
-        Expr::Map(map) => builds_status(map, before),
-        Expr::Literal(value) => !value.get("status").is_null(),
+        Expr::Map(map) => builds(map, place, before),
+        Expr::Literal(value) => {
+            let found = place.iter().fold(value, |value, name| value.get(name));
+            !found.is_null()
+        }
         // `$` is the document as it came in.
         Expr::Path(path) => before || path.path.root() != Root::Document || !path.path.is_root(),
         Expr::Now
@@ -116,22 +122,30 @@ fn projects_status(expr: &Expr, before: bool) -> bool {
     }
 }
 
-fn builds_status(map: &MapExpr, before: bool) -> bool {
+fn builds(map: &MapExpr, place: &[&str], before: bool) -> bool {
+    let Some((first, rest)) = place.split_first() else {
+        return true;
+    };
     let copied = map.copy.as_ref();
-    copied.is_some_and(|copied| projects_status(copied, before))
-        || map.entries.iter().any(|(key, _)| key.as_str() == "status")
+    let mut entries = map.entries.iter();
+    copied.is_some_and(|copied| projects(copied, place, before))
+        // A document inside of this one is not the one that came in.
+        || entries.any(|(key, value)| key.as_str() == *first && projects(value, rest, true))
         || map
             .setters
             .iter()
-            .any(|setter| leads_into_status(setter.path.segments()))
+            .any(|setter| may_touch(setter.path.segments(), place))
 }
 
-/// Whether a path leads into the status, or perhaps does.
-fn leads_into_status(segments: &[Segment]) -> bool {
-    match segments.first() {
-        Some(Segment::Name(name)) => name.as_str() == "status",
-        Some(Segment::Index(_) | Segment::Several(_) | Segment::Descendants(_)) | None => true,
-    }
+/// Whether a path leads to a place, to something in it, or to something that it is in.
+fn may_touch(segments: &[Segment], place: &[&str]) -> bool {
+    segments
+        .iter()
+        .zip(place)
+        .all(|(segment, name)| match segment {
+            Segment::Name(key) => key.as_str() == *name,
+            Segment::Index(_) | Segment::Several(_) | Segment::Descendants(_) => true,
+        })
 }
 
 #[cfg(test)]
@@ -154,6 +168,9 @@ mod tests {
         branches.remove(0).stages.remove(0).kind
     }
 
+    const STATUS: [&str; 1] = ["status"];
+    const OWNERS: [&str; 2] = ["metadata", "ownerReferences"];
+
     /// Every stage with what is true of it: groups, rebuilds, yields a status of its input.
     #[test]
     fn stages_know_what_they_do() {
@@ -171,9 +188,20 @@ mod tests {
             ),
         ] {
             let kind = stage(spec);
-            let found = (kind.groups(), kind.rebuilds(), kind.may_yield_status(true));
+            let found = (
+                kind.groups(),
+                kind.rebuilds(),
+                kind.may_yield(&STATUS, true),
+            );
             assert_eq!(found, expect, "{}", kind.name());
         }
+    }
+
+    /// What a stage may yield of an input that has nothing at the place, and of one that has.
+    fn check(spec: &Value, place: &[&str], from_none: bool, from_some: bool) {
+        let kind = stage(spec.clone());
+        assert_eq!(kind.may_yield(place, false), from_none, "{spec}");
+        assert_eq!(kind.may_yield(place, true), from_some, "{spec}");
     }
 
     #[test]
@@ -183,6 +211,7 @@ mod tests {
             (json!({"@project": "$.spec"}), true, true),
             (json!({"@project": {"$.": "$", "a": 1}}), false, true),
             (json!({"@project": {"status": 1}}), true, true),
+            (json!({"@project": {"a": "$.status"}}), false, false),
             (
                 json!({"@project": [{"a": 1}, {"$.status.b": 1}]}),
                 true,
@@ -191,9 +220,55 @@ mod tests {
             (json!({"@unwind": "$.status.list"}), true, true),
             (json!({"@select": true}), false, true),
         ] {
-            let kind = stage(spec.clone());
-            assert_eq!(kind.may_yield_status(false), from_none, "{spec}");
-            assert_eq!(kind.may_yield_status(true), from_some, "{spec}");
+            check(&spec, &STATUS, from_none, from_some);
+        }
+    }
+
+    #[test]
+    fn owners_come_with_metadata_that_is_not_written_down() {
+        for (spec, from_none, from_some) in [
+            (json!({"@project": "$"}), false, true),
+            (
+                json!({"@project": {"metadata": {"name": "$.metadata.name"}}}),
+                false,
+                false,
+            ),
+            (json!({"@project": {"metadata": "$.metadata"}}), true, true),
+            (
+                json!({"@project": {"metadata": {"$.": "$.spec", "name": "a"}}}),
+                true,
+                true,
+            ),
+            (
+                json!({"@project": {"metadata": {"ownerReferences": "$.o"}}}),
+                true,
+                true,
+            ),
+            (
+                json!({"@project": {"metadata": {"labels": {"ownerReferences": "x"}}}}),
+                false,
+                false,
+            ),
+            (
+                json!({"@project": {"$.metadata.labels.a": 1, "b": 2}}),
+                false,
+                false,
+            ),
+            (json!({"@project": {"$.metadata": "$.m"}}), true, true),
+            (
+                json!({"@project": {"$.metadata.ownerReferences[0]": "$.m"}}),
+                true,
+                true,
+            ),
+            (
+                json!({"@project": {"metadata": {"@merge": ["$.a", "$.b"]}}}),
+                true,
+                true,
+            ),
+            (json!({"@unwind": "$.metadata.labels"}), false, true),
+            (json!({"@groupBy": ["$.k", null]}), false, false),
+        ] {
+            check(&spec, &OWNERS, from_none, from_some);
         }
     }
 }

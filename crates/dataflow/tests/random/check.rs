@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dataflow::apply::TargetKind;
+use dataflow::fields::{Keep, Kept};
 use dataflow::scratch::{Objects, Scratch, State};
 use dataflow::{
     Budget, Circuit, Failure, ObjectName, Origin, Pipeline, RunError, SourceEvent, Step,
@@ -10,7 +11,7 @@ use dataflow::{
 use document::{Location, Value, json};
 use expr::{Env, Limits, Table};
 
-use super::{Case, Random};
+use super::{Case, Event, Random};
 
 /// How often something happened in the runs: to see that they reach what they should.
 #[derive(Clone, Debug, Default)]
@@ -67,8 +68,10 @@ struct Run<'a> {
     pipeline: &'a Pipeline,
     kinds: Vec<TargetKind>,
     random: Random,
+    /// What each source keeps.
+    keeps: Vec<Keep>,
     circuit: Circuit,
-    /// Gets the events of each batch in another order, and objects as they are read.
+    /// Gets the events of each batch in another order, and objects that are read from JSON.
     shuffled: Circuit,
     scratch: Scratch,
     objects: Objects,
@@ -98,11 +101,13 @@ impl<'a> Run<'a> {
             })
             .collect();
         let spec = case.pipeline.to_string();
+        let fields = dataflow::fields::needs(pipeline);
         let mut coverage = Coverage::default();
         cover_pipeline(pipeline, &mut coverage);
         Self {
             pipeline,
             random: Random::new(case.seed.wrapping_add(1)),
+            keeps: fields.iter().map(Keep::fields).collect(),
             circuit: Circuit::new(pipeline, &kinds, Budget::default()),
             shuffled: Circuit::new(pipeline, &kinds, Budget::default()),
             scratch: Scratch::new(pipeline.clone(), kinds.clone()),
@@ -129,7 +134,7 @@ impl<'a> Run<'a> {
         env
     }
 
-    fn batch(&mut self, batch: &[SourceEvent]) -> Result<(), String> {
+    fn batch(&mut self, batch: &[Event]) -> Result<(), String> {
         let env = self.env();
         for event in batch {
             let key = (event.source, event.name.clone());
@@ -141,7 +146,10 @@ impl<'a> Run<'a> {
         self.state = self.scratch.eval(&self.objects, &self.state, &env);
         let step = self
             .circuit
-            .step(batch, &env)
+            .step(
+                events(batch, |event, object| self.keeps[event.source].of(object)),
+                &env,
+            )
             .map_err(|error| format!("budget: {error}"))?;
         self.sum_up(&step)?;
         same_targets(&self.targets, &self.state.targets)?;
@@ -159,7 +167,7 @@ impl<'a> Run<'a> {
     /// not count.
     fn pruned(&self, source: usize, object: &Value) -> Value {
         if self.timed || self.bounded {
-            self.circuit.fields(source).prune(object)
+            self.keeps[source].of(object).into_document()
         } else {
             object.clone()
         }
@@ -228,13 +236,8 @@ impl<'a> Run<'a> {
     }
 
     /// The order of events matters only for the same object.
-    fn compare_shuffled(
-        &mut self,
-        batch: &[SourceEvent],
-        step: &Step,
-        env: &Env,
-    ) -> Result<(), String> {
-        let mut by_object: BTreeMap<_, Vec<&SourceEvent>> = BTreeMap::new();
+    fn compare_shuffled(&mut self, batch: &[Event], step: &Step, env: &Env) -> Result<(), String> {
+        let mut by_object: BTreeMap<_, Vec<&Event>> = BTreeMap::new();
         for event in batch {
             by_object
                 .entry((event.source, event.name.clone()))
@@ -246,19 +249,16 @@ impl<'a> Run<'a> {
             .map(|event| (event.source, event.name.clone()))
             .collect();
         self.random.shuffle(&mut order);
-        let events: Vec<SourceEvent> = order
+        let shuffled: Vec<Event> = order
             .iter()
-            .filter_map(|object| {
-                let mut event = by_object.get_mut(object)?.remove(0).clone();
-                event.object = event
-                    .object
-                    .map(|object| self.as_read(event.source, &object));
-                Some(event)
-            })
+            .filter_map(|object| Some(by_object.get_mut(object)?.remove(0).clone()))
             .collect();
         let other = self
             .shuffled
-            .step(events, env)
+            .step(
+                events(&shuffled, |event, object| self.read(event.source, object)),
+                env,
+            )
             .map_err(|error| format!("budget: {error}"))?;
         if other.changes != step.changes {
             return Err(format!(
@@ -275,10 +275,10 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// An object as a running controller has read it: without what is not kept, in one
-    /// piece.
-    fn as_read(&self, source: usize, object: &Value) -> Value {
-        self.shuffled.fields(source).prune(object).packed()
+    /// An object as a running controller reads it.
+    fn read(&self, source: usize, object: &Value) -> Kept {
+        let read = self.keeps[source].read(object.to_string().as_bytes());
+        read.expect("what is written out can be read")
     }
 
     /// As long as nothing has failed, the state is a function of the objects.
@@ -300,17 +300,14 @@ impl<'a> Run<'a> {
         let env = self.env();
         let expected = self.scratch.eval(&self.objects, &State::default(), &env);
         let mut circuit = Circuit::new(self.pipeline, &self.kinds, Budget::default());
-        let events: Vec<SourceEvent> = self
-            .objects
-            .iter()
-            .map(|((source, name), object)| SourceEvent {
-                source: *source,
-                name: name.clone(),
-                object: Some(object.clone()),
-            })
-            .collect();
+        let objects = self.objects.iter();
+        let events = objects.map(|((source, name), object)| SourceEvent {
+            source: *source,
+            name: name.clone(),
+            object: Some(self.keeps[*source].of(object)),
+        });
         let step = circuit
-            .step(&events, &env)
+            .step(events, &env)
             .map_err(|error| format!("budget: {error}"))?;
         let mut targets: Targets = vec![BTreeMap::new(); self.kinds.len()];
         for change in step.changes {
@@ -333,12 +330,12 @@ impl<'a> Run<'a> {
         self.random.shuffle(&mut names);
         let at_once = 1 + self.random.below(4);
         for names in names.chunks(at_once) {
-            let event = |(source, name): &(usize, ObjectName)| SourceEvent {
+            let event = |(source, name): &(usize, ObjectName)| Event {
                 source: *source,
                 name: name.clone(),
                 object: None,
             };
-            let batch: Vec<SourceEvent> = names.iter().map(event).collect();
+            let batch: Vec<Event> = names.iter().map(event).collect();
             self.batch(&batch)?;
         }
         if self.targets.iter().any(|objects| !objects.is_empty()) {
@@ -380,6 +377,16 @@ impl<'a> Run<'a> {
             self.coverage.count(format!("target object {what}"), 1);
         }
     }
+}
+
+/// The events of a batch for a circuit.
+fn events(batch: &[Event], keep: impl Fn(&Event, &Value) -> Kept) -> Vec<SourceEvent> {
+    let event = |event: &Event| SourceEvent {
+        source: event.source,
+        name: event.name.clone(),
+        object: event.object.as_ref().map(|object| keep(event, object)),
+    };
+    batch.iter().map(event).collect()
 }
 
 fn cover_pipeline(pipeline: &Pipeline, coverage: &mut Coverage) {

@@ -10,7 +10,7 @@ mod shrink;
 
 use std::fmt;
 
-use dataflow::SourceEvent;
+use dataflow::ObjectName;
 use document::{Map, Value, json};
 use expr::Limits;
 use seeded::Random;
@@ -28,11 +28,22 @@ pub(crate) struct Case {
     /// The pipeline, as a user would write it.
     pub(crate) pipeline: Value,
     /// Batches of events.
-    pub(crate) history: Vec<Vec<SourceEvent>>,
+    pub(crate) history: Vec<Vec<Event>>,
     /// What an evaluation may cost, and how large what it gives may be.
     pub(crate) limits: Limits,
     /// What else is random in the check.
     pub(crate) seed: u64,
+}
+
+/// What arrives for one object.
+#[derive(Clone, Debug)]
+pub(crate) struct Event {
+    /// The source, by position.
+    pub(crate) source: usize,
+    /// The object.
+    pub(crate) name: ObjectName,
+    /// All of it, or `None` if it is gone.
+    pub(crate) object: Option<Value>,
 }
 
 impl Case {

@@ -3,15 +3,15 @@
 
 use std::collections::BTreeMap;
 
-use dataflow::{ObjectName, SourceEvent};
+use dataflow::ObjectName;
 use document::{Map, Value, json};
 
-use super::Random;
+use super::{Event, Random};
 
 type Live = BTreeMap<(usize, ObjectName), Value>;
 
 /// Batches of events for this many sources.
-pub(crate) fn history(random: &mut Random, sources: usize) -> Vec<Vec<SourceEvent>> {
+pub(crate) fn history(random: &mut Random, sources: usize) -> Vec<Vec<Event>> {
     let (bad, breaks) = *random.pick(&[(0, 0), (0, 20), (0, 50), (3, 30), (15, 15)]);
     let mut writer = Writer {
         bad,
@@ -49,7 +49,7 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    fn batch(&mut self, sources: usize, live: &mut Live) -> Vec<SourceEvent> {
+    fn batch(&mut self, sources: usize, live: &mut Live) -> Vec<Event> {
         let count = match self.random.below(12) {
             0 => 0,
             1..6 => 1,
@@ -62,7 +62,7 @@ impl Writer<'_> {
         events
     }
 
-    fn event(&mut self, sources: usize, live: &mut Live, events: &mut Vec<SourceEvent>) {
+    fn event(&mut self, sources: usize, live: &mut Live, events: &mut Vec<Event>) {
         let source = self.random.below(sources);
         let name = self.name();
         let key = (source, name.clone());
@@ -72,7 +72,7 @@ impl Writer<'_> {
                 Some(object) => live.insert((source, name.clone()), object.clone()),
                 None => live.remove(&(source, name.clone())),
             };
-            events.push(SourceEvent {
+            events.push(Event {
                 source,
                 name: name.clone(),
                 object,

@@ -1,9 +1,8 @@
 //! Makes a case that fails smaller, as long as it still fails.
 
-use dataflow::SourceEvent;
 use document::{Value, View};
 
-use super::Case;
+use super::{Case, Event};
 
 /// How many smaller cases are tried.
 const ATTEMPTS: usize = 20_000;
@@ -63,7 +62,7 @@ fn places(case: &Case) -> impl Iterator<Item = (usize, usize)> {
 }
 
 /// The object of an event with a smaller spec or smaller metadata; its name stays.
-fn smaller_objects(event: &SourceEvent) -> Vec<Value> {
+fn smaller_objects(event: &Event) -> Vec<Value> {
     let Some(object) = event.object.as_ref().and_then(Value::as_map) else {
         return Vec::new();
     };

@@ -43,7 +43,7 @@ pub(super) unsafe fn free_block(block: NonNull<BlockHead>) {
 pub(crate) const LARGEST_BLOCK: usize = 32 << 10;
 
 /// What a block has to have room for.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Room {
     /// Bytes of all nodes, see [`node_size`].
     pub(crate) nodes: usize,

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use dataflow::fields::Kept;
 use dataflow::{Circuit, Component, ObjectName, Origin, SourceEvent, Step};
 use document::{Key, Value};
 use expr::{Env, Interrupt};
@@ -146,13 +147,12 @@ impl ControllerTask {
         (took > step_time).then(|| format!("one batch took more than {seconds} s"))
     }
 
+    /// Notes the uid of an object, where the pipeline may yield references to owners.
     fn note(&mut self, event: &SourceEvent) {
         let uids = &mut self.uids[event.source];
-        let uid = event
-            .object
-            .as_ref()
-            .map(|object| object.get("metadata").get("uid"));
+        let uid = event.object.as_ref().map(Kept::uid);
         match uid.filter(|uid| !uid.is_null()) {
+            None if uids.is_empty() => return,
             Some(uid) => uids.insert(event.name.clone(), uid.clone()),
             None => uids.remove(&event.name),
         };

@@ -80,16 +80,17 @@ pub(super) fn subscribe(
     let mut subscriptions = Subscriptions::default();
     let identity = Identity::from(operator.service_account.as_ref());
     for (number, controller) in operator.controllers.iter().enumerate() {
-        for (input, source) in controller.inputs.iter().enumerate() {
+        let inputs = controller.inputs.iter().zip(controller.keeps());
+        for (input, (source, keep)) in inputs.enumerate() {
             let source = &controller.sources[*source];
             let port = (number, input);
             if source.kind == SourceKind::OneShot {
-                let trigger = ObjectName::new("", ONE_SHOT);
-                inbox.put(port, trigger, Some(source.one_shot()), true);
+                let kept = keep.of(&source.one_shot());
+                inbox.put(port, ObjectName::new("", ONE_SHOT), Some(kept), true);
                 inbox.set(port, |state| state.listed = true);
                 continue;
             }
-            let sink = Input::new(inbox.clone(), port, controller, source);
+            let sink = Input::new(inbox.clone(), port, source.clone(), keep);
             let resource = &source.resource;
             if let Some(view) = view_of(source) {
                 // The own ones are complete in the order of the controllers.

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use controller::{Backoff, Next, Queue, Reason, Retries, Runner, queue};
 use dataflow::ObjectName;
-use document::Value;
 use futures::StreamExt;
 use operator::spec::{Options, Resource};
 use operator::{Controller, Operator};
@@ -20,9 +19,8 @@ use super::book::Book;
 use super::measures::{Measures, Runs};
 use super::namespaces::Namespaces;
 use crate::client::Identity;
-use crate::object::Unreadable;
 use crate::source::discovery::Resolved;
-use crate::source::{Sink, Unavailable};
+use crate::source::{Arrival, Sink, Unavailable};
 use crate::target::{self, Desired, ObjectKey, TargetKind, WriteError, Writer};
 
 /// Why an object is looked at.
@@ -254,18 +252,18 @@ impl TargetSink {
 }
 
 impl Sink for TargetSink {
-    fn apply(&self, _name: &ObjectName, object: &Value, _listing: bool) {
-        self.look(self.writer.observe(&self.group, &self.kind, object));
+    fn apply(&self, _name: &ObjectName, object: &Arrival, _listing: bool) {
+        let (writer, group, kind) = (&self.writer, &self.group, &self.kind);
+        match object.whole() {
+            Ok(object) => self.look(writer.observe(group, kind, &object)),
+            Err(why) => self.look(writer.observe_unreadable(group, kind, &object.bare(), &why)),
+        }
     }
 
-    fn unreadable(&self, _name: &ObjectName, object: &Value, why: &Unreadable) {
-        let writer = &self.writer;
-        self.look(writer.observe_unreadable(&self.group, &self.kind, object, why));
-    }
-
-    fn delete(&self, _name: &ObjectName, last: Option<&Value>) {
+    fn delete(&self, _name: &ObjectName, last: Option<&Arrival>) {
         // Those that a list does not show are found by the writer itself.
-        let last = last.and_then(|last| self.writer.forget(&self.group, &self.kind, last));
+        let last = last.map(Arrival::bare);
+        let last = last.and_then(|last| self.writer.forget(&self.group, &self.kind, &last));
         self.look(last);
     }
 

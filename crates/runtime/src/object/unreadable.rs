@@ -33,12 +33,12 @@ impl Unreadable {
     pub const CODE: &str = "unreadable";
 
     /// Whether what was found while a document was read makes it unreadable.
-    pub(super) fn is_over(excess: &Excess) -> bool {
+    pub(crate) fn is_over(excess: &Excess) -> bool {
         excess.is_deep() || excess.size() > MAX_SIZE
     }
 
     /// Why a document cannot be read; `None` if it can.
-    pub(super) fn of(value: &Value) -> Option<Self> {
+    pub(crate) fn of(value: &Value) -> Option<Self> {
         let excess = Excess::of(value);
         if excess.is_deep() {
             let field = deep_field(value);
@@ -77,8 +77,7 @@ pub(crate) fn lost_event(error: &watcher::Error) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use dataflow::fields::Fields;
-    use document::{Path, json};
+    use document::json;
     use kube::ResourceExt;
     use kube::core::{ObjectList, WatchEvent};
 
@@ -87,14 +86,6 @@ mod tests {
 
     fn nested(levels: usize) -> String {
         format!("{}{}", "[".repeat(levels), "]".repeat(levels))
-    }
-
-    fn fields(paths: &[&str]) -> Fields {
-        let mut fields = Fields::default();
-        for path in paths {
-            fields.add_path(Path::parse(path).unwrap().segments(), &Fields::all());
-        }
-        fields
     }
 
     /// What watch lines and lists make of an object.
@@ -170,19 +161,12 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_of_other_fields_is_not_concerned() {
+    fn the_metadata_is_known() {
         let object = format!(
             r#"{{"kind": "A", "spec": {{"deep": {}, "x": 1}}, "metadata": {{"name": "a"}}}}"#,
             nested(200)
         );
         let object = &read(&object)[0];
-        let part = object.part(fields(&["$.spec.x"])).unwrap();
-        assert_eq!(
-            part,
-            json!({"kind": "A", "metadata": {"name": "a"}, "spec": {"x": 1}})
-        );
-        assert!(object.part(fields(&["$.spec.deep"])).is_err());
-        assert!(object.part(fields(&["$.spec"])).is_err());
         assert_eq!(
             object.bare(),
             json!({"kind": "A", "metadata": {"name": "a"}})

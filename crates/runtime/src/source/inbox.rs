@@ -1,17 +1,19 @@
 //! What waits for an operator: the last known state of each object of each input.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use dataflow::fields::{Fields, needs};
+use dataflow::fields::{Header, Keep, Kept};
 use dataflow::{ObjectName, SourceEvent};
-use document::{Key, Map, Value};
-use operator::object::Entry;
-use operator::spec::{Controller, Source};
+use document::Value;
+use hashbrown::HashTable;
+use operator::predicate::Update;
+use operator::spec::Source;
 use tokio::sync::Notify;
 
-use super::{Sink, Unavailable};
+use super::{Arrival, Reads, Sink, Unavailable};
 use crate::object::Unreadable;
 
 /// The inputs of an operator's controllers.
@@ -26,8 +28,10 @@ pub type Port = (usize, usize);
 
 #[derive(Debug, Default)]
 struct State {
-    objects: BTreeMap<Port, HashMap<ObjectName, Option<Value>>>,
+    objects: Waiting,
     ports: BTreeMap<Port, PortState>,
+    /// Whether these have changed since they were last taken.
+    ports_changed: bool,
     /// The objects whose last version cannot be read.
     unreadable: UnreadableObjects,
     /// Whether these have changed since they were last taken.
@@ -43,6 +47,46 @@ impl State {
             let readable = self.unreadable.remove(&(port, name.clone()));
             self.unreadable_changed |= readable.is_some();
         }
+    }
+}
+
+/// The last known states of objects, in the order in which they came first.
+#[derive(Debug, Default)]
+struct Waiting {
+    objects: Vec<(Port, ObjectName, Option<Kept>)>,
+    /// Their positions, by port and name.
+    positions: HashTable<usize>,
+    hasher: foldhash::fast::RandomState,
+}
+
+/// An index with room for more than this is freed when it is taken.
+const LARGE: usize = 256;
+
+impl Waiting {
+    fn insert(&mut self, port: Port, name: ObjectName, object: Option<Kept>) {
+        let Self {
+            objects,
+            positions,
+            hasher,
+        } = self;
+        let is = |at: &usize| objects[*at].0 == port && objects[*at].1 == name;
+        let hash = hasher.hash_one((port, &name));
+        if let Some(&at) = positions.find(hash, is) {
+            objects[at].2 = object;
+            return;
+        }
+        positions.insert_unique(hash, objects.len(), |at| {
+            hasher.hash_one((objects[*at].0, &objects[*at].1))
+        });
+        objects.push((port, name, object));
+    }
+
+    fn take(&mut self) -> Vec<(Port, ObjectName, Option<Kept>)> {
+        if self.positions.capacity() > LARGE {
+            self.positions = HashTable::new();
+        }
+        self.positions.clear();
+        std::mem::take(&mut self.objects)
     }
 }
 
@@ -77,14 +121,14 @@ impl PortState {
 /// What was taken out of an [`Inbox`].
 #[derive(Debug, Default)]
 pub struct Taken {
-    /// The events of each controller.
-    pub events: BTreeMap<usize, Vec<SourceEvent>>,
+    /// The events of each controller that has some.
+    pub events: Vec<(usize, Vec<SourceEvent>)>,
     /// The controllers whose events hold a list, a re-list, or what such
     /// a batch changed in a view; those of the others are single events.
     pub bulk: BTreeSet<usize>,
     /// How all inputs stand; with `listed`, the events of the list are among those that
-    /// were taken now or before.
-    pub ports: BTreeMap<Port, PortState>,
+    /// were taken now or before. `None` if they stand as before.
+    pub ports: Option<BTreeMap<Port, PortState>>,
     /// All objects that cannot be read; `None` if they are the same as before.
     pub unreadable: Option<UnreadableObjects>,
 }
@@ -95,6 +139,7 @@ impl Inbox {
         let ports = ports.into_iter().map(|port| (port, PortState::default()));
         let inbox = Self::default();
         inbox.state().ports = ports.collect();
+        inbox.state().ports_changed = true;
         inbox
     }
 
@@ -113,25 +158,15 @@ impl Inbox {
     pub fn take(&self) -> Taken {
         let mut state = self.state();
         state.changed = false;
-        let objects = std::mem::take(&mut state.objects);
+        let objects = state.objects.take();
         let bulk = std::mem::take(&mut state.bulk);
-        let ports = state.ports.clone();
+        let changed = std::mem::take(&mut state.ports_changed);
+        let ports = changed.then(|| state.ports.clone());
         let changed = std::mem::take(&mut state.unreadable_changed);
         let unreadable = changed.then(|| state.unreadable.clone());
         drop(state);
-        let mut events: BTreeMap<usize, Vec<SourceEvent>> = BTreeMap::new();
-        for ((controller, source), objects) in objects {
-            let mut objects: Vec<_> = objects.into_iter().collect();
-            objects.sort_by(|a, b| a.0.cmp(&b.0));
-            let objects = objects.into_iter().map(|(name, object)| SourceEvent {
-                source,
-                name,
-                object,
-            });
-            events.entry(controller).or_default().extend(objects);
-        }
         Taken {
-            events,
+            events: by_controller(objects),
             bulk,
             ports,
             unreadable,
@@ -147,10 +182,10 @@ impl Inbox {
     }
 
     /// Puts the state of an object in; `bulk` says whether it is no single event.
-    pub fn put(&self, port: Port, name: ObjectName, object: Option<Value>, bulk: bool) {
+    pub fn put(&self, port: Port, name: ObjectName, object: Option<Kept>, bulk: bool) {
         self.change(|state| {
             state.readable(port, &name);
-            state.objects.entry(port).or_default().insert(name, object);
+            state.objects.insert(port, name, object);
             if bulk {
                 state.bulk.insert(port.0);
             }
@@ -166,7 +201,10 @@ impl Inbox {
 
     /// Says how an input stands.
     pub fn set(&self, port: Port, set: impl FnOnce(&mut PortState)) {
-        self.change(|state| set(state.ports.entry(port).or_default()));
+        self.change(|state| {
+            state.ports_changed = true;
+            set(state.ports.entry(port).or_default());
+        });
     }
 
     /// Makes [`Inbox::changed`] return: something else is to be looked at.
@@ -189,29 +227,44 @@ impl Inbox {
     }
 }
 
-/// One input of a controller: what it lets through of what a watch tells.
+/// The events for each controller, in the order in which they came.
+fn by_controller(objects: Vec<(Port, ObjectName, Option<Kept>)>) -> Vec<(usize, Vec<SourceEvent>)> {
+    let mut events: Vec<(usize, Vec<SourceEvent>)> = Vec::new();
+    for ((controller, source), name, object) in objects {
+        let event = SourceEvent {
+            source,
+            name,
+            object,
+        };
+        match events.iter_mut().find(|(other, _)| *other == controller) {
+            Some((_, events)) => events.push(event),
+            None => events.push((controller, vec![event])),
+        }
+    }
+    events
+}
+
+/// One input of a controller: what it lets through of what a watch delivers.
 pub struct Input {
     inbox: Arc<Inbox>,
     port: Port,
     source: Source,
-    entry: Entry,
-    /// What the pipeline reads.
-    fields: Fields,
-    /// The metadata that the predicate compares, of each object.
-    seen: Mutex<HashMap<ObjectName, Value>>,
+    /// What is stored of the objects.
+    keep: Keep,
+    /// What the predicate compares, of each object.
+    seen: Mutex<HashMap<ObjectName, Header>>,
     /// Whether what comes now is part of a list, or of a batch that was.
     bulk: AtomicBool,
 }
 
 impl Input {
-    /// The input of a controller.
-    pub fn new(inbox: Arc<Inbox>, port: Port, controller: &Controller, source: &Source) -> Self {
+    /// An input that stores this of the objects of a source.
+    pub fn new(inbox: Arc<Inbox>, port: Port, source: Source, keep: Keep) -> Self {
         Self {
             inbox,
             port,
-            entry: controller.entry(source),
-            fields: needs(&controller.pipeline).swap_remove(port.1),
-            source: source.clone(),
+            source,
+            keep,
             seen: Mutex::default(),
             bulk: AtomicBool::new(false),
         }
@@ -222,9 +275,17 @@ impl Input {
         self.bulk.store(bulk, Ordering::SeqCst);
     }
 
-    fn put(&self, name: &ObjectName, object: Option<Value>) {
+    fn put(&self, name: &ObjectName, object: Option<Kept>) {
         let bulk = self.bulk.load(Ordering::SeqCst);
         self.inbox.put(self.port, name.clone(), object, bulk);
+    }
+
+    /// An object of a view is there, in this state.
+    pub(super) fn apply_stored(&self, name: &ObjectName, object: &Value, listing: bool) {
+        let header = Header::of(object);
+        self.update(name, &header, listing, || {
+            Ok(self.keep.of(object))
+        });
     }
 
     /// All changes of the view up to this version have been told.
@@ -237,15 +298,42 @@ impl Input {
         self.inbox.poke();
     }
 
+    /// Puts an object in that the source admits and that the predicate lets through.
+    fn update(
+        &self,
+        name: &ObjectName,
+        header: &Header,
+        listing: bool,
+        kept: impl FnOnce() -> Result<Kept, Unreadable>,
+    ) {
+        if !self.source.admits(header) {
+            return self.delete(name, None);
+        }
+        let kept = match kept() {
+            Ok(kept) => kept,
+            // The predicate compares the next version with the last that could be read.
+            Err(why) => return self.inbox.put_unreadable(self.port, name.clone(), why),
+        };
+        if self.passes(name, header, listing) {
+            self.put(name, Some(kept));
+        } else {
+            self.inbox.put_readable(self.port, name);
+        }
+    }
+
     /// Whether the predicate lets this version of an object through.
-    fn passes(&self, name: &ObjectName, object: &Value, listing: bool) -> bool {
+    fn passes(&self, name: &ObjectName, new: &Header, listing: bool) -> bool {
         let Some(predicate) = &self.source.predicate else {
             return true;
         };
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         // Against the version before this one, whether that passed or not.
-        let old = seen.insert(name.clone(), compared(object));
-        listing || old.is_none_or(|old| predicate.passes(&old, object))
+        let old = seen.insert(name.clone(), new.detached());
+        let passes = |old: &Header| {
+            let whole = None;
+            predicate.passes(&Update { old, new, whole })
+        };
+        listing || old.as_ref().is_none_or(passes)
     }
 
     fn forget(&self, name: &ObjectName) {
@@ -256,44 +344,16 @@ impl Input {
     }
 }
 
-/// What predicates look at.
-fn compared(object: &Value) -> Value {
-    let metadata = object.get("metadata");
-    let fields = ["annotations", "generation", "labels", "resourceVersion"];
-    let fields = fields.map(|field| (Key::new(field), metadata.get(field).clone()));
-    let metadata: Map = fields.into_iter().collect();
-    let object: Map = [(Key::new("metadata"), metadata.into())]
-        .into_iter()
-        .collect();
-    object.into()
-}
-
 impl Sink for Input {
-    fn fields(&self) -> Fields {
-        self.fields.clone()
+    fn reads(&self) -> Reads {
+        Reads::Kept(self.keep.clone(), self.source.header())
     }
 
-    fn apply(&self, name: &ObjectName, object: &Value, listing: bool) {
-        if !self.source.admits(object) {
-            self.delete(name, None);
-        } else if self.passes(name, object, listing) {
-            self.put(name, Some(self.entry.clean(object)));
-        } else {
-            self.inbox.put_readable(self.port, name);
-        }
+    fn apply(&self, name: &ObjectName, object: &Arrival, listing: bool) {
+        self.update(name, &object.header, listing, || object.kept(&self.keep));
     }
 
-    /// The predicate compares the next version with the last that could be read.
-    fn unreadable(&self, name: &ObjectName, object: &Value, why: &Unreadable) {
-        if self.source.admits(object) {
-            self.inbox
-                .put_unreadable(self.port, name.clone(), why.clone());
-        } else {
-            self.delete(name, None);
-        }
-    }
-
-    fn delete(&self, name: &ObjectName, _last: Option<&Value>) {
+    fn delete(&self, name: &ObjectName, _last: Option<&Arrival>) {
         self.forget(name);
         self.put(name, None);
     }
@@ -317,3 +377,6 @@ impl Sink for Input {
             .set(self.port, |state| state.unavailable = Some(why.clone()));
     }
 }
+
+#[cfg(test)]
+mod tests;

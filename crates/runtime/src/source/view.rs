@@ -195,7 +195,7 @@ impl Follow<'_> {
                 self.classify(&object);
                 if let Some(name) = ObjectName::of(&object) {
                     self.known.remove(&name);
-                    self.input.delete(&name, Some(&object));
+                    self.input.delete(&name, None);
                 }
             }
             Event::Bookmark { version, initial } => {
@@ -216,7 +216,8 @@ impl Follow<'_> {
             return;
         };
         self.classify(object);
-        self.input.apply(&name, object, self.listed.is_some());
+        self.input
+            .apply_stored(&name, object, self.listed.is_some());
         if let Some(listed) = &mut self.listed {
             listed.insert(name.clone());
         }

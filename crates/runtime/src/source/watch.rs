@@ -11,12 +11,11 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use dataflow::fields::Fields;
 use operator::spec::Resource;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
-use super::Sink;
+use super::{Reading, Reads, Sink};
 use crate::client::{Clients, Identity};
 use crate::metrics::Metrics;
 use task::Watch;
@@ -62,7 +61,8 @@ struct Shared {
 #[derive(Default)]
 struct Readers {
     next: u64,
-    sinks: Vec<(u64, Arc<dyn Sink>)>,
+    /// Shared with those who deliver an event meanwhile.
+    sinks: Arc<Vec<(u64, Arc<dyn Sink>)>>,
 }
 
 /// A part in a watch; dropping it ends it.
@@ -96,7 +96,7 @@ impl Watches {
             let mut readers = shared.readers();
             readers.next += 1;
             let number = readers.next;
-            readers.sinks.push((number, sink));
+            Arc::make_mut(&mut readers.sinks).push((number, sink));
             number
         };
         shared.joined.notify_one();
@@ -134,7 +134,8 @@ impl Drop for Subscription {
             return;
         };
         let mut readers = shared.readers();
-        readers.sinks.retain(|(number, _)| *number != self.number);
+        let sinks = Arc::make_mut(&mut readers.sinks);
+        sinks.retain(|(number, _)| *number != self.number);
         if readers.sinks.is_empty() {
             watches.remove(&self.key);
             let task = shared.task.lock().unwrap_or_else(PoisonError::into_inner);
@@ -150,13 +151,11 @@ impl Shared {
         self.readers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// All that somebody reads.
-    fn fields(&self) -> Fields {
-        let mut fields = Fields::default();
-        for (_, sink) in &self.readers().sinks {
-            fields.add(&sink.fields());
-        }
-        fields
+    /// How to read what somebody reads.
+    fn reading(&self) -> Reading {
+        let sinks = self.readers().sinks.clone();
+        let reads: Vec<Reads> = sinks.iter().map(|(_, sink)| sink.reads()).collect();
+        Reading::new(&reads)
     }
 
     /// Whether somebody wants to know how lists are merged.
@@ -172,7 +171,7 @@ impl Shared {
     /// Tells those who joined before this one.
     fn up_to(&self, number: u64, tell: impl Fn(&dyn Sink)) {
         // Told outside the lock: a sink may be slow.
-        let sinks: Vec<_> = self.readers().sinks.clone();
+        let sinks = self.readers().sinks.clone();
         let sinks = sinks.iter().filter(|(joined, _)| *joined <= number);
         sinks.for_each(|(_, sink)| tell(sink.as_ref()));
     }

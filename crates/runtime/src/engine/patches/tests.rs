@@ -96,10 +96,11 @@ impl Engine {
     }
 
     fn source(&mut self, number: usize, name: &str, object: Option<Value>) {
+        let keep = self.operator.controllers[number].keeps().swap_remove(0);
         let batch = vec![dataflow::SourceEvent {
             source: 0,
             name: ObjectName::new("", name),
-            object,
+            object: object.map(|object| keep.of(&object)),
         }];
         let step = self.tasks[number].step(batch, &Env::default()).unwrap();
         for change in step.changes {

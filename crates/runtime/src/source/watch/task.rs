@@ -16,10 +16,10 @@ use operator::patch::MergeKeys;
 use super::{Shared, WatchKey, Watches};
 use crate::client::Clients;
 use crate::metrics::Metrics;
-use crate::object::{Object, Reading, Unreadable, lost_event};
+use crate::object::{Unreadable, lost_event};
 use crate::source::discovery::{self, Resolved};
 use crate::source::schema::Schema;
-use crate::source::{Sink, Unavailable};
+use crate::source::{Arrival, Sink, Unavailable};
 
 /// Others may want the same watch at the same moment: they share one list.
 const GATHER: Duration = Duration::from_millis(20);
@@ -132,8 +132,9 @@ impl Watch {
         config.page_size = Some(500);
         config.initial_list_strategy = self.strategy.clone();
         let stream = Box::pin(watcher::watcher(api, config));
-        let stream = pin!(Reading::new(stream, self.shared.fields()));
-        let followed = self.follow(stream, &resolved);
+        let reading = self.shared.reading().of_kind(&resolved.resource);
+        let stream = pin!(reading.stream(stream));
+        let followed = self.follow(stream);
         let Some(schema) = schema else {
             return Ok(followed.await);
         };
@@ -163,7 +164,7 @@ impl Watch {
         Ok(Some(schema))
     }
 
-    fn api(&self, client: kube::Client, resolved: &Resolved) -> Api<Object> {
+    fn api(&self, client: kube::Client, resolved: &Resolved) -> Api<Arrival> {
         match &self.key.namespace {
             Some(namespace) if resolved.namespaced => {
                 Api::namespaced_with(client, namespace, &resolved.resource)
@@ -173,9 +174,9 @@ impl Watch {
     }
 
     /// Tells what the stream says until it ends.
-    async fn follow<S>(&mut self, mut stream: std::pin::Pin<&mut S>, resolved: &Resolved) -> End
+    async fn follow<S>(&mut self, mut stream: std::pin::Pin<&mut S>) -> End
     where
-        S: Stream<Item = watcher::Result<Event<Object>>>,
+        S: Stream<Item = watcher::Result<Event<Arrival>>>,
     {
         let shared = self.shared.clone();
         loop {
@@ -192,7 +193,7 @@ impl Watch {
             match event {
                 None => return End::Failed(ended("the watch has ended")),
                 Some(Ok(event)) => {
-                    if let Err(why) = self.event(event, resolved) {
+                    if let Err(why) = self.event(event) {
                         return End::Failed(why);
                     }
                 }
@@ -218,7 +219,7 @@ impl Watch {
 
     /// Delivers an event. Without the name of its object nobody knows what is there: what
     /// was delivered stays, and is not complete.
-    fn event(&mut self, event: Event<Object>, resolved: &Resolved) -> Result<(), Unavailable> {
+    fn event(&mut self, event: Event<Arrival>) -> Result<(), Unavailable> {
         self.resumed = 0;
         match event {
             Event::Init => {
@@ -229,25 +230,30 @@ impl Watch {
                 self.tell(|sink| sink.listing());
             }
             Event::InitApply(object) => {
-                let (name, object) = named(object, resolved)?;
+                let name = self.name(&object)?;
                 if let Some(listed) = &mut self.listing {
                     listed.insert(name.clone());
                 }
-                self.tell(|sink| apply(sink, &name, &object, true));
+                self.tell(|sink| sink.apply(&name, &object, true));
             }
             Event::InitDone => self.listed(),
             Event::Apply(object) => {
-                let (name, object) = named(object, resolved)?;
-                self.tell(|sink| apply(sink, &name, &object, false));
+                let name = self.name(&object)?;
+                self.tell(|sink| sink.apply(&name, &object, false));
                 self.known.insert(name);
             }
             Event::Delete(object) => {
-                let (name, object) = named(object, resolved)?;
-                self.tell(|sink| sink.delete(&name, Some(&object.value())));
+                let name = self.name(&object)?;
+                self.tell(|sink| sink.delete(&name, Some(&object)));
                 self.known.remove(&name);
             }
         }
         Ok(())
+    }
+
+    fn name(&self, object: &Arrival) -> Result<ObjectName, Unavailable> {
+        let name = object.header.object_name();
+        name.ok_or_else(|| unnamed(&self.key.resource.kind))
     }
 
     /// A list is complete: what is not in it is gone.
@@ -355,27 +361,6 @@ fn unnamed(kind: &str) -> Unavailable {
     Unavailable {
         code: Unreadable::CODE,
         message: format!("the name of an object of kind {kind} cannot be read"),
-    }
-}
-
-/// An object and its name.
-fn named(object: Object, resolved: &Resolved) -> Result<(ObjectName, Object), Unavailable> {
-    let object = object.with_types(&resolved.resource);
-    match ObjectName::of(&object.value()) {
-        Some(name) => Ok((name, object)),
-        None => Err(unnamed(&resolved.resource.kind)),
-    }
-}
-
-/// Delivers the state of an object. The stream reads what any sink reads: what makes the
-/// object unreadable may be of no interest to this one.
-fn apply(sink: &dyn Sink, name: &ObjectName, object: &Object, listing: bool) {
-    if object.unreadable().is_none() {
-        return sink.apply(name, &object.value(), listing);
-    }
-    match object.part(sink.fields()) {
-        Ok(part) => sink.apply(name, &part, listing),
-        Err(why) => sink.unreadable(name, &object.bare(), &why),
     }
 }
 

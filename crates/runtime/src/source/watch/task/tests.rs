@@ -1,25 +1,29 @@
 use std::sync::Mutex;
 
-use dataflow::fields::Fields;
-use document::{Path, Value, json};
+use dataflow::fields::{Fields, HeaderFields, Keep};
+use document::{Path, json};
 use kube::client::Body;
-use kube::discovery::ApiResource;
 use operator::spec::Resource;
 
 use super::*;
 use crate::client::{Identity, Rate};
 use crate::lease::Leadership;
+use crate::source::{Reading, Reads};
 
 /// A reader of one field, and what it was told.
 struct Reader {
-    field: &'static str,
+    keep: Keep,
     told: Mutex<Vec<String>>,
 }
 
 impl Reader {
-    fn new(field: &'static str) -> Arc<Self> {
+    fn new(field: &str) -> Arc<Self> {
+        let mut fields = Fields::default();
+        let path = Path::parse(field).unwrap();
+        fields.add_path(path.segments(), &Fields::all());
+        let keep = Keep::fields(&fields);
         let told = Mutex::default();
-        Arc::new(Self { field, told })
+        Arc::new(Self { keep, told })
     }
 
     fn hears(&self, what: impl Into<String>) {
@@ -32,22 +36,16 @@ impl Reader {
 }
 
 impl Sink for Reader {
-    fn fields(&self) -> Fields {
-        let mut fields = Fields::default();
-        let path = Path::parse(self.field).unwrap();
-        fields.add_path(path.segments(), &Fields::all());
-        fields
+    fn reads(&self) -> Reads {
+        Reads::Kept(self.keep.clone(), HeaderFields::default())
     }
 
-    fn apply(&self, name: &ObjectName, _object: &Value, _listing: bool) {
-        self.hears(format!("apply {name}"));
+    fn apply(&self, name: &ObjectName, object: &Arrival, _listing: bool) {
+        let kept = object.kept(&self.keep).unwrap();
+        self.hears(format!("apply {name} {}", kept.document()));
     }
 
-    fn unreadable(&self, name: &ObjectName, _object: &Value, _why: &Unreadable) {
-        self.hears(format!("unreadable {name}"));
-    }
-
-    fn delete(&self, name: &ObjectName, _last: Option<&Value>) {
+    fn delete(&self, name: &ObjectName, _last: Option<&Arrival>) {
         self.hears(format!("delete {name}"));
     }
 
@@ -85,29 +83,25 @@ fn join(watch: &Watch, sink: &Arc<Reader>) {
     let mut readers = watch.shared.readers();
     readers.next += 1;
     let number = readers.next;
-    readers.sinks.push((number, sink.clone()));
+    Arc::make_mut(&mut readers.sinks).push((number, sink.clone()));
 }
 
-fn object(name: &str) -> Object {
-    Object::from(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}}))
+fn object(name: &str, reading: &Reading) -> Arrival {
+    let object = json!({"metadata": {"name": name}, "data": {"k": name}, "spec": {"n": 1}});
+    let read = reading.run(|| serde_json::from_str(&object.to_string()));
+    read.unwrap()
 }
 
-/// What a stream that was opened now says: a list with an object, and a change.
-fn run(watch: &mut Watch) {
-    let resolved = Resolved {
-        resource: ApiResource::erase::<k8s_openapi::api::core::v1::ConfigMap>(&()),
-        namespaced: true,
-        status: false,
-        lists: Vec::new(),
-    };
+/// What a stream that reads like this says: a list with an object, and a change.
+fn run(watch: &mut Watch, reading: &Reading) {
     for event in [
         Event::Init,
-        Event::InitApply(object("a")),
+        Event::InitApply(object("a", reading)),
         Event::InitDone,
-        Event::Apply(object("b")),
-        Event::Delete(object("a")),
+        Event::Apply(object("b", reading)),
+        Event::Delete(object("a", reading)),
     ] {
-        watch.event(event, &resolved).unwrap();
+        watch.event(event).unwrap();
     }
 }
 
@@ -115,22 +109,38 @@ fn run(watch: &mut Watch) {
 async fn who_joins_a_stream_that_does_not_read_its_fields_waits_for_the_next() {
     let mut watch = watch();
     let (first, late) = (Reader::new("$.data"), Reader::new("$.spec"));
-    let all = ["apply a", "synced", "apply b", "delete a"];
     join(&watch, &first);
     watch.begin();
-    let fields = watch.shared.fields();
+    let reading = watch.shared.reading();
     // Before the list has begun, but after it was said what is read.
     join(&watch, &late);
-    run(&mut watch);
+    run(&mut watch, &reading);
+    let all = [
+        r#"apply a {"data":{"k":"a"}}"#,
+        "synced",
+        r#"apply b {"data":{"k":"b"}}"#,
+        "delete a",
+    ];
     assert_eq!(first.told(), all);
     assert_eq!(late.told(), [""; 0]);
     assert!(watch.somebody_waits());
-    assert_ne!(fields, watch.shared.fields());
     watch.begin();
-    run(&mut watch);
+    let reading = watch.shared.reading();
+    run(&mut watch, &reading);
     assert!(!watch.somebody_waits());
     assert_eq!(
+        first.told()[0],
+        all[0],
+        "each gets his part of what both read"
+    );
+    assert_eq!(
         late.told(),
-        ["apply a", "delete b", "synced", "apply b", "delete a"]
+        [
+            r#"apply a {"spec":{"n":1}}"#,
+            "delete b",
+            "synced",
+            r#"apply b {"spec":{"n":1}}"#,
+            "delete a"
+        ]
     );
 }

@@ -1,0 +1,260 @@
+//! Objects as they arrive from a watch, read in one pass.
+//!
+//! A watch with one sink reads each object as that sink stores it, and nothing has to be left
+//! out of it later. A watch with several sinks reads what any of them needs, and each sink
+//! takes its part of that:
+//!
+//! ```text
+//! sinks                         read from the JSON      stored
+//! spec.x                        spec.x                  as it was read
+//! spec.x and spec.x             spec.x                  as it was read, once for both
+//! spec.x and spec.y             spec.x, spec.y          a copy of spec.x, a copy of spec.y
+//! spec.x and a target's sink    everything              a copy of spec.x; the target's state
+//! ```
+//!
+//! kube reads through `Deserialize`, which takes no argument that could say what is read. So a
+//! [`Reading`] is set for the thread: while it runs, it decides how [`Arrival`]s are read.
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll};
+
+use dataflow::fields::{Fields, Header, HeaderFields, Keep, Kept, ObjectReader};
+use document::{Excess, Value};
+use futures::Stream;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::core::DynamicResourceScope;
+use kube::discovery::ApiResource;
+use serde::{Deserialize, Deserializer};
+
+use crate::object::{Unreadable, bare, without_managed_fields};
+
+/// What a sink reads of objects.
+#[derive(Clone, Debug)]
+pub enum Reads {
+    /// What a source stores, and what it has to know of their headers.
+    Kept(Keep, HeaderFields),
+    /// All of them.
+    Everything,
+}
+
+/// How the objects of a watch are read.
+#[derive(Clone, Debug)]
+pub struct Reading(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    reader: ObjectReader,
+    /// Whether all sinks read the same: then what is read is what each of them stores.
+    is_own: bool,
+}
+
+thread_local! {
+    static READING: RefCell<Option<Reading>> = const { RefCell::new(None) };
+}
+
+impl Reading {
+    /// Reads what sinks read.
+    pub fn new(sinks: &[Reads]) -> Self {
+        let header = sinks.iter().map(|reads| match reads {
+            Reads::Kept(_, header) => *header,
+            Reads::Everything => HeaderFields::ALL,
+        });
+        let header = header.fold(HeaderFields::default(), HeaderFields::or);
+        let kept = sinks.iter().map(|reads| match reads {
+            Reads::Kept(keep, _) => Some(keep),
+            Reads::Everything => None,
+        });
+        let (keep, is_own) = match kept.collect::<Option<Vec<&Keep>>>().as_deref() {
+            Some([keep, rest @ ..]) if rest.iter().all(|other| other == keep) => {
+                (Keep::clone(keep), true)
+            }
+            Some(keeps) => (Keep::union(keeps.iter().copied()), false),
+            None => (Keep::fields(&Fields::all()), false),
+        };
+        let reader = ObjectReader::new(keep, header);
+        Self(Arc::new(Inner { reader, is_own }))
+    }
+
+    /// The same for objects of this kind: the elements of a list leave their types out.
+    #[must_use]
+    pub fn of_kind(&self, resource: &ApiResource) -> Self {
+        let reader = self.0.reader.clone();
+        Self(Arc::new(Inner {
+            reader: reader.with_types(&resource.api_version, &resource.kind),
+            is_own: self.0.is_own,
+        }))
+    }
+
+    /// Reads objects like this while a function runs.
+    pub fn run<T>(&self, function: impl FnOnce() -> T) -> T {
+        let _restore = Restore(READING.replace(Some(self.clone())));
+        function()
+    }
+
+    /// A stream whose objects are read like this.
+    pub fn stream<S>(self, stream: S) -> ReadingStream<S> {
+        ReadingStream {
+            stream,
+            reading: self,
+        }
+    }
+}
+
+/// Restores the reading that was set before, also after a panic.
+struct Restore(Option<Reading>);
+
+impl Drop for Restore {
+    fn drop(&mut self) {
+        READING.set(self.0.take());
+    }
+}
+
+/// A stream whose objects are read as a [`Reading`] says.
+#[derive(Debug)]
+pub struct ReadingStream<S> {
+    stream: S,
+    reading: Reading,
+}
+
+impl<S: Stream + Unpin> Stream for ReadingStream<S> {
+    type Item = S::Item;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<S::Item>> {
+        let this = &mut *self;
+        this.reading
+            .run(|| Pin::new(&mut this.stream).poll_next(context))
+    }
+}
+
+/// An object as it arrives from a watch.
+#[derive(Clone)]
+pub struct Arrival {
+    /// Which object it is, in which version.
+    pub header: Header,
+    kept: Kept,
+    /// Whether `kept` is what each sink stores.
+    is_own: bool,
+    /// Whether something of it is over the limits, and was left out.
+    is_over: bool,
+    /// Made from the header when kube asks for it.
+    meta: OnceLock<Box<ObjectMeta>>,
+}
+
+impl Arrival {
+    /// What a sink stores that keeps this of objects; an error if that cannot be read.
+    pub fn kept(&self, keep: &Keep) -> Result<Kept, Unreadable> {
+        let kept = if self.is_own {
+            self.kept.clone()
+        } else {
+            // The rest is freed when all sinks have taken their parts.
+            keep.of(self.kept.document()).detached()
+        };
+        self.check(kept.document())?;
+        Ok(kept)
+    }
+
+    /// All of it, for sinks that read everything.
+    pub fn whole(&self) -> Result<Cow<'_, Value>, Unreadable> {
+        let whole = self.kept.document();
+        if !self.is_over {
+            return Ok(Cow::Borrowed(whole));
+        }
+        // They are no content, and always nested deeper than the object itself.
+        let whole = without_managed_fields(whole.clone());
+        self.check(&whole)?;
+        Ok(Cow::Owned(whole))
+    }
+
+    /// The type and the metadata of an object that is read whole, but for managedFields.
+    pub fn bare(&self) -> Value {
+        bare(self.kept.document())
+    }
+
+    fn check(&self, document: &Value) -> Result<(), Unreadable> {
+        match Some(document)
+            .filter(|_| self.is_over)
+            .and_then(Unreadable::of)
+        {
+            Some(why) => Err(why),
+            None => Ok(()),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Arrival {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let reading = READING.with_borrow(Clone::clone);
+        let Reading(inner) = reading.unwrap_or_else(|| Reading::new(&[Reads::Everything]));
+        let excess = Excess::default();
+        let (header, kept) = inner.reader.noting(deserializer, &excess)?;
+        Ok(Self {
+            header,
+            kept,
+            is_own: inner.is_own,
+            is_over: Unreadable::is_over(&excess),
+            meta: OnceLock::new(),
+        })
+    }
+}
+
+/// Which object it is; never its content, which may be secret.
+impl fmt::Debug for Arrival {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Arrival")
+            .field("namespace", &self.header.namespace)
+            .field("name", &self.header.name)
+            .finish_non_exhaustive()
+    }
+}
+
+impl kube::Resource for Arrival {
+    type DynamicType = ApiResource;
+    type Scope = DynamicResourceScope;
+
+    fn kind(resource: &ApiResource) -> Cow<'_, str> {
+        resource.kind.as_str().into()
+    }
+
+    fn group(resource: &ApiResource) -> Cow<'_, str> {
+        resource.group.as_str().into()
+    }
+
+    fn version(resource: &ApiResource) -> Cow<'_, str> {
+        resource.version.as_str().into()
+    }
+
+    fn api_version(resource: &ApiResource) -> Cow<'_, str> {
+        resource.api_version.as_str().into()
+    }
+
+    fn plural(resource: &ApiResource) -> Cow<'_, str> {
+        resource.plural.as_str().into()
+    }
+
+    /// What a watch asks for: the name and the version.
+    fn meta(&self) -> &ObjectMeta {
+        self.meta.get_or_init(|| Box::new(meta(&self.header)))
+    }
+
+    fn meta_mut(&mut self) -> &mut ObjectMeta {
+        self.meta.get_or_init(|| Box::new(meta(&self.header)));
+        self.meta.get_mut().expect("set in the line above")
+    }
+}
+
+fn meta(header: &Header) -> ObjectMeta {
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    ObjectMeta {
+        name: text(&header.name),
+        namespace: text(&header.namespace),
+        resource_version: text(&header.resource_version),
+        ..ObjectMeta::default()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,57 @@
+use dataflow::fields::{Fields, Intake};
+use document::{Path, json};
+
+use super::*;
+
+fn keep(paths: &[&str]) -> Keep {
+    let mut fields = Fields::default();
+    for path in paths {
+        fields.add_path(Path::parse(path).unwrap().segments(), &Fields::all());
+    }
+    Keep::new(&fields, Intake::default())
+}
+
+fn kept(object: &Value) -> Kept {
+    keep(&["$.spec"]).of(object)
+}
+
+#[test]
+fn the_last_state_of_each_object_waits() {
+    let inbox = Inbox::new([(0, 0), (1, 0)]);
+    let name = |n: usize| ObjectName::new("", &format!("o{n}"));
+    // More than an index is used for again.
+    for round in 0..3 {
+        let many = if round == 1 { 2 * LARGE } else { 2 };
+        for state in 0..2 {
+            for n in (0..many).rev() {
+                let object = json!({"spec": (format!("{round} {state} {n}"))});
+                inbox.put((0, 0), name(n), Some(kept(&object)), false);
+            }
+        }
+        let other = kept(&json!({"spec": "other"}));
+        inbox.put((1, 0), name(0), Some(other), false);
+        inbox.put((0, 0), name(0), None, false);
+        let events = inbox.take().events;
+        let controllers: Vec<usize> = events.iter().map(|(controller, _)| *controller).collect();
+        assert_eq!(controllers, [0, 1]);
+        assert_eq!(events[0].1.len(), many);
+        for (event, n) in events[0].1.iter().zip((0..many).rev()) {
+            assert_eq!(event.name, name(n), "in the order in which they came first");
+            let last = json!({"spec": (format!("{round} 1 {n}"))});
+            let last = (n > 0).then_some(last);
+            assert_eq!(event.object.as_ref().map(Kept::document), last.as_ref());
+        }
+        assert!(inbox.take().events.is_empty());
+    }
+}
+
+#[test]
+fn how_inputs_stand_is_taken_when_it_has_changed() {
+    let inbox = Inbox::new([(0, 0)]);
+    assert!(!inbox.take().ports.unwrap()[&(0, 0)].listed);
+    assert!(inbox.take().ports.is_none());
+    inbox.put((0, 0), ObjectName::new("", "a"), None, false);
+    assert!(inbox.take().ports.is_none());
+    inbox.set((0, 0), |state| state.listed = true);
+    assert!(inbox.take().ports.unwrap()[&(0, 0)].listed);
+}
