@@ -19,7 +19,7 @@ use crate::fields::{self, Fields, Kept};
 use crate::operator::output::OutputChange;
 use crate::operator::source::Source;
 use crate::operator::target::{Loser, Target};
-use crate::operator::{Batches, Change, Cx, sort};
+use crate::operator::{Batches, Change, Cx, Detach, sort};
 use crate::origin::{Component, ObjectName, Origin};
 use crate::pipeline::{Input, Pipeline};
 use branch::BranchState;
@@ -320,6 +320,11 @@ impl Circuit {
             }
             if let Some(stream) = rule.output.stream {
                 streams.resize_with(streams.len().max(stream + 1), Vec::new);
+                // A branch that reads the stream may store its documents for longer than the
+                // objects that they are parts of.
+                for change in &mut changes {
+                    change.new = change.new.take().detach();
+                }
                 streams[stream].extend(changes.iter().cloned());
             }
             if let Some(target) = rule.output.target {

@@ -52,11 +52,43 @@ impl Change {
 /// The changes of each of several inputs; mostly there are one or two.
 pub(crate) type Batches = SmallVec<[Vec<Change>; 2]>;
 
+/// What a stage stores for longer than the document that it is a part of. A part of a document
+/// keeps all of it in memory, so a copy is stored.
+pub(crate) trait Detach: Sized {
+    /// The same, which is no part of another document.
+    fn detach(self) -> Self;
+}
+
+impl Detach for Value {
+    fn detach(self) -> Self {
+        self.detached()
+    }
+}
+
+impl<T: Detach> Detach for Option<T> {
+    fn detach(self) -> Self {
+        self.map(T::detach)
+    }
+}
+
+impl<T: Detach> Detach for Vec<T> {
+    fn detach(self) -> Self {
+        self.into_iter().map(T::detach).collect()
+    }
+}
+
 /// An origin on which a stage fails, and what the stage leaves in place for it.
 #[derive(Clone, Debug)]
 pub(crate) struct Failing<T> {
     pub(crate) held: T,
     pub(crate) failure: Failure,
+}
+
+impl<T: Detach> Failing<T> {
+    pub(crate) fn new(held: T, failure: Failure) -> Self {
+        let held = held.detach();
+        Self { held, failure }
+    }
 }
 
 /// The failing origins of a stage.
@@ -71,6 +103,15 @@ pub(crate) type TooLarge = HashMap<Origin, Failure>;
 pub(crate) struct GroupKey {
     hash: u64,
     pub(crate) value: Value,
+}
+
+impl Detach for GroupKey {
+    fn detach(self) -> Self {
+        Self {
+            value: self.value.detach(),
+            ..self
+        }
+    }
 }
 
 impl From<Value> for GroupKey {

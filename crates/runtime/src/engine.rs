@@ -363,7 +363,9 @@ impl Task {
             self.events.trouble(&controller.name, &trouble);
         }
         let counts = bulk || !task.open;
-        for change in step.changes {
+        for mut change in step.changes {
+            // What is derived is stored for longer than the objects that parts of it come from.
+            change.new = change.new.map(|object| object.detached());
             if !self.waits(number, &change, counts) {
                 self.change(number, &unread, change);
             }

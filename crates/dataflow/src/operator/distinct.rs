@@ -2,7 +2,7 @@
 
 use document::Value;
 
-use super::{Change, Cx, GroupKey, HashMap};
+use super::{Change, Cx, Detach, GroupKey, HashMap};
 use crate::origin::Origin;
 
 /// A running `@distinct`.
@@ -35,8 +35,11 @@ impl Distinct {
             if !cx.goes_on() {
                 break;
             }
-            let is = self.counts.contains_key(&document);
-            let document = document.value;
+            let is = self.counts.get_key_value(&document);
+            let (document, is) = match is {
+                Some((known, _)) => (known.value.clone(), true),
+                None => (document.value.detach(), false),
+            };
             let origin = Origin::group(document.clone());
             changes.extend(Change::new(
                 origin,
@@ -47,13 +50,16 @@ impl Distinct {
     }
 
     fn count(&mut self, document: GroupKey, joins: bool) {
-        if joins {
-            *self.counts.entry(document).or_insert(0) += 1;
-        } else if let Some(count) = self.counts.get_mut(&document) {
-            *count -= 1;
-            if *count == 0 {
+        match self.counts.get_mut(&document) {
+            Some(count) if joins => *count += 1,
+            Some(1) => {
                 self.counts.remove(&document);
             }
+            Some(count) => *count -= 1,
+            None if joins => {
+                self.counts.insert(document.detach(), 1);
+            }
+            None => {}
         }
     }
 

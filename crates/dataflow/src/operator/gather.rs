@@ -6,7 +6,8 @@ use expr::Env;
 
 use super::sequence::{Edit, Sequence};
 use super::{
-    Change, Cx, Failing, FailingMap, GroupKey, HashMap, TooLarge, Upstream, release, scope, sort,
+    Change, Cx, Detach, Failing, FailingMap, GroupKey, HashMap, TooLarge, Upstream, release, scope,
+    sort,
 };
 use crate::apply;
 use crate::failure::Failure;
@@ -29,6 +30,16 @@ pub(crate) struct Contribution {
     key: Value,
     value: Value,
     document: Value,
+}
+
+impl Detach for Contribution {
+    fn detach(self) -> Self {
+        Self {
+            key: self.key.detach(),
+            value: self.value.detach(),
+            document: self.document.detach(),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -83,9 +94,9 @@ impl Gather {
                 && old.as_ref() != Some(&new)
             {
                 let edits = groups.entry(&new.key);
-                // A member stays while the documents around it come and go.
-                let value = new.value.detached();
-                edits.values.push((origin.clone(), Some(value)));
+                edits
+                    .values
+                    .push((origin.clone(), Some(new.value.detach())));
                 if edits
                     .first
                     .as_ref()
@@ -126,7 +137,7 @@ impl Gather {
                 cx.report(&change.origin, &failure);
                 let held = old.clone();
                 self.failing
-                    .insert(change.origin.clone(), Failing { held, failure });
+                    .insert(change.origin.clone(), Failing::new(held, failure));
                 (old.clone(), old)
             }
         }
@@ -159,10 +170,11 @@ impl Gather {
             members.apply(edits.values);
             let first = members.first()?.clone();
             let template = document_of(&first, edits.first, &self.failing, upstream)?;
+            let key = key.detach();
             let group = Group {
                 origin: Origin::group(key.value.clone()),
                 members,
-                template: (first, template),
+                template: (first, template.detach()),
                 output: None,
             };
             let group = self.groups.entry(key).insert(group).into_mut();
@@ -180,7 +192,7 @@ impl Gather {
             .is_some_and(|(origin, _)| origin == first);
         if changed || *first != group.template.0 {
             let template = document_of(first, edits.first, &self.failing, upstream)?;
-            group.template = (first.clone(), template);
+            group.template = (first.clone(), template.detach());
         }
         group.refill(&self.rule.path, &self.at, &mut self.too_large, cx)
     }

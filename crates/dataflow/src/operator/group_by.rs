@@ -6,7 +6,9 @@ use expr::Env;
 
 use super::gather::{Grouped, grown};
 use super::sequence::{Edit, Sequence};
-use super::{Change, Cx, Failing, FailingMap, GroupKey, HashMap, TooLarge, release, scope, sort};
+use super::{
+    Change, Cx, Detach, Failing, FailingMap, GroupKey, HashMap, TooLarge, release, scope, sort,
+};
 use crate::failure::Failure;
 use crate::origin::Origin;
 use crate::pipeline;
@@ -33,6 +35,16 @@ pub(crate) struct Contribution {
     document: Value,
 }
 
+impl Detach for Contribution {
+    fn detach(self) -> Self {
+        Self {
+            key: self.key.detach(),
+            value: self.value.detach(),
+            document: self.document.detach(),
+        }
+    }
+}
+
 #[derive(Debug, Default)]
 struct Group {
     values: Sequence,
@@ -51,8 +63,8 @@ impl Edits {
     fn push(&mut self, origin: &Origin, contribution: Option<Contribution>) {
         let (value, document) = match contribution {
             Some(new) => (
-                (!new.value.is_null()).then_some(new.value),
-                Some(new.document),
+                (!new.value.is_null()).then(|| new.value.detach()),
+                Some(new.document.detach()),
             ),
             None => (None, None),
         };
@@ -136,7 +148,7 @@ impl GroupBy {
                 cx.report(&change.origin, &failure);
                 let held = old.clone();
                 self.failing
-                    .insert(change.origin.clone(), Failing { held, failure });
+                    .insert(change.origin.clone(), Failing::new(held, failure));
                 (old.clone(), old)
             }
         }
@@ -174,12 +186,16 @@ impl GroupBy {
     fn regroup(&mut self, key: &GroupKey, mut edits: Edits, cx: &mut Cx<'_>) -> Option<Change> {
         sort::by_origin(&mut edits.values, |(origin, _)| origin, cx);
         sort::by_origin(&mut edits.documents, |(origin, _)| origin, cx);
+        let key = match self.groups.get_key_value(key) {
+            Some((known, _)) => known.clone(),
+            None => key.clone().detach(),
+        };
         let origin = Origin::group(key.value.clone());
         let group = self.groups.entry(key.clone()).or_default();
         group.values.apply(edits.values);
         group.documents.apply(edits.documents);
         if group.documents.is_empty() {
-            let old = self.groups.remove(key).and_then(|group| group.output);
+            let old = self.groups.remove(&key).and_then(|group| group.output);
             self.too_large.remove(&origin);
             return Change::new(origin, old, None);
         }

@@ -2,13 +2,19 @@
 
 use document::{Location, Value};
 
-use super::{Change, Cx, Failing, FailingMap, release};
+use super::{Change, Cx, Detach, Failing, FailingMap, release};
 use crate::apply;
 use crate::failure::Failure;
 use crate::origin::{ObjectName, Origin};
 
 /// A document under its target key; the object is made of it when it is needed.
 pub(crate) type Keyed = (ObjectName, Value);
+
+impl Detach for Keyed {
+    fn detach(self) -> Self {
+        (self.0, self.1.detach())
+    }
+}
 
 /// A change of what an origin puts out to a target.
 #[derive(Clone, Debug)]
@@ -66,7 +72,7 @@ impl Output {
                 cx.report(&change.origin, &failure);
                 let held = old;
                 self.failing
-                    .insert(change.origin, Failing { held, failure });
+                    .insert(change.origin, Failing::new(held, failure));
                 return None;
             }
         };

@@ -7,7 +7,7 @@ use document::{Chunk, Chunks, Key, Location, Value};
 use expr::{Env, Expr, ops::access};
 use smallvec::SmallVec;
 
-use super::scope;
+use super::{Detach, scope};
 use crate::failure::Failure;
 use crate::pipeline::{Join, JoinKey, Side};
 
@@ -36,6 +36,16 @@ pub(crate) enum SideValue {
 }
 
 const _: () = assert!(size_of::<SideValue>() == 16, "a side is two words");
+
+impl Detach for SideValue {
+    fn detach(self) -> Self {
+        match self {
+            Self::One(value) => Self::One(value.detach()),
+            Self::Many(values) => Self::Many(Chunks::chunk(values.iter().map(Value::detached))),
+            Self::Nothing | Self::Failed => self,
+        }
+    }
+}
 
 impl SideValue {
     /// The values to look up.

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use super::reads::Reads;
 use super::side::{Role, SideValue, hashes, roles, side_value};
-use super::{HashMap, scope};
+use super::{Detach, HashMap, scope};
 use crate::apply;
 use crate::failure::Failure;
 use crate::origin::Origin;
@@ -52,6 +52,11 @@ struct TableSide {
 
 /// The side values of a document; most joins have one or two.
 pub(crate) type Sides = SmallVec<[SideValue; 2]>;
+
+/// The sides as they are stored: they may be the same while their document is replaced.
+fn detached(sides: Sides) -> Sides {
+    sides.into_iter().map(SideValue::detach).collect()
+}
 
 /// A document of the table.
 #[derive(Debug)]
@@ -198,7 +203,7 @@ impl Table {
             entry.changed = step;
             if entry.sides != sides {
                 self.unindex(slot);
-                self.entries[slot as usize].sides = sides;
+                self.entries[slot as usize].sides = detached(sides);
                 self.index(slot);
             }
             return slot;
@@ -206,7 +211,7 @@ impl Table {
         let entry = Entry {
             origin: origin.clone(),
             document,
-            sides,
+            sides: detached(sides),
             local,
             failure,
             live: true,

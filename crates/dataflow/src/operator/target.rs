@@ -6,8 +6,8 @@ use document::Value;
 use expr::Env;
 use smallvec::SmallVec;
 
-use super::HashMap;
 use super::output::{Keyed, OutputChange};
+use super::{Detach, HashMap};
 use crate::apply::same_object;
 use crate::origin::{ObjectName, Origin};
 
@@ -148,7 +148,7 @@ impl Target {
             };
             contest
                 .documents
-                .extend(before.map(|document| (claim, document)));
+                .extend(before.map(|document| (claim, document.detach())));
         }
         let goes_on = || !env.is_interrupted();
         let losers_before = contest.losers(&key, &goes_on);
@@ -158,7 +158,7 @@ impl Target {
                 break;
             }
             match new {
-                Some(new) => contest.documents.insert(origin, new),
+                Some(new) => contest.documents.insert(origin, new.detach()),
                 None => contest.documents.remove(&origin),
             };
         }

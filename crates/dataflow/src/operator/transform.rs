@@ -113,7 +113,7 @@ impl Transform {
                 cx.report(&change.origin, &failure);
                 let held = old.cloned();
                 self.failing
-                    .insert(change.origin.clone(), Failing { held, failure });
+                    .insert(change.origin.clone(), Failing::new(held, failure));
                 old.cloned()
             }
         }

@@ -81,7 +81,7 @@ impl Unwind {
                     cx.report(&change.origin, &failure);
                     let held = old.to_vec();
                     self.failing
-                        .insert(change.origin.clone(), Failing { held, failure });
+                        .insert(change.origin.clone(), Failing::new(held, failure));
                     return;
                 }
             },

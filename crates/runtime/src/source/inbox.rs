@@ -280,11 +280,12 @@ impl Input {
         self.inbox.put(self.port, name.clone(), object, bulk);
     }
 
-    /// An object of a view is there, in this state.
+    /// An object of a view is there, in this state. The store may replace it while this input
+    /// keeps a part of it, which therefore is copied.
     pub(super) fn apply_stored(&self, name: &ObjectName, object: &Value, listing: bool) {
         let header = Header::of(object);
         self.update(name, &header, listing, || {
-            Ok(self.keep.of(object))
+            Ok(self.keep.of(object).detached())
         });
     }
 

@@ -1,7 +1,27 @@
 use dataflow::fields::{Fields, Intake};
 use document::{Path, json};
+use expr::Table;
 
 use super::*;
+
+/// An input that keeps `spec.x` of a view.
+fn input(inbox: &Arc<Inbox>) -> Input {
+    let manifest = json!({
+        "apiVersion": "dcontroller.io/v1alpha1",
+        "kind": "Operator",
+        "metadata": {"name": "o"},
+        "spec": {"controllers": [{
+            "name": "c",
+            "sources": [{"kind": "View"}],
+            "pipeline": [{"@project": {"metadata": "$.metadata", "x": "$.spec.x"}}],
+            "target": {"kind": "Target"},
+        }]},
+    });
+    let (operator, problems) = operator::read(&manifest, &Table::builtin());
+    let operator = operator.unwrap_or_else(|| panic!("{problems:?}"));
+    let source = operator.controllers[0].sources[0].clone();
+    Input::new(inbox.clone(), (0, 0), source, keep(&["$.spec.x"]))
+}
 
 fn keep(paths: &[&str]) -> Keep {
     let mut fields = Fields::default();
@@ -13,6 +33,22 @@ fn keep(paths: &[&str]) -> Keep {
 
 fn kept(object: &Value) -> Kept {
     keep(&["$.spec"]).of(object)
+}
+
+#[test]
+fn what_is_kept_of_a_view_keeps_nothing_else_of_it_in_memory() {
+    let view = json!({"metadata": {"name": "a"}, "spec": {"x": {"n": [1]}, "large": [1, 2, 3]}});
+    let view = view.packed();
+    let inbox = Arc::new(Inbox::new([(0, 0)]));
+    let name = ObjectName::of(&view).unwrap();
+    input(&inbox).apply_stored(&name, &view, false);
+    let (_, mut events) = inbox.take().events.remove(0);
+    let kept = events.remove(0).object.unwrap();
+    assert_eq!(kept.document(), &json!({"spec": {"x": {"n": [1]}}}));
+    assert!(
+        kept.document().detached().same(kept.document()),
+        "it is no part of a larger document"
+    );
 }
 
 #[test]
