@@ -73,6 +73,7 @@ fn start(cluster: &Cluster, namespace: &str) -> (Running, Metrics) {
         budget: Budget::default(),
         namespace: None,
         metrics: metrics.clone(),
+        clock: Arc::new(runtime::clock::System),
     };
     let running = Engine::start(context, operator(namespace), Arc::new(Quiet));
     (running, metrics)

@@ -5,18 +5,38 @@ use std::hash::{BuildHasher, Hasher};
 
 use k8s_openapi::jiff::Timestamp;
 
-/// The time, as `YYYY-MM-DDTHH:MM:SSZ`.
-pub fn now() -> String {
-    Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+/// Where a process gets the time of day and its random numbers from. A simulation brings
+/// its own, so that a run can be repeated.
+pub trait Clock: std::fmt::Debug + Send + Sync {
+    /// The time of day.
+    fn now(&self) -> Timestamp;
+
+    /// A random number.
+    fn random(&self) -> u64;
+
+    /// The time of day as objects carry it: `YYYY-MM-DDTHH:MM:SSZ`.
+    fn text(&self) -> String {
+        self.now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+    }
 }
 
-/// What a store takes from outside.
+/// The clock and the randomness of the operating system.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct System;
 
+impl Clock for System {
+    fn now(&self) -> Timestamp {
+        Timestamp::now()
+    }
+
+    fn random(&self) -> u64 {
+        random()
+    }
+}
+
 impl store::Env for System {
     fn now(&self) -> String {
-        now()
+        self.text()
     }
 
     fn uid(&self) -> String {

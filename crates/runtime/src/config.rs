@@ -2,12 +2,14 @@
 
 mod targets;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use document::Bounds;
 use operator::Operator;
 
 use crate::client::Rate;
+use crate::clock::{Clock, System};
 use crate::lease::Leadership;
 use crate::metrics::Metrics;
 use crate::native::ViewStore;
@@ -45,6 +47,8 @@ pub struct Config {
     pub metrics: Metrics,
     /// Where it is said whether all is well.
     pub health: Health,
+    /// The time of day and random numbers.
+    pub clock: Arc<dyn Clock>,
 }
 
 impl Default for Config {
@@ -62,6 +66,7 @@ impl Default for Config {
             views: ViewStore::default(),
             metrics: Metrics::default(),
             health: Health::default(),
+            clock: Arc::new(System),
         }
     }
 }

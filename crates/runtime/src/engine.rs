@@ -38,6 +38,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
 use crate::client::{Clients, Identity};
+use crate::clock::Clock;
 use crate::config::Budget;
 use crate::metrics::Metrics;
 use crate::source::inbox::{Port, PortState};
@@ -69,6 +70,8 @@ pub struct Context {
     pub namespace: Option<String>,
     /// Where numbers go.
     pub metrics: Metrics,
+    /// The time of day and random numbers.
+    pub clock: Arc<dyn Clock>,
 }
 
 /// Who is told what happens. All calls are short and must not block.
@@ -250,6 +253,8 @@ impl Task {
         let mut ended = self.context.views.causes().ended();
         loop {
             tokio::select! {
+                // What happens often is last, so that it holds up nothing else.
+                biased;
                 command = commands.recv() => match command {
                     None | Some(Command::Stop) => break,
                     Some(Command::AllowDeletions(allowed)) => {
@@ -260,19 +265,19 @@ impl Task {
                         let _ = answer.send(self.delete_all());
                     }
                 },
-                () = self.inbox.changed() => {
-                    self.take();
-                    stale_status = true;
+                _ = report.tick(), if stale_status => {
+                    stale_status = false;
+                    self.tell_status();
                 }
+                _ = repair.tick() => self.writes.repair_all(),
                 // A view that is read has changed for good.
                 Ok(()) = ended.changed() => {
                     self.take();
                     stale_status = true;
                 }
-                _ = repair.tick() => self.writes.repair_all(),
-                _ = report.tick(), if stale_status => {
-                    stale_status = false;
-                    self.tell_status();
+                () = self.inbox.changed() => {
+                    self.take();
+                    stale_status = true;
                 }
             }
         }
@@ -339,7 +344,7 @@ impl Task {
     /// The time, and a key for `@rnd` that is the same in every process.
     fn env(&self) -> Env {
         let key = expr::stable_hash(&self.operator.name);
-        let mut env = Env::new(crate::clock::now().into(), key);
+        let mut env = Env::new(self.context.clock.text().into(), key);
         env.limits = self.context.budget.limits();
         env
     }

@@ -151,6 +151,7 @@ impl Leadership {
                 State::Leading { until: None } | State::Standby { .. } | State::Released => None,
             };
             let gone = tokio::select! {
+                biased;
                 changed = state.changed() => changed.is_err(),
                 () = passed(deadline) => {
                     if *state.borrow() == seen {

@@ -32,6 +32,7 @@ use tokio::task::{Id, JoinError, JoinSet};
 pub use engines::{Engines, Run};
 pub use policy::Policy;
 
+use crate::clock::Clock;
 use crate::crd;
 use crate::events::Events;
 use crate::metrics::Metrics;
@@ -68,6 +69,7 @@ pub(crate) struct Shared {
     policy: Policy,
     events: Events,
     metrics: Metrics,
+    clock: Arc<dyn Clock>,
 }
 
 /// What is known about an Operator.
@@ -100,6 +102,8 @@ pub struct Parts {
     pub metrics: Metrics,
     /// Where it is said whether Operators can be read.
     pub health: Health,
+    /// The time of day.
+    pub clock: Arc<dyn Clock>,
 }
 
 impl fmt::Debug for Parts {
@@ -118,6 +122,7 @@ impl Operators {
                 policy: parts.policy,
                 events: parts.events,
                 metrics: parts.metrics,
+                clock: parts.clock,
             }),
             health: parts.health,
             lives: BTreeMap::new(),
@@ -137,6 +142,7 @@ impl Operators {
             let mut events = pin!(events);
             loop {
                 tokio::select! {
+                    biased;
                     () = &mut shutdown => break 'listed,
                     goes_on = self.follow(events.as_mut()) => if !goes_on {
                         break;
@@ -153,6 +159,8 @@ impl Operators {
         mut events: impl Stream<Item = watcher::Result<Event<Object>>> + Unpin,
     ) -> bool {
         tokio::select! {
+            biased;
+            Some(ended) = self.tasks.join_next_with_id() => self.ended(ended),
             event = events.next() => match event {
                 Some(Ok(event)) => self.event(event),
                 Some(Err(error)) => {
@@ -164,7 +172,6 @@ impl Operators {
                 }
                 None => return false,
             },
-            Some(ended) = self.tasks.join_next_with_id() => self.ended(ended),
         }
         true
     }

@@ -111,6 +111,7 @@ async fn work(
         policy,
         metrics: config.metrics,
         health: config.health,
+        clock: config.clock,
     });
     let done = operators.run(shutdown, grace).await;
     done.then_some(()).ok_or(RunError::Grace(grace))
@@ -125,6 +126,7 @@ fn context(clients: &Clients, config: &Config) -> Context {
         budget: config.budget,
         namespace: config.namespace.clone(),
         metrics: config.metrics.clone(),
+        clock: config.clock.clone(),
     }
 }
 

@@ -4,10 +4,12 @@
 //! [`runtime::run::run`].
 
 use std::future::Future;
+use std::sync::Arc;
 
 use controller::signal;
 use operator::Operator;
 use runtime::client::Rate;
+use runtime::clock::System;
 use runtime::config::{Budget, Config, TargetPolicy};
 use runtime::lease::{self, Leadership};
 use runtime::metrics::Metrics;
@@ -104,6 +106,7 @@ async fn start(args: &Run, files: Vec<Operator>) -> Result<Outcome, Stop> {
         views: ViewStore::default(),
         metrics: metrics.clone(),
         health,
+        clock: Arc::new(System),
     };
     let client = connection.client(&metrics);
     let client = client.map_err(|error| no_cluster(&error))?;

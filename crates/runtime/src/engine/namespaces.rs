@@ -69,6 +69,7 @@ impl Namespaces {
     {
         while !self.writer.awaited_namespaces().is_empty() {
             tokio::select! {
+                biased;
                 event = events.next() => match event {
                     Some(Ok(event)) => self.event(event),
                     Some(Err(error)) => self.failed(&error).await,

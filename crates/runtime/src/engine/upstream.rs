@@ -294,6 +294,7 @@ mod tests {
             budget: Budget::default(),
             namespace: None,
             metrics,
+            clock: Arc::new(crate::clock::System),
         };
         let (status, _) = watch::channel(OperatorStatus::default());
         let mut task = Task::new(context, operator, Arc::new(Quiet), status);

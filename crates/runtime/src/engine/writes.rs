@@ -106,7 +106,7 @@ impl Writes {
             max: most(|options| options.retry_max),
         };
         let concurrency = options().map(|o| o.concurrency).max().unwrap_or(1);
-        let mut retries = Retries::new(backoff, crate::clock::random());
+        let mut retries = Retries::new(backoff, context.clock.random());
         let shared = writer.clone();
         let run = move |key: &ObjectKey, _: &WriteReason| {
             let (writer, key) = (shared.clone(), key.clone());

@@ -68,7 +68,7 @@ impl Publisher {
     ) -> Option<OperatorObject> {
         self.due = None;
         let there = object.status();
-        let status = render(report, there, &crate::clock::now());
+        let status = render(report, there, &shared.clock.text());
         if same(&status, there) {
             self.failures = 0;
             return None;

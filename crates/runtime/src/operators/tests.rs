@@ -34,6 +34,7 @@ fn world(server: &Server, policy: Policy) -> World {
         events: Events::start(server.client(), "test"),
         metrics: Metrics::default(),
         health: health.clone(),
+        clock: Arc::new(crate::clock::System),
     });
     let (stop, stopped) = oneshot::channel();
     let shutdown = async move { drop(stopped.await) };

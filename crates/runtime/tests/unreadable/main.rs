@@ -54,6 +54,7 @@ impl World {
             budget: Budget::default(),
             namespace: None,
             metrics,
+            clock: Arc::new(runtime::clock::System),
         };
         let reported = Arc::new(Reported::default());
         let start = |operator| Engine::start(context.clone(), operator, reported.clone());

@@ -188,6 +188,7 @@ fn start(server: &Arc<Server>) -> (Writes, Arc<Told>) {
         budget: Budget::default(),
         namespace: None,
         metrics,
+        clock: Arc::new(crate::clock::System),
     };
     let measures = Measures::new(&context.metrics, &operator);
     let writer = Arc::new(Writer::new("o", server.client(), told.clone()));

@@ -139,6 +139,7 @@ impl Watch {
             return Ok(followed.await);
         };
         tokio::select! {
+            biased;
             end = followed => Ok(end),
             // As for somebody who joins: all is told anew.
             () = schema.changed(&client, &resolved.resource) => Ok(End::Joined),
