@@ -26,9 +26,23 @@ pub(super) struct Entry {
     pub(super) waits: Option<(WaitsFor, Instant)>,
     /// The clock when it was last seen or written; 0 if never.
     pub(super) seen: u64,
+    /// Whether a request for it is under way.
+    pub(super) flight: Flight,
     /// What was told against it.
     pub(super) problems: Vec<Problem>,
     pub(super) rare: Option<Box<Rare>>,
+}
+
+/// A request for an object, of which the watch may know more than the answer will say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Flight {
+    /// None is under way.
+    #[default]
+    None,
+    /// It was sent.
+    Sent,
+    /// Since then the watch has shown that the object is gone, or has not shown it in a list.
+    Overtaken,
 }
 
 /// What an object waits for.
@@ -213,6 +227,25 @@ impl Entry {
             self.live = Live::Absent;
         } else if left.uid() == known.uid() {
             self.live = Live::Present(left);
+        }
+    }
+
+    /// A request is sent.
+    pub(super) fn sent(&mut self) {
+        self.flight = Flight::Sent;
+    }
+
+    /// The watch shows the object no more.
+    pub(super) fn overtake(&mut self) {
+        if self.flight == Flight::Sent {
+            self.flight = Flight::Overtaken;
+        }
+    }
+
+    /// The answer has come. The object that it shows may be gone by now.
+    pub(super) fn answered(&mut self) {
+        if std::mem::take(&mut self.flight) == Flight::Overtaken {
+            self.doubt();
         }
     }
 

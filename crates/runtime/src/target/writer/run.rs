@@ -49,6 +49,8 @@ pub(super) struct Run<'a> {
 }
 
 type Flow = Result<Option<Next>, WriteError>;
+type Http = http::Request<Vec<u8>>;
+type Sent = Result<Answer, Failure>;
 
 impl<'a> Run<'a> {
     pub(super) fn new(writer: &'a Writer, key: &'a ObjectKey, kind: Arc<TargetKind>) -> Self {
@@ -119,10 +121,14 @@ impl<'a> Run<'a> {
         todo
     }
 
+    async fn send(&self, request: Result<Http, kube::core::request::Error>) -> Sent {
+        self.entry(Entry::sent);
+        request::send(&self.writer.client, request).await
+    }
+
     async fn read(&mut self) -> Flow {
         let request = request::read(&self.kind, self.key);
-        let answer = request::send(&self.writer.client, request).await;
-        match answer {
+        match self.send(request).await {
             Ok(answer) => self.learn(&answer),
             Err(failure) => match judge(&failure, self.key) {
                 Outcome::Gone => self.entry(|entry| entry.lose(Live::Absent)),
@@ -135,7 +141,7 @@ impl<'a> Run<'a> {
 
     async fn write(&mut self, write: &Write) -> Flow {
         let request = request::write(&self.kind, self.key, write);
-        let answer = request::send(&self.writer.client, request);
+        let answer = self.send(request);
         let answer = answer.instrument(self.span(write.verb.name())).await;
         self.sent(&write.controller, write.verb.name(), &answer);
         match answer {
@@ -155,7 +161,7 @@ impl<'a> Run<'a> {
         tracing::info_span!("write", object = %self.key, verb)
     }
 
-    fn sent(&self, controller: &str, verb: &'static str, answer: &Result<Answer, Failure>) {
+    fn sent(&self, controller: &str, verb: &'static str, answer: &Sent) {
         let code = match answer {
             Ok(answer) => answer.code,
             Err(Failure::Answer { status, .. }) => status.code,
@@ -184,6 +190,7 @@ impl<'a> Run<'a> {
                     .record
                     .note(&write.manager, write.status, goal, object);
             }
+            entry.answered();
         });
         self.writer.state().touch(self.key);
         if write.adopts {
@@ -215,7 +222,7 @@ impl<'a> Run<'a> {
             ..write.clone()
         };
         let request = request::write(&self.kind, self.key, &forced);
-        let answer = request::send(&self.writer.client, request).await;
+        let answer = self.send(request).await;
         self.sent(&write.controller, forced.verb.name(), &answer);
         match answer {
             Ok(answer) => self.wrote(&forced, &answer),
@@ -231,7 +238,7 @@ impl<'a> Run<'a> {
 
     async fn delete(&mut self, uid: &str, version: &str) -> Flow {
         let request = request::delete(&self.kind, self.key, uid, version);
-        let answer = request::send(&self.writer.client, request);
+        let answer = self.send(request);
         let answer = answer.instrument(self.span("delete")).await;
         let controller = self.writer.controller_of(self.key);
         self.sent(&controller.unwrap_or_default(), "delete", &answer);
@@ -249,7 +256,10 @@ impl<'a> Run<'a> {
 
     fn learn(&self, answer: &Answer) {
         let observed = answer.observed(&self.writer.operator);
-        self.entry(|entry| entry.see(observed));
+        self.entry(|entry| {
+            entry.see(observed);
+            entry.answered();
+        });
         self.writer.state().touch(self.key);
     }
 

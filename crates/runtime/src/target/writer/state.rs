@@ -190,6 +190,7 @@ impl State {
     ) -> Option<ObjectKey> {
         let entry = self.entries.get_mut(&key)?;
         let gone = Observed::new(object, operator);
+        entry.overtake();
         match &entry.live {
             // Another one has come since.
             Live::Present(known) if gone.is_older_than(known) && gone.uid() != known.uid() => {
@@ -207,7 +208,8 @@ impl State {
     }
 
     pub(super) fn listing(&mut self, group: &str, kind: &str) {
-        self.clock += 1;
+        // What was read or written before the first list is older than that.
+        self.clock = self.clock.max(1) + 1;
         let watch = self.watches.entry(name(group, kind)).or_default();
         watch.since = self.clock;
         watch.listing = true;
@@ -224,6 +226,9 @@ impl State {
         let since = watch.since;
         let mut gone = Vec::new();
         for (key, entry) in self.of_kind(&name) {
+            if entry.seen < since {
+                entry.overtake();
+            }
             match entry.live {
                 Live::Present(_) if entry.seen < since => {
                     entry.live = Live::Unseen;
