@@ -88,11 +88,11 @@ impl Watch {
             tokio::time::sleep(GATHER).await;
             let failed = match self.open().await {
                 Ok(End::Joined) => {
-                    self.reason = "joined";
+                    self.lists_again("joined");
                     continue;
                 }
                 Ok(End::Expired) => {
-                    self.reason = "expired";
+                    self.lists_again("expired");
                     tokio::time::sleep(PAUSES.0).await;
                     continue;
                 }
@@ -109,6 +109,13 @@ impl Watch {
             tokio::time::sleep(pause).await;
             self.pause = (self.pause * 2).min(PAUSES.1);
         }
+    }
+
+    /// The next stream begins with a list. A streaming list is told as such only when the
+    /// server answers; until then the readers must not think that they know everything.
+    fn lists_again(&mut self, reason: &'static str) {
+        self.reason = reason;
+        self.tell(|sink| sink.listing());
     }
 
     /// A stream is opened for those who have joined so far.
