@@ -19,6 +19,10 @@ lint:
 random runs="100000":
     RANDOM_RUNS={{runs}} cargo test --release -p dataflow --test incremental_equals_scratch -- --nocapture
 
+# More histories of the simulation than the tests run: `just sim 20000`.
+sim runs="10000":
+    RANDOM_RUNS={{runs}} cargo test --release -p simulation --test one_operator -- --nocapture
+
 # Generated pages and fixtures.
 update:
     UPDATE=1 cargo test

@@ -15,7 +15,7 @@
 //! });
 //! ```
 //!
-//! This crate is of tests alone: no library depends on it.
+//! This crate is of tests alone: nothing that is shipped depends on it.
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};

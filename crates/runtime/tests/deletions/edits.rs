@@ -7,7 +7,7 @@ fn dropping(name: &str) -> Value {
     let select = json!({"@select": {"@eq": ["$.metadata.labels.keep", "yes"]}});
     let copy = copy(name, "");
     let project = copy.get("pipeline").at(0).clone();
-    target_sim::set(&copy, &["pipeline"], json!([select, project]))
+    set(&copy, &["pipeline"], json!([select, project]))
 }
 
 #[tokio::test(start_paused = true)]
@@ -59,7 +59,7 @@ async fn the_limit_of_a_controller_wins_over_that_of_the_spec() {
 
 #[tokio::test(start_paused = true)]
 async fn an_operator_that_is_deleted_takes_along_what_is_held() {
-    let policy = |spec: &Value| target_sim::set(spec, &["deletionPolicy"], json!("Delete"));
+    let policy = |spec: &Value| set(spec, &["deletionPolicy"], json!("Delete"));
     let world = running(10, &policy(&limited_spec(&[&copy("c", "")], json!(0)))).await;
     world.lose(widgets(10)).await;
     assert_eq!((world.count(), world.held("a", "c")), (10, 10));
@@ -80,7 +80,7 @@ async fn a_share_is_that_of_what_the_renamed_controller_held() {
         let six = json!({"@select": {"@in": ["$.metadata.name", kept]}});
         let copy = copy("new", "");
         let project = copy.get("pipeline").at(0).clone();
-        let new = target_sim::set(&copy, &["pipeline"], json!([six, project]));
+        let new = set(&copy, &["pipeline"], json!([six, project]));
         world.apply("a", &limited_spec(&[&new], max()));
         rest().await;
         assert_eq!((world.count(), world.held("a", "old")), (left, left - 6));

@@ -41,7 +41,8 @@ async fn later_events_let_nothing_through_and_what_is_derived_again_is_not_held(
     // An event of another object, a change of a held target, and a list without news.
     world.delete(&widget("o10"));
     world.make_with(&config_map("o1"), &json!({"touched": "yes"}));
-    world.sim.lock().expire("Widget");
+    rest().await;
+    world.expire("Widget");
     rest().await;
     assert_eq!((world.count(), world.held("a", "c")), (11, 10));
     world.make(&widget("o3"));
@@ -141,11 +142,11 @@ async fn a_start_is_one_sum() {
     world.delete(&widget("o0"));
     world.delete(&widget("o1"));
     // What is left behind is not known before the targets are listed.
-    world.sim.lock().silent.insert("ConfigMap".to_owned());
+    world.answer_no_lists("ConfigMap");
     world.start();
     tokio::time::sleep(std::time::Duration::from_secs(5)).await;
     world.lose([widget("o2"), widget("o3")]).await;
-    world.sim.lock().silent.clear();
+    world.answer_all();
     rest().await;
     assert_eq!(world.config_maps(None), ["o0", "o1", "o4", "o5"]);
     assert_eq!(world.held("a", "c"), 2);
@@ -153,7 +154,7 @@ async fn a_start_is_one_sum() {
 
 /// A Patcher on config maps that are there already.
 fn patcher(name: &str, field: &str, max: Value) -> Value {
-    let data = target_sim::set(&json!({}), &[field], json!("yes"));
+    let data = set(&json!({}), &[field], json!("yes"));
     let patcher = json!({
         "name": name,
         "sources": [{"apiGroup": "example.com", "kind": "Widget"}],
@@ -210,7 +211,7 @@ async fn a_patch_on_what_the_operator_makes_itself_counts() {
     let labelled = |controller: &Value| {
         let sources = json!([{"apiGroup": "example.com", "kind": "Widget",
             "labelSelector": {"matchLabels": {"patch": "yes"}}}]);
-        target_sim::set(controller, &["sources"], sources)
+        set(controller, &["sources"], sources)
     };
     let mut world = World::new(0);
     for name in names(3) {
@@ -220,11 +221,11 @@ async fn a_patch_on_what_the_operator_makes_itself_counts() {
     world.start();
     rest().await;
     assert_eq!(world.config_maps(Some("patched")).len(), 3);
-    world.sim.lock().expire("Widget");
+    world.expire("Widget");
     for name in names(3) {
         world.make_with(&widget(&name), &json!({}));
     }
-    world.sim.lock().expire("Widget");
+    world.expire("Widget");
     rest().await;
     assert_eq!(world.config_maps(Some("patched")).len(), 3);
     assert_eq!(world.held("a", "p"), 3);

@@ -1,10 +1,7 @@
 //! `maxDeletions`: what a list, a re-list or an edit removes is summed, and
-//! held where it is too much. A whole deltic on a simulated API server.
+//! held where it is too much. A whole deltic on the API server in memory.
 
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
-
-#[path = "../target_sim/mod.rs"]
-mod target_sim;
 
 mod edits;
 mod lists;
@@ -12,6 +9,7 @@ mod views;
 mod world;
 
 use document::{Value, json};
+use simulation::fields::set;
 
 use world::{World, config_map, names, plain, rest, widget};
 
@@ -64,20 +62,20 @@ async fn lists_one_after_the_other(world: &mut World) {
     world.start();
     rest().await;
     assert_eq!(world.count(), 4, "{}", world.status("a"));
-    world.sim.lock().silent.insert("Plain".to_owned());
-    world.sim.lock().expire("Plain");
+    world.answer_no_lists("Plain");
+    world.expire("Plain");
     world.lose([widget("o0"), widget("o1")]).await;
     assert_eq!(world.count(), 4);
     assert_ne!(world.reason("a"), "Ready");
     world.delete(&plain("p0"));
     world.delete(&plain("p1"));
-    world.sim.lock().silent.clear();
+    world.answer_all();
     rest().await;
 }
 
 /// A controller with `options.maxDeletions`.
 fn limited(controller: &Value, max: Value) -> Value {
-    target_sim::set(controller, &["options", "maxDeletions"], max)
+    set(controller, &["options", "maxDeletions"], max)
 }
 
 fn spec(controllers: &[&Value]) -> Value {
@@ -87,7 +85,7 @@ fn spec(controllers: &[&Value]) -> Value {
 
 /// A spec with `maxDeletions` for all controllers.
 fn limited_spec(controllers: &[&Value], max: Value) -> Value {
-    target_sim::set(&spec(controllers), &["maxDeletions"], max)
+    set(&spec(controllers), &["maxDeletions"], max)
 }
 
 /// So many widgets, and an Operator `a` that has made of them what it should.

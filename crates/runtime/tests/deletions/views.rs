@@ -5,13 +5,13 @@ use super::*;
 /// A controller that puts every widget into the view `V`.
 fn fills(name: &str) -> Value {
     let view = copy(name, "");
-    target_sim::set(&view, &["target"], json!({"kind": "V"}))
+    set(&view, &["target"], json!({"kind": "V"}))
 }
 
 /// A controller that makes a config map of every object of the operator's view `V`.
 fn reads(name: &str) -> Value {
     let reader = copy(name, "");
-    target_sim::set(&reader, &["sources"], json!([{"kind": "V"}]))
+    set(&reader, &["sources"], json!([{"kind": "V"}]))
 }
 
 /// The same for the view of another operator.
@@ -60,7 +60,7 @@ async fn through_a_view_of_another_operator() {
 
 #[tokio::test(start_paused = true)]
 async fn through_two_views() {
-    let second = target_sim::set(&reads("s"), &["target"], json!({"kind": "W"}));
+    let second = set(&reads("s"), &["target"], json!({"kind": "W"}));
     let third = from("producer.view.dcontroller.io", "W", "r", "");
     let reader = spec(&[&limited(&third, json!(0))]);
     let world = two(12, &spec(&[&fills("f"), &second]), &reader).await;
@@ -73,13 +73,13 @@ async fn through_two_views() {
 
 /// The union of two kinds, in a view `V`.
 fn union_view(name: &str) -> Value {
-    let view = target_sim::set(&union(name), &["target"], json!({"kind": "V"}));
+    let view = set(&union(name), &["target"], json!({"kind": "V"}));
     let output = json!({"@output": "V"});
     let pipeline = view.get("pipeline").clone();
     let last = pipeline.at(2).clone();
     let last = json!([(last.at(0).clone()), (last.at(1).clone()), output]);
     let pipeline = json!([(pipeline.at(0).clone()), (pipeline.at(1).clone()), last]);
-    target_sim::set(&view, &["pipeline"], pipeline)
+    set(&view, &["pipeline"], pipeline)
 }
 
 #[tokio::test(start_paused = true)]
@@ -110,12 +110,12 @@ async fn what_waits_for_a_view_goes_when_its_sources_are_synced() {
     world.apply("a", &spec(&[&reader]));
     world.start();
     rest().await;
-    world.sim.lock().silent.insert("Plain".to_owned());
-    world.sim.lock().expire("Plain");
+    world.answer_no_lists("Plain");
+    world.expire("Plain");
     world.lose([widget("o0")]).await;
     assert_eq!(world.count(), 3);
     // The last list changes nothing in the view.
-    world.sim.lock().silent.clear();
+    world.answer_all();
     rest().await;
     assert_eq!((world.count(), world.reason("a").as_str()), (2, "Ready"));
 }
@@ -124,7 +124,7 @@ async fn what_waits_for_a_view_goes_when_its_sources_are_synced() {
 async fn an_edit_of_the_operator_that_fills_the_view_counts_for_its_readers() {
     let reader = spec(&[&limited(&reads_of("producer", "r"), json!(3))]);
     let world = two(10, &spec(&[&fills("f")]), &reader).await;
-    let renamed = target_sim::set(
+    let renamed = set(
         &fills("f"),
         &["pipeline"],
         json!([{"@select": {"@eq": ["$.metadata.name", "o1"]}}]),
@@ -161,7 +161,7 @@ async fn what_a_renamed_controller_put_into_views_is_held() {
     let producer = limited_spec(&[&fills("old")], json!(3));
     let world = two(10, &producer, &reader).await;
     let select = json!([{"@select": {"@eq": ["$.metadata.name", "o1"]}}]);
-    let new = target_sim::set(&fills("new"), &["pipeline"], select);
+    let new = set(&fills("new"), &["pipeline"], select);
     world.apply("producer", &limited_spec(&[&new], json!(3)));
     rest().await;
     assert_eq!((world.count(), world.held("producer", "old")), (10, 9));
@@ -188,8 +188,8 @@ async fn a_restart_counts_at_the_reader() {
 #[tokio::test(start_paused = true)]
 async fn patches_on_objects_that_users_put_into_views_are_held() {
     let patcher = |name: &str| {
-        let patcher = target_sim::set(&copy(name, ""), &["target"], json!({"kind": "U"}));
-        target_sim::set(&patcher, &["target", "type"], json!("Patcher"))
+        let patcher = set(&copy(name, ""), &["target"], json!({"kind": "U"}));
+        set(&patcher, &["target", "type"], json!("Patcher"))
     };
     let world = running(5, &limited_spec(&[&patcher("p")], json!(2))).await;
     for name in names(5) {
@@ -220,10 +220,7 @@ async fn an_object_of_a_view_that_another_controller_derives_is_not_removed() {
     let labelled = |name: &str, label: &str| {
         let sources = json!([{"apiGroup": "example.com", "kind": "Widget",
             "labelSelector": {"matchLabels": {"by": label}}}]);
-        limited(
-            &target_sim::set(&fills(name), &["sources"], sources),
-            json!(0),
-        )
+        limited(&set(&fills(name), &["sources"], sources), json!(0))
     };
     let mut world = World::new(0);
     world.make_with(&widget("o0"), &json!({"by": "one"}));
@@ -238,7 +235,7 @@ async fn an_object_of_a_view_that_another_controller_derives_is_not_removed() {
     rest().await;
     assert_eq!(world.count(), 2, "{}", world.status("a"));
     // One object moves from the first to the second controller, one goes.
-    world.sim.lock().expire("Widget");
+    world.expire("Widget");
     world.make_with(&widget("o0"), &json!({"by": "two"}));
     world.lose([widget("o1")]).await;
     assert_eq!((world.count(), world.held("a", "one")), (2, 1));

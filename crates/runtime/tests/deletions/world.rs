@@ -12,11 +12,14 @@ use store::{Collection, Selector, Write, Writer};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use crate::target_sim::{Kind, Sim, set, unset};
+use simulation::api::kind::Kind;
+use simulation::api::{Caller, Server};
+use simulation::clock::Virtual;
+use simulation::fields::{set, unset};
 
 /// A cluster, and the deltic that runs on it.
 pub(crate) struct World {
-    pub(crate) sim: Sim,
+    server: Server,
     /// The views of the deltic that runs.
     views: ViewStore,
     process: Option<Process>,
@@ -64,17 +67,8 @@ pub(crate) async fn rest() {
 impl World {
     /// A cluster with so many widgets, on which nothing runs.
     pub(crate) fn new(widgets: usize) -> Self {
-        let sim = Sim::default();
-        sim.lock().kinds.push(Kind {
-            group: "dcontroller.io",
-            version: "v1alpha1",
-            name: "Operator",
-            plural: "operators",
-            namespaced: false,
-            status: true,
-        });
         let world = Self {
-            sim,
+            server: Server::new(Virtual::start(), 1),
             views: ViewStore::default(),
             process: None,
         };
@@ -92,7 +86,8 @@ impl World {
             views: self.views.clone(),
             ..Config::default()
         };
-        let task = tokio::spawn(run(self.sim.client(), config, shutdown));
+        let client = self.server.client(&Caller::new("deltic"));
+        let task = tokio::spawn(run(client, config, shutdown));
         self.process = Some(Process { stop, task });
     }
 
@@ -109,19 +104,13 @@ impl World {
 
     /// Creates an object with these labels, or changes its labels.
     pub(crate) fn make_with(&self, key: &ObjectKey, labels: &Value) {
-        let version = match key.group.as_str() {
-            "" => "v1".to_owned(),
-            group => format!("{group}/v1"),
-        };
-        let fresh = json!({"apiVersion": version, "kind": (key.kind.as_str()), "metadata": {}});
-        self.sim.foreign(key, "someone", |old| {
-            let object = if old.is_null() { &fresh } else { old };
-            set(object, &["metadata", "labels"], labels.clone())
-        });
+        let old = self.server.get(key).unwrap_or_else(|| json!({}));
+        let object = set(&old, &["metadata", "labels"], labels.clone());
+        self.server.put(key, "someone", &object);
     }
 
     pub(crate) fn delete(&self, key: &ObjectKey) {
-        self.sim.foreign_delete(key);
+        self.server.delete(key);
     }
 
     /// Deletes objects while nobody watches: the next list does not show them.
@@ -130,15 +119,30 @@ impl World {
         let kinds: BTreeSet<&str> = keys.iter().map(|key| key.kind.as_str()).collect();
         // Before, so that no watch shows it, and after, so that no new one does.
         for kind in &kinds {
-            self.sim.lock().expire(kind);
+            self.expire(kind);
         }
         for key in &keys {
             self.delete(key);
         }
         for kind in &kinds {
-            self.sim.lock().expire(kind);
+            self.expire(kind);
         }
         rest().await;
+    }
+
+    /// Ends the watches of a kind, which must list again.
+    pub(crate) fn expire(&self, kind: &str) {
+        self.server.with(|state| state.expire(kind));
+    }
+
+    /// Lists of a kind are not answered for now.
+    pub(crate) fn answer_no_lists(&self, kind: &'static str) {
+        self.server.with(|state| state.unanswered.insert(kind));
+    }
+
+    /// All lists are answered again.
+    pub(crate) fn answer_all(&self) {
+        self.server.with(|state| state.unanswered.clear());
     }
 
     /// A user puts an object into the view `U` of the operator `a`.
@@ -159,26 +163,22 @@ impl World {
 
     /// Creates an Operator, or changes its spec.
     pub(crate) fn apply(&self, name: &str, spec: &Value) {
-        let fresh = json!({"apiVersion": "dcontroller.io/v1alpha1", "kind": "Operator",
-            "metadata": {"name": name}});
-        self.sim.foreign(&operator(name), "someone", |old| {
-            let generation = old.get("metadata").get("generation").as_int().unwrap_or(0);
-            let object = if old.is_null() { &fresh } else { old };
-            let object = set(object, &["spec"], spec.clone());
-            set(&object, &["metadata", "generation"], json!(generation + 1))
-        });
+        let key = operator(name);
+        let old = self.server.get(&key).unwrap_or_else(|| json!({}));
+        let object = set(&old, &["spec"], spec.clone());
+        self.server.put(&key, "someone", &object);
     }
 
     pub(crate) fn generation(&self, name: &str) -> i64 {
-        let object = self.sim.get(&operator(name)).unwrap();
+        let object = self.server.get(&operator(name)).unwrap();
         object.get("metadata").get("generation").as_int().unwrap()
     }
 
     /// Sets or removes `dcontroller.io/allow-deletions`.
     pub(crate) async fn allow(&self, name: &str, generation: Option<i64>) {
         let at = ["metadata", "annotations", "dcontroller.io/allow-deletions"];
-        self.sim
-            .foreign(&operator(name), "someone", |old| match generation {
+        self.server
+            .change(&operator(name), "someone", |old| match generation {
                 Some(generation) => set(old, &at, Value::from(generation.to_string())),
                 None => unset(old, &at),
             });
@@ -187,14 +187,11 @@ impl World {
 
     /// Asks for the deletion of an Operator.
     pub(crate) fn retire(&self, name: &str) {
-        let at = ["metadata", "deletionTimestamp"];
-        self.sim.foreign(&operator(name), "someone", |old| {
-            set(old, &at, json!("2026-01-01T00:00:00Z"))
-        });
+        self.server.delete(&operator(name));
     }
 
     pub(crate) fn status(&self, name: &str) -> Value {
-        let object = self.sim.get(&operator(name));
+        let object = self.server.get(&operator(name));
         object.unwrap_or_default().get("status").clone()
     }
 
@@ -225,10 +222,9 @@ impl World {
 
     /// The names of the config maps, or of those whose data has this key.
     pub(crate) fn config_maps(&self, with: Option<&str>) -> Vec<String> {
-        let objects = self.sim.content();
-        let config_maps = objects.iter().filter(|(key, object)| {
-            let has = with.is_none_or(|field| !object.get("data").get(field).is_null());
-            key.kind.as_str() == "ConfigMap" && has
+        let objects = self.server.all(Kind::named("", "ConfigMap").unwrap());
+        let config_maps = objects.iter().filter(|(_, object)| {
+            with.is_none_or(|field| !object.get("data").get(field).is_null())
         });
         config_maps
             .map(|(key, _)| key.object_name().to_owned())

@@ -9,6 +9,7 @@ use operator::patch::{MergeKeys, patch_of};
 use seeded::Random;
 
 use super::*;
+use simulation::fields::merge_patch;
 
 /// What happens next.
 #[derive(Clone, Debug)]
@@ -59,7 +60,7 @@ fn content(object: &Value) -> Value {
         .filter(|(name, _)| !name.as_str().starts_with("dcontroller.io/"))
         .cloned()
         .collect();
-    let mut object = target_sim::timeless(object);
+    let mut object = timeless(object);
     for path in [
         &["apiVersion"][..],
         &["kind"],
@@ -106,7 +107,7 @@ impl Story {
     }
 
     fn they(&mut self, patch: &Value) {
-        let change = |object: &Value| target_sim::merge_patch(object, patch);
+        let change = |object: &Value| merge_patch(object, patch);
         self.h.sim.foreign(&self.key, "human", change);
         self.object = change(&self.object);
     }
@@ -199,7 +200,7 @@ async fn what_is_passed_through_stays() {
 async fn what_is_there_is_not_written() {
     let theirs = json!({"metadata": {"labels": {"app": "x"}}, "data": {"a": "1"}});
     let mut story = Story::new(config_map("x"), &theirs);
-    story.h.sim.take_writes();
+    story.h.sim.take_sent();
     for step in [Wants("p", theirs.clone()), Restart, Gone("p"), Restart] {
         story.tell(&step).await;
         assert_eq!(writes(&story.h), [""; 0], "{step:?}");
@@ -350,7 +351,7 @@ async fn a_record_that_is_too_large_is_an_error_before_any_write() {
     });
     let data: document::Map = fields.collect();
     let document = json!({"data": data});
-    story.h.sim.take_writes();
+    story.h.sim.take_sent();
     story
         .h
         .want(&story.key, &patcher_of("p", &document).wants(&document));
@@ -540,7 +541,7 @@ async fn a_record_that_somebody_took_off_is_remembered() {
 async fn an_equal_quantity_is_there() {
     let theirs = json!({"spec": {"limits": {"cpu": "1", "memory": "1Gi"}}});
     let mut story = Story::new(config_map("x"), &theirs);
-    story.h.sim.take_writes();
+    story.h.sim.take_sent();
     let equal = json!({"spec": {"limits": {"cpu": "1000m", "memory": "1024Mi"}}});
     story
         .h
@@ -557,7 +558,7 @@ async fn a_change_between_read_and_write_is_seen() {
     let racing = |patch: Value| {
         let mut story = Story::new(config_map("x"), &json!({"data": {"a": "1"}}));
         let key = story.key.clone();
-        story.h.sim.lock().races = vec![(key.clone(), patch)];
+        story.h.sim.race(&key, patch);
         let wanted = json!({"data": {"a": "1", "b": "1"}});
         story.h.want(&key, &patcher_of("p", &wanted).wants(&wanted));
         story
@@ -565,12 +566,12 @@ async fn a_change_between_read_and_write_is_seen() {
     // It was there when we read it, and is something else when we write.
     let mut story = racing(json!({"data": {"a": "2"}}));
     story.h.settle().await;
-    assert!(story.h.sim.lock().races.is_empty());
+    assert!(!story.h.sim.has_races());
     assert_eq!(story.on_server(), json!({"data": {"a": "1", "b": "1"}}));
     // It was not there when we read it, and is what we want when we write: it is theirs.
     let mut story = racing(json!({"data": {"b": "1"}}));
     story.h.settle().await;
-    assert!(story.h.sim.lock().races.is_empty());
+    assert!(!story.h.sim.has_races());
     story.h.withdraw(&story.key.clone(), "p");
     story.h.settle().await;
     assert_eq!(story.on_server(), json!({"data": {"a": "1", "b": "1"}}));
@@ -610,7 +611,7 @@ impl Chance {
     }
 
     fn step(&mut self) -> Step {
-        let patcher = PATCHERS[self.0.below(2)];
+        let patcher = *self.0.pick(&PATCHERS);
         match self.0.below(10) {
             0..=3 => {
                 let removes = self.0.chance(30);
@@ -645,11 +646,7 @@ async fn patches_on_a_server_are_as_they_are_offline() {
             let step = chance.step();
             story.tell(&step).await;
             told.push(format!("{step:?}\n  {}", story.on_server()));
-            assert!(
-                story.h.sim.take_writes().len() < 20,
-                "a loop:\n{}",
-                told.join("\n")
-            );
+            assert!(writes(&story.h).len() < 20, "a loop:\n{}", told.join("\n"));
             assert_eq!(
                 without_empty_maps(&story.on_server()),
                 without_empty_maps(&content(&story.object)),

@@ -1,12 +1,10 @@
-//! Converging objects on a simulated API server: what stands on it after each story, and
-//! which requests that took.
+//! One writer on the API server in memory: what is on it after each story, and which
+//! requests that took.
 
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 
-#[path = "../target_sim/mod.rs"]
-mod target_sim;
-
 mod answers;
+mod harness;
 mod layers;
 mod ownership;
 mod repair;
@@ -20,8 +18,9 @@ use runtime::target::claim::{Claim, OPERATOR as LABEL, OWNER};
 use runtime::target::problem::Happened;
 use runtime::target::{Next, ObjectKey};
 
-use target_sim::harness::{Harness, OPERATOR, Who, config_map, spec, target, widget};
-use target_sim::{Fault, Sim, set, unset};
+use harness::{Harness, OPERATOR, Sim, Who, config_map, spec, target, timeless, widget};
+use simulation::faults::Fault;
+use simulation::fields::{at, set, unset};
 
 fn harness() -> Harness {
     Harness::new(Sim::default())
@@ -50,8 +49,9 @@ fn foreign_widget(spec: &Value) -> impl Fn(&Value) -> Value {
 
 /// The methods and codes of the writes since the last look.
 fn writes(harness: &Harness) -> Vec<String> {
-    let writes = harness.sim.take_writes();
-    let text = writes.iter().map(|write| {
+    let writes = harness.sim.take_sent();
+    let writes = writes.iter().filter(|sent| sent.method != "GET");
+    let text = writes.map(|write| {
         let status = if write.path.ends_with("/status") {
             " status"
         } else {

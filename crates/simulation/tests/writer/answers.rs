@@ -1,5 +1,8 @@
 //! What the answers of the server lead to, and what is never asked.
 
+use simulation::api::kind::Kind;
+
+use super::harness::target_kind;
 use super::*;
 
 #[tokio::test(start_paused = true)]
@@ -7,11 +10,10 @@ async fn a_kind_that_is_served_anew_may_take_what_was_refused() {
     let mut h = harness();
     let key = widget("a");
     let serve = |h: &Harness| {
-        let kinds = h.sim.lock().kinds.clone();
-        let kind = kinds.iter().find(|kind| kind.name == "Widget").unwrap();
-        h.writer.serve(kind.target())
+        let kind = Kind::named("example.com", "Widget").unwrap();
+        h.writer.serve(target_kind(kind))
     };
-    h.sim.lock().next = vec![Fault::Answer(422)];
+    h.sim.fail([Fault::Answer(422)]);
     h.want(&key, &updater().wants(&spec(&json!({"a": 1}))));
     h.settle().await;
     assert_eq!(h.codes(&key), ["refused"].into());
@@ -33,13 +35,16 @@ async fn a_missing_namespace_or_kind_is_waited_for() {
     writes(&h);
     h.settle_within(Duration::from_mins(5)).await;
     assert_eq!(writes(&h), [""; 0]);
-    h.sim.lock().namespaces.insert("later".to_owned());
+    h.sim.0.create_namespace("later");
     let woken = h.writer.namespace_changed("later");
     assert_eq!(woken, std::slice::from_ref(&key));
     h.run(&key).await;
     assert_ne!(h.live(&key), Value::NULL);
 
-    let kind = h.sim.lock().kinds.remove(5);
+    let kind = Kind::named("example.com", "Widget").unwrap();
+    h.sim
+        .0
+        .with(|state| state.kinds.retain(|served| served.name != "Widget"));
     let other = widget("b");
     h.want(&other, &updater().wants(&spec(&json!({"a": 1}))));
     h.settle().await;
@@ -49,8 +54,8 @@ async fn a_missing_namespace_or_kind_is_waited_for() {
     h.writer.unserve("example.com", "Widget");
     h.run(&other).await;
     assert_eq!(writes(&h), [""; 0]);
-    h.sim.lock().kinds.push(kind.clone());
-    assert!(h.writer.serve(kind.target()).contains(&other));
+    h.sim.0.with(|state| state.kinds.push(kind));
+    assert!(h.writer.serve(target_kind(kind)).contains(&other));
     h.run(&other).await;
     assert_ne!(h.live(&other), Value::NULL);
     assert!(h.codes(&other).is_empty());
@@ -101,26 +106,27 @@ async fn immutable_objects_are_created_again_only_where_that_is_asked_for() {
 async fn lost_answers_are_looked_up_before_anything_else() {
     for fault in [
         Fault::LostAnswer,
-        Fault::Silence,
+        Fault::SilentAnswer,
         Fault::Lost,
+        Fault::Silence,
         Fault::Answer(503),
         Fault::Answer(500),
-        Fault::Busy,
+        Fault::Busy(2),
         Fault::Answer(409),
     ] {
         let mut h = harness();
         let key = widget("a");
-        h.sim.lock().next = vec![fault];
+        h.sim.fail([fault]);
         h.want(&key, &updater().wants(&spec(&json!({"a": 1}))));
         h.step(Duration::ZERO).await;
-        let log: Vec<_> = h.sim.lock().log.drain(..).collect();
+        let log = h.sim.take_sent();
         assert_eq!(log[0].method, "POST");
         h.run(&key).await;
-        let log: Vec<_> = h.sim.lock().log.drain(..).collect();
+        let log = h.sim.take_sent();
         h.settle().await;
-        if !matches!(fault, Fault::Busy | Fault::Answer(409)) {
+        if !matches!(fault, Fault::Busy(_) | Fault::Answer(409)) {
             assert_eq!(log[0].method, "GET", "{fault:?}");
-            let again = !matches!(fault, Fault::LostAnswer | Fault::Silence);
+            let again = !matches!(fault, Fault::LostAnswer | Fault::SilentAnswer);
             assert_eq!(log.len() > 1, again, "{fault:?}");
         }
         assert_eq!(h.live(&key).get("spec").get("a"), &json!(1));
@@ -133,7 +139,7 @@ async fn lost_answers_are_looked_up_before_anything_else() {
 async fn a_busy_server_is_given_the_time_it_asks_for() {
     let mut h = harness();
     let key = widget("a");
-    h.sim.lock().next = vec![Fault::Busy];
+    h.sim.fail([Fault::Busy(2)]);
     h.want(&key, &updater().wants(&spec(&json!({"a": 1}))));
     h.step(Duration::ZERO).await;
     let error = h.last[&key].clone().unwrap_err();
@@ -156,7 +162,7 @@ async fn secrets_are_encoded_and_do_not_show() {
         h.live(&key).get("data"),
         &json!({"text": "aHVudGVyMg==", "bytes": "//4="})
     );
-    h.sim.lock().next = vec![Fault::Answer(422)];
+    h.sim.fail([Fault::Answer(422)]);
     h.want(&key, &who.wants(&json!({"data": {"text": "other"}})));
     h.settle().await;
     let told = format!("{:?}{:?}{:?}", h.messages(&key), h.last, h.writer);
@@ -181,6 +187,6 @@ async fn keys_that_no_object_can_have_make_no_request() {
         h.want(&key, &updater().wants(&spec(&json!({"a": 1}))));
         h.settle().await;
         assert_eq!(h.codes(&key), [code].into(), "{key}");
-        assert!(h.sim.lock().log.is_empty());
+        assert!(h.sim.take_sent().is_empty());
     }
 }

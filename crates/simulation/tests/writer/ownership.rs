@@ -288,13 +288,9 @@ async fn an_object_being_deleted_is_created_again_when_it_is_gone() {
     h.settle().await;
     let uid = h.live(&key).get("metadata").get("uid").clone();
     h.sim.foreign(&key, "human", |object| {
-        let object = set(object, &["metadata", "finalizers"], json!(["f"]));
-        set(
-            &object,
-            &["metadata", "deletionTimestamp"],
-            json!("2024-01-01T00:00:00Z"),
-        )
+        set(object, &["metadata", "finalizers"], json!(["f"]))
     });
+    h.sim.foreign_delete(&key);
     h.want(&key, &updater().wants(&spec(&json!({"a": 2}))));
     writes(&h);
     h.settle_within(Duration::from_secs(10)).await;
@@ -417,25 +413,16 @@ async fn an_apply_that_met_an_object_does_not_claim_to_have_created_it() {
     let mut h = harness();
     let key = widget("a");
     h.want(&key, &applier().wants(&spec(&json!({"a": 1}))));
-    // Someone creates it between our read and our write: the read is answered as if it
-    // were not there.
-    h.sim
-        .foreign(&key, "human", foreign_widget(&json!({"theirs": 1})));
-    h.sim.lock().next = vec![];
-    let hidden = h.sim.lock().objects.remove(&key).unwrap();
-    let sim = h.sim.clone();
-    let at = key.clone();
-    let put_back = tokio::spawn(async move {
-        loop {
-            if sim.lock().log.iter().any(|logged| logged.method == "GET") {
-                sim.lock().objects.insert(at, hidden);
-                return;
-            }
+    // Someone creates it between our read and our write.
+    let (sim, at) = (h.sim.clone(), key.clone());
+    let human = tokio::spawn(async move {
+        while !sim.take_sent().iter().any(|sent| sent.method == "GET") {
             tokio::task::yield_now().await;
         }
+        sim.foreign(&at, "human", foreign_widget(&json!({"theirs": 1})));
     });
     h.step(Duration::ZERO).await;
-    put_back.await.unwrap();
+    human.await.unwrap();
     h.settle().await;
     assert_eq!(h.live(&key).get("spec").get("theirs"), &json!(1));
     assert_eq!(claim(&h, &key), None);

@@ -171,9 +171,9 @@ async fn attempts_that_always_meet_someone_faster_have_growing_pauses() {
         h.sim.foreign(&key, "vandal", |object| {
             set(object, &["spec", "a"], json!(value))
         });
-        h.sim.lock().next = [Fault::Answer(409), Fault::None].repeat(10);
+        h.sim.fail([Fault::Answer(409), Fault::None].repeat(10));
         h.step(Duration::ZERO).await;
-        h.sim.lock().next.clear();
+        h.sim.fail([]);
         attempts += writes(&h).len();
     }
     assert!((10..=30).contains(&attempts), "{attempts}");
@@ -189,20 +189,22 @@ async fn ignored_fields_belong_to_others() {
     let mut scaled = target(TargetType::Updater);
     scaled.ignore = vec![
         Path::parse("$.spec.replicas").unwrap(),
-        Path::parse("$.spec.containers[*].image").unwrap(),
+        Path::parse("$.spec.template.spec.containers[*].image").unwrap(),
     ];
     let who = Who::of(OPERATOR, "c", 0, scaled);
-    let document = |x: i64| json!({"spec": {"replicas": 3, "x": x, "containers": [{"name": "a", "image": "1"}]}});
+    let containers = ["spec", "template", "spec", "containers"];
+    let document = |x: i64| {
+        let document = json!({"spec": {"replicas": 3, "x": x}});
+        set(&document, &containers, json!([{"name": "a", "image": "1"}]))
+    };
     h.want(&key, &who.wants(&document(1)));
     h.settle().await;
     assert_eq!(h.live(&key).get("spec").get("replicas"), &json!(3));
     h.sim.foreign(&key, "autoscaler", |object| {
         let object = set(object, &["spec", "replicas"], json!(7));
-        set(
-            &object,
-            &["spec", "containers"],
-            json!([{"name": "a", "image": "2", "policy": "Always"}]),
-        )
+        let container = at(&object, &containers).at(0);
+        let container = set(container, &["image"], json!("2"));
+        set(&object, &containers, json!([container]))
     });
     writes(&h);
     h.settle().await;
@@ -212,10 +214,10 @@ async fn ignored_fields_belong_to_others() {
     assert_eq!(writes(&h), [""; 0]);
     h.want(&key, &who.wants(&document(2)));
     h.settle().await;
-    let spec = h.live(&key).get("spec").clone();
-    assert_eq!(spec.get("x"), &json!(2));
-    assert_eq!(spec.get("replicas"), &json!(7));
-    assert_eq!(spec.get("containers").at(0).get("image"), &json!("2"));
+    let live = h.live(&key);
+    assert_eq!(at(&live, &["spec", "x"]), &json!(2));
+    assert_eq!(at(&live, &["spec", "replicas"]), &json!(7));
+    assert_eq!(at(&live, &containers).at(0).get("image"), &json!("2"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -241,7 +243,6 @@ async fn fields_that_the_server_does_not_let_go_are_kept_if_we_never_wanted_them
     h.want(&key, &updater().wants(&spec(&json!({"a": 1}))));
     h.settle().await;
     // Somebody sets a field that never changes again.
-    h.sim.lock().next = vec![];
     h.sim.foreign(&key, "binder", |object| {
         set(object, &["spec", "fixed"], json!("x"))
     });
@@ -255,4 +256,45 @@ async fn fields_that_the_server_does_not_let_go_are_kept_if_we_never_wanted_them
     h.want(&other, &updater().wants(&spec(&json!({}))));
     h.settle().await;
     assert_eq!(h.codes(&other), ["refused"].into());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_went_before_the_first_list_is_created_again() {
+    let mut h = Harness::unlisted(Sim::default());
+    h.lag = true;
+    let key = widget("a");
+    h.want(&key, &updater().wants(&spec(&json!({"a": 1}))));
+    h.settle().await;
+    assert_ne!(h.live(&key), Value::NULL);
+    h.sim.foreign_delete(&key);
+    h.writer.listing("example.com", "Widget");
+    let gone = h.writer.listed("example.com", "Widget");
+    assert_eq!(gone, std::slice::from_ref(&key));
+    h.run(&key).await;
+    assert_ne!(h.live(&key), Value::NULL);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_goes_before_the_answer_of_its_write_is_created_again() {
+    for by_list in [false, true] {
+        let mut h = harness();
+        let key = widget("a");
+        h.want(&key, &updater().wants(&spec(&json!({"a": 1}))));
+        h.sim.fail([Fault::SlowAnswer(Duration::from_secs(5))]);
+        let writer = h.writer.clone();
+        let run = tokio::spawn({
+            let key = key.clone();
+            async move { writer.converge(&key).await }
+        });
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert_ne!(h.live(&key), Value::NULL);
+        h.sim.foreign_delete(&key);
+        if by_list {
+            h.list();
+        } else {
+            h.pump();
+        }
+        run.await.unwrap().unwrap();
+        assert_ne!(h.live(&key), Value::NULL, "by list: {by_list}");
+    }
 }

@@ -1,29 +1,129 @@
-//! What stands around a writer in tests: the target watch, a simple scheduler, and a
-//! record of what is reported.
+//! What a writer needs in tests: the target watch, a simple scheduler, and a record of what
+//! is reported.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use document::{Value, json};
+use kube::discovery::ApiResource;
 use operator::spec::{Resource, Target, TargetType};
 use runtime::target::problem::Happened;
 use runtime::target::{
-    Author, Desired, Next, ObjectKey, Owner, Problem, Report, WriteError, Writer,
+    Author, Desired, Next, ObjectKey, Owner, Problem, Report, TargetKind, WriteError, Writer,
 };
 use tokio::time::Instant;
 
-use super::{Change, HORIZON, KINDS, Sim, set, shown};
+use simulation::api::kind::{KINDS, Kind};
+use simulation::api::store::{Event, Stored};
+use simulation::api::{Caller, Server};
+use simulation::clock::Virtual;
+use simulation::faults::Fault;
+use simulation::fields::unset;
+use simulation::trace::Sent;
 
-pub const OPERATOR: &str = "op";
+pub(crate) const OPERATOR: &str = "op";
+
+/// How long nothing must be due for a system to count as settled.
+const HORIZON: Duration = Duration::from_hours(2);
+
+/// A server on which messages take no time.
+#[derive(Clone)]
+pub(crate) struct Sim(pub(crate) Server);
+
+impl Default for Sim {
+    fn default() -> Self {
+        let server = Server::new(Virtual::start(), 1);
+        server.with(|state| state.faults.no_delays());
+        Self(server)
+    }
+}
+
+impl Sim {
+    pub(crate) fn client(&self) -> kube::Client {
+        self.0.client(&Caller::new("writer"))
+    }
+
+    pub(crate) fn get(&self, key: &ObjectKey) -> Option<Value> {
+        self.0.get(key)
+    }
+
+    /// A write of somebody else.
+    pub(crate) fn foreign(
+        &self,
+        key: &ObjectKey,
+        manager: &str,
+        change: impl FnOnce(&Value) -> Value,
+    ) {
+        let live = self
+            .get(key)
+            .map(|live| unset(&live, &["metadata", "managedFields"]));
+        let object = change(live.as_ref().unwrap_or(&Value::NULL));
+        self.0.put(key, manager, &object);
+    }
+
+    pub(crate) fn foreign_delete(&self, key: &ObjectKey) {
+        self.0.delete(key);
+    }
+
+    /// This happens to the next requests.
+    pub(crate) fn fail(&self, faults: impl IntoIterator<Item = Fault>) {
+        self.0.with(|state| state.faults.script(faults));
+    }
+
+    /// Somebody merges this into an object right before the next write of it is done.
+    pub(crate) fn race(&self, key: &ObjectKey, patch: Value) {
+        self.0.with(|state| state.races.push((key.clone(), patch)));
+    }
+
+    /// Whether some of these have not happened yet.
+    pub(crate) fn has_races(&self) -> bool {
+        self.0.with(|state| !state.races.is_empty())
+    }
+
+    /// What was sent since the last call.
+    pub(crate) fn take_sent(&self) -> Vec<Sent> {
+        self.0.with(|state| state.trace.take_sent())
+    }
+
+    fn version(&self) -> u64 {
+        self.0.with(|state| state.store.version())
+    }
+}
+
+/// A kind as a writer knows it.
+pub(crate) fn target_kind(kind: &Kind) -> TargetKind {
+    let resource = ApiResource {
+        group: kind.group.to_owned(),
+        version: kind.version.to_owned(),
+        api_version: kind.api_version(),
+        kind: kind.name.to_owned(),
+        plural: kind.plural.to_owned(),
+    };
+    TargetKind::new(resource, kind.namespaced, kind.status)
+}
+
+/// An object without what differs from run to run.
+pub(crate) fn timeless(object: &Value) -> Value {
+    let fields = [
+        "creationTimestamp",
+        "uid",
+        "resourceVersion",
+        "generation",
+        "managedFields",
+    ];
+    fields.iter().fold(object.clone(), |object, field| {
+        unset(&object, &["metadata", field])
+    })
+}
 
 /// What was reported.
 #[derive(Default)]
-pub struct Reported {
-    pub problems: Mutex<BTreeMap<ObjectKey, Vec<Problem>>>,
-    pub happened: Mutex<Vec<(ObjectKey, Happened)>>,
+pub(crate) struct Reported {
+    pub(crate) problems: Mutex<BTreeMap<ObjectKey, Vec<Problem>>>,
+    pub(crate) happened: Mutex<Vec<(ObjectKey, Happened)>>,
     /// All codes that ever stood, in order.
-    pub codes: Mutex<Vec<&'static str>>,
+    pub(crate) codes: Mutex<Vec<&'static str>>,
 }
 
 impl Report for Reported {
@@ -45,18 +145,18 @@ impl Report for Reported {
 
 /// A controller's target.
 #[derive(Clone)]
-pub struct Who(pub Arc<Author>);
+pub(crate) struct Who(pub(crate) Arc<Author>);
 
 impl Who {
-    pub fn new(controller: &str, rank: usize, kind: TargetType) -> Self {
+    pub(crate) fn new(controller: &str, rank: usize, kind: TargetType) -> Self {
         Self::of(OPERATOR, controller, rank, target(kind))
     }
 
-    pub fn of(operator: &str, controller: &str, rank: usize, target: Target) -> Self {
+    pub(crate) fn of(operator: &str, controller: &str, rank: usize, target: Target) -> Self {
         Self(Arc::new(Author::new(operator, controller, rank, target)))
     }
 
-    pub fn wants(&self, document: &Value) -> Desired {
+    pub(crate) fn wants(&self, document: &Value) -> Desired {
         Desired {
             author: self.0.clone(),
             document: document.clone(),
@@ -65,7 +165,7 @@ impl Who {
         }
     }
 
-    pub fn wants_owned(&self, document: &Value, owners: &[(&str, &str)]) -> Desired {
+    pub(crate) fn wants_owned(&self, document: &Value, owners: &[(&str, &str)]) -> Desired {
         let owners = owners.iter().map(|(uid, namespace)| Owner {
             uid: (*uid).to_owned(),
             namespace: (*namespace).to_owned(),
@@ -78,7 +178,7 @@ impl Who {
 }
 
 /// A target with nothing special.
-pub fn target(kind: TargetType) -> Target {
+pub(crate) fn target(kind: TargetType) -> Target {
     Target {
         resource: Resource {
             group: "example.com".to_owned(),
@@ -96,28 +196,35 @@ pub fn target(kind: TargetType) -> Target {
 }
 
 /// A writer with its surroundings.
-pub struct Harness {
-    pub sim: Sim,
-    pub writer: Writer,
-    pub reported: Arc<Reported>,
+pub(crate) struct Harness {
+    pub(crate) sim: Sim,
+    pub(crate) writer: Arc<Writer>,
+    pub(crate) reported: Arc<Reported>,
     /// Which controller wants what: it survives restarts.
-    pub wanted: BTreeMap<(ObjectKey, String), Desired>,
+    pub(crate) wanted: BTreeMap<(ObjectKey, String), Desired>,
     due: BTreeMap<ObjectKey, Instant>,
     attempts: BTreeMap<ObjectKey, u32>,
-    /// How many changes of the server the watch has shown.
-    shown: usize,
+    /// The version up to which the watch has shown what happened.
+    shown: u64,
     /// Whether the watch shows nothing for now.
-    pub lag: bool,
+    pub(crate) lag: bool,
     /// The last result of each object.
-    pub last: BTreeMap<ObjectKey, Result<Next, WriteError>>,
+    pub(crate) last: BTreeMap<ObjectKey, Result<Next, WriteError>>,
 }
 
 impl Harness {
-    pub fn new(sim: Sim) -> Self {
+    pub(crate) fn new(sim: Sim) -> Self {
+        let mut harness = Self::unlisted(sim);
+        harness.list();
+        harness
+    }
+
+    /// A writer whose target watch has not shown anything yet.
+    pub(crate) fn unlisted(sim: Sim) -> Self {
         let reported = Arc::new(Reported::default());
-        let shown = sim.lock().changes.len();
-        let mut harness = Self {
-            writer: Writer::new(OPERATOR, sim.client(), reported.clone()),
+        let shown = sim.version();
+        let harness = Self {
+            writer: Arc::new(Writer::new(OPERATOR, sim.client(), reported.clone())),
             sim,
             reported,
             wanted: BTreeMap::new(),
@@ -127,14 +234,17 @@ impl Harness {
             lag: false,
             last: BTreeMap::new(),
         };
-        harness.list();
+        for kind in KINDS {
+            harness.writer.serve(target_kind(kind));
+        }
         harness
     }
 
     /// A new process: what was in memory is gone, the sources are the same.
-    pub fn restart(&mut self) {
+    pub(crate) fn restart(&mut self) {
         let reported = Arc::new(Reported::default());
-        self.writer = Writer::new(OPERATOR, self.sim.client(), reported.clone());
+        let writer = Writer::new(OPERATOR, self.sim.client(), reported.clone());
+        self.writer = Arc::new(writer);
         self.reported = reported;
         self.due.clear();
         self.attempts.clear();
@@ -148,7 +258,7 @@ impl Harness {
     }
 
     /// What is left of earlier lives goes.
-    pub fn sweep(&mut self) {
+    pub(crate) fn sweep(&mut self) {
         for leftover in self.writer.stale(|_| false) {
             self.writer.withdraw(&leftover);
             self.due.insert(leftover.key, Instant::now());
@@ -156,16 +266,15 @@ impl Harness {
     }
 
     /// A complete list of all kinds.
-    pub fn list(&mut self) {
-        let objects: Vec<(ObjectKey, Value)> = {
-            let inner = self.sim.lock();
-            self.shown = inner.changes.len();
-            let all = inner.objects.iter();
-            all.map(|(key, stored)| (key.clone(), shown(stored)))
+    pub(crate) fn list(&mut self) {
+        self.shown = self.sim.version();
+        let objects: Vec<(ObjectKey, Value)> = self.sim.0.with(|state| {
+            let all = state.store.objects();
+            all.map(|(key, stored)| (key.clone(), Stored::shown(stored)))
                 .collect()
-        };
-        for kind in &KINDS {
-            self.writer.serve(kind.target());
+        });
+        for kind in KINDS {
+            self.writer.serve(target_kind(kind));
             self.writer.listing(kind.group, kind.name);
         }
         for (key, object) in objects {
@@ -174,14 +283,14 @@ impl Harness {
                 self.due.insert(key, Instant::now());
             }
         }
-        for kind in &KINDS {
+        for kind in KINDS {
             for key in self.writer.listed(kind.group, kind.name) {
                 self.due.insert(key, Instant::now());
             }
         }
     }
 
-    pub fn want(&mut self, key: &ObjectKey, desired: &Desired) {
+    pub(crate) fn want(&mut self, key: &ObjectKey, desired: &Desired) {
         let controller = desired.author.controller.clone();
         if self.writer.set(key, &controller, Some(desired.clone())) {
             self.due.insert(key.clone(), Instant::now());
@@ -190,7 +299,7 @@ impl Harness {
             .insert((key.clone(), controller), desired.clone());
     }
 
-    pub fn withdraw(&mut self, key: &ObjectKey, controller: &str) {
+    pub(crate) fn withdraw(&mut self, key: &ObjectKey, controller: &str) {
         self.wanted.remove(&(key.clone(), controller.to_owned()));
         if self.writer.set(key, controller, None) {
             self.due.insert(key.clone(), Instant::now());
@@ -198,7 +307,7 @@ impl Harness {
     }
 
     /// Holds the removal of what a controller wrote.
-    pub async fn hold(&mut self, key: &ObjectKey, controller: &str) {
+    pub(crate) async fn hold(&mut self, key: &ObjectKey, controller: &str) {
         self.wanted.remove(&(key.clone(), controller.to_owned()));
         self.writer.hold(key, controller);
         self.due.insert(key.clone(), Instant::now());
@@ -206,25 +315,21 @@ impl Harness {
     }
 
     /// Shows the writer what has changed on the server.
-    pub fn pump(&mut self) {
+    pub(crate) fn pump(&mut self) {
         if self.lag {
             return;
         }
-        let changes: Vec<Change> = {
-            let inner = self.sim.lock();
-            inner.changes[self.shown..].to_vec()
-        };
-        self.shown += changes.len();
-        for change in changes {
-            let (group, kind) = (change.key.group.as_str(), change.key.kind.as_str());
-            let key = match (&change.new, &change.old) {
-                (Some(new), _) => self.writer.observe(group, kind, new),
-                (None, Some(old)) => {
-                    let version = Value::from(change.version.to_string());
-                    let gone = set(old, &["metadata", "resourceVersion"], version);
-                    self.writer.forget(group, kind, &gone)
-                }
-                (None, None) => None,
+        let events: Vec<Event> = self.sim.0.with(|state| {
+            let since = state.store.since(self.shown);
+            since.cloned().collect()
+        });
+        self.shown = self.sim.version();
+        for event in events {
+            let (group, kind) = (event.key.group.as_str(), event.key.kind.as_str());
+            let key = if event.gone {
+                self.writer.forget(group, kind, &event.new)
+            } else {
+                self.writer.observe(group, kind, &event.new)
             };
             if let Some(key) = key {
                 self.due.insert(key, Instant::now());
@@ -233,7 +338,7 @@ impl Harness {
     }
 
     /// Runs one object that is due. Says whether there was one before the horizon.
-    pub async fn step(&mut self, horizon: Duration) -> bool {
+    pub(crate) async fn step(&mut self, horizon: Duration) -> bool {
         self.pump();
         let first = self.due.iter().min_by_key(|(_, due)| **due);
         let Some((key, due)) = first.map(|(key, due)| (key.clone(), *due)) else {
@@ -248,7 +353,7 @@ impl Harness {
         true
     }
 
-    pub async fn run(&mut self, key: &ObjectKey) {
+    pub(crate) async fn run(&mut self, key: &ObjectKey) {
         let result = self.writer.converge(key).await;
         let attempts = self.attempts.entry(key.clone()).or_default();
         let after = match &result {
@@ -270,11 +375,11 @@ impl Harness {
     }
 
     /// Runs until nothing is due soon.
-    pub async fn settle(&mut self) {
+    pub(crate) async fn settle(&mut self) {
         self.settle_within(Duration::from_mins(2)).await;
     }
 
-    pub async fn settle_within(&mut self, horizon: Duration) {
+    pub(crate) async fn settle_within(&mut self, horizon: Duration) {
         let end = Instant::now() + HORIZON;
         while self.step(horizon).await {
             assert!(Instant::now() < end, "no end: {:?}", self.last);
@@ -282,39 +387,39 @@ impl Harness {
     }
 
     /// Looks at everything again.
-    pub async fn look_again(&mut self) {
+    pub(crate) async fn look_again(&mut self) {
         for key in self.writer.keys(None) {
             self.due.insert(key, Instant::now());
         }
         self.settle().await;
     }
 
-    pub fn codes(&self, key: &ObjectKey) -> BTreeSet<&'static str> {
+    pub(crate) fn codes(&self, key: &ObjectKey) -> BTreeSet<&'static str> {
         let problems = self.reported.problems.lock().unwrap();
         let problems = problems.get(key).into_iter().flatten();
         problems.map(Problem::code).collect()
     }
 
-    pub fn messages(&self, key: &ObjectKey) -> Vec<String> {
+    pub(crate) fn messages(&self, key: &ObjectKey) -> Vec<String> {
         let problems = self.reported.problems.lock().unwrap();
         let problems = problems.get(key).into_iter().flatten();
         problems.map(ToString::to_string).collect()
     }
 
-    pub fn live(&self, key: &ObjectKey) -> Value {
+    pub(crate) fn live(&self, key: &ObjectKey) -> Value {
         self.sim.get(key).unwrap_or_default()
     }
 }
 
-pub fn widget(name: &str) -> ObjectKey {
+pub(crate) fn widget(name: &str) -> ObjectKey {
     ObjectKey::new("example.com", "Widget", "ns", name)
 }
 
-pub fn config_map(name: &str) -> ObjectKey {
+pub(crate) fn config_map(name: &str) -> ObjectKey {
     ObjectKey::new("", "ConfigMap", "ns", name)
 }
 
 /// A document with this spec.
-pub fn spec(spec: &Value) -> Value {
+pub(crate) fn spec(spec: &Value) -> Value {
     json!({"metadata": {"name": "a", "namespace": "ns"}, "spec": (spec.clone())})
 }

@@ -1,0 +1,161 @@
+//! What the server does with a request: from its path to its answer.
+
+use document::Value;
+use futures::StreamExt;
+use futures::stream;
+use http::{Method, Response};
+use http_body_util::StreamBody;
+use hyper::body::{Bytes, Frame};
+use runtime::target::ObjectKey;
+
+use super::refusal::Refusal;
+use super::route::{Place, Route};
+use super::select::Selection;
+use super::watch::Watch;
+use super::write::Write;
+use super::{Answer, Asked, Caller, Done, Reply, Server, State, discovery};
+use crate::faults::Fault;
+use crate::fields::merge_patch;
+
+impl State {
+    /// Does what a request asks for, as far as the fault lets it.
+    pub(super) fn exchange(
+        &mut self,
+        server: &Server,
+        caller: &Caller,
+        asked: &Asked,
+        fault: Fault,
+    ) -> Answer {
+        let answer = match fault.refusal() {
+            Some(refusal) => Err(refusal),
+            None if fault.is_done() => return self.perform(server, caller, asked, fault),
+            None => Err(Refusal::new(0, "Lost", "")),
+        };
+        let code = answer.as_ref().err().map_or(0, |refusal| refusal.code);
+        self.trace.request(caller, asked, code, fault);
+        respond(answer, fault.retry_after())
+    }
+
+    fn perform(&mut self, server: &Server, caller: &Caller, asked: &Asked, fault: Fault) -> Answer {
+        let route = Route::of(&asked.path, &self.kinds).ok_or_else(Refusal::no_resource);
+        if let Ok(Route::Objects(place)) = &route
+            && asked.method == Method::GET
+            && place.name.is_none()
+            && asked.is_watch()
+        {
+            let selection = Selection::of(place, &asked.query);
+            let watch = Watch::open(server, self, caller, selection, &asked.query);
+            let code = watch.as_ref().map_or_else(|refusal| refusal.code, |_| 200);
+            self.trace.request(caller, asked, code, fault);
+            return match watch {
+                Ok(watch) => {
+                    let lines = stream::unfold(watch, Watch::next).boxed();
+                    Response::new(StreamBody::new(lines))
+                }
+                Err(refusal) => respond(Err(refusal), None),
+            };
+        }
+        let reply = route.and_then(|route| self.route(caller, asked, fault, &route));
+        let code = reply.as_ref().map_or_else(|r| r.code, |(code, _)| *code);
+        self.trace.request(caller, asked, code, fault);
+        respond(reply, None)
+    }
+
+    fn route(&mut self, caller: &Caller, asked: &Asked, fault: Fault, route: &Route) -> Reply {
+        let place = match route {
+            Route::CoreVersions => return Ok((200, discovery::core_versions())),
+            Route::Groups => return Ok((200, discovery::groups(&self.kinds))),
+            Route::Schemas => return Ok((200, discovery::schemas(&self.kinds))),
+            Route::Schema => return Ok((200, discovery::schema())),
+            Route::Resources { group, version } => {
+                return Ok((200, discovery::resources(&self.kinds, group, version)));
+            }
+            Route::Objects(place) => place,
+        };
+        match (&place.name, asked.is_write()) {
+            (None, false) => {
+                let selection = Selection::of(place, &asked.query);
+                self.pages.list(&self.store, &selection, &asked.query)
+            }
+            (Some(name), false) => {
+                let stored = self.store.get(&place.key(name));
+                let stored = stored.ok_or_else(|| Refusal::not_found(place.kind.plural, name));
+                stored.map(|stored| (200, stored.shown()))
+            }
+            (name, true) => {
+                let given = asked.body.get("metadata").get("name").as_str();
+                let name = name.as_deref().or(given).unwrap_or_default();
+                let key = place.key(name);
+                self.race(&key);
+                let old = self.object(&key);
+                let reply = self.write(asked, place, &key);
+                self.inspect(&Done {
+                    caller,
+                    asked,
+                    key: &key,
+                    old,
+                    new: self.object(&key),
+                    code: reply.as_ref().map_or_else(|r| r.code, |(code, _)| *code),
+                    fault,
+                });
+                reply
+            }
+        }
+    }
+
+    /// Whether a list, or a watch that begins with one, is not answered for now.
+    pub(super) fn is_unanswered(&self, asked: &Asked) -> bool {
+        let lists = !asked.is_watch() || asked.query.is("sendInitialEvents");
+        match Route::of(&asked.path, &self.kinds) {
+            Some(Route::Objects(place)) => {
+                let list = asked.method == Method::GET && lists && place.name.is_none();
+                list && self.unanswered.contains(place.kind.name)
+            }
+            _ => false,
+        }
+    }
+
+    /// Somebody else writes the object first.
+    fn race(&mut self, key: &ObjectKey) {
+        let next = self.races.iter().position(|(raced, _)| raced == key);
+        let Some((_, patch)) = next.map(|at| self.races.remove(at)) else {
+            return;
+        };
+        self.change(key, "racer", |object| merge_patch(object, &patch));
+    }
+
+    fn object(&self, key: &ObjectKey) -> Option<Value> {
+        let stored = self.store.get(key);
+        stored.map(|stored| stored.object.clone())
+    }
+
+    fn write(&mut self, asked: &Asked, place: &Place, key: &ObjectKey) -> Reply {
+        let write = Write {
+            store: &mut self.store,
+            policies: &self.policies,
+            place,
+            key: key.clone(),
+            asked,
+        };
+        write.run()
+    }
+
+    fn inspect(&mut self, done: &Done<'_>) {
+        if let Some(Err(violation)) = self.guard.as_mut().map(|guard| guard(done)) {
+            self.trace.note(&format!("VIOLATION: {violation}"));
+            self.violations.push(violation);
+        }
+    }
+}
+
+fn respond(reply: Reply, retry_after: Option<u64>) -> Answer {
+    let (code, body) = reply.unwrap_or_else(|refusal| (refusal.code.max(400), refusal.status()));
+    let frame = Ok(Frame::data(Bytes::from(body.to_string())));
+    let mut response = Response::new(StreamBody::new(stream::iter([frame]).boxed()));
+    *response.status_mut() = http::StatusCode::from_u16(code).unwrap_or_default();
+    if let Some(seconds) = retry_after {
+        let headers = response.headers_mut();
+        headers.insert(http::header::RETRY_AFTER, seconds.into());
+    }
+    response
+}

@@ -1,0 +1,139 @@
+//! Where a request goes: its path and its query.
+
+use std::collections::BTreeMap;
+
+use runtime::target::ObjectKey;
+
+use super::kind::Kind;
+
+/// What a path names.
+#[derive(Clone, Debug)]
+pub(super) enum Route {
+    /// `/api`: the versions of the core group.
+    CoreVersions,
+    /// `/apis`: all other groups.
+    Groups,
+    /// `/api/v1`, `/apis/<group>/<version>`: the kinds of a group.
+    Resources {
+        /// The group.
+        group: String,
+        /// The version.
+        version: String,
+    },
+    /// `/openapi/v3`: where the schemas are.
+    Schemas,
+    /// `/openapi/v3/…`: the schemas of a group.
+    Schema,
+    /// A collection, or an object.
+    Objects(Place),
+}
+
+/// A collection, or an object in it.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    /// The kind.
+    pub(super) kind: &'static Kind,
+    /// One namespace; `None` for all, or where there are none.
+    pub(super) namespace: Option<String>,
+    /// One object.
+    pub(super) name: Option<String>,
+    /// Its `/status`.
+    pub(super) status: bool,
+}
+
+impl Place {
+    /// The object of this name.
+    pub(super) fn key(&self, name: &str) -> ObjectKey {
+        let namespace = self.namespace.as_deref().unwrap_or_default();
+        ObjectKey::new(self.kind.group, self.kind.name, namespace, name)
+    }
+}
+
+impl Route {
+    /// The route of a path on a server with these kinds; `None` if it leads nowhere.
+    pub(super) fn of(path: &str, kinds: &[&'static Kind]) -> Option<Self> {
+        let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
+        let (group, version, rest) = match parts.as_slice() {
+            ["api"] => return Some(Self::CoreVersions),
+            ["apis"] => return Some(Self::Groups),
+            ["openapi", "v3"] => return Some(Self::Schemas),
+            ["openapi", "v3", ..] => return Some(Self::Schema),
+            ["api", version, rest @ ..] => ("", *version, rest),
+            ["apis", group, version, rest @ ..] => (*group, *version, rest),
+            _ => return None,
+        };
+        let served = |kind: &&&'static Kind| kind.group == group && kind.version == version;
+        kinds.iter().find(served)?;
+        if rest.is_empty() {
+            return Some(Self::Resources {
+                group: group.to_owned(),
+                version: version.to_owned(),
+            });
+        }
+        let (namespace, rest) = match rest {
+            ["namespaces", namespace, rest @ ..] if !rest.is_empty() && *rest != ["status"] => {
+                (Some((*namespace).to_owned()), rest)
+            }
+            rest => (None, rest),
+        };
+        let plural = rest.first()?;
+        let mut kinds = kinds.iter().copied().filter(|kind| served(&kind));
+        let kind = kinds.find(|kind| kind.plural == *plural)?;
+        let status = match rest.get(2) {
+            None => false,
+            Some(&"status") if kind.status => true,
+            Some(_) => return None,
+        };
+        Some(Self::Objects(Place {
+            kind,
+            namespace,
+            name: rest.get(1).map(|name| (*name).to_owned()),
+            status,
+        }))
+    }
+}
+
+/// The parameters of a request.
+#[derive(Clone, Debug, Default)]
+pub struct Query(BTreeMap<String, String>);
+
+impl Query {
+    /// Reads a query as it stands in the URI.
+    pub fn of(text: &str) -> Self {
+        let pairs = text.split('&').filter_map(|pair| pair.split_once('='));
+        Self(pairs.map(|(k, v)| (decode(k), decode(v))).collect())
+    }
+
+    /// A parameter; empty if it is not there.
+    pub fn get(&self, name: &str) -> &str {
+        self.0.get(name).map_or("", String::as_str)
+    }
+
+    /// Whether a parameter is `true`.
+    pub fn is(&self, name: &str) -> bool {
+        self.get(name) == "true"
+    }
+
+    /// A number.
+    pub fn number(&self, name: &str) -> Option<u64> {
+        self.get(name).parse().ok()
+    }
+}
+
+/// `%2F` is `/`, and `+` a space.
+fn decode(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        let mut digit = || rest.next().and_then(|b| char::from(b).to_digit(16));
+        bytes.push(match byte {
+            b'+' => b' ',
+            b'%' => {
+                let (high, low) = (digit().unwrap_or(0), digit().unwrap_or(0));
+                (high * 16 + low) as u8
+            }
+            byte => byte,
+        });
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}

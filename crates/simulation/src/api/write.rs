@@ -1,0 +1,217 @@
+//! Creating, changing and deleting objects.
+
+use document::{Value, json};
+use http::Method;
+use runtime::target::ObjectKey;
+
+use super::managers::{Apply, Managers, Part};
+use super::policy::Policy;
+use super::refusal::Refusal;
+use super::route::Place;
+use super::store::{Store, is_going};
+use super::{Asked, Reply};
+use crate::fields::{at, copied, merge_patch, set, text, unset};
+
+const MERGE_PATCH: &str = "application/merge-patch+json";
+const APPLY_PATCH: &str = "application/apply-patch+yaml";
+
+/// A write of an object, about to be done.
+pub(super) struct Write<'a> {
+    pub(super) store: &'a mut Store,
+    pub(super) policies: &'a [Policy],
+    pub(super) place: &'a Place,
+    pub(super) key: ObjectKey,
+    pub(super) asked: &'a Asked,
+}
+
+impl Write<'_> {
+    /// Does it.
+    pub(super) fn run(mut self) -> Reply {
+        let content = self.asked.content.as_str();
+        match (&self.asked.method, self.place.name.is_some(), content) {
+            (&Method::POST, false, _) => self.create(),
+            (&Method::PUT, true, _) => self.replace(),
+            (&Method::PATCH, true, MERGE_PATCH) => self.patch(),
+            (&Method::PATCH, true, APPLY_PATCH) => self.apply(),
+            (&Method::DELETE, true, _) => self.delete(),
+            _ => Err(Refusal::new(405, "MethodNotAllowed", "not supported here")),
+        }
+    }
+
+    fn body(&self) -> &Value {
+        &self.asked.body
+    }
+
+    /// Where no field manager is named, the program is.
+    fn manager(&self) -> &str {
+        match self.asked.query.get("fieldManager") {
+            "" => "unknown",
+            manager => manager,
+        }
+    }
+
+    fn live(&self) -> Result<Value, Refusal> {
+        let stored = self.store.get(&self.key);
+        let stored = stored.map(|stored| stored.object.clone());
+        stored.ok_or_else(|| Refusal::not_found(self.place.kind.plural, self.key.object_name()))
+    }
+
+    /// The object as it is now; of one that is gone with this write, what it was.
+    fn shown(&self, last: &Value) -> Value {
+        let stored = self.store.get(&self.key);
+        stored.map_or_else(|| last.clone(), super::store::Stored::shown)
+    }
+
+    fn create(&mut self) -> Reply {
+        self.namespace()?;
+        if self.store.get(&self.key).is_some() {
+            return Err(Refusal::exists(&self.key));
+        }
+        let mut object = self.body().clone();
+        if self.place.kind.status {
+            object = unset(&object, &["status"]);
+        }
+        // Who creates it owns the defaults.
+        let object = self.place.kind.complete(&object);
+        self.admit(None, &object)?;
+        let mut managers = Managers::default();
+        managers.updated(&json!({}), &object, self.manager());
+        Ok((201, self.stored(&object, managers)))
+    }
+
+    /// A new object, stored.
+    fn stored(&mut self, object: &Value, managers: Managers) -> Value {
+        self.store
+            .create(self.place.kind, &self.key, object, managers);
+        self.shown(object)
+    }
+
+    /// Objects are created only in namespaces that are there, and stay.
+    fn namespace(&self) -> Result<(), Refusal> {
+        let name = self.key.namespace();
+        if !self.place.kind.namespaced {
+            return Ok(());
+        }
+        let namespace = self.store.get(&ObjectKey::new("", "Namespace", "", name));
+        match namespace {
+            None => Err(Refusal::not_found("namespaces", name)),
+            Some(there) if is_going(&there.object) => Err(Refusal::terminating(name)),
+            Some(_) => Ok(()),
+        }
+    }
+
+    fn admit(&self, old: Option<&Value>, new: &Value) -> Result<(), Refusal> {
+        let policies = self.policies.iter();
+        let mut refusals = policies.filter_map(|policy| policy(&self.key, old, new));
+        refusals.next().map_or(Ok(()), Err)
+    }
+
+    fn replace(&mut self) -> Reply {
+        let old = self.live()?;
+        self.expected(&old)?;
+        let new = self.body().clone();
+        self.change(&old, &new)
+    }
+
+    fn patch(&mut self) -> Reply {
+        let old = self.live()?;
+        self.expected(&old)?;
+        let new = merge_patch(&old, self.body());
+        self.change(&old, &new)
+    }
+
+    /// A version or a uid in the body is a precondition.
+    fn expected(&self, old: &Value) -> Result<(), Refusal> {
+        let metadata = self.body().get("metadata");
+        for field in ["resourceVersion", "uid"] {
+            let wanted = metadata.get(field);
+            if !wanted.is_null() && wanted != at(old, &["metadata", field]) {
+                return Err(Refusal::conflict());
+            }
+        }
+        Ok(())
+    }
+
+    /// Stores what the endpoint lets through: the status, or all but the status.
+    fn change(&mut self, old: &Value, new: &Value) -> Reply {
+        let new = match self.part() {
+            Part::Status => copied(old, &["status"], new),
+            Part::Main => copied(new, &["status"], old),
+            Part::Whole => new.clone(),
+        };
+        let new = self.place.kind.complete(&new);
+        self.admit(Some(old), &new)?;
+        let mut managers = self.managers();
+        managers.updated(old, &new, self.manager());
+        self.store
+            .update(self.place.kind, &self.key, &new, managers);
+        Ok((200, self.shown(&new)))
+    }
+
+    fn part(&self) -> Part {
+        match (self.place.kind.status, self.place.status) {
+            (true, true) => Part::Status,
+            (true, false) => Part::Main,
+            (false, _) => Part::Whole,
+        }
+    }
+
+    fn managers(&self) -> Managers {
+        let stored = self.store.get(&self.key);
+        stored
+            .map(|stored| stored.managers.clone())
+            .unwrap_or_default()
+    }
+
+    fn apply(&mut self) -> Reply {
+        let old = match self.live() {
+            Err(refusal) if self.place.status => return Err(refusal),
+            live => live.ok(),
+        };
+        match &old {
+            Some(old) => self.expected(old)?,
+            None => self.namespace()?,
+        }
+        let empty = json!({"metadata": {}});
+        let live = old.as_ref().unwrap_or(&empty);
+        let apply = Apply {
+            manager: self.manager(),
+            body: self.body(),
+            force: self.asked.query.is("force"),
+            part: self.part(),
+        };
+        let mut managers = self.managers();
+        let applied = managers.apply(live, &apply);
+        let new = applied.map_err(|conflicts| Refusal::managers(&conflicts))?;
+        let new = self.place.kind.complete(&new);
+        managers.prune(&new);
+        self.admit(old.as_ref(), &new)?;
+        if old.is_none() {
+            return Ok((201, self.stored(&new, managers)));
+        }
+        self.store
+            .update(self.place.kind, &self.key, &new, managers);
+        Ok((200, self.shown(&new)))
+    }
+
+    fn delete(&mut self) -> Reply {
+        let old = self.live()?;
+        let wanted = self.body().get("preconditions");
+        for field in ["uid", "resourceVersion"] {
+            let wanted = wanted.get(field);
+            if !wanted.is_null() && wanted != at(&old, &["metadata", field]) {
+                return Err(Refusal::conflict());
+            }
+        }
+        self.store.delete(self.place.kind, &self.key);
+        match self.store.get(&self.key) {
+            Some(stored) => Ok((200, stored.shown())),
+            None => {
+                let uid = text(&old, &["metadata", "uid"]);
+                let details = json!({"name": (self.key.object_name()), "uid": uid});
+                let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Success"});
+                Ok((200, set(&status, &["details"], details)))
+            }
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! The wall clock of a simulation: it moves with tokio's paused clock.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use k8s_openapi::jiff::Timestamp;
+use runtime::clock::Clock;
+use tokio::time::Instant;
+
+use seeded::Random;
+
+/// When every simulation starts: 2026-01-01T00:00:00Z.
+const START: i64 = 1_767_225_600;
+
+/// A clock that was started.
+#[derive(Clone, Copy, Debug)]
+pub struct Virtual(Instant);
+
+impl Virtual {
+    /// Starts now.
+    pub fn start() -> Self {
+        Self(Instant::now())
+    }
+
+    /// How long it has run.
+    pub fn elapsed(self) -> Duration {
+        self.0.elapsed()
+    }
+
+    /// The time of day.
+    pub fn now(self) -> Timestamp {
+        let start = Timestamp::from_second(START).unwrap_or_default();
+        start.checked_add(self.elapsed()).unwrap_or(start)
+    }
+
+    /// The time of day as objects carry it.
+    pub fn text(self) -> String {
+        self.now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+    }
+}
+
+/// The time and the random numbers of one process.
+#[derive(Debug)]
+pub struct ProcessClock {
+    clock: Virtual,
+    random: Mutex<Random>,
+}
+
+impl ProcessClock {
+    /// A process whose random numbers come from this seed.
+    pub fn new(clock: Virtual, seed: u64) -> Self {
+        Self {
+            clock,
+            random: Mutex::new(Random::new(seed)),
+        }
+    }
+}
+
+impl Clock for ProcessClock {
+    fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    fn random(&self) -> u64 {
+        let mut random = self.random.lock().expect("no holder panics");
+        random.bits()
+    }
+}

@@ -1,0 +1,316 @@
+//! A run: one seed, one Operator, one history.
+//!
+//! The clock is paused, and all tasks share one thread: time moves when everybody waits, and
+//! what happens is a function of the seed.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep, sleep_until};
+
+use crate::api::{Server, State};
+use crate::clock::Virtual;
+use crate::guard::guard;
+use crate::panics;
+use crate::process::Process;
+use crate::shape::{Edits, SHAPES, Shape};
+use crate::steps::{Step, history};
+use crate::world::World;
+use seeded::Random;
+
+/// How many steps a history has, at least.
+const LENGTH: usize = 55;
+/// All is quiet if nothing was written for so long: longer than any pause between tries.
+const QUIET: Duration = Duration::from_secs(620);
+/// All must be quiet after this time.
+const PATIENCE: Duration = Duration::from_hours(4);
+/// So long it must stay quiet.
+const STAYS: Duration = Duration::from_mins(25);
+
+/// Whether a controller that starts waits for others of its Operator that write the same
+/// objects. It does not: what they wrote goes, and comes back when their sources are listed.
+const RIVALS_WAIT_AT_A_START: bool = false;
+/// Whether a mark names another origin as soon as that takes over with an equal document. It
+/// does so only after a restart.
+const ORIGINS_ARE_CURRENT: bool = false;
+
+/// How a run went.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// What was wrong.
+    pub failure: Option<String>,
+    /// The last lines of the trace.
+    pub last: Vec<String>,
+    /// A hash of the trace.
+    pub hash: u64,
+    /// How often things happened, by what they are.
+    pub counts: BTreeMap<String, u64>,
+}
+
+/// The history of a seed.
+pub fn steps(seed: u64) -> Vec<Step> {
+    history(&mut Random::new(seed), &shape(seed), LENGTH)
+}
+
+/// The Operator of a seed: they take turns.
+fn shape(seed: u64) -> Shape {
+    SHAPES[(seed % SHAPES.len() as u64) as usize]
+}
+
+/// Runs a history on a runtime of its own.
+///
+/// # Panics
+///
+/// If there can be no runtime.
+pub fn simulate(seed: u64, steps: &[Step]) -> Outcome {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .expect("a runtime without I/O can be built");
+    panics::watch();
+    let mut outcome = runtime.block_on(async {
+        let mut run = Run::new(seed);
+        let failure = run.run(steps).await.err();
+        run.server.with(|state| Outcome {
+            failure,
+            last: state.trace.last(),
+            hash: state.trace.hash(),
+            counts: state.trace.counts().clone(),
+        })
+    });
+    // A task that panics does not end the others.
+    let panicked = panics::taken();
+    outcome.failure = panicked.or(outcome.failure);
+    outcome
+}
+
+struct Run {
+    clock: Virtual,
+    random: Random,
+    server: Server,
+    world: World,
+    process: Option<Process>,
+    /// How many processes there were.
+    started: u64,
+    /// Whether the namespace `far` is there.
+    far: bool,
+}
+
+impl Run {
+    fn new(seed: u64) -> Self {
+        let clock = Virtual::start();
+        let random = Random::new(seed.wrapping_mul(31));
+        let server = Server::new(clock, seed);
+        let shape = shape(seed);
+        let world = World::new(server.clone(), shape);
+        server.with(|state| {
+            state.trace.note(&format!("seed {seed}: {}", shape.name));
+            state.trace.count(shape.name);
+            state.guard(guard(&world));
+        });
+        Self {
+            clock,
+            random,
+            server,
+            world,
+            process: None,
+            started: 0,
+            far: true,
+        }
+    }
+
+    async fn run(&mut self, steps: &[Step]) -> Result<(), String> {
+        self.start();
+        for step in steps {
+            self.server.with(|state| {
+                let text = format!("{step:?}");
+                state.trace.note(&text);
+                let name = text.split('(').next().unwrap_or_default();
+                state.trace.count(name);
+            });
+            self.step(*step).await?;
+            self.violations()?;
+        }
+        Ok(())
+    }
+
+    async fn step(&mut self, step: Step) -> Result<(), String> {
+        let (world, server) = (&mut self.world, &self.server);
+        match step {
+            Step::PutItem(number) => world.put_item(&mut Random::new(number)),
+            Step::DeleteItem(number) => world.delete_item(&mut Random::new(number)),
+            Step::PutLink(number) => world.put_link(&mut Random::new(number)),
+            Step::DeleteLink(number) => world.delete_link(&mut Random::new(number)),
+            Step::PutTheirs(number) => world.put_their_object(&mut Random::new(number)),
+            Step::DeleteTheirs(number) => world.delete_their_object(&mut Random::new(number)),
+            Step::Empty => world.empty(),
+            Step::Vandalise(number) => world.vandalise(&mut Random::new(number)),
+            Step::DeleteDerived(number) => world.delete_derived(&mut Random::new(number)),
+            Step::EditOperator(number) => {
+                world.put_operator(Edits::random(&mut Random::new(number)));
+            }
+            Step::DeleteOperator => world.delete_operator(),
+            Step::Namespace => self.namespace().await,
+            Step::Faults(percent) => server.with(|state| state.faults.rate(percent)),
+            Step::Compact => server.with(State::compact),
+            Step::Cut => server.with(State::cut_watches),
+            Step::StreamingLists => server.with(|state| {
+                state.streaming_lists = !state.streaming_lists;
+                state.cut_watches();
+            }),
+            Step::Crash(pause) => self.crash(pause).await,
+            Step::CrashWithWrite => server.with(|state| state.faults.crash_with_next_write()),
+            Step::Restart => self.restart().await?,
+            Step::Wait(time) => self.wait(Duration::from_millis(time)).await,
+            Step::Check => self.check().await?,
+        }
+        Ok(())
+    }
+
+    /// What a guard has found.
+    fn violations(&self) -> Result<(), String> {
+        let first = self
+            .server
+            .with(|state| state.violations().first().cloned());
+        first.map_or(Ok(()), Err)
+    }
+
+    async fn namespace(&mut self) {
+        if self.far {
+            self.server.delete_namespace("far");
+            self.wait(Duration::from_secs(3)).await;
+            self.server.finish_namespace("far");
+            self.world.forget_namespace("far");
+        } else {
+            self.server.create_namespace("far");
+        }
+        self.far = !self.far;
+    }
+}
+
+/// The process.
+impl Run {
+    fn start(&mut self) {
+        self.started += 1;
+        let name = format!("deltic-{}", self.started);
+        let seed = self.random.bits();
+        self.world.truth.start();
+        self.process = Some(Process::start(&self.server, self.clock, &name, seed));
+    }
+
+    async fn restart(&mut self) -> Result<(), String> {
+        if let Some(process) = self.process.take() {
+            process.stop(&self.server).await?;
+        }
+        self.start();
+        Ok(())
+    }
+
+    async fn crash(&mut self, pause: u64) {
+        if let Some(process) = self.process.take() {
+            process.kill(&self.server);
+        }
+        sleep(Duration::from_millis(pause)).await;
+        self.start();
+    }
+
+    /// Time passes; a process that dies is started again.
+    async fn wait(&mut self, time: Duration) {
+        let end = Instant::now() + time;
+        while let Some(process) = &self.process {
+            tokio::select! {
+                biased;
+                () = process.died() => {}
+                () = sleep_until(end) => return,
+            }
+            self.crash(500).await;
+        }
+    }
+}
+
+/// The end of the storm.
+impl Run {
+    async fn check(&mut self) -> Result<(), String> {
+        self.server.with(|state| state.faults.cease());
+        self.world.release();
+        if self.random.chance(50) {
+            self.world.heal();
+        }
+        self.quiet().await?;
+        // What an Operator leaves behind that does not delete it is nobody's: there has to
+        // be one again.
+        if !self.world.exists && !self.world.takes_all {
+            self.world.put_operator(self.world.edits);
+            self.quiet().await?;
+        }
+        self.world.check()?;
+        self.stays_quiet().await?;
+        let known = match self.world.shape.name {
+            "layers" | "rivals" => !RIVALS_WAIT_AT_A_START,
+            "patcher" => !ORIGINS_ARE_CURRENT,
+            _ => false,
+        };
+        if self.random.chance(30) && !known {
+            self.survives_a_restart().await?;
+        }
+        Ok(())
+    }
+
+    /// Waits until nothing is written any more.
+    async fn quiet(&mut self) -> Result<(), String> {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let before = self.writes();
+            self.wait(QUIET).await;
+            if self.writes() == before {
+                return Ok(());
+            }
+            if Instant::now() > end {
+                return Err("it never becomes quiet".to_owned());
+            }
+        }
+    }
+
+    async fn stays_quiet(&mut self) -> Result<(), String> {
+        let before = self.writes();
+        self.wait(STAYS).await;
+        if self.writes() == before {
+            return Ok(());
+        }
+        Err("something was written when all was quiet".to_owned())
+    }
+
+    /// A new process finds all as it should be: it changes nothing, and needs at most one
+    /// write of an object to know that.
+    async fn survives_a_restart(&mut self) -> Result<(), String> {
+        let before = self.world.versions();
+        self.server.with(|state| state.trace.take_sent());
+        self.restart().await?;
+        self.quiet().await?;
+        let after = self.world.versions();
+        if let Some((key, _)) = before
+            .iter()
+            .find(|(key, version)| after.get(*key) != Some(*version))
+        {
+            return Err(format!("{key} was changed by a restart"));
+        }
+        let sent = self.server.with(|state| state.trace.take_sent());
+        let mut paths = BTreeMap::new();
+        for sent in sent
+            .iter()
+            .filter(|sent| sent.method != "GET" && sent.code == 200)
+        {
+            let times: &mut u64 = paths.entry(&sent.path).or_default();
+            *times += 1;
+            if *times > 1 && !sent.path.contains("/operators/") && !sent.path.contains("/events") {
+                return Err(format!("{} was written again by a restart", sent.path));
+            }
+        }
+        Ok(())
+    }
+
+    fn writes(&self) -> u64 {
+        self.server.with(|state| state.trace.writes())
+    }
+}

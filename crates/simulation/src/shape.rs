@@ -1,0 +1,160 @@
+//! The Operators that are simulated: a small set, each for one capability.
+
+use document::{Value, json};
+use operator::Operator;
+use runtime::target::ObjectKey;
+
+use crate::fields::{at, set};
+use seeded::Random;
+
+/// An Operator, and what may be done to what it derives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// The name of the Operator.
+    pub name: &'static str,
+    manifest: &'static str,
+    /// Whether others may change fields that it has written: it puts them back. A field
+    /// that an Applier has lost to another manager stays lost.
+    pub repairs: bool,
+    /// Whether others may put objects of theirs where it wants to have its own. What an
+    /// Applier lays over the object of another is a layer; what it finds is the other's.
+    pub adopts: bool,
+    /// Whether an edit may remove the last controller. Its kind must be another
+    /// controller's, too: what is left of a kind that no controller writes any more is not
+    /// found.
+    droppable: bool,
+}
+
+/// What edits have made of an Operator.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Edits {
+    /// The value of an annotation on all that it derives; 0 for none.
+    pub salt: u64,
+    /// Whether the first controller has another name.
+    pub renamed: bool,
+    /// Whether the last controller is gone.
+    pub dropped: bool,
+    /// Whether derived objects go with the Operator.
+    pub deletes: bool,
+}
+
+impl Edits {
+    /// Random ones.
+    pub fn random(random: &mut Random) -> Self {
+        Self {
+            salt: random.range(0..3),
+            renamed: random.chance(30),
+            dropped: random.chance(30),
+            deletes: random.chance(50),
+        }
+    }
+}
+
+/// All of them.
+pub const SHAPES: &[Shape] = &[
+    Shape::new("copy", include_str!("../operators/copy.yaml")),
+    Shape::new("gather", include_str!("../operators/gather.yaml")),
+    Shape::new("unwind", include_str!("../operators/unwind.yaml")),
+    Shape::new("join", include_str!("../operators/join.yaml")),
+    Shape::new("views", include_str!("../operators/views.yaml")),
+    Shape::new("cluster", include_str!("../operators/cluster.yaml")),
+    Shape::new("rivals", include_str!("../operators/rivals.yaml")).droppable(),
+    Shape::new("far", include_str!("../operators/far.yaml")),
+    Shape::new("secrets", include_str!("../operators/secrets.yaml")),
+    Shape::new("errors", include_str!("../operators/errors.yaml")),
+    Shape::new("refused", include_str!("../operators/refused.yaml")),
+    Shape::new("layers", include_str!("../operators/layers.yaml")).droppable(),
+    Shape::new("patcher", include_str!("../operators/patcher.yaml")).layers_only(),
+    Shape::new("applier", include_str!("../operators/applier.yaml")).layers_only(),
+];
+
+impl Shape {
+    const fn new(name: &'static str, manifest: &'static str) -> Self {
+        Self {
+            name,
+            manifest,
+            repairs: true,
+            adopts: true,
+            droppable: false,
+        }
+    }
+
+    const fn droppable(mut self) -> Self {
+        self.droppable = true;
+        self
+    }
+
+    const fn layers_only(mut self) -> Self {
+        self.repairs = false;
+        self.adopts = false;
+        self
+    }
+
+    /// The manifest.
+    ///
+    /// # Panics
+    ///
+    /// If the file is wrong.
+    pub fn manifest(&self, edits: Edits) -> Value {
+        let manifest = self.original();
+        let controllers = at(&manifest, &["spec", "controllers"]).as_list();
+        let mut controllers: Vec<Value> = controllers
+            .into_iter()
+            .flatten()
+            .map(|c| salted(c, edits.salt))
+            .collect();
+        if edits.renamed {
+            controllers[0] = set(&controllers[0], &["name"], "renamed".into());
+        }
+        if edits.dropped && self.droppable {
+            controllers.pop();
+        }
+        let manifest = set(&manifest, &["spec", "controllers"], controllers.into());
+        let policy = if edits.deletes { "Delete" } else { "Orphan" };
+        set(&manifest, &["spec", "deletionPolicy"], policy.into())
+    }
+
+    fn original(&self) -> Value {
+        let manifests = manifest::parse_bytes(self.name, self.manifest.as_bytes().to_vec());
+        let mut manifests = manifests.expect("the manifests of the simulation are YAML");
+        manifests.pop().expect("each file has one").value
+    }
+
+    /// The Operator.
+    ///
+    /// # Panics
+    ///
+    /// If the file is wrong.
+    pub fn operator(&self, edits: Edits) -> Operator {
+        let manifest = self.manifest(edits);
+        let (operator, problems) = operator::read(&manifest, &expr::Table::builtin());
+        operator.unwrap_or_else(|| panic!("{} is wrong: {problems:?}", self.name))
+    }
+
+    /// Whether it reads a kind.
+    pub fn reads(&self, kind: &str) -> bool {
+        self.manifest.contains(&format!("kind: {kind}\n"))
+    }
+
+    /// Whether it reads or patches objects of users that are no Items and no Links.
+    pub fn reads_theirs(&self) -> bool {
+        ["patcher", "layers", "secrets"].contains(&self.name)
+    }
+
+    /// The Operator object.
+    pub fn key(&self) -> ObjectKey {
+        ObjectKey::new("dcontroller.io", "Operator", "", self.name)
+    }
+}
+
+/// The controller with a stage that adds an annotation.
+fn salted(controller: &Value, salt: u64) -> Value {
+    if salt == 0 {
+        return controller.clone();
+    }
+    let salt = json!({"metadata": {"annotations": {"example.com/salt": (salt.to_string())}}});
+    let stage = json!({"@project": [{"$.": "$."}, salt]});
+    let stages = controller.get("pipeline").as_list().into_iter().flatten();
+    let stages: Value = stages.cloned().chain([stage]).collect();
+    set(controller, &["pipeline"], stages)
+}

@@ -1,0 +1,41 @@
+//! A shorter history that fails as well: people read it.
+
+use crate::run::simulate;
+use crate::steps::Step;
+
+/// So often a shorter history is tried.
+const TRIES: usize = 150;
+
+/// The positions of the steps that are left when no part of them can be taken out any
+/// more, or when enough was tried.
+pub fn shrink(seed: u64, steps: &[Step]) -> Vec<usize> {
+    let mut kept: Vec<usize> = (0..steps.len()).collect();
+    let mut tries = TRIES;
+    let mut size = kept.len() / 2;
+    while size > 0 {
+        let mut at = 0;
+        while at < kept.len() && tries > 0 {
+            let end = (at + size).min(kept.len());
+            let rest: Vec<usize> = [&kept[..at], &kept[end..]].concat();
+            tries -= 1;
+            if fails(seed, steps, &rest) {
+                kept = rest;
+            } else {
+                at = end;
+            }
+        }
+        size /= 2;
+    }
+    kept
+}
+
+fn fails(seed: u64, steps: &[Step], kept: &[usize]) -> bool {
+    simulate(seed, &chosen(steps, kept)).failure.is_some()
+}
+
+/// The steps at these positions.
+pub fn chosen(steps: &[Step], kept: &[usize]) -> Vec<Step> {
+    kept.iter()
+        .filter_map(|at| steps.get(*at).copied())
+        .collect()
+}

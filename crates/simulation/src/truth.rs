@@ -1,0 +1,142 @@
+//! What is derived from the objects of users at every moment, to judge a deletion when it
+//! happens.
+//!
+//! A process knows of its sources only what they were at some moment since it started. So an
+//! object that was derived at every such moment must not be deleted, however late the news
+//! are: its absence cannot have been established.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use dataflow::Budget;
+use document::Value;
+use expr::Env;
+use operator::offline::{Event, EventType};
+use operator::{Offline, Operator};
+use runtime::target::ObjectKey;
+use tokio::time::Instant;
+
+use crate::fields::text;
+
+/// Whether a re-list reaches the pipeline as one batch. It arrives object by object: a group
+/// of which one member has gone and another has come is deleted, and created again.
+const LISTS_ARE_ONE_BATCH: bool = false;
+
+/// What is derived. Clones are the same.
+#[derive(Clone, Debug)]
+pub struct Truth(Arc<Mutex<Derived>>);
+
+#[derive(Debug)]
+struct Derived {
+    offline: Option<Offline>,
+    /// Since when each object is derived.
+    since: BTreeMap<ObjectKey, Instant>,
+    /// When the process started.
+    started: Instant,
+    /// Whether a process can see no other states than there were: it can if it reads
+    /// several kinds, one later than another.
+    ordered: bool,
+}
+
+/// What `render` reads the time and random numbers from: nothing depends on them here.
+pub(crate) fn env() -> Env {
+    Env::new("2026-01-01T00:00:00Z".into(), 0)
+}
+
+impl Truth {
+    /// Nothing is derived.
+    pub fn new() -> Self {
+        Self(Arc::new(Mutex::new(Derived {
+            offline: None,
+            since: BTreeMap::new(),
+            started: Instant::now(),
+            ordered: false,
+        })))
+    }
+
+    fn derived(&self) -> MutexGuard<'_, Derived> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The Operator is another, or gone; these are the objects of users.
+    pub fn operator(&self, operator: Option<Operator>, objects: impl Iterator<Item = Value>) {
+        let mut derived = self.derived();
+        let ordered = |operator: &Operator| {
+            reads_one_kind(operator) && (LISTS_ARE_ONE_BATCH || !has_groups(operator))
+        };
+        derived.ordered = operator.as_ref().is_some_and(ordered);
+        derived.offline = operator.map(|operator| Offline::new(operator, Budget::default()));
+        let added = objects.map(|object| Event {
+            kind: EventType::Added,
+            object,
+        });
+        derived.step(&added.collect::<Vec<_>>());
+    }
+
+    /// A user's object is like this now, or gone.
+    pub fn change(&self, object: Value, gone: bool) {
+        let kind = if gone {
+            EventType::Deleted
+        } else {
+            EventType::Modified
+        };
+        self.derived().step(&[Event { kind, object }]);
+    }
+
+    /// A process starts.
+    pub fn start(&self) {
+        self.derived().started = Instant::now();
+    }
+
+    /// Whether an object has been derived for as long as the process runs.
+    pub fn always_had(&self, key: &ObjectKey) -> bool {
+        let derived = self.derived();
+        let since = derived.since.get(key);
+        derived.ordered && since.is_some_and(|since| *since < derived.started)
+    }
+}
+
+impl Default for Truth {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Derived {
+    fn step(&mut self, events: &[Event]) {
+        let Some(offline) = &mut self.offline else {
+            return self.since.clear();
+        };
+        // What cannot be derived is found by the check at the end.
+        let _ = offline.batch(events, &env());
+        let keys = offline.targets().into_iter().filter_map(|object| {
+            let kind = text(&object, &["kind"]).to_owned();
+            let group = operator::object::group_of(text(&object, &["apiVersion"]));
+            ObjectKey::of(group, &kind, &object)
+        });
+        let now = Instant::now();
+        let since = keys.map(|key| {
+            let since = self.since.get(&key).copied().unwrap_or(now);
+            (key, since)
+        });
+        self.since = since.collect();
+    }
+}
+
+fn reads_one_kind(operator: &Operator) -> bool {
+    let sources = operator.controllers.iter().flat_map(|c| &c.sources);
+    let mut kinds: Vec<&str> = sources
+        .map(|source| source.resource.kind.as_str())
+        .collect();
+    kinds.dedup();
+    kinds.len() == 1
+}
+
+fn has_groups(operator: &Operator) -> bool {
+    let branches = operator
+        .controllers
+        .iter()
+        .flat_map(|c| &c.pipeline.branches);
+    let mut stages = branches.flat_map(|branch| &branch.stages);
+    stages.any(|stage| matches!(stage.kind.name(), "@gather" | "@groupBy" | "@distinct"))
+}

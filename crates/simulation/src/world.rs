@@ -1,0 +1,232 @@
+//! What users have on the cluster, and what they do to it and to what deltic derives.
+
+mod sources;
+mod vandals;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use document::{Value, json};
+use runtime::target::ObjectKey;
+use runtime::target::claim::{Claim, OPERATOR, OWNER};
+
+use crate::api::Server;
+use crate::api::kind::Kind;
+use crate::fields::{set, text};
+use crate::shape::{Edits, Shape};
+use crate::truth::Truth;
+
+pub use sources::{is_bad, is_rejected};
+pub use vandals::LABEL as VANDAL;
+
+/// The users' side of a cluster.
+pub struct World {
+    /// The cluster.
+    pub server: Server,
+    /// The Operator.
+    pub shape: Shape,
+    /// As it is now.
+    pub edits: Edits,
+    /// Whether it is there.
+    pub exists: bool,
+    /// Counts how often it was created or edited: each time, what deltic remembers of its
+    /// writes is gone.
+    pub edited: Arc<AtomicU64>,
+    /// What should be derived, at every moment.
+    pub truth: Truth,
+    /// Whether what it derived goes with it. One that is deleted before it has its
+    /// finalizer leaves everything behind.
+    pub takes_all: bool,
+    /// The kinds that it writes.
+    pub targets: Vec<&'static Kind>,
+    /// The objects of users, as they would be without deltic.
+    pub theirs: BTreeMap<ObjectKey, Value>,
+    /// Those among them that are where the Operator wants to have its own.
+    pub squatters: BTreeSet<ObjectKey>,
+    /// Objects that look like derived ones and are not: nobody ever writes them.
+    pub bystanders: BTreeMap<ObjectKey, Value>,
+    /// Items that were good when all was last as derived, and have not gone since: what is
+    /// derived from them stays if they turn bad.
+    pub held: BTreeSet<ObjectKey>,
+    /// The uids of derived objects that got a label of users.
+    pub labelled: BTreeMap<ObjectKey, String>,
+}
+
+impl World {
+    /// A cluster with the Operator and bystanders.
+    pub fn new(server: Server, shape: Shape) -> Self {
+        let edits = Edits::default();
+        let operator = shape.operator(edits);
+        let targets = operator.controllers.iter().flat_map(|c| &c.targets);
+        let targets = targets.filter_map(|t| Kind::named(&t.resource.group, &t.resource.kind));
+        let mut kinds: Vec<&'static Kind> = targets.collect();
+        kinds.dedup_by_key(|kind| kind.name);
+        let mut world = Self {
+            server,
+            shape,
+            edits,
+            exists: false,
+            edited: Arc::default(),
+            truth: Truth::new(),
+            takes_all: false,
+            targets: kinds,
+            theirs: BTreeMap::new(),
+            squatters: BTreeSet::new(),
+            bystanders: BTreeMap::new(),
+            held: BTreeSet::new(),
+            labelled: BTreeMap::new(),
+        };
+        world.put_operator(edits);
+        for kind in world.targets.clone() {
+            world.add_bystanders(kind);
+        }
+        world
+    }
+
+    /// Creates or edits the Operator.
+    pub fn put_operator(&mut self, edits: Edits) {
+        let key = self.shape.key();
+        // One that is going cannot be edited any more.
+        let there = self.server.get(&key);
+        if there.is_some() && !self.exists {
+            return;
+        }
+        (self.edits, self.exists) = (edits, true);
+        self.edited.fetch_add(1, Ordering::SeqCst);
+        let objects = self.theirs.iter();
+        let objects = objects.map(|(key, object)| complete(key, object));
+        self.truth
+            .operator(Some(self.shape.operator(edits)), objects);
+        let manifest = self.shape.manifest(edits);
+        if there.is_none() {
+            return self.server.put(&key, "admin", &manifest);
+        }
+        let spec = manifest.get("spec").clone();
+        self.server.set(&key, "admin", &["spec"], spec);
+    }
+
+    /// Deletes the Operator.
+    pub fn delete_operator(&mut self) {
+        if !self.exists {
+            return;
+        }
+        self.exists = false;
+        self.truth.operator(None, std::iter::empty());
+        self.server.delete(&self.shape.key());
+        let waits = self.server.get(&self.shape.key()).is_some();
+        self.takes_all = waits && self.edits.deletes;
+    }
+
+    /// What looks like ours, and has no claim that counts.
+    fn add_bystanders(&mut self, kind: &'static Kind) {
+        let operator = self.shape.name;
+        let namespace = if kind.namespaced { "ns" } else { "" };
+        let key = |name: &str| ObjectKey::new(kind.group, kind.name, namespace, name);
+        let claim = |operator: &str, key: &ObjectKey| {
+            let claim = Claim {
+                operator: operator.to_owned(),
+                controller: "c".to_owned(),
+                origin: json!([]),
+                created: true,
+            };
+            json!({OWNER: (claim.print(key))})
+        };
+        let label = json!({OPERATOR: operator});
+        for (name, labels, annotations) in [
+            ("labelled", label.clone(), json!({})),
+            ("copied", label.clone(), claim(operator, &key("a"))),
+            ("foreign", json!({}), claim("another", &key("foreign"))),
+            (
+                "helm",
+                json!({"app.kubernetes.io/managed-by": "Helm"}),
+                json!({}),
+            ),
+        ] {
+            let object = json!({"metadata": {"labels": labels, "annotations": annotations}});
+            self.server.put(&key(name), "them", &object);
+            let stored = self.server.get(&key(name)).unwrap_or_default();
+            self.bystanders.insert(key(name), stored);
+        }
+    }
+
+    fn put(&mut self, key: &ObjectKey, object: &Value) {
+        self.server.put(key, "user", object);
+        self.know(key, object.clone());
+    }
+
+    /// A user's object is like this now.
+    pub(crate) fn know(&mut self, key: &ObjectKey, object: Value) {
+        self.truth.change(complete(key, &object), false);
+        self.theirs.insert(key.clone(), object);
+    }
+
+    /// Creates an object, or changes it where deltic may have changed it as well.
+    fn put_or(&mut self, key: &ObjectKey, fresh: &Value, change: impl Fn(&Value) -> Value) {
+        match self.theirs.get(key) {
+            None => self.put(key, fresh),
+            Some(old) => {
+                let new = change(old);
+                self.know(key, new);
+                self.server.change(key, "user", change);
+            }
+        }
+    }
+
+    fn delete(&mut self, key: &ObjectKey) {
+        self.server.delete(key);
+        if let Some(object) = self.theirs.remove(key) {
+            self.truth.change(complete(key, &object), true);
+        }
+        self.squatters.remove(key);
+        self.held.remove(key);
+    }
+
+    /// A namespace is gone with all that was in it.
+    pub fn forget_namespace(&mut self, name: &str) {
+        let keys = self.theirs.keys();
+        let inside = keys.filter(|key| key.namespace() == name);
+        for key in inside.cloned().collect::<Vec<_>>() {
+            self.delete(&key);
+        }
+    }
+
+    /// The objects that exist because deltic made them.
+    pub fn derived(&self) -> Vec<(ObjectKey, Value)> {
+        let kinds = self.targets.iter();
+        let all = kinds.flat_map(|kind| self.server.all(kind));
+        let ours = |(key, object): &(ObjectKey, Value)| {
+            let claim = Claim::read(object, key);
+            claim.is_some_and(|claim| claim.operator == self.shape.name && claim.created)
+        };
+        all.filter(ours).collect()
+    }
+
+    /// The versions of all objects of the kinds that the Operator writes.
+    pub fn versions(&self) -> BTreeMap<ObjectKey, String> {
+        let all = self.targets.iter().flat_map(|kind| self.server.all(kind));
+        let versions = all.map(|(key, object)| {
+            let version = text(&object, &["metadata", "resourceVersion"]);
+            (key, version.to_owned())
+        });
+        versions.collect()
+    }
+}
+
+/// An object of a user with its kind and name.
+///
+/// # Panics
+///
+/// If the server does not know the kind.
+pub fn complete(key: &ObjectKey, object: &Value) -> Value {
+    let kind = Kind::named(key.group.as_str(), key.kind.as_str());
+    let kind = kind.expect("users know the kinds of the server");
+    let object = set(object, &["apiVersion"], kind.api_version().into());
+    let object = set(&object, &["kind"], kind.name.into());
+    let object = set(&object, &["metadata", "name"], key.object_name().into());
+    if kind.namespaced {
+        set(&object, &["metadata", "namespace"], key.namespace().into())
+    } else {
+        object
+    }
+}

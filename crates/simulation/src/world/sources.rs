@@ -1,0 +1,160 @@
+//! What Operators read: users create, change and delete it.
+
+use document::{Value, json};
+use runtime::target::ObjectKey;
+
+use super::World;
+use crate::fields::{at, set, unset};
+use seeded::Random;
+
+/// The namespaces of Items and Links.
+const PLACES: [&str; 3] = ["ns", "ns", "default"];
+const NAMES: [&str; 4] = ["a", "b", "c", "d"];
+const GROUPS: [&str; 3] = ["red", "green", "blue"];
+
+impl World {
+    /// Creates or changes an Item.
+    pub fn put_item(&mut self, random: &mut Random) {
+        let key = item(random);
+        let list: Value = (0..random.below(3))
+            .map(|_| json!({"size": (random.below(3))}))
+            .collect();
+        let mut spec = json!({
+            "group": (*random.pick(&GROUPS)), "n": (random.below(4)), "list": list,
+            "size": (random.below(3)),
+        });
+        if random.chance(60) {
+            let to = *random.pick(&["web", "db"]);
+            spec = set(&spec, &["to"], to.into());
+        }
+        if random.chance(15) {
+            spec = set(&spec, &["reject"], true.into());
+        }
+        if random.chance(25) {
+            spec = set(&spec, &["size"], "large".into());
+        }
+        let team = *random.pick(&["blue", "blue", "red"]);
+        let object = json!({"metadata": {"labels": {"team": team}}, "spec": spec});
+        self.put(&key, &object);
+    }
+
+    /// Deletes an Item; perhaps there is another one at once.
+    pub fn delete_item(&mut self, random: &mut Random) {
+        let key = item(random);
+        let old = self.theirs.get(&key).cloned();
+        self.delete(&key);
+        if let Some(old) = old.filter(|_| random.chance(40)) {
+            self.put(&key, &old);
+        }
+    }
+
+    /// Creates or changes a Link.
+    pub fn put_link(&mut self, random: &mut Random) {
+        let key = link(random);
+        let spec = json!({
+            "item": (*random.pick(&["a", "b", "c", "d", "theirs"])),
+            "weight": (random.below(4)), "group": (*random.pick(&GROUPS)),
+        });
+        self.put(&key, &json!({"spec": spec}));
+    }
+
+    /// Deletes a Link.
+    pub fn delete_link(&mut self, random: &mut Random) {
+        let key = link(random);
+        self.delete(&key);
+    }
+
+    /// Deletes all Items and Links.
+    pub fn empty(&mut self) {
+        let keys = self.theirs.keys();
+        let sources = keys.filter(|key| ["Item", "Link"].contains(&key.kind.as_str()));
+        for key in sources.cloned().collect::<Vec<_>>() {
+            self.delete(&key);
+        }
+    }
+
+    /// Creates or changes an object that an Operator may patch, or a Secret that it may
+    /// copy: only fields that no Operator writes.
+    pub fn put_their_object(&mut self, random: &mut Random) {
+        let number = random.below(4);
+        let place = *random.pick(&PLACES);
+        match random.below(3) {
+            0 => {
+                let name = *random.pick(&["web", "db"]);
+                let key = ObjectKey::new("apps", "Deployment", place, name);
+                let containers = json!([{"name": "app", "image": (format!("v{number}"))}]);
+                let fresh = json!({"spec": {"template": {"spec": {"containers": containers}}}});
+                self.put_or(&key, &fresh, |object| {
+                    set(object, &["spec", "replicas"], number.into())
+                });
+            }
+            1 => {
+                let key = ObjectKey::new("example.com", "Widget", place, "theirs");
+                let fresh = json!({"spec": {"own": number}});
+                self.put_or(&key, &fresh, |object| {
+                    set(object, &["spec", "own"], number.into())
+                });
+            }
+            _ => {
+                let name = *random.pick(&["s0", "s1"]);
+                let key = ObjectKey::new("", "Secret", place, name);
+                let source = *random.pick(&GROUPS);
+                let password = *random.pick(&["aHVudGVyMg==", "//79", "c2VjcmV0"]);
+                let secret = json!({
+                    "metadata": {"labels": {"source": source}}, "data": {"password": password}
+                });
+                self.put(&key, &secret);
+            }
+        }
+    }
+
+    /// Deletes one of these.
+    pub fn delete_their_object(&mut self, random: &mut Random) {
+        let keys = self.theirs.keys();
+        let kinds = ["Deployment", "Widget", "Secret"];
+        let keys: Vec<ObjectKey> = keys
+            .filter(|key| kinds.contains(&key.kind.as_str()))
+            .cloned()
+            .collect();
+        if !keys.is_empty() {
+            let key = random.pick(&keys).clone();
+            self.delete(&key);
+        }
+    }
+
+    /// No Item is bad any more.
+    pub fn heal(&mut self) {
+        let items = self.theirs.iter();
+        let items = items.filter(|(key, _)| key.kind.as_str() == "Item");
+        let healed: Vec<(ObjectKey, Value)> = items
+            .filter(|(_, item)| is_bad(item) || is_rejected(item))
+            .map(|(key, item)| {
+                let item = unset(item, &["spec", "reject"]);
+                (key.clone(), set(&item, &["spec", "size"], 1.into()))
+            })
+            .collect();
+        for (key, item) in healed {
+            self.put(&key, &item);
+        }
+    }
+}
+
+/// Whether the Operator `errors` fails on an Item.
+pub fn is_bad(item: &Value) -> bool {
+    at(item, &["spec", "size"]).as_int().is_none()
+}
+
+/// Whether the server refuses what the Operator `refused` makes of an Item.
+pub fn is_rejected(item: &Value) -> bool {
+    at(item, &["spec", "reject"]).as_bool() == Some(true)
+}
+
+fn item(random: &mut Random) -> ObjectKey {
+    let (namespace, name) = (*random.pick(&PLACES), *random.pick(&NAMES));
+    ObjectKey::new("example.com", "Item", namespace, name)
+}
+
+fn link(random: &mut Random) -> ObjectKey {
+    let (namespace, name) = (*random.pick(&PLACES), *random.pick(&["x", "y", "z"]));
+    ObjectKey::new("example.com", "Link", namespace, name)
+}

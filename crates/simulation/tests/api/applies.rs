@@ -1,0 +1,78 @@
+//! Server-side apply and field managers.
+
+use super::*;
+
+impl Cluster {
+    async fn apply(&self, manager: &str, force: bool, spec: Value) -> (u16, Value) {
+        let uri = format!("{WIDGETS}/a?fieldManager={manager}&force={force}");
+        let content = "application/apply-patch+yaml";
+        let body = json!({"metadata": {"name": "a"}, "spec": spec});
+        self.ask("PATCH", &uri, content, &body).await
+    }
+}
+
+fn spec(answer: &(u16, Value)) -> &Value {
+    answer.1.get("spec")
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_no_longer_applied_goes() {
+    let cluster = Cluster::new();
+    let created = cluster
+        .apply("m", false, json!({"a": 1, "map": {"x": 1}}))
+        .await;
+    assert_eq!(created.0, 201);
+    let less = cluster.apply("m", false, json!({"a": 1})).await;
+    assert_eq!(less.0, 200);
+    assert_eq!(spec(&less), &json!({"a": 1, "defaulted": "yes"}));
+    let same = cluster.apply("m", false, json!({"a": 1})).await;
+    assert_eq!(version(&same.1), version(&less.1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn fields_of_others_are_taken_only_by_force() {
+    let cluster = Cluster::new();
+    cluster.apply("first", false, json!({"a": 1})).await;
+    let (code, conflict) = cluster
+        .apply("second", false, json!({"a": 2, "b": 2}))
+        .await;
+    assert_eq!(code, 409);
+    let cause = at(&conflict, &["details", "causes"]).at(0);
+    assert_eq!(cause.get("field"), &json!(".spec.a"));
+    assert!(cause.get("message").as_str().unwrap().contains("\"first\""));
+    let forced = cluster.apply("second", true, json!({"a": 2})).await;
+    assert_eq!(spec(&forced).get("a"), &json!(2));
+    // It is not the first one's any more.
+    let nothing = cluster.apply("first", false, json!({})).await;
+    assert_eq!(spec(&nothing).get("a"), &json!(2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_field_of_two_stays_until_both_let_it_go() {
+    let cluster = Cluster::new();
+    cluster.apply("first", false, json!({"a": 1})).await;
+    cluster.apply("second", false, json!({"a": 1})).await;
+    let one = cluster.apply("first", false, json!({})).await;
+    assert_eq!(spec(&one).get("a"), &json!(1));
+    let none = cluster.apply("second", false, json!({})).await;
+    assert!(spec(&none).get("a").is_null());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_update_owns_what_it_changes() {
+    let cluster = Cluster::new();
+    cluster
+        .apply("applier", false, json!({"a": 1, "b": 1}))
+        .await;
+    let uri = format!("{WIDGETS}/a?fieldManager=human");
+    let (_, changed) = cluster.patch(&uri, &json!({"spec": {"a": 2}})).await;
+    let managed = at(&changed, &["metadata", "managedFields"]).as_list();
+    let human = managed.unwrap().iter().find(|entry| {
+        let manager = entry.get("manager").as_str();
+        manager == Some("human") && entry.get("operation").as_str() == Some("Update")
+    });
+    assert_eq!(
+        human.unwrap().get("fieldsV1"),
+        &json!({"f:spec": {"f:a": {}}})
+    );
+}

@@ -1,0 +1,133 @@
+//! Discovery, lists and watches.
+
+use super::*;
+
+#[tokio::test(start_paused = true)]
+async fn kinds_are_found_as_the_runtime_asks_for_them() {
+    let cluster = Cluster::new();
+    let resource = operator::spec::Resource {
+        group: "example.com".to_owned(),
+        version: None,
+        kind: "Zone".to_owned(),
+    };
+    let found = runtime::source::discovery::resolve(&cluster.client, &resource).await;
+    let found = found.unwrap();
+    assert_eq!(found.resource.plural, "zones");
+    assert!(!found.namespaced && found.status);
+    let missing = operator::spec::Resource {
+        kind: "Nothing".to_owned(),
+        ..resource
+    };
+    let missing = runtime::source::discovery::resolve(&cluster.client, &missing).await;
+    assert_eq!(missing.unwrap_err().code, "kind-missing");
+    assert_eq!(cluster.get("/apis/nowhere/v1/things").await.0, 404);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_pages_of_a_list_are_of_one_version() {
+    let cluster = Cluster::new();
+    for name in ["a", "b", "c", "d", "e"] {
+        cluster.server.put(&item(name), "user", &json!({}));
+    }
+    let (_, first) = cluster.get(&format!("{ITEMS}?limit=2")).await;
+    assert_eq!(first.get("items").as_list().unwrap().len(), 2);
+    cluster.server.delete(&item("e"));
+    let token = at(&first, &["metadata", "continue"]).as_str().unwrap();
+    let rest = format!("{ITEMS}?limit=500&continue={token}");
+    let (_, second) = cluster.get(&rest).await;
+    assert_eq!(second.get("items").as_list().unwrap().len(), 3);
+    assert_eq!(version(&first), version(&second));
+    assert!(at(&second, &["metadata", "continue"]).is_null());
+
+    let (_, first) = cluster.get(&format!("{ITEMS}?limit=1")).await;
+    let token = at(&first, &["metadata", "continue"]).as_str().unwrap();
+    cluster.server.with(simulation::api::State::compact);
+    let rest = format!("{ITEMS}?limit=1&continue={token}");
+    assert_eq!(cluster.get(&rest).await.0, 410);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_goes_on_from_a_version() {
+    let cluster = Cluster::new();
+    cluster.server.put(&item("a"), "user", &json!({}));
+    let (_, list) = cluster.get(ITEMS).await;
+    cluster.server.put(&item("b"), "user", &json!({}));
+    cluster
+        .server
+        .set(&item("a"), "user", &["spec", "n"], json!(1));
+    cluster.server.delete(&item("b"));
+    let uri = format!("{ITEMS}?watch=true&resourceVersion={}", version(&list));
+    let lines = cluster.watch(&uri).await;
+    assert_eq!(lines, ["ADDED b", "MODIFIED a", "DELETED b"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_may_begin_with_what_there_is() {
+    let cluster = Cluster::new();
+    for name in ["a", "b"] {
+        cluster.server.put(&item(name), "user", &json!({}));
+    }
+    let uri = format!(
+        "{ITEMS}?watch=true&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersion=0"
+    );
+    assert_eq!(
+        cluster.watch(&uri).await,
+        ["ADDED a", "ADDED b", "BOOKMARK"]
+    );
+    cluster.server.with(|state| state.streaming_lists = false);
+    assert_eq!(cluster.get(&uri).await.0, 422);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_loses_its_labels_is_deleted_for_those_who_select_by_them() {
+    let cluster = Cluster::new();
+    let label = ["metadata", "labels", "team"];
+    for (name, team) in [("a", "blue"), ("b", "red")] {
+        let object = json!({"metadata": {"labels": {"team": team}}});
+        cluster.server.put(&item(name), "user", &object);
+    }
+    let (_, list) = cluster
+        .get(&format!("{ITEMS}?labelSelector=team%3Dblue"))
+        .await;
+    assert_eq!(list.get("items").as_list().unwrap().len(), 1);
+    cluster.server.set(&item("a"), "user", &label, json!("red"));
+    cluster
+        .server
+        .set(&item("b"), "user", &label, json!("blue"));
+    let (selector, from) = ("labelSelector=team+in+(blue)", version(&list));
+    let uri = format!("{ITEMS}?watch=true&{selector}&resourceVersion={from}");
+    assert_eq!(cluster.watch(&uri).await, ["DELETED a", "ADDED b"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_from_a_forgotten_version_is_refused_or_ends_with_an_error() {
+    let cluster = Cluster::new();
+    cluster.server.put(&item("a"), "user", &json!({}));
+    let (_, list) = cluster.get(ITEMS).await;
+    cluster.server.put(&item("b"), "user", &json!({}));
+    cluster.server.with(simulation::api::State::compact);
+    let uri = format!("{ITEMS}?watch=true&resourceVersion={}", version(&list));
+    let mut seen = [0, 0];
+    for _ in 0..20 {
+        let response = cluster.send("GET", &uri, "", &Value::NULL).await.unwrap();
+        if response.status() == 410 {
+            seen[0] += 1;
+        } else {
+            assert_eq!(lines(response).await, ["ERROR"]);
+            seen[1] += 1;
+        }
+    }
+    assert!(seen.iter().all(|times| *times > 0), "{seen:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_ends_when_it_was_asked_to_and_shows_versions_meanwhile() {
+    let cluster = Cluster::new();
+    let uri = format!("{ITEMS}?watch=true&resourceVersion=1003&timeoutSeconds=30");
+    assert_eq!(cluster.watch(&uri).await, [""; 0]);
+    let uri = format!("{uri}0&allowWatchBookmarks=true");
+    let response = cluster.send("GET", &uri, "", &Value::NULL).await.unwrap();
+    let lines = response.into_body().collect_bytes().await.unwrap();
+    let lines = String::from_utf8(lines.to_vec()).unwrap();
+    assert_eq!(lines.matches("BOOKMARK").count(), 2, "{lines}");
+}
