@@ -19,10 +19,6 @@ use crate::fields::{at, copied, set, text, unset};
 use crate::truth::env;
 use crate::world::{VANDAL, World, complete, is_bad, is_rejected};
 
-/// Whether what an earlier process or a removed controller left behind goes although some
-/// origin is in `conflict`. It stays until there are fewer errors.
-const LEFTOVERS_GO_DESPITE_CONFLICTS: bool = false;
-
 type Objects = BTreeMap<ObjectKey, Value>;
 
 /// What should be.
@@ -33,6 +29,8 @@ struct Expected {
     derived: BTreeSet<ObjectKey>,
     /// Whether something is wrong with the users' objects.
     errors: bool,
+    /// Whether something may be missing because of that: not if two origins want one name.
+    failures: bool,
 }
 
 impl World {
@@ -40,10 +38,6 @@ impl World {
     pub fn check(&mut self) -> Result<(), String> {
         self.check_bystanders()?;
         let expected = self.expected()?;
-        let edited = self.edits.dropped || self.edits.renamed;
-        if expected.errors && edited && !LEFTOVERS_GO_DESPITE_CONFLICTS {
-            return Ok(());
-        }
         let kinds = self.targets.iter();
         let found = kinds.flat_map(|kind| self.server.all(kind));
         let found: Objects = found
@@ -89,6 +83,7 @@ impl World {
             objects,
             derived: derived.into_keys().collect(),
             errors: self.exists && !batch.errors.is_empty(),
+            failures: self.exists && batch.errors.iter().any(|error| error.code != "conflict"),
         })
     }
 
@@ -116,14 +111,15 @@ impl World {
             return Ok(());
         }
         let derived = expected.derived.contains(key);
-        let conflicts = expected.errors && !LEFTOVERS_GO_DESPITE_CONFLICTS;
-        if conflicts && !derived && Claim::read(live, key).is_some() {
+        let claim = Claim::read(live, key);
+        // Whoever has taken over from a controller that is gone may be in error.
+        let left = claim.as_ref().is_some_and(|claim| self.is_gone(claim));
+        if expected.failures && !derived && left {
             return Ok(());
         }
         let squats = self.squatters.contains(key);
         if squats && !derived {
             // It was taken over and let go, and is as it was written last.
-            let claim = Claim::read(live, key);
             return claim.map_or(Ok(()), |_| Err(format!("{key} is still claimed: {live}")));
         }
         let Some(expected) = expected.objects.get(key) else {
@@ -148,6 +144,13 @@ impl World {
             return Err(format!("{key} is\n  {live}\nand should be\n  {expected}"));
         }
         Ok(())
+    }
+
+    /// Whether the controller that wrote an object is not in the Operator any more.
+    fn is_gone(&self, claim: &Claim) -> bool {
+        let operator = self.shape.operator(self.edits);
+        let mut controllers = operator.controllers.iter();
+        controllers.all(|controller| controller.name != claim.controller)
     }
 
     /// Whether nothing can be said about an object now, because what it is derived from is

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dataflow::fields::Kept;
-use dataflow::{Circuit, Component, ObjectName, Origin, SourceEvent, Step};
+use dataflow::{Circuit, Component, Failure, ObjectName, Origin, RunError, SourceEvent, Step};
 use document::{Key, Value};
 use expr::{Env, Interrupt};
 use operator::Controller;
@@ -72,7 +72,15 @@ impl ControllerTask {
 
     /// How many objects it could not read, or derive something from.
     pub(super) fn error_count(&self) -> usize {
-        self.unreadable.len() + self.circuit.errors().len()
+        self.unreadable.len() + self.failures().len()
+    }
+
+    /// The errors because of which something may be missing. A conflict is none of them: the
+    /// other origin's document is there, and what waits is known.
+    pub(super) fn failures(&self) -> Vec<RunError> {
+        let mut errors = self.circuit.errors();
+        errors.retain(|error| !matches!(error.failure, Failure::Conflict { .. }));
+        errors
     }
 
     /// Runs the circuit; `None` if it has used more than it may. One small object may take as

@@ -167,7 +167,7 @@ impl Task {
             return true;
         }
         let task = &self.controllers[number];
-        let errors = task.circuit.errors();
+        let errors = task.failures();
         if errors.is_empty() && task.unreadable.is_empty() {
             return task.stopped.is_some();
         }

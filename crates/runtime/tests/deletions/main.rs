@@ -1,9 +1,10 @@
 //! `maxDeletions`: what a list, a re-list or an edit removes is summed, and
-//! held where it is too much. A whole deltic on the API server in memory.
+//! held where it is too much. What is left behind goes. A whole deltic on the API server in memory.
 
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 
 mod edits;
+mod leftovers;
 mod lists;
 mod views;
 mod world;

@@ -231,6 +231,11 @@ impl World {
             .collect()
     }
 
+    /// The data of an object.
+    pub(crate) fn data(&self, key: &ObjectKey) -> Value {
+        self.server.get(key).unwrap_or_default().get("data").clone()
+    }
+
     pub(crate) fn count(&self) -> usize {
         self.config_maps(None).len()
     }
