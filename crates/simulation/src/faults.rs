@@ -124,6 +124,8 @@ pub struct Faults {
     crash: bool,
     /// What happens to the next requests, before chance decides.
     script: VecDeque<Fault>,
+    /// What happens to all requests whose method and path contain a text.
+    always: Vec<(String, Fault)>,
     /// Whether messages take time.
     delays: bool,
 }
@@ -136,6 +138,7 @@ impl Faults {
             rate: 0,
             crash: false,
             script: VecDeque::new(),
+            always: Vec::new(),
             delays: true,
         }
     }
@@ -148,6 +151,12 @@ impl Faults {
     /// This happens to the next requests.
     pub fn script(&mut self, faults: impl IntoIterator<Item = Fault>) {
         self.script = faults.into_iter().collect();
+    }
+
+    /// This happens to every request from now on whose line, `METHOD path`, contains a text.
+    pub fn always(&mut self, part: &str, fault: Fault) {
+        self.always.retain(|(of, _)| of != part);
+        self.always.push((part.to_owned(), fault));
     }
 
     /// From now on so many of a hundred requests fail.
@@ -170,6 +179,11 @@ impl Faults {
     pub fn decide(&mut self, asked: &Asked) -> Fault {
         if let Some(fault) = self.script.pop_front() {
             return fault;
+        }
+        let line = format!("{} {}", asked.method, asked.path);
+        let mut always = self.always.iter();
+        if let Some((_, fault)) = always.find(|(part, _)| line.contains(part)) {
+            return *fault;
         }
         if self.crash && asked.is_write() {
             self.crash = false;

@@ -53,7 +53,7 @@ async fn a_producer_that_is_deleted_takes_its_view_along_and_nothing_else() {
 #[tokio::test(start_paused = true)]
 async fn a_producer_that_deletes_what_it_derived_takes_only_its_own_along() {
     let world = World::settled().await;
-    let deletes = server::merge(&producer(), &json!({"deletionPolicy": "Delete"}));
+    let deletes = merge_patch(&producer(), &json!({"deletionPolicy": "Delete"}));
     world.operator("producer", &deletes);
     rest().await;
     world.expect(&["a", "b", "c"], "True/Ready");
@@ -83,7 +83,7 @@ async fn an_edited_producer_removes_what_it_no_longer_yields_when_it_is_complete
         {"@select": {"@ne": ["$.metadata.name", "b"]}},
         (edited.get("controllers").at(0).get("pipeline").at(0).clone()),
     ]);
-    let controller = server::merge(
+    let controller = merge_patch(
         edited.get("controllers").at(0),
         &json!({"pipeline": (select)}),
     );

@@ -84,7 +84,7 @@ async fn an_error_holds_removals_until_its_object_has_come_through_all_operators
 async fn an_error_holds_removals_until_its_object_has_come_through_its_operator() {
     let mut world = World::new();
     let first = producer().get("controllers").at(0).clone();
-    let mut controllers = vec![server::merge(&first, &json!({"target": {"kind": "M0"}}))];
+    let mut controllers = vec![merge_patch(&first, &json!({"target": {"kind": "M0"}}))];
     let view = |number: usize| json!({"kind": (format!("M{number}"))});
     for number in 1..BETWEEN {
         let change = json!({
@@ -92,11 +92,11 @@ async fn an_error_holds_removals_until_its_object_has_come_through_its_operator(
             "sources": [(view(number - 1))], "target": (view(number)),
         });
         let controller = middle("reader").get("controllers").at(0).clone();
-        controllers.push(server::merge(&controller, &change));
+        controllers.push(merge_patch(&controller, &change));
     }
     let last = json!({"sources": [(view(BETWEEN - 1))]});
     let controller = reader("reader").get("controllers").at(0).clone();
-    controllers.push(server::merge(&controller, &last));
+    controllers.push(merge_patch(&controller, &last));
     let controllers: Value = controllers.into_iter().collect();
     world.operator("reader", &json!({"controllers": (controllers)}));
     check(&mut world).await;

@@ -15,6 +15,7 @@ use document::{Value, json};
 use runtime::config::Config;
 use runtime::native::ViewStore;
 use runtime::run::{RunError, run};
+use simulation::fields::merge_patch;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 

@@ -35,7 +35,7 @@ async fn a_view_of_an_invalid_operator_is_not_available() {
 #[tokio::test(start_paused = true)]
 async fn a_view_of_a_refused_operator_is_not_available() {
     let account = json!({"serviceAccount": {"namespace": "n", "name": "x"}});
-    let allowed = |spec: Value| server::merge(&spec, &account);
+    let allowed = |spec: Value| merge_patch(&spec, &account);
     check(
         |world| {
             world.config.require_service_account = true;
@@ -70,7 +70,7 @@ async fn a_view_of_an_operator_over_its_budget_is_not_available() {
             // Another spec, so that it starts again.
             world.operator(
                 "producer",
-                &server::merge(&producer(), &json!({"deletionPolicy": "Orphan"})),
+                &merge_patch(&producer(), &json!({"deletionPolicy": "Orphan"})),
             );
         },
     )
@@ -127,7 +127,7 @@ async fn views_of_views_are_not_available_either() {
 #[tokio::test(start_paused = true)]
 async fn a_reader_whose_view_is_not_available_can_be_deleted_with_what_it_derived() {
     let mut world = World::settled().await;
-    let deletes = server::merge(&reader("producer"), &json!({"deletionPolicy": "Delete"}));
+    let deletes = merge_patch(&reader("producer"), &json!({"deletionPolicy": "Delete"}));
     world.operator("reader", &deletes);
     rest().await;
     world

@@ -28,8 +28,8 @@ fn delete(world: &World, operator: &str, name: &str) {
 
 fn of_facts(spec: &Value) -> Value {
     let controller = spec.get("controllers").at(0);
-    let source = server::merge(controller.get("sources").at(0), &json!({"kind": "Fact"}));
-    let controller = server::merge(controller, &json!({"sources": [(source)]}));
+    let source = merge_patch(controller.get("sources").at(0), &json!({"kind": "Fact"}));
+    let controller = merge_patch(controller, &json!({"sources": [(source)]}));
     json!({"controllers": [(controller)]})
 }
 
@@ -100,7 +100,7 @@ async fn a_view_that_is_not_yielded_any_more_keeps_only_what_users_put_in() {
     rest().await;
     world.expect(&["a", "b", "c", "mine"], "True/Ready");
     let controller = producer().get("controllers").at(0).clone();
-    let other = server::merge(&controller, &json!({"target": {"kind": "Other"}}));
+    let other = merge_patch(&controller, &json!({"target": {"kind": "Other"}}));
     world.operator("producer", &json!({"controllers": [(other)]}));
     rest().await;
     let mut deleted = world.server.deleted();

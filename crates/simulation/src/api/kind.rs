@@ -32,6 +32,7 @@ pub const KINDS: &[Kind] = &[
     Kind::new("", "Namespace", "namespaces").cluster(),
     Kind::new("", "ConfigMap", "configmaps").data(),
     Kind::new("", "Secret", "secrets").data(),
+    Kind::new("", "Pod", "pods"),
     Kind::new("apps", "Deployment", "deployments").defaults(deployment),
     Kind::new("batch", "Job", "jobs")
         .defaults(normal)
