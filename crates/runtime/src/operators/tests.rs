@@ -1,4 +1,4 @@
-//! Lives of Operators, with engines that only take notes and a small API server.
+//! Lives of Operators, with engines that only take notes, on an API server in memory.
 
 mod fake;
 mod server;
@@ -6,6 +6,7 @@ mod server;
 use std::time::Duration;
 
 use document::{Value, json};
+use simulation::fields::merge_patch;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
@@ -92,7 +93,7 @@ fn spec(kind: &str) -> Value {
 }
 
 fn deleting(kind: &str) -> Value {
-    server::merge(&spec(kind), &json!({"deletionPolicy": "Delete"}))
+    merge_patch(&spec(kind), &json!({"deletionPolicy": "Delete"}))
 }
 
 fn none() -> Value {
@@ -171,7 +172,7 @@ async fn an_invalid_change_keeps_the_last_good_one() {
     world.server.apply("a", &spec("ConfigMap"), &none());
     assert_eq!(world.told().await, [""; 0]);
     assert_eq!(world.standing("a"), "False/NotReady");
-    let reasons = world.server.with(|inner| inner.events.clone());
+    let reasons = world.server.events();
     assert!(
         reasons
             .iter()
@@ -182,7 +183,7 @@ async fn an_invalid_change_keeps_the_last_good_one() {
 
 /// A spec with something in it that cannot be read.
 fn deep(kind: &str) -> Value {
-    server::merge(
+    merge_patch(
         &spec(kind),
         &json!({"controllers": [{"pipeline": (server::DEEP)}]}),
     )
@@ -205,7 +206,7 @@ async fn one_that_cannot_be_read_does_not_run_and_the_others_do() {
         server.get("b").get("status").get("observedGeneration"),
         &json!(1)
     );
-    let events = server.with(|inner| inner.events.clone());
+    let events = server.events();
     let [event] = &events[..] else {
         panic!("{events:?}");
     };
@@ -223,7 +224,7 @@ async fn one_that_becomes_unreadable_stops_and_what_it_derived_stays() {
     let world = world(&Server::default(), Policy::default());
     world.server.apply("a", &deleting("ConfigMap"), &none());
     assert_eq!(world.told().await, ["start a ConfigMap"]);
-    let unreadable = server::merge(&deep("ConfigMap"), &json!({"deletionPolicy": "Delete"}));
+    let unreadable = merge_patch(&deep("ConfigMap"), &json!({"deletionPolicy": "Delete"}));
     world.server.apply("a", &unreadable, &none());
     assert_eq!(world.told().await, ["stop a"]);
     assert_eq!(world.standing("a"), "False/Invalid");
@@ -317,14 +318,11 @@ async fn a_deletion_is_finished_after_a_restart() {
 #[tokio::test(start_paused = true)]
 async fn nothing_starts_under_delete_without_the_finalizer() {
     let world = world(&Server::default(), Policy::default());
-    let refuse = (
-        "PATCH /apis/dcontroller.io/v1alpha1/operators/a".to_owned(),
-        500,
-    );
-    world.server.with(|inner| inner.refuse = Some(refuse));
+    let writes = "PATCH /apis/dcontroller.io/v1alpha1/operators/a";
+    world.server.refuse(writes);
     world.server.apply("a", &deleting("ConfigMap"), &none());
     assert_eq!(world.told().await, [""; 0]);
-    world.server.with(|inner| inner.refuse = None);
+    world.server.accept(writes);
     rest().await;
     assert_eq!(world.told().await, ["start a ConfigMap"]);
 }
@@ -376,7 +374,7 @@ async fn a_policy_refuses_and_says_what_to_do() {
         targets: TargetPolicy::default(),
     };
     let world = world(&Server::default(), policy);
-    let role = server::merge(
+    let role = merge_patch(
         &json!({"serviceAccount": {"namespace": "n", "name": "x"}}),
         &json!({"controllers": [{
             "name": "c",
@@ -472,14 +470,12 @@ async fn a_busy_engine_does_not_make_a_busy_status() {
 #[tokio::test(start_paused = true)]
 async fn failed_status_writes_are_tried_again_with_pauses() {
     let world = world(&Server::default(), Policy::default());
-    world
-        .server
-        .with(|inner| inner.refuse = Some(("/status".to_owned(), 500)));
+    world.server.refuse("/status");
     world.server.apply("a", &spec("ConfigMap"), &none());
     tokio::time::sleep(Duration::from_mins(2)).await;
     let attempts = world.server.count("/status");
     assert!((4..=9).contains(&attempts), "{attempts} attempts");
-    world.server.with(|inner| inner.refuse = None);
+    world.server.accept("/status");
     tokio::time::sleep(Duration::from_secs(90)).await;
     assert_eq!(world.standing("a"), "False/NotReady");
 }
@@ -487,12 +483,12 @@ async fn failed_status_writes_are_tried_again_with_pauses() {
 #[tokio::test(start_paused = true)]
 async fn without_the_definition_it_waits() {
     let server = Server::default();
-    server.with(|inner| inner.missing = true);
+    server.missing(true);
     let world = world(&server, Policy::default());
     rest().await;
     let why = world.health.readiness().unwrap_err();
     assert!(why.contains("deltic install"), "{why}");
-    server.with(|inner| inner.missing = false);
+    server.missing(false);
     server.apply("a", &spec("ConfigMap"), &none());
     assert_eq!(world.told().await, ["start a ConfigMap"]);
     assert_eq!(world.health.readiness(), Ok(()));
@@ -504,18 +500,16 @@ async fn a_definition_that_goes_and_comes_back_stops_nothing() {
     let world = world(&Server::default(), Policy::default());
     world.server.apply("a", &spec("ConfigMap"), &none());
     assert_eq!(world.told().await, ["start a ConfigMap"]);
-    world.server.with(|inner| inner.missing = true);
+    world.server.missing(true);
     world.server.cut();
     assert_eq!(world.told().await, [""; 0]);
     assert!(world.health.readiness().is_err());
-    world.server.with(|inner| inner.missing = false);
+    world.server.missing(false);
     assert_eq!(world.told().await, [""; 0]);
     assert_eq!(world.health.readiness(), Ok(()));
-    world.server.with(|inner| inner.operators.clear());
-    world.server.cut();
-    world.server.with(|inner| inner.missing = true);
+    world.server.vanish();
     rest().await;
-    world.server.with(|inner| inner.missing = false);
+    world.server.missing(false);
     assert_eq!(world.told().await, ["stop a"]);
 }
 
@@ -580,7 +574,7 @@ async fn what_the_engine_tells_becomes_events_about_the_operator() {
         &engine_status(Ready::Failing, &["why"]).controllers[0].errors[0],
     );
     rest().await;
-    let events = world.server.with(|inner| inner.events.clone());
+    let events = world.server.events();
     let uid = world.server.get("a").get("metadata").get("uid").clone();
     let reasons: Vec<_> = events
         .iter()

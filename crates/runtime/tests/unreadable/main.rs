@@ -147,6 +147,6 @@ fn copied(server: &Server, name: &str) -> Value {
 /// Servers that stream lists, and servers that do not.
 fn servers() -> [Server; 2] {
     let servers = [Server::default(), Server::default()];
-    servers[1].lock().no_streaming = true;
+    servers[1].no_streaming();
     servers
 }

@@ -163,13 +163,14 @@ async fn a_predicate_compares_with_the_last_version_that_could_be_read() {
                 "predicate": "GenerationChanged"}],
             "pipeline": [{"@project": {
                 "metadata": {"name": "$.metadata.name", "namespace": "$.metadata.namespace"},
-                "spec": "$.spec"}}],
+                "spec": "$.status"}}],
             "target": {"apiGroup": "example.com", "version": "v1", "kind": "Copy"},
         }]},
     });
     for server in servers() {
-        let put = |generation: i64, value: &str| {
-            let object = json!({"metadata": {"generation": generation}, "spec": {"value": value}});
+        // The generation counts changes of the spec.
+        let put = |version: i64, value: &str| {
+            let object = json!({"spec": {"version": version}, "status": {"value": value}});
             server.put("things", "a", &object);
         };
         put(1, "old");

@@ -33,7 +33,7 @@ impl State {
         };
         let code = answer.as_ref().err().map_or(0, |refusal| refusal.code);
         self.trace.request(caller, asked, code, fault);
-        respond(answer, fault.retry_after())
+        self.respond(answer, fault.retry_after())
     }
 
     fn perform(&mut self, server: &Server, caller: &Caller, asked: &Asked, fault: Fault) -> Answer {
@@ -52,13 +52,13 @@ impl State {
                     let lines = stream::unfold(watch, Watch::next).boxed();
                     Response::new(StreamBody::new(lines))
                 }
-                Err(refusal) => respond(Err(refusal), None),
+                Err(refusal) => self.respond(Err(refusal), None),
             };
         }
         let reply = route.and_then(|route| self.route(caller, asked, fault, &route));
         let code = reply.as_ref().map_or_else(|r| r.code, |(code, _)| *code);
         self.trace.request(caller, asked, code, fault);
-        respond(reply, None)
+        self.respond(reply, None)
     }
 
     fn route(&mut self, caller: &Caller, asked: &Asked, fault: Fault, route: &Route) -> Reply {
@@ -133,6 +133,7 @@ impl State {
         let write = Write {
             store: &mut self.store,
             policies: &self.policies,
+            webhook: &self.webhook,
             place,
             key: key.clone(),
             asked,
@@ -146,16 +147,17 @@ impl State {
             self.violations.push(violation);
         }
     }
-}
 
-fn respond(reply: Reply, retry_after: Option<u64>) -> Answer {
-    let (code, body) = reply.unwrap_or_else(|refusal| (refusal.code.max(400), refusal.status()));
-    let frame = Ok(Frame::data(Bytes::from(body.to_string())));
-    let mut response = Response::new(StreamBody::new(stream::iter([frame]).boxed()));
-    *response.status_mut() = http::StatusCode::from_u16(code).unwrap_or_default();
-    if let Some(seconds) = retry_after {
-        let headers = response.headers_mut();
-        headers.insert(http::header::RETRY_AFTER, seconds.into());
+    fn respond(&self, reply: Reply, retry_after: Option<u64>) -> Answer {
+        let (code, body) =
+            reply.unwrap_or_else(|refusal| (refusal.code.max(400), refusal.status()));
+        let frame = Ok(Frame::data(Bytes::from(self.sent(&body))));
+        let mut response = Response::new(StreamBody::new(stream::iter([frame]).boxed()));
+        *response.status_mut() = http::StatusCode::from_u16(code).unwrap_or_default();
+        if let Some(seconds) = retry_after {
+            let headers = response.headers_mut();
+            headers.insert(http::header::RETRY_AFTER, seconds.into());
+        }
+        response
     }
-    response
 }

@@ -1,6 +1,7 @@
 //! The kinds that are served.
 
 use document::{Map, Value, View, json};
+use runtime::target::ObjectKey;
 
 use crate::fields::{at, set, unset, without_nulls};
 
@@ -40,6 +41,8 @@ pub const KINDS: &[Kind] = &[
     Kind::new("example.com", "Item", "items"),
     Kind::new("example.com", "Link", "links"),
     Kind::new("example.com", "Plain", "plains").no_status(),
+    Kind::new("example.com", "Thing", "things").no_status(),
+    Kind::new("example.com", "Copy", "copies").no_status(),
     Kind::new("example.com", "Widget", "widgets").defaults(widget),
     Kind::new("example.com", "Zone", "zones").cluster(),
     Kind::new("events.k8s.io", "Event", "events").data(),
@@ -100,6 +103,11 @@ impl Kind {
     pub fn named(group: &str, name: &str) -> Option<&'static Self> {
         let mut kinds = KINDS.iter();
         kinds.find(|kind| kind.group == group && kind.name == name)
+    }
+
+    /// The key of an object of this kind.
+    pub fn key(&self, namespace: &str, name: &str) -> ObjectKey {
+        ObjectKey::new(self.group, self.name, namespace, name)
     }
 
     /// An object as the server stores it, with its defaults.

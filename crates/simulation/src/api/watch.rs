@@ -118,11 +118,11 @@ impl Watch {
                 Next::Line(value) => {
                     sleep(delay).await;
                     self.caller.dead_is_silent().await;
-                    return Some((Ok(frame(&value)), self));
+                    return Some((Ok(server.with(|state| state.frame(&value))), self));
                 }
                 Next::Last(value) => {
                     self.ends = Instant::now();
-                    return Some((Ok(frame(&value)), self));
+                    return Some((Ok(server.with(|state| state.frame(&value))), self));
                 }
                 Next::Wait(until) => {
                     tokio::select! {
@@ -227,6 +227,11 @@ fn bookmark(selection: &Selection, version: u64, initial: bool) -> Value {
     line("BOOKMARK", object)
 }
 
-fn frame(value: &Value) -> Frame<Bytes> {
-    Frame::data(Bytes::from(format!("{value}\n")))
+impl State {
+    /// An event as it is sent: the type first.
+    fn frame(&self, event: &Value) -> Frame<Bytes> {
+        let (kind, object) = (event.get("type"), self.sent(event.get("object")));
+        let line = format!("{{\"type\":{kind},\"object\":{object}}}\n");
+        Frame::data(Bytes::from(line))
+    }
 }

@@ -19,6 +19,7 @@ const APPLY_PATCH: &str = "application/apply-patch+yaml";
 pub(super) struct Write<'a> {
     pub(super) store: &'a mut Store,
     pub(super) policies: &'a [Policy],
+    pub(super) webhook: &'a Value,
     pub(super) place: &'a Place,
     pub(super) key: ObjectKey,
     pub(super) asked: &'a Asked,
@@ -68,6 +69,9 @@ impl Write<'_> {
             return Err(Refusal::exists(&self.key));
         }
         let mut object = self.body().clone();
+        if !self.webhook.is_null() {
+            object = merge_patch(&object, self.webhook);
+        }
         if self.place.kind.status {
             object = unset(&object, &["status"]);
         }
