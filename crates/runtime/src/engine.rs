@@ -18,6 +18,7 @@ mod deletions;
 mod inputs;
 mod measures;
 mod namespaces;
+mod newest;
 mod patches;
 mod sweep;
 mod unread;
@@ -173,7 +174,6 @@ struct Task {
     writes: Writes,
     book: Arc<Book>,
     measures: Measures,
-    events: Arc<dyn EngineEvents>,
     ports: BTreeMap<Port, PortState>,
     sweep: sweep::Sweep,
     deletions: deletions::Deletions,
@@ -203,7 +203,7 @@ impl Task {
         let operator = Arc::new(operator);
         let inbox = Arc::new(Inbox::new(inputs::ports(&operator)));
         let measures = Measures::new(&context.metrics, &operator);
-        let book = Arc::new(Book::new(events.clone(), inbox.clone(), measures.clone()));
+        let book = Arc::new(Book::new(events, inbox.clone(), measures.clone()));
         let identity = Identity::from(operator.service_account.as_ref());
         let client = context.clients.of(&identity);
         let retry = operator.controllers.iter().map(|c| c.options.retry_max);
@@ -233,7 +233,6 @@ impl Task {
             writes,
             book,
             measures,
-            events,
             ports: BTreeMap::new(),
             sweep: sweep::Sweep::default(),
             deletions: deletions::Deletions::default(),
@@ -362,11 +361,7 @@ impl Task {
         let Some(step) = step else {
             return;
         };
-        for error in &step.errors {
-            metrics.inspect(|metrics| metrics.error(error.failure.code()));
-            let trouble = book::trouble(controller, error);
-            self.events.trouble(&controller.name, &trouble);
-        }
+        self.book.failed(controller, &step.errors);
         let counts = bulk || !task.open;
         for mut change in step.changes {
             // What is derived is stored for longer than the objects that parts of it come from.

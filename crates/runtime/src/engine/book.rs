@@ -1,6 +1,6 @@
 //! What is wrong, for the status and for whoever listens.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dataflow::{ObjectName, RunError};
@@ -12,10 +12,12 @@ use store::Collection;
 use super::EngineEvents;
 use super::controller::ControllerTask;
 use super::measures::Measures;
+use super::newest::{Number, Numbers, Site, newest};
 use super::unread;
+use crate::object::Unreadable;
 use crate::source::inbox::{Port, PortState};
 use crate::source::{Inbox, Unavailable};
-use crate::status::{ControllerStatus, Counts, MAX_ERRORS, OperatorStatus, Ready, Trouble};
+use crate::status::{ControllerStatus, Counts, OperatorStatus, Ready, Trouble};
 use crate::target::problem::{Cause, Happened, Report};
 use crate::target::{ObjectKey, Problem};
 
@@ -29,19 +31,37 @@ pub(super) struct Book {
 
 #[derive(Default)]
 struct Entries {
-    targets: BTreeMap<ObjectKey, Vec<Problem>>,
-    views: BTreeMap<(Collection, ObjectName), (String, Trouble)>,
+    numbers: Numbers,
+    targets: BTreeMap<ObjectKey, Vec<(Number, Problem)>>,
+    views: BTreeMap<(Collection, ObjectName), (Number, String, Trouble)>,
     /// What is held of views, by controller.
-    held: BTreeMap<(String, (Collection, ObjectName)), Trouble>,
-    /// The objects with problems, newest first.
-    newest: VecDeque<ObjectKey>,
+    held: BTreeMap<(String, (Collection, ObjectName)), (Number, Trouble)>,
     /// The kinds of targets that cannot be watched, by group and kind: there drift is not
     /// seen, and what is left behind is not found.
     unwatched: BTreeMap<(String, String), Unavailable>,
 }
 
+/// An error that stands against a controller.
+enum Standing<'a> {
+    Unreadable(&'a Controller, &'a (usize, ObjectName), &'a Unreadable),
+    Failed(&'a Controller, &'a RunError),
+    Target(&'a ObjectKey, &'a Problem),
+    View(&'a Trouble),
+}
+
+impl Standing<'_> {
+    fn trouble(self) -> Trouble {
+        match self {
+            Self::Unreadable(controller, object, why) => unread::trouble(controller, object, why),
+            Self::Failed(controller, error) => trouble(controller, error),
+            Self::Target(key, problem) => of_target(key, problem),
+            Self::View(trouble) => trouble.clone(),
+        }
+    }
+}
+
 /// An error of a pipeline as it is told.
-pub(super) fn trouble(controller: &Controller, error: &RunError) -> Trouble {
+fn trouble(controller: &Controller, error: &RunError) -> Trouble {
     let report = RunReport::new(controller, error);
     Trouble {
         code: report.code.to_owned(),
@@ -69,6 +89,36 @@ impl Book {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// A step of a controller failed on some of its documents.
+    pub(super) fn failed(&self, controller: &Controller, errors: &[RunError]) {
+        if errors.is_empty() {
+            return;
+        }
+        let sites = errors.iter().map(Site::from);
+        self.entries().numbers.report(&controller.name, sites);
+        let metrics = self.measures.of(&controller.name);
+        for error in errors {
+            metrics.inspect(|metrics| metrics.error(error.failure.code()));
+            self.events
+                .trouble(&controller.name, &trouble(controller, error));
+        }
+    }
+
+    /// A source object cannot be read, which was not so before.
+    pub(super) fn unreadable(
+        &self,
+        controller: &Controller,
+        object: &(usize, ObjectName),
+        why: &Unreadable,
+    ) {
+        let site = Site::Object(object.0, object.1.clone());
+        self.entries().numbers.report(&controller.name, [site]);
+        let metrics = self.measures.of(&controller.name);
+        metrics.inspect(|metrics| metrics.error(Unreadable::CODE));
+        self.events
+            .trouble(&controller.name, &unread::trouble(controller, object, why));
+    }
+
     /// A write to a view was refused, or not any more.
     pub(super) fn view(
         &self,
@@ -89,9 +139,12 @@ impl Book {
             origin: Value::list([]),
             message: format!("{collection} {name}: {message}"),
         };
-        entries
-            .views
-            .insert(key, (controller.to_owned(), trouble.clone()));
+        let number = match entries.views.get(&key) {
+            Some((number, _, known)) if *known == trouble => *number,
+            _ => entries.numbers.next(),
+        };
+        let entry = (number, controller.to_owned(), trouble.clone());
+        entries.views.insert(key, entry);
         drop(entries);
         self.events.trouble(controller, &trouble);
     }
@@ -116,9 +169,13 @@ impl Book {
             origin: problem.origin.clone(),
             message: format!("{collection} {name}: {problem}"),
         };
-        let known = entries.held.insert(key, trouble.clone());
+        let is_new = !entries.held.contains_key(&key);
+        if is_new {
+            let number = entries.numbers.next();
+            entries.held.insert(key, (number, trouble.clone()));
+        }
         drop(entries);
-        if known.is_none() {
+        if is_new {
             let metrics = self.measures.of(controller);
             metrics.inspect(|metrics| metrics.error(problem.code()));
             self.events.trouble(controller, &trouble);
@@ -158,8 +215,7 @@ impl Book {
     ) -> OperatorStatus {
         let controllers = operator.controllers.iter().zip(tasks).enumerate();
         let controllers = controllers.map(|(number, (controller, task))| {
-            let (count, own) = own_errors(controller, task);
-            let (count, errors) = self.errors(&controller.name, count, own);
+            let (count, errors) = self.errors(&controller.name, Some((controller, task)));
             let mut ready = ready(number, controller, task, ports, count);
             if matches!(ready, Ready::True | Ready::Failing)
                 && let Some(why) = self.unwatched(controller).or_else(|| held(number))
@@ -189,7 +245,7 @@ impl Book {
     fn gone(&self, operator: &Operator) -> Vec<ControllerStatus> {
         let entries = self.entries();
         let of_targets = entries.targets.values().flatten();
-        let of_targets = of_targets.map(|problem| &problem.controller);
+        let of_targets = of_targets.map(|(_, problem)| &problem.controller);
         let of_views = entries.held.keys().map(|(controller, _)| controller);
         let mut names: BTreeSet<String> = of_targets.chain(of_views).cloned().collect();
         drop(entries);
@@ -199,7 +255,7 @@ impl Book {
         // What nobody wants any more is nobody's.
         names.remove("");
         let gone = names.into_iter().map(|name| {
-            let (count, errors) = self.errors(&name, 0, Vec::new());
+            let (count, errors) = self.errors(&name, None);
             let counts = Counts {
                 errors: count,
                 held: self.count_held(&name),
@@ -219,46 +275,54 @@ impl Book {
     fn count_held(&self, controller: &str) -> usize {
         let entries = self.entries();
         let of_targets = entries.targets.values().flatten();
-        let of_targets = of_targets.filter(|problem| {
+        let of_targets = of_targets.filter(|(_, problem)| {
             problem.controller == controller && problem.cause == Cause::DeletionHeld
         });
         let of_views = entries.held.keys().filter(|(by, _)| by == controller);
         of_targets.count() + of_views.count()
     }
 
-    /// How many errors a controller has, and the newest. `count` are its own, and `own` is
-    /// what of them may be listed.
-    fn errors(&self, controller: &str, count: usize, own: Vec<Trouble>) -> (usize, Vec<Trouble>) {
-        let entries = self.entries();
-        let of_targets = entries.newest.iter().flat_map(|key| {
-            let problems = entries.targets.get(key).into_iter().flatten();
-            problems.map(move |problem| (key, problem))
+    /// How many errors a controller has, and the newest; `own` is `None` for one that is not
+    /// in the spec any more.
+    fn errors(
+        &self,
+        name: &str,
+        own: Option<(&Controller, &ControllerTask)>,
+    ) -> (usize, Vec<Trouble>) {
+        let failed = own.map_or_else(Vec::new, |(_, task)| task.circuit.errors());
+        let mut entries = self.entries();
+        let mut all = own.map_or_else(Vec::new, |(controller, task)| {
+            own_errors(controller, task, &failed, &mut entries.numbers)
         });
-        let of_targets = of_targets
-            .filter(|(_, problem)| problem.controller == controller)
-            .map(|(key, problem)| of_target(key, problem));
-        let of_views = entries.views.values();
-        let of_views = of_views.filter(|(name, _)| *name == controller);
-        let of_views = of_views.map(|(_, trouble)| trouble.clone());
-        let held = entries.held.iter().filter(|((by, _), _)| *by == controller);
-        let held = held.map(|(_, trouble)| trouble.clone());
-        let rest: Vec<Trouble> = of_targets.chain(of_views).chain(held).collect();
-        let count = count + rest.len();
-        let all = own.into_iter().chain(rest).take(MAX_ERRORS);
-        (count, all.collect())
+        for (key, problems) in &entries.targets {
+            let problems = problems.iter().filter(|(_, p)| p.controller == name);
+            all.extend(problems.map(|(number, p)| (*number, Standing::Target(key, p))));
+        }
+        let of_views = entries.views.values().filter(|(_, by, _)| by == name);
+        all.extend(of_views.map(|(number, _, trouble)| (*number, Standing::View(trouble))));
+        let held = entries.held.iter().filter(|((by, _), _)| by == name);
+        all.extend(held.map(|(_, (number, trouble))| (*number, Standing::View(trouble))));
+        (all.len(), newest(all).map(Standing::trouble).collect())
     }
 }
 
-/// How many errors the sources and the pipeline of a controller have, and which may be
-/// listed.
-fn own_errors(controller: &Controller, task: &ControllerTask) -> (usize, Vec<Trouble>) {
-    let of_pipeline = task.circuit.errors();
-    let count = task.unreadable.len() + of_pipeline.len();
-    let of_pipeline = of_pipeline.iter().map(|error| trouble(controller, error));
-    let of_sources = task.unreadable.iter();
-    let of_sources = of_sources.map(|(object, why)| unread::trouble(controller, object, why));
-    let all = of_sources.take(MAX_ERRORS).chain(of_pipeline);
-    (count, all.collect())
+/// The errors of a controller's sources, and those that its pipeline `failed` with.
+fn own_errors<'a>(
+    controller: &'a Controller,
+    task: &'a ControllerTask,
+    failed: &'a [RunError],
+    numbers: &mut Numbers,
+) -> Vec<(Number, Standing<'a>)> {
+    let objects = task.unreadable.keys();
+    let objects = objects.map(|(input, name)| Site::Object(*input, name.clone()));
+    let sites = objects.chain(failed.iter().map(Site::from)).collect();
+    let numbers = numbers.standing(&controller.name, sites);
+    let unreadable = task.unreadable.iter();
+    let unreadable = unreadable.map(|(object, why)| Standing::Unreadable(controller, object, why));
+    let failed = failed
+        .iter()
+        .map(|error| Standing::Failed(controller, error));
+    numbers.into_iter().zip(unreadable.chain(failed)).collect()
 }
 
 fn of_target(key: &ObjectKey, problem: &Problem) -> Trouble {
@@ -307,16 +371,19 @@ fn ready(
 impl Report for Book {
     fn problems(&self, key: &ObjectKey, problems: &[Problem]) {
         let mut entries = self.entries();
-        entries.newest.retain(|other| other != key);
-        let known = if problems.is_empty() {
-            entries.targets.remove(key)
-        } else {
-            entries.newest.push_front(key.clone());
-            entries.targets.insert(key.clone(), problems.to_vec())
-        };
+        let known = entries.targets.remove(key).unwrap_or_default();
+        if !problems.is_empty() {
+            let next = entries.numbers.next();
+            let number = |problem: &Problem| {
+                let known = known.iter().find(|(_, known)| known == problem);
+                known.map_or(next, |(number, _)| *number)
+            };
+            let problems = problems.iter().map(|p| (number(p), p.clone())).collect();
+            entries.targets.insert(key.clone(), problems);
+        }
         drop(entries);
-        let known = known.unwrap_or_default();
-        for problem in problems.iter().filter(|problem| !known.contains(problem)) {
+        let is_new = |problem: &&Problem| known.iter().all(|(_, known)| known != *problem);
+        for problem in problems.iter().filter(is_new) {
             let metrics = self.measures.of(&problem.controller);
             metrics.inspect(|metrics| metrics.error(problem.code()));
             self.events
@@ -336,3 +403,6 @@ impl Report for Book {
         metrics.inspect(|metrics| metrics.wrote(verb, code));
     }
 }
+
+#[cfg(test)]
+mod tests;

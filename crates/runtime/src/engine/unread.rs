@@ -131,10 +131,7 @@ impl Task {
             }
             let news = task.unreadable.iter();
             for (object, why) in news.filter(|(object, why)| before.get(*object) != Some(*why)) {
-                let metrics = self.measures.of(&controller.name);
-                metrics.inspect(|metrics| metrics.error(Unreadable::CODE));
-                self.events
-                    .trouble(&controller.name, &trouble(controller, object, why));
+                self.book.unreadable(controller, object, why);
             }
         }
     }
