@@ -10,13 +10,14 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::hash::Hash;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::Waker;
 use std::time::Duration;
 
 use futures::task::AtomicWaker;
 use tokio::time::Instant;
 
+use crate::runner::Observer;
 use crate::schedule::{Due, Scheduler, Triggered};
 
 /// Why a key runs. It is in the span of the run and in the counters.
@@ -55,6 +56,7 @@ pub fn queue<T, R>(debounce: Duration) -> (Queue<T, R>, Receiver<T, R>) {
         state: Mutex::new(state),
         waker: AtomicWaker::new(),
         handles: AtomicUsize::new(1),
+        observer: OnceLock::new(),
     });
     (
         Queue {
@@ -83,6 +85,8 @@ struct Shared<T, R> {
     waker: AtomicWaker,
     /// How many `Queue`s there are.
     handles: AtomicUsize,
+    /// Of the runner.
+    observer: OnceLock<Arc<dyn Observer<T, R>>>,
 }
 
 struct State<T, R> {
@@ -198,6 +202,11 @@ impl<T, R> Receiver<T, R> {
         self.shared.waker.register(waker);
     }
 
+    /// Calls `observer` for what is put into the queue from now on. Only the first counts.
+    pub(crate) fn observe(&self, observer: Arc<dyn Observer<T, R>>) {
+        let _ = self.shared.observer.set(observer);
+    }
+
     /// When the next key can start.
     pub(crate) fn next_at(&self) -> Option<Instant> {
         self.shared.lock().scheduler.next_at()
@@ -228,17 +237,19 @@ impl<T: Hash + Eq + Clone, R: Reason> Receiver<T, R> {
             Next::Done | Next::Requeue(_) => counts.successes += 1,
             Next::Retry(_) | Next::Failed => counts.failures += 1,
         }
-        match next {
+        let triggered = match next {
             Next::Requeue(delay) => {
                 counts.requeues += 1;
-                state.trigger(key.clone(), R::requeue(), now, delay);
+                state.trigger(key.clone(), R::requeue(), now, delay)
             }
             Next::Retry(delay) => {
                 counts.retries += 1;
-                state.trigger(key.clone(), R::retry(), now, delay);
+                state.trigger(key.clone(), R::retry(), now, delay)
             }
-            Next::Done | Next::Failed => {}
-        }
+            Next::Done | Next::Failed => return,
+        };
+        drop(state);
+        self.shared.observe(triggered);
     }
 }
 
@@ -269,11 +280,20 @@ impl<T, R> Shared<T, R> {
         // A panic in a key's `Hash` or `Eq` is passed on by its own thread.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    fn observe(&self, triggered: Triggered) {
+        if triggered == Triggered::Added
+            && let Some(observer) = self.observer.get()
+        {
+            observer.added();
+        }
+    }
 }
 
 impl<T: Hash + Eq + Clone, R> Shared<T, R> {
     fn trigger(&self, key: T, reason: R, delay: Duration) {
         let triggered = self.lock().trigger(key, reason, Instant::now(), delay);
+        self.observe(triggered);
         if triggered != Triggered::Merged {
             self.waker.wake();
         }

@@ -115,9 +115,12 @@ pub struct Done<T, R, O> {
     pub next: Next,
 }
 
-/// Hooks for metrics with times, such as `workqueue_queue_duration_seconds`. They are called in
-/// the task of the runner and must not block. Counts are in [`Stats`](crate::Stats).
+/// Hooks for metrics, such as `workqueue_queue_duration_seconds`. They must not block. Levels and
+/// other counts are in [`Stats`](crate::Stats).
 pub trait Observer<T, R>: Send + Sync {
+    /// A key that was not scheduled is scheduled now. Called in the task of whoever triggers it.
+    fn added(&self) {}
+
     /// A run starts, after waiting for this long since its run time.
     fn started(&self, key: &T, reason: &R, waited: Duration) {
         let _ = (key, reason, waited);
@@ -195,9 +198,11 @@ impl<T, R, O, Run, Settle, G> Runner<T, R, O, Run, Settle, G> {
         self
     }
 
-    /// Calls `observer` at the start and the end of each run.
+    /// Calls `observer` when a key is put into the queue, and at the start and the end of each
+    /// run.
     #[must_use]
     pub fn observe(mut self, observer: Arc<dyn Observer<T, R>>) -> Self {
+        self.receiver.observe(Arc::clone(&observer));
         self.observer = Some(observer);
         self
     }

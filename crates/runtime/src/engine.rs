@@ -464,11 +464,11 @@ impl Task {
 
     /// Shows how it stands as numbers.
     fn measure(&self, status: &OperatorStatus) {
+        self.measures.queue().depth(self.writes.waiting());
         for (number, controller) in self.operator.controllers.iter().enumerate() {
             let Some(metrics) = self.measures.of(&controller.name) else {
                 continue;
             };
-            metrics.depth(self.writes.waiting());
             metrics.targets(status.controllers[number].counts.targets);
             metrics.standing_errors(status.controllers[number].counts.errors);
             for (input, source) in controller.inputs.iter().enumerate() {

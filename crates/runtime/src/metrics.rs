@@ -6,6 +6,7 @@
 //! `leader_election_*`, `rest_client_*`), with `<operator>/<controller>` as the
 //! controller; the rest is called `deltic_*`.
 
+mod queue;
 mod series;
 
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 
+pub use queue::QueueMetrics;
 use series::{
     Code, Each, Labels, Listed, Named, Queue, Reason, Request, Result, Series, Source, Write,
 };
@@ -38,6 +40,7 @@ struct Inner {
     adds: Series<Queue, Counter>,
     retries: Series<Queue, Counter>,
     waited: Series<Queue, Histogram>,
+    worked: Series<Queue, Histogram>,
     reasons: Series<Reason, Counter>,
     source_objects: Series<Source, Gauge>,
     source_synced: Series<Source, Gauge>,
@@ -88,13 +91,23 @@ impl Default for Inner {
                 "controller_runtime_max_concurrent_reconciles",
                 "Runs that are allowed at once",
             ),
-            depth: gauge(r, "workqueue_depth", "Objects that wait for their run"),
+            depth: gauge(
+                r,
+                "workqueue_depth",
+                "Objects that are due and wait for their run",
+            ),
             adds: count(r, "workqueue_adds", "Objects put into the queue"),
             retries: count(r, "workqueue_retries", "Objects put back after a failure"),
             waited: time(
                 r,
                 "workqueue_queue_duration",
                 "How long an object waits for its run",
+                wait_buckets,
+            ),
+            worked: time(
+                r,
+                "workqueue_work_duration",
+                "How long the run of an object takes",
                 wait_buckets,
             ),
             reasons: count(r, "deltic_reconcile_reasons", "Why objects were queued"),
@@ -186,6 +199,7 @@ impl Inner {
         self.adds.forget(operator);
         self.retries.forget(operator);
         self.waited.forget(operator);
+        self.worked.forget(operator);
         self.reasons.forget(operator);
         self.source_objects.forget(operator);
         self.source_synced.forget(operator);
@@ -210,18 +224,11 @@ impl Metrics {
             controller: controller.to_owned(),
         };
         let named = each.named();
-        let queue = Queue {
-            name: operator.to_owned(),
-        };
         ControllerMetrics {
             reconcile_errors: metrics.reconcile_errors.get(&named),
             reconcile_time: metrics.reconcile_time.get(&named),
             active_workers: metrics.active_workers.get(&named),
             max_concurrent: metrics.max_concurrent.get(&named),
-            depth: metrics.depth.get(&queue),
-            adds: metrics.adds.get(&queue),
-            retries: metrics.retries.get(&queue),
-            waited: metrics.waited.get(&queue),
             targets: metrics.target_objects.get(&each),
             standing: metrics.standing_errors.get(&each),
             steps: metrics.steps.get(&each),
@@ -283,10 +290,6 @@ pub struct ControllerMetrics {
     reconcile_time: Histogram,
     active_workers: Gauge,
     max_concurrent: Gauge,
-    depth: Gauge,
-    adds: Counter,
-    retries: Counter,
-    waited: Histogram,
     targets: Gauge,
     standing: Gauge,
     steps: Counter,
@@ -310,27 +313,15 @@ impl ControllerMetrics {
         self.max_concurrent.set(number(runs));
     }
 
-    /// A run starts for this reason, after this time in the queue.
-    pub fn started(&self, reason: &str, waited: Duration) {
+    /// A run starts for this reason.
+    pub fn started(&self, reason: &str) {
         self.active_workers.inc();
-        self.waited.observe(waited.as_secs_f64());
-        self.adds.inc();
         let reason = Reason {
             operator: self.each.operator.clone(),
             controller: self.each.controller.clone(),
             reason: reason.to_owned(),
         };
         self.all.0.reasons.get(&reason).inc();
-    }
-
-    /// A run is one more attempt after a failure.
-    pub fn retried(&self) {
-        self.retries.inc();
-    }
-
-    /// How many objects of the operator wait.
-    pub fn depth(&self, objects: usize) {
-        self.depth.set(number(objects));
     }
 
     /// A run that started has ended.
@@ -423,7 +414,7 @@ mod tests {
     fn a_controller_is_named_as_others_name_theirs() {
         let metrics = Metrics::default();
         let controller = metrics.controller("op", "c");
-        controller.started("ObjectUpdated", Duration::from_millis(3));
+        controller.started("ObjectUpdated");
         controller.ended(Ended::Error, Duration::from_millis(20));
         assert_eq!(
             lines(&metrics, "controller_runtime_reconcile_total"),
@@ -434,19 +425,32 @@ mod tests {
             [r#"controller_runtime_active_workers{controller="op/c"} 0"#]
         );
         assert_eq!(
-            lines(&metrics, "workqueue_adds_total"),
-            [r#"workqueue_adds_total{name="op"} 1"#]
-        );
-        assert_eq!(
-            lines(&metrics, "workqueue_queue_duration_seconds_count"),
-            [r#"workqueue_queue_duration_seconds_count{name="op"} 1"#]
-        );
-        assert_eq!(
             lines(&metrics, "deltic_reconcile_reasons_total"),
             [
                 r#"deltic_reconcile_reasons_total{operator="op",controller="c",reason="ObjectUpdated"} 1"#
             ]
         );
+    }
+
+    #[test]
+    fn a_queue_is_named_as_others_name_theirs() {
+        let metrics = Metrics::default();
+        let queue = metrics.queue("op");
+        queue.added();
+        queue.added();
+        queue.depth(2);
+        queue.started(Duration::from_millis(3));
+        queue.ended(Duration::from_millis(20));
+        queue.retried();
+        for line in [
+            r#"workqueue_depth{name="op"} 2"#,
+            r#"workqueue_adds_total{name="op"} 2"#,
+            r#"workqueue_retries_total{name="op"} 1"#,
+            r#"workqueue_queue_duration_seconds_count{name="op"} 1"#,
+            r#"workqueue_work_duration_seconds_count{name="op"} 1"#,
+        ] {
+            assert_eq!(lines(&metrics, line), [line]);
+        }
     }
 
     #[test]
@@ -487,11 +491,16 @@ mod tests {
             metrics.controller("op-2", "c"),
         );
         for controller in [&gone, &stays] {
-            controller.started("ObjectUpdated", Duration::ZERO);
+            controller.started("ObjectUpdated");
             controller.ended(Ended::Success, Duration::ZERO);
             controller.source("Pod", 1, true);
             controller.error("type");
             controller.wrote("patch", 0);
+        }
+        for operator in ["op", "op-2"] {
+            let queue = metrics.queue(operator);
+            queue.added();
+            queue.ended(Duration::ZERO);
         }
         metrics.forget("op");
         let text = metrics.encode();

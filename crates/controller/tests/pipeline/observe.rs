@@ -139,6 +139,10 @@ async fn levels_and_counters_are_there_while_it_runs() {
 struct Times(Mutex<Vec<String>>);
 
 impl Observer<&'static str, Why> for Times {
+    fn added(&self) {
+        self.0.lock().unwrap().push("added".to_owned());
+    }
+
     fn started(&self, key: &&'static str, reason: &Why, waited: Duration) {
         self.0
             .lock()
@@ -152,6 +156,51 @@ impl Observer<&'static str, Why> for Times {
             .unwrap()
             .push(format!("{key} took {took:?}: {next:?}"));
     }
+}
+
+/// As client-go counts: a key that waits is not added again, one that runs is, and so is one that
+/// is put back.
+#[tokio::test(start_paused = true)]
+async fn an_observer_is_told_what_is_put_into_the_queue() {
+    let times = Arc::new(Times::default());
+    let (queue, receiver) = queue(NOW);
+    let mut left = 2;
+    let runner = Runner::new(
+        receiver,
+        |_: &&str, _: &Why| sleep(ms(1000)),
+        move |_, ()| {
+            if left == 0 {
+                return Next::Done;
+            }
+            left -= 1;
+            Next::Retry(ms(5000))
+        },
+    );
+    let observer: Arc<dyn Observer<_, _>> = times.clone();
+    let runner = runner.observe(observer);
+    let feed = async move {
+        queue.trigger("A", Why("changed"), NOW);
+        queue.trigger("A", Why("changed"), NOW);
+        sleep(ms(500)).await;
+        queue.trigger("A", Why("changed"), NOW);
+        queue.trigger("A", Why("changed"), NOW);
+        sleep(ms(2000)).await;
+        assert_eq!(queue.stats().adds, 3);
+        queue.trigger("A", Why("changed"), NOW);
+    };
+    future::join(feed, runner.count()).await;
+    let expect = [
+        "added",
+        "A starts for changed after 0ns",
+        "added",
+        "A took 1s: Retry(5s)",
+        "A starts for changed after 500ms",
+        "added",
+        "A took 1s: Retry(5s)",
+        "A starts for changed after 0ns",
+        "A took 1s: Done",
+    ];
+    assert_eq!(*times.0.lock().unwrap(), expect);
 }
 
 #[tokio::test(start_paused = true)]

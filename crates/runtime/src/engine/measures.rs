@@ -1,4 +1,4 @@
-//! Numbers of a running operator: what its controllers report to the metrics.
+//! Numbers of a running operator: what its controllers and its queue report to the metrics.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,12 +8,15 @@ use controller::{Next, Observer};
 use operator::Operator;
 
 use super::writes::WriteReason;
-use crate::metrics::{ControllerMetrics, Ended, Metrics};
+use crate::metrics::{ControllerMetrics, Ended, Metrics, QueueMetrics};
 use crate::target::{ObjectKey, Writer};
 
-/// The metrics of an operator's controllers.
+/// The metrics of an operator's controllers, and of their queue.
 #[derive(Clone, Debug)]
-pub(super) struct Measures(Arc<BTreeMap<String, ControllerMetrics>>);
+pub(super) struct Measures {
+    controllers: Arc<BTreeMap<String, ControllerMetrics>>,
+    queue: QueueMetrics,
+}
 
 impl Measures {
     pub(super) fn new(metrics: &Metrics, operator: &Operator) -> Self {
@@ -22,12 +25,20 @@ impl Measures {
             metrics.concurrency(controller.options.concurrency);
             (controller.name.clone(), metrics)
         });
-        Self(Arc::new(controllers.collect()))
+        Self {
+            controllers: Arc::new(controllers.collect()),
+            queue: metrics.queue(&operator.name),
+        }
     }
 
     /// Of a controller; `None` for one that is not of this operator any more.
     pub(super) fn of(&self, controller: &str) -> Option<&ControllerMetrics> {
-        self.0.get(controller)
+        self.controllers.get(controller)
+    }
+
+    /// Of the queue that all controllers share.
+    pub(super) fn queue(&self) -> &QueueMetrics {
+        &self.queue
     }
 }
 
@@ -50,20 +61,27 @@ impl Runs {
 }
 
 impl Observer<ObjectKey, WriteReason> for Runs {
+    fn added(&self) {
+        self.measures.queue().added();
+    }
+
     fn started(&self, key: &ObjectKey, reason: &WriteReason, waited: Duration) {
+        self.measures.queue().started(waited);
         let controller = self.writer.controller_of(key);
         let metrics = controller.and_then(|controller| self.measures.of(&controller).cloned());
         if let Some(metrics) = metrics {
-            metrics.started(controller::Reason::label(reason), waited);
-            if *reason == WriteReason::Retry {
-                metrics.retried();
-            }
+            metrics.started(controller::Reason::label(reason));
             let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
             running.insert(key.clone(), metrics);
         }
     }
 
     fn finished(&self, key: &ObjectKey, _reason: &WriteReason, took: Duration, next: Next) {
+        let queue = self.measures.queue();
+        queue.ended(took);
+        if matches!(next, Next::Retry(_)) {
+            queue.retried();
+        }
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(metrics) = running.remove(key) {
             let how = match next {
