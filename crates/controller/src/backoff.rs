@@ -63,6 +63,12 @@ impl<T: Hash + Eq + Clone> Retries<T> {
 
     /// Counts a failure of `key`, and says how long to wait.
     pub fn failed(&mut self, key: &T) -> Duration {
+        let backoff = self.backoff;
+        self.failed_with(key, backoff)
+    }
+
+    /// As [`Retries::failed`], by a rule of the key's own.
+    pub fn failed_with(&mut self, key: &T, backoff: Backoff) -> Duration {
         let failures = match self.failures.get_mut(key) {
             Some(failures) => {
                 *failures = failures.saturating_add(1);
@@ -74,7 +80,7 @@ impl<T: Hash + Eq + Clone> Retries<T> {
             }
         };
         let random = self.next_random();
-        self.backoff.pause(failures, random)
+        backoff.pause(failures, random)
     }
 
     /// `key` is well, or gone: its next failure is its first.

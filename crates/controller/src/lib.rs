@@ -72,6 +72,7 @@ mod action;
 pub mod backoff;
 mod config;
 mod controller;
+mod pool;
 pub mod queue;
 mod run;
 pub mod runner;

@@ -202,6 +202,11 @@ impl<T, R> Receiver<T, R> {
         self.shared.waker.register(waker);
     }
 
+    /// Splits the keys into pools.
+    pub(crate) fn set_pools(&self, limits: impl IntoIterator<Item = usize>) {
+        self.shared.lock().scheduler.set_pools(limits);
+    }
+
     /// Calls `observer` for what is put into the queue from now on. Only the first counts.
     pub(crate) fn observe(&self, observer: Arc<dyn Observer<T, R>>) {
         let _ = self.shared.observer.set(observer);
@@ -220,10 +225,14 @@ impl<T, R> Receiver<T, R> {
 }
 
 impl<T: Hash + Eq + Clone, R: Reason> Receiver<T, R> {
-    /// Takes the first key that is due.
-    pub(crate) fn start(&self, now: Instant) -> Option<Due<T, R>> {
+    /// Takes the first key that is due and has a place in its pool.
+    pub(crate) fn start(
+        &self,
+        now: Instant,
+        pool_of: impl FnMut(&T) -> usize,
+    ) -> Option<Due<T, R>> {
         let mut state = self.shared.lock();
-        let due = state.scheduler.start(now)?;
+        let due = state.scheduler.start_in(now, pool_of)?;
         *state.counts.reasons.entry(due.reason.label()).or_default() += 1;
         Some(due)
     }

@@ -5,7 +5,8 @@
 //!
 //! - nothing starts before the [gate](Runner::gate) has opened;
 //! - a key runs once at a time; triggers during its run give one more run;
-//! - at most [`concurrency`](Runner::concurrency) keys run at a time;
+//! - at most [`concurrency`](Runner::concurrency) keys run at a time, and in each
+//!   [pool](Runner::pools) at most as many as its limit;
 //! - after a run, the `settle` function says what [follows](Next);
 //! - after a [shutdown](Runner::shutdown_on) nothing starts, what runs is finished, and the
 //!   stream ends. It also ends when all handles of the queue are gone and all is done.
@@ -72,6 +73,7 @@ pub struct Runner<T, R, O, Run, Settle, G = Infallible> {
     run: Run,
     settle: Settle,
     limit: usize,
+    pool_of: Option<PoolOf<T>>,
     gate: Gate<G>,
     shutdown: Option<BoxFuture<'static, ()>>,
     phase: Phase,
@@ -80,6 +82,9 @@ pub struct Runner<T, R, O, Run, Settle, G = Infallible> {
     timer: Option<Pin<Box<Sleep>>>,
     observer: Option<Arc<dyn Observer<T, R>>>,
 }
+
+/// Gives the position of a key's pool.
+type PoolOf<T> = Box<dyn Fn(&T) -> usize + Send>;
 
 enum Gate<G> {
     Open,
@@ -132,6 +137,11 @@ pub trait Observer<T, R>: Send + Sync {
     }
 }
 
+/// A limit, where 0 is none.
+fn unless_zero(limit: u16) -> usize {
+    if limit == 0 { usize::MAX } else { limit.into() }
+}
+
 impl<T, R, O, Run, Settle> Runner<T, R, O, Run, Settle> {
     /// A runner of the keys of a queue, without limit and with an open gate.
     ///
@@ -151,6 +161,7 @@ impl<T, R, O, Run, Settle> Runner<T, R, O, Run, Settle> {
             run,
             settle,
             limit: usize::MAX,
+            pool_of: None,
             gate: Gate::Open,
             shutdown: None,
             phase: Phase::Running,
@@ -165,7 +176,7 @@ impl<T, R, O, Run, Settle, G> Runner<T, R, O, Run, Settle, G> {
     /// How many keys run at a time; 0 is without limit.
     #[must_use]
     pub fn concurrency(mut self, limit: u16) -> Self {
-        self.limit = if limit == 0 { usize::MAX } else { limit.into() };
+        self.limit = unless_zero(limit);
         self
     }
 
@@ -181,6 +192,7 @@ impl<T, R, O, Run, Settle, G> Runner<T, R, O, Run, Settle, G> {
             run: self.run,
             settle: self.settle,
             limit: self.limit,
+            pool_of: self.pool_of,
             gate: Gate::Shut(ready.boxed()),
             shutdown: self.shutdown,
             phase: self.phase,
@@ -195,6 +207,21 @@ impl<T, R, O, Run, Settle, G> Runner<T, R, O, Run, Settle, G> {
     #[must_use]
     pub fn shutdown_on(mut self, stop: impl Future<Output = ()> + Send + 'static) -> Self {
         self.shutdown = Some(stop.boxed());
+        self
+    }
+
+    /// Splits the keys into pools, each with a limit on how many run at a time; 0 is without
+    /// limit. A key whose pool is full holds up no key of another pool. `pool_of` gives the
+    /// position of a key's pool in `limits`. It is called while the queue is locked, and must not
+    /// trigger keys. All pools together are limited by [`concurrency`](Runner::concurrency).
+    #[must_use]
+    pub fn pools(
+        mut self,
+        limits: impl IntoIterator<Item = u16>,
+        pool_of: impl Fn(&T) -> usize + Send + 'static,
+    ) -> Self {
+        self.receiver.set_pools(limits.into_iter().map(unless_zero));
+        self.pool_of = Some(Box::new(pool_of));
         self
     }
 
@@ -285,7 +312,8 @@ where
         let before = self.running.len();
         while self.may_start() {
             let now = Instant::now();
-            let Some(due) = self.receiver.start(now) else {
+            let pool_of = |key: &T| self.pool_of.as_ref().map_or(0, |pool_of| pool_of(key));
+            let Some(due) = self.receiver.start(now, pool_of) else {
                 break;
             };
             if let Some(observer) = &self.observer {

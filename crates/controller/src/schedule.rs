@@ -12,6 +12,8 @@
 //! - While a key runs, its triggers are held, and merge as usual: however many there were, they
 //!   give one more run.
 //! - Keys start in the order of their run times, equal ones in the order of arrival.
+//! - Keys may be split into pools, each with a limit on how many run at a time
+//!   ([`Scheduler::set_pools`]). A key whose pool is full holds up no key of another pool.
 //!
 //! Every operation costs O(log n), and memory is in proportion to the keys that are scheduled or
 //! running, never to the number of triggers.
@@ -22,6 +24,8 @@ use std::hash::Hash;
 use std::time::Duration;
 
 use tokio::time::Instant;
+
+use crate::pool::Pools;
 
 /// The longest delay: half a year. A longer one is cut to it, so that no sum of times overflows
 /// and every timer accepts it; the key then runs earlier than asked for, which is harmless.
@@ -36,8 +40,10 @@ pub struct Scheduler<T, R> {
     /// Every key that is scheduled or running, and no other.
     entries: HashMap<T, Entry<R>>,
     /// The waiting keys in the order in which they start: one for each `Entry::Waiting`, at its
-    /// position.
+    /// position, or parked in its pool.
     order: BTreeMap<Position, (T, R)>,
+    /// What runs, and the keys that are due and have found their pool full.
+    pools: Pools<(Position, (T, R))>,
     running: usize,
     /// How many keys are running and scheduled.
     held: usize,
@@ -47,11 +53,12 @@ pub struct Scheduler<T, R> {
 /// What is known of one key.
 #[derive(Debug)]
 enum Entry<R> {
-    /// Scheduled: it is in the order.
+    /// Scheduled: it is in the order, or parked. A parked key is due: no later trigger can be
+    /// for an earlier time.
     Waiting(Position),
-    /// Running, and perhaps scheduled for one more run. It is not in the order, so that it
-    /// cannot start.
-    Running(Option<(Position, R)>),
+    /// Running in this pool, and perhaps scheduled for one more run. It is not in the order, so
+    /// that it cannot start.
+    Running(usize, Option<(Position, R)>),
 }
 
 /// Run time first, then arrival: unique, so that ties have an order.
@@ -90,6 +97,7 @@ impl<T, R> Scheduler<T, R> {
             debounce,
             entries: HashMap::new(),
             order: BTreeMap::new(),
+            pools: Pools::new([]),
             running: 0,
             held: 0,
             arrivals: 0,
@@ -101,7 +109,13 @@ impl<T, R> Scheduler<T, R> {
         self.debounce = debounce;
     }
 
-    /// When the next key can start, if any is scheduled that does not run.
+    /// Splits the keys into pools: of the keys of a pool, as many as its limit run at a time. To
+    /// be set before the first key starts.
+    pub fn set_pools(&mut self, limits: impl IntoIterator<Item = usize>) {
+        self.pools = Pools::new(limits);
+    }
+
+    /// When the next key becomes due, if any is scheduled for later.
     pub fn next_at(&self) -> Option<Instant> {
         self.order
             .first_key_value()
@@ -120,7 +134,7 @@ impl<T, R> Scheduler<T, R> {
 
     /// How many keys are scheduled and not running.
     pub fn waiting(&self) -> usize {
-        self.order.len()
+        self.order.len() + self.pools.parked()
     }
 
     /// How many of the waiting keys are due. Walks over these.
@@ -129,7 +143,7 @@ impl<T, R> Scheduler<T, R> {
             at: now,
             arrival: u64::MAX,
         };
-        self.order.range(..=end).count()
+        self.order.range(..=end).count() + self.pools.parked()
     }
 
     /// Whether nothing is scheduled and nothing runs.
@@ -158,7 +172,7 @@ impl<T: Hash + Eq + Clone, R> Scheduler<T, R> {
             }
         };
         match slot.get_mut() {
-            Entry::Waiting(old) | Entry::Running(Some((old, _))) if old.at <= at => {
+            Entry::Waiting(old) | Entry::Running(_, Some((old, _))) if old.at <= at => {
                 Triggered::Merged
             }
             Entry::Waiting(old) => {
@@ -168,7 +182,7 @@ impl<T: Hash + Eq + Clone, R> Scheduler<T, R> {
                 *old = position;
                 Triggered::Advanced
             }
-            Entry::Running(next) => {
+            Entry::Running(_, next) => {
                 let triggered = if next.is_some() {
                     Triggered::Advanced
                 } else {
@@ -183,16 +197,39 @@ impl<T: Hash + Eq + Clone, R> Scheduler<T, R> {
 
     /// Takes the first key that is due, and counts it as running.
     pub fn start(&mut self, now: Instant) -> Option<Due<T, R>> {
-        let first = self
-            .order
-            .first_entry()
-            .filter(|first| first.key().at <= now)?;
-        let (Position { at, .. }, (key, reason)) = first.remove_entry();
-        if let Some(entry) = self.entries.get_mut(&key) {
-            *entry = Entry::Running(None);
-            self.running += 1;
+        self.start_in(now, |_| 0)
+    }
+
+    /// As [`Scheduler::start`]; `pool_of` gives the position of a key's pool. It is asked each
+    /// time the key could start, because keys may change pools while they wait.
+    pub fn start_in(
+        &mut self,
+        now: Instant,
+        mut pool_of: impl FnMut(&T) -> usize,
+    ) -> Option<Due<T, R>> {
+        loop {
+            let (position, (key, reason)) = match self.pools.unpark() {
+                Some(parked) => parked,
+                None => self.take_due(now)?,
+            };
+            let pool = self.pools.position(pool_of(&key));
+            if !self.pools.enter(pool) {
+                self.pools.park(pool, (position, (key, reason)));
+                continue;
+            }
+            if let Some(entry) = self.entries.get_mut(&key) {
+                *entry = Entry::Running(pool, None);
+                self.running += 1;
+            }
+            let at = position.at;
+            return Some(Due { key, reason, at });
         }
-        Some(Due { key, reason, at })
+    }
+
+    /// Takes the first key that is due and not parked.
+    fn take_due(&mut self, now: Instant) -> Option<(Position, (T, R))> {
+        let first = self.order.first_entry()?;
+        (first.key().at <= now).then(|| first.remove_entry())
     }
 
     /// The run of `key` is over: it may start again, if it has been triggered meanwhile.
@@ -201,8 +238,11 @@ impl<T: Hash + Eq + Clone, R> Scheduler<T, R> {
         let Some(entry) = self.entries.get_mut(key) else {
             return;
         };
-        let Entry::Running(next) = entry else { return };
+        let Entry::Running(pool, next) = entry else {
+            return;
+        };
         self.running -= 1;
+        self.pools.leave(*pool);
         match next.take() {
             Some((position, reason)) => {
                 *entry = Entry::Waiting(position);
@@ -222,10 +262,11 @@ impl<T: Hash + Eq + Clone, R> Scheduler<T, R> {
     /// Drops all that is scheduled; what runs goes on.
     pub fn clear(&mut self) {
         self.order.clear();
+        self.pools.clear();
         self.held = 0;
         self.entries.retain(|_, entry| match entry {
             Entry::Waiting(_) => false,
-            Entry::Running(next) => {
+            Entry::Running(_, next) => {
                 *next = None;
                 true
             }
@@ -406,6 +447,89 @@ mod tests {
         scheduler.trigger('a', (), now, Duration::ZERO);
         scheduler.finish(&'a');
         assert_eq!(scheduler.start(now).unwrap().key, 'a');
+    }
+
+    /// Keys that begin with the same letter share a pool.
+    fn pool_of(key: &&str) -> usize {
+        usize::from(key.starts_with('b'))
+    }
+
+    fn start(scheduler: &mut Scheduler<&'static str, ()>, now: Instant) -> Vec<&'static str> {
+        let starts = std::iter::from_fn(|| scheduler.start_in(now, pool_of));
+        starts.map(|due| due.key).collect()
+    }
+
+    #[test]
+    fn a_full_pool_holds_up_no_other() {
+        let now = Instant::now();
+        let mut scheduler = Scheduler::new(Duration::ZERO);
+        scheduler.set_pools([1, 2]);
+        for key in ["a1", "a2", "a3", "b1", "b2", "b3"] {
+            scheduler.trigger(key, (), now, Duration::ZERO);
+        }
+        assert_eq!(start(&mut scheduler, now), ["a1", "b1", "b2"]);
+        assert_eq!((scheduler.waiting(), scheduler.due(now)), (3, 3));
+        assert_eq!(scheduler.next_at(), None, "all that waits is due");
+        scheduler.finish(&"a1");
+        assert_eq!(start(&mut scheduler, now), ["a2"]);
+        scheduler.finish(&"b2");
+        scheduler.finish(&"a2");
+        assert_eq!(start(&mut scheduler, now), ["a3", "b3"]);
+        for key in ["a3", "b1", "b3"] {
+            scheduler.finish(&key);
+        }
+        assert!(scheduler.is_empty());
+    }
+
+    #[test]
+    fn a_parked_key_is_scheduled_once_and_keeps_its_time() {
+        let now = Instant::now();
+        let mut scheduler = Scheduler::new(Duration::ZERO);
+        scheduler.set_pools([1]);
+        for key in ["a1", "a2"] {
+            scheduler.trigger(key, (), now, Duration::ZERO);
+        }
+        assert_eq!(start(&mut scheduler, now), ["a1"]);
+        let later = now + SECOND;
+        let again = scheduler.trigger("a2", (), later, Duration::ZERO);
+        assert_eq!(again, Triggered::Merged);
+        scheduler.finish(&"a1");
+        let due = scheduler.start_in(later, pool_of).unwrap();
+        assert_eq!((due.key, due.at), ("a2", now));
+        scheduler.finish(&"a2");
+        assert!(scheduler.is_empty());
+    }
+
+    #[test]
+    fn a_parked_key_may_change_its_pool() {
+        let now = Instant::now();
+        let mut scheduler = Scheduler::new(Duration::ZERO);
+        scheduler.set_pools([1, 1]);
+        for key in ["a1", "a2", "b1"] {
+            scheduler.trigger(key, (), now, Duration::ZERO);
+        }
+        assert_eq!(start(&mut scheduler, now), ["a1", "b1"]);
+        scheduler.finish(&"a1");
+        // `a2` is of the pool of `b1` now, which is full.
+        assert_eq!(scheduler.start_in(now, |_| 1), None);
+        scheduler.finish(&"b1");
+        assert_eq!(scheduler.start_in(now, |_| 9).unwrap().key, "a2");
+        assert_eq!(scheduler.waiting(), 0);
+    }
+
+    #[test]
+    fn clear_drops_parked_keys() {
+        let now = Instant::now();
+        let mut scheduler = Scheduler::new(Duration::ZERO);
+        scheduler.set_pools([1]);
+        for key in ["a1", "a2"] {
+            scheduler.trigger(key, (), now, Duration::ZERO);
+        }
+        assert_eq!(start(&mut scheduler, now), ["a1"]);
+        scheduler.clear();
+        scheduler.finish(&"a1");
+        assert_eq!(scheduler.start_in(now, pool_of), None);
+        assert!(scheduler.is_empty());
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod causes;
 mod controller;
 mod deletions;
 mod inputs;
+mod limits;
 mod measures;
 mod namespaces;
 mod newest;
@@ -206,10 +207,8 @@ impl Task {
         let book = Arc::new(Book::new(events, inbox.clone(), measures.clone()));
         let identity = Identity::from(operator.service_account.as_ref());
         let client = context.clients.of(&identity);
-        let retry = operator.controllers.iter().map(|c| c.options.retry_max);
-        // With the default of 5 minutes that is every 10 minutes.
-        let refused = retry.max().unwrap_or_default().saturating_mul(2);
-        let writer = Writer::new(&operator.name, client, book.clone()).retry_refused(refused);
+        let writer = Writer::new(&operator.name, client, book.clone());
+        let writer = limits::retry_refused(&operator, writer);
         let writer = writer.count_held_before(deletions::has_percentage(&operator));
         let writer = Arc::new(writer);
         let mut writes = Writes::start(&context, &operator, writer, &measures);

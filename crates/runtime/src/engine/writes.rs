@@ -5,10 +5,10 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use controller::{Backoff, Next, Queue, Reason, Retries, Runner, queue};
+use controller::{Next, Queue, Reason, Retries, Runner, queue};
 use dataflow::ObjectName;
 use futures::StreamExt;
-use operator::spec::{Options, Resource};
+use operator::spec::Resource;
 use operator::{Controller, Operator};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{AbortHandle, JoinHandle};
@@ -16,6 +16,7 @@ use tracing::Instrument;
 
 use super::Context;
 use super::book::Book;
+use super::limits::Limits;
 use super::measures::{Measures, Runs};
 use super::namespaces::Namespaces;
 use crate::client::Identity;
@@ -99,14 +100,9 @@ impl Writes {
         let namespaces = namespaces.run(context.clients.of(&identity), context.namespace.clone());
         let (stop, stopped) = oneshot::channel();
         let (untold, mut all_told) = mpsc::channel(1);
-        let options = || operator.controllers.iter().map(|c| &c.options);
-        let most = |f: fn(&Options) -> Duration| options().map(f).max().unwrap_or_default();
-        let backoff = Backoff {
-            initial: most(|options| options.retry_initial),
-            max: most(|options| options.retry_max),
-        };
-        let concurrency = options().map(|o| o.concurrency).max().unwrap_or(1);
-        let mut retries = Retries::new(backoff, context.clock.random());
+        let limits = Limits::new(operator, writer.clone());
+        let (pauses, pools) = (limits.clone(), limits.pools());
+        let mut retries = Retries::new(Limits::default_backoff(), context.clock.random());
         let shared = writer.clone();
         let run = move |key: &ObjectKey, _: &WriteReason| {
             let (writer, key) = (shared.clone(), key.clone());
@@ -116,10 +112,10 @@ impl Writes {
             async move { run.await.ok() }
         };
         let settle = move |key: &ObjectKey, outcome: &Option<Result<target::Next, WriteError>>| {
-            follow_up(&mut retries, key, outcome.as_ref())
+            follow_up(&mut retries, &pauses, key, outcome.as_ref())
         };
         let runner = Runner::new(receiver, run, settle)
-            .concurrency(u16::try_from(concurrency).unwrap_or(u16::MAX))
+            .pools(pools, move |key| limits.pool(key))
             .gate(async move {
                 let _ = tokio::time::timeout(UNTOLD, all_told.recv()).await;
                 Ok::<(), Infallible>(())
@@ -192,6 +188,7 @@ impl Drop for Writes {
 /// When an object is looked at again.
 fn follow_up(
     retries: &mut Retries<ObjectKey>,
+    limits: &Limits,
     key: &ObjectKey,
     outcome: Option<&Result<target::Next, WriteError>>,
 ) -> Next {
@@ -206,7 +203,7 @@ fn follow_up(
         Some(Err(WriteError {
             retry: Some(delay), ..
         })) => Next::Retry(*delay),
-        Some(Err(_)) | None => Next::Retry(retries.failed(key)),
+        Some(Err(_)) | None => Next::Retry(retries.failed_with(key, limits.backoff(key))),
     }
 }
 
@@ -301,3 +298,6 @@ impl Sink for TargetSink {
         self.told();
     }
 }
+
+#[cfg(test)]
+mod tests;

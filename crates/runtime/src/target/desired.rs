@@ -143,6 +143,14 @@ impl Wanted {
         self.withdrawn.first().map_or("", String::as_str)
     }
 
+    /// The controllers that write this object, or wrote what is still to be removed.
+    pub(super) fn controllers(&self) -> impl Iterator<Item = &str> {
+        let writers = self
+            .writers()
+            .map(|desired| desired.author.controller.as_str());
+        writers.chain(self.withdrawn.iter().map(String::as_str))
+    }
+
     /// Whether something is to be done.
     pub(super) fn has_withdrawn(&self) -> bool {
         !self.withdrawn.is_empty()

@@ -55,8 +55,8 @@ pub struct Writer {
     operator: String,
     client: Client,
     report: Arc<dyn Report>,
-    /// How often a refused object is tried though nothing changed.
-    refused_again: Duration,
+    /// How often a refused object is tried though nothing changed, by controller.
+    refused_again: BTreeMap<String, Duration>,
     state: Mutex<State>,
     /// Tells that an object has begun to wait for its namespace.
     namespace_waits: watch::Sender<()>,
@@ -78,18 +78,28 @@ impl Writer {
             operator: operator.to_owned(),
             client,
             report,
-            refused_again: SLOW_RETRY,
+            refused_again: BTreeMap::new(),
             state: Mutex::default(),
             namespace_waits: watch::Sender::default(),
         }
     }
 
-    /// Tries refused objects this often though nothing changed, if that is more often than
-    /// every 10 minutes.
+    /// Tries refused objects of a controller this often though nothing changed, if that is
+    /// more often than every 10 minutes. Of several controllers the longest time counts.
     #[must_use]
-    pub fn retry_refused(mut self, every: Duration) -> Self {
-        self.refused_again = every.min(SLOW_RETRY);
+    pub fn retry_refused(mut self, controller: &str, every: Duration) -> Self {
+        let every = every.min(SLOW_RETRY);
+        self.refused_again.insert(controller.to_owned(), every);
         self
+    }
+
+    /// How long after a refusal an object is tried again though nothing changed.
+    fn refused_again(&self, key: &ObjectKey) -> Duration {
+        let mut state = self.state();
+        let controllers = state.get(key).into_iter();
+        let controllers = controllers.flat_map(|entry| entry.wanted.controllers());
+        let times = controllers.filter_map(|controller| self.refused_again.get(controller));
+        times.max().copied().unwrap_or(SLOW_RETRY)
     }
 
     /// Notes how many objects each controller held before, for
@@ -154,6 +164,14 @@ impl Writer {
         let mut state = self.state();
         let entry = state.get(key)?;
         Some(entry.controller().to_owned())
+    }
+
+    /// The controllers that write an object, or wrote what is still to be removed from it.
+    pub fn controllers_of(&self, key: &ObjectKey) -> Vec<String> {
+        let mut state = self.state();
+        let entry = state.get(key).into_iter();
+        let controllers = entry.flat_map(|entry| entry.wanted.controllers());
+        controllers.map(str::to_owned).collect()
     }
 
     /// The target watch has shown an object. Gives its key if it is to be looked at.

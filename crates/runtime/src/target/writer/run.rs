@@ -344,9 +344,9 @@ impl<'a> Run<'a> {
             code: refusal.code,
             message: refusal.message,
         };
-        let again = Some(self.writer.refused_again);
+        let again = self.writer.refused_again(self.key);
         let Some(write) = write else {
-            return Err(self.error(None, cause, again));
+            return Err(self.error(None, cause, Some(again)));
         };
         let problem = problem_of(write, cause.clone());
         let otherwise = self.entry(|entry| {
@@ -373,7 +373,7 @@ impl<'a> Run<'a> {
                 body: write.body.clone(),
                 status: write.status,
                 version,
-                until: now + self.writer.refused_again,
+                until: now + again,
                 problem,
             });
             false
@@ -381,7 +381,7 @@ impl<'a> Run<'a> {
         if otherwise {
             return Ok(None);
         }
-        Err(self.error(Some(write), cause, again))
+        Err(self.error(Some(write), cause, Some(again)))
     }
 
     fn tell_also(&self, problem: &Problem) {
