@@ -1,4 +1,5 @@
-//! The running stages, one file per operation.
+//! The running stages. `@select`, `@project` and `@patch` share `transform`; each other stage has
+//! a file of its own, and a join has several.
 //!
 //! Changes go in, changes come out: each says for one origin which document was there
 //! and which is there now. A stage that fails on an origin leaves what it last put out

@@ -47,10 +47,11 @@ impl World {
 
     /// One batch of source objects, by name and `spec`.
     fn step(&mut self, objects: &[(&str, Value)]) {
+        let keep = dataflow::fields::Keep::fields(&dataflow::fields::Fields::all());
         let batch = objects.iter().map(|(name, spec)| dataflow::SourceEvent {
             source: 0,
             name: ObjectName::new("", name),
-            object: Some(json!({"metadata": {"name": (*name)}, "spec": (spec.clone())})),
+            object: Some(keep.of(&json!({"metadata": {"name": (*name)}, "spec": (spec.clone())}))),
         });
         let step = self.tasks[0].step(batch.collect(), &Env::default());
         let controller = &self.operator.controllers[0];

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use document::json;
+use document::{Value, json};
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::BodyExt;
 use kube::Client;
@@ -111,6 +111,7 @@ impl World {
             budget: Budget::default(),
             namespace: None,
             metrics: metrics.clone(),
+            clock: Arc::new(crate::clock::System),
         };
         let measures = Measures::new(&metrics, &operator);
         let writer = Writer::new("o", client, Arc::new(Quiet));
