@@ -269,7 +269,7 @@ impl Origin {
                 Component::Key(key) => write!(text, "k{key};"),
             };
         }
-        expr::stable_hash(&text)
+        document::stable_hash(&text)
     }
 
     /// For messages: `[{"source": Kind, "namespace": …, "name": …}, …, {"index": 0}]`.
@@ -432,6 +432,9 @@ mod tests {
     #[test]
     fn the_random_hash_of_an_origin_never_changes() {
         let origin = Origin::object(1, ObjectName::new("ns", "web")).with(Component::Index(3));
-        assert_eq!(origin.stable_hash(), expr::stable_hash(r#"1"ns""web";i3;"#));
+        assert_eq!(
+            origin.stable_hash(),
+            document::stable_hash(r#"1"ns""web";i3;"#)
+        );
     }
 }

@@ -32,7 +32,10 @@ impl Settings {
 
     /// The environment of one evaluation of several, each with random numbers of its own.
     pub(crate) fn env_of(&self, number: usize) -> Env {
-        self.env_with(expr::stable_hash(&format!("{}/{number}", self.random_key)))
+        self.env_with(document::stable_hash(&format!(
+            "{}/{number}",
+            self.random_key
+        )))
     }
 
     fn env_with(&self, random_key: u64) -> Env {
@@ -48,7 +51,7 @@ impl Settings {
 /// An operator without objects, and how it runs.
 pub(crate) fn start(operator: Operator, run: &Run) -> (Offline, Settings) {
     // Offline the name is the operator's identity: there is no uid.
-    let key = expr::stable_hash(&format!("{}/{}", operator.name, run.seed));
+    let key = document::stable_hash(&format!("{}/{}", operator.name, run.seed));
     let budget = Budget {
         documents: run.max_documents,
         bytes: run.max_bytes,

@@ -14,6 +14,7 @@
 //! ```
 
 mod excess;
+mod hash;
 mod json;
 mod key;
 mod list;
@@ -33,6 +34,7 @@ mod sync;
 mod value;
 
 pub use excess::Excess;
+pub use hash::{mix, stable_hash};
 pub use json::{FromJsonError, MAX_DEPTH};
 pub use key::Key;
 pub use list::{Chunk, Chunks, Iter, ListRef};

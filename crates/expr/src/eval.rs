@@ -4,13 +4,13 @@ mod fields;
 
 use std::cell::OnceCell;
 
-use document::{Key, Location, Map, OutOfBounds, Value};
+use document::{Key, Location, Map, OutOfBounds, Value, mix, stable_hash};
 use smallvec::SmallVec;
 
 use crate::error::{Error, ErrorKind};
 use crate::expr::{Args, Call, CelExpr, Expr, MapExpr};
 use crate::ops;
-use crate::scope::{Env, Scope, mix, stable_hash};
+use crate::scope::{Env, Scope};
 use crate::table::{Body, Cost};
 use fields::{computed_path, read, set, set_field};
 

@@ -38,6 +38,6 @@ pub use error::{CompileError, CompileErrorKind, Error, ErrorKind};
 pub use eval::without_versions;
 pub use expr::{Args, Call, CelExpr, Expr, FieldPath, MapExpr, PathExpr, Setter};
 pub use reference::reference_page;
-pub use scope::{Env, Interrupt, Limits, Scope, stable_hash};
+pub use scope::{Env, Interrupt, Limits, Scope};
 pub use suggest::nearest;
 pub use table::{Arity, Body, Cost, Each, Example, Form, Operator, OwnFunction, Table, Yields};

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::fmt;
 use std::sync::Arc;
 
-use document::{Bounds, Tally, Value};
+use document::{Bounds, Tally, Value, mix};
 
 use crate::error::ErrorKind;
 
@@ -245,24 +245,4 @@ impl<'a> Scope<'a> {
         static NULL: Value = Value::NULL;
         self.item.map_or(&NULL, |item| item.value)
     }
-}
-
-/// Mixes two words. Written out, because what `@rnd` gives must never change, whatever
-/// a hash library does in its next version.
-pub(crate) fn mix(a: u64, b: u64) -> u64 {
-    let mut x = a.rotate_left(32) ^ b.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
-}
-
-/// A hash of a text for `@rnd`, which must never change either.
-pub fn stable_hash(text: &str) -> u64 {
-    text.as_bytes()
-        .chunks(8)
-        .fold(text.len() as u64, |hash, part| {
-            let mut word = [0; 8];
-            word[..part.len()].copy_from_slice(part);
-            mix(hash, u64::from_le_bytes(word))
-        })
 }

@@ -341,7 +341,7 @@ impl Task {
 
     /// The time, and a key for `@rnd` that is the same in every process.
     fn env(&self) -> Env {
-        let key = expr::stable_hash(&self.operator.name);
+        let key = document::stable_hash(&self.operator.name);
         let mut env = Env::new(self.context.clock.text().into(), key);
         env.limits = self.context.budget.limits();
         env

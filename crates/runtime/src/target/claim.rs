@@ -4,8 +4,7 @@
 //! it names, because Kubernetes copies labels and annotations from one object to another.
 //! The label `dcontroller.io/operator` only serves to list and watch, it proves nothing.
 
-use document::{Value, json};
-use expr::stable_hash;
+use document::{Value, json, stable_hash};
 
 use super::ObjectKey;
 

@@ -1,0 +1,80 @@
+//! One object of a cluster.
+
+use std::fmt;
+
+use document::{Key, Value};
+
+use crate::kind::GroupKind;
+use crate::name::ObjectName;
+
+/// An object by kind and name. Ordered by kind, so that the objects of a kind are
+/// neighbours.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ObjectKey {
+    /// The kind.
+    pub kind: GroupKind,
+    /// The namespace and name.
+    pub name: ObjectName,
+}
+
+impl ObjectKey {
+    /// From texts.
+    pub fn new(group: &str, kind: &str, namespace: &str, name: &str) -> Self {
+        Self {
+            kind: GroupKind::new(group, kind),
+            name: ObjectName::new(namespace, name),
+        }
+    }
+
+    /// The key of an object of this kind; `None` without a name.
+    pub fn of(group: &str, kind: &str, object: &Value) -> Option<Self> {
+        Some(Self {
+            kind: GroupKind::new(group, kind),
+            name: ObjectName::of(object)?,
+        })
+    }
+
+    /// The API group; `""` for the core group.
+    pub fn group(&self) -> &Key {
+        &self.kind.group
+    }
+
+    /// The namespace, or `""`.
+    pub fn namespace(&self) -> &str {
+        self.name.namespace()
+    }
+
+    /// The name within kind and namespace.
+    pub fn object_name(&self) -> &str {
+        self.name.name()
+    }
+
+    /// Whether this is a Secret, whose values must not be shown.
+    pub fn is_secret(&self) -> bool {
+        self.kind.is_secret()
+    }
+}
+
+/// `<group>/<Kind>/<namespace>/<name>`, the form in which claims name their object.
+impl fmt::Display for ObjectKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let GroupKind { group, kind } = &self.kind;
+        let (namespace, name) = (self.namespace(), self.object_name());
+        write!(f, "{group}/{kind}/{namespace}/{name}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_print_as_claims_name_them() {
+        let web = ObjectKey::new("apps", "Deployment", "shop", "web");
+        assert_eq!(web.to_string(), "apps/Deployment/shop/web");
+        let node = ObjectKey::new("", "Node", "", "n1");
+        assert_eq!(node.to_string(), "/Node//n1");
+        assert!(ObjectKey::new("", "Secret", "shop", "s").is_secret());
+        assert!(!ObjectKey::new("example.com", "Secret", "shop", "s").is_secret());
+    }
+}

@@ -1,0 +1,35 @@
+//! The vocabulary of Kubernetes objects, shared by every crate that names one.
+//!
+//! | word | what it means |
+//! |---|---|
+//! | [`ObjectName`] | namespace and name |
+//! | [`GroupKind`] | API group and Kind; all versions of a kind are one kind |
+//! | [`KindRef`] | a kind with the version that a user asked for, if any |
+//! | [`ObjectKey`] | kind and name: one object of a cluster |
+//! | [`LabelSelector`] | which labels an object must have |
+//! | [`metadata`] | the names of metadata fields, as interned keys |
+//! | [`marks`] | the labels and annotations that deltic leaves on objects |
+//!
+//! ```
+//! use document::json;
+//! use object::{LabelSelector, ObjectKey};
+//!
+//! let pod = json!({"metadata": {"namespace": "shop", "name": "web", "labels": {"app": "web"}}});
+//! let key = ObjectKey::of("", "Pod", &pod).unwrap();
+//! assert_eq!(key.to_string(), "/Pod/shop/web");
+//!
+//! let selector = LabelSelector::from_query("app in (web, db),!old").unwrap();
+//! assert!(selector.matches(pod.get("metadata").get("labels")));
+//! ```
+
+mod key;
+mod kind;
+pub mod marks;
+pub mod metadata;
+mod name;
+mod selector;
+
+pub use key::ObjectKey;
+pub use kind::{GroupKind, KindRef, VIEW_SUFFIX, VIEW_VERSION, group_of};
+pub use name::ObjectName;
+pub use selector::{LabelSelector, SelectorError, label_text, same_text};

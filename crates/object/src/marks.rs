@@ -1,0 +1,114 @@
+//! The marks that deltic leaves on objects, and the names under which it writes.
+//!
+//! The annotation [`OWNER`] says whose an object is, the annotations [`SET`]`<hash>` say
+//! what a controller has set on it, and the label [`OPERATOR`] makes these objects quick
+//! to list and watch. Marks are bookkeeping: they never enter a pipeline.
+
+use document::stable_hash;
+
+/// The annotation that says whose an object is.
+pub const OWNER: &str = "dcontroller.io/owner";
+/// The label by which the objects of an Operator are listed. It proves nothing.
+pub const OPERATOR: &str = "dcontroller.io/operator";
+/// What the names of the annotations begin with that say what a controller has set.
+pub const SET: &str = "dcontroller.io/set.";
+/// The annotation on an Operator that lets held deletions go on.
+pub const ALLOW_DELETIONS: &str = "dcontroller.io/allow-deletions";
+/// The usual label that says which program manages an object.
+pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+/// The value of [`MANAGED_BY`] on objects that deltic creates.
+pub const MANAGER: &str = "deltic";
+/// Where `kubectl apply` keeps what it applied last.
+pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+/// The longest label value.
+const MAX_LABEL: usize = 63;
+/// The longest field manager.
+const MAX_MANAGER: usize = 128;
+
+/// Whether a label or an annotation is bookkeeping, never data.
+pub fn is_mark(name: &str) -> bool {
+    name == LAST_APPLIED || name == OWNER || name == OPERATOR || name.starts_with(SET)
+}
+
+/// The value of the label [`OPERATOR`]: the name, shortened with a hash if it is too long.
+pub fn operator_label(operator: &str) -> String {
+    shorten(operator, MAX_LABEL)
+}
+
+/// The field manager of a controller.
+pub fn field_manager(operator: &str, controller: &str) -> String {
+    let prefix = manager_prefix(operator);
+    let rest = shorten(controller, MAX_MANAGER - prefix.len());
+    prefix + &rest
+}
+
+/// Whether a field manager is a controller of this Operator.
+pub fn is_manager_of(manager: &str, operator: &str) -> bool {
+    manager.starts_with(&manager_prefix(operator))
+}
+
+fn manager_prefix(operator: &str) -> String {
+    format!("{MANAGER}/{}/", operator_label(operator))
+}
+
+/// The annotation that says what a controller has set on an object.
+pub fn set_annotation(operator: &str, controller: &str) -> String {
+    format!("{SET}{}", short_hash(&format!("{operator}/{controller}")))
+}
+
+fn shorten(text: &str, max: usize) -> String {
+    if text.len() <= max {
+        return text.to_owned();
+    }
+    let hash = short_hash(text);
+    let mut cut = max.saturating_sub(hash.len() + 1);
+    while !text.is_char_boundary(cut) {
+        cut -= 1;
+    }
+    format!("{}-{hash}", &text[..cut])
+}
+
+/// A hash of a text in 13 characters that fit into names; the same in every process.
+pub fn short_hash(text: &str) -> String {
+    const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
+    let mut rest = stable_hash(text);
+    let mut digits = [b'0'; 13];
+    for digit in digits.iter_mut().rev() {
+        *digit = DIGITS[(rest % 36) as usize];
+        rest /= 36;
+    }
+    digits.iter().map(|digit| char::from(*digit)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_fit_where_they_are_used() {
+        assert_eq!(operator_label("op"), "op");
+        assert_eq!(field_manager("op", "c"), "deltic/op/c");
+        let long = "x".repeat(300);
+        assert_eq!(operator_label(&long).len(), 63);
+        let manager = field_manager(&"o".repeat(63), &long);
+        assert_eq!(manager.len(), 128);
+        assert!(is_manager_of(&manager, &"o".repeat(63)));
+        assert!(!is_manager_of("deltic/op2/c", "op"));
+        assert_ne!(
+            field_manager("op", &long),
+            field_manager("op", &"x".repeat(301))
+        );
+        let annotation = set_annotation("op", "c");
+        assert!(annotation.strip_prefix("dcontroller.io/").unwrap().len() <= 63);
+        assert_ne!(annotation, set_annotation("op", "d"));
+        assert_eq!(shorten(&"é".repeat(100), 20).len(), 20);
+    }
+
+    #[test]
+    fn marks_are_told_from_data() {
+        assert!(is_mark(OWNER) && is_mark(OPERATOR) && is_mark(LAST_APPLIED));
+        assert!(is_mark(&set_annotation("op", "c")));
+        assert!(!is_mark(MANAGED_BY) && !is_mark("dcontroller.io/other"));
+    }
+}
