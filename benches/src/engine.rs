@@ -5,10 +5,11 @@
 use std::sync::Arc;
 
 use dataflow::scratch::{Objects, Scratch, State};
-use dataflow::{Budget, Circuit, ObjectName, TargetChange};
+use dataflow::{Budget, Circuit, TargetChange};
 use document::{Value, json};
 use expr::{Env, Table};
 use kube::ResourceExt;
+use object::ObjectName;
 use operator::Controller;
 use runtime::source::{Arrival, Inbox, Input, Reading, Reads, Sink};
 
@@ -47,7 +48,7 @@ impl Peer for Engine {
         let inputs = ports.zip(sources.zip(controller.keeps()));
         let inputs =
             inputs.map(|(port, (source, keep))| Input::new(inbox.clone(), port, source, keep));
-        let kind = controller.targets[0].resource.target_kind();
+        let kind = dataflow::apply::OutputKind::from(&controller.targets[0].resource);
         Self {
             inputs: inputs.collect(),
             inbox,
@@ -158,7 +159,7 @@ impl Peer for FromScratch {
 
     fn new(workload: Workload) -> Self {
         let controller = compile(workload);
-        let kind = controller.targets[0].resource.target_kind();
+        let kind = dataflow::apply::OutputKind::from(&controller.targets[0].resource);
         Self {
             scratch: Scratch::new(controller.pipeline, vec![kind]),
             objects: Objects::new(),
@@ -212,7 +213,7 @@ impl Peer for FromScratch {
 /// The controller of a workload.
 pub(crate) fn compile(workload: Workload) -> Controller {
     let sources = workload.sources().iter().map(|(api_version, kind)| {
-        let group = operator::object::group_of(api_version);
+        let group = object::group_of(api_version);
         json!({"apiGroup": group, "kind": (*kind)})
     });
     let manifest = json!({

@@ -24,7 +24,7 @@ pub(super) fn build(workload: Workload, sources: Vec<Collection<'_>>) -> Collect
     let controller = compile(workload);
     let (pipeline, kind) = (
         controller.pipeline,
-        controller.targets[0].resource.target_kind(),
+        apply::OutputKind::from(&controller.targets[0].resource),
     );
     let [branch] = pipeline.branches.as_slice() else {
         unreachable!("the workloads have one branch")

@@ -8,6 +8,7 @@ use cluster_tests::{Cluster, eventually};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use object::ObjectKey;
 use runtime::client::{Clients, Rate};
 use runtime::config::Budget;
 use runtime::engine::{Context, Engine, EngineEvents, Running, Views};
@@ -15,7 +16,6 @@ use runtime::lease::Leadership;
 use runtime::metrics::Metrics;
 use runtime::source::Watches;
 use runtime::status::{Ready, Trouble};
-use runtime::target::ObjectKey;
 use serde_json::json;
 
 struct Quiet;

@@ -3,15 +3,14 @@
 
 mod patch;
 
-use std::sync::LazyLock;
-
 use document::path::Segment;
 use document::{Key, Location, Map, Path, Value};
 use expr::{Env, ErrorKind, Expr, Scope};
+use object::metadata::KEYS;
+use object::{KindRef, ObjectName};
 use smallvec::SmallVec;
 
 use crate::failure::{Failure, OutputProblem};
-use crate::origin::ObjectName;
 use crate::pipeline::Project;
 
 pub use self::patch::patch;
@@ -84,32 +83,6 @@ pub fn project(project: &Project, at: &Location, scope: &Scope<'_>) -> Result<Va
     admit(&result, at, scope.env)?;
     Ok(result)
 }
-
-struct Keys {
-    metadata: Key,
-    name: Key,
-    namespace: Key,
-    api_version: Key,
-    kind: Key,
-    /// The fields of an output's metadata that are used.
-    used: [Key; 5],
-}
-
-static KEYS: LazyLock<Keys> = LazyLock::new(|| Keys {
-    metadata: Key::new("metadata"),
-    name: Key::new("name"),
-    namespace: Key::new("namespace"),
-    api_version: Key::new("apiVersion"),
-    kind: Key::new("kind"),
-    used: [
-        "name",
-        "namespace",
-        "labels",
-        "annotations",
-        "ownerReferences",
-    ]
-    .map(Key::new),
-});
 
 /// `@unwind`: the elements of a list, each in the place of the list.
 #[derive(Debug)]
@@ -244,16 +217,25 @@ fn numbered(name: &str, index: usize) -> Value {
 
 /// What an output becomes.
 #[derive(Clone, Debug)]
-pub struct TargetKind {
+pub struct OutputKind {
     /// `apiVersion` of the target.
     pub api_version: Value,
     /// `kind` of the target.
     pub kind: Value,
 }
 
+impl From<&KindRef> for OutputKind {
+    fn from(target: &KindRef) -> Self {
+        Self {
+            api_version: target.api_version().into(),
+            kind: target.kind.as_str().into(),
+        }
+    }
+}
+
 /// The last stage: checks the metadata of an output and gives it the target's kind.
 pub fn output(
-    target: &TargetKind,
+    target: &OutputKind,
     at: &Location,
     document: &Value,
 ) -> Result<(ObjectName, Value), Failure> {
@@ -296,12 +278,19 @@ pub(crate) fn same_metadata(one: &Value, other: &Value) -> bool {
 
 /// Whether a field of an output's metadata is used: an empty namespace is none.
 fn is_used(key: &Key, value: &Value) -> bool {
-    KEYS.used.contains(key) && !(*key == KEYS.namespace && value.as_str() == Some(""))
+    let used = [
+        &KEYS.name,
+        &KEYS.namespace,
+        &KEYS.labels,
+        &KEYS.annotations,
+        &KEYS.owner_references,
+    ];
+    used.contains(&key) && !(*key == KEYS.namespace && value.as_str() == Some(""))
 }
 
 /// The object of an output: its fields under the target's apiVersion and kind, with
 /// those of its metadata that are used.
-pub fn object(target: &TargetKind, document: &Value) -> Value {
+pub fn object(target: &OutputKind, document: &Value) -> Value {
     let Some(fields) = document.as_map() else {
         return document.clone();
     };

@@ -10,17 +10,18 @@ mod pull;
 
 use document::Value;
 use expr::Env;
+use object::ObjectName;
 use smallvec::SmallVec;
 use triomphe::Arc;
 
-use crate::apply::{self, TargetKind};
+use crate::apply::{self, OutputKind};
 use crate::failure::{Failure, RunError};
 use crate::fields::{self, Fields, Kept};
 use crate::operator::output::OutputChange;
 use crate::operator::source::Source;
 use crate::operator::target::{Loser, Target};
 use crate::operator::{Batches, Change, Cx, Detach, sort};
-use crate::origin::{Component, ObjectName, Origin};
+use crate::origin::{Component, Origin};
 use crate::pipeline::{Input, Pipeline};
 use branch::BranchState;
 use meter::Meter;
@@ -80,7 +81,7 @@ impl TargetChange {
 #[derive(Clone, Debug)]
 pub struct Derived {
     document: Value,
-    kind: Arc<TargetKind>,
+    kind: Arc<OutputKind>,
 }
 
 impl PartialEq for Derived {
@@ -163,7 +164,7 @@ pub struct Circuit {
     sources: Vec<Source>,
     branches: Vec<BranchState>,
     targets: Vec<Target>,
-    kinds: Vec<Arc<TargetKind>>,
+    kinds: Vec<Arc<OutputKind>>,
     budget: Budget,
     stopped: Option<BudgetError>,
     step: u32,
@@ -171,7 +172,7 @@ pub struct Circuit {
 
 impl Circuit {
     /// Compiles a pipeline. `target_kinds` says what the outputs become, for each target.
-    pub fn new(pipeline: &Pipeline, target_kinds: &[TargetKind], budget: Budget) -> Self {
+    pub fn new(pipeline: &Pipeline, target_kinds: &[OutputKind], budget: Budget) -> Self {
         let sources = fields::needs(pipeline)
             .into_iter()
             .enumerate()

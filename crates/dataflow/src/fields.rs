@@ -17,7 +17,7 @@ use document::path::{Segment, Selector};
 use document::{Key, MAX_DEPTH};
 
 pub use header::{Header, HeaderFields};
-pub use intake::{Intake, is_mark};
+pub use intake::Intake;
 pub use keep::{Keep, Kept};
 pub use needs::needs;
 pub use object::ObjectReader;

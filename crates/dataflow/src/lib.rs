@@ -7,7 +7,8 @@
 //!
 //! ```
 //! use dataflow::fields::{Intake, Keep};
-//! use dataflow::{Budget, Circuit, ObjectName, Pipeline, SourceEvent, apply::TargetKind};
+//! use dataflow::{Budget, Circuit, Pipeline, SourceEvent, apply::OutputKind};
+//! use object::ObjectName;
 //! use document::{Location, json};
 //!
 //! let spec = json!([{"@select": {"@gt": ["$.spec.replicas", 1]}}]);
@@ -15,7 +16,7 @@
 //! let pipeline = Pipeline::parse(
 //!     &spec, &Location::root(), &names("Deployment"), &names("Large"), &expr::Table::builtin(),
 //! ).unwrap();
-//! let kind = TargetKind { api_version: json!("demo.view.dcontroller.io/v1alpha1"), kind: json!("Large") };
+//! let kind = OutputKind { api_version: json!("demo.view.dcontroller.io/v1alpha1"), kind: json!("Large") };
 //! let mut circuit = Circuit::new(&pipeline, &[kind], Budget::default());
 //!
 //! let object = json!({"metadata": {"name": "web"}, "spec": {"replicas": 3}});
@@ -41,5 +42,5 @@ pub mod scratch;
 
 pub use circuit::{Budget, BudgetError, Circuit, Derived, SourceEvent, Step, TargetChange};
 pub use failure::{Failure, OutputProblem, RunError};
-pub use origin::{Component, ObjectName, Origin, SourceObject};
+pub use origin::{Component, Origin, SourceObject};
 pub use pipeline::Pipeline;

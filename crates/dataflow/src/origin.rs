@@ -10,55 +10,8 @@ use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use document::{Value, json};
+use object::ObjectName;
 use triomphe::{Arc, ThinArc};
-
-/// The namespace and name of an object; no namespace is `""`.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ObjectName {
-    /// The namespace, or `""`.
-    pub namespace: Value,
-    /// The name.
-    pub name: Value,
-}
-
-impl ObjectName {
-    /// The name of an object with this metadata; `None` without a usable name.
-    pub fn of(object: &Value) -> Option<Self> {
-        let metadata = object.get("metadata");
-        Self::from_values(metadata.get("namespace"), metadata.get("name"))
-    }
-
-    /// From the values that stand in metadata; `None` without a usable name.
-    pub(crate) fn from_values(namespace: &Value, name: &Value) -> Option<Self> {
-        name.as_str().filter(|name| !name.is_empty())?;
-        Some(Self {
-            namespace: match namespace.as_str() {
-                Some(_) => namespace.clone(),
-                None => Value::from(""),
-            },
-            name: name.clone(),
-        })
-    }
-
-    /// From texts.
-    pub fn new(namespace: &str, name: &str) -> Self {
-        Self {
-            namespace: namespace.into(),
-            name: name.into(),
-        }
-    }
-}
-
-/// `namespace/name`, or the name alone.
-impl std::fmt::Display for ObjectName {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.namespace.as_str() {
-            None | Some("") => {}
-            Some(namespace) => write!(f, "{namespace}/")?,
-        }
-        f.write_str(self.name.as_str().unwrap_or_default())
-    }
-}
 
 /// One part of an [`Origin`].
 #[derive(Clone, Debug)]

@@ -18,10 +18,11 @@ use std::collections::BTreeMap;
 
 use document::Value;
 use expr::Env;
+use object::ObjectName;
 
-use crate::apply::{self, TargetKind};
+use crate::apply::{self, OutputKind};
 use crate::failure::{Failure, RunError};
-use crate::origin::{Component, ObjectName, Origin};
+use crate::origin::{Component, Origin};
 use crate::pipeline::{Branch, Input, Pipeline, StageKind};
 
 /// All source objects: by source and name.
@@ -73,7 +74,7 @@ impl State {
 #[derive(Clone, Debug)]
 pub struct Scratch {
     pipeline: Pipeline,
-    target_kinds: Vec<TargetKind>,
+    target_kinds: Vec<OutputKind>,
 }
 
 /// What is known of one evaluation while the branches run.
@@ -91,7 +92,7 @@ type Outputs<'a> = BTreeMap<&'a ObjectName, BTreeMap<&'a Origin, (usize, &'a Val
 
 impl Scratch {
     /// An evaluator; `target_kinds` are those of the pipeline's targets, in their order.
-    pub fn new(pipeline: Pipeline, target_kinds: Vec<TargetKind>) -> Self {
+    pub fn new(pipeline: Pipeline, target_kinds: Vec<OutputKind>) -> Self {
         Self {
             pipeline,
             target_kinds,
@@ -192,7 +193,7 @@ impl Scratch {
     fn check(
         &self,
         number: usize,
-        kind: &TargetKind,
+        kind: &OutputKind,
         documents: &Documents,
         previous: &BranchState,
         state: &mut BranchState,

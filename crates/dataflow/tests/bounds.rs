@@ -6,18 +6,19 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use dataflow::apply::TargetKind;
+use dataflow::apply::OutputKind;
 use dataflow::fields::{Fields, Keep};
-use dataflow::{Budget, BudgetError, Circuit, ObjectName, Pipeline, SourceEvent, Step};
+use dataflow::{Budget, BudgetError, Circuit, Pipeline, SourceEvent, Step};
 use document::{Location, Value, json};
 use expr::{Env, Interrupt, Table};
+use object::ObjectName;
 
 fn circuit(pipeline: &Value, sources: &[&str]) -> Circuit {
     let sources: Vec<String> = sources.iter().map(|&source| source.to_owned()).collect();
     let at = Location::root();
     let targets = ["T".to_owned()];
     let pipeline = Pipeline::parse(pipeline, &at, &sources, &targets, &Table::builtin()).unwrap();
-    let kind = TargetKind {
+    let kind = OutputKind {
         api_version: json!("v1"),
         kind: json!("T"),
     };

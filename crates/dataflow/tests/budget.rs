@@ -3,11 +3,12 @@
 
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 
-use dataflow::apply::TargetKind;
+use dataflow::apply::OutputKind;
 use dataflow::fields::{Fields, Keep};
-use dataflow::{Budget, BudgetError, Circuit, ObjectName, Pipeline, SourceEvent};
+use dataflow::{Budget, BudgetError, Circuit, Pipeline, SourceEvent};
 use document::{Location, Value, json};
 use expr::{Env, Table};
+use object::ObjectName;
 
 fn circuit(pipeline: &Value, sources: &[&str], budget: Budget) -> Circuit {
     let sources: Vec<String> = sources.iter().map(|&source| source.to_owned()).collect();
@@ -20,7 +21,7 @@ fn circuit(pipeline: &Value, sources: &[&str], budget: Budget) -> Circuit {
         &Table::builtin(),
     )
     .unwrap();
-    let kind = TargetKind {
+    let kind = OutputKind {
         api_version: json!("v1"),
         kind: json!("T"),
     };

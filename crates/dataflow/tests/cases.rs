@@ -31,13 +31,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dataflow::apply::TargetKind;
+use dataflow::apply::OutputKind;
 use dataflow::fields::Keep;
 use dataflow::pipeline::PipelineError;
 use dataflow::scratch::{Objects, Scratch, State};
-use dataflow::{Budget, Circuit, Failure, ObjectName, Pipeline, RunError, SourceEvent, Step};
+use dataflow::{Budget, Circuit, Failure, Pipeline, RunError, SourceEvent, Step};
 use document::{Location, Value, json};
 use expr::{Env, Table};
+use object::ObjectName;
 
 /// The objects of all targets.
 type Targets = BTreeMap<(usize, ObjectName), Value>;
@@ -91,7 +92,7 @@ fn describe(errors: &[PipelineError]) -> String {
 struct Run {
     /// The Kinds of the sources.
     source_kinds: Vec<String>,
-    kinds: Vec<TargetKind>,
+    kinds: Vec<OutputKind>,
     chosen: Vec<String>,
     /// What was chosen: by target, object and field.
     choices: BTreeMap<(usize, ObjectName, String), Value>,
@@ -108,10 +109,10 @@ struct Run {
 
 impl Run {
     fn new(case: &Value, pipeline: &Pipeline) -> Self {
-        let kinds: Vec<TargetKind> = pipeline
+        let kinds: Vec<OutputKind> = pipeline
             .targets
             .iter()
-            .map(|kind| TargetKind {
+            .map(|kind| OutputKind {
                 api_version: json!("test.view.dcontroller.io/v1alpha1"),
                 kind: kind.as_str().into(),
             })

@@ -7,11 +7,12 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use dataflow::apply::TargetKind;
+use dataflow::apply::OutputKind;
 use dataflow::fields::{Fields, Intake, Keep, Kept, needs};
-use dataflow::{Budget, Circuit, ObjectName, Pipeline, SourceEvent};
+use dataflow::{Budget, Circuit, Pipeline, SourceEvent};
 use document::{Location, Path, Value, json};
 use expr::{Env, Table};
+use object::ObjectName;
 
 struct Counting;
 
@@ -72,7 +73,7 @@ fn held(pipeline: &Value, sources: &[&str]) -> usize {
     let sources: Vec<String> = sources.iter().map(|&source| source.to_owned()).collect();
     let (at, targets) = (Location::root(), ["T".to_owned()]);
     let pipeline = Pipeline::parse(pipeline, &at, &sources, &targets, &Table::builtin()).unwrap();
-    let kind = TargetKind {
+    let kind = OutputKind {
         api_version: json!("v1"),
         kind: json!("T"),
     };

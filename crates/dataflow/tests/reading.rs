@@ -7,8 +7,9 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use dataflow::fields::{Fields, Header, HeaderFields, Intake, Keep, ObjectReader, is_mark};
+use dataflow::fields::{Fields, Header, HeaderFields, Intake, Keep, ObjectReader};
 use document::{Key, Map, Value, View};
+use object::marks::is_mark;
 use seeded::Random;
 
 /// Seeds of an ordinary test run.

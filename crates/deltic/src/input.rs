@@ -147,7 +147,7 @@ impl Operators {
 fn is_operator(value: &Value) -> bool {
     let slip = match value.get("apiVersion").as_str() {
         Some(version) => {
-            let group = operator::object::group_of(version);
+            let group = object::group_of(version);
             expr::nearest(group, ["dcontroller.io"]).is_some()
         }
         None => true,

@@ -99,6 +99,7 @@ pub use dataflow;
 pub use document;
 pub use expr;
 pub use manifest;
+pub use object;
 pub use operator;
 pub use patch;
 #[cfg(feature = "cluster")]

@@ -1,7 +1,7 @@
 //! Kubernetes watch events: `{"type":"ADDED","object":{…}}`.
 
-use dataflow::ObjectName;
 use document::Value;
+use object::ObjectName;
 use operator::offline::{Event, EventType, Report};
 
 /// The events of one document of a stream.

@@ -108,7 +108,7 @@ fn check(name: &str, kind: Block) -> Result<(), String> {
                 .map_err(|errors| format!("{errors:?}"))
         }
         (Block::Objects, objects) => {
-            let named = |object: &Value| dataflow::ObjectName::of(object).is_some();
+            let named = |object: &Value| object::ObjectName::of(object).is_some();
             objects
                 .iter()
                 .all(named)

@@ -3,12 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use dataflow::apply::TargetKind;
+use dataflow::apply::OutputKind;
 use dataflow::fields::{Keep, needs};
 use dataflow::scratch::{Objects, Scratch, State};
-use dataflow::{Budget, Circuit, ObjectName, Pipeline, SourceEvent};
+use dataflow::{Budget, Circuit, Pipeline, SourceEvent};
 use document::{Key, Location, Map, Value, json};
 use expr::{Env, Table};
+use object::ObjectName;
 
 use crate::bytes::Bytes;
 
@@ -33,7 +34,7 @@ pub fn circuit(data: &[u8]) {
     ) else {
         return;
     };
-    let kinds = vec![TargetKind {
+    let kinds = vec![OutputKind {
         api_version: json!("v1"),
         kind: json!("T"),
     }];

@@ -87,6 +87,11 @@ impl KindRef {
         self.group.ends_with(VIEW_SUFFIX)
     }
 
+    /// Whether this is the Secret of the core group, whose values must not be shown.
+    pub fn is_secret(&self) -> bool {
+        self.group.is_empty() && self.kind == "Secret"
+    }
+
     /// Whether it refers to this kind, in whichever version.
     pub fn is(&self, kind: &GroupKind) -> bool {
         self.group == kind.group.as_str() && self.kind == kind.kind.as_str()

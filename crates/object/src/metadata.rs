@@ -10,6 +10,10 @@ use document::{Key, Map, Value};
 /// The interned names of the fields that every object has.
 #[derive(Debug)]
 pub struct Keys {
+    /// `apiVersion`
+    pub api_version: Key,
+    /// `kind`
+    pub kind: Key,
     /// `metadata`
     pub metadata: Key,
     /// `status`
@@ -44,6 +48,8 @@ pub struct Keys {
 
 /// The keys, made once.
 pub static KEYS: LazyLock<Keys> = LazyLock::new(|| Keys {
+    api_version: Key::new("apiVersion"),
+    kind: Key::new("kind"),
     metadata: Key::new("metadata"),
     status: Key::new("status"),
     name: Key::new("name"),

@@ -20,9 +20,15 @@ impl ObjectName {
     /// The name in the metadata of this object; `None` without a usable name.
     pub fn of(object: &Value) -> Option<Self> {
         let metadata = metadata(object);
-        let name = metadata.get_key(&KEYS.name);
+        Self::from_values(
+            metadata.get_key(&KEYS.namespace),
+            metadata.get_key(&KEYS.name),
+        )
+    }
+
+    /// From the values in metadata; `None` without a usable name.
+    pub fn from_values(namespace: &Value, name: &Value) -> Option<Self> {
         name.as_str().filter(|name| !name.is_empty())?;
-        let namespace = metadata.get_key(&KEYS.namespace);
         Some(Self {
             namespace: match namespace.as_str() {
                 Some(_) => namespace.clone(),

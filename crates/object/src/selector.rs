@@ -125,10 +125,15 @@ impl LabelSelector {
     /// Whether the labels of this object match. An object without labels has none, which
     /// an empty selector matches.
     pub fn admits(&self, object: &Value) -> bool {
-        match crate::metadata::labels(object) {
-            labels if labels.is_null() => self.matches(&Value::empty_map()),
-            labels => self.matches(labels),
+        self.admits_labels(crate::metadata::labels(object))
+    }
+
+    /// As [`LabelSelector::admits`], given `metadata.labels`.
+    pub fn admits_labels(&self, labels: &Value) -> bool {
+        if labels.is_null() {
+            return self.matches(&Value::empty_map());
         }
+        self.matches(labels)
     }
 
     /// The query string that an API server reads; `None` if it admits everything. What a

@@ -5,7 +5,8 @@ use std::fmt::Write;
 use dataflow::explain::{BranchPlan, JoinPlan, Look};
 use dataflow::{Budget, Circuit};
 
-use crate::spec::{Controller, Operator, Resource, Source, SourceKind, TargetType};
+use crate::spec::{Controller, Operator, Source, SourceKind, TargetType};
+use object::KindRef;
 
 /// The plan of an Operator: sources with the fields that are kept, stages with their
 /// index keys, and what a change costs.
@@ -27,7 +28,7 @@ fn controller_plan(text: &mut String, controller: &Controller) {
     let kinds: Vec<_> = controller
         .targets
         .iter()
-        .map(|target| target.resource.target_kind())
+        .map(|target| dataflow::apply::OutputKind::from(&target.resource))
         .collect();
     let circuit = Circuit::new(&controller.pipeline, &kinds, Budget::default());
     line!(text, "controller {}", controller.name);
@@ -98,8 +99,8 @@ fn source_line(source: &Source) -> String {
     line
 }
 
-fn resource(resource: &Resource) -> String {
-    let Resource {
+fn resource(resource: &KindRef) -> String {
+    let KindRef {
         group,
         version,
         kind,
@@ -107,7 +108,7 @@ fn resource(resource: &Resource) -> String {
     if resource.is_view() {
         return format!(
             "{kind} (view of {})",
-            group.trim_end_matches(crate::spec::VIEW_SUFFIX)
+            group.trim_end_matches(object::VIEW_SUFFIX)
         );
     }
     let group = if group.is_empty() { "core" } else { group };

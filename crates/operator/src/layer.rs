@@ -9,8 +9,8 @@
 use std::collections::BTreeMap;
 
 use document::Value;
+use object::GroupKind;
 
-use crate::object::group_of;
 use crate::patch::{MergeKeys, identity_free, merge};
 use crate::place::{Place, concerns, contest, leaves, walk};
 
@@ -39,10 +39,9 @@ pub struct Keeper {
 
 impl Keeper {
     /// For a kind of object on which these old values are kept already.
-    pub fn new<'a>(group: &str, kind: &str, kept: impl Iterator<Item = &'a Was>) -> Self {
-        let secret = group.is_empty() && kind == "Secret";
+    pub fn new<'a>(kind: &GroupKind, kept: impl Iterator<Item = &'a Was>) -> Self {
         let used: usize = kept.map(Was::size).sum();
-        let left = if secret {
+        let left = if kind.is_secret() {
             0
         } else {
             MAX_OLD_ALL.saturating_sub(used)
@@ -239,10 +238,9 @@ fn patched(
     all: &[&Patched],
     keys: &MergeKeys,
 ) -> Patched {
-    let group = object.get("apiVersion").as_str().map_or("", group_of);
-    let kind = object.get("kind").as_str().unwrap_or_default();
+    let kind = GroupKind::of(object).unwrap_or_else(|| GroupKind::new("", ""));
     let kept = before.0.values().map(|entry| &entry.was);
-    let mut keeper = Keeper::new(group, kind, kept);
+    let mut keeper = Keeper::new(&kind, kept);
     let mut set = Patched::default();
     walk(patch, keys, &mut |place, value, leaf| {
         if place.0.is_empty() {

@@ -3,13 +3,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-pub use dataflow::fields::is_mark;
 use document::{Key, Map, Value, View};
-
-/// The group of an `apiVersion`: `""` for the core group.
-pub fn group_of(api_version: &str) -> &str {
-    api_version.split_once('/').map_or("", |(group, _)| group)
-}
 
 /// A derived Secret with its data encoded. `literals` are the keys whose value is
 /// written in the pipeline: valid base64 there is taken as it is.

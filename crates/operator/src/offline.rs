@@ -10,11 +10,11 @@ mod write;
 use std::collections::{BTreeMap, BTreeSet};
 
 use dataflow::fields::{Header, Keep, Kept};
-use dataflow::{Budget, BudgetError, Circuit, ObjectName, SourceEvent};
+use dataflow::{Budget, BudgetError, Circuit, SourceEvent};
 use document::{Key, Value};
 use expr::Env;
+use object::{ObjectName, group_of};
 
-use crate::object::group_of;
 use crate::predicate::Update;
 use crate::spec::{Controller, ONE_SHOT, Operator, SourceKind};
 use cluster::{Cluster, ObjectKey};
@@ -103,7 +103,7 @@ impl Offline {
                 let kinds: Vec<_> = controller
                     .targets
                     .iter()
-                    .map(|target| target.resource.target_kind())
+                    .map(|target| dataflow::apply::OutputKind::from(&target.resource))
                     .collect();
                 Circuit::new(&controller.pipeline, &kinds, budget)
             })

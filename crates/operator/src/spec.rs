@@ -5,10 +5,10 @@ mod reader;
 use std::time::Duration;
 
 use dataflow::Pipeline;
-use dataflow::apply::TargetKind;
 use dataflow::fields::{self, Header, HeaderFields, Intake, Keep};
 use document::{Location, Path, Value, json};
-use expr::{Table, ops::access};
+use expr::Table;
+use object::{KindRef, LabelSelector};
 
 use crate::predicate::Predicate;
 use crate::problem::{Problem, Severity};
@@ -122,63 +122,17 @@ impl Controller {
     }
 }
 
-/// A kind of objects.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Resource {
-    /// The API group; `""` for the core group.
-    pub group: String,
-    /// The version; `None` if it is to be discovered.
-    pub version: Option<String>,
-    /// The Kind.
-    pub kind: String,
-}
-
-/// The version of views.
-pub const VIEW_VERSION: &str = "v1alpha1";
-/// What the groups of views end in.
-pub const VIEW_SUFFIX: &str = ".view.dcontroller.io";
-
-impl Resource {
-    /// Whether this is a view, of whichever operator.
-    pub fn is_view(&self) -> bool {
-        self.group.ends_with(VIEW_SUFFIX)
-    }
-
-    /// Whether this is the Secret of the core group.
-    pub fn is_secret(&self) -> bool {
-        self.group.is_empty() && self.kind == "Secret"
-    }
-
-    /// `apiVersion` of its objects; without a version the usual `v1` is assumed.
-    pub fn api_version(&self) -> String {
-        let version = self.version.as_deref().unwrap_or("v1");
-        if self.group.is_empty() {
-            version.to_owned()
-        } else {
-            format!("{}/{version}", self.group)
-        }
-    }
-
-    /// What outputs become.
-    pub fn target_kind(&self) -> TargetKind {
-        TargetKind {
-            api_version: self.api_version().into(),
-            kind: self.kind.as_str().into(),
-        }
-    }
-}
-
 /// Something that a controller reads.
 #[derive(Clone, Debug)]
 pub struct Source {
     /// What it watches.
-    pub resource: Resource,
+    pub resource: KindRef,
     /// Its name in the pipeline: the Kind, or what `as` says.
     pub name: String,
     /// Only objects of this namespace.
     pub namespace: Option<String>,
     /// Only objects with these labels.
-    pub selector: Option<Value>,
+    pub selector: Option<LabelSelector>,
     /// Only these updates.
     pub predicate: Option<Predicate>,
     /// How it reads.
@@ -188,12 +142,9 @@ pub struct Source {
 impl Source {
     /// Whether it reads this object at all, by namespace and labels.
     pub fn admits(&self, object: &Header) -> bool {
-        let namespace = self.namespace.as_deref();
+        let (namespace, selector) = (self.namespace.as_deref(), self.selector.as_ref());
         namespace.is_none_or(|namespace| object.namespace.as_str() == Some(namespace))
-            && self
-                .selector
-                .as_ref()
-                .is_none_or(|selector| selects(selector, &object.labels))
+            && selector.is_none_or(|selector| selector.admits_labels(&object.labels))
     }
 
     /// What it has to know of the objects to decide which of them it reads.
@@ -214,12 +165,6 @@ impl Source {
     }
 }
 
-fn selects(selector: &Value, labels: &Value) -> bool {
-    let none = Value::empty_map();
-    let labels = if labels.is_null() { &none } else { labels };
-    access::selector(selector, labels).unwrap_or(false)
-}
-
 /// The name of the object of a `OneShot` source.
 pub const ONE_SHOT: &str = "one-shot-trigger";
 
@@ -238,7 +183,7 @@ pub enum SourceKind {
 #[derive(Clone, Debug)]
 pub struct Target {
     /// What it writes.
-    pub resource: Resource,
+    pub resource: KindRef,
     /// How it writes.
     pub kind: TargetType,
     /// Whether an object that nobody claims may be taken over.
@@ -326,5 +271,5 @@ pub fn is_operator(manifest: &Value) -> bool {
         && manifest
             .get("apiVersion")
             .as_str()
-            .is_some_and(|version| crate::object::group_of(version) == "dcontroller.io")
+            .is_some_and(|version| object::group_of(version) == "dcontroller.io")
 }

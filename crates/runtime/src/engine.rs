@@ -33,9 +33,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use expr::Env;
+use object::{GroupKind, ObjectKey};
 use operator::Operator;
 use operator::spec::SourceKind;
-use store::{Collection, Store};
+use store::Store;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
@@ -46,7 +47,7 @@ use crate::metrics::Metrics;
 use crate::source::inbox::{Port, PortState};
 use crate::source::{Inbox, Watches};
 use crate::status::{OperatorStatus, Trouble};
-use crate::target::{Desired, ObjectKey, Writer};
+use crate::target::{Desired, Writer};
 pub use availability::Views;
 use book::Book;
 use controller::ControllerTask;
@@ -437,7 +438,7 @@ impl Task {
     }
 
     /// Whether all that earlier controllers put into a view has been told.
-    fn is_told(&self, view: &Collection, state: &PortState, position: usize) -> bool {
+    fn is_told(&self, view: &GroupKind, state: &PortState, position: usize) -> bool {
         let earlier = &self.order[..position];
         let producers = self.views.producers(view).iter();
         let mut producers = producers.filter(|producer| earlier.contains(producer));

@@ -11,6 +11,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::Client;
 use kube::runtime::events::{Event, EventType, Recorder, Reporter};
+use object::ObjectKey;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -18,7 +19,6 @@ use crate::crd;
 use crate::engine::EngineEvents;
 use crate::operators::report::{bounded, text};
 use crate::status::Trouble;
-use crate::target::ObjectKey;
 
 /// How many Events of one Operator may come at once.
 pub const BURST: u32 = 25;
@@ -206,7 +206,7 @@ impl EngineEvents for OperatorEvents {
 fn reference(key: &ObjectKey) -> ObjectReference {
     let namespace = Some(key.namespace()).filter(|namespace| !namespace.is_empty());
     ObjectReference {
-        kind: Some(key.kind.as_str().to_owned()),
+        kind: Some(key.kind.kind.as_str().to_owned()),
         name: Some(key.object_name().to_owned()),
         namespace: namespace.map(str::to_owned),
         ..ObjectReference::default()

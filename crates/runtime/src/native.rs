@@ -17,10 +17,11 @@ use kube::runtime::reflector::{Store as Reflector, reflector, store::Writer};
 use kube::runtime::watcher::{self, Event};
 use kube::runtime::{WatchStreamExt, watcher as kube_watcher};
 use kube::{Client, Resource};
+use object::ObjectKey;
 use serde::de::DeserializeOwned;
 
 use crate::object::Object;
-use crate::target::{ObjectKey, claim};
+use crate::target::claim;
 use document::Value;
 
 pub use view::ViewStore;
@@ -67,7 +68,11 @@ where
         Some(namespace) => Api::namespaced_with(client, namespace, &resource),
         None => Api::all_with(client, &resource),
     };
-    let label = format!("{}={}", claim::OPERATOR, claim::operator_label(operator));
+    let label = format!(
+        "{}={}",
+        object::marks::OPERATOR,
+        object::marks::operator_label(operator)
+    );
     let config = watcher::Config::default().labels(&label);
     let owner = operator.to_owned();
     kube_watcher(api, config).filter_map(move |event| {

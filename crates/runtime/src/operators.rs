@@ -26,6 +26,7 @@ use std::time::Duration;
 use futures::{Stream, StreamExt};
 use kube::runtime::watcher::{self, Event};
 use kube::{Api, Client, ResourceExt};
+use object::OperatorObject;
 use tokio::sync::watch;
 use tokio::task::{Id, JoinError, JoinSet};
 
@@ -39,7 +40,6 @@ use crate::metrics::Metrics;
 use crate::object::{Object, lost_event};
 use crate::serve::Health;
 use life::Life;
-use object::OperatorObject;
 
 /// Watches Operators and runs them.
 pub struct Operators {

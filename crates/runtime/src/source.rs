@@ -16,7 +16,7 @@ pub mod schema;
 pub mod view;
 pub mod watch;
 
-use dataflow::ObjectName;
+use object::ObjectName;
 
 pub use arrival::{Arrival, Reading, Reads};
 pub use inbox::{Inbox, Input};

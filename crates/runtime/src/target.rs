@@ -28,10 +28,6 @@ mod shape;
 pub mod writer;
 pub mod written;
 
-use std::fmt;
-
-use dataflow::ObjectName;
-use document::{Key, Value};
 use kube::discovery::ApiResource;
 use operator::patch::MergeKeys;
 use operator::spec::MaxDeletions;
@@ -40,60 +36,6 @@ pub use desired::{Author, Desired, Owner};
 pub use live::Leftover;
 pub use problem::{Problem, Report};
 pub use writer::{Next, WriteError, Writer};
-
-/// An object by kind and name; versions of a kind are one kind.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ObjectKey {
-    /// The API group; `""` for the core group.
-    pub group: Key,
-    /// The Kind.
-    pub kind: Key,
-    /// Namespace (or `""`) and name.
-    pub name: ObjectName,
-}
-
-impl ObjectKey {
-    /// From texts.
-    pub fn new(group: &str, kind: &str, namespace: &str, name: &str) -> Self {
-        Self {
-            group: Key::new(group),
-            kind: Key::new(kind),
-            name: ObjectName::new(namespace, name),
-        }
-    }
-
-    /// The key of an object of this kind; `None` without a name.
-    pub fn of(group: &str, kind: &str, object: &Value) -> Option<Self> {
-        Some(Self {
-            group: Key::new(group),
-            kind: Key::new(kind),
-            name: ObjectName::of(object)?,
-        })
-    }
-
-    /// The namespace, or `""`.
-    pub fn namespace(&self) -> &str {
-        self.name.namespace.as_str().unwrap_or_default()
-    }
-
-    /// The name.
-    pub fn object_name(&self) -> &str {
-        self.name.name.as_str().unwrap_or_default()
-    }
-
-    /// Whether this is a Secret, whose values nobody may see.
-    pub fn is_secret(&self) -> bool {
-        self.group.as_str().is_empty() && self.kind.as_str() == "Secret"
-    }
-}
-
-/// As claims write it: `<group>/<Kind>/<namespace>/<name>`.
-impl fmt::Display for ObjectKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (namespace, name) = (self.namespace(), self.object_name());
-        write!(f, "{}/{}/{namespace}/{name}", self.group, self.kind)
-    }
-}
 
 /// What the cluster says about a kind that is written.
 #[derive(Clone, Debug, PartialEq)]

@@ -8,13 +8,15 @@ use std::sync::Arc;
 
 use document::{Key, Map, Path, Value, json};
 use kube::discovery::ApiResource;
-use operator::spec::{Resource, Target, TargetType};
+use object::marks::OWNER;
+use object::{KindRef, ObjectKey};
+use operator::spec::{Target, TargetType};
 use runtime::object::Unreadable;
-use runtime::target::claim::{Claim, OWNER};
+use runtime::target::claim::Claim;
 use runtime::target::decide::{Action, Case, Decision, Learned, Verb, Write, decide};
 use runtime::target::desired::Wanted;
 use runtime::target::live::{Live, Observed, Record};
-use runtime::target::{Author, Desired, ObjectKey, Owner, TargetKind};
+use runtime::target::{Author, Desired, Owner, TargetKind};
 
 /// One object, with all that can be known about it.
 struct Subject {
@@ -183,7 +185,7 @@ fn set(object: &Value, path: &[&str], value: Value) -> Value {
 
 fn target(kind: TargetType) -> Target {
     Target {
-        resource: Resource {
+        resource: KindRef {
             group: "apps".to_owned(),
             version: None,
             kind: "Deployment".to_owned(),

@@ -8,11 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dataflow::Budget;
 use document::{Map, Value, View};
+use object::ObjectKey;
+use object::marks::{MANAGED_BY, MANAGER, is_mark};
 use operator::Offline;
-use operator::object::is_mark;
 use operator::offline::{Event, EventType};
-use runtime::target::ObjectKey;
-use runtime::target::claim::{Claim, MANAGED_BY, MANAGER};
+use runtime::target::claim::Claim;
 
 use crate::api::kind::Kind;
 use crate::fields::{at, copied, set, text, unset};
@@ -91,7 +91,7 @@ impl World {
     fn keyed(&self, objects: impl IntoIterator<Item = Value>) -> Objects {
         let keyed = objects.into_iter().filter_map(|object| {
             let name = text(&object, &["kind"]);
-            let group = operator::object::group_of(text(&object, &["apiVersion"]));
+            let group = object::group_of(text(&object, &["apiVersion"]));
             let mut kinds = self.targets.iter();
             let kind = kinds.find(|kind| kind.group == group && kind.name == name)?;
             let key = ObjectKey::of(kind.group, kind.name, &object)?;
@@ -224,7 +224,7 @@ impl World {
     /// Remembers what the next check has to know.
     fn settle(&mut self, expected: &Expected, found: &Objects) {
         let items = self.theirs.iter();
-        let good = items.filter(|(key, item)| key.kind.as_str() == "Item" && !is_bad(item));
+        let good = items.filter(|(key, item)| key.kind.kind.as_str() == "Item" && !is_bad(item));
         self.held.extend(good.map(|(key, _)| key.clone()));
         // What was let go is the user's again, as it is.
         for key in self.squatters.clone() {
@@ -296,6 +296,6 @@ fn sorted(value: &Value) -> Value {
 }
 
 fn kind_of(key: &ObjectKey) -> &'static Kind {
-    let kind = Kind::named(key.group.as_str(), key.kind.as_str());
+    let kind = Kind::named(key.kind.group.as_str(), key.kind.kind.as_str());
     kind.expect("only kinds of the server are compared")
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use document::Value;
 use http::Method;
-use runtime::target::ObjectKey;
+use object::ObjectKey;
 use runtime::target::claim::Claim;
 
 use crate::api::{Done, Guard};
@@ -38,7 +38,7 @@ pub fn guard(world: &World) -> Guard {
 
 /// Every write of a target names the controller.
 fn manager(done: &Done<'_>, operator: &str) -> Result<(), String> {
-    let group = done.key.group.as_str();
+    let group = done.key.kind.group.as_str();
     let manager = done.asked.query.get("fieldManager");
     let own = ["dcontroller.io", "events.k8s.io", "coordination.k8s.io"].contains(&group);
     if own || done.asked.method == Method::DELETE {

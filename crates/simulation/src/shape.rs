@@ -1,8 +1,8 @@
 //! The Operators that are simulated: a small set, each for one capability.
 
 use document::{Value, json};
+use object::ObjectKey;
 use operator::Operator;
-use runtime::target::ObjectKey;
 
 use crate::fields::{at, set};
 use seeded::Random;

@@ -49,7 +49,7 @@ impl Trace {
     pub fn note(&mut self, text: &str) {
         let seconds = self.clock.elapsed().as_secs_f64();
         let line = format!("{seconds:9.3} {text}");
-        self.hash = expr::stable_hash(&format!("{:x}{line}", self.hash));
+        self.hash = document::stable_hash(&format!("{:x}{line}", self.hash));
         keep(&mut self.lines, line);
     }
 

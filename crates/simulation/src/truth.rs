@@ -11,9 +11,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use dataflow::Budget;
 use document::Value;
 use expr::Env;
+use object::ObjectKey;
 use operator::offline::{Event, EventType};
 use operator::{Offline, Operator};
-use runtime::target::ObjectKey;
 use tokio::time::Instant;
 
 use crate::fields::text;
@@ -111,7 +111,7 @@ impl Derived {
         let _ = offline.batch(events, &env());
         let keys = offline.targets().into_iter().filter_map(|object| {
             let kind = text(&object, &["kind"]).to_owned();
-            let group = operator::object::group_of(text(&object, &["apiVersion"]));
+            let group = object::group_of(text(&object, &["apiVersion"]));
             ObjectKey::of(group, &kind, &object)
         });
         let now = Instant::now();

@@ -8,8 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use document::{Value, json};
-use runtime::target::ObjectKey;
-use runtime::target::claim::{Claim, OPERATOR, OWNER};
+use object::ObjectKey;
+use object::marks::{OPERATOR, OWNER};
+use runtime::target::claim::Claim;
 
 use crate::api::Server;
 use crate::api::kind::Kind;
@@ -219,7 +220,7 @@ impl World {
 ///
 /// If the server does not know the kind.
 pub fn complete(key: &ObjectKey, object: &Value) -> Value {
-    let kind = Kind::named(key.group.as_str(), key.kind.as_str());
+    let kind = Kind::named(key.kind.group.as_str(), key.kind.kind.as_str());
     let kind = kind.expect("users know the kinds of the server");
     let object = set(object, &["apiVersion"], kind.api_version().into());
     let object = set(&object, &["kind"], kind.name.into());

@@ -1,8 +1,9 @@
 //! What an object becomes when a controller yields a document for it.
 
 use document::{Key, Map, Value};
+use object::metadata::KEYS;
 
-use crate::object::{KEYS, field, with_or_without};
+use crate::draft::{field, with_or_without};
 
 /// A yielded document as a draft of its own: of its metadata only the name, namespace,
 /// labels, annotations and ownerReferences count.

@@ -2,11 +2,12 @@
 //! will be.
 
 use document::Value;
+use object::metadata::KEYS;
+use object::{GroupKind, ObjectName};
 
 use crate::converge::{converge, yielded};
+use crate::draft::{System, draft, field, key_of, rule, unseal, with_or_without};
 use crate::error::{Error, Holder};
-use crate::key::{Collection, ObjectKey};
-use crate::object::{KEYS, System, draft, field, key_of, rule, unseal, with_or_without};
 use crate::policy::forbidden;
 use crate::write::{Preconditions, Write, Writer};
 
@@ -42,7 +43,7 @@ pub(crate) enum Decision {
 }
 
 /// The key of the object that is written.
-pub(crate) fn key_of_write(write: &Write) -> Result<ObjectKey, Error> {
+pub(crate) fn key_of_write(write: &Write) -> Result<ObjectName, Error> {
     match write {
         Write::Create(object)
         | Write::Replace(object)
@@ -54,8 +55,8 @@ pub(crate) fn key_of_write(write: &Write) -> Result<ObjectKey, Error> {
 
 /// One write, about to be decided.
 pub(crate) struct Case<'a> {
-    pub(crate) collection: &'a Collection,
-    pub(crate) key: &'a ObjectKey,
+    pub(crate) collection: &'a GroupKind,
+    pub(crate) key: &'a ObjectName,
     pub(crate) writer: &'a Writer,
     pub(crate) live: Option<&'a Entry>,
 }

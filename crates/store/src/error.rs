@@ -3,8 +3,7 @@
 use std::fmt;
 
 use document::Kind;
-
-use crate::key::{Collection, ObjectKey};
+use object::{GroupKind, ObjectName};
 
 /// Why a write was refused. Messages name keys, paths and types, never values.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -13,24 +12,24 @@ pub enum Error {
     #[error("{collection} {key} not found")]
     NotFound {
         /// Where it was looked for.
-        collection: Collection,
+        collection: GroupKind,
         /// What was looked for.
-        key: ObjectKey,
+        key: ObjectName,
     },
     /// There is such an object (409).
     #[error("{collection} {key} already exists")]
     AlreadyExists {
         /// Where it is.
-        collection: Collection,
+        collection: GroupKind,
         /// What it is called.
-        key: ObjectKey,
+        key: ObjectName,
     },
     /// The object is not the one, or not in the version, that the write was meant for
     /// (409).
     #[error("{key} has been changed: {field} is {found}, the write expects {expected}")]
     Changed {
         /// The object.
-        key: ObjectKey,
+        key: ObjectName,
         /// `uid` or `resourceVersion`.
         field: &'static str,
         /// What the object has.
@@ -44,7 +43,7 @@ pub enum Error {
     )]
     Derived {
         /// The object.
-        key: ObjectKey,
+        key: ObjectName,
         /// The operator.
         operator: String,
         /// The controller.
@@ -56,7 +55,7 @@ pub enum Error {
     #[error("{key} is held by {holder}")]
     Held {
         /// The object.
-        key: ObjectKey,
+        key: ObjectName,
         /// Who holds it.
         holder: Holder,
     },
@@ -65,7 +64,7 @@ pub enum Error {
     #[error("{key} is being deleted")]
     Terminating {
         /// The object.
-        key: ObjectKey,
+        key: ObjectName,
     },
     /// No object has this form (422).
     #[error("{path}: expected {expected}, found {found}")]

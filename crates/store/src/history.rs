@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use document::Value;
 
-use crate::key::Version;
+use crate::version::Version;
 
 /// One change of one object.
 #[derive(Clone, Debug)]

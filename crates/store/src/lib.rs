@@ -9,7 +9,8 @@
 //!
 //! ```
 //! use document::json;
-//! use store::{Collection, Config, Env, Selector, Store, Write, Writer};
+//! use store::{Config, Env, Selector, Store, Write, Writer};
+//! use object::GroupKind;
 //!
 //! struct Fixed;
 //! impl Env for Fixed {
@@ -22,7 +23,7 @@
 //! }
 //!
 //! let store = Store::new(Fixed, Config::default());
-//! let health = Collection::new("shop.view.dcontroller.io", "Health");
+//! let health = GroupKind::new("shop.view.dcontroller.io", "Health");
 //! let web = json!({
 //!     "apiVersion": "shop.view.dcontroller.io/v1alpha1",
 //!     "kind": "Health",
@@ -36,20 +37,20 @@
 
 mod converge;
 mod decide;
+mod draft;
 mod error;
 mod history;
-mod key;
-mod object;
 mod policy;
 mod selector;
 mod state;
 mod store;
+mod version;
 mod watch;
 mod write;
 
 pub use error::{Error, Holder};
-pub use key::{Collection, ObjectKey, Version};
-pub use selector::{Requirement, Selector};
+pub use selector::Selector;
 pub use store::{Config, Env, List, Store, Yielded};
+pub use version::Version;
 pub use watch::{Event, Expired, Start, Watch};
 pub use write::{Change, Preconditions, Request, Write, Writer, Written};

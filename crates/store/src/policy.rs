@@ -2,8 +2,9 @@
 //! finalizers, and labels and annotations that the pipeline does not yield.
 
 use document::{Key, Map, Value};
+use object::metadata::KEYS;
 
-use crate::object::{KEYS, content_differs, field, metadata};
+use crate::draft::{content_differs, field, metadata};
 
 /// What a user may not change and this replacement would, as a path. `yielded` is what
 /// the controller says of the object; both drafts are in normal form.

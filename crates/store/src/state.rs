@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 
 use document::Value;
+use object::{GroupKind, ObjectName};
 use tokio::sync::watch;
 
 use crate::decide::{Case, Decision, Entry, Owner, key_of_write};
+use crate::draft::{System, at_version, content_differs, unseal};
 use crate::error::Error;
 use crate::history::{History, Record};
-use crate::key::{Collection, ObjectKey, Version};
-use crate::object::{System, at_version, content_differs, unseal};
 use crate::selector::Selector;
 use crate::store::Env;
+use crate::version::Version;
 use crate::write::{Change, Request, Written};
 
 /// All objects.
@@ -24,13 +25,13 @@ pub(crate) struct State {
     first: Version,
     /// How many changes a collection remembers, at least.
     history: usize,
-    pub(crate) collections: BTreeMap<Collection, Objects>,
+    pub(crate) collections: BTreeMap<GroupKind, Objects>,
 }
 
 /// The objects of one collection.
 #[derive(Debug)]
 pub(crate) struct Objects {
-    pub(crate) entries: BTreeMap<ObjectKey, Entry>,
+    pub(crate) entries: BTreeMap<ObjectName, Entry>,
     pub(crate) history: History,
     /// Tells watches that there is something new; its value is of no matter.
     pub(crate) changed: watch::Sender<Version>,
@@ -47,7 +48,7 @@ impl State {
     }
 
     /// A collection, made when it is first written to or watched.
-    pub(crate) fn objects(&mut self, collection: &Collection) -> &mut Objects {
+    pub(crate) fn objects(&mut self, collection: &GroupKind) -> &mut Objects {
         let first = self.first;
         if !self.collections.contains_key(collection) {
             let objects = Objects {
@@ -89,8 +90,8 @@ impl State {
     fn set(
         &mut self,
         env: &dyn Env,
-        collection: &Collection,
-        key: ObjectKey,
+        collection: &GroupKind,
+        key: ObjectName,
         draft: &Value,
         owner: Option<Owner>,
         delete: bool,
@@ -141,7 +142,7 @@ impl State {
         Written { object, change }
     }
 
-    fn remove(&mut self, collection: &Collection, key: &ObjectKey) -> Written {
+    fn remove(&mut self, collection: &GroupKind, key: &ObjectName) -> Written {
         let version = self.version.next();
         let old = self.objects(collection).entries.remove(key);
         let old = old.map(|entry| entry.object).unwrap_or_default();
@@ -160,7 +161,7 @@ impl State {
 
     /// A window as long as the collection: a reader that falls behind it lists again,
     /// which costs about as much.
-    fn record(&mut self, collection: &Collection, record: Record) {
+    fn record(&mut self, collection: &GroupKind, record: Record) {
         self.version = record.version;
         let least = self.history;
         let objects = self.objects(collection);
@@ -169,7 +170,7 @@ impl State {
     }
 
     /// Tells the watches of a collection that something is new.
-    pub(crate) fn tell(&self, collection: &Collection) {
+    pub(crate) fn tell(&self, collection: &GroupKind) {
         if let Some(objects) = self.collections.get(collection) {
             objects.changed.send_replace(self.version);
         }
@@ -185,12 +186,12 @@ impl Objects {
             (None, _) => Bound::Unbounded,
             (Some(namespace), name) => {
                 let name = name.as_deref().unwrap_or_default();
-                Bound::Included(ObjectKey::new(namespace, name))
+                Bound::Included(ObjectName::new(namespace, name))
             }
         };
         self.entries
             .range((from, Bound::Unbounded))
-            .take_while(move |(key, _)| namespace.is_none_or(|ns| key.namespace == ns))
+            .take_while(move |(key, _)| namespace.is_none_or(|ns| key.namespace() == ns))
             .map(|(_, entry)| &entry.object)
             .filter(|object| selector.admits(object))
     }

@@ -3,11 +3,12 @@
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use document::Value;
+use object::{GroupKind, ObjectName};
 
 use crate::error::{Error, Holder};
-use crate::key::{Collection, ObjectKey, Version};
 use crate::selector::Selector;
 use crate::state::State;
+use crate::version::Version;
 use crate::watch::{Expired, Start, Watch};
 use crate::write::{Request, Write, Writer, Written};
 
@@ -64,9 +65,9 @@ pub struct List {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Yielded {
     /// Its collection.
-    pub collection: Collection,
+    pub collection: GroupKind,
     /// Its key.
-    pub key: ObjectKey,
+    pub key: ObjectName,
     /// The controller that last yielded it.
     pub controller: String,
 }
@@ -89,21 +90,21 @@ impl Store {
     }
 
     /// One object.
-    pub fn get(&self, collection: &Collection, key: &ObjectKey) -> Option<Value> {
+    pub fn get(&self, collection: &GroupKind, key: &ObjectName) -> Option<Value> {
         let state = self.read();
         let objects = state.collections.get(collection)?;
         objects.entries.get(key).map(|entry| entry.object.clone())
     }
 
     /// Who holds an object; `None` if there is none.
-    pub fn holder(&self, collection: &Collection, key: &ObjectKey) -> Option<Holder> {
+    pub fn holder(&self, collection: &GroupKind, key: &ObjectName) -> Option<Holder> {
         let state = self.read();
         let entry = state.collections.get(collection)?.entries.get(key)?;
         Some(Holder::of(entry.owner.as_ref()))
     }
 
     /// The objects of a collection; of one that was never written to, none.
-    pub fn list(&self, collection: &Collection, selector: &Selector) -> List {
+    pub fn list(&self, collection: &GroupKind, selector: &Selector) -> List {
         let state = self.read();
         let objects = state.collections.get(collection);
         List {
@@ -117,7 +118,7 @@ impl Store {
     }
 
     /// The collections that were written to or watched, in order.
-    pub fn collections(&self) -> Vec<Collection> {
+    pub fn collections(&self) -> Vec<GroupKind> {
         self.read().collections.keys().cloned().collect()
     }
 
@@ -148,7 +149,7 @@ impl Store {
         requests: impl IntoIterator<Item = Request<'a>>,
     ) -> Vec<Result<Written, Error>> {
         let mut state = self.state();
-        let mut touched: Vec<&Collection> = Vec::new();
+        let mut touched: Vec<&GroupKind> = Vec::new();
         let mut answers = Vec::new();
         for request in requests {
             let version = state.version;
@@ -167,7 +168,7 @@ impl Store {
     pub fn write_one(
         &self,
         writer: &Writer,
-        collection: &Collection,
+        collection: &GroupKind,
         write: Write,
     ) -> Result<Written, Error> {
         let mut state = self.state();
@@ -188,7 +189,7 @@ impl Store {
     /// so the caller decides which names are served.
     pub fn watch(
         &self,
-        collection: &Collection,
+        collection: &GroupKind,
         selector: Selector,
         start: Start,
     ) -> Result<Watch, Expired> {

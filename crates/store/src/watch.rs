@@ -6,13 +6,14 @@
 use std::collections::VecDeque;
 
 use document::Value;
+use object::GroupKind;
 use tokio::sync::watch;
 
+use crate::draft::at_version;
 use crate::history::Record;
-use crate::key::{Collection, Version};
-use crate::object::at_version;
 use crate::selector::Selector;
 use crate::store::Store;
+use crate::version::Version;
 
 /// How many changes are taken from the history at once.
 const CHUNK: usize = 256;
@@ -58,7 +59,7 @@ pub struct Expired {
 #[derive(Debug)]
 pub struct Watch {
     store: Store,
-    collection: Collection,
+    collection: GroupKind,
     selector: Selector,
     /// Invariant: all changes up to here have been reported or are in `events`.
     position: Version,
@@ -70,7 +71,7 @@ pub struct Watch {
 impl Watch {
     pub(crate) fn new(
         store: Store,
-        collection: Collection,
+        collection: GroupKind,
         selector: Selector,
         start: Start,
     ) -> Result<Self, Expired> {

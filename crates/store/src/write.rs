@@ -1,8 +1,9 @@
 //! Writes: who writes, what is written, and what came of it.
 
 use document::Value;
+use object::{GroupKind, ObjectName};
 
-use crate::key::{Collection, ObjectKey, Version};
+use crate::version::Version;
 
 /// Who writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,7 +36,7 @@ pub struct Request<'a> {
     /// Who writes.
     pub writer: &'a Writer,
     /// Where to.
-    pub collection: &'a Collection,
+    pub collection: &'a GroupKind,
     /// What is written.
     pub write: Write,
 }
@@ -59,7 +60,7 @@ pub enum Write {
     Put(Value),
     /// The object is to go; with finalizers it goes when they are gone. By a controller:
     /// it no longer yields it.
-    Delete(ObjectKey, Preconditions),
+    Delete(ObjectName, Preconditions),
 }
 
 /// What must be so for a delete to be done.

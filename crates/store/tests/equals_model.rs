@@ -11,10 +11,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use common::with_history;
 use document::{Key, Map, Value, json};
 use model::{FINALIZERS, LABELS, Labels, Model, Op, Outcome, Said, Verb, Who};
+use object::{GroupKind, LabelSelector, ObjectName};
 use seeded::Random;
 use store::{
-    Change, Collection, Error, Event, Expired, ObjectKey, Preconditions, Request, Requirement,
-    Selector, Start, Store, Version, Watch, Write, Writer,
+    Change, Error, Event, Expired, Preconditions, Request, Selector, Start, Store, Version, Watch,
+    Write, Writer,
 };
 
 const SEEDS: u64 = 300;
@@ -33,7 +34,7 @@ struct Run {
     random: Random,
     store: Store,
     model: Model,
-    collections: [Collection; 2],
+    collections: [GroupKind; 2],
     readers: Vec<Reader>,
     /// Which outcomes were seen: the test is worth nothing if some never are.
     seen: BTreeMap<String, usize>,
@@ -78,7 +79,7 @@ fn run(seed: u64) -> BTreeMap<String, usize> {
         store: with_history(history),
         model: Model::new(100, history),
         collections: [0, 1]
-            .map(|i| Collection::new("shop.view.dcontroller.io", format!("View{i}"))),
+            .map(|i| GroupKind::new("shop.view.dcontroller.io", &format!("View{i}"))),
         readers: Vec::new(),
         seen: BTreeMap::new(),
     };
@@ -184,10 +185,7 @@ impl Run {
         let collection = self.random.below(2);
         let label = [None, Some("x")][self.random.below(2)];
         let selector = Selector {
-            labels: label
-                .map(|name| Requirement::Exists(name.to_owned()))
-                .into_iter()
-                .collect(),
+            labels: label.map(|name| LabelSelector::from_query(name).unwrap()),
             ..Selector::default()
         };
         let now = self.random.below(3) == 0;
@@ -310,7 +308,7 @@ fn to_write(op: &Op) -> Write {
     if op.verb == Verb::Delete {
         let version = said.version.map(Version);
         return Write::Delete(
-            ObjectKey::new("", name),
+            ObjectName::new("", &name),
             Preconditions { uid: None, version },
         );
     }

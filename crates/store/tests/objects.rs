@@ -7,7 +7,8 @@ use common::{
     controller, delete, health, live, object, store, user, with_field, with_metadata, write,
 };
 use document::{Value, json};
-use store::{Change, Error, ObjectKey, Preconditions, Request, Selector, Store, Version, Write};
+use object::ObjectName;
+use store::{Change, Error, Preconditions, Request, Selector, Store, Version, Write};
 
 fn web(fields: &Value) -> Value {
     object(&json!({"name": "web"}), fields)
@@ -130,7 +131,7 @@ fn an_old_version_or_another_uid_is_refused() {
             .to_string(),
         "web has been changed: uid is uid-0, the write expects uid-9"
     );
-    let key = ObjectKey::new("", "web");
+    let key = ObjectName::new("", "web");
     for preconditions in [
         Preconditions {
             uid: Some("uid-9".to_owned()),
@@ -272,7 +273,7 @@ fn lists_are_ordered_narrowed_and_have_a_version() {
         let selector = Selector {
             namespace: namespace.map(str::to_owned),
             name: name.map(str::to_owned),
-            labels: Vec::new(),
+            labels: None,
         };
         let list = store.list(&health(), &selector);
         let found: Vec<String> = list

@@ -89,7 +89,7 @@ fn where_a_user_holds_the_key_the_controller_waits() {
         assert_eq!(
             write(&store, &controller(), refused),
             Err(Error::Held {
-                key: store::ObjectKey::new("", "web"),
+                key: object::ObjectName::new("", "web"),
                 holder: Holder::User,
             })
         );

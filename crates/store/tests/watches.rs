@@ -9,9 +9,8 @@ use std::task::{Context, Wake};
 
 use common::{controller, delete, health, object, store, user, with_history, write};
 use document::{Value, json};
-use store::{
-    Collection, Event, Expired, Request, Requirement, Selector, Start, Store, Version, Watch, Write,
-};
+use object::{GroupKind, LabelSelector};
+use store::{Event, Expired, Request, Selector, Start, Store, Version, Watch, Write};
 
 fn put(store: &Store, name: &str, label: &str, ready: i64) {
     let metadata = json!({"name": name, "labels": {"app": label}});
@@ -85,7 +84,7 @@ fn a_watch_from_now_begins_with_what_there_is() {
 fn a_selector_turns_changes_into_comings_and_goings() {
     let store = store();
     let selector = Selector {
-        labels: vec![Requirement::In("app".to_owned(), vec!["a".to_owned()])],
+        labels: Some(LabelSelector::from_query("app in (a)").unwrap()),
         ..Selector::default()
     };
     let start = Start::After(Version(100));
@@ -102,7 +101,7 @@ fn a_selector_turns_changes_into_comings_and_goings() {
 fn a_bookmark_passes_changes_elsewhere() {
     let store = store();
     let mut watch = watch(&store, 100);
-    let pods = Collection::new("", "Pod");
+    let pods = GroupKind::new("", "Pod");
     let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}});
     store.write_one(&user(), &pods, Write::Create(pod)).unwrap();
     assert_eq!(
@@ -200,7 +199,7 @@ fn a_waiting_watch_is_woken_once_for_a_batch_and_never_for_other_collections() {
     let mut next = Box::pin(watch.next());
     assert!(next.as_mut().poll(&mut context).is_pending());
 
-    let pods = Collection::new("", "Pod");
+    let pods = GroupKind::new("", "Pod");
     let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}});
     store.write_one(&user(), &pods, Write::Create(pod)).unwrap();
     assert_eq!(wakes.0.load(Ordering::Relaxed), 0);

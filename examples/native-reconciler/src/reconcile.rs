@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use deltic::controller::Action;
 use deltic::native::ViewStore;
-use deltic::store::{Collection, Write, Writer};
+use deltic::object::GroupKind;
+use deltic::store::{Write, Writer};
 use futures::StreamExt;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
@@ -68,7 +69,7 @@ impl Context {
         let mut credential = credential.clone();
         let finalizers = finalizers.iter().map(|name| (*name).to_owned());
         credential.metadata.finalizers = Some(finalizers.collect());
-        let collection = Collection::new(Credential::group(&()), Credential::kind(&()));
+        let collection = GroupKind::new(&Credential::group(&()), &Credential::kind(&()));
         let text = serde_json::to_string(&credential)?;
         let object = text.parse().unwrap_or_default();
         let store = self.views.store();

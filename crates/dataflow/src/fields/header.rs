@@ -2,7 +2,7 @@
 
 use document::Value;
 
-use crate::origin::ObjectName;
+use object::ObjectName;
 
 /// What is known about an object besides the document that a pipeline sees: which object it
 /// is, in which version, and what selectors and predicates compare. A field that is missing or

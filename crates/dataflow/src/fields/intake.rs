@@ -50,14 +50,6 @@ impl Intake {
     ];
 }
 
-/// Whether an annotation or a label is bookkeeping, never data.
-pub fn is_mark(key: &str) -> bool {
-    key == "kubectl.kubernetes.io/last-applied-configuration"
-        || key == "dcontroller.io/owner"
-        || key == "dcontroller.io/operator"
-        || key.starts_with("dcontroller.io/set.")
-}
-
 /// A text of a Secret's data, decoded; bytes that are no text stay opaque. What is no base64
 /// stays as it is.
 pub(super) fn decoded(text: &str) -> Value {

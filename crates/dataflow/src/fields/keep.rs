@@ -17,9 +17,10 @@ use document::{FromJsonError, Key, Member, Part, Value};
 use serde::de::DeserializeSeed;
 
 use super::header::{Header, HeaderFields};
-use super::intake::{Intake, decoded, is_mark};
+use super::intake::{Intake, decoded};
 use super::object::ObjectReader;
 use super::{Fields, Work};
+use object::marks::is_mark;
 
 /// What a source stores of an object. Only a [`Keep`] makes it, so nothing has to be left out
 /// of it any more.

@@ -1,11 +1,12 @@
 //! The last stage of a branch that feeds a target: the check of the output's metadata.
 
 use document::{Location, Value};
+use object::ObjectName;
 
 use super::{Change, Cx, Detach, Failing, FailingMap, release};
 use crate::apply;
 use crate::failure::Failure;
-use crate::origin::{ObjectName, Origin};
+use crate::origin::Origin;
 
 /// A document under its target key; the object is made of it when it is needed.
 pub(crate) type Keyed = (ObjectName, Value);

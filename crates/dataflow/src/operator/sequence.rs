@@ -159,7 +159,7 @@ mod tests {
     use seeded::Random;
 
     use super::*;
-    use crate::origin::ObjectName;
+    use object::ObjectName;
 
     fn origin(i: u64) -> Origin {
         Origin::object(0, ObjectName::new("", &format!("{i:05}")))

@@ -5,6 +5,7 @@ use std::hash::{BuildHasher, Hash, Hasher};
 
 use document::{Chunk, Chunks, Key, Location, Value};
 use expr::{Env, Expr, ops::access};
+use object::label_text;
 use smallvec::SmallVec;
 
 use super::{Detach, scope};
@@ -118,7 +119,7 @@ pub(crate) fn side_value(
                     .collect(),
             )
         }
-        Role::Selector => match access::Selector::parse(&value).map_err(failed)? {
+        Role::Selector => match access::label_selector(&value).map_err(failed)? {
             None => SideValue::Nothing,
             Some(selector) => SideValue::One(
                 selector
@@ -148,7 +149,7 @@ fn any_label() -> Value {
 }
 
 fn pair(key: &Key, value: &Value) -> Value {
-    Value::from(format!("{key}={}", access::label_text(value)))
+    Value::from(format!("{key}={}", label_text(value)))
 }
 
 fn many(mut values: Vec<Value>) -> SideValue {

@@ -2,10 +2,11 @@
 
 use document::Value;
 use hashbrown::HashTable;
+use object::ObjectName;
 
 use super::Change;
 use crate::fields::{Fields, Kept};
-use crate::origin::{ObjectName, Origin, SourceObject};
+use crate::origin::{Origin, SourceObject};
 
 /// The objects of one source.
 #[derive(Debug)]

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use document::Value;
 use expr::Env;
+use object::ObjectName;
 use smallvec::SmallVec;
 
 use super::output::{Keyed, OutputChange};
 use super::{Detach, HashMap};
 use crate::apply::same_object;
-use crate::origin::{ObjectName, Origin};
+use crate::origin::Origin;
 
 /// A running target.
 #[derive(Debug, Default)]

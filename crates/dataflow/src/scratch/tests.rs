@@ -2,11 +2,12 @@
 
 use document::{Location, Map, Value, json};
 use expr::{Env, Table};
+use object::ObjectName;
 
 use super::{Objects, Scratch, State};
-use crate::apply::TargetKind;
+use crate::apply::OutputKind;
 use crate::failure::{Failure, RunError};
-use crate::origin::{Component, ObjectName, Origin};
+use crate::origin::{Component, Origin};
 use crate::pipeline::Pipeline;
 
 /// Runs a history. A batch is a map from source to objects, which are maps from name to
@@ -55,7 +56,7 @@ fn scratch(sources: &[&str], targets: &[&str], pipeline: &Value) -> Scratch {
         &names(targets),
         &Table::builtin(),
     );
-    let kinds = targets.iter().map(|&kind| TargetKind {
+    let kinds = targets.iter().map(|&kind| OutputKind {
         api_version: json!("v1"),
         kind: kind.into(),
     });

@@ -2,14 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dataflow::apply::TargetKind;
+use dataflow::apply::OutputKind;
 use dataflow::fields::{Keep, Kept};
 use dataflow::scratch::{Objects, Scratch, State};
-use dataflow::{
-    Budget, Circuit, Failure, ObjectName, Origin, Pipeline, RunError, SourceEvent, Step,
-};
+use dataflow::{Budget, Circuit, Failure, Origin, Pipeline, RunError, SourceEvent, Step};
 use document::{Location, Value, json};
 use expr::{Env, Limits, Table};
+use object::ObjectName;
 
 use super::{Case, Event, Random};
 
@@ -66,7 +65,7 @@ pub(crate) fn check(case: &Case) -> Result<Option<Coverage>, String> {
 
 struct Run<'a> {
     pipeline: &'a Pipeline,
-    kinds: Vec<TargetKind>,
+    kinds: Vec<OutputKind>,
     random: Random,
     /// What each source keeps.
     keeps: Vec<Keep>,
@@ -92,10 +91,10 @@ struct Run<'a> {
 
 impl<'a> Run<'a> {
     fn new(case: &'a Case, pipeline: &'a Pipeline) -> Self {
-        let kinds: Vec<TargetKind> = case
+        let kinds: Vec<OutputKind> = case
             .targets
             .iter()
-            .map(|kind| TargetKind {
+            .map(|kind| OutputKind {
                 api_version: json!("v1"),
                 kind: kind.into(),
             })

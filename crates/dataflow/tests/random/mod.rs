@@ -10,9 +10,9 @@ mod shrink;
 
 use std::fmt;
 
-use dataflow::ObjectName;
 use document::{Map, Value, json};
 use expr::Limits;
+use object::ObjectName;
 use seeded::Random;
 
 pub(crate) use check::{Coverage, check};

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use dataflow::ObjectName;
 use document::{Map, Value, json};
+use object::ObjectName;
 
 use super::{Event, Random};
 

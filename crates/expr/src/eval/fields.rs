@@ -1,9 +1,8 @@
 //! Reading and setting fields of documents.
 
-use std::sync::LazyLock;
-
 use document::path::{Path, Root, TooManyMatches};
-use document::{Key, Location, Map, Value};
+use document::{Location, Map, Value};
+use object::metadata::KEYS;
 
 use crate::error::{Error, ErrorKind};
 use crate::expr::{Expr, FieldPath, PathExpr};
@@ -89,17 +88,16 @@ impl PathExpr {
 /// A source object, its metadata, or a compound of source objects, without the two
 /// fields that are seen only where a path names them.
 pub fn without_versions(value: &Value) -> Value {
-    static METADATA: LazyLock<Key> = LazyLock::new(|| Key::new("metadata"));
     let Some(map) = value.as_map() else {
         return value.clone();
     };
-    if let Some(metadata) = map.get(&METADATA) {
+    if let Some(metadata) = map.get(&KEYS.metadata) {
         let metadata = metadata_without_versions(metadata);
-        return map.with(METADATA.clone(), metadata).into();
+        return map.with(KEYS.metadata.clone(), metadata).into();
     }
     if map
         .values()
-        .any(|member| !member.get_key(&METADATA).is_null())
+        .any(|member| !member.get_key(&KEYS.metadata).is_null())
     {
         return map
             .iter()

@@ -1,6 +1,7 @@
 //! Fields and maps.
 
-use document::{Key, Map, Value};
+use document::{Map, Value};
+use object::{LabelSelector, SelectorError};
 
 use super::{TWO, operator, shallow};
 use crate::error::ErrorKind;
@@ -182,7 +183,7 @@ fn merge(args: &[Value], env: &Env) -> Result<Value, ErrorKind> {
 
 /// Whether labels match a label selector.
 pub fn selector(selector: &Value, labels: &Value) -> Result<bool, ErrorKind> {
-    let selector = Selector::parse(selector)?;
+    let selector = label_selector(selector)?;
     check_labels(labels)?;
     Ok(selector.is_some_and(|selector| selector.matches(labels)))
 }
@@ -195,123 +196,15 @@ pub fn check_labels(labels: &Value) -> Result<(), ErrorKind> {
     map(labels).map(drop)
 }
 
-/// A label selector, checked.
-#[derive(Debug)]
-pub struct Selector<'a> {
-    labels: Option<&'a Map>,
-    expressions: Vec<Requirement<'a>>,
-}
-
-#[derive(Debug)]
-enum Requirement<'a> {
-    In(&'a str, &'a Value),
-    NotIn(&'a str, &'a Value),
-    Exists(&'a str),
-    DoesNotExist(&'a str),
-}
-
-impl<'a> Selector<'a> {
-    /// Reads a selector; `None` for null, which matches nothing.
-    pub fn parse(value: &'a Value) -> Result<Option<Self>, ErrorKind> {
-        if value.is_null() {
-            return Ok(None);
+/// Reads a label selector; `None` for null, which matches nothing.
+pub fn label_selector(value: &Value) -> Result<Option<LabelSelector>, ErrorKind> {
+    LabelSelector::new(value).map_err(|error| match error {
+        SelectorError::NotAMap(found) => ErrorKind::Type {
+            expected: "a map",
+            found,
+        },
+        SelectorError::Requirement(why) | SelectorError::Query { why, .. } => {
+            ErrorKind::Selector(why)
         }
-        let fields = map(value)?;
-        let structured = !fields.is_empty()
-            && fields.iter().all(|(key, value)| match key.as_str() {
-                "matchLabels" => value.as_map().is_some() || value.is_null(),
-                "matchExpressions" => value.as_list().is_some() || value.is_null(),
-                _ => false,
-            });
-        if !structured {
-            return Ok(Some(Self {
-                labels: Some(fields),
-                expressions: Vec::new(),
-            }));
-        }
-        let expressions = match value.get("matchExpressions").as_list() {
-            Some(list) => list.iter().map(requirement).collect::<Result<_, _>>()?,
-            None => Vec::new(),
-        };
-        Ok(Some(Self {
-            labels: value.get("matchLabels").as_map(),
-            expressions,
-        }))
-    }
-
-    /// The pair under which an index finds this selector: its first required label.
-    pub fn first_pair(&self) -> Option<(&Key, &Value)> {
-        self.labels?.iter().next().map(|(key, value)| (key, value))
-    }
-
-    /// Whether these labels match; null matches nothing.
-    pub fn matches(&self, labels: &Value) -> bool {
-        let Some(labels) = labels.as_map() else {
-            return false;
-        };
-        let pairs = self.labels.is_none_or(|wanted| {
-            wanted
-                .iter()
-                .all(|(key, value)| labels.get(key).is_some_and(|label| same_text(label, value)))
-        });
-        pairs
-            && self
-                .expressions
-                .iter()
-                .all(|expression| expression.holds(labels))
-    }
-}
-
-/// Whether two label values have the same string form.
-pub fn same_text(a: &Value, b: &Value) -> bool {
-    a == b || label_text(a) == label_text(b)
-}
-
-/// The string form of a label value; null has one too, so that it equals itself.
-pub fn label_text(value: &Value) -> std::borrow::Cow<'_, str> {
-    match value.as_str() {
-        Some(text) => text.into(),
-        None => value.to_string().into(),
-    }
-}
-
-fn requirement(value: &Value) -> Result<Requirement<'_>, ErrorKind> {
-    let key = value
-        .get("key")
-        .as_str()
-        .ok_or(ErrorKind::Selector("an expression needs a key"))?;
-    let values = || {
-        let values = value.get("values");
-        match values.as_list() {
-            Some(list) if !list.is_empty() => Ok(values),
-            _ => Err(ErrorKind::Selector("In and NotIn need values")),
-        }
-    };
-    match value.get("operator").as_str() {
-        Some("In") => Ok(Requirement::In(key, values()?)),
-        Some("NotIn") => Ok(Requirement::NotIn(key, values()?)),
-        Some("Exists") => Ok(Requirement::Exists(key)),
-        Some("DoesNotExist") => Ok(Requirement::DoesNotExist(key)),
-        _ => Err(ErrorKind::Selector(
-            "the operator must be In, NotIn, Exists or DoesNotExist",
-        )),
-    }
-}
-
-impl Requirement<'_> {
-    fn holds(&self, labels: &Map) -> bool {
-        let has = |key, values: &Value| {
-            labels.get_str(key).is_some_and(|label| {
-                values
-                    .as_list()
-                    .is_some_and(|values| values.iter().any(|value| same_text(value, label)))
-            })
-        };
-        match self {
-            Self::In(key, values) => has(key, values),
-            Self::NotIn(key, values) => !has(key, values),
-            Self::Exists(key) => labels.get_str(key).is_some(),
-            Self::DoesNotExist(key) => labels.get_str(key).is_none(),
-        }
-    }
+    })
 }

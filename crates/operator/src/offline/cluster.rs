@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dataflow::ObjectName;
 use document::{Key, Value};
+use object::ObjectName;
 
 use super::{Event, EventType};
 

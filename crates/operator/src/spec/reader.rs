@@ -8,11 +8,9 @@ use dataflow::Pipeline;
 use document::{Location, Value};
 use expr::{Patterns, Table};
 
-use super::{
-    Controller, DeletionPolicy, Operator, Resource, ServiceAccount, Source, SourceKind,
-    VIEW_SUFFIX, VIEW_VERSION,
-};
+use super::{Controller, DeletionPolicy, Operator, ServiceAccount, Source, SourceKind};
 use crate::problem::Problem;
+use object::{KindRef, VIEW_SUFFIX, VIEW_VERSION};
 
 /// Reads an Operator and collects what is wrong with it.
 pub(super) struct Reader<'a> {
@@ -284,7 +282,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The kind of objects that a source or target names.
-    fn resource(&mut self, spec: &Value, at: &Location) -> Option<Resource> {
+    fn resource(&mut self, spec: &Value, at: &Location) -> Option<KindRef> {
         let kind = self.text(spec.get("kind"), &at.key("kind"))?;
         let version = match spec.get("version") {
             version if version.is_null() => None,
@@ -309,7 +307,7 @@ impl<'a> Reader<'a> {
                 return None;
             }
         };
-        Some(Resource {
+        Some(KindRef {
             group,
             version,
             kind,

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use operator::spec::Resource;
+use object::KindRef;
 
 /// Groups whose objects decide who may do what, or what others run: they are written only
 /// if that is said.
@@ -69,7 +69,7 @@ impl fmt::Display for Pattern {
 }
 
 impl Pattern {
-    fn matches(&self, resource: &Resource) -> bool {
+    fn matches(&self, resource: &KindRef) -> bool {
         let same = |part: &Option<String>, of: &str| part.as_deref().is_none_or(|part| part == of);
         same(&self.group, &resource.group) && same(&self.kind, &resource.kind)
     }
@@ -107,7 +107,7 @@ pub struct TargetDenied {
 
 impl TargetPolicy {
     /// Whether a kind may be written.
-    pub fn check(&self, resource: &Resource) -> Result<(), TargetDenied> {
+    pub fn check(&self, resource: &KindRef) -> Result<(), TargetDenied> {
         if resource.is_view() {
             return Ok(());
         }
@@ -146,7 +146,7 @@ mod tests {
             deny: patterns(deny),
         };
         let (group, kind) = kind.split_once('/').unwrap();
-        let resource = Resource {
+        let resource = KindRef {
             group: group.to_owned(),
             version: None,
             kind: kind.to_owned(),
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn the_reason_says_what_to_do() {
-        let resource = Resource {
+        let resource = KindRef {
             group: "rbac.authorization.k8s.io".to_owned(),
             version: None,
             kind: "Role".to_owned(),

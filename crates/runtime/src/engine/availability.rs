@@ -15,8 +15,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use operator::spec::VIEW_SUFFIX;
-use store::Collection;
+use object::{GroupKind, VIEW_SUFFIX};
 use tokio::sync::watch;
 
 use super::causes::Causes;
@@ -43,7 +42,7 @@ struct Registry {
     without_operators: bool,
     operators: BTreeMap<String, Standing>,
     /// The views that have readers.
-    read: BTreeMap<Collection, watch::Sender<Availability>>,
+    read: BTreeMap<GroupKind, watch::Sender<Availability>>,
     /// The last number that an engine or a period got.
     last: u64,
 }
@@ -59,7 +58,7 @@ enum Standing {
         engine: u64,
         over_budget: bool,
         /// The views that it yields; `None` until they are complete.
-        yields: BTreeMap<Collection, Option<Basis>>,
+        yields: BTreeMap<GroupKind, Option<Basis>>,
     },
 }
 
@@ -113,7 +112,7 @@ impl Views {
     pub(super) fn start(
         &self,
         operator: &str,
-        yields: impl IntoIterator<Item = Collection>,
+        yields: impl IntoIterator<Item = GroupKind>,
     ) -> Producer {
         let mut registry = self.registry();
         let engine = registry.number();
@@ -132,7 +131,7 @@ impl Views {
     }
 
     /// Whether a view is available, now and whenever that changes.
-    pub(crate) fn subscribe(&self, collection: &Collection) -> watch::Receiver<Availability> {
+    pub(crate) fn subscribe(&self, collection: &GroupKind) -> watch::Receiver<Availability> {
         let mut registry = self.registry();
         if let Some(sender) = registry.read.get(collection) {
             return sender.subscribe();
@@ -145,7 +144,7 @@ impl Views {
     }
 
     /// What a view lacks; `None` if it is not available.
-    pub(super) fn basis(&self, collection: &Collection) -> Option<Basis> {
+    pub(super) fn basis(&self, collection: &GroupKind) -> Option<Basis> {
         self.registry().basis(collection).ok()
     }
 
@@ -177,7 +176,7 @@ impl Registry {
     }
 
     /// Tells the readers of some views what has changed.
-    fn tell(&mut self, changed: impl Fn(&Collection) -> bool) {
+    fn tell(&mut self, changed: impl Fn(&GroupKind) -> bool) {
         self.read.retain(|_, sender| sender.receiver_count() > 0);
         let mut last = self.last;
         for (collection, sender) in self.read.iter().filter(|(view, _)| changed(view)) {
@@ -200,7 +199,7 @@ impl Registry {
     }
 
     /// How a view stands; the number of its period is the caller's to give.
-    fn availability(&self, collection: &Collection) -> Availability {
+    fn availability(&self, collection: &GroupKind) -> Availability {
         match self.basis(collection) {
             Ok(Basis { settled, volatile }) => Availability {
                 period: Ok(Period::default()),
@@ -216,7 +215,7 @@ impl Registry {
     }
 
     /// What a view lacks, or why it is not available.
-    fn basis(&self, collection: &Collection) -> Result<Basis, &str> {
+    fn basis(&self, collection: &GroupKind) -> Result<Basis, &str> {
         if self.without_operators {
             return Ok(Basis::USERS);
         }
@@ -235,7 +234,7 @@ impl Registry {
     }
 }
 
-fn unavailable(collection: &Collection, why: &str) -> Unavailable {
+fn unavailable(collection: &GroupKind, why: &str) -> Unavailable {
     let operator = operator_of(collection);
     Unavailable {
         code: "view-unavailable",
@@ -247,8 +246,8 @@ fn unavailable(collection: &Collection, why: &str) -> Unavailable {
 }
 
 /// The Operator that a view belongs to.
-pub(super) fn operator_of(collection: &Collection) -> &str {
-    let group = &collection.group;
+pub(super) fn operator_of(collection: &GroupKind) -> &str {
+    let group = collection.group.as_str();
     group.strip_suffix(VIEW_SUFFIX).unwrap_or(group)
 }
 
@@ -266,7 +265,7 @@ impl Producer {
     pub(super) fn publish<'a>(
         &self,
         over: bool,
-        views: impl Iterator<Item = (&'a Collection, Option<Basis>)>,
+        views: impl Iterator<Item = (&'a GroupKind, Option<Basis>)>,
     ) {
         let mut registry = self.views.registry();
         let standing = registry.operators.get_mut(&self.operator);
@@ -310,8 +309,8 @@ impl Drop for Producer {
 mod tests {
     use super::*;
 
-    fn view() -> Collection {
-        Collection::new("o.view.dcontroller.io", "V")
+    fn view() -> GroupKind {
+        GroupKind::new("o.view.dcontroller.io", "V")
     }
 
     fn publish(producer: &Producer, settled: Option<u64>) {

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use dataflow::{ObjectName, RunError};
+use dataflow::RunError;
 use document::Value;
+use object::{GroupKind, ObjectKey, ObjectName};
 use operator::offline::Report as RunReport;
 use operator::{Controller, Operator};
-use store::Collection;
 
 use super::EngineEvents;
 use super::controller::ControllerTask;
@@ -18,8 +18,7 @@ use crate::object::Unreadable;
 use crate::source::inbox::{Port, PortState};
 use crate::source::{Inbox, Unavailable};
 use crate::status::{ControllerStatus, Counts, OperatorStatus, Ready, Trouble};
-use crate::target::problem::{Cause, Happened, Report};
-use crate::target::{ObjectKey, Problem};
+use crate::target::problem::{Cause, Happened, Problem, Report};
 
 /// What stands against targets and views.
 pub(super) struct Book {
@@ -33,9 +32,9 @@ pub(super) struct Book {
 struct Entries {
     numbers: Numbers,
     targets: BTreeMap<ObjectKey, Vec<(Number, Problem)>>,
-    views: BTreeMap<(Collection, ObjectName), (Number, String, Trouble)>,
+    views: BTreeMap<(GroupKind, ObjectName), (Number, String, Trouble)>,
     /// What is held of views, by controller.
-    held: BTreeMap<(String, (Collection, ObjectName)), (Number, Trouble)>,
+    held: BTreeMap<(String, (GroupKind, ObjectName)), (Number, Trouble)>,
     /// The kinds of targets that cannot be watched, by group and kind: there drift is not
     /// seen, and what is left behind is not found.
     unwatched: BTreeMap<(String, String), Unavailable>,
@@ -123,7 +122,7 @@ impl Book {
     pub(super) fn view(
         &self,
         controller: &str,
-        collection: &Collection,
+        collection: &GroupKind,
         name: &ObjectName,
         refused: Option<String>,
     ) {
@@ -150,7 +149,7 @@ impl Book {
     }
 
     /// The removal of something in a view is held (`maxDeletions`), or not any more.
-    pub(super) fn held(&self, controller: &str, place: &(Collection, ObjectName), held: bool) {
+    pub(super) fn held(&self, controller: &str, place: &(GroupKind, ObjectName), held: bool) {
         let key = (controller.to_owned(), place.clone());
         let mut entries = self.entries();
         if !held {

@@ -14,7 +14,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use store::Collection;
+use object::GroupKind;
 use tokio::sync::watch;
 
 /// The causes of the changes of all views. Clones share them.
@@ -23,7 +23,7 @@ pub(crate) struct Causes(Arc<Shared>);
 
 #[derive(Debug, Default)]
 struct Shared {
-    marks: Mutex<BTreeMap<Collection, Mark>>,
+    marks: Mutex<BTreeMap<GroupKind, Mark>>,
     /// Tells that changes do not count any more.
     ended: watch::Sender<()>,
 }
@@ -42,7 +42,7 @@ struct Mark {
 
 impl Causes {
     /// What an operator changes in a view counts from now on.
-    pub(super) fn begin(&self, operator: &str, collection: &Collection) {
+    pub(super) fn begin(&self, operator: &str, collection: &GroupKind) {
         let mut marks = self.marks();
         let mark = marks.entry(collection.clone()).or_default();
         operator.clone_into(&mut mark.operator);
@@ -50,7 +50,7 @@ impl Causes {
     }
 
     /// What is changed after this version is caused by single events.
-    pub(super) fn end(&self, collection: &Collection, version: u64) {
+    pub(super) fn end(&self, collection: &GroupKind, version: u64) {
         let mut marks = self.marks();
         let Some(mark) = marks.get_mut(collection).filter(|mark| mark.open) else {
             return;
@@ -73,14 +73,14 @@ impl Causes {
     }
 
     /// Whether the change that led to this version counts.
-    pub(super) fn is_bulk(&self, collection: &Collection, version: u64) -> bool {
+    pub(super) fn is_bulk(&self, collection: &GroupKind, version: u64) -> bool {
         let marks = self.marks();
         let mark = marks.get(collection);
         mark.is_some_and(|mark| mark.open || version <= mark.up_to)
     }
 
     /// Whether who knows a view up to `version` knows all changes that count together.
-    pub(super) fn is_over(&self, collection: &Collection, version: u64) -> bool {
+    pub(super) fn is_over(&self, collection: &GroupKind, version: u64) -> bool {
         let marks = self.marks();
         let mark = marks.get(collection);
         mark.is_none_or(|mark| !mark.open && mark.last <= version)
@@ -91,7 +91,7 @@ impl Causes {
         self.0.ended.subscribe()
     }
 
-    fn marks(&self) -> MutexGuard<'_, BTreeMap<Collection, Mark>> {
+    fn marks(&self) -> MutexGuard<'_, BTreeMap<GroupKind, Mark>> {
         self.0.marks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -102,11 +102,11 @@ mod tests {
 
     #[test]
     fn changes_count_from_the_beginning_to_the_last() {
-        let (causes, view) = (Causes::default(), Collection::new("g", "V"));
+        let (causes, view) = (Causes::default(), GroupKind::new("g", "V"));
         assert!(!causes.is_bulk(&view, 5) && causes.is_over(&view, 0));
         causes.begin("o", &view);
         assert!(causes.is_bulk(&view, 7) && !causes.is_over(&view, 7));
-        assert!(!causes.is_bulk(&Collection::new("g", "W"), 7));
+        assert!(!causes.is_bulk(&GroupKind::new("g", "W"), 7));
         causes.end(&view, 9);
         assert!(causes.is_bulk(&view, 9) && !causes.is_bulk(&view, 10));
         assert!(!causes.is_over(&view, 8) && causes.is_over(&view, 9));
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn readers_of_an_operator_that_is_gone_do_not_wait() {
-        let (causes, view) = (Causes::default(), Collection::new("g", "V"));
+        let (causes, view) = (Causes::default(), GroupKind::new("g", "V"));
         causes.begin("o", &view);
         causes.forget("other", 9);
         assert!(!causes.is_over(&view, 9));

@@ -5,16 +5,17 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dataflow::fields::Kept;
-use dataflow::{Circuit, Component, Failure, ObjectName, Origin, RunError, SourceEvent, Step};
-use document::{Key, Value};
+use dataflow::{Circuit, Component, Failure, Origin, RunError, SourceEvent, Step};
+use document::Value;
 use expr::{Env, Interrupt};
+use object::{ObjectKey, ObjectName};
 use operator::Controller;
 use tokio::runtime::RuntimeFlavor;
 
 use super::deletions::Removals;
 use crate::config::Budget;
 use crate::object::Unreadable;
-use crate::target::{Author, Desired, ObjectKey, Owner};
+use crate::target::{Author, Desired, Owner};
 
 fn is_multi_threaded() -> bool {
     let runtime = tokio::runtime::Handle::try_current();
@@ -52,7 +53,10 @@ impl ControllerTask {
         budget: Budget,
     ) -> Self {
         let targets = controller.targets.iter();
-        let kinds: Vec<_> = targets.clone().map(|t| t.resource.target_kind()).collect();
+        let kinds: Vec<_> = targets
+            .clone()
+            .map(|t| dataflow::apply::OutputKind::from(&t.resource))
+            .collect();
         let authors = targets
             .map(|target| Author::new(operator, &controller.name, rank, target.clone()))
             .map(Arc::new);
@@ -136,7 +140,9 @@ impl ControllerTask {
         self.removals.clear();
         self.uids.iter_mut().for_each(HashMap::clear);
         let targets = self.authors.iter();
-        let kinds: Vec<_> = targets.map(|a| a.target.resource.target_kind()).collect();
+        let kinds: Vec<_> = targets
+            .map(|a| dataflow::apply::OutputKind::from(&a.target.resource))
+            .collect();
         let pipeline = self.circuit.pipeline().clone();
         self.circuit = Circuit::new(&pipeline, &kinds, self.budget.circuit());
     }
@@ -174,8 +180,7 @@ impl ControllerTask {
     ) -> (ObjectKey, Option<Desired>) {
         let author = &self.authors[change.target];
         let key = ObjectKey {
-            group: Key::new(&author.target.resource.group),
-            kind: Key::new(&author.target.resource.kind),
+            kind: author.target.resource.group_kind(),
             name: change.key,
         };
         let origin = &change.origin;

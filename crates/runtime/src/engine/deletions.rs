@@ -10,16 +10,15 @@ mod held;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dataflow::{ObjectName, TargetChange};
-use document::Key;
+use dataflow::TargetChange;
+use object::{GroupKind, ObjectKey, ObjectName};
 use operator::spec::MaxDeletions;
 use operator::{Controller, Operator};
-use store::Collection;
 
 use super::Task;
 use super::availability::operator_of;
 use super::views::{Stale, collection, view_of};
-use crate::target::{ObjectKey, too_many_deletions};
+use crate::target::too_many_deletions;
 
 /// The removals of one controller that are being summed.
 #[derive(Debug)]
@@ -45,7 +44,7 @@ enum Removed {
 }
 
 /// An object of a view.
-type Place = (Collection, ObjectName);
+type Place = (GroupKind, ObjectName);
 
 /// The removals of an operator.
 #[derive(Debug, Default)]
@@ -92,8 +91,7 @@ impl Removed {
             return Self::View(change.target, change.key.clone());
         }
         Self::Target(ObjectKey {
-            group: Key::new(&resource.group),
-            kind: Key::new(&resource.kind),
+            kind: resource.group_kind(),
             name: change.key.clone(),
         })
     }

@@ -3,11 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError};
 
-use dataflow::ObjectName;
-use document::Value;
+use object::{GroupKind, KindRef, LabelSelector, ObjectName, marks};
 use operator::Operator;
-use operator::spec::{ONE_SHOT, Resource, SourceKind, Target, TargetType};
-use store::{Collection, Store};
+use operator::spec::{ONE_SHOT, SourceKind, Target, TargetType};
+use store::Store;
 
 use super::Context;
 use super::availability::operator_of;
@@ -18,7 +17,6 @@ use crate::client::Identity;
 use crate::source::inbox::Port;
 use crate::source::view::{ViewSubscription, follow, names};
 use crate::source::{Inbox, Input, Subscription, WatchKey};
-use crate::target::claim;
 
 /// The inputs of all controllers.
 pub(super) fn ports(operator: &Operator) -> Vec<Port> {
@@ -50,7 +48,7 @@ impl Subscriptions {
         let patched = targets
             .filter(|target| target.resource.is_view() && target.kind != TargetType::Updater)
             .map(|target| collection(&target.resource));
-        for view in patched.collect::<BTreeSet<Collection>>() {
+        for view in patched.collect::<BTreeSet<GroupKind>>() {
             let (inbox, touched, view) = (inbox.clone(), touched.clone(), view);
             let names = names(store, view.clone(), move |name| {
                 let mut touched = touched.lock().unwrap_or_else(PoisonError::into_inner);
@@ -105,7 +103,7 @@ pub(super) fn subscribe(
             let key = WatchKey {
                 resource: resource.clone(),
                 namespace: source.namespace.clone().or(context.namespace.clone()),
-                selector: source.selector.as_ref().and_then(selector),
+                selector: source.selector.as_ref().and_then(LabelSelector::to_query),
                 identity: identity.clone(),
             };
             let part = context.watches.subscribe(key, Arc::new(sink));
@@ -145,8 +143,8 @@ fn target_watch(
         selector: (!all).then(|| {
             format!(
                 "{}={}",
-                claim::OPERATOR,
-                claim::operator_label(&operator.name)
+                marks::OPERATOR,
+                marks::operator_label(&operator.name)
             )
         }),
         identity: identity.clone(),
@@ -154,58 +152,10 @@ fn target_watch(
 }
 
 /// Whether an operator patches objects of this kind.
-fn is_patched(operator: &Operator, resource: &Resource) -> bool {
+fn is_patched(operator: &Operator, resource: &KindRef) -> bool {
     let targets = operator.controllers.iter().flat_map(|c| &c.targets);
     let mut patched = targets.filter(|target| target.kind == TargetType::Patcher);
     patched.any(|target| {
         target.resource.group == resource.group && target.resource.kind == resource.kind
     })
-}
-
-/// A label selector as the API server reads it; `None` if it admits everything.
-fn selector(selector: &Value) -> Option<String> {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let labels = selector.get("matchLabels").as_map();
-    let labels = labels.into_iter().flatten();
-    let mut parts: Vec<String> = labels
-        .map(|(key, value)| format!("{key}={}", text(value)))
-        .collect();
-    let expressions = selector.get("matchExpressions").as_list();
-    for expression in expressions.into_iter().flatten() {
-        let key = text(expression.get("key"));
-        let values = expression.get("values").as_list().into_iter().flatten();
-        let values = values.map(text).collect::<Vec<_>>().join(",");
-        parts.push(match expression.get("operator").as_str() {
-            Some("In") => format!("{key} in ({values})"),
-            Some("NotIn") => format!("{key} notin ({values})"),
-            Some("Exists") => key,
-            Some("DoesNotExist") => format!("!{key}"),
-            // What the reader let through and this does not know is checked here.
-            _ => continue,
-        });
-    }
-    (!parts.is_empty()).then(|| parts.join(","))
-}
-
-#[cfg(test)]
-mod tests {
-    use document::json;
-
-    use super::*;
-
-    #[test]
-    fn selectors_are_written_as_the_server_reads_them() {
-        let full = json!({
-            "matchLabels": {"app": "web"},
-            "matchExpressions": [
-                {"key": "tier", "operator": "In", "values": ["a", "b"]},
-                {"key": "old", "operator": "DoesNotExist"},
-                {"key": "x", "operator": "Exists"},
-                {"key": "y", "operator": "NotIn", "values": ["z"]}
-            ]
-        });
-        let expect = "app=web,tier in (a,b),!old,x,y notin (z)";
-        assert_eq!(selector(&full).as_deref(), Some(expect));
-        assert_eq!(selector(&json!({})), None);
-    }
 }

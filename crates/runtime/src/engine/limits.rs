@@ -12,7 +12,8 @@ use controller::Backoff;
 use operator::Operator;
 use operator::spec::Options;
 
-use crate::target::{ObjectKey, Writer};
+use crate::target::Writer;
+use object::ObjectKey;
 
 /// The limits of the controllers of an operator, for the objects that they write.
 #[derive(Clone)]

@@ -5,11 +5,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use controller::{Next, Observer};
+use object::ObjectKey;
 use operator::Operator;
 
 use super::writes::WriteReason;
 use crate::metrics::{ControllerMetrics, Ended, Metrics, QueueMetrics};
-use crate::target::{ObjectKey, Writer};
+use crate::target::Writer;
 
 /// The metrics of an operator's controllers, and of their queue.
 #[derive(Clone, Debug)]

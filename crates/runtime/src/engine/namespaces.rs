@@ -15,10 +15,11 @@ use futures::{Stream, StreamExt};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::runtime::watcher::{self, Event};
 use kube::{Api, Client, ResourceExt};
+use object::ObjectKey;
 use tokio::sync::watch;
 
 use super::writes::WriteReason;
-use crate::target::{ObjectKey, Writer};
+use crate::target::Writer;
 
 /// The first pause after the watch failed, and the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(1));

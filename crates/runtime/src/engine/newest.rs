@@ -8,7 +8,8 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use dataflow::{ObjectName, Origin, RunError};
+use dataflow::{Origin, RunError};
+use object::ObjectName;
 
 use crate::status::MAX_ERRORS;
 

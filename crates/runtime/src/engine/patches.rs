@@ -8,14 +8,12 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use dataflow::ObjectName;
 use document::{Key, Value};
+use object::{GroupKind, ObjectName};
 use operator::layer::{Layer, Patched, Wish, lay};
 use operator::patch::{MergeKeys, patch_of};
 use operator::spec::Target;
-use store::{Collection, Error, Store, Write, Writer, Written};
-
-use super::views::key;
+use store::{Error, Store, Write, Writer, Written};
 
 /// What Patchers have set. Clones share it.
 #[derive(Clone, Debug, Default)]
@@ -25,7 +23,7 @@ pub(super) struct Patches(Arc<Mutex<BTreeMap<Place, Record>>>);
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place {
     pub(super) operator: String,
-    pub(super) collection: Collection,
+    pub(super) collection: GroupKind,
     pub(super) name: ObjectName,
 }
 
@@ -97,14 +95,14 @@ impl Patches {
         gone: &dyn Fn(&str) -> bool,
     ) -> Result<Option<Written>, Error> {
         let mut records = self.records();
-        let Some(live) = store.get(&place.collection, &key(&place.name)) else {
+        let Some(live) = store.get(&place.collection, &place.name) else {
             records.remove(place);
             return Ok(None);
         };
         let uid = live.get("metadata").get("uid").clone();
         let known = records.get(place).filter(|record| record.uid == uid);
         let known = known.map(|record| record.set.clone()).unwrap_or_default();
-        let keys = MergeKeys::of_group(&place.collection.group);
+        let keys = MergeKeys::of_group(place.collection.group.as_str());
         let (new, set) = layered(&live, known, wanted, gone, &keys);
         let written = write(store, place, &live, &new)?;
         if set.is_empty() {

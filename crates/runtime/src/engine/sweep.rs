@@ -1,7 +1,7 @@
 //! What earlier runs left behind: objects with our claim that are not derived any more.
 
-use dataflow::ObjectName;
 use document::Value;
+use object::ObjectName;
 
 use super::Task;
 use super::controller::ControllerTask;

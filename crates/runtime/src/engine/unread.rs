@@ -7,16 +7,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use dataflow::Origin;
 use dataflow::pipeline::StageKind;
-use dataflow::{ObjectName, Origin};
 use document::Value;
+use object::{ObjectKey, ObjectName};
 use operator::Controller;
 
 use super::Task;
 use crate::object::Unreadable;
 use crate::source::inbox::UnreadableObjects;
 use crate::status::Trouble;
-use crate::target::{ObjectKey, Writer};
+use crate::target::Writer;
 
 /// An object of an input, as origins name it.
 fn origin(controller: &Controller, input: usize, name: &ObjectName) -> Value {

@@ -15,8 +15,8 @@
 
 use std::collections::BTreeMap;
 
+use object::GroupKind;
 use operator::Operator;
-use store::Collection;
 
 use super::Task;
 use super::availability::{Basis, operator_of};
@@ -45,13 +45,13 @@ pub(super) struct Graph {
     /// For each controller its position in the order of execution.
     positions: Vec<usize>,
     /// For each own view of which nothing is missing, the version since when.
-    settled: BTreeMap<Collection, u64>,
+    settled: BTreeMap<GroupKind, u64>,
 }
 
 #[derive(Clone, Debug)]
 struct ViewInput {
     input: usize,
-    view: Collection,
+    view: GroupKind,
     /// Whether it is a view of the same operator.
     own: bool,
 }
@@ -79,7 +79,7 @@ impl Graph {
     /// The version of an own view since which nothing is missing.
     fn settle(
         &mut self,
-        view: &Collection,
+        view: &GroupKind,
         views: &Outputs,
         tasks: &[ControllerTask],
         upstream: &[Upstream],
@@ -225,7 +225,7 @@ impl Task {
     }
 
     /// The version up to which the controller at this position has to read an own view.
-    fn settled(&mut self, view: &Collection, position: usize, known: &[Upstream]) -> Option<u64> {
+    fn settled(&mut self, view: &GroupKind, position: usize, known: &[Upstream]) -> Option<u64> {
         let producers = self.views.producers(view).iter();
         let mut producers = producers.map(|producer| (self.graph.positions[*producer], producer));
         if producers.clone().all(|(at, _)| at < position) {
@@ -267,7 +267,7 @@ mod tests {
     struct Quiet;
 
     impl EngineEvents for Quiet {
-        fn adopted(&self, _key: &crate::target::ObjectKey, _controller: &str) {}
+        fn adopted(&self, _key: &object::ObjectKey, _controller: &str) {}
         fn trouble(&self, _controller: &str, _trouble: &Trouble) {}
     }
 
@@ -323,8 +323,8 @@ mod tests {
         upstream[number].missing.clone().unwrap_or_default()
     }
 
-    fn other() -> Collection {
-        Collection::new("p.view.dcontroller.io", "V")
+    fn other() -> GroupKind {
+        GroupKind::new("p.view.dcontroller.io", "V")
     }
 
     fn settle(producer: &Producer, settled: Option<u64>) {
@@ -366,7 +366,7 @@ mod tests {
         let settled = |task: &mut Task, kind: &str| {
             let upstream = task.upstream();
             task.publish(&upstream);
-            let view = Collection::new("o.view.dcontroller.io", kind);
+            let view = GroupKind::new("o.view.dcontroller.io", kind);
             task.context.views.basis(&view).unwrap().settled
         };
         assert_eq!(settled(&mut task, "X"), None);

@@ -5,25 +5,25 @@ mod stale;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use dataflow::ObjectName;
 use document::Value;
+use object::{GroupKind, KindRef, ObjectName};
 use operator::layer::overlay;
 use operator::patch::{MergeKeys, patch_of};
-use operator::spec::{Resource, Source, SourceKind, Target, TargetType};
+use operator::spec::{Source, SourceKind, Target, TargetType};
 use operator::{Controller, Operator};
-use store::{Change, Collection, Holder, ObjectKey, Preconditions, Store, Write, Writer, Written};
+use store::{Change, Holder, Preconditions, Store, Write, Writer, Written};
 
 use super::availability::{Basis, Producer, Views};
 use super::book::Book;
 use super::patches::{Patch, Patches, Place};
 pub(super) use stale::Stale;
 
-pub(super) fn collection(resource: &Resource) -> Collection {
-    Collection::new(&resource.group, &resource.kind)
+pub(super) fn collection(resource: &KindRef) -> GroupKind {
+    GroupKind::new(&resource.group, &resource.kind)
 }
 
 /// The view that a source reads. The trigger of a `OneShot` source is an object of none.
-pub(super) fn view_of(source: &Source) -> Option<Collection> {
+pub(super) fn view_of(source: &Source) -> Option<GroupKind> {
     let reads = source.resource.is_view() && source.kind != SourceKind::OneShot;
     reads.then(|| collection(&source.resource))
 }
@@ -32,7 +32,7 @@ pub(super) fn view_of(source: &Source) -> Option<Collection> {
 #[derive(Debug)]
 pub(super) struct Outputs {
     operator: String,
-    views: BTreeMap<Collection, View>,
+    views: BTreeMap<GroupKind, View>,
     /// Makes the views available to others.
     producer: Producer,
     patches: Patches,
@@ -40,7 +40,7 @@ pub(super) struct Outputs {
 }
 
 /// The objects of patched views that have changed, by whomever.
-pub(super) type Touched = Arc<Mutex<BTreeSet<(Collection, ObjectName)>>>;
+pub(super) type Touched = Arc<Mutex<BTreeSet<(GroupKind, ObjectName)>>>;
 
 /// A target of a controller, both by position.
 type At = (usize, usize);
@@ -64,7 +64,7 @@ struct View {
 
 impl Outputs {
     pub(super) fn new(shared: &Views, operator: &Operator) -> Self {
-        let mut views: BTreeMap<Collection, View> = BTreeMap::new();
+        let mut views: BTreeMap<GroupKind, View> = BTreeMap::new();
         for (number, controller) in operator.controllers.iter().enumerate() {
             for target in controller.targets.iter().filter(|t| t.resource.is_view()) {
                 let view = views.entry(collection(&target.resource)).or_default();
@@ -82,7 +82,7 @@ impl Outputs {
     }
 
     /// The views.
-    pub(super) fn collections(&self) -> impl ExactSizeIterator<Item = &Collection> {
+    pub(super) fn collections(&self) -> impl ExactSizeIterator<Item = &GroupKind> {
         self.views.keys()
     }
 
@@ -108,19 +108,19 @@ impl Outputs {
     }
 
     /// The controllers that write to a view.
-    pub(super) fn producers(&self, collection: &Collection) -> &[usize] {
+    pub(super) fn producers(&self, collection: &GroupKind) -> &[usize] {
         let view = self.views.get(collection);
         view.map(|view| view.producers.as_slice())
             .unwrap_or_default()
     }
 
     /// Whether a controller makes objects of a view.
-    pub(super) fn yields(&self, collection: &Collection) -> bool {
+    pub(super) fn yields(&self, collection: &GroupKind) -> bool {
         self.views.get(collection).is_some_and(|view| view.yielded)
     }
 
     /// The version of the last change of a view that we made.
-    pub(super) fn version(&self, collection: &Collection) -> u64 {
+    pub(super) fn version(&self, collection: &GroupKind) -> u64 {
         self.views.get(collection).map_or(0, |view| view.version)
     }
 
@@ -186,7 +186,7 @@ impl Outputs {
     pub(super) fn publish(
         &self,
         over_budget: bool,
-        mut basis: impl FnMut(&Collection) -> Option<Basis>,
+        mut basis: impl FnMut(&GroupKind) -> Option<Basis>,
     ) {
         let views = self.views.keys();
         self.producer
@@ -208,11 +208,10 @@ impl Outputs {
 pub(crate) fn take_out(
     store: &Store,
     operator: &str,
-    goes: impl Fn(&Collection, &ObjectName) -> bool,
+    goes: impl Fn(&GroupKind, &ObjectName) -> bool,
 ) {
     for yielded in store.yielded(operator) {
-        let name = ObjectName::new(&yielded.key.namespace, &yielded.key.name);
-        if goes(&yielded.collection, &name) {
+        if goes(&yielded.collection, &yielded.key) {
             let writer = Writer::controller(operator, &yielded.controller);
             let delete = Write::Delete(yielded.key, Preconditions::default());
             // What is gone already is gone.
@@ -234,7 +233,7 @@ impl<'a> Object<'a> {
         store: &'a Store,
         operator: &'a Operator,
         patches: &'a Patches,
-        collection: &Collection,
+        collection: &GroupKind,
         name: &ObjectName,
     ) -> Self {
         Self {
@@ -255,7 +254,7 @@ impl<'a> Object<'a> {
         derived: Option<&BTreeMap<At, Value>>,
         gone: &dyn Fn(&str) -> bool,
     ) -> (Option<usize>, Result<Option<Written>, store::Error>) {
-        let (collection, key) = (&self.place.collection, key(&self.place.name));
+        let (collection, key) = (&self.place.collection, self.place.name.clone());
         let held = self.store.holder(collection, &key) == Some(Holder::User);
         let wanted = wanted(self.operator, derived);
         let whole = self.whole(derived, &wanted, held);
@@ -332,11 +331,6 @@ fn patcher(controller: &Controller, at: At) -> String {
     format!("{}/{}", controller.name, at.1)
 }
 
-pub(super) fn key(name: &ObjectName) -> ObjectKey {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    ObjectKey::new(text(&name.namespace), text(&name.name))
-}
-
 /// The version of the change that a write made; 0 if it changed nothing. The version of
 /// the whole store will not do: other views move it on, and no watch of this one sees that.
 fn version(written: &Written) -> u64 {
@@ -363,7 +357,7 @@ mod tests {
     struct Quiet;
 
     impl EngineEvents for Quiet {
-        fn adopted(&self, _key: &crate::target::ObjectKey, _controller: &str) {}
+        fn adopted(&self, _key: &object::ObjectKey, _controller: &str) {}
         fn trouble(&self, _controller: &str, _trouble: &Trouble) {}
     }
 
@@ -381,7 +375,7 @@ mod tests {
         let store = Store::new(crate::clock::System, store::Config::default());
         let measures = Measures::new(&Metrics::default(), &operator);
         let book = Book::new(Arc::new(Quiet), Arc::default(), measures);
-        let view = Collection::new("o.view.dcontroller.io", "V");
+        let view = GroupKind::new("o.view.dcontroller.io", "V");
         let mut outputs = Outputs::new(&Views::default(), &operator);
         let object = json!({"apiVersion": "o.view.dcontroller.io/v1alpha1", "kind": "V", "metadata": {"name": "a"}});
         let put = |outputs: &mut Outputs| {
@@ -392,7 +386,7 @@ mod tests {
         put(&mut outputs);
         let position = store.version().0;
         let other = json!({"apiVersion": "x.view.dcontroller.io/v1alpha1", "kind": "W", "metadata": {"name": "b"}});
-        let elsewhere = Collection::new("x.view.dcontroller.io", "W");
+        let elsewhere = GroupKind::new("x.view.dcontroller.io", "W");
         store
             .write_one(&Writer::User, &elsewhere, Write::Create(other))
             .unwrap();

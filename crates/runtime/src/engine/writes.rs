@@ -6,9 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use controller::{Next, Queue, Reason, Retries, Runner, queue};
-use dataflow::ObjectName;
 use futures::StreamExt;
-use operator::spec::Resource;
+use object::{KindRef, ObjectKey, ObjectName};
 use operator::{Controller, Operator};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{AbortHandle, JoinHandle};
@@ -22,7 +21,7 @@ use super::namespaces::Namespaces;
 use crate::client::Identity;
 use crate::source::discovery::Resolved;
 use crate::source::{Arrival, Sink, Unavailable};
-use crate::target::{self, Desired, ObjectKey, TargetKind, WriteError, Writer};
+use crate::target::{self, Desired, TargetKind, WriteError, Writer};
 
 /// Why an object is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -220,12 +219,7 @@ pub(super) struct TargetSink {
 }
 
 impl TargetSink {
-    pub(super) fn new(
-        resource: &Resource,
-        patched: bool,
-        writes: &Writes,
-        book: Arc<Book>,
-    ) -> Self {
+    pub(super) fn new(resource: &KindRef, patched: bool, writes: &Writes, book: Arc<Book>) -> Self {
         Self {
             group: resource.group.clone(),
             kind: resource.kind.clone(),

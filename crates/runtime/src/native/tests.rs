@@ -10,7 +10,8 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt;
 use kube::api::GroupVersionKind;
 use kube::runtime::controller::Controller as KubeController;
-use store::{Collection, Preconditions, Write, Writer};
+use object::GroupKind;
+use store::{Preconditions, Write, Writer};
 use tokio::sync::mpsc;
 
 use super::*;
@@ -27,14 +28,14 @@ fn put(views: &ViewStore, name: &str, data: Value) {
         "metadata": {"name": name, "namespace": "n"}, "data": (data)
     });
     let write = Write::Put(object);
-    let collection = Collection::new(GROUP, "Health");
+    let collection = GroupKind::new(GROUP, "Health");
     let written = views.store().write_one(&Writer::User, &collection, write);
     written.unwrap();
 }
 
 fn delete(views: &ViewStore, name: &str) {
-    let write = Write::Delete(store::ObjectKey::new("n", name), Preconditions::default());
-    let collection = Collection::new(GROUP, "Health");
+    let write = Write::Delete(object::ObjectName::new("n", name), Preconditions::default());
+    let collection = GroupKind::new(GROUP, "Health");
     let written = views.store().write_one(&Writer::User, &collection, write);
     written.unwrap();
 }

@@ -3,8 +3,9 @@
 use futures::{Stream, stream};
 use kube::Resource;
 use kube::runtime::watcher::{self, Event};
+use object::GroupKind;
 use serde::de::DeserializeOwned;
-use store::{Collection, Selector, Start, Store, Version, Watch};
+use store::{Selector, Start, Store, Version, Watch};
 
 use super::read;
 use crate::clock;
@@ -22,7 +23,8 @@ use crate::source::view::Gate;
 /// use kube::ResourceExt;
 /// use runtime::native::ViewStore;
 /// use runtime::object::Object;
-/// use store::{Collection, Write, Writer};
+/// use store::{Write, Writer};
+/// use object::GroupKind;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -34,7 +36,7 @@ use crate::source::view::Gate;
 ///     "apiVersion": "shop.view.dcontroller.io/v1alpha1", "kind": "Health",
 ///     "metadata": {"name": "web"}, "ready": 2
 /// });
-/// let health = Collection::new(group, "Health");
+/// let health = GroupKind::new(group, "Health");
 /// views.store().write_one(&Writer::User, &health, Write::Create(web))?;
 ///
 /// // With a type of your own it is `views.watch::<Health>()`.
@@ -103,7 +105,7 @@ impl ViewStore {
     where
         K: Resource + DeserializeOwned + Send + 'static,
     {
-        let collection = Collection::new(K::group(dyntype), K::kind(dyntype));
+        let collection = GroupKind::new(&K::group(dyntype), &K::kind(dyntype));
         let reader = Reader {
             store: self.store.clone(),
             gate: Gate::new(Some(self.availability.subscribe(&collection))),
@@ -121,7 +123,7 @@ impl ViewStore {
 struct Reader {
     store: Store,
     gate: Gate,
-    collection: Collection,
+    collection: GroupKind,
     phase: Phase,
 }
 

@@ -8,9 +8,6 @@ use operator::Problem;
 use crate::crd;
 use crate::object::{Object, Unreadable};
 
-/// The annotation that lets held deletions of one generation go on.
-pub(super) const ALLOW_DELETIONS: &str = "dcontroller.io/allow-deletions";
-
 /// An Operator object.
 #[derive(Clone, Debug)]
 pub(super) struct OperatorObject {
@@ -104,7 +101,10 @@ impl OperatorObject {
 
     /// Whether deletions of this generation are allowed.
     pub(super) fn allows_deletions(&self, generation: i64) -> bool {
-        let annotation = self.metadata().get("annotations").get(ALLOW_DELETIONS);
+        let annotation = self
+            .metadata()
+            .get("annotations")
+            .get(::object::marks::ALLOW_DELETIONS);
         annotation
             .as_str()
             .is_some_and(|text| text.trim() == generation.to_string())

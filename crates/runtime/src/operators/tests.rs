@@ -5,6 +5,7 @@ mod server;
 
 use std::time::Duration;
 
+use ::object::ObjectKey;
 use document::{Value, json};
 use simulation::fields::merge_patch;
 use tokio::sync::oneshot;
@@ -13,7 +14,6 @@ use tokio::task::JoinHandle;
 use super::*;
 use crate::config::TargetPolicy;
 use crate::status::{ControllerStatus, Counts, OperatorStatus, Ready, Trouble};
-use crate::target::ObjectKey;
 use fake::Fake;
 use server::Server;
 

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use kube::Client;
 use kube::core::GroupVersionKind;
 use kube::discovery::ApiResource;
+use object::KindRef;
 use operator::Operator;
-use operator::spec::Resource;
 
 use crate::source::Unavailable;
 use crate::source::discovery;
@@ -25,7 +25,7 @@ pub struct Kind {
 /// Somebody who knows kinds.
 pub trait Kinds {
     /// What is known of a kind.
-    fn kind(&self, resource: &Resource) -> Kind;
+    fn kind(&self, resource: &KindRef) -> Kind;
 }
 
 /// What can be known without a cluster: Kubernetes' own kinds. Others are taken to have
@@ -34,7 +34,7 @@ pub trait Kinds {
 pub struct WellKnown;
 
 impl Kinds for WellKnown {
-    fn kind(&self, resource: &Resource) -> Kind {
+    fn kind(&self, resource: &KindRef) -> Kind {
         let (group, kind) = (resource.group.as_str(), resource.kind.as_str());
         let version = resource.version.as_deref().unwrap_or("v1");
         let usual = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
@@ -161,11 +161,11 @@ const WITHOUT_STATUS: [(&str, &[&str]); 13] = [
 /// what [`WellKnown`] says.
 #[derive(Clone, Debug, Default)]
 pub struct Discovered {
-    found: BTreeMap<Resource, Kind>,
+    found: BTreeMap<KindRef, Kind>,
 }
 
 impl Kinds for Discovered {
-    fn kind(&self, resource: &Resource) -> Kind {
+    fn kind(&self, resource: &KindRef) -> Kind {
         let found = self.found.get(resource).cloned();
         found.unwrap_or_else(|| WellKnown.kind(resource))
     }
@@ -194,9 +194,9 @@ impl Discovered {
 }
 
 /// All kinds but views, each once.
-fn resources(operators: &[Operator]) -> Vec<&Resource> {
+fn resources(operators: &[Operator]) -> Vec<&KindRef> {
     let controllers = operators.iter().flat_map(|operator| &operator.controllers);
-    let mut all: Vec<&Resource> = controllers
+    let mut all: Vec<&KindRef> = controllers
         .flat_map(|controller| {
             let sources = controller.sources.iter().map(|source| &source.resource);
             sources.chain(controller.targets.iter().map(|target| &target.resource))
@@ -213,7 +213,7 @@ mod tests {
     use super::*;
 
     fn check(group: &str, kind: &str, expect: (&str, bool, bool)) {
-        let resource = Resource {
+        let resource = KindRef {
             group: group.to_owned(),
             version: None,
             kind: kind.to_owned(),

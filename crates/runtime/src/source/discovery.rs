@@ -3,7 +3,7 @@
 use kube::core::GroupVersionKind;
 use kube::discovery::{ApiCapabilities, ApiResource, Scope, pinned_kind};
 use kube::{Client, discovery};
-use operator::spec::Resource;
+use object::KindRef;
 
 use super::Unavailable;
 use super::schema::ListKeys;
@@ -23,7 +23,7 @@ pub struct Resolved {
 
 /// Asks the cluster for a kind. Without a version it is the one that the server prefers
 /// among those that have the kind.
-pub async fn resolve(client: &Client, resource: &Resource) -> Result<Resolved, Unavailable> {
+pub async fn resolve(client: &Client, resource: &KindRef) -> Result<Resolved, Unavailable> {
     let found = match &resource.version {
         Some(version) => {
             let kind = GroupVersionKind::gvk(&resource.group, version, &resource.kind);
@@ -42,7 +42,7 @@ pub async fn resolve(client: &Client, resource: &Resource) -> Result<Resolved, U
 
 async fn preferred(
     client: &Client,
-    resource: &Resource,
+    resource: &KindRef,
 ) -> Result<(ApiResource, ApiCapabilities), kube::Error> {
     let group = discovery::group(client, &resource.group).await?;
     if let Some(found) = group.recommended_kind(&resource.kind) {
@@ -69,7 +69,7 @@ fn has_status(capabilities: &ApiCapabilities) -> bool {
         .any(|(resource, _)| resource.plural == "status" || resource.plural.ends_with("/status"))
 }
 
-fn unavailable(resource: &Resource, error: &kube::Error) -> Unavailable {
+fn unavailable(resource: &KindRef, error: &kube::Error) -> Unavailable {
     let missing = matches!(error, kube::Error::Discovery(_))
         || matches!(error, kube::Error::Api(status) if status.code == 404);
     let kind = &resource.kind;

@@ -5,10 +5,11 @@ use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use dataflow::SourceEvent;
 use dataflow::fields::{Header, Keep, Kept};
-use dataflow::{ObjectName, SourceEvent};
 use document::Value;
 use hashbrown::HashTable;
+use object::ObjectName;
 use operator::predicate::Update;
 use operator::spec::Source;
 use tokio::sync::Notify;

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use dataflow::ObjectName;
 use document::Value;
-use store::{Collection, Event, Selector, Start, Store, Watch};
+use object::{GroupKind, ObjectName};
+use store::{Event, Selector, Start, Store, Watch};
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
@@ -110,7 +110,7 @@ impl Drop for ViewSubscription {
 /// the version of a change whether it belongs to a list, a re-list or an edit.
 pub fn follow(
     store: &Store,
-    collection: Collection,
+    collection: GroupKind,
     input: Input,
     availability: Option<watch::Receiver<Availability>>,
     is_bulk: impl Fn(u64) -> bool + Send + Sync + 'static,
@@ -140,7 +140,7 @@ pub fn follow(
 /// Tells the names of the objects of a view, and then of those that change.
 pub fn names(
     store: &Store,
-    collection: Collection,
+    collection: GroupKind,
     tell: impl Fn(ObjectName) + Send + 'static,
 ) -> ViewSubscription {
     let store = store.clone();

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use operator::spec::Resource;
+use object::KindRef;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
@@ -24,7 +24,7 @@ use task::Watch;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct WatchKey {
     /// The kind.
-    pub resource: Resource,
+    pub resource: KindRef,
     /// Only objects of this namespace.
     pub namespace: Option<String>,
     /// Only objects with these labels, as the API server reads it.

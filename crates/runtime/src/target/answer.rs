@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use document::Value;
 use kube::core::Status;
+use object::ObjectKey;
 
-use super::ObjectKey;
 use super::problem::Cause;
 
 /// How much of a server's message is kept, in bytes.
@@ -137,7 +137,7 @@ fn missing(status: &Status, key: &ObjectKey) -> Outcome {
     let Some(details) = &status.details else {
         return Outcome::NoKind;
     };
-    if details.kind == "namespaces" && key.kind.as_str() != "Namespace" {
+    if details.kind == "namespaces" && key.kind.kind.as_str() != "Namespace" {
         return Outcome::NoNamespace;
     }
     if details.name == key.object_name() {

@@ -13,15 +13,16 @@ mod update;
 use std::collections::BTreeSet;
 
 use document::Value;
+use object::ObjectKey;
 use operator::place::{Place, leaves};
 use operator::spec::TargetType;
 
+use super::TargetKind;
 use super::claim::Claim;
 use super::desired::{Author, Desired, Layer, Plan, Wanted};
 use super::live::{Live, Observed, Record};
 use super::problem::{Cause, Conflict, Problem};
 use super::written::Written;
-use super::{ObjectKey, TargetKind};
 
 pub use apply::{Resolved, resolve};
 

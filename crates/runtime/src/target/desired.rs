@@ -8,15 +8,15 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use document::{Key, Map, Value};
-use operator::object::is_mark;
+use object::ObjectKey;
+use object::marks::{field_manager, is_mark, set_annotation};
 use operator::patch::{MergeKeys, identity_free, merge, outgoing, patch_of};
 use operator::place::{Place, contest, leaves, located};
 use operator::spec::{Target, TargetType};
 
-use super::claim::{field_manager, set_annotation};
+use super::TargetKind;
 use super::problem::{Cause, Conflict, OwnerProblem, Problem};
 use super::shape::{equal, without_nulls};
-use super::{ObjectKey, TargetKind};
 
 /// A target of a controller, as the one who writes.
 #[derive(Clone, Debug)]

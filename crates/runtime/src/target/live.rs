@@ -1,13 +1,15 @@
 //! What is known of objects on the cluster, and of what our writes made of them.
 
 use document::{Key, Map, Value, View};
+use object::ObjectKey;
 use operator::place::{Place, Step, concerns};
 
-use super::claim::{Claim, is_manager_of};
+use super::TargetKind;
+use super::claim::Claim;
 use super::desired::Wanted;
 use super::written::Written;
-use super::{ObjectKey, TargetKind};
 use crate::object::Unreadable;
+use object::marks::is_manager_of;
 
 /// What is known of an object.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -7,8 +7,8 @@ use std::fmt;
 use std::time::Duration;
 
 use document::Value;
+use object::ObjectKey;
 
-use super::ObjectKey;
 use crate::object::Unreadable;
 
 /// Something that stands against an object.

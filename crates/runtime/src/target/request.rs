@@ -11,11 +11,12 @@ use kube::api::{
 use kube::client::Body;
 use kube::core::request::{Error, Request};
 use kube::{Client, Resource};
+use object::ObjectKey;
 
+use super::TargetKind;
 use super::answer::{Failure, status_of};
 use super::decide::{Verb, Write};
 use super::live::Observed;
-use super::{ObjectKey, TargetKind};
 use crate::object::{Object, Unreadable};
 
 /// How long an answer may take.

@@ -16,12 +16,13 @@ use std::time::Duration;
 
 use document::Value;
 use kube::Client;
+use object::{GroupKind, ObjectKey};
 use tokio::sync::watch;
 
+use super::TargetKind;
 use super::desired::Desired;
 use super::live::Leftover;
 use super::problem::{Cause, Problem, Report};
-use super::{ObjectKey, TargetKind};
 use crate::object::Unreadable;
 use entry::WaitsFor;
 use run::{Run, SLOW_RETRY};
@@ -123,7 +124,7 @@ impl Writer {
 
     /// The cluster serves this kind no more: its objects wait.
     pub fn unserve(&self, group: &str, kind: &str) {
-        self.state().unserve(group, kind);
+        self.state().unserve(&GroupKind::new(group, kind));
     }
 
     /// Changes whenever an object begins to wait for its namespace.
@@ -202,17 +203,18 @@ impl Writer {
     /// The target watch of a kind lists anew: what it does not show until
     /// [`Writer::listed`] is not there.
     pub fn listing(&self, group: &str, kind: &str) {
-        self.state().listing(group, kind);
+        self.state().listing(GroupKind::new(group, kind));
     }
 
     /// The list is complete. Gives the objects that it did not show.
     pub fn listed(&self, group: &str, kind: &str) -> Vec<ObjectKey> {
-        self.state().listed(group, kind, &self.operator)
+        let kind = GroupKind::new(group, kind);
+        self.state().listed(&kind, &self.operator)
     }
 
     /// Whether the target watch of a kind has been complete once.
     pub fn synced(&self, group: &str, kind: &str) -> bool {
-        self.state().synced(group, kind)
+        self.state().synced(&GroupKind::new(group, kind))
     }
 
     /// What is known of an object is not to be trusted: the next run reads it.
@@ -234,7 +236,7 @@ impl Writer {
     /// it still or not; `None` before the target watch of its kind is complete.
     pub fn marks(&self, key: &ObjectKey) -> Option<Vec<Leftover>> {
         let state = self.state();
-        let synced = state.synced(key.group.as_str(), key.kind.as_str());
+        let synced = state.synced(&key.kind);
         synced.then(|| state.marks(key, &self.operator))
     }
 

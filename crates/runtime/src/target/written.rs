@@ -22,12 +22,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
 use document::{Map, Value, json};
+use object::ObjectKey;
 use operator::layer::Was;
 use operator::place::Place;
 
-use super::ObjectKey;
-use super::claim::{SET, hash, set_annotation, short_origin};
+use super::claim::short_origin;
 use super::shape::without_nulls;
+use object::marks::{SET, set_annotation, short_hash};
 
 /// What a controller has set on an object.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -110,7 +111,7 @@ impl Mark {
 
 /// A hash of a value; null equals absent.
 pub(super) fn value_hash(value: &Value) -> String {
-    hash(&without_nulls(value).canonical())
+    short_hash(&without_nulls(value).canonical())
 }
 
 impl Written {

@@ -99,6 +99,6 @@ async fn running(widgets: usize, spec: &Value) -> World {
     world
 }
 
-fn widgets(count: usize) -> impl Iterator<Item = runtime::target::ObjectKey> {
+fn widgets(count: usize) -> impl Iterator<Item = object::ObjectKey> {
     names(count).into_iter().map(|name| widget(&name))
 }

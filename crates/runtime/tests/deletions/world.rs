@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use document::{Value, json};
+use object::{GroupKind, ObjectKey};
 use runtime::config::Config;
 use runtime::native::ViewStore;
 use runtime::run::{RunError, run};
-use runtime::target::ObjectKey;
-use store::{Collection, Selector, Write, Writer};
+use store::{Selector, Write, Writer};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
@@ -50,8 +50,8 @@ fn operator(name: &str) -> ObjectKey {
     ObjectKey::new("dcontroller.io", "Operator", "", name)
 }
 
-fn view() -> Collection {
-    Collection::new("a.view.dcontroller.io", "U")
+fn view() -> GroupKind {
+    GroupKind::new("a.view.dcontroller.io", "U")
 }
 
 /// The names of so many objects.
@@ -116,7 +116,7 @@ impl World {
     /// Deletes objects while nobody watches: the next list does not show them.
     pub(crate) async fn lose(&self, keys: impl IntoIterator<Item = ObjectKey>) {
         let keys: Vec<ObjectKey> = keys.into_iter().collect();
-        let kinds: BTreeSet<&str> = keys.iter().map(|key| key.kind.as_str()).collect();
+        let kinds: BTreeSet<&str> = keys.iter().map(|key| key.kind.kind.as_str()).collect();
         // Before, so that no watch shows it, and after, so that no new one does.
         for kind in &kinds {
             self.expire(kind);

@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use document::{Value, json};
+use object::ObjectKey;
 use operator::Operator;
 use runtime::client::{Clients, Rate};
 use runtime::config::Budget;
@@ -20,7 +21,6 @@ use runtime::lease::Leadership;
 use runtime::metrics::Metrics;
 use runtime::source::Watches;
 use runtime::status::{ControllerStatus, Ready, Trouble};
-use runtime::target::ObjectKey;
 use server::Server;
 
 /// The codes of all errors that were reported, in order.

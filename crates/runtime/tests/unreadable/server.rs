@@ -5,7 +5,7 @@
 
 use document::Value;
 use kube::Client;
-use runtime::target::ObjectKey;
+use object::ObjectKey;
 use simulation::api::kind::{KINDS, Kind};
 use simulation::api::{Caller, Server as Api};
 use simulation::clock::Virtual;

@@ -4,15 +4,16 @@ use futures::StreamExt;
 use kube::ResourceExt;
 use kube::api::{ApiResource, GroupVersionKind};
 use kube::runtime::watcher::Event;
+use object::GroupKind;
 use runtime::object::Object;
-use store::{Collection, Selector};
+use store::Selector;
 use tokio::sync::mpsc;
 
 use super::*;
 
 /// The names of the objects that the view `Health` of the producer holds.
 fn health(world: &World) -> Vec<String> {
-    let view = Collection::new("producer.view.dcontroller.io", "Health");
+    let view = GroupKind::new("producer.view.dcontroller.io", "Health");
     let list = world.views.store().list(&view, &Selector::default());
     let names = list.items.iter();
     names

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use document::{Value, json};
 use kube::Client;
-use runtime::target::ObjectKey;
+use object::ObjectKey;
 use simulation::api::kind::{KINDS, Kind};
 use simulation::api::{Caller, Server as Api};
 use simulation::clock::Virtual;

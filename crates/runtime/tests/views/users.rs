@@ -1,6 +1,7 @@
 //! View kinds that no controller yields: what is in them lives as long as the process.
 
-use store::{Collection, ObjectKey, Preconditions, Write, Writer};
+use object::{GroupKind, ObjectName};
+use store::{Preconditions, Write, Writer};
 
 use super::*;
 
@@ -11,7 +12,7 @@ fn put(world: &World, operator: &str, name: &str) {
         "apiVersion": (format!("{group}/v1alpha1")), "kind": "Fact",
         "metadata": {"name": name, "namespace": "n"}, "n": 1,
     });
-    let view = Collection::new(&group, "Fact");
+    let view = GroupKind::new(&group, "Fact");
     let written = world
         .views
         .store()
@@ -20,8 +21,8 @@ fn put(world: &World, operator: &str, name: &str) {
 }
 
 fn delete(world: &World, operator: &str, name: &str) {
-    let view = Collection::new(format!("{operator}.view.dcontroller.io"), "Fact");
-    let delete = Write::Delete(ObjectKey::new("n", name), Preconditions::default());
+    let view = GroupKind::new(&format!("{operator}.view.dcontroller.io"), "Fact");
+    let delete = Write::Delete(ObjectName::new("n", name), Preconditions::default());
     let written = world.views.store().write_one(&Writer::User, &view, delete);
     written.unwrap();
 }
@@ -91,7 +92,7 @@ async fn a_view_that_is_not_yielded_any_more_keeps_only_what_users_put_in() {
         "apiVersion": "producer.view.dcontroller.io/v1alpha1", "kind": "Health",
         "metadata": {"name": "mine", "namespace": "n"}, "n": 1,
     });
-    let view = Collection::new("producer.view.dcontroller.io", "Health");
+    let view = GroupKind::new("producer.view.dcontroller.io", "Health");
     let written = world
         .views
         .store()

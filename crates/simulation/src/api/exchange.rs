@@ -6,7 +6,7 @@ use futures::stream;
 use http::{Method, Response};
 use http_body_util::StreamBody;
 use hyper::body::{Bytes, Frame};
-use runtime::target::ObjectKey;
+use object::ObjectKey;
 
 use super::refusal::Refusal;
 use super::route::{Place, Route};

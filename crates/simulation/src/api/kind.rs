@@ -1,7 +1,7 @@
 //! The kinds that are served.
 
 use document::{Map, Value, View, json};
-use runtime::target::ObjectKey;
+use object::ObjectKey;
 
 use crate::fields::{at, set, unset, without_nulls};
 

@@ -35,7 +35,7 @@ use http::{Method, Request, Response};
 use http_body_util::StreamBody;
 use kube::Client;
 use kube::client::Body;
-use runtime::target::ObjectKey;
+use object::ObjectKey;
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 use tokio::time::sleep;

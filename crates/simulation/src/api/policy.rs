@@ -1,7 +1,7 @@
 //! Admission: what the server refuses to store.
 
 use document::Value;
-use runtime::target::ObjectKey;
+use object::ObjectKey;
 
 use super::refusal::Refusal;
 use crate::fields::at;
@@ -20,7 +20,7 @@ fn rejected(_: &ObjectKey, _: Option<&Value>, new: &Value) -> Option<Refusal> {
 
 /// `spec.fixed` never changes, nor does the selector of a Job.
 fn immutable(key: &ObjectKey, old: Option<&Value>, new: &Value) -> Option<Refusal> {
-    let field = match key.kind.as_str() {
+    let field = match key.kind.kind.as_str() {
         "Job" => "selector",
         _ => "fixed",
     };

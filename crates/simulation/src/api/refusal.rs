@@ -1,7 +1,7 @@
 //! Answers that say no.
 
 use document::{Value, json};
-use runtime::target::ObjectKey;
+use object::ObjectKey;
 
 /// Why a request is refused, as Kubernetes says it in a `Status`.
 #[derive(Clone, Debug, PartialEq)]

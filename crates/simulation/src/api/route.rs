@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use runtime::target::ObjectKey;
+use object::ObjectKey;
 
 use super::kind::Kind;
 

@@ -1,7 +1,7 @@
 //! Which objects a list or a watch is about.
 
 use document::Value;
-use runtime::target::ObjectKey;
+use object::ObjectKey;
 
 use super::kind::Kind;
 use super::route::{Place, Query};
@@ -38,8 +38,8 @@ impl Selection {
 
     /// Whether an object is of this kind and namespace.
     pub(super) fn covers(&self, key: &ObjectKey) -> bool {
-        key.group.as_str() == self.kind.group
-            && key.kind.as_str() == self.kind.name
+        key.kind.group.as_str() == self.kind.group
+            && key.kind.kind.as_str() == self.kind.name
             && self
                 .namespace
                 .as_ref()

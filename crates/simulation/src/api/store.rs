@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use document::Value;
-use runtime::target::ObjectKey;
+use object::ObjectKey;
 
 use super::kind::Kind;
 use super::managers::Managers;

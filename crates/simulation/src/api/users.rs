@@ -1,7 +1,7 @@
 //! What users do. They are never disturbed, and do not wait.
 
 use document::{Value, json};
-use runtime::target::ObjectKey;
+use object::ObjectKey;
 
 use super::kind::Kind;
 use super::managers::Managers;
@@ -57,7 +57,7 @@ impl Server {
     pub fn all(&self, kind: &Kind) -> Vec<(ObjectKey, Value)> {
         self.with(|state| {
             let all = state.store.objects().filter(|(key, _)| {
-                key.group.as_str() == kind.group && key.kind.as_str() == kind.name
+                key.kind.group.as_str() == kind.group && key.kind.kind.as_str() == kind.name
             });
             all.map(|(key, stored)| (key.clone(), stored.object.clone()))
                 .collect()
@@ -123,6 +123,6 @@ impl State {
 }
 
 fn kind_of(key: &ObjectKey) -> &'static Kind {
-    let kind = Kind::named(key.group.as_str(), key.kind.as_str());
+    let kind = Kind::named(key.kind.group.as_str(), key.kind.kind.as_str());
     kind.expect("users know the kinds of the server")
 }

@@ -2,7 +2,7 @@
 
 use document::{Value, json};
 use http::Method;
-use runtime::target::ObjectKey;
+use object::ObjectKey;
 
 use super::managers::{Apply, Managers, Part};
 use super::policy::Policy;

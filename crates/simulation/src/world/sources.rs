@@ -1,7 +1,7 @@
 //! What Operators read: users create, change and delete it.
 
 use document::{Value, json};
-use runtime::target::ObjectKey;
+use object::ObjectKey;
 
 use super::World;
 use crate::fields::{at, set, unset};
@@ -67,7 +67,7 @@ impl World {
     /// Deletes all Items and Links.
     pub fn empty(&mut self) {
         let keys = self.theirs.keys();
-        let sources = keys.filter(|key| ["Item", "Link"].contains(&key.kind.as_str()));
+        let sources = keys.filter(|key| ["Item", "Link"].contains(&key.kind.kind.as_str()));
         for key in sources.cloned().collect::<Vec<_>>() {
             self.delete(&key);
         }
@@ -113,7 +113,7 @@ impl World {
         let keys = self.theirs.keys();
         let kinds = ["Deployment", "Widget", "Secret"];
         let keys: Vec<ObjectKey> = keys
-            .filter(|key| kinds.contains(&key.kind.as_str()))
+            .filter(|key| kinds.contains(&key.kind.kind.as_str()))
             .cloned()
             .collect();
         if !keys.is_empty() {
@@ -125,7 +125,7 @@ impl World {
     /// No Item is bad any more.
     pub fn heal(&mut self) {
         let items = self.theirs.iter();
-        let items = items.filter(|(key, _)| key.kind.as_str() == "Item");
+        let items = items.filter(|(key, _)| key.kind.kind.as_str() == "Item");
         let healed: Vec<(ObjectKey, Value)> = items
             .filter(|(_, item)| is_bad(item) || is_rejected(item))
             .map(|(key, item)| {

@@ -1,7 +1,7 @@
 //! What others do to derived objects.
 
 use document::{Value, json};
-use runtime::target::ObjectKey;
+use object::ObjectKey;
 
 use super::World;
 use crate::fields::{at, text, unset};

@@ -13,7 +13,7 @@ use document::{Value, json};
 use futures::StreamExt;
 use kube::Client;
 use kube::client::Body;
-use runtime::target::ObjectKey;
+use object::ObjectKey;
 use simulation::api::{Caller, Server};
 use simulation::clock::Virtual;
 use simulation::fields::at;

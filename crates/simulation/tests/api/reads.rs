@@ -5,7 +5,7 @@ use super::*;
 #[tokio::test(start_paused = true)]
 async fn kinds_are_found_as_the_runtime_asks_for_them() {
     let cluster = Cluster::new();
-    let resource = operator::spec::Resource {
+    let resource = object::KindRef {
         group: "example.com".to_owned(),
         version: None,
         kind: "Zone".to_owned(),
@@ -14,7 +14,7 @@ async fn kinds_are_found_as_the_runtime_asks_for_them() {
     let found = found.unwrap();
     assert_eq!(found.resource.plural, "zones");
     assert!(!found.namespaced && found.status);
-    let missing = operator::spec::Resource {
+    let missing = object::KindRef {
         kind: "Nothing".to_owned(),
         ..resource
     };

@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use document::{Value, json};
 use kube::discovery::ApiResource;
-use operator::spec::{Resource, Target, TargetType};
+use object::{KindRef, ObjectKey};
+use operator::spec::{Target, TargetType};
 use runtime::target::problem::Happened;
 use runtime::target::{
-    Author, Desired, Next, ObjectKey, Owner, Problem, Report, TargetKind, WriteError, Writer,
+    Author, Desired, Next, Owner, Problem, Report, TargetKind, WriteError, Writer,
 };
 use tokio::time::Instant;
 
@@ -180,7 +181,7 @@ impl Who {
 /// A target with nothing special.
 pub(crate) fn target(kind: TargetType) -> Target {
     Target {
-        resource: Resource {
+        resource: KindRef {
             group: "example.com".to_owned(),
             version: None,
             kind: "Widget".to_owned(),
@@ -278,7 +279,7 @@ impl Harness {
             self.writer.listing(kind.group, kind.name);
         }
         for (key, object) in objects {
-            let (group, kind) = (key.group.as_str(), key.kind.as_str());
+            let (group, kind) = (key.kind.group.as_str(), key.kind.kind.as_str());
             if let Some(key) = self.writer.observe(group, kind, &object) {
                 self.due.insert(key, Instant::now());
             }
@@ -325,7 +326,7 @@ impl Harness {
         });
         self.shown = self.sim.version();
         for event in events {
-            let (group, kind) = (event.key.group.as_str(), event.key.kind.as_str());
+            let (group, kind) = (event.key.kind.group.as_str(), event.key.kind.kind.as_str());
             let key = if event.gone {
                 self.writer.forget(group, kind, &event.new)
             } else {

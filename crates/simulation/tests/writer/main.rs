@@ -13,10 +13,12 @@ mod stories;
 use std::time::Duration;
 
 use document::{Path, Value, json};
+use object::ObjectKey;
+use object::marks::{OPERATOR as LABEL, OWNER};
 use operator::spec::TargetType;
-use runtime::target::claim::{Claim, OPERATOR as LABEL, OWNER};
+use runtime::target::Next;
+use runtime::target::claim::Claim;
 use runtime::target::problem::Happened;
-use runtime::target::{Next, ObjectKey};
 
 use harness::{Harness, OPERATOR, Sim, Who, config_map, spec, target, timeless, widget};
 use simulation::faults::Fault;

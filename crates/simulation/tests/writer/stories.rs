@@ -90,8 +90,7 @@ struct Story {
 impl Story {
     fn new(key: ObjectKey, theirs: &Value) -> Self {
         let h = harness();
-        let named =
-            json!({"apiVersion": "v1", "kind": (key.kind.as_str()), "metadata": {"name": "x"}});
+        let named = json!({"apiVersion": "v1", "kind": (key.kind.kind.as_str()), "metadata": {"name": "x"}});
         let object = document::merge(&named, theirs);
         h.sim.foreign(&key, "human", |_| object.clone());
         let layers = PATCHERS.map(|name| {
@@ -134,7 +133,7 @@ impl Story {
         }
         self.h.settle().await;
         let mut layers: Vec<Layer> = self.layers.values().cloned().collect();
-        let keys = MergeKeys::of_group(self.key.group.as_str());
+        let keys = MergeKeys::of_group(self.key.kind.group.as_str());
         self.object = lay(&self.object, None, &mut layers, &keys);
         for (layer, now) in self.layers.values_mut().zip(layers) {
             *layer = now;

@@ -5,10 +5,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use document::{Key, Map, Value};
-use store::{
-    Collection, Config, Env, Error, ObjectKey, Preconditions, Store, Version, Write, Writer,
-    Written,
-};
+use object::{GroupKind, ObjectName};
+use store::{Config, Env, Error, Preconditions, Store, Version, Write, Writer, Written};
 
 /// Times and uids that count up.
 #[derive(Default)]
@@ -42,8 +40,8 @@ pub fn with_history(history: usize) -> Store {
     )
 }
 
-pub fn health() -> Collection {
-    Collection::new("shop.view.dcontroller.io", "Health")
+pub fn health() -> GroupKind {
+    GroupKind::new("shop.view.dcontroller.io", "Health")
 }
 
 pub fn user() -> Writer {
@@ -73,11 +71,11 @@ pub fn write(store: &Store, writer: &Writer, write: Write) -> Result<Written, Er
 }
 
 pub fn delete(name: &str) -> Write {
-    Write::Delete(ObjectKey::new("", name), Preconditions::default())
+    Write::Delete(ObjectName::new("", name), Preconditions::default())
 }
 
 pub fn live(store: &Store, name: &str) -> Option<Value> {
-    store.get(&health(), &ObjectKey::new("", name))
+    store.get(&health(), &ObjectName::new("", name))
 }
 
 /// `object` with another value at `metadata.<field>`.

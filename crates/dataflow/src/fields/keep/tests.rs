@@ -257,7 +257,7 @@ fn the_header_is_read_beside_the_document() {
     let reader = ObjectReader::new(keep, HeaderFields::default()).with_types("v1", "Pod");
     let typed = document::merge(&object, &json!({"apiVersion": "x/v1", "kind": "Other"}));
     let (header, kept) = reader.read(&typed.to_string()).unwrap();
-    assert_eq!(header.object_name(), crate::ObjectName::of(&object));
+    assert_eq!(header.object_name(), object::ObjectName::of(&object));
     assert_eq!(
         (&header.labels, &header.annotations, &header.uid),
         (&Value::NULL, &Value::NULL, &Value::NULL)

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use document::Value;
-use expr::ops::access::{self, Selector};
+use expr::ops::access;
 use expr::{Env, Scope};
 
 use super::with_member;
@@ -96,7 +96,7 @@ fn check_side(
             });
         }
         JoinKey::Selector { selector, .. } if selector.input == input => {
-            Selector::parse(value).map(drop)
+            access::label_selector(value).map(drop)
         }
         JoinKey::Selector { .. } => access::check_labels(value),
         JoinKey::Equal(..) | JoinKey::Member { .. } => Ok(()),

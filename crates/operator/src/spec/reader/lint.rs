@@ -114,7 +114,7 @@ impl Reader<'_> {
 
     /// Data of Secrets that flows into other kinds.
     fn secrets(&mut self, controller: &Controller) {
-        let secret = crate::spec::Resource::is_secret;
+        let secret = object::KindRef::is_secret;
         let secrets: Vec<usize> = (0..controller.inputs.len())
             .filter(|input| secret(&controller.sources[controller.inputs[*input]].resource))
             .collect();

@@ -5,12 +5,13 @@ use std::time::Duration;
 use dataflow::pipeline::{Project, StageKind};
 use document::path::Segment;
 use document::{Location, Path, Value, View};
-use expr::{Expr, MapExpr, ops::access::Selector};
+use expr::{Expr, MapExpr};
+use object::{LabelSelector, VIEW_SUFFIX};
 
 use super::Reader;
 use crate::predicate::Predicate;
 use crate::problem::Problem;
-use crate::spec::{Controller, Source, SourceKind, Target, TargetType, VIEW_SUFFIX};
+use crate::spec::{Controller, Source, SourceKind, Target, TargetType};
 
 /// How often a Periodic source ticks if it does not say.
 const PERIOD: Duration = Duration::from_mins(5);
@@ -40,10 +41,11 @@ impl Reader<'_> {
             namespace if namespace.is_null() => None,
             namespace => Some(self.text(namespace, &at.key("namespace"))?),
         };
-        let selector = spec.get("labelSelector");
-        if let Err(error) = Selector::parse(selector) {
+        let selector = LabelSelector::new(spec.get("labelSelector"));
+        let selector = selector.unwrap_or_else(|error| {
             self.error("bad-selector", &at.key("labelSelector"), error.to_string());
-        }
+            None
+        });
         let predicate = match spec.get("predicate") {
             predicate if predicate.is_null() => None,
             predicate => Predicate::read(predicate, &at.key("predicate"), &mut self.problems),
@@ -53,7 +55,7 @@ impl Reader<'_> {
             resource,
             name,
             namespace,
-            selector: (!selector.is_null()).then(|| selector.clone()),
+            selector,
             predicate,
         })
     }

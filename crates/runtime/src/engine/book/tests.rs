@@ -116,7 +116,7 @@ fn errors_are_listed_newest_first_wherever_they_come_from() {
     world.refused("target", Some(422));
     world.fails(&["pod-a"]);
     world.unreadable("large");
-    let view = Collection::new("o.view.dcontroller.io", "V");
+    let view = GroupKind::new("o.view.dcontroller.io", "V");
     let name = ObjectName::new("", "v");
     world.book.view("c", &view, &name, Some("no".to_owned()));
     world.fails(&["pod-c"]);

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use document::json;
 use expr::Env;
+use object::ObjectName;
 use operator::offline::{Event, EventType};
 use operator::{Offline, Operator};
 use seeded::Random;
-use store::{ObjectKey, Preconditions, Selector};
+use store::{Preconditions, Selector};
 
 use super::*;
 use crate::config::Budget;
@@ -23,7 +24,7 @@ use crate::status::Trouble;
 struct Quiet;
 
 impl EngineEvents for Quiet {
-    fn adopted(&self, _key: &crate::target::ObjectKey, _controller: &str) {}
+    fn adopted(&self, _key: &object::ObjectKey, _controller: &str) {}
     fn trouble(&self, _controller: &str, _trouble: &Trouble) {}
 }
 
@@ -49,8 +50,8 @@ fn operator() -> Operator {
     operator.unwrap_or_else(|| panic!("{problems:?}"))
 }
 
-fn view() -> Collection {
-    Collection::new("o.view.dcontroller.io", "V")
+fn view() -> GroupKind {
+    GroupKind::new("o.view.dcontroller.io", "V")
 }
 
 fn of_view(name: &str, spec: Value) -> Value {
@@ -321,11 +322,11 @@ fn views_are_as_they_are_offline() {
             let typed = said(&object);
             let there = engine
                 .store
-                .get(&view(), &ObjectKey::new("", name))
+                .get(&view(), &ObjectName::new("", name))
                 .is_some();
             if number == 2 {
                 if gone && there {
-                    let key = ObjectKey::new("", name);
+                    let key = ObjectName::new("", name);
                     engine.user(Write::Delete(key, Preconditions::default()));
                 } else if gone {
                     continue;

@@ -2,21 +2,21 @@
 
 use std::collections::BTreeMap;
 
-use dataflow::ObjectName;
+use object::{GroupKind, KindRef, ObjectName};
 use operator::Operator;
-use operator::spec::{Resource, TargetType};
-use store::{Collection, Preconditions, Store, Write, Writer};
+use operator::spec::TargetType;
+use store::{Preconditions, Store, Write, Writer};
 
 use super::super::causes::Causes;
 use super::super::patches::Place;
-use super::{At, Outputs, collection, key, target, version, wanted};
+use super::{At, Outputs, collection, target, version, wanted};
 
 /// Something that an earlier generation left in a view.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::engine) struct Stale {
     /// The controller that put it there.
     pub(in crate::engine) controller: String,
-    pub(in crate::engine) collection: Collection,
+    pub(in crate::engine) collection: GroupKind,
     pub(in crate::engine) name: ObjectName,
     /// The Patcher, if it is no object, but a patch on one that a user holds.
     pub(in crate::engine) patcher: Option<String>,
@@ -25,14 +25,14 @@ pub(in crate::engine) struct Stale {
 impl Outputs {
     /// What is stale.
     pub(in crate::engine) fn stale(&self, store: &Store, operator: &Operator) -> Vec<Stale> {
-        let derived = |collection: &Collection, name: &ObjectName| {
+        let derived = |collection: &GroupKind, name: &ObjectName| {
             let view = self.views.get(collection);
             view.and_then(|view| view.derived.get(name))
         };
         let yielded = store.yielded(&self.operator).into_iter();
         let objects = yielded.map(|yielded| Stale {
             controller: yielded.controller,
-            name: ObjectName::new(&yielded.key.namespace, &yielded.key.name),
+            name: yielded.key,
             collection: yielded.collection,
             patcher: None,
         });
@@ -75,7 +75,7 @@ impl Outputs {
         let written = match &stale.patcher {
             None => {
                 let writer = Writer::controller(&self.operator, &stale.controller);
-                let delete = Write::Delete(key(&stale.name), Preconditions::default());
+                let delete = Write::Delete(stale.name.clone(), Preconditions::default());
                 // What is gone already is gone.
                 store.write_one(&writer, &stale.collection, delete).ok()
             }
@@ -122,7 +122,7 @@ impl Outputs {
     pub(in crate::engine) fn begin<'a>(
         &self,
         causes: &Causes,
-        targets: impl IntoIterator<Item = &'a Resource>,
+        targets: impl IntoIterator<Item = &'a KindRef>,
     ) {
         for resource in targets.into_iter().filter(|resource| resource.is_view()) {
             causes.begin(&self.operator, &collection(resource));

@@ -46,10 +46,7 @@ fn one_reader_gets_what_is_read() {
     );
     assert_eq!(object.resource_version().as_deref(), Some("7"));
     assert_eq!(object.name_any(), "a");
-    assert_eq!(
-        object.header.object_name(),
-        dataflow::ObjectName::of(&pod())
-    );
+    assert_eq!(object.header.object_name(), object::ObjectName::of(&pod()));
     assert!(object.header.labels.is_null(), "nobody asked for them");
 }
 

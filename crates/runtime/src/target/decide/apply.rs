@@ -8,13 +8,12 @@ use document::{Key, Value};
 use operator::place::{Place, Step, leaves};
 
 use super::{Action, Case, Verb, write};
-use crate::target::claim::{
-    Claim, MANAGED_BY, MANAGER, OPERATOR, OWNER, is_manager_of, operator_label,
-};
+use crate::target::claim::Claim;
 use crate::target::desired::Layer;
 use crate::target::live::{Live, Observed, fields_of, identity};
 use crate::target::shape::{covers, equal};
 use crate::target::written::{Written, value_hash};
+use object::marks::{MANAGED_BY, MANAGER, OPERATOR, OWNER, is_manager_of, operator_label};
 
 /// `observed` is `None` if the object is not there.
 pub(super) fn decide(case: &Case<'_>, layer: &Layer<'_>, observed: Option<&Observed>) -> Action {

@@ -1,8 +1,7 @@
 //! Fields that are filled in by others, and that a replacement must not drop.
 
+use object::ObjectKey;
 use operator::place::Place;
-
-use crate::target::ObjectKey;
 
 /// By group and kind: what the server or a controller fills in.
 const ASSIGNED: [(&str, &str, &[&str]); 12] = [
@@ -51,7 +50,7 @@ const ASSIGNED: [(&str, &str, &[&str]); 12] = [
 /// The places of an object that are filled in by others.
 pub(super) fn assigned(key: &ObjectKey) -> impl Iterator<Item = Place> {
     let fits = |(group, kind, _): &&(&str, &str, &[&str])| {
-        *group == key.group.as_str() && *kind == key.kind.as_str()
+        *group == key.kind.group.as_str() && *kind == key.kind.kind.as_str()
     };
     ASSIGNED
         .iter()

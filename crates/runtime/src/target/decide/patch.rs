@@ -154,7 +154,7 @@ impl<'a> Patcher<'a> {
         let mut written = Written::new(&author.operator, &author.controller, self.case.key);
         written.origin = self.layer.desired.origin.clone();
         let key = self.case.key;
-        let mut keeper = Keeper::new(key.group.as_str(), key.kind.as_str(), self.before.kept());
+        let mut keeper = Keeper::new(&key.kind, self.before.kept());
         let theirs = self.theirs();
         let mut root: Option<Place> = None;
         let document = &self.layer.document;

@@ -7,12 +7,13 @@ use operator::spec::TargetType;
 
 use super::patch::{take_back, without_record};
 use super::{Action, Case, Verb, Write, versioned};
-use crate::target::claim::{Claim, OPERATOR, OWNER, field_manager};
+use crate::target::claim::Claim;
 use crate::target::desired::Plan;
 use crate::target::live::{Observed, identity, is_whole};
 use crate::target::problem::{Cause, Problem};
 use crate::target::shape::diff;
 use crate::target::written::Written;
+use object::marks::{OPERATOR, OWNER, field_manager};
 
 /// What becomes of an object that a withdrawn controller claimed.
 pub(super) fn owned(

@@ -4,8 +4,10 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use document::Value;
+use object::ObjectKey;
 use operator::spec::TargetType;
 
+use crate::target::TargetKind;
 use crate::target::answer::is_status;
 use crate::target::claim::Claim;
 use crate::target::decide::{Case, Learned, Verb, Write};
@@ -14,7 +16,6 @@ use crate::target::fight::Fight;
 use crate::target::live::{Live, Observed, Record};
 use crate::target::problem::{Cause, Problem};
 use crate::target::shape::sharing;
-use crate::target::{ObjectKey, TargetKind};
 
 /// What is known of one object.
 #[derive(Debug, Default)]

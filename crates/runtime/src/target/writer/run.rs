@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use document::Value;
+use object::ObjectKey;
 use tracing::Instrument;
 
 use super::entry::{Entry, Refused, WaitsFor};
@@ -13,7 +14,7 @@ use crate::target::decide::{Action, Verb, Wait, Write, decide, resolve};
 use crate::target::live::Live;
 use crate::target::problem::{Cause, Conflict, Happened, Problem};
 use crate::target::request::{self, Answer};
-use crate::target::{ObjectKey, TargetKind, fight};
+use crate::target::{TargetKind, fight};
 
 /// How many steps one run takes at most; an object that is written by others all the
 /// time is left to the next run.

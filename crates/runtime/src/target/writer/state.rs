@@ -3,21 +3,22 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use document::{Key, Value};
+use document::Value;
+use object::{GroupKind, ObjectKey, ObjectName};
 
 use super::entry::{Entry, WaitsFor};
 use crate::object::Unreadable;
+use crate::target::TargetKind;
 use crate::target::desired::{Desired, Wanted};
 use crate::target::live::{Leftover, Live, Observed, is_marked, leftovers};
-use crate::target::{ObjectKey, TargetKind};
 
 /// All objects and kinds.
 #[derive(Debug, Default)]
 pub(super) struct State {
     /// Boxed: the nodes of the map are half empty.
     entries: BTreeMap<ObjectKey, Box<Entry>>,
-    kinds: BTreeMap<(Key, Key), Arc<TargetKind>>,
-    watches: BTreeMap<(Key, Key), Watch>,
+    kinds: BTreeMap<GroupKind, Arc<TargetKind>>,
+    watches: BTreeMap<GroupKind, Watch>,
     /// Whether namespaces cannot be watched.
     pub(super) namespaces_unwatched: bool,
     /// Counts lists of watches.
@@ -44,12 +45,11 @@ impl State {
     }
 
     pub(super) fn kind(&self, key: &ObjectKey) -> Option<Arc<TargetKind>> {
-        let kind = (key.group.clone(), key.kind.clone());
-        self.kinds.get(&kind).cloned()
+        self.kinds.get(&key.kind).cloned()
     }
 
     pub(super) fn serve(&mut self, kind: TargetKind) -> Vec<ObjectKey> {
-        let name = name(&kind.resource.group, &kind.resource.kind);
+        let name = GroupKind::new(&kind.resource.group, &kind.resource.kind);
         let news = self.kinds.get(&name).is_none_or(|old| **old != kind);
         self.kinds.insert(name.clone(), Arc::new(kind));
         self.of_kind(&name)
@@ -64,10 +64,9 @@ impl State {
             .collect()
     }
 
-    pub(super) fn unserve(&mut self, group: &str, kind: &str) {
-        let name = name(group, kind);
-        self.kinds.remove(&name);
-        self.watches.remove(&name);
+    pub(super) fn unserve(&mut self, kind: &GroupKind) {
+        self.kinds.remove(kind);
+        self.watches.remove(kind);
     }
 
     pub(super) fn namespace_changed(&mut self, namespace: &str) -> Vec<ObjectKey> {
@@ -102,15 +101,14 @@ impl State {
 
     fn of_kind<'a>(
         &'a mut self,
-        name: &'a (Key, Key),
+        name: &'a GroupKind,
     ) -> impl Iterator<Item = (&'a ObjectKey, &'a mut Entry)> {
         let first = ObjectKey {
-            group: name.0.clone(),
-            kind: name.1.clone(),
-            name: dataflow::ObjectName::new("", ""),
+            kind: name.clone(),
+            name: ObjectName::new("", ""),
         };
         let from_first = self.entries.range_mut(first..);
-        let of_kind = from_first.take_while(|(key, _)| key.group == name.0 && key.kind == name.1);
+        let of_kind = from_first.take_while(|(key, _)| key.kind == *name);
         of_kind.map(|(key, entry)| (key, entry.as_mut()))
     }
 
@@ -125,7 +123,7 @@ impl State {
             let entry = entry.filter(|entry| !entry.is_held(controller));
             return entry.is_some_and(|entry| entry.change(|wanted| wanted.withdraw(controller)));
         };
-        let synced = self.synced(key.group.as_str(), key.kind.as_str());
+        let synced = self.synced(&key.kind);
         let entry = self.entries.entry(key.clone()).or_insert_with(|| {
             Box::new(Entry {
                 live: if synced { Live::Unseen } else { Live::Unknown },
@@ -152,8 +150,7 @@ impl State {
         operator: &str,
     ) -> Option<ObjectKey> {
         let clock = self.clock;
-        let kind = (key.group.clone(), key.kind.clone());
-        let watch = self.watches.get(&kind).filter(|watch| watch.listing);
+        let watch = self.watches.get(&key.kind).filter(|watch| watch.listing);
         let since = watch.map_or(0, |watch| watch.since);
         if !self.entries.contains_key(&key) {
             if !is_marked(object, &key, operator) {
@@ -207,25 +204,24 @@ impl State {
         Some(key)
     }
 
-    pub(super) fn listing(&mut self, group: &str, kind: &str) {
+    pub(super) fn listing(&mut self, kind: GroupKind) {
         // What was read or written before the first list is older than that.
         self.clock = self.clock.max(1) + 1;
-        let watch = self.watches.entry(name(group, kind)).or_default();
+        let watch = self.watches.entry(kind).or_default();
         watch.since = self.clock;
         watch.listing = true;
     }
 
-    pub(super) fn listed(&mut self, group: &str, kind: &str, operator: &str) -> Vec<ObjectKey> {
-        let name = name(group, kind);
-        if !self.synced(group, kind) {
-            self.count_held_before(&name, operator);
+    pub(super) fn listed(&mut self, kind: &GroupKind, operator: &str) -> Vec<ObjectKey> {
+        if !self.synced(kind) {
+            self.count_held_before(kind, operator);
         }
-        let watch = self.watches.entry(name.clone()).or_default();
+        let watch = self.watches.entry(kind.clone()).or_default();
         watch.synced = true;
         watch.listing = false;
         let since = watch.since;
         let mut gone = Vec::new();
-        for (key, entry) in self.of_kind(&name) {
+        for (key, entry) in self.of_kind(kind) {
             if entry.seen < since {
                 entry.overtake();
             }
@@ -249,8 +245,8 @@ impl State {
         gone
     }
 
-    pub(super) fn synced(&self, group: &str, kind: &str) -> bool {
-        let watch = self.watches.get(&name(group, kind));
+    pub(super) fn synced(&self, kind: &GroupKind) -> bool {
+        let watch = self.watches.get(kind);
         watch.is_some_and(|watch| watch.synced)
     }
 
@@ -291,7 +287,7 @@ impl State {
         present.flatten().collect()
     }
 
-    fn count_held_before(&mut self, name: &(Key, Key), operator: &str) {
+    fn count_held_before(&mut self, name: &GroupKind, operator: &str) {
         let Some(mut counts) = self.held_before.take() else {
             return;
         };
@@ -360,8 +356,4 @@ impl State {
             self.entries.remove(key);
         }
     }
-}
-
-fn name(group: &str, kind: &str) -> (Key, Key) {
-    (Key::new(group), Key::new(kind))
 }

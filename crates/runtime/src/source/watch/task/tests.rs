@@ -3,7 +3,7 @@ use std::sync::Mutex;
 use dataflow::fields::{Fields, HeaderFields, Keep};
 use document::{Path, json};
 use kube::client::Body;
-use operator::spec::Resource;
+use object::KindRef;
 
 use super::*;
 use crate::client::{Identity, Rate};
@@ -67,7 +67,7 @@ fn watch() -> Watch {
         Metrics::default(),
     );
     let key = WatchKey {
-        resource: Resource {
+        resource: KindRef {
             group: String::new(),
             version: None,
             kind: "ConfigMap".to_owned(),

@@ -3,62 +3,12 @@
 //! A draft is what a writer says of an object: everything but the fields that the store
 //! sets. A draft and its [`System`] fields make the object that readers see.
 
-use std::sync::LazyLock;
-
 use document::{Key, Kind, Map, Value};
+use object::metadata::KEYS;
+use object::{GroupKind, ObjectName, group_of};
 
 use crate::error::Error;
-use crate::key::{Collection, ObjectKey, Version};
-
-/// Keys that every write looks up; interning them each time would lock.
-pub(crate) struct Keys {
-    pub(crate) metadata: Key,
-    pub(crate) status: Key,
-    pub(crate) annotations: Key,
-    pub(crate) labels: Key,
-    pub(crate) finalizers: Key,
-    pub(crate) owner_references: Key,
-    pub(crate) resource_version: Key,
-    pub(crate) uid: Key,
-    generation: Key,
-    creation_timestamp: Key,
-    deletion_timestamp: Key,
-    deletion_grace_period: Key,
-    namespace: Key,
-    name: Key,
-}
-
-pub(crate) static KEYS: LazyLock<Keys> = LazyLock::new(|| Keys {
-    metadata: Key::new("metadata"),
-    status: Key::new("status"),
-    annotations: Key::new("annotations"),
-    labels: Key::new("labels"),
-    finalizers: Key::new("finalizers"),
-    owner_references: Key::new("ownerReferences"),
-    resource_version: Key::new("resourceVersion"),
-    uid: Key::new("uid"),
-    generation: Key::new("generation"),
-    creation_timestamp: Key::new("creationTimestamp"),
-    deletion_timestamp: Key::new("deletionTimestamp"),
-    deletion_grace_period: Key::new("deletionGracePeriodSeconds"),
-    namespace: Key::new("namespace"),
-    name: Key::new("name"),
-});
-
-impl Keys {
-    /// Whether only the store writes this field of the metadata.
-    fn is_system(&self, key: &Key) -> bool {
-        [
-            &self.resource_version,
-            &self.uid,
-            &self.generation,
-            &self.creation_timestamp,
-            &self.deletion_timestamp,
-            &self.deletion_grace_period,
-        ]
-        .contains(&key)
-    }
-}
+use crate::version::Version;
 
 /// What the store knows of an object beside its draft.
 #[derive(Clone, Debug, PartialEq)]
@@ -104,7 +54,7 @@ pub(crate) fn at_version(object: &Value, version: Version) -> Value {
 }
 
 /// The key of an object.
-pub(crate) fn key_of(object: &Value) -> Result<ObjectKey, Error> {
+pub(crate) fn key_of(object: &Value) -> Result<ObjectName, Error> {
     let metadata = object.get_key(&KEYS.metadata);
     let name = metadata.get_key(&KEYS.name);
     let name = name
@@ -118,12 +68,12 @@ pub(crate) fn key_of(object: &Value) -> Result<ObjectKey, Error> {
             .as_str()
             .ok_or_else(|| form("metadata.namespace", "a string", namespace))?,
     };
-    Ok(ObjectKey::new(namespace, name))
+    Ok(ObjectName::new(namespace, name))
 }
 
 /// What a writer says of an object, in normal form: without the store's own fields,
 /// without null or empty metadata.
-pub(crate) fn draft(object: &Value, collection: &Collection) -> Result<Value, Error> {
+pub(crate) fn draft(object: &Value, collection: &GroupKind) -> Result<Value, Error> {
     let keys = &*KEYS;
     if object.as_map().is_none() {
         return Err(form("the object", "a map", object));
@@ -154,18 +104,18 @@ pub(crate) fn draft(object: &Value, collection: &Collection) -> Result<Value, Er
     ))
 }
 
-fn check_kind(object: &Value, collection: &Collection) -> Result<(), Error> {
+fn check_kind(object: &Value, collection: &GroupKind) -> Result<(), Error> {
     let kind = object.get("kind");
     let api_version = object.get("apiVersion");
     let text = |path, value: &'_ Value| -> Result<String, Error> {
         let text = value.as_str().ok_or_else(|| form(path, "a string", value));
         text.map(str::to_owned)
     };
-    if text("kind", kind)? != collection.kind {
+    if text("kind", kind)? != collection.kind.as_str() {
         return Err(rule("kind", "must be the kind of the collection"));
     }
     let api_version = text("apiVersion", api_version)?;
-    if api_version.split_once('/').map_or("", |(group, _)| group) != collection.group {
+    if group_of(&api_version) != collection.group.as_str() {
         return Err(rule("apiVersion", "must be of the group of the collection"));
     }
     Ok(())
@@ -283,8 +233,8 @@ mod tests {
 
     use super::*;
 
-    fn collection() -> Collection {
-        Collection::new("shop.view.dcontroller.io", "Health")
+    fn collection() -> GroupKind {
+        GroupKind::new("shop.view.dcontroller.io", "Health")
     }
 
     fn object(metadata: Value) -> Value {
@@ -358,7 +308,7 @@ mod tests {
     fn a_key_needs_a_name() {
         assert_eq!(
             key_of(&object(json!({"name": "web", "namespace": "shop"}))),
-            Ok(ObjectKey::new("shop", "web"))
+            Ok(ObjectName::new("shop", "web"))
         );
         for metadata in [json!({}), json!({"name": ""}), json!({"name": 1})] {
             assert!(key_of(&object(metadata)).is_err());
