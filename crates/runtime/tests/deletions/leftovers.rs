@@ -1,4 +1,6 @@
-//! What an earlier process derived and this one does not.
+//! What an earlier process derived and this one does not, and what an earlier list showed.
+
+use std::time::Duration;
 
 use super::*;
 
@@ -24,4 +26,20 @@ async fn an_origin_that_waits_in_a_conflict_keeps_nothing_of_its_past() {
     assert_eq!(world.reason("a"), "ReconciliationFailed");
     let from = world.data(&config_map("x")).get("from").clone();
     assert_eq!(from, json!("o0"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_list_showed_that_broke_off_is_gone_if_the_next_does_not() {
+    let mut world = World::new(5);
+    world.apply("a", &spec(&[&copy("c", "")]));
+    world.slow_pages(Duration::from_secs(5));
+    world.start();
+    // No stream, the first page has arrived, and the second is on its way.
+    tokio::time::sleep(Duration::from_secs(13)).await;
+    world.compact();
+    world.delete(&widget("o0"));
+    rest().await;
+    rest().await;
+    assert_eq!(world.config_maps(None), ["o1", "o2", "o3", "o4"]);
+    assert_eq!(world.reason("a"), "Ready");
 }

@@ -13,8 +13,9 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use simulation::api::kind::Kind;
-use simulation::api::{Caller, Server};
+use simulation::api::{Caller, Server, State};
 use simulation::clock::Virtual;
+use simulation::faults::Fault;
 use simulation::fields::{set, unset};
 
 /// A cluster, and the deltic that runs on it.
@@ -143,6 +144,19 @@ impl World {
     /// All lists are answered again.
     pub(crate) fn answer_all(&self) {
         self.server.with(|state| state.unanswered.clear());
+    }
+
+    /// Lists have pages, each of which takes so long.
+    pub(crate) fn slow_pages(&self, pause: Duration) {
+        self.server.with(|state| {
+            state.streaming_lists = false;
+            state.faults.always("/widgets", Fault::Slow(pause));
+        });
+    }
+
+    /// Forgets what happened: lists cannot be continued.
+    pub(crate) fn compact(&self) {
+        self.server.with(State::compact);
     }
 
     /// A user puts an object into the view `U` of the operator `a`.

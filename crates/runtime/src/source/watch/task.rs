@@ -234,7 +234,10 @@ impl Watch {
                 let resource = &self.key.resource;
                 let reason = std::mem::replace(&mut self.reason, "failed");
                 self.metrics.listed(&resource.group, &resource.kind, reason);
-                self.listing = Some(HashSet::new());
+                // What a list that broke off has shown may be gone by now.
+                if let Some(shown) = self.listing.replace(HashSet::new()) {
+                    self.known.extend(shown);
+                }
                 self.tell(|sink| sink.listing());
             }
             Event::InitApply(object) => {
