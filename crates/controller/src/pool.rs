@@ -3,26 +3,26 @@
 //! A key that is due and finds its pool full is parked there, out of the way of the keys of other
 //! pools: these start though they became due later. It leaves when a run of that pool has ended.
 
-use std::collections::VecDeque;
+use std::collections::BTreeMap;
 
-/// The pools of a scheduler; `W` is what is known of a parked key.
+/// The pools of a scheduler. `P` is the position of a parked key in the order of all keys, and
+/// `W` what is known of it.
 #[derive(Debug)]
-pub(crate) struct Pools<W>(Vec<Pool<W>>);
+pub(crate) struct Pools<P, W>(Vec<Pool<P, W>>);
 
 #[derive(Debug)]
-struct Pool<W> {
+struct Pool<P, W> {
     limit: usize,
     running: usize,
-    /// In the order in which they became due.
-    parked: VecDeque<W>,
+    parked: BTreeMap<P, W>,
 }
 
-impl<W> Pool<W> {
+impl<P, W> Pool<P, W> {
     fn new(limit: usize) -> Self {
         Self {
             limit,
             running: 0,
-            parked: VecDeque::new(),
+            parked: BTreeMap::new(),
         }
     }
 
@@ -31,7 +31,7 @@ impl<W> Pool<W> {
     }
 }
 
-impl<W> Pools<W> {
+impl<P, W> Pools<P, W> {
     /// One pool for each limit. Without limits, one pool without a limit.
     pub(crate) fn new(limits: impl IntoIterator<Item = usize>) -> Self {
         let mut pools: Vec<_> = limits.into_iter().map(Pool::new).collect();
@@ -41,8 +41,8 @@ impl<W> Pools<W> {
         Self(pools)
     }
 
-    /// The position of a pool that exists: what lies beyond is the last one.
-    pub(crate) fn position(&self, pool: usize) -> usize {
+    /// The number of a pool that exists: what lies beyond is the last one.
+    pub(crate) fn number(&self, pool: usize) -> usize {
         pool.min(self.0.len() - 1)
     }
 
@@ -59,21 +59,6 @@ impl<W> Pools<W> {
         self.0[pool].running -= 1;
     }
 
-    pub(crate) fn park(&mut self, pool: usize, key: W) {
-        self.0[pool].parked.push_back(key);
-    }
-
-    /// Takes the first parked key of a pool that has a place.
-    pub(crate) fn unpark(&mut self) -> Option<W> {
-        let mut pools = self.0.iter_mut();
-        pools.find_map(|pool| {
-            if pool.is_full() {
-                return None;
-            }
-            pool.parked.pop_front()
-        })
-    }
-
     /// How many keys are parked.
     pub(crate) fn parked(&self) -> usize {
         self.0.iter().map(|pool| pool.parked.len()).sum()
@@ -84,5 +69,20 @@ impl<W> Pools<W> {
         for pool in &mut self.0 {
             pool.parked.clear();
         }
+    }
+}
+
+impl<P: Ord, W> Pools<P, W> {
+    pub(crate) fn park(&mut self, pool: usize, position: P, key: W) {
+        self.0[pool].parked.insert(position, key);
+    }
+
+    /// Takes the first parked key whose pool has a place, if it comes before `other`.
+    pub(crate) fn unpark_before(&mut self, other: Option<&P>) -> Option<(P, W)> {
+        let free = self.0.iter_mut().filter(|pool| !pool.is_full());
+        let parked = free.filter_map(|pool| pool.parked.first_entry());
+        let first = parked.min_by(|one, two| one.key().cmp(two.key()))?;
+        let before = other.is_none_or(|other| first.key() < other);
+        before.then(|| first.remove_entry())
     }
 }

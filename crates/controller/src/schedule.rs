@@ -43,7 +43,7 @@ pub struct Scheduler<T, R> {
     /// position, or parked in its pool.
     order: BTreeMap<Position, (T, R)>,
     /// What runs, and the keys that are due and have found their pool full.
-    pools: Pools<(Position, (T, R))>,
+    pools: Pools<Position, (T, R)>,
     running: usize,
     /// How many keys are running and scheduled.
     held: usize,
@@ -208,13 +208,10 @@ impl<T: Hash + Eq + Clone, R> Scheduler<T, R> {
         mut pool_of: impl FnMut(&T) -> usize,
     ) -> Option<Due<T, R>> {
         loop {
-            let (position, (key, reason)) = match self.pools.unpark() {
-                Some(parked) => parked,
-                None => self.take_due(now)?,
-            };
-            let pool = self.pools.position(pool_of(&key));
+            let (position, (key, reason)) = self.take_due(now)?;
+            let pool = self.pools.number(pool_of(&key));
             if !self.pools.enter(pool) {
-                self.pools.park(pool, (position, (key, reason)));
+                self.pools.park(pool, position, (key, reason));
                 continue;
             }
             if let Some(entry) = self.entries.get_mut(&key) {
@@ -226,10 +223,13 @@ impl<T: Hash + Eq + Clone, R> Scheduler<T, R> {
         }
     }
 
-    /// Takes the first key that is due and not parked.
+    /// Takes the first key that is due, unless it is parked in a full pool.
     fn take_due(&mut self, now: Instant) -> Option<(Position, (T, R))> {
-        let first = self.order.first_entry()?;
-        (first.key().at <= now).then(|| first.remove_entry())
+        let first = self.order.first_key_value();
+        let due = first.map(|(position, _)| *position);
+        let due = due.filter(|position| position.at <= now);
+        let parked = self.pools.unpark_before(due.as_ref());
+        parked.or_else(|| due.and_then(|_| self.order.pop_first()))
     }
 
     /// The run of `key` is over: it may start again, if it has been triggered meanwhile.

@@ -16,6 +16,8 @@ use crate::support::{Why, ms};
 #[derive(Default)]
 struct Naive {
     debounce: Duration,
+    /// Of each pool; the keys are dealt out to the pools.
+    limits: Vec<usize>,
     triggers: Vec<Trigger>,
     running: Vec<u64>,
     arrivals: usize,
@@ -39,12 +41,20 @@ impl Naive {
         self.arrivals += 1;
     }
 
-    /// The earliest trigger of all keys that do not run.
+    fn pool(&self, key: u64) -> usize {
+        key as usize % self.limits.len()
+    }
+
+    fn is_full(&self, pool: usize) -> bool {
+        let running = self.running.iter();
+        running.filter(|key| self.pool(**key) == pool).count() >= self.limits[pool]
+    }
+
+    /// The earliest trigger of all keys that do not run and whose pool is not full.
     fn first(&self) -> Option<Trigger> {
-        let free = self
-            .triggers
-            .iter()
-            .filter(|trigger| !self.running.contains(&trigger.key));
+        let free = self.triggers.iter().filter(|trigger| {
+            !self.running.contains(&trigger.key) && !self.is_full(self.pool(trigger.key))
+        });
         free.min_by_key(|trigger| (trigger.at, trigger.arrival))
             .copied()
     }
@@ -65,18 +75,21 @@ impl Naive {
     }
 }
 
-/// One random history; the reason of a trigger is its arrival.
-fn check(seed: u64) {
+/// One random history, with these limits of pools; the reason of a trigger is its arrival.
+fn check(seed: u64, limits: &[usize]) {
     let mut random = Random::new(seed);
     let debounce = ms(*random.pick(&[0, 0, 5, 40]));
     let keys = 1 + random.range(0..12);
     let (mut naive, mut scheduler) = (
         Naive {
             debounce,
+            limits: limits.to_vec(),
             ..Naive::default()
         },
         Scheduler::new(debounce),
     );
+    scheduler.set_pools(limits.iter().copied());
+    let pool_of = |key: &u64| *key as usize % limits.len();
     let mut now = Instant::now();
     for step in 0..300 {
         match random.range(0..10) {
@@ -90,7 +103,7 @@ fn check(seed: u64) {
             }
             5..=6 => now += ms(random.range(0..15)),
             7..=8 => assert_eq!(
-                scheduler.start(now),
+                scheduler.start_in(now, pool_of),
                 naive.start(now),
                 "seed {seed}, step {step}"
             ),
@@ -100,11 +113,14 @@ fn check(seed: u64) {
                 naive.finish(key);
             }
         }
-        assert_eq!(
-            scheduler.next_at(),
-            naive.first().map(|first| first.at),
-            "seed {seed}, step {step}"
-        );
+        // What is parked is due already.
+        if limits == [usize::MAX] {
+            assert_eq!(
+                scheduler.next_at(),
+                naive.first().map(|first| first.at),
+                "seed {seed}, step {step}"
+            );
+        }
         assert_eq!(
             scheduler.running(),
             naive.running.len(),
@@ -120,7 +136,15 @@ fn check(seed: u64) {
 #[test]
 fn the_scheduler_does_what_the_simulation_does() {
     for seed in seeded::seeds(2_000) {
-        check(seed);
+        check(seed, &[usize::MAX]);
+    }
+}
+
+#[test]
+fn the_scheduler_keeps_the_limits_of_pools_as_the_simulation_does() {
+    for seed in seeded::seeds(2_000) {
+        check(seed, &[1, 3, usize::MAX]);
+        check(seed, &[2]);
     }
 }
 
