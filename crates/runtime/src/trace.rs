@@ -1,306 +1,165 @@
-//! Traces for OpenTelemetry: our spans, sent to a collector as OTLP/HTTP in JSON.
+//! Traces for OpenTelemetry: our spans, sent to a collector as OTLP over HTTP.
 //!
-//! In come the spans of this process (`step`, `reconcile` with its reason, `write`), out go
-//! requests to `OTEL_EXPORTER_OTLP_ENDPOINT`. What the collector does not take in time is
-//! dropped: tracing holds up nobody.
+//! The spans of this process (`step`, `reconcile` with its reason, `write`) go through
+//! `tracing-opentelemetry` to the batches of the OpenTelemetry SDK, which sends them in a thread
+//! of its own. What the collector does not take in time is dropped: tracing holds up nobody.
+//!
+//! Everything is set by the variables of the OpenTelemetry specification: the SDK reads those of
+//! sampling, batches, limits and the resource, the exporter those of endpoint, headers and
+//! compression, and [`transport`] those of TLS and timeouts.
 
-use std::time::{Duration, SystemTime};
+mod transport;
 
-use document::{Key, Map, Value, json};
-use http::{Request, Uri};
-use http_body_util::Full;
-use hyper::body::Bytes;
-use hyper_util::rt::TokioIo;
-use tokio::net::TcpStream;
-use tokio::sync::mpsc;
-use tracing::field::{Field, Visit};
-use tracing::span::{Attributes, Id, Record};
+use std::time::Duration;
+
+use http::Uri;
+use opentelemetry::trace::TracerProvider;
+use opentelemetry::{InstrumentationScope, Key};
+use opentelemetry_otlp::{ExporterBuildError, SpanExporter, WithHttpConfig};
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::trace::SdkTracerProvider;
 use tracing::{Metadata, Subscriber};
 use tracing_subscriber::Layer;
-use tracing_subscriber::layer::Context;
+use tracing_subscriber::filter::filter_fn;
 use tracing_subscriber::registry::LookupSpan;
 
-use crate::clock;
+pub use transport::TlsProblem;
+use transport::Transport;
 
-/// The variable that names the collector.
-pub const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
+/// How long the end of the process waits for the last spans to be sent.
+pub const FLUSH: Duration = Duration::from_secs(5);
 
-/// How many spans wait to be sent at most.
-const WAITING: usize = 4096;
-/// How many are sent at once at most, and how long the first of them waits.
-const BATCH: (usize, Duration) = (512, Duration::from_secs(1));
-/// How long a request may take.
-const PATIENCE: Duration = Duration::from_secs(10);
-
-/// Why nothing is exported.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{ENDPOINT}: expected http://HOST:PORT, found {0:?}")]
-pub struct BadEndpoint(String);
-
-/// Takes the spans of this process.
-#[derive(Debug)]
-pub struct Traces(mpsc::Sender<Value>);
-
-/// Sends them, for as long as it runs.
-#[derive(Debug)]
-pub struct Exporter {
-    endpoint: Uri,
-    spans: mpsc::Receiver<Value>,
+/// Why nothing can be exported.
+#[derive(Debug, thiserror::Error)]
+pub enum TraceError {
+    /// The endpoint is no address of a collector.
+    #[error("{0}: expected http://HOST:PORT or https://HOST:PORT")]
+    Endpoint(&'static str),
+    /// The collector is to be spoken to in another protocol.
+    #[error("{0}: expected http/protobuf")]
+    Protocol(&'static str),
+    /// Certificates or a key cannot be used.
+    #[error(transparent)]
+    Tls(#[from] TlsProblem),
+    /// A setting of the exporter is wrong.
+    #[error(transparent)]
+    Exporter(#[from] ExporterBuildError),
 }
 
-/// Spans for the collector at this endpoint.
-pub fn exporter(endpoint: &str) -> Result<(Traces, Exporter), BadEndpoint> {
-    let bad = || BadEndpoint(endpoint.to_owned());
-    let base = endpoint.trim_end_matches('/');
-    let uri: Uri = format!("{base}/v1/traces").parse().map_err(|_| bad())?;
-    if uri.scheme_str() != Some("http") || uri.host().is_none() {
-        return Err(bad());
-    }
-    let (sender, spans) = mpsc::channel(WAITING);
-    let exporter = Exporter {
-        endpoint: uri,
-        spans,
-    };
-    Ok((Traces(sender), exporter))
+/// A setting for all signals, and the one for traces alone, which wins.
+#[derive(Clone, Copy, Debug)]
+struct Variable {
+    traces: &'static str,
+    all: &'static str,
 }
 
-impl Exporter {
-    /// Sends spans until all who make them are gone.
-    pub async fn run(mut self) {
-        let mut told = false;
-        while let Some(first) = self.spans.recv().await {
-            let batch = self.batch(first).await;
-            let sent = tokio::time::timeout(PATIENCE, self.send(batch)).await;
-            let failed = !matches!(sent, Ok(Ok(())));
-            if failed && !told {
-                tracing::warn!(endpoint = %self.endpoint, "traces cannot be sent: they are dropped");
-            }
-            told = failed;
-        }
-    }
+const ENDPOINT: Variable = Variable {
+    traces: "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+    all: "OTEL_EXPORTER_OTLP_ENDPOINT",
+};
+const PROTOCOL: Variable = Variable {
+    traces: "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL",
+    all: "OTEL_EXPORTER_OTLP_PROTOCOL",
+};
 
-    async fn batch(&mut self, first: Value) -> Vec<Value> {
-        let mut batch = vec![first];
-        let more = async {
-            while batch.len() < BATCH.0 {
-                match self.spans.recv().await {
-                    Some(span) => batch.push(span),
-                    None => break,
-                }
-            }
+impl Variable {
+    /// Its value, and the name of the variable that has it. An empty one counts as unset.
+    fn read(self) -> Option<(&'static str, String)> {
+        let names = [self.traces, self.all].into_iter();
+        let mut values = names.map(|name| (name, set(name)));
+        values.find_map(|(name, value)| Some((name, value?)))
+    }
+}
+
+fn set(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// Sends the spans of this process.
+#[derive(Debug)]
+pub struct Traces {
+    provider: SdkTracerProvider,
+}
+
+impl Traces {
+    /// Spans for the collector that the environment names; `None` if it names none, or if traces
+    /// are switched off. Requests are sent by the tokio runtime that this is called in.
+    pub fn from_env() -> Result<Option<Self>, TraceError> {
+        let off = set("OTEL_SDK_DISABLED").is_some_and(|value| value.eq_ignore_ascii_case("true"))
+            || set("OTEL_TRACES_EXPORTER").is_some_and(|value| value == "none");
+        let Some((variable, endpoint)) = ENDPOINT.read().filter(|_| !off) else {
+            return Ok(None);
         };
-        let _ = tokio::time::timeout(BATCH.1, more).await;
-        batch
-    }
-
-    async fn send(
-        &self,
-        spans: Vec<Value>,
-    ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-        let (host, port) = (
-            self.endpoint.host().unwrap_or_default(),
-            self.endpoint.port_u16(),
-        );
-        let stream = TcpStream::connect((host, port.unwrap_or(80))).await?;
-        let (mut sender, connection) =
-            hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
-        let connection = tokio::spawn(connection);
-        let request = Request::post(self.endpoint.path())
-            .header(http::header::HOST, host)
-            .header(http::header::CONTENT_TYPE, "application/json")
-            .body(Full::new(Bytes::from(document(spans).to_string())))?;
-        let answer = sender.send_request(request).await?;
-        connection.abort();
-        if answer.status().is_success() {
-            return Ok(());
+        let endpoint: Option<Uri> = endpoint.parse().ok();
+        let endpoint = endpoint.filter(|uri| uri.host().is_some_and(|host| !host.is_empty()));
+        let encrypted = match endpoint.as_ref().and_then(Uri::scheme_str) {
+            Some("http") => false,
+            Some("https") => true,
+            _ => return Err(TraceError::Endpoint(variable)),
+        };
+        if let Some((variable, protocol)) = PROTOCOL.read()
+            && protocol != "http/protobuf"
+        {
+            return Err(TraceError::Protocol(variable));
         }
-        Err(format!("the collector answers {}", answer.status()).into())
+        let exporter = SpanExporter::builder().with_http();
+        let exporter = exporter.with_http_client(Transport::new(encrypted)?);
+        let provider = SdkTracerProvider::builder()
+            .with_batch_exporter(exporter.build()?)
+            .with_resource(resource())
+            .build();
+        Ok(Some(Self { provider }))
+    }
+
+    /// Takes the spans of a subscriber.
+    pub fn layer<S>(&self) -> impl Layer<S> + Send + Sync + use<S>
+    where
+        S: Subscriber + for<'a> LookupSpan<'a> + Send + Sync,
+    {
+        let scope = InstrumentationScope::builder("deltic")
+            .with_version(env!("CARGO_PKG_VERSION"))
+            .build();
+        let tracer = self.provider.tracer_with_scope(scope);
+        tracing_opentelemetry::layer()
+            .with_tracer(tracer)
+            // A span has the fields that we give it, and no others.
+            .with_location(false)
+            .with_target(false)
+            .with_threads(false)
+            .with_tracked_inactivity(false)
+            .with_context_activation(false)
+            .with_filter(filter_fn(is_ours))
+    }
+
+    /// Sends what waits, and nothing after it. Takes no longer than `within`: what has not been
+    /// sent by then is dropped.
+    pub async fn flush(&self, within: Duration) {
+        let provider = self.provider.clone();
+        let flushed = tokio::task::spawn_blocking(move || provider.shutdown_with_timeout(within));
+        if !matches!(flushed.await, Ok(Ok(()))) {
+            tracing::warn!("the last traces could not be sent");
+        }
     }
 }
 
-/// A request of the protocol.
-fn document(spans: Vec<Value>) -> Value {
-    let service = json!([(attribute("service.name", "deltic"))]);
-    let scope = json!({"name": "deltic", "version": (env!("CARGO_PKG_VERSION"))});
-    let spans: Value = spans.into();
-    json!({"resourceSpans": [{
-        "resource": {"attributes": (service)},
-        "scopeSpans": [{"scope": (scope), "spans": (spans)}]
-    }]})
-}
-
-fn attribute(key: &str, value: &str) -> Value {
-    json!({"key": key, "value": {"stringValue": value}})
-}
-
-/// What is known of a span that is not over.
-struct Open {
-    trace: String,
-    span: String,
-    parent: Option<String>,
-    start: SystemTime,
-    attributes: Vec<Value>,
-}
-
-impl Visit for Open {
-    fn record_str(&mut self, field: &Field, value: &str) {
-        self.attributes.push(attribute(field.name(), value));
+/// What the spans are of: `deltic`, unless the environment has another name.
+fn resource() -> Resource {
+    let resource = Resource::builder().build();
+    let name = resource.get(&Key::from_static_str("service.name"));
+    let is_named = name.is_some_and(|name| !name.as_str().starts_with("unknown_service"));
+    if is_named {
+        return resource;
     }
-
-    fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
-        self.record_str(field, &format!("{value:?}"));
-    }
+    Resource::builder().with_service_name("deltic").build()
 }
 
-/// Only our own: those of libraries are many, and may show what they send.
+/// Only our own spans: those of libraries are many, and may show what they send. No events: they
+/// are for the log.
 fn is_ours(metadata: &Metadata<'_>) -> bool {
     let crates = ["runtime", "controller", "deltic"];
     let name = metadata.target().split("::").next().unwrap_or_default();
     metadata.is_span() && crates.contains(&name)
 }
 
-impl<S> Layer<S> for Traces
-where
-    S: Subscriber + for<'a> LookupSpan<'a>,
-{
-    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
-        let Some(span) = context.span(id).filter(|span| is_ours(span.metadata())) else {
-            return;
-        };
-        let parent = span.parent().and_then(|parent| {
-            let extensions = parent.extensions();
-            let open = extensions.get::<Open>()?;
-            Some((open.trace.clone(), open.span.clone()))
-        });
-        let (trace, parent) = match parent {
-            Some((trace, parent)) => (trace, Some(parent)),
-            None => (
-                format!("{:016x}{:016x}", clock::random(), clock::random()),
-                None,
-            ),
-        };
-        let mut open = Open {
-            trace,
-            span: format!("{:016x}", clock::random()),
-            parent,
-            start: SystemTime::now(),
-            attributes: Vec::new(),
-        };
-        attributes.record(&mut open);
-        span.extensions_mut().insert(open);
-    }
-
-    fn on_record(&self, id: &Id, values: &Record<'_>, context: Context<'_, S>) {
-        if let Some(span) = context.span(id)
-            && let Some(open) = span.extensions_mut().get_mut::<Open>()
-        {
-            values.record(open);
-        }
-    }
-
-    fn on_close(&self, id: Id, context: Context<'_, S>) {
-        let Some(span) = context.span(&id) else {
-            return;
-        };
-        let open = span.extensions_mut().remove::<Open>();
-        if let Some(open) = open {
-            // A full queue drops it.
-            let _ = self.0.try_send(finished(span.name(), open));
-        }
-    }
-}
-
-fn finished(name: &str, open: Open) -> Value {
-    let nanos = |time: SystemTime| {
-        let since = time.duration_since(SystemTime::UNIX_EPOCH);
-        Value::from(since.unwrap_or_default().as_nanos().to_string())
-    };
-    let fields = [
-        ("traceId", Value::from(open.trace)),
-        ("spanId", open.span.into()),
-        ("parentSpanId", open.parent.unwrap_or_default().into()),
-        ("name", name.into()),
-        // Internal.
-        ("kind", 1.into()),
-        ("startTimeUnixNano", nanos(open.start)),
-        ("endTimeUnixNano", nanos(SystemTime::now())),
-        ("attributes", open.attributes.into()),
-    ];
-    let fields = fields.map(|(key, value)| (Key::new(key), value));
-    fields.into_iter().collect::<Map>().into()
-}
-
 #[cfg(test)]
-mod tests {
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    use tokio::net::TcpListener;
-    use tracing_subscriber::layer::SubscriberExt;
-
-    use super::*;
-
-    /// The body of one request.
-    async fn received(listener: &TcpListener) -> (String, Value) {
-        let (mut stream, _) = listener.accept().await.unwrap();
-        let mut bytes = Vec::new();
-        loop {
-            let mut chunk = [0; 4096];
-            let read = stream.read(&mut chunk).await.unwrap();
-            bytes.extend_from_slice(&chunk[..read]);
-            let text = String::from_utf8_lossy(&bytes).into_owned();
-            let Some((head, body)) = text.split_once("\r\n\r\n") else {
-                continue;
-            };
-            if let Ok(body) = body.parse::<Value>() {
-                let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}";
-                stream.write_all(answer).await.unwrap();
-                return (head.lines().next().unwrap().to_owned(), body);
-            }
-        }
-    }
-
-    #[tokio::test]
-    async fn a_collector_gets_spans_with_their_reason_and_their_parent() {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let endpoint = format!("http://{}/", listener.local_addr().unwrap());
-        let (traces, exporter) = exporter(&endpoint).unwrap();
-        let exporter = tokio::spawn(exporter.run());
-        let subscriber = tracing_subscriber::registry().with(traces);
-        tracing::subscriber::with_default(subscriber, || {
-            let reconcile = tracing::info_span!("reconcile", "object.reason" = %"Derived");
-            let _entered = reconcile.enter();
-            tracing::info_span!("write", verb = "create").in_scope(|| {});
-            tracing::info_span!(target: "hyper", "connect").in_scope(|| {});
-        });
-        let (line, body) = received(&listener).await;
-        assert_eq!(line, "POST /v1/traces HTTP/1.1");
-        let resource = body
-            .get("resourceSpans")
-            .as_list()
-            .unwrap()
-            .to_vec()
-            .remove(0);
-        let scope = resource
-            .get("scopeSpans")
-            .as_list()
-            .unwrap()
-            .to_vec()
-            .remove(0);
-        let spans = scope.get("spans").as_list().unwrap().to_vec();
-        let names: Vec<_> = spans.iter().map(|span| span.get("name").as_str()).collect();
-        assert_eq!(names, [Some("write"), Some("reconcile")]);
-        let reason = json!([{"key": "object.reason", "value": {"stringValue": "Derived"}}]);
-        assert_eq!(spans[1].get("attributes"), &reason);
-        assert_eq!(spans[0].get("parentSpanId"), spans[1].get("spanId"));
-        assert_eq!(spans[0].get("traceId"), spans[1].get("traceId"));
-        assert_eq!(spans[0].get("traceId").as_str().map(str::len), Some(32));
-        // All who make spans are gone.
-        exporter.await.unwrap();
-    }
-
-    #[test]
-    fn an_endpoint_is_an_address() {
-        for odd in ["", "collector", "https://collector:4318", "http://"] {
-            assert!(exporter(odd).is_err(), "{odd}");
-        }
-    }
-}
+mod tests;

@@ -44,41 +44,59 @@ pub(crate) fn run(args: &Run, output: &mut Output) -> Result<Outcome, Stop> {
         LogFormat::Text => log::Format::Text,
         LogFormat::Json => log::Format::Json,
     };
-    let (layers, exporter) = traces()?;
-    // The one who tests for it in the same process may have set it already.
-    let _ = log::init_with(format, &args.log_level, output.color(), layers);
+    let color = output.color();
     block_on(async {
-        tokio::spawn(exporter);
-        start(args, files).await
+        let traces = Traces::new()?;
+        // The one who tests for it in the same process may have set it already.
+        let _ = log::init_with(format, &args.log_level, color, traces.layers());
+        start(args, files, &traces).await
     })
 }
 
-/// Who takes spans, and what sends them.
-type Traces = (
-    Vec<log::OtherLayer>,
-    std::pin::Pin<Box<dyn Future<Output = ()> + Send>>,
-);
-
 /// Sends traces to the collector that the environment names, if it names one.
 #[cfg(feature = "otel")]
-fn traces() -> Result<Traces, Stop> {
-    use runtime::trace;
-    let endpoint = std::env::var(trace::ENDPOINT).unwrap_or_default();
-    if endpoint.is_empty() {
-        return Ok((Vec::new(), Box::pin(async {})));
+struct Traces(Option<runtime::trace::Traces>);
+
+#[cfg(feature = "otel")]
+impl Traces {
+    fn new() -> Result<Self, Stop> {
+        let traces = runtime::trace::Traces::from_env();
+        let traces = traces.map_err(|error| Stop::usage(&error.to_string()))?;
+        Ok(Self(traces))
     }
-    let exporter = trace::exporter(&endpoint);
-    let (traces, exporter) = exporter.map_err(|error| Stop::usage(&error.to_string()))?;
-    Ok((vec![Box::new(traces)], Box::pin(exporter.run())))
+
+    fn layers(&self) -> Vec<log::OtherLayer> {
+        let layers = self.0.iter().map(runtime::trace::Traces::layer);
+        layers.map(|layer| Box::new(layer) as _).collect()
+    }
+
+    async fn flush(&self) {
+        if let Some(traces) = &self.0 {
+            traces.flush(runtime::trace::FLUSH).await;
+        }
+    }
 }
 
 #[cfg(not(feature = "otel"))]
-#[expect(clippy::unnecessary_wraps, reason = "with traces it may fail")]
-fn traces() -> Result<Traces, Stop> {
-    Ok((Vec::new(), Box::pin(async {})))
+struct Traces;
+
+#[cfg(not(feature = "otel"))]
+impl Traces {
+    #[expect(clippy::unnecessary_wraps, reason = "with traces it may fail")]
+    fn new() -> Result<Self, Stop> {
+        Ok(Self)
+    }
+
+    #[expect(clippy::unused_self, reason = "with traces there are some")]
+    fn layers(&self) -> Vec<log::OtherLayer> {
+        Vec::new()
+    }
+
+    #[expect(clippy::unused_async, reason = "with traces it waits")]
+    async fn flush(&self) {}
 }
 
-async fn start(args: &Run, files: Vec<Operator>) -> Result<Outcome, Stop> {
+async fn start(args: &Run, files: Vec<Operator>, traces: &Traces) -> Result<Outcome, Stop> {
     let connection = find(&args.connection).await?;
     let (context, server) = (&connection.context, &connection.server);
     let version = env!("CARGO_PKG_VERSION");
@@ -110,7 +128,12 @@ async fn start(args: &Run, files: Vec<Operator>) -> Result<Outcome, Stop> {
     };
     let client = connection.client(&metrics);
     let client = client.map_err(|error| no_cluster(&error))?;
-    let result = unless_forced(runtime::run::run(client, config, asked_to_stop())).await?;
+    let running = async {
+        let result = runtime::run::run(client, config, asked_to_stop()).await;
+        traces.flush().await;
+        result
+    };
+    let result = unless_forced(running).await?;
     match result {
         Ok(()) => {
             election.end().await;
