@@ -7,6 +7,7 @@
 //! | [`KindRef`] | a kind with the version that a user asked for, if any |
 //! | [`ObjectKey`] | kind and name: one object of a cluster |
 //! | [`LabelSelector`] | which labels an object must have |
+//! | [`Unreadable`] | why an object cannot be read |
 //! | [`metadata`] | the names of metadata fields, as interned keys |
 //! | [`marks`] | the labels and annotations that deltic leaves on objects |
 //!
@@ -28,8 +29,12 @@ pub mod marks;
 pub mod metadata;
 mod name;
 mod selector;
+mod text;
+mod unreadable;
 
 pub use key::ObjectKey;
 pub use kind::{GroupKind, KindRef, VIEW_SUFFIX, VIEW_VERSION, group_of};
 pub use name::ObjectName;
 pub use selector::{LabelSelector, SelectorError, label_text, same_text};
+pub use text::bounded;
+pub use unreadable::{MAX_SIZE, Unreadable};

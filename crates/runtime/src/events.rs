@@ -11,13 +11,13 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::Client;
 use kube::runtime::events::{Event, EventType, Recorder, Reporter};
-use object::ObjectKey;
+use object::{ObjectKey, bounded};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use crate::crd;
 use crate::engine::EngineEvents;
-use crate::operators::report::{bounded, text};
+use crate::operators::report::text;
 use crate::status::Trouble;
 
 /// How many Events of one Operator may come at once.

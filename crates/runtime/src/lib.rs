@@ -19,6 +19,6 @@ pub mod run;
 pub mod serve;
 pub mod source;
 pub mod status;
-pub mod target;
 #[cfg(feature = "otel")]
 pub mod trace;
+pub mod writer;

@@ -21,8 +21,8 @@ use object::ObjectKey;
 use serde::de::DeserializeOwned;
 
 use crate::object::Object;
-use crate::target::claim;
 use document::Value;
+use target::claim;
 
 pub use view::ViewStore;
 

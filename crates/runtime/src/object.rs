@@ -20,8 +20,8 @@ use kube::discovery::ApiResource;
 use serde::de::DeserializeSeed;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+pub use object::{MAX_SIZE, Unreadable};
 pub(crate) use unreadable::lost_event;
-pub use unreadable::{MAX_SIZE, Unreadable};
 
 /// An object of any kind.
 ///

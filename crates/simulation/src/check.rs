@@ -12,7 +12,7 @@ use object::ObjectKey;
 use object::marks::{MANAGED_BY, MANAGER, is_mark};
 use operator::Offline;
 use operator::offline::{Event, EventType};
-use runtime::target::claim::Claim;
+use target::claim::Claim;
 
 use crate::api::kind::Kind;
 use crate::fields::{at, copied, set, text, unset};

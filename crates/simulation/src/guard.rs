@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use document::Value;
 use http::Method;
 use object::ObjectKey;
-use runtime::target::claim::Claim;
+use target::claim::Claim;
 
 use crate::api::{Done, Guard};
 use crate::faults::Fault;

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use document::{Value, json};
 use object::ObjectKey;
 use object::marks::{OPERATOR, OWNER};
-use runtime::target::claim::Claim;
+use target::claim::Claim;
 
 use crate::api::Server;
 use crate::api::kind::Kind;

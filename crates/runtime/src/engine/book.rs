@@ -18,7 +18,7 @@ use crate::object::Unreadable;
 use crate::source::inbox::{Port, PortState};
 use crate::source::{Inbox, Unavailable};
 use crate::status::{ControllerStatus, Counts, OperatorStatus, Ready, Trouble};
-use crate::target::problem::{Cause, Happened, Problem, Report};
+use target::problem::{Cause, Happened, Problem, Report};
 
 /// What stands against targets and views.
 pub(super) struct Book {

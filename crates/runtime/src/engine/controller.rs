@@ -15,7 +15,7 @@ use tokio::runtime::RuntimeFlavor;
 use super::deletions::Removals;
 use crate::config::Budget;
 use crate::object::Unreadable;
-use crate::target::{Author, Desired, Owner};
+use target::{Author, Desired, Owner};
 
 fn is_multi_threaded() -> bool {
     let runtime = tokio::runtime::Handle::try_current();

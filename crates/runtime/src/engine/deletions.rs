@@ -18,7 +18,7 @@ use operator::{Controller, Operator};
 use super::Task;
 use super::availability::operator_of;
 use super::views::{Stale, collection, view_of};
-use crate::target::too_many_deletions;
+use target::too_many_deletions;
 
 /// The removals of one controller that are being summed.
 #[derive(Debug)]

@@ -12,7 +12,7 @@ use controller::Backoff;
 use operator::Operator;
 use operator::spec::Options;
 
-use crate::target::Writer;
+use crate::writer::Writer;
 use object::ObjectKey;
 
 /// The limits of the controllers of an operator, for the objects that they write.

@@ -10,7 +10,7 @@ use operator::Operator;
 
 use super::writes::WriteReason;
 use crate::metrics::{ControllerMetrics, Ended, Metrics, QueueMetrics};
-use crate::target::Writer;
+use crate::writer::Writer;
 
 /// The metrics of an operator's controllers, and of their queue.
 #[derive(Clone, Debug)]

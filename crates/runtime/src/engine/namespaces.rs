@@ -19,7 +19,7 @@ use object::ObjectKey;
 use tokio::sync::watch;
 
 use super::writes::WriteReason;
-use crate::target::Writer;
+use crate::writer::Writer;
 
 /// The first pause after the watch failed, and the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(1));

@@ -8,7 +8,7 @@ use super::controller::ControllerTask;
 use super::unread::{groups, names};
 use super::upstream::Upstream;
 use super::writes::WriteReason;
-use crate::target::Leftover;
+use target::Leftover;
 
 /// How far the cleaning is.
 #[derive(Debug, Default)]

@@ -17,7 +17,7 @@ use super::Task;
 use crate::object::Unreadable;
 use crate::source::inbox::UnreadableObjects;
 use crate::status::Trouble;
-use crate::target::Writer;
+use crate::writer::Writer;
 
 /// An object of an input, as origins name it.
 fn origin(controller: &Controller, input: usize, name: &ObjectName) -> Value {

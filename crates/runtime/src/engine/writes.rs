@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use controller::{Next, Queue, Reason, Retries, Runner, queue};
 use futures::StreamExt;
-use object::{KindRef, ObjectKey, ObjectName};
+use object::{GroupKind, KindRef, ObjectKey, ObjectName};
 use operator::{Controller, Operator};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{AbortHandle, JoinHandle};
@@ -21,7 +21,8 @@ use super::namespaces::Namespaces;
 use crate::client::Identity;
 use crate::source::discovery::Resolved;
 use crate::source::{Arrival, Sink, Unavailable};
-use crate::target::{self, Desired, TargetKind, WriteError, Writer};
+use crate::writer::{WriteError, Writer};
+use target::{self, Desired, TargetKind};
 
 /// Why an object is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,9 +111,10 @@ impl Writes {
             let run = tokio::spawn(run.in_current_span());
             async move { run.await.ok() }
         };
-        let settle = move |key: &ObjectKey, outcome: &Option<Result<target::Next, WriteError>>| {
-            follow_up(&mut retries, &pauses, key, outcome.as_ref())
-        };
+        let settle =
+            move |key: &ObjectKey, outcome: &Option<Result<crate::writer::Next, WriteError>>| {
+                follow_up(&mut retries, &pauses, key, outcome.as_ref())
+            };
         let runner = Runner::new(receiver, run, settle)
             .pools(pools, move |key| limits.pool(key))
             .gate(async move {
@@ -189,14 +191,14 @@ fn follow_up(
     retries: &mut Retries<ObjectKey>,
     limits: &Limits,
     key: &ObjectKey,
-    outcome: Option<&Result<target::Next, WriteError>>,
+    outcome: Option<&Result<crate::writer::Next, WriteError>>,
 ) -> Next {
     match outcome {
         Some(Ok(next)) => {
             retries.reset(key);
             match next {
-                target::Next::Settled | target::Next::Change => Next::Done,
-                target::Next::After(delay) => Next::Requeue(*delay),
+                crate::writer::Next::Settled | crate::writer::Next::Change => Next::Done,
+                crate::writer::Next::After(delay) => Next::Requeue(*delay),
             }
         }
         Some(Err(WriteError {
@@ -263,11 +265,11 @@ impl Sink for TargetSink {
     }
 
     fn resolved(&self, resolved: &Resolved) {
-        let mut kind = TargetKind::new(
-            resolved.resource.clone(),
-            resolved.namespaced,
-            resolved.status,
-        );
+        let resource = &resolved.resource;
+        let name = GroupKind::new(&resource.group, &resource.kind);
+        let mut kind = TargetKind::new(name, &resource.version, &resource.plural);
+        kind.namespaced = resolved.namespaced;
+        kind.status = resolved.status;
         for (list, keys) in &resolved.lists {
             kind.keys = kind.keys.with(list.clone(), keys.clone());
         }

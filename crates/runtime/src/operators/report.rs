@@ -4,6 +4,7 @@
 //! out comes the status as it should be. Times move only where a condition changes.
 
 use document::{Key, ListRef, Map, Value, json};
+use object::bounded;
 use operator::Problem;
 
 use crate::status::{ControllerStatus, MAX_ERRORS, OperatorStatus, Ready, Trouble};
@@ -288,15 +289,6 @@ fn counts(controller: &ControllerStatus) -> Value {
         }
         _ => usual,
     }
-}
-
-/// A text of at most so many bytes.
-pub(crate) fn bounded(text: &str, max: usize) -> String {
-    if text.len() <= max {
-        return text.to_owned();
-    }
-    let end = text.floor_char_boundary(max.saturating_sub('…'.len_utf8()));
-    format!("{}…", &text[..end])
 }
 
 #[cfg(test)]

@@ -6,13 +6,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use document::{Value, json};
-use kube::discovery::ApiResource;
-use object::{KindRef, ObjectKey};
+use object::{GroupKind, KindRef, ObjectKey};
 use operator::spec::{Target, TargetType};
-use runtime::target::problem::Happened;
-use runtime::target::{
-    Author, Desired, Next, Owner, Problem, Report, TargetKind, WriteError, Writer,
-};
+use runtime::writer::{Next, WriteError, Writer};
+use target::problem::Happened;
+use target::{Author, Desired, Owner, Problem, Report, TargetKind};
 use tokio::time::Instant;
 
 use simulation::api::kind::{KINDS, Kind};
@@ -94,14 +92,12 @@ impl Sim {
 
 /// A kind as a writer knows it.
 pub(crate) fn target_kind(kind: &Kind) -> TargetKind {
-    let resource = ApiResource {
-        group: kind.group.to_owned(),
-        version: kind.version.to_owned(),
-        api_version: kind.api_version(),
-        kind: kind.name.to_owned(),
-        plural: kind.plural.to_owned(),
-    };
-    TargetKind::new(resource, kind.namespaced, kind.status)
+    let name = GroupKind::new(kind.group, kind.name);
+    TargetKind {
+        namespaced: kind.namespaced,
+        status: kind.status,
+        ..TargetKind::new(name, kind.version, kind.plural)
+    }
 }
 
 /// An object without what differs from run to run.

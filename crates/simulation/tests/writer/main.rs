@@ -16,9 +16,9 @@ use document::{Path, Value, json};
 use object::ObjectKey;
 use object::marks::{OPERATOR as LABEL, OWNER};
 use operator::spec::TargetType;
-use runtime::target::Next;
-use runtime::target::claim::Claim;
-use runtime::target::problem::Happened;
+use runtime::writer::Next;
+use target::claim::Claim;
+use target::problem::Happened;
 
 use harness::{Harness, OPERATOR, Sim, Who, config_map, spec, target, timeless, widget};
 use simulation::faults::Fault;

@@ -7,7 +7,7 @@ use operator::spec::TargetType;
 use super::{Removed, Task, named};
 use crate::engine::views::Stale;
 use crate::engine::writes::WriteReason;
-use crate::target::{Leftover, too_many_deletions};
+use target::{Leftover, too_many_deletions};
 
 /// What earlier runs left.
 impl Task {

@@ -22,8 +22,8 @@ use crate::engine::{Context, Views};
 use crate::lease::Leadership;
 use crate::metrics::Metrics;
 use crate::source::Watches;
-use crate::target::problem::{Happened, Problem, Report};
-use crate::target::{Author, Desired, TargetKind};
+use target::problem::{Happened, Problem, Report};
+use target::{Author, Desired, TargetKind};
 
 type Reply = UnsyncBoxBody<Bytes, std::convert::Infallible>;
 
@@ -194,8 +194,10 @@ fn start(server: &Arc<Server>) -> (Writes, Arc<Told>) {
     let writer = Arc::new(Writer::new("o", server.client(), told.clone()));
     let mut writes = Writes::start(&context, &operator, writer, &measures);
     writes.subscribed();
-    let resource = kube::api::ApiResource::erase::<k8s_openapi::api::core::v1::ConfigMap>(&());
-    writes.writer.serve(TargetKind::new(resource, true, false));
+    let kind = object::GroupKind::new("", "ConfigMap");
+    writes
+        .writer
+        .serve(TargetKind::new(kind, "v1", "configmaps"));
     let controller = &operator.controllers[0];
     let author = Author::new("o", "c", 0, controller.targets[0].clone());
     let document = json!({"apiVersion": "v1", "kind": "ConfigMap",

@@ -16,8 +16,8 @@ use crate::engine::{Views, limits};
 use crate::lease::Leadership;
 use crate::metrics::Metrics;
 use crate::source::Watches;
-use crate::target::Author;
-use crate::target::problem::{Happened, Problem, Report};
+use target::Author;
+use target::problem::{Happened, Problem, Report};
 
 /// What the server does with a request.
 #[derive(Clone, Copy)]
@@ -118,9 +118,9 @@ impl World {
         let writer = Arc::new(limits::retry_refused(&operator, writer));
         let mut writes = Writes::start(&context, &operator, writer, &measures);
         writes.subscribed();
-        let resource = kube::api::ApiResource::erase::<k8s_openapi::api::core::v1::ConfigMap>(&());
+        let kind = GroupKind::new("", "ConfigMap");
         let writer = &writes.writer;
-        writer.serve(TargetKind::new(resource, true, false));
+        writer.serve(TargetKind::new(kind, "v1", "configmaps"));
         // The list is empty: what is wanted is created.
         writer.listing("", "ConfigMap");
         writer.listed("", "ConfigMap");

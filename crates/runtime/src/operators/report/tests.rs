@@ -76,9 +76,3 @@ fn the_worst_controller_decides() {
         assert_eq!(of_all(&controllers).status, expect);
     }
 }
-
-#[test]
-fn long_texts_are_cut_at_characters() {
-    assert_eq!(bounded("abc", 3), "abc");
-    assert_eq!(bounded("äöüäöü", 8), "äö…");
-}

@@ -7,12 +7,12 @@ use operator::spec::TargetType;
 
 use super::patch::{take_back, without_record};
 use super::{Action, Case, Verb, Write, versioned};
-use crate::target::claim::Claim;
-use crate::target::desired::Plan;
-use crate::target::live::{Observed, identity, is_whole};
-use crate::target::problem::{Cause, Problem};
-use crate::target::shape::diff;
-use crate::target::written::Written;
+use crate::claim::Claim;
+use crate::desired::Plan;
+use crate::live::{Observed, identity, is_whole};
+use crate::problem::{Cause, Problem};
+use crate::shape::diff;
+use crate::written::Written;
 use object::marks::{OPERATOR, OWNER, field_manager};
 
 /// What becomes of an object that a withdrawn controller claimed.

@@ -8,9 +8,9 @@ use object::{GroupKind, ObjectKey, ObjectName};
 
 use super::entry::{Entry, WaitsFor};
 use crate::object::Unreadable;
-use crate::target::TargetKind;
-use crate::target::desired::{Desired, Wanted};
-use crate::target::live::{Leftover, Live, Observed, is_marked, leftovers};
+use target::TargetKind;
+use target::desired::{Desired, Wanted};
+use target::live::{Leftover, Live, Observed, is_marked, leftovers};
 
 /// All objects and kinds.
 #[derive(Debug, Default)]
@@ -49,7 +49,7 @@ impl State {
     }
 
     pub(super) fn serve(&mut self, kind: TargetKind) -> Vec<ObjectKey> {
-        let name = GroupKind::new(&kind.resource.group, &kind.resource.kind);
+        let name = kind.kind.clone();
         let news = self.kinds.get(&name).is_none_or(|old| **old != kind);
         self.kinds.insert(name.clone(), Arc::new(kind));
         self.of_kind(&name)

@@ -8,13 +8,14 @@ use object::ObjectKey;
 use tracing::Instrument;
 
 use super::entry::{Entry, Refused, WaitsFor};
+use super::fight;
+use super::request::{self, Answer};
 use super::{Next, WriteError, Writer};
-use crate::target::answer::{Failure, Outcome, Refusal, judge};
-use crate::target::decide::{Action, Verb, Wait, Write, decide, resolve};
-use crate::target::live::Live;
-use crate::target::problem::{Cause, Conflict, Happened, Problem};
-use crate::target::request::{self, Answer};
-use crate::target::{TargetKind, fight};
+use target::TargetKind;
+use target::answer::{Failure, Outcome, Refusal, judge};
+use target::decide::{Action, Verb, Wait, Write, decide, resolve};
+use target::live::Live;
+use target::problem::{Cause, Conflict, Happened, Problem};
 
 /// How many steps one run takes at most; an object that is written by others all the
 /// time is left to the next run.

@@ -1,47 +1,45 @@
-//! Converging targets to the derived state.
-//!
-//! What a target object should look like is data: a map from object to the documents that
-//! the controllers of one operator derive for it. A [`Writer`] converges the cluster to
-//! it from whatever it finds; retries, drift, restart and resync are the same code.
+//! What a target object should look like, who claims it, what the next write is, and what an
+//! answer means. Pure: no clock, no requests, no client library.
 //!
 //! ```text
 //! derived documents ─▶ Wanted ─┐
-//! target watches    ─▶ Live   ─┼─▶ decide ─▶ Action ─▶ request ─▶ answer ─▶ Outcome
-//! answers of writes ─▶ Record ─┘      (pure)                       (pure)
+//! what is observed  ─▶ Live   ─┼─▶ decide ─▶ Action ─▶ (a driver carries it out) ─▶ judge ─▶ Outcome
+//! answers of writes ─▶ Record ─┘
 //! ```
 //!
-//! `decide` looks at what is wanted, what is there and what the last write returned, and
-//! names the next step; `Writer::converge` takes such steps until nothing is left to do.
-//! All that must survive a restart stands on the objects themselves, see `claim` and
-//! `written`.
+//! [`decide::decide`] looks at what is wanted, what is there and what the last write returned,
+//! and names the next step. A driver takes such steps until nothing is left to do, so that
+//! retries, drift, restart and resync are the same code. All that must survive a restart is on
+//! the objects themselves, see [`claim`] and [`written`].
 
 pub mod answer;
 pub mod claim;
 pub mod decide;
 pub mod desired;
-mod fight;
 pub mod live;
 pub mod problem;
 mod quantity;
-pub mod request;
 mod shape;
-pub mod writer;
 pub mod written;
 
-use kube::discovery::ApiResource;
+use object::GroupKind;
 use operator::patch::MergeKeys;
 use operator::spec::MaxDeletions;
 
 pub use desired::{Author, Desired, Owner};
 pub use live::Leftover;
 pub use problem::{Problem, Report};
-pub use writer::{Next, WriteError, Writer};
+pub use shape::sharing;
 
-/// What the cluster says about a kind that is written.
+/// What is known about a kind that is written.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TargetKind {
-    /// Where its objects are found.
-    pub resource: ApiResource,
+    /// The kind.
+    pub kind: GroupKind,
+    /// The version in which it is written.
+    pub version: String,
+    /// Its name in the paths of requests.
+    pub plural: String,
     /// Whether its objects live in namespaces.
     pub namespaced: bool,
     /// Whether it has a `/status` of its own.
@@ -52,12 +50,22 @@ pub struct TargetKind {
 
 impl TargetKind {
     /// A kind, with the merge keys that are known without its schema.
-    pub fn new(resource: ApiResource, namespaced: bool, status: bool) -> Self {
+    pub fn new(kind: GroupKind, version: &str, plural: &str) -> Self {
         Self {
-            keys: MergeKeys::of_group(&resource.group),
-            resource,
-            namespaced,
-            status,
+            keys: MergeKeys::of_group(kind.group.as_str()),
+            kind,
+            version: version.to_owned(),
+            plural: plural.to_owned(),
+            namespaced: true,
+            status: false,
+        }
+    }
+
+    /// The `apiVersion` of its objects.
+    pub fn api_version(&self) -> String {
+        match self.kind.group.as_str() {
+            "" => self.version.clone(),
+            group => format!("{group}/{}", self.version),
         }
     }
 }
@@ -67,7 +75,7 @@ impl TargetKind {
 ///
 /// ```
 /// use operator::spec::MaxDeletions;
-/// use runtime::target::too_many_deletions;
+/// use target::too_many_deletions;
 ///
 /// assert!(!too_many_deletions(None, 100, 100));
 /// assert!(too_many_deletions(Some(MaxDeletions::Count(3)), 4, 100));

@@ -9,12 +9,12 @@ use operator::place::{Place, Step, located};
 
 use super::assigned::assigned;
 use super::{Action, Case, Verb, Wait, Write, foreign, is_ours, records, undone, write};
-use crate::target::claim::Claim;
-use crate::target::desired::{Layer, Plan};
-use crate::target::live::{Live, Observed, fields_of, identity};
-use crate::target::problem::{Cause, Conflict, Problem};
-use crate::target::shape::{as_live, covers, diff, differences, equal, equal_maps, fill};
-use crate::target::written::{Written, value_hash};
+use crate::claim::Claim;
+use crate::desired::{Layer, Plan};
+use crate::live::{Live, Observed, fields_of, identity};
+use crate::problem::{Cause, Conflict, Problem};
+use crate::shape::{as_live, covers, diff, differences, equal, equal_maps, fill};
+use crate::written::{Written, value_hash};
 use object::marks::{MANAGED_BY, MANAGER, OPERATOR, OWNER, operator_label};
 
 /// What an Updater wants of an object.

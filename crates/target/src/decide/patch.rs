@@ -12,11 +12,11 @@ use operator::patch::merge;
 use operator::place::{Place, concerns, leaves, walk};
 
 use super::{Action, Case, Verb, is_ours, records, undone, versioned, write};
-use crate::target::desired::Layer;
-use crate::target::live::Observed;
-use crate::target::problem::{Cause, Problem};
-use crate::target::shape::{diff, equal, same_at};
-use crate::target::written::Written;
+use crate::desired::Layer;
+use crate::live::Observed;
+use crate::problem::{Cause, Problem};
+use crate::shape::{diff, equal, same_at};
+use crate::written::Written;
 
 /// How long a record may be: all annotations of an object together may have 256 KiB.
 const MAX_RECORD: usize = 200 * 1024;

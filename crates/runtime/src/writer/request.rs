@@ -10,21 +10,22 @@ use kube::api::{
 };
 use kube::client::Body;
 use kube::core::request::{Error, Request};
+use kube::discovery::ApiResource;
 use kube::{Client, Resource};
 use object::ObjectKey;
 
-use super::TargetKind;
-use super::answer::{Failure, status_of};
-use super::decide::{Verb, Write};
-use super::live::Observed;
 use crate::object::{Object, Unreadable};
+use target::TargetKind;
+use target::answer::{Failure, Status};
+use target::decide::{Verb, Write};
+use target::live::Observed;
 
 /// How long an answer may take.
-pub const TIMEOUT: Duration = Duration::from_secs(30);
+pub(super) const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What the server answered to a request that succeeded.
 #[derive(Clone, Debug)]
-pub struct Answer {
+pub(super) struct Answer {
     /// The HTTP status.
     pub code: u16,
     /// The body, or the metadata of an object that cannot be read.
@@ -59,16 +60,26 @@ type Http = http::Request<Vec<u8>>;
 
 fn at(kind: &TargetKind, key: &ObjectKey) -> Request {
     let namespace = Some(key.namespace()).filter(|namespace| !namespace.is_empty());
-    Request::new(Object::url_path(&kind.resource, namespace))
+    Request::new(Object::url_path(&resource(kind), namespace))
+}
+
+fn resource(kind: &TargetKind) -> ApiResource {
+    ApiResource {
+        group: kind.kind.group.as_str().to_owned(),
+        version: kind.version.clone(),
+        api_version: kind.api_version(),
+        kind: kind.kind.kind.as_str().to_owned(),
+        plural: kind.plural.clone(),
+    }
 }
 
 /// Reads an object.
-pub fn read(kind: &TargetKind, key: &ObjectKey) -> Result<Http, Error> {
+pub(super) fn read(kind: &TargetKind, key: &ObjectKey) -> Result<Http, Error> {
     at(kind, key).get(key.object_name(), &GetParams::default())
 }
 
 /// Deletes an object if it is this one.
-pub fn delete(kind: &TargetKind, key: &ObjectKey, uid: &str, version: &str) -> Result<Http, Error> {
+pub(super) fn delete(kind: &TargetKind, key: &ObjectKey, uid: &str, version: &str) -> Result<Http, Error> {
     let params = DeleteParams {
         // The default of some kinds leaves what they own behind.
         propagation_policy: Some(PropagationPolicy::Background),
@@ -82,7 +93,7 @@ pub fn delete(kind: &TargetKind, key: &ObjectKey, uid: &str, version: &str) -> R
 }
 
 /// Writes an object.
-pub fn write(kind: &TargetKind, key: &ObjectKey, write: &Write) -> Result<Http, Error> {
+pub(super) fn write(kind: &TargetKind, key: &ObjectKey, write: &Write) -> Result<Http, Error> {
     let (at, name) = (at(kind, key), key.object_name());
     let post = PostParams {
         field_manager: Some(write.manager.clone()),
@@ -106,7 +117,7 @@ pub fn write(kind: &TargetKind, key: &ObjectKey, write: &Write) -> Result<Http, 
 }
 
 /// Sends a request and waits for its answer, at most [`TIMEOUT`].
-pub async fn send(client: &Client, request: Result<Http, Error>) -> Result<Answer, Failure> {
+pub(super) async fn send(client: &Client, request: Result<Http, Error>) -> Result<Answer, Failure> {
     let request = request.map_err(|error| bad_request(&error))?;
     match tokio::time::timeout(TIMEOUT, exchange(client, request)).await {
         Ok(answer) => answer,
@@ -119,9 +130,9 @@ pub async fn send(client: &Client, request: Result<Http, Error>) -> Result<Answe
 
 /// A request that cannot be made was refused before it was sent.
 fn bad_request(error: &Error) -> Failure {
-    let status = kube::core::Status::failure(&error.to_string(), "BadRequest");
+    let status = Status::failure(400, "BadRequest", &error.to_string());
     Failure::Answer {
-        status: status.with_code(400).boxed(),
+        status: Box::new(status),
         retry_after: None,
     }
 }
@@ -145,7 +156,7 @@ async fn exchange(client: &Client, request: Http) -> Result<Answer, Failure> {
         .map_err(|error| lost(&error))?;
     if code >= 400 {
         return Err(Failure::Answer {
-            status: status_of(code, &bytes),
+            status: Box::new(Status::read(code, &bytes)),
             retry_after,
         });
     }

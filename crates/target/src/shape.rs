@@ -7,7 +7,7 @@ use operator::place::{Place, Step};
 use super::quantity;
 
 /// Whether two values are the same.
-pub(super) fn equal(a: &Value, b: &Value) -> bool {
+pub(crate) fn equal(a: &Value, b: &Value) -> bool {
     if a.same(b) {
         return true;
     }
@@ -21,7 +21,7 @@ pub(super) fn equal(a: &Value, b: &Value) -> bool {
 }
 
 /// Whether two maps are the same but for some keys.
-pub(super) fn equal_maps(a: &Map, b: &Map, ignored: impl Fn(&str) -> bool) -> bool {
+pub(crate) fn equal_maps(a: &Map, b: &Map, ignored: impl Fn(&str) -> bool) -> bool {
     let given = |map: &'_ Map| {
         map.iter()
             .filter(|(key, value)| !value.is_null() && !ignored(key.as_str()))
@@ -38,7 +38,7 @@ pub(super) fn equal_maps(a: &Map, b: &Map, ignored: impl Fn(&str) -> bool) -> bo
 /// Whether every wanted field is in the live value, as the server writes it: quantities
 /// may be written otherwise, and empty maps and lists may be left out. With `merged`,
 /// lists of maps may have more elements than wanted.
-pub(super) fn covers(live: &Value, wanted: &Value, keys: &MergeKeys, merged: bool) -> bool {
+pub(crate) fn covers(live: &Value, wanted: &Value, keys: &MergeKeys, merged: bool) -> bool {
     Cover {
         keys,
         merged,
@@ -48,7 +48,7 @@ pub(super) fn covers(live: &Value, wanted: &Value, keys: &MergeKeys, merged: boo
 }
 
 /// Whether a place holds what is wanted of it, as the server writes it.
-pub(super) fn same_at(place: &Place, live: &Value, wanted: &Value, keys: &MergeKeys) -> bool {
+pub(crate) fn same_at(place: &Place, live: &Value, wanted: &Value, keys: &MergeKeys) -> bool {
     if equal(live, wanted) {
         return true;
     }
@@ -66,7 +66,7 @@ pub(super) fn same_at(place: &Place, live: &Value, wanted: &Value, keys: &MergeK
 
 /// What is wanted, where it is covered as the live value has it, with all that the server
 /// has added.
-pub(super) fn as_live(live: &Value, wanted: &Value, keys: &MergeKeys) -> Value {
+pub(crate) fn as_live(live: &Value, wanted: &Value, keys: &MergeKeys) -> Value {
     Cover {
         keys,
         merged: false,
@@ -150,7 +150,7 @@ impl Cover<'_> {
 }
 
 /// The JSON merge patch that makes `to` of `from`; `None` if they are the same.
-pub(super) fn diff(from: &Value, to: &Value) -> Option<Value> {
+pub(crate) fn diff(from: &Value, to: &Value) -> Option<Value> {
     if equal(from, to) {
         return None;
     }
@@ -170,7 +170,7 @@ pub(super) fn diff(from: &Value, to: &Value) -> Option<Value> {
 }
 
 /// The value, sharing the memory of all that is the same in another one.
-pub(super) fn sharing(value: &Value, other: &Value) -> Value {
+pub fn sharing(value: &Value, other: &Value) -> Value {
     if value.same(other) || value == other {
         return other.clone();
     }
@@ -185,7 +185,7 @@ pub(super) fn sharing(value: &Value, other: &Value) -> Value {
 }
 
 /// The value without members that are null; shared with the original where it has none.
-pub(super) fn without_nulls(value: &Value) -> Value {
+pub(crate) fn without_nulls(value: &Value) -> Value {
     if !has_null(value) {
         return value.clone();
     }
@@ -211,7 +211,7 @@ fn has_null(value: &Value) -> bool {
 
 /// What is wanted, with what the live value has beyond it; `earlier` is what was wanted
 /// before, and what that had is not taken from the live value.
-pub(super) fn fill(wanted: &Value, live: &Value, earlier: &Value) -> Value {
+pub(crate) fn fill(wanted: &Value, live: &Value, earlier: &Value) -> Value {
     match (wanted.view(), live.view()) {
         (View::Null, _) if earlier.is_null() => live.clone(),
         (View::Map(map), View::Map(live)) => {
@@ -239,7 +239,7 @@ pub(super) fn fill(wanted: &Value, live: &Value, earlier: &Value) -> Value {
 const MAX_DIFFERENCES: usize = 10;
 
 /// Where the live value differs from the expected one.
-pub(super) fn differences(expected: &Value, live: &Value) -> Vec<Place> {
+pub(crate) fn differences(expected: &Value, live: &Value) -> Vec<Place> {
     let mut places = Vec::new();
     differ(expected, live, &mut Place::default(), &mut places);
     places

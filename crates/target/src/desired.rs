@@ -72,7 +72,8 @@ pub struct Desired {
 }
 
 impl Desired {
-    pub(super) fn problem(&self, cause: Cause) -> Problem {
+    /// A problem of this document.
+    pub fn problem(&self, cause: Cause) -> Problem {
         Problem {
             controller: self.author.controller.clone(),
             origin: self.origin.clone(),
@@ -129,7 +130,7 @@ impl Wanted {
     }
 
     /// What was withdrawn is gone.
-    pub(super) fn settle(&mut self) {
+    pub fn settle(&mut self) {
         self.withdrawn.clear();
     }
 
@@ -139,12 +140,12 @@ impl Wanted {
     }
 
     /// The first of the controllers that no longer want anything, or `""`.
-    pub(super) fn first_withdrawn(&self) -> &str {
+    pub fn first_withdrawn(&self) -> &str {
         self.withdrawn.first().map_or("", String::as_str)
     }
 
     /// The controllers that write this object, or wrote what is still to be removed.
-    pub(super) fn controllers(&self) -> impl Iterator<Item = &str> {
+    pub fn controllers(&self) -> impl Iterator<Item = &str> {
         let writers = self
             .writers()
             .map(|desired| desired.author.controller.as_str());
@@ -152,7 +153,7 @@ impl Wanted {
     }
 
     /// Whether something is to be done.
-    pub(super) fn has_withdrawn(&self) -> bool {
+    pub fn has_withdrawn(&self) -> bool {
         !self.withdrawn.is_empty()
     }
 
@@ -168,12 +169,12 @@ impl Wanted {
     }
 
     /// Whether an Updater writes this object now.
-    pub(super) fn has_updater(&self) -> bool {
+    pub(crate) fn has_updater(&self) -> bool {
         self.has(TargetType::Updater)
     }
 
     /// Whether an Applier writes this object now.
-    pub(super) fn has_applier(&self) -> bool {
+    pub(crate) fn has_applier(&self) -> bool {
         self.has(TargetType::Applier)
     }
 
@@ -183,7 +184,7 @@ impl Wanted {
     }
 
     /// Whether a controller layers on what an Updater of another one writes.
-    pub(super) fn is_layer(&self, controller: &str) -> bool {
+    pub fn is_layer(&self, controller: &str) -> bool {
         let is_updater = |desired: &Desired| desired.author.target.kind == TargetType::Updater;
         let own = |desired: &Desired| desired.author.controller == controller;
         self.writers().any(|one| own(one) && !is_updater(one))
@@ -191,7 +192,7 @@ impl Wanted {
     }
 
     /// What Patchers and Appliers set.
-    pub(super) fn leaves(&self, key: &ObjectKey, kind: &TargetKind) -> Vec<(Place, Value)> {
+    pub(crate) fn leaves(&self, key: &ObjectKey, kind: &TargetKind) -> Vec<(Place, Value)> {
         let plan = self.plan(key, kind);
         let layers = plan.layers.iter();
         layers
@@ -200,7 +201,7 @@ impl Wanted {
     }
 
     /// What is to be written, in which order, and what stands against it.
-    pub(super) fn plan(&self, key: &ObjectKey, kind: &TargetKind) -> Plan<'_> {
+    pub(crate) fn plan(&self, key: &ObjectKey, kind: &TargetKind) -> Plan<'_> {
         let mut plan = Plan::default();
         for desired in self.writers() {
             let document = prepare(desired, key, &mut plan.problems);
@@ -229,22 +230,22 @@ impl Wanted {
 
 /// What is to be written to one object.
 #[derive(Debug, Default)]
-pub(super) struct Plan<'a> {
+pub(crate) struct Plan<'a> {
     /// The Updater that is written.
-    pub(super) updater: Option<Layer<'a>>,
+    pub(crate) updater: Option<Layer<'a>>,
     /// Patchers and Appliers by rank, without the fields that they lost.
-    pub(super) layers: Vec<Layer<'a>>,
-    pub(super) problems: Vec<Problem>,
+    pub(crate) layers: Vec<Layer<'a>>,
+    pub(crate) problems: Vec<Problem>,
 }
 
 /// A writer with its document as it is sent.
 #[derive(Debug)]
-pub(super) struct Layer<'a> {
-    pub(super) desired: &'a Desired,
+pub(crate) struct Layer<'a> {
+    pub(crate) desired: &'a Desired,
     /// Of an Updater and an Applier the fields with labels, annotations and
     /// ownerReferences; of a Patcher the patch, in which null removes. Neither has what
     /// only says which object is meant.
-    pub(super) document: Value,
+    pub(crate) document: Value,
 }
 
 impl Plan<'_> {
@@ -268,7 +269,7 @@ impl Plan<'_> {
 
     /// The document of the Updater with all layers on it, the first on top. A status that
     /// is written on its own is that of the Updater; see [`Plan::layered_status`].
-    pub(super) fn folded(&self, kind: &TargetKind) -> Option<Value> {
+    pub(crate) fn folded(&self, kind: &TargetKind) -> Option<Value> {
         let base = self.updater.as_ref()?.document.clone();
         let layers = self.layers.iter().rev();
         let folded = layers.fold(base, |document, layer| {
@@ -282,7 +283,7 @@ impl Plan<'_> {
     }
 
     /// The status that the layers set, the first on top; null if they set none.
-    pub(super) fn layered_status(&self, keys: &MergeKeys) -> Value {
+    pub(crate) fn layered_status(&self, keys: &MergeKeys) -> Value {
         let layers = self.layers.iter().rev();
         let statuses = layers.map(|layer| layer.document.get("status"));
         let given = statuses.filter(|status| !status.is_null());

@@ -110,13 +110,13 @@ impl Mark {
 }
 
 /// A hash of a value; null equals absent.
-pub(super) fn value_hash(value: &Value) -> String {
+pub(crate) fn value_hash(value: &Value) -> String {
     short_hash(&without_nulls(value).canonical())
 }
 
 impl Written {
     /// What a controller has set, to be filled.
-    pub(super) fn new(operator: &str, controller: &str, key: &ObjectKey) -> Self {
+    pub(crate) fn new(operator: &str, controller: &str, key: &ObjectKey) -> Self {
         Self {
             operator: operator.to_owned(),
             controller: controller.to_owned(),
@@ -186,48 +186,48 @@ impl Written {
     }
 
     /// Whether it is the record of a Patcher.
-    pub(super) fn is_patch(&self) -> bool {
+    pub(crate) fn is_patch(&self) -> bool {
         !self.applied && self.document.is_none()
     }
 
     /// Whether nothing was set.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.paths.is_empty()
     }
 
     /// The places, outer ones before what is inside them.
-    pub(super) fn places(&self) -> impl Iterator<Item = &Place> {
+    pub(crate) fn places(&self) -> impl Iterator<Item = &Place> {
         self.paths.keys()
     }
 
     /// Whether a place is recorded.
-    pub(super) fn has(&self, place: &Place) -> bool {
+    pub(crate) fn has(&self, place: &Place) -> bool {
         self.paths.contains_key(place)
     }
 
     /// Whether a place is recorded, and it is certain that we wrote it.
-    pub(super) fn is_certain(&self, place: &Place) -> bool {
+    pub(crate) fn is_certain(&self, place: &Place) -> bool {
         self.paths.get(place).is_some_and(|mark| mark.certain)
     }
 
     /// What was at a recorded place before.
-    pub(super) fn was(&self, place: &Place) -> Option<&Was> {
+    pub(crate) fn was(&self, place: &Place) -> Option<&Was> {
         self.paths.get(place).map(|mark| &mark.was)
     }
 
     /// All old values that are kept.
-    pub(super) fn kept(&self) -> impl Iterator<Item = &Was> {
+    pub(crate) fn kept(&self) -> impl Iterator<Item = &Was> {
         self.paths.values().map(|mark| &mark.was)
     }
 
     /// Records that `sent` was (or is to be) written to a place where there was nothing.
-    pub(super) fn record_new(&mut self, place: &Place, sent: &Value) {
+    pub(crate) fn record_new(&mut self, place: &Place, sent: &Value) {
         self.record(place, sent, None, Was::Absent);
     }
 
     /// Records that `sent` was (or is to be) written to a place. `stored` is what the
     /// server made of it, where that is known.
-    pub(super) fn record(&mut self, place: &Place, sent: &Value, stored: Option<&Value>, was: Was) {
+    pub(crate) fn record(&mut self, place: &Place, sent: &Value, stored: Option<&Value>, was: Was) {
         let sent = value_hash(sent);
         let stored = stored.map(value_hash).filter(|stored| *stored != sent);
         let mark = Mark {
@@ -240,7 +240,7 @@ impl Written {
     }
 
     /// Records that `sent` is applied, whoever else does.
-    pub(super) fn record_applied(&mut self, place: &Place, sent: &Value) {
+    pub(crate) fn record_applied(&mut self, place: &Place, sent: &Value) {
         let mark = Mark {
             sent: value_hash(sent),
             stored: None,
@@ -251,7 +251,7 @@ impl Written {
     }
 
     /// The places where there was something before.
-    pub(super) fn replaced(&self) -> impl Iterator<Item = &Place> {
+    pub(crate) fn replaced(&self) -> impl Iterator<Item = &Place> {
         let marks = self.paths.iter();
         let replaced = marks.filter(|(_, mark)| mark.was != Was::Absent);
         replaced.map(|(place, _)| place)
@@ -259,7 +259,7 @@ impl Written {
 
     /// Others have, or had, values at these places: the maps and elements around them are
     /// not ours alone. Says whether there were any.
-    pub(super) fn share(&mut self, places: &BTreeSet<Place>) -> bool {
+    pub fn share(&mut self, places: &BTreeSet<Place>) -> bool {
         // What is inside a place comes next after it.
         let around = |map: &Place| {
             let mut after = places.range((Bound::Excluded(map), Bound::Unbounded));
@@ -271,7 +271,7 @@ impl Written {
     }
 
     /// Keeps what another record says of a place.
-    pub(super) fn keep(&mut self, other: &Self, place: &Place) {
+    pub(crate) fn keep(&mut self, other: &Self, place: &Place) {
         if let Some(mark) = other.paths.get(place) {
             self.paths.insert(place.clone(), mark.clone());
         }
@@ -279,7 +279,7 @@ impl Written {
 
     /// Records that `sent` is to be written to a place. What the server made of it is
     /// taken from an earlier record of the same.
-    pub(super) fn keep_or_record(&mut self, earlier: &Self, place: &Place, sent: &Value, was: Was) {
+    pub(crate) fn keep_or_record(&mut self, earlier: &Self, place: &Place, sent: &Value, was: Was) {
         self.record(place, sent, None, was);
         let kept = earlier.paths.get(place);
         if let (Some(mark), Some(kept)) = (self.paths.get_mut(place), kept)
@@ -290,14 +290,14 @@ impl Written {
     }
 
     /// Whether a place holds what we certainly wrote.
-    pub(super) fn holds(&self, place: &Place, live: &Value) -> bool {
+    pub(crate) fn holds(&self, place: &Place, live: &Value) -> bool {
         let live = value_hash(live);
         let certain = self.paths.get(place).filter(|mark| mark.certain);
         certain.is_some_and(|mark| mark.sent == live || mark.stored.as_ref() == Some(&live))
     }
 
     /// Whether a place holds what the server made of `wanted` when we wrote it.
-    pub(super) fn settled(&self, place: &Place, wanted: &Value, live: &Value) -> bool {
+    pub(crate) fn settled(&self, place: &Place, wanted: &Value, live: &Value) -> bool {
         let Some(mark) = self.paths.get(place) else {
             return false;
         };

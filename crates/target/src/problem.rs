@@ -9,7 +9,7 @@ use std::time::Duration;
 use document::Value;
 use object::ObjectKey;
 
-use crate::object::Unreadable;
+use object::Unreadable;
 
 /// Something that stands against an object.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]

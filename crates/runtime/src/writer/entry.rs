@@ -7,15 +7,15 @@ use document::Value;
 use object::ObjectKey;
 use operator::spec::TargetType;
 
-use crate::target::TargetKind;
-use crate::target::answer::is_status;
-use crate::target::claim::Claim;
-use crate::target::decide::{Case, Learned, Verb, Write};
-use crate::target::desired::Wanted;
-use crate::target::fight::Fight;
-use crate::target::live::{Live, Observed, Record};
-use crate::target::problem::{Cause, Problem};
-use crate::target::shape::sharing;
+use super::fight::Fight;
+use target::TargetKind;
+use target::answer::is_status;
+use target::claim::Claim;
+use target::decide::{Case, Learned, Verb, Write};
+use target::desired::Wanted;
+use target::live::{Live, Observed, Record};
+use target::problem::{Cause, Problem};
+use target::sharing;
 
 /// What is known of one object.
 #[derive(Debug, Default)]

@@ -1,4 +1,4 @@
-//! Converging objects: the shell around [`decide`](super::decide).
+//! Converging objects: the driver of [`target::decide`] on a cluster.
 //!
 //! A [`Writer`] holds what one operator wants of objects, what its target watches have
 //! shown of them, and what its writes returned. [`Writer::converge`] is what one run of
@@ -6,6 +6,8 @@
 //! anew after every answer. Runs for one object never overlap; the scheduler sees to it.
 
 mod entry;
+mod fight;
+mod request;
 mod run;
 mod state;
 
@@ -19,14 +21,14 @@ use kube::Client;
 use object::{GroupKind, ObjectKey};
 use tokio::sync::watch;
 
-use super::TargetKind;
-use super::desired::Desired;
-use super::live::Leftover;
-use super::problem::{Cause, Problem, Report};
 use crate::object::Unreadable;
 use entry::WaitsFor;
 use run::{Run, SLOW_RETRY};
 use state::State;
+use target::TargetKind;
+use target::desired::Desired;
+use target::live::Leftover;
+use target::problem::{Cause, Problem, Report};
 
 /// When to look at an object again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,16 +7,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use document::{Key, Map, Path, Value, json};
-use kube::discovery::ApiResource;
 use object::marks::OWNER;
-use object::{KindRef, ObjectKey};
+use object::{GroupKind, KindRef, ObjectKey, Unreadable};
 use operator::spec::{Target, TargetType};
-use runtime::object::Unreadable;
-use runtime::target::claim::Claim;
-use runtime::target::decide::{Action, Case, Decision, Learned, Verb, Write, decide};
-use runtime::target::desired::Wanted;
-use runtime::target::live::{Live, Observed, Record};
-use runtime::target::{Author, Desired, Owner, TargetKind};
+use target::claim::Claim;
+use target::decide::{Action, Case, Decision, Learned, Verb, Write, decide};
+use target::desired::Wanted;
+use target::live::{Live, Observed, Record};
+use target::{Author, Desired, Owner, TargetKind};
 
 /// One object, with all that can be known about it.
 struct Subject {
@@ -32,16 +30,14 @@ struct Subject {
 
 impl Subject {
     fn new(group: &str, kind: &str) -> Self {
-        let resource = ApiResource {
-            group: group.to_owned(),
-            version: "v1".to_owned(),
-            api_version: format!("{group}/v1").trim_start_matches('/').to_owned(),
-            kind: kind.to_owned(),
-            plural: format!("{}s", kind.to_lowercase()),
-        };
+        let name = GroupKind::new(group, kind);
+        let plural = format!("{}s", kind.to_lowercase());
         Self {
             key: ObjectKey::new(group, kind, "ns", "a"),
-            kind: TargetKind::new(resource, true, true),
+            kind: TargetKind {
+                status: true,
+                ..TargetKind::new(name, "v1", &plural)
+            },
             wanted: Wanted::default(),
             live: Live::Unseen,
             fresh: false,

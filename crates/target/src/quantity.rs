@@ -23,7 +23,7 @@ const FIELDS: [&str; 15] = [
 
 /// Whether the field at a path may hold a quantity. `path` has the names of the fields
 /// that lead there.
-pub(super) fn may_be_at(path: &[Key]) -> bool {
+pub(crate) fn may_be_at(path: &[Key]) -> bool {
     let mut names = path.iter().map(Key::as_str);
     let data = matches!(
         names.next(),
@@ -38,7 +38,7 @@ pub(super) fn may_be_at(path: &[Key]) -> bool {
 }
 
 /// Whether two texts are the same quantity.
-pub(super) fn equal(a: &str, b: &str) -> bool {
+pub(crate) fn equal(a: &str, b: &str) -> bool {
     matches!((nanos(a), nanos(b)), (Some(a), Some(b)) if a == b)
 }
 

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use document::Value;
-use kube::core::Status;
 use object::ObjectKey;
 
 use super::problem::Cause;
@@ -14,6 +13,91 @@ pub const MAX_MESSAGE: usize = 1024;
 /// The server serves a kind whose definition is being deleted, but creates no objects: a
 /// 403, in other versions a 405.
 const KIND_IS_GOING: &str = "not allowed while custom resource definition is terminating";
+
+/// What a server says of a request that failed: the parts of a `metav1.Status` that count.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Status {
+    /// The HTTP status.
+    pub code: u16,
+    /// Why, in one word.
+    pub reason: String,
+    /// Why, for people. It may quote values.
+    pub message: String,
+    /// What it is about, if the server says so.
+    pub details: Option<StatusDetails>,
+}
+
+/// What a failure is about.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StatusDetails {
+    /// The name of the object.
+    pub name: String,
+    /// Its kind or its resource.
+    pub kind: String,
+    /// When to ask again.
+    pub retry_after: Option<Duration>,
+    /// One by one.
+    pub causes: Vec<StatusCause>,
+}
+
+/// One cause of a failure.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StatusCause {
+    /// Why, in one word.
+    pub reason: String,
+    /// Why, for people. It may quote values.
+    pub message: String,
+    /// The field.
+    pub field: String,
+}
+
+impl Status {
+    /// A failure with nothing but a message.
+    pub fn failure(code: u16, reason: &str, message: &str) -> Self {
+        Self {
+            code,
+            reason: reason.to_owned(),
+            message: message.to_owned(),
+            details: None,
+        }
+    }
+
+    /// The status in the body of an answer. A body that is none is its message.
+    pub fn read(code: u16, body: &[u8]) -> Self {
+        let text = String::from_utf8_lossy(body);
+        match text.parse::<Value>() {
+            Ok(status) if status.as_map().is_some() => Self {
+                code,
+                reason: text_of(&status, "reason"),
+                message: text_of(&status, "message"),
+                details: details(status.get("details")),
+            },
+            _ => Self::failure(code, "", shorten(text.trim())),
+        }
+    }
+}
+
+fn text_of(value: &Value, field: &str) -> String {
+    value.get(field).as_str().unwrap_or_default().to_owned()
+}
+
+fn details(value: &Value) -> Option<StatusDetails> {
+    value.as_map()?;
+    let seconds = value.get("retryAfterSeconds").as_int();
+    let seconds = seconds.and_then(|seconds| u64::try_from(seconds).ok());
+    let causes = value.get("causes").as_list().into_iter().flatten();
+    let causes = causes.map(|cause| StatusCause {
+        reason: text_of(cause, "reason"),
+        message: text_of(cause, "message"),
+        field: text_of(cause, "field"),
+    });
+    Some(StatusDetails {
+        name: text_of(value, "name"),
+        kind: text_of(value, "kind"),
+        retry_after: seconds.filter(|s| *s > 0).map(Duration::from_secs),
+        causes: causes.collect(),
+    })
+}
 
 /// A request that did not succeed.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -89,8 +173,7 @@ pub fn judge(failure: &Failure, key: &ObjectKey) -> Outcome {
             retry_after,
         } => (status.as_ref(), *retry_after),
     };
-    let asked = status.details.as_ref().map_or(0, |d| d.retry_after_seconds);
-    let asked = (asked > 0).then(|| Duration::from_secs(u64::from(asked)));
+    let asked = status.details.as_ref().and_then(|d| d.retry_after);
     let later = |unknown: bool| Outcome::Later {
         after: retry_after.or(asked),
         unknown,
@@ -116,7 +199,7 @@ pub fn judge(failure: &Failure, key: &ObjectKey) -> Outcome {
     }
 }
 
-fn causes(status: &Status) -> impl Iterator<Item = &kube::core::response::StatusCause> {
+fn causes(status: &Status) -> impl Iterator<Item = &StatusCause> {
     status
         .details
         .iter()
@@ -224,22 +307,8 @@ fn shorten(text: &str) -> &str {
     &text[..end]
 }
 
-/// The status in the body of an answer; what is none is told by its code alone.
-pub(super) fn status_of(code: u16, body: &[u8]) -> Box<Status> {
-    match serde_json::from_slice::<Status>(body) {
-        Ok(mut status) => {
-            status.code = code;
-            Box::new(status)
-        }
-        Err(_) => {
-            let text = String::from_utf8_lossy(&body[..body.len().min(MAX_MESSAGE)]);
-            Box::new(Status::failure(text.trim(), "").with_code(code))
-        }
-    }
-}
-
 /// Whether a body is the `Status` that says that an object is gone for good.
-pub(super) fn is_status(body: &Value) -> bool {
+pub fn is_status(body: &Value) -> bool {
     body.get("kind").as_str() == Some("Status")
 }
 
@@ -255,7 +324,7 @@ mod tests {
 
     fn failure(code: u16, body: &Value) -> Failure {
         Failure::Answer {
-            status: status_of(code, body.to_string().as_bytes()),
+            status: Box::new(Status::read(code, body.to_string().as_bytes())),
             retry_after: None,
         }
     }
@@ -303,7 +372,10 @@ mod tests {
             &later(None, true, "timeout"),
         );
         let header = Failure::Answer {
-            status: status_of(429, b"Too many requests, please try again later."),
+            status: Box::new(Status::read(
+                429,
+                b"Too many requests, please try again later.",
+            )),
             retry_after: Some(Duration::from_secs(1)),
         };
         let one = Some(Duration::from_secs(1));
@@ -335,7 +407,7 @@ mod tests {
         assert_eq!(
             judge(
                 &Failure::Answer {
-                    status: status_of(404, b"404 page not found\n"),
+                    status: Box::new(Status::read(404, b"404 page not found\n")),
                     retry_after: None
                 },
                 &key()

@@ -8,7 +8,7 @@ use super::TargetKind;
 use super::claim::Claim;
 use super::desired::Wanted;
 use super::written::Written;
-use crate::object::Unreadable;
+use object::Unreadable;
 use object::marks::is_manager_of;
 
 /// What is known of an object.
@@ -116,7 +116,7 @@ impl Observed {
     /// Whether the server says that nobody else has written anything at a place. Of the
     /// status that is not known: everybody writes it. Nor is it of positions in lists: the
     /// last to write such a list has all of it.
-    pub(super) fn is_only_ours(&self, place: &Place) -> bool {
+    pub(crate) fn is_only_ours(&self, place: &Place) -> bool {
         let touched = |other: &Manager| touches(&other.fields, &place.0);
         let known = self.managed && place.top() != "status" && !place.is_by_position();
         known && !self.others.iter().any(touched)
@@ -124,7 +124,7 @@ impl Observed {
 
     /// Whether someone else owns a field outside metadata that is not wanted: it was
     /// added after our last write.
-    pub(super) fn has_foreign_fields(&self, wanted: &Value) -> bool {
+    pub(crate) fn has_foreign_fields(&self, wanted: &Value) -> bool {
         self.others.iter().any(|other| {
             let fields = other.fields.as_map();
             let mut fields = fields.into_iter().flatten();
@@ -241,7 +241,7 @@ impl Record {
     }
 
     /// The last write of all managers.
-    pub(super) fn newest(&self) -> Option<&Answered> {
+    pub(crate) fn newest(&self) -> Option<&Answered> {
         self.0.last()
     }
 
@@ -266,7 +266,7 @@ impl Record {
     }
 
     /// Whether the answers are about another object of the same name.
-    pub(super) fn is_of_another(&self, uid: &str) -> bool {
+    pub fn is_of_another(&self, uid: &str) -> bool {
         let uid_of = |answer: &Value| answer.get("metadata").get("uid").clone();
         self.0
             .iter()
@@ -275,7 +275,7 @@ impl Record {
 
     /// A manager who wrote all of the object found it right: from now on the record and
     /// the object share their memory.
-    pub(super) fn share(&mut self, manager: &str, object: &Value) {
+    pub fn share(&mut self, manager: &str, object: &Value) {
         let all = self.0.iter_mut();
         for last in all.filter(|last| last.manager.as_str() == manager) {
             last.answer = object.clone();
@@ -349,18 +349,18 @@ fn undoes(written: &Written, leaves: &[(Place, Value)]) -> bool {
 }
 
 /// Whether a record is that of an Updater, who wrote all of the object.
-pub(super) fn is_whole(written: &Written) -> bool {
+pub(crate) fn is_whole(written: &Written) -> bool {
     written.document.is_some() && !written.applied
 }
 
 /// Whether an object carries anything of an operator.
-pub(super) fn is_marked(object: &Value, key: &ObjectKey, operator: &str) -> bool {
+pub fn is_marked(object: &Value, key: &ObjectKey, operator: &str) -> bool {
     Claim::read(object, key).is_some_and(|claim| claim.operator == operator)
         || !Written::of_operator(object, operator, key).is_empty()
 }
 
 /// An object without what only says which object is meant, and without metadata.
-pub(super) fn fields_of(object: &Value) -> Map {
+pub(crate) fn fields_of(object: &Value) -> Map {
     let fields = object.as_map().into_iter().flatten();
     let fields =
         fields.filter(|(key, _)| !matches!(key.as_str(), "apiVersion" | "kind" | "metadata"));
@@ -368,15 +368,15 @@ pub(super) fn fields_of(object: &Value) -> Map {
 }
 
 /// The identity of an object, as the start of a request's body.
-pub(super) fn identity(key: &ObjectKey, kind: &TargetKind) -> Map {
+pub(crate) fn identity(key: &ObjectKey, kind: &TargetKind) -> Map {
     let mut metadata = vec![(Key::new("name"), key.name.name.clone())];
     if !key.namespace().is_empty() {
         metadata.push((Key::new("namespace"), key.name.namespace.clone()));
     }
-    let version = Value::from(kind.resource.api_version.as_str());
+    let version = Value::from(kind.api_version());
     Map::from_entries(vec![
         (Key::new("apiVersion"), version),
-        (Key::new("kind"), Value::from(kind.resource.kind.as_str())),
+        (Key::new("kind"), Value::from(kind.kind.kind.as_str())),
         (Key::new("metadata"), Map::from_entries(metadata).into()),
     ])
 }

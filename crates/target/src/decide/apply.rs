@@ -8,11 +8,11 @@ use document::{Key, Value};
 use operator::place::{Place, Step, leaves};
 
 use super::{Action, Case, Verb, write};
-use crate::target::claim::Claim;
-use crate::target::desired::Layer;
-use crate::target::live::{Live, Observed, fields_of, identity};
-use crate::target::shape::{covers, equal};
-use crate::target::written::{Written, value_hash};
+use crate::claim::Claim;
+use crate::desired::Layer;
+use crate::live::{Live, Observed, fields_of, identity};
+use crate::shape::{covers, equal};
+use crate::written::{Written, value_hash};
 use object::marks::{MANAGED_BY, MANAGER, OPERATOR, OWNER, is_manager_of, operator_label};
 
 /// `observed` is `None` if the object is not there.
