@@ -7,7 +7,7 @@
 //! use deltic::dataflow::Budget;
 //! use deltic::document::json;
 //! use deltic::expr::{Env, Table};
-//! use deltic::operator::offline::{Event, EventType};
+//! use deltic::offline::{Event, EventType};
 //! use deltic::{manifest, operator};
 //!
 //! let text = r#"
@@ -28,7 +28,7 @@
 //! let (operator, problems) = operator::read(&manifests[0].value, &Table::builtin());
 //! assert_eq!(problems, []);
 //!
-//! let mut offline = operator::Offline::new(operator.unwrap(), Budget::default());
+//! let mut offline = offline::Offline::new(operator.unwrap(), Budget::default());
 //! let web = json!({
 //!     "apiVersion": "apps/v1", "kind": "Deployment",
 //!     "metadata": {"name": "web"}, "spec": {"replicas": 3},
@@ -100,6 +100,7 @@ pub use document;
 pub use expr;
 pub use manifest;
 pub use object;
+pub use offline;
 pub use operator;
 pub use patch;
 #[cfg(feature = "cluster")]

@@ -7,7 +7,8 @@ use std::io::{self, BufWriter, IsTerminal, Stderr, Stdout, Write};
 
 use document::{Value, json};
 use manifest::Diagnostic;
-use operator::offline::{EventType, Report};
+use offline::EventType;
+use operator::Report;
 
 use crate::cli::{Format, When};
 pub(crate) use pretty::pretty;

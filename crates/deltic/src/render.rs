@@ -2,8 +2,9 @@
 
 use document::Location;
 use manifest::{Diagnostic, Manifest};
-use operator::Offline;
-use operator::offline::{Batch, Event, EventType, Report};
+use offline::Offline;
+use offline::{Batch, Event, EventType};
+use operator::Report;
 
 use crate::cli;
 use crate::exit::{Outcome, Stop};

@@ -6,8 +6,9 @@ use std::io::{self, Read};
 
 use document::{Value, json};
 use manifest::Diagnostic;
-use operator::Offline;
-use operator::offline::{Batch, Event, OfflineError, Report};
+use offline::Offline;
+use offline::{Batch, Event, OfflineError};
+use operator::Report;
 
 use crate::cli::{self, EventFormat, Format};
 use crate::exit::{Outcome, Stop};

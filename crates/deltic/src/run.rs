@@ -3,7 +3,8 @@
 use dataflow::Budget;
 use document::Value;
 use expr::Env;
-use operator::{Offline, Operator};
+use offline::Offline;
+use operator::Operator;
 
 use crate::cli::{Limits, Run};
 use crate::time::Time;

@@ -2,7 +2,8 @@
 
 use document::Value;
 use object::ObjectName;
-use operator::offline::{Event, EventType, Report};
+use offline::{Event, EventType};
+use operator::Report;
 
 /// The events of one document of a stream.
 #[derive(Debug, Default)]

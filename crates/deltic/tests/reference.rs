@@ -142,7 +142,7 @@ fn no_block_is_left_out_of_the_table() {
 /// The reference says what comes out of some of its blocks.
 #[test]
 fn the_examples_with_a_result_give_it() {
-    use deltic::operator::offline::{Event, EventType};
+    use deltic::offline::{Event, EventType};
 
     let stages = Value::from(vec![block("13-pipeline-gather-mux")[0].at(0).clone()]);
     let operator = document::json!({
@@ -154,7 +154,7 @@ fn the_examples_with_a_result_give_it() {
     });
     let (operator, problems) = operator::read(&operator, &Table::builtin());
     assert_eq!(problems, []);
-    let mut offline = operator::Offline::new(operator.unwrap(), dataflow::Budget::default());
+    let mut offline = offline::Offline::new(operator.unwrap(), dataflow::Budget::default());
     let events: Vec<Event> = block("12-pipeline-gather-mux")
         .into_iter()
         .map(|object| Event {

@@ -2,22 +2,17 @@
 //! pipeline and targets.
 //!
 //! [`read`](spec::read) turns a manifest into an [`Operator`](spec::Operator) or says
-//! all that is wrong with it; [`Offline`](offline::Offline) runs its controllers on a
-//! set of objects without a cluster.
+//! all that is wrong with it.
 
 // A closed set is matched whole: whoever adds a variant is led to all places that ask.
 #![warn(clippy::wildcard_enum_match_arm)]
 
 pub mod explain;
-pub mod layer;
-pub mod object;
-pub mod offline;
-pub mod patch;
-pub mod place;
 pub mod predicate;
 pub mod problem;
+mod report;
 pub mod spec;
 
-pub use offline::Offline;
 pub use problem::{Problem, Severity};
+pub use report::Report;
 pub use spec::{Controller, Operator, read};

@@ -10,8 +10,8 @@ use dataflow::Budget;
 use document::{Map, Value, View};
 use object::ObjectKey;
 use object::marks::{MANAGED_BY, MANAGER, is_mark};
-use operator::Offline;
-use operator::offline::{Event, EventType};
+use offline::Offline;
+use offline::{Event, EventType};
 use target::claim::Claim;
 
 use crate::api::kind::Kind;

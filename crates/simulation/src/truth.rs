@@ -12,8 +12,9 @@ use dataflow::Budget;
 use document::Value;
 use expr::Env;
 use object::ObjectKey;
-use operator::offline::{Event, EventType};
-use operator::{Offline, Operator};
+use offline::Offline;
+use offline::{Event, EventType};
+use operator::Operator;
 use tokio::time::Instant;
 
 use crate::fields::text;

@@ -13,8 +13,8 @@ mod update;
 use std::collections::BTreeSet;
 
 use document::Value;
+use fieldset::{FieldPath, leaves};
 use object::ObjectKey;
-use operator::place::{Place, leaves};
 use operator::spec::TargetType;
 
 use super::TargetKind;
@@ -260,7 +260,7 @@ fn others(case: &Case<'_>, plan: &Plan<'_>, problems: &mut Vec<Problem>) -> Acti
     }
     let layers = plan.layers.iter();
     let wanted = layers.flat_map(|layer| leaves(&layer.document, &case.kind.keys));
-    let wanted: Vec<(Place, Value)> = wanted.collect();
+    let wanted: Vec<(FieldPath, Value)> = wanted.collect();
     for layer in &plan.layers {
         let action = match layer.desired.author.target.kind {
             TargetType::Applier => apply::decide(case, layer, Some(observed)),
@@ -332,7 +332,7 @@ fn write(layer: &Layer<'_>, verb: Verb, status: bool, body: Value, goal: Value) 
 /// by us depends on what was there, and so does what its answer says about fields that it
 /// does not touch.
 fn versioned(patch: &Value, observed: &Observed) -> Value {
-    Place::of(&["metadata", "resourceVersion"]).set(patch, &Value::from(observed.version()))
+    FieldPath::of(&["metadata", "resourceVersion"]).set(patch, &Value::from(observed.version()))
 }
 
 /// What the operator's controllers have recorded on an object. If somebody has taken off
@@ -362,7 +362,7 @@ fn records(case: &Case<'_>, observed: &Observed, author: &Author) -> Vec<Written
 }
 
 /// Whether a place holds what a controller of ours has written there.
-fn is_ours(written: &Written, observed: &Observed, place: &Place) -> bool {
+fn is_ours(written: &Written, observed: &Observed, place: &FieldPath) -> bool {
     let live = place.get(&observed.object);
     // The record of a status comes before the status.
     let status = place.top() == "status" && written.is_certain(place);
@@ -373,7 +373,7 @@ fn is_ours(written: &Written, observed: &Observed, place: &Place) -> bool {
 }
 
 /// The object as it was before we wrote to a place.
-fn undone(written: &Written, object: &Value, place: &Place) -> Value {
+fn undone(written: &Written, object: &Value, place: &FieldPath) -> Value {
     let was = written.was(place);
     was.map_or_else(|| object.clone(), |was| was.put_back(object, place))
 }

@@ -7,16 +7,17 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::outgoing::{identity_free, outgoing, patch_of};
 use document::{Key, Map, Value};
+use fieldset::{FieldPath, contest, leaves, located};
+use fieldset::{MergeKeys, merge};
 use object::ObjectKey;
 use object::marks::{field_manager, is_mark, set_annotation};
-use operator::patch::{MergeKeys, identity_free, merge, outgoing, patch_of};
-use operator::place::{Place, contest, leaves, located};
 use operator::spec::{Target, TargetType};
 
 use super::TargetKind;
 use super::problem::{Cause, Conflict, OwnerProblem, Problem};
-use super::shape::{equal, without_nulls};
+use fieldset::compare::{equal, without_nulls};
 
 /// A target of a controller, as the one who writes.
 #[derive(Clone, Debug)]
@@ -192,7 +193,7 @@ impl Wanted {
     }
 
     /// What Patchers and Appliers set.
-    pub(crate) fn leaves(&self, key: &ObjectKey, kind: &TargetKind) -> Vec<(Place, Value)> {
+    pub(crate) fn leaves(&self, key: &ObjectKey, kind: &TargetKind) -> Vec<(FieldPath, Value)> {
         let plan = self.plan(key, kind);
         let layers = plan.layers.iter();
         layers
@@ -321,7 +322,7 @@ fn prepare(desired: &Desired, key: &ObjectKey, problems: &mut Vec<Problem>) -> V
     }
     // What belongs to others is not layered on it.
     let ignored = target.ignore.iter();
-    let mut places: Vec<Place> = ignored.flat_map(|path| located(path, &document)).collect();
+    let mut places: Vec<FieldPath> = ignored.flat_map(|path| located(path, &document)).collect();
     places.sort();
     let last_first = places.iter().rev();
     last_first.fold(document.clone(), |document, place| place.remove(&document))

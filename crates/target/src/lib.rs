@@ -16,20 +16,19 @@ pub mod answer;
 pub mod claim;
 pub mod decide;
 pub mod desired;
+pub mod layer;
 pub mod live;
+pub mod outgoing;
 pub mod problem;
-mod quantity;
-mod shape;
 pub mod written;
 
+use fieldset::MergeKeys;
 use object::GroupKind;
-use operator::patch::MergeKeys;
 use operator::spec::MaxDeletions;
 
 pub use desired::{Author, Desired, Owner};
 pub use live::Leftover;
 pub use problem::{Problem, Report};
-pub use shape::sharing;
 
 /// What is known about a kind that is written.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,14 +1,14 @@
 //! What is known of objects on the cluster, and of what our writes made of them.
 
 use document::{Key, Map, Value, View};
-use object::ObjectKey;
-use operator::place::{Place, Step, concerns};
+use fieldset::{FieldPath, FieldSet, PathElement, concerns};
+use object::metadata::KEYS;
+use object::{ObjectKey, Unreadable};
 
 use super::TargetKind;
 use super::claim::Claim;
 use super::desired::Wanted;
 use super::written::Written;
-use object::Unreadable;
 use object::marks::is_manager_of;
 
 /// What is known of an object.
@@ -43,8 +43,8 @@ pub struct Observed {
 pub struct Manager {
     /// Its name.
     pub name: String,
-    /// What it owns, as `fieldsV1`; without the status.
-    pub fields: Value,
+    /// What it owns, without the status.
+    pub fields: FieldSet,
 }
 
 impl Observed {
@@ -116,8 +116,8 @@ impl Observed {
     /// Whether the server says that nobody else has written anything at a place. Of the
     /// status that is not known: everybody writes it. Nor is it of positions in lists: the
     /// last to write such a list has all of it.
-    pub(crate) fn is_only_ours(&self, place: &Place) -> bool {
-        let touched = |other: &Manager| touches(&other.fields, &place.0);
+    pub(crate) fn is_only_ours(&self, place: &FieldPath) -> bool {
+        let touched = |other: &Manager| other.fields.touches(place);
         let known = self.managed && place.top() != "status" && !place.is_by_position();
         known && !self.others.iter().any(touched)
     }
@@ -125,14 +125,9 @@ impl Observed {
     /// Whether someone else owns a field outside metadata that is not wanted: it was
     /// added after our last write.
     pub(crate) fn has_foreign_fields(&self, wanted: &Value) -> bool {
-        self.others.iter().any(|other| {
-            let fields = other.fields.as_map();
-            let mut fields = fields.into_iter().flatten();
-            fields.any(|(key, below)| match key.as_str() {
-                "f:metadata" => false,
-                name => adds(name, below, &self.object, wanted),
-            })
-        })
+        let metadata = PathElement::Field(KEYS.metadata.clone());
+        let mut others = self.others.iter();
+        others.any(|other| adds(&other.fields.without(&metadata), &self.object, wanted))
     }
 }
 
@@ -142,60 +137,29 @@ impl Manager {
         if is_manager_of(name, operator) || entry.get("subresource").as_str() == Some("status") {
             return None;
         }
-        let fields = entry.get("fieldsV1").as_map()?.without("f:status");
+        let status = PathElement::Field(KEYS.status.clone());
+        // What cannot be read may be anything.
+        let fields = FieldSet::from_fields_v1(entry.get("fieldsV1"));
+        let fields = fields.unwrap_or_else(|_| FieldSet::everything());
+        let fields = fields.with_whole_lists().without(&status);
         (!fields.is_empty()).then(|| Self {
             name: name.to_owned(),
-            fields: fields.into(),
+            fields,
         })
     }
 }
 
-/// Whether `fieldsV1` has something at a place, inside it, or around it.
-fn touches(fields: &Value, steps: &[Step]) -> bool {
-    let Some(map) = fields.as_map() else {
-        return true;
-    };
-    let Some((step, rest)) = steps.split_first() else {
-        return true;
-    };
-    // What has nothing below is owned as a whole.
-    if map.is_empty() {
-        return true;
-    }
-    let below = map.iter().filter(|(name, _)| name.as_str() != ".");
-    let mut below = below.map(|(name, below)| (name.as_str().split_once(':'), below));
-    below.any(|(name, below)| match (name, step) {
-        (Some(("f", name)), Step::Field(field)) => name == field.as_str() && touches(below, rest),
-        (Some(("k", keys)), Step::Element(element)) => {
-            keys.parse::<Value>().is_ok_and(|keys| keys == *element) && touches(below, rest)
-        }
-        // Positions and values are not told apart.
-        _ => true,
+/// Whether one of these fields is in the live value and not in the wanted one. Elements of
+/// sets are part of their list.
+fn adds(fields: &FieldSet, live: &Value, wanted: &Value) -> bool {
+    fields.elements().any(|(step, inside)| {
+        let (live, wanted) = match step {
+            PathElement::Field(field) => (live.get_key(field), wanted.get_key(field)),
+            PathElement::Element(keys) => (element(live, keys), element(wanted, keys)),
+            PathElement::Index(_) | PathElement::Value(_) => return false,
+        };
+        !live.is_null() && (wanted.is_null() || adds(inside, live, wanted))
     })
-}
-
-/// Whether the field or element that an entry of `fieldsV1` names is in the live value
-/// and not in the wanted one. Elements of sets are part of their list.
-fn adds(name: &str, below: &Value, live: &Value, wanted: &Value) -> bool {
-    let (live, wanted) = match name.split_once(':') {
-        Some(("f", field)) => (live.get(field), wanted.get(field)),
-        Some(("k", keys)) => {
-            let Ok(keys) = keys.parse::<Value>() else {
-                return false;
-            };
-            (element(live, &keys), element(wanted, &keys))
-        }
-        _ => return false,
-    };
-    if live.is_null() {
-        return false;
-    }
-    if wanted.is_null() {
-        return true;
-    }
-    let below = below.as_map().into_iter().flatten();
-    let mut below = below.filter(|(name, _)| name.as_str() != ".");
-    below.any(|(name, below)| adds(name.as_str(), below, live, wanted))
 }
 
 fn element<'a>(list: &'a Value, keys: &Value) -> &'a Value {
@@ -343,8 +307,8 @@ pub fn leftovers(
 }
 
 /// Whether a layer has set something that none of the leaves keeps.
-fn undoes(written: &Written, leaves: &[(Place, Value)]) -> bool {
-    let kept = |place: &Place| leaves.iter().any(|leaf| concerns(leaf, place));
+fn undoes(written: &Written, leaves: &[(FieldPath, Value)]) -> bool {
+    let kept = |place: &FieldPath| leaves.iter().any(|leaf| concerns(leaf, place));
     !is_whole(written) && written.places().any(|place| !kept(place))
 }
 

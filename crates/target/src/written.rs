@@ -21,13 +21,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
+use crate::layer::Was;
 use document::{Map, Value, json};
+use fieldset::FieldPath;
 use object::ObjectKey;
-use operator::layer::Was;
-use operator::place::Place;
 
 use super::claim::short_origin;
-use super::shape::without_nulls;
+use fieldset::compare::without_nulls;
 use object::marks::{SET, set_annotation, short_hash};
 
 /// What a controller has set on an object.
@@ -46,7 +46,7 @@ pub struct Written {
     /// A hash of the whole document, where all of it was written.
     pub document: Option<String>,
     /// By place.
-    paths: BTreeMap<Place, Mark>,
+    paths: BTreeMap<FieldPath, Mark>,
 }
 
 /// What was written at a place.
@@ -150,7 +150,7 @@ impl Written {
         let word = |field: &str| value.get(field).as_str().map(str::to_owned);
         let mut paths = BTreeMap::new();
         for (key, mark) in value.get("paths").as_map().into_iter().flatten() {
-            paths.insert(Place::parse(key.as_str())?, Mark::parse(mark)?);
+            paths.insert(FieldPath::parse(key.as_str())?, Mark::parse(mark)?);
         }
         guess_absent(&mut paths);
         Some(Self {
@@ -196,22 +196,22 @@ impl Written {
     }
 
     /// The places, outer ones before what is inside them.
-    pub(crate) fn places(&self) -> impl Iterator<Item = &Place> {
+    pub(crate) fn places(&self) -> impl Iterator<Item = &FieldPath> {
         self.paths.keys()
     }
 
     /// Whether a place is recorded.
-    pub(crate) fn has(&self, place: &Place) -> bool {
+    pub(crate) fn has(&self, place: &FieldPath) -> bool {
         self.paths.contains_key(place)
     }
 
     /// Whether a place is recorded, and it is certain that we wrote it.
-    pub(crate) fn is_certain(&self, place: &Place) -> bool {
+    pub(crate) fn is_certain(&self, place: &FieldPath) -> bool {
         self.paths.get(place).is_some_and(|mark| mark.certain)
     }
 
     /// What was at a recorded place before.
-    pub(crate) fn was(&self, place: &Place) -> Option<&Was> {
+    pub(crate) fn was(&self, place: &FieldPath) -> Option<&Was> {
         self.paths.get(place).map(|mark| &mark.was)
     }
 
@@ -221,13 +221,19 @@ impl Written {
     }
 
     /// Records that `sent` was (or is to be) written to a place where there was nothing.
-    pub(crate) fn record_new(&mut self, place: &Place, sent: &Value) {
+    pub(crate) fn record_new(&mut self, place: &FieldPath, sent: &Value) {
         self.record(place, sent, None, Was::Absent);
     }
 
     /// Records that `sent` was (or is to be) written to a place. `stored` is what the
     /// server made of it, where that is known.
-    pub(crate) fn record(&mut self, place: &Place, sent: &Value, stored: Option<&Value>, was: Was) {
+    pub(crate) fn record(
+        &mut self,
+        place: &FieldPath,
+        sent: &Value,
+        stored: Option<&Value>,
+        was: Was,
+    ) {
         let sent = value_hash(sent);
         let stored = stored.map(value_hash).filter(|stored| *stored != sent);
         let mark = Mark {
@@ -240,7 +246,7 @@ impl Written {
     }
 
     /// Records that `sent` is applied, whoever else does.
-    pub(crate) fn record_applied(&mut self, place: &Place, sent: &Value) {
+    pub(crate) fn record_applied(&mut self, place: &FieldPath, sent: &Value) {
         let mark = Mark {
             sent: value_hash(sent),
             stored: None,
@@ -251,7 +257,7 @@ impl Written {
     }
 
     /// The places where there was something before.
-    pub(crate) fn replaced(&self) -> impl Iterator<Item = &Place> {
+    pub(crate) fn replaced(&self) -> impl Iterator<Item = &FieldPath> {
         let marks = self.paths.iter();
         let replaced = marks.filter(|(_, mark)| mark.was != Was::Absent);
         replaced.map(|(place, _)| place)
@@ -259,9 +265,9 @@ impl Written {
 
     /// Others have, or had, values at these places: the maps and elements around them are
     /// not ours alone. Says whether there were any.
-    pub fn share(&mut self, places: &BTreeSet<Place>) -> bool {
+    pub fn share(&mut self, places: &BTreeSet<FieldPath>) -> bool {
         // What is inside a place comes next after it.
-        let around = |map: &Place| {
+        let around = |map: &FieldPath| {
             let mut after = places.range((Bound::Excluded(map), Bound::Unbounded));
             after.next().is_some_and(|place| place.within(map))
         };
@@ -271,7 +277,7 @@ impl Written {
     }
 
     /// Keeps what another record says of a place.
-    pub(crate) fn keep(&mut self, other: &Self, place: &Place) {
+    pub(crate) fn keep(&mut self, other: &Self, place: &FieldPath) {
         if let Some(mark) = other.paths.get(place) {
             self.paths.insert(place.clone(), mark.clone());
         }
@@ -279,7 +285,13 @@ impl Written {
 
     /// Records that `sent` is to be written to a place. What the server made of it is
     /// taken from an earlier record of the same.
-    pub(crate) fn keep_or_record(&mut self, earlier: &Self, place: &Place, sent: &Value, was: Was) {
+    pub(crate) fn keep_or_record(
+        &mut self,
+        earlier: &Self,
+        place: &FieldPath,
+        sent: &Value,
+        was: Was,
+    ) {
         self.record(place, sent, None, was);
         let kept = earlier.paths.get(place);
         if let (Some(mark), Some(kept)) = (self.paths.get_mut(place), kept)
@@ -290,14 +302,14 @@ impl Written {
     }
 
     /// Whether a place holds what we certainly wrote.
-    pub(crate) fn holds(&self, place: &Place, live: &Value) -> bool {
+    pub(crate) fn holds(&self, place: &FieldPath, live: &Value) -> bool {
         let live = value_hash(live);
         let certain = self.paths.get(place).filter(|mark| mark.certain);
         certain.is_some_and(|mark| mark.sent == live || mark.stored.as_ref() == Some(&live))
     }
 
     /// Whether a place holds what the server made of `wanted` when we wrote it.
-    pub(crate) fn settled(&self, place: &Place, wanted: &Value, live: &Value) -> bool {
+    pub(crate) fn settled(&self, place: &FieldPath, wanted: &Value, live: &Value) -> bool {
         let Some(mark) = self.paths.get(place) else {
             return false;
         };
@@ -310,9 +322,9 @@ impl Written {
 /// they name was made by us, with all that they name inside it. Labels and annotations are
 /// taken as made by us, too: the server has no defaults for them, so removing them is safe.
 /// Of everything else it is not known, and it stays.
-fn guess_absent(paths: &mut BTreeMap<Place, Mark>) {
+fn guess_absent(paths: &mut BTreeMap<FieldPath, Mark>) {
     let doubtful = paths.iter_mut().filter(|(_, mark)| !mark.certain);
-    let mut around: Option<(&Place, &mut Mark)> = None;
+    let mut around: Option<(&FieldPath, &mut Mark)> = None;
     for (place, mark) in doubtful {
         if place.top() == "metadata" {
             mark.was = Was::Absent;
@@ -339,12 +351,12 @@ mod tests {
     fn a_record_reads_as_it_was_printed() {
         let mut written = Written::new("op", "c", &key());
         written.origin = json!([{"name": "a"}]);
-        let place = Place::parse(r#"/spec/containers/[{"name":"a/b"}]/cpu"#).unwrap();
+        let place = FieldPath::parse(r#"/spec/containers/[{"name":"a/b"}]/cpu"#).unwrap();
         let was = Was::Value(json!("500m"));
         written.record(&place, &json!("1000m"), Some(&json!("1")), was);
-        let label = Place::of(&["metadata", "labels", "x"]);
+        let label = FieldPath::of(&["metadata", "labels", "x"]);
         written.record_new(&label, &json!("y"));
-        let removed = Place::of(&["spec", "removed"]);
+        let removed = FieldPath::of(&["spec", "removed"]);
         written.record(&removed, &Value::NULL, None, Was::NotKept);
         let text = written.print();
         let object = json!({"metadata": {"annotations": ({
@@ -364,7 +376,7 @@ mod tests {
         assert!(written.holds(&place, &json!("1000m")));
         assert!(written.holds(&place, &json!("1")));
         assert!(!written.holds(&place, &json!("2")));
-        assert!(!written.holds(&Place::of(&["spec"]), &json!("1")));
+        assert!(!written.holds(&FieldPath::of(&["spec"]), &json!("1")));
         assert!(written.settled(&place, &json!("1000m"), &json!("1")));
         assert!(!written.settled(&place, &json!("2000m"), &json!("1")));
         assert!(written.settled(&label, &json!("y"), &json!("y")));
@@ -373,7 +385,7 @@ mod tests {
     #[test]
     fn what_may_be_somebody_elses_is_recorded_as_a_text() {
         let mut written = Written::new("op", "c", &key());
-        let (ours, applied) = (Place::of(&["spec", "a"]), Place::of(&["spec", "b"]));
+        let (ours, applied) = (FieldPath::of(&["spec", "a"]), FieldPath::of(&["spec", "b"]));
         written.record_new(&ours, &json!(1));
         written.record_applied(&applied, &json!(1));
         let text = written.print();
@@ -418,7 +430,10 @@ mod tests {
     #[test]
     fn values_do_not_show() {
         let mut written = Written::new("op", "c", &key());
-        written.record_new(&Place::of(&["data", "password"]), &json!("aHVudGVyMg=="));
+        written.record_new(
+            &FieldPath::of(&["data", "password"]),
+            &json!("aHVudGVyMg=="),
+        );
         assert!(!written.print().contains("aHVudGVyMg"));
     }
 }

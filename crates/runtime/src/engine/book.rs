@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use dataflow::RunError;
 use document::Value;
 use object::{GroupKind, ObjectKey, ObjectName};
-use operator::offline::Report as RunReport;
+use operator::Report as RunReport;
 use operator::{Controller, Operator};
 
 use super::EngineEvents;

@@ -9,11 +9,12 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use document::{Key, Value};
+use fieldset::MergeKeys;
 use object::{GroupKind, ObjectName};
-use operator::layer::{Layer, Patched, Wish, lay};
-use operator::patch::{MergeKeys, patch_of};
 use operator::spec::Target;
 use store::{Error, Store, Write, Writer, Written};
+use target::layer::{Layer, Patched, Wish, lay};
+use target::outgoing::patch_of;
 
 /// What Patchers have set. Clones share it.
 #[derive(Clone, Debug, Default)]

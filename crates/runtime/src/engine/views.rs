@@ -6,12 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use document::Value;
+use fieldset::MergeKeys;
 use object::{GroupKind, KindRef, ObjectName};
-use operator::layer::overlay;
-use operator::patch::{MergeKeys, patch_of};
 use operator::spec::{Source, SourceKind, Target, TargetType};
 use operator::{Controller, Operator};
 use store::{Change, Holder, Preconditions, Store, Write, Writer, Written};
+use target::layer::overlay;
+use target::outgoing::patch_of;
 
 use super::availability::{Basis, Producer, Views};
 use super::book::Book;

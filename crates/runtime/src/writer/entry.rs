@@ -8,6 +8,7 @@ use object::ObjectKey;
 use operator::spec::TargetType;
 
 use super::fight::Fight;
+use fieldset::compare::sharing;
 use target::TargetKind;
 use target::answer::is_status;
 use target::claim::Claim;
@@ -15,7 +16,6 @@ use target::decide::{Case, Learned, Verb, Write};
 use target::desired::Wanted;
 use target::live::{Live, Observed, Record};
 use target::problem::{Cause, Problem};
-use target::sharing;
 
 /// What is known of one object.
 #[derive(Debug, Default)]

@@ -79,7 +79,12 @@ pub(super) fn read(kind: &TargetKind, key: &ObjectKey) -> Result<Http, Error> {
 }
 
 /// Deletes an object if it is this one.
-pub(super) fn delete(kind: &TargetKind, key: &ObjectKey, uid: &str, version: &str) -> Result<Http, Error> {
+pub(super) fn delete(
+    kind: &TargetKind,
+    key: &ObjectKey,
+    uid: &str,
+    version: &str,
+) -> Result<Http, Error> {
     let params = DeleteParams {
         // The default of some kinds leaves what they own behind.
         propagation_policy: Some(PropagationPolicy::Background),

@@ -4,9 +4,10 @@
 
 use std::collections::BTreeMap;
 
-use operator::layer::{Layer, Patched, Wish, lay};
-use operator::patch::{MergeKeys, patch_of};
+use fieldset::MergeKeys;
 use seeded::Random;
+use target::layer::{Layer, Patched, Wish, lay};
+use target::outgoing::patch_of;
 
 use super::*;
 use simulation::fields::merge_patch;

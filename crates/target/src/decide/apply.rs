@@ -5,14 +5,14 @@
 //! applied is recorded on the object.
 
 use document::{Key, Value};
-use operator::place::{Place, Step, leaves};
+use fieldset::{FieldPath, PathElement, leaves};
 
 use super::{Action, Case, Verb, write};
 use crate::claim::Claim;
 use crate::desired::Layer;
 use crate::live::{Live, Observed, fields_of, identity};
-use crate::shape::{covers, equal};
 use crate::written::{Written, value_hash};
+use fieldset::compare::{covers, equal};
 use object::marks::{MANAGED_BY, MANAGER, OPERATOR, OWNER, is_manager_of, operator_label};
 
 /// `observed` is `None` if the object is not there.
@@ -31,7 +31,7 @@ pub(super) fn decide(case: &Case<'_>, layer: &Layer<'_>, observed: Option<&Obser
     if !case.kind.status || status.is_null() {
         return Action::Nothing;
     }
-    let body = Place::of(&["status"]).set(&empty, status);
+    let body = FieldPath::of(&["status"]).set(&empty, status);
     send(case, layer, observed, true, &body).unwrap_or(Action::Nothing)
 }
 
@@ -75,7 +75,7 @@ fn send(
                 }
             }
             None => {
-                let owner = Place::of(&["metadata", "annotations", OWNER]);
+                let owner = FieldPath::of(&["metadata", "annotations", OWNER]);
                 let disowned = !status && owner.get(body).is_null() && !owner.get(live).is_null();
                 let releases = status && body.get("status").is_null();
                 let covered = covers(live, &named, &case.kind.keys, true);
@@ -134,7 +134,7 @@ fn main_body(case: &Case<'_>, layer: &Layer<'_>, observed: Option<&Observed>) ->
     for field in ["annotations", "labels", "ownerReferences"] {
         let given = layer.document.get("metadata").get(field);
         if !given.is_null() {
-            body = Place::of(&["metadata", field]).set(&body, given);
+            body = FieldPath::of(&["metadata", field]).set(&body, given);
         }
     }
     let claim = live.and_then(|live| Claim::read(live, case.key));
@@ -143,7 +143,7 @@ fn main_body(case: &Case<'_>, layer: &Layer<'_>, observed: Option<&Observed>) ->
     let given = live.map_or(&Value::NULL, |live| {
         live.get("metadata").get("labels").get(MANAGED_BY)
     });
-    let manager = Place::of(&["metadata", "labels", MANAGED_BY]);
+    let manager = FieldPath::of(&["metadata", "labels", MANAGED_BY]);
     let wanted = manager.get(&body).as_str().unwrap_or(MANAGER).to_owned();
     if !given.is_null() && given.as_str() != Some(wanted.as_str()) {
         body = manager.remove(&body);
@@ -151,7 +151,7 @@ fn main_body(case: &Case<'_>, layer: &Layer<'_>, observed: Option<&Observed>) ->
         body = manager.set(&body, &Value::from(wanted));
     }
     let label = operator_label(&author.operator);
-    body = Place::of(&["metadata", "labels", OPERATOR]).set(&body, &Value::from(label));
+    body = FieldPath::of(&["metadata", "labels", OPERATOR]).set(&body, &Value::from(label));
     if created {
         let claim = Claim {
             operator: author.operator.clone(),
@@ -160,7 +160,7 @@ fn main_body(case: &Case<'_>, layer: &Layer<'_>, observed: Option<&Observed>) ->
             created: true,
         };
         let text = Value::from(claim.print(case.key));
-        body = Place::of(&["metadata", "annotations", OWNER]).set(&body, &text);
+        body = FieldPath::of(&["metadata", "annotations", OWNER]).set(&body, &text);
     }
     with_record(case, layer, &body)
 }
@@ -176,7 +176,7 @@ fn with_record(case: &Case<'_>, layer: &Layer<'_>, body: &Value) -> Value {
         written.record_applied(&place, &value);
     }
     let text = Value::from(written.print());
-    Place::of(&["metadata", "annotations", &author.set]).set(body, &text)
+    FieldPath::of(&["metadata", "annotations", &author.set]).set(body, &text)
 }
 
 /// What is left of an apply after conflicts with other managers.
@@ -234,7 +234,7 @@ pub fn resolve(
     }
     let nothing_left = taken.is_empty() && lost.is_empty();
     let version = Value::from(observed.version());
-    let rest = Place::of(&["metadata", "resourceVersion"]).set(&rest, &version);
+    let rest = FieldPath::of(&["metadata", "resourceVersion"]).set(&rest, &version);
     Resolved {
         body: (!nothing_left).then_some(rest),
         lost,
@@ -250,15 +250,15 @@ fn without_marks(body: &Value, set: &str) -> Value {
     ];
     let document = marks
         .iter()
-        .fold(body.clone(), |body, mark| Place::of(mark).remove(&body));
+        .fold(body.clone(), |body, mark| FieldPath::of(mark).remove(&body));
     ["name", "namespace"].iter().fold(document, |body, field| {
-        Place::of(&["metadata", field]).remove(&body)
+        FieldPath::of(&["metadata", field]).remove(&body)
     })
 }
 
 /// Whether a place of ours is the field, inside it, or around it. A position in a list
 /// stands for any element: which one it is, only the server's schema says.
-fn touches(place: &Place, field: &str) -> bool {
+fn touches(place: &FieldPath, field: &str) -> bool {
     let ends = |rest: &str| rest.is_empty() || rest.starts_with(['.', '[']);
     let mut rest = field;
     for step in &place.0 {
@@ -266,10 +266,12 @@ fn touches(place: &Place, field: &str) -> bool {
             return true;
         }
         let after = match step {
-            Step::Index(_) if rest.starts_with('[') => rest.split_once(']').map(|(_, after)| after),
-            Step::Index(_) => None,
-            Step::Field(_) | Step::Element(_) => {
-                rest.strip_prefix(&Place(vec![step.clone()]).to_string())
+            PathElement::Index(_) if rest.starts_with('[') => {
+                rest.split_once(']').map(|(_, after)| after)
+            }
+            PathElement::Index(_) => None,
+            PathElement::Field(_) | PathElement::Element(_) | PathElement::Value(_) => {
+                rest.strip_prefix(&FieldPath(vec![step.clone()]).to_string())
             }
         };
         match after.filter(|after| ends(after)) {
@@ -287,7 +289,7 @@ mod tests {
     #[test]
     fn a_field_is_ours_if_a_place_of_ours_touches_it() {
         let check = |pointer: &str, field: &str, expect: bool| {
-            let place = Place::parse(pointer).unwrap();
+            let place = FieldPath::parse(pointer).unwrap();
             assert_eq!(touches(&place, field), expect, "{pointer} {field}");
         };
         check("/spec/replicas", ".spec.replicas", true);

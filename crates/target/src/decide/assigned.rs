@@ -1,7 +1,7 @@
 //! Fields that are filled in by others, and that a replacement must not drop.
 
+use fieldset::FieldPath;
 use object::ObjectKey;
-use operator::place::Place;
 
 /// By group and kind: what the server or a controller fills in.
 const ASSIGNED: [(&str, &str, &[&str]); 12] = [
@@ -48,12 +48,12 @@ const ASSIGNED: [(&str, &str, &[&str]); 12] = [
 ];
 
 /// The places of an object that are filled in by others.
-pub(super) fn assigned(key: &ObjectKey) -> impl Iterator<Item = Place> {
+pub(super) fn assigned(key: &ObjectKey) -> impl Iterator<Item = FieldPath> {
     let fits = |(group, kind, _): &&(&str, &str, &[&str])| {
         *group == key.kind.group.as_str() && *kind == key.kind.kind.as_str()
     };
     ASSIGNED
         .iter()
         .filter(fits)
-        .map(|(_, _, fields)| Place::of(fields))
+        .map(|(_, _, fields)| FieldPath::of(fields))
 }

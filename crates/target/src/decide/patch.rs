@@ -6,17 +6,17 @@
 
 use std::collections::BTreeSet;
 
+use crate::layer::{Keeper, Was};
 use document::Value;
-use operator::layer::{Keeper, Was};
-use operator::patch::merge;
-use operator::place::{Place, concerns, leaves, walk};
+use fieldset::merge;
+use fieldset::{FieldPath, concerns, leaves, walk};
 
 use super::{Action, Case, Verb, is_ours, records, undone, versioned, write};
 use crate::desired::Layer;
 use crate::live::Observed;
 use crate::problem::{Cause, Problem};
-use crate::shape::{diff, equal, same_at};
 use crate::written::Written;
+use fieldset::compare::{diff, equal, same_at};
 
 /// How long a record may be: all annotations of an object together may have 256 KiB.
 const MAX_RECORD: usize = 200 * 1024;
@@ -26,7 +26,7 @@ pub(super) fn decide(
     case: &Case<'_>,
     layer: &Layer<'_>,
     observed: &Observed,
-    wanted: &[(Place, Value)],
+    wanted: &[(FieldPath, Value)],
     problems: &mut Vec<Problem>,
 ) -> Action {
     let patcher = Patcher::new(case, layer, observed, wanted);
@@ -42,7 +42,7 @@ pub(super) fn decide(
     let taken = &patcher.taken;
     let gone = diff(live.get("status"), taken.object.get("status"));
     if let Some(gone) = gone.filter(|_| case.kind.status) {
-        let patch = Place::of(&["status"]).set(&Value::empty_map(), &gone);
+        let patch = FieldPath::of(&["status"]).set(&Value::empty_map(), &gone);
         return patcher.send(true, &patch);
     }
 
@@ -64,7 +64,7 @@ pub(super) fn decide(
     if !equal(&main, &Value::empty_map()) {
         return patcher.send(false, &main);
     }
-    patcher.send(true, &Place::of(&["status"]).set(&main, &status))
+    patcher.send(true, &FieldPath::of(&["status"]).set(&main, &status))
 }
 
 struct Patcher<'a> {
@@ -78,9 +78,9 @@ struct Patcher<'a> {
     /// The object without what this controller does not want any more.
     taken: Taken,
     /// What it wants.
-    leaves: Vec<(Place, Value)>,
+    leaves: Vec<(FieldPath, Value)>,
     /// What all layers want.
-    wanted: &'a [(Place, Value)],
+    wanted: &'a [(FieldPath, Value)],
 }
 
 impl<'a> Patcher<'a> {
@@ -88,7 +88,7 @@ impl<'a> Patcher<'a> {
         case: &'a Case<'a>,
         layer: &'a Layer<'a>,
         observed: &'a Observed,
-        wanted: &'a [(Place, Value)],
+        wanted: &'a [(FieldPath, Value)],
     ) -> Self {
         let author = &layer.desired.author;
         let all = records(case, observed, author);
@@ -110,7 +110,7 @@ impl<'a> Patcher<'a> {
     }
 
     /// The answer of the last write of this patch, for a place.
-    fn answer(&self, place: &Place) -> Option<&Value> {
+    fn answer(&self, place: &FieldPath) -> Option<&Value> {
         let status = self.case.kind.status && place.top() == "status";
         let manager = &self.layer.desired.author.manager;
         let answer = self.case.record.of(manager, status, &self.layer.document)?;
@@ -118,14 +118,14 @@ impl<'a> Patcher<'a> {
     }
 
     /// Whether a place holds what the server made of what we wrote.
-    fn is_settled(&self, place: &Place, value: &Value) -> bool {
+    fn is_settled(&self, place: &FieldPath, value: &Value) -> bool {
         let live = place.get(&self.observed.object);
         self.answer(place).is_some_and(|answer| equal(answer, live))
             || self.before.settled(place, value, live)
     }
 
     /// Whether a place holds what is wanted of it.
-    fn is_there(&self, place: &Place, value: &Value) -> bool {
+    fn is_there(&self, place: &FieldPath, value: &Value) -> bool {
         let live = place.get(&self.observed.object);
         same_at(place, live, value, &self.case.kind.keys)
     }
@@ -156,7 +156,7 @@ impl<'a> Patcher<'a> {
         let key = self.case.key;
         let mut keeper = Keeper::new(&key.kind, self.before.kept());
         let theirs = self.theirs();
-        let mut root: Option<Place> = None;
+        let mut root: Option<FieldPath> = None;
         let document = &self.layer.document;
         walk(document, &self.case.kind.keys, &mut |place, value, _| {
             if theirs.contains(place) {
@@ -184,7 +184,7 @@ impl<'a> Patcher<'a> {
 
     /// What was at a place before we wrote there, or will have been. Of what is ours it is
     /// what was there before that.
-    fn was(&self, place: &Place, value: &Value, keeper: &mut Keeper) -> Was {
+    fn was(&self, place: &FieldPath, value: &Value, keeper: &mut Keeper) -> Was {
         let live = place.get(&self.observed.object);
         let inherited = match value.as_map() {
             Some(_) if live.as_map().is_some() => self.makers(place).next(),
@@ -196,13 +196,13 @@ impl<'a> Patcher<'a> {
     }
 
     /// The records of controllers of ours that have written what is at a place.
-    fn ours(&self, place: &Place) -> impl Iterator<Item = &Written> {
+    fn ours(&self, place: &FieldPath) -> impl Iterator<Item = &Written> {
         let ours = |written: &&Written| is_ours(written, self.observed, place);
         self.all.iter().filter(ours)
     }
 
     /// The leaves that are there and were not set by us.
-    fn theirs(&self) -> BTreeSet<&Place> {
+    fn theirs(&self) -> BTreeSet<&FieldPath> {
         let theirs = self.leaves.iter().filter(|(place, value)| {
             value.as_map().is_none()
                 && self.is_there(place, value)
@@ -229,7 +229,7 @@ impl<'a> Patcher<'a> {
 
     /// Whether a map or an element is there because of us. The object itself and the maps
     /// of its metadata are everybody's.
-    fn is_new(&self, place: &Place) -> bool {
+    fn is_new(&self, place: &FieldPath) -> bool {
         let live = place.get(&self.observed.object);
         let shared = if place.top() == "metadata" { 2 } else { 1 };
         let made = || self.makers(place).next().is_some();
@@ -237,12 +237,12 @@ impl<'a> Patcher<'a> {
     }
 
     /// The records of controllers of ours that have made a map or an element.
-    fn makers(&self, place: &Place) -> impl Iterator<Item = &Written> {
+    fn makers(&self, place: &FieldPath) -> impl Iterator<Item = &Written> {
         let having = self.all.iter().filter(|written| written.has(place));
         having.filter(|written| written.is_certain(place) || self.observed.is_only_ours(place))
     }
 
-    fn note(&self, written: &mut Written, place: &Place, value: &Value, was: Was) {
+    fn note(&self, written: &mut Written, place: &FieldPath, value: &Value, was: Was) {
         // An answer has in a map what others have added.
         let answer = self.answer(place).filter(|_| value.as_map().is_none());
         match answer {
@@ -269,7 +269,7 @@ impl<'a> Patcher<'a> {
 }
 
 /// What is in a map of a document, without these places.
-fn without(document: &Value, map: &Place, places: &BTreeSet<&Place>) -> Value {
+fn without(document: &Value, map: &FieldPath, places: &BTreeSet<&FieldPath>) -> Value {
     let inside = places.iter().filter(|place| place.within(map));
     // From the end, so that positions stay right.
     let left = inside
@@ -280,7 +280,7 @@ fn without(document: &Value, map: &Place, places: &BTreeSet<&Place>) -> Value {
 
 /// The object with the record on it; an empty record is none.
 fn record_on(object: &Value, written: &Written, annotation: &str) -> Value {
-    let place = Place::of(&["metadata", "annotations", annotation]);
+    let place = FieldPath::of(&["metadata", "annotations", annotation]);
     if written.is_empty() {
         return place.remove(object);
     }
@@ -292,7 +292,7 @@ pub(super) struct Taken {
     pub(super) object: Value,
     /// The places where others' values are again, or stay because what was there is not
     /// kept.
-    theirs: BTreeSet<Place>,
+    theirs: BTreeSet<FieldPath>,
 }
 
 impl Taken {
@@ -302,7 +302,7 @@ impl Taken {
     pub(super) fn shared<'a>(
         &self,
         case: &Case<'_>,
-        replaced: impl Iterator<Item = &'a Place>,
+        replaced: impl Iterator<Item = &'a FieldPath>,
     ) -> Value {
         let mut theirs = self.theirs.clone();
         theirs.extend(replaced.cloned());
@@ -324,10 +324,10 @@ pub(super) fn take_back(
     case: &Case<'_>,
     observed: &Observed,
     written: &Written,
-    wanted: &[(Place, Value)],
+    wanted: &[(FieldPath, Value)],
 ) -> Taken {
     let object = &observed.object;
-    let mut taken: Vec<&Place> = Vec::new();
+    let mut taken: Vec<&FieldPath> = Vec::new();
     for place in written.places() {
         let gone = taken.iter().any(|taken| place.within(taken));
         let kept = wanted.iter().any(|leaf| concerns(leaf, place))
@@ -349,7 +349,7 @@ pub(super) fn take_back(
 }
 
 /// Whether a place still holds what we wrote. Of a status only its value can tell.
-fn is_undoable(written: &Written, observed: &Observed, place: &Place) -> bool {
+fn is_undoable(written: &Written, observed: &Observed, place: &FieldPath) -> bool {
     let live = place.get(&observed.object);
     match place.top() {
         "status" => written.holds(place, live),
@@ -359,5 +359,5 @@ fn is_undoable(written: &Written, observed: &Observed, place: &Place) -> bool {
 
 /// The object without the annotation that records what was set.
 pub(super) fn without_record(object: &Value, written: &Written) -> Value {
-    Place::of(&["metadata", "annotations", &written.annotation()]).remove(object)
+    FieldPath::of(&["metadata", "annotations", &written.annotation()]).remove(object)
 }

@@ -2,7 +2,7 @@
 //! from our marks, and what layers have set is taken back.
 
 use document::Value;
-use operator::place::Place;
+use fieldset::FieldPath;
 use operator::spec::TargetType;
 
 use super::patch::{take_back, without_record};
@@ -11,8 +11,8 @@ use crate::claim::Claim;
 use crate::desired::Plan;
 use crate::live::{Observed, identity, is_whole};
 use crate::problem::{Cause, Problem};
-use crate::shape::diff;
 use crate::written::Written;
+use fieldset::compare::diff;
 use object::marks::{OPERATOR, OWNER, field_manager};
 
 /// What becomes of an object that a withdrawn controller claimed.
@@ -88,8 +88,8 @@ pub(super) fn delete(case: &Case<'_>, observed: &Observed) -> Action {
 
 /// Takes our marks off an object that stays.
 fn unmark(case: &Case<'_>, observed: &Observed, claim: &Claim, written: &[Written]) -> Action {
-    let mut object = Place::of(&["metadata", "annotations", OWNER]).remove(&observed.object);
-    object = Place::of(&["metadata", "labels", OPERATOR]).remove(&object);
+    let mut object = FieldPath::of(&["metadata", "annotations", OWNER]).remove(&observed.object);
+    object = FieldPath::of(&["metadata", "labels", OPERATOR]).remove(&object);
     let whole = written.iter().filter(|written| is_whole(written));
     object = whole.fold(object, |object, written| without_record(&object, written));
     send(case, observed, &claim.controller, &claim.origin, &object)
@@ -111,7 +111,11 @@ pub(super) fn blocked(case: &Case<'_>, observed: &Observed, cause: &Cause) -> Ve
 }
 
 /// Takes back what withdrawn layers have set, but for what others want.
-pub(super) fn layers(case: &Case<'_>, observed: &Observed, wanted: &[(Place, Value)]) -> Action {
+pub(super) fn layers(
+    case: &Case<'_>,
+    observed: &Observed,
+    wanted: &[(FieldPath, Value)],
+) -> Action {
     let written = Written::of_operator(&observed.object, case.operator, case.key);
     let mut left = written
         .iter()
@@ -129,14 +133,14 @@ pub(super) fn layers(case: &Case<'_>, observed: &Observed, wanted: &[(Place, Val
     let live = &observed.object;
     let (controller, origin) = (&written.controller, &written.origin);
     if is_whole(written) {
-        let bare = Place::of(&["metadata", "labels", OPERATOR]).remove(live);
+        let bare = FieldPath::of(&["metadata", "labels", OPERATOR]).remove(live);
         let bare = without_record(&bare, written);
         return send(case, observed, controller, origin, &bare);
     }
     let taken = take_back(case, observed, written, wanted);
     let gone = diff(live.get("status"), taken.object.get("status"));
     if let Some(gone) = gone.filter(|_| case.kind.status) {
-        let patch = Place::of(&["status"]).set(&Value::empty_map(), &gone);
+        let patch = FieldPath::of(&["status"]).set(&Value::empty_map(), &gone);
         return patch_of(case, observed, controller, origin, true, &patch);
     }
     send(

@@ -5,7 +5,7 @@
 //! there, and nobody else has added anything since.
 
 use document::{Key, ListRef, Map, Path, Value};
-use operator::place::{Place, Step, located};
+use fieldset::{FieldPath, PathElement, located};
 
 use super::assigned::assigned;
 use super::{Action, Case, Verb, Wait, Write, foreign, is_ours, records, undone, write};
@@ -13,8 +13,8 @@ use crate::claim::Claim;
 use crate::desired::{Layer, Plan};
 use crate::live::{Live, Observed, fields_of, identity};
 use crate::problem::{Cause, Conflict, Problem};
-use crate::shape::{as_live, covers, diff, differences, equal, equal_maps, fill};
 use crate::written::{Written, value_hash};
+use fieldset::compare::{as_live, covers, diff, differences, equal, equal_maps, fill};
 use object::marks::{MANAGED_BY, MANAGER, OPERATOR, OWNER, operator_label};
 
 /// What an Updater wants of an object.
@@ -103,7 +103,7 @@ impl<'a> Goal<'a> {
         for field in ["annotations", "labels", "ownerReferences"] {
             let given = self.target.get("metadata").get(field);
             if !given.is_null() {
-                metadata = Place::of(&[field]).set(&metadata, given);
+                metadata = FieldPath::of(&[field]).set(&metadata, given);
             }
         }
         metadata = self.with_manager(metadata);
@@ -147,7 +147,7 @@ impl<'a> Goal<'a> {
                 })
             };
             let mut places = differences(&fields(answer), &fields(&observed.object));
-            let meta = |metadata: &Value| Place::of(&["metadata"]).set(&Value::NULL, metadata);
+            let meta = |metadata: &Value| FieldPath::of(&["metadata"]).set(&Value::NULL, metadata);
             let live = meta(observed.object.get("metadata"));
             places.extend(differences(&meta(&metadata), &live));
             write.drift = places.iter().map(ToString::to_string).collect();
@@ -179,7 +179,7 @@ impl<'a> Goal<'a> {
     }
 
     fn without_ignored(&self, object: &Value) -> Value {
-        let mut places: Vec<Place> = self
+        let mut places: Vec<FieldPath> = self
             .ignore()
             .iter()
             .flat_map(|path| located(path, object))
@@ -210,8 +210,8 @@ impl<'a> Goal<'a> {
         let mut metadata = observed.object.get("metadata").clone();
         let ours = records(self.case, observed, &self.layer.desired.author);
         let wanted = self.target.get("metadata");
-        let object = Place::of(&["metadata"]).set(&Value::NULL, &metadata);
-        let goal = Place::of(&["metadata"]).set(&Value::NULL, wanted);
+        let object = FieldPath::of(&["metadata"]).set(&Value::NULL, &metadata);
+        let goal = FieldPath::of(&["metadata"]).set(&Value::NULL, wanted);
         let mut kept = object;
         for written in &ours {
             for place in written.places() {
@@ -220,20 +220,21 @@ impl<'a> Goal<'a> {
                     kept = undone(written, &kept, place);
                 }
             }
-            kept = Place::of(&["metadata", "annotations", &written.annotation()]).remove(&kept);
+            kept = FieldPath::of(&["metadata", "annotations", &written.annotation()]).remove(&kept);
         }
         if !kept.get("metadata").is_null() {
             metadata = kept.get("metadata").clone();
         }
         for field in ["annotations", "labels"] {
             for (name, value) in wanted.get(field).as_map().into_iter().flatten() {
-                metadata = Place::of(&[field, name.as_str()]).set(&metadata, value);
+                metadata = FieldPath::of(&[field, name.as_str()]).set(&metadata, value);
             }
         }
         let owners = wanted.get("ownerReferences");
         if !owners.is_null() {
             let list = metadata.get("ownerReferences").clone();
-            metadata = Place::of(&["ownerReferences"]).set(&metadata, &with_owners(&list, owners));
+            metadata =
+                FieldPath::of(&["ownerReferences"]).set(&metadata, &with_owners(&list, owners));
         }
         self.with_manager(metadata)
     }
@@ -246,7 +247,7 @@ impl<'a> Goal<'a> {
             return metadata;
         }
         let value = wanted.as_str().unwrap_or(MANAGER);
-        Place::of(&["labels", MANAGED_BY]).set(&metadata, &Value::from(value))
+        FieldPath::of(&["labels", MANAGED_BY]).set(&metadata, &Value::from(value))
     }
 
     /// The body of the replacement.
@@ -307,7 +308,7 @@ impl<'a> Goal<'a> {
         };
         self.case.learned.kept.iter().fold(body, |body, field| {
             let names = field.split('[').next().unwrap_or_default();
-            let place = Place::of(&names.split('.').collect::<Vec<_>>());
+            let place = FieldPath::of(&names.split('.').collect::<Vec<_>>());
             let (wanted, live) = (place.get(&body), place.get(live));
             let filled = fill(wanted, live, place.get(&earlier));
             if filled.is_null() || equal(&filled, wanted) {
@@ -335,7 +336,7 @@ impl<'a> Goal<'a> {
             if layered.is_null() {
                 return base.clone();
             }
-            operator::patch::merge(base, layered, keys)
+            fieldset::merge(base, layered, keys)
         };
         // A status that the Updater does not yield is left alone but for the layers.
         let (wanted, goal) = if own.is_null() {
@@ -353,14 +354,14 @@ impl<'a> Goal<'a> {
         let Some(change) = change else {
             return Action::Nothing;
         };
-        let patch = Place::of(&["status"]).set(&Value::empty_map(), &change);
+        let patch = FieldPath::of(&["status"]).set(&Value::empty_map(), &change);
         let version = Value::from(observed.version());
-        let body = Place::of(&["metadata", "resourceVersion"]).set(&patch, &version);
+        let body = FieldPath::of(&["metadata", "resourceVersion"]).set(&patch, &version);
         let mut write = write(self.layer, Verb::Merge, true, body, goal);
         if let Some(answer) = answer {
             let status = |object: &Value| {
                 let status = object.get("status");
-                Place::of(&["status"]).set(&Value::empty_map(), status)
+                FieldPath::of(&["status"]).set(&Value::empty_map(), status)
             };
             let places = differences(&status(answer), &status(&observed.object));
             write.drift = places.iter().map(ToString::to_string).collect();
@@ -383,9 +384,9 @@ fn marked_metadata(case: &Case<'_>, layer: &Layer<'_>, document: &Value, created
         let members = given.get(field).as_map().into_iter().flatten();
         // Who manages an object is said once, and never changed.
         for (name, value) in members.filter(|(name, _)| name.as_str() != MANAGED_BY) {
-            let place = Place::of(&[field, name.as_str()]);
+            let place = FieldPath::of(&[field, name.as_str()]);
             used = place.set(&used, value);
-            let place = Place::of(&["metadata", field, name.as_str()]);
+            let place = FieldPath::of(&["metadata", field, name.as_str()]);
             if sets(&place, value) {
                 written.record_new(&place, value);
             }
@@ -398,7 +399,7 @@ fn marked_metadata(case: &Case<'_>, layer: &Layer<'_>, document: &Value, created
         }
     }
     if !owners.is_null() {
-        used = Place::of(&["ownerReferences"]).set(&used, owners);
+        used = FieldPath::of(&["ownerReferences"]).set(&used, owners);
     }
     let claim = Claim {
         operator: author.operator.clone(),
@@ -412,13 +413,13 @@ fn marked_metadata(case: &Case<'_>, layer: &Layer<'_>, document: &Value, created
         (["labels", OPERATOR], operator_label(&author.operator)),
     ];
     for (place, text) in marks {
-        used = Place::of(&place).set(&used, &Value::from(text));
+        used = FieldPath::of(&place).set(&used, &Value::from(text));
     }
     used.as_map().cloned().expect("marks are set in it")
 }
 
 /// Whether a place does not hold a value yet, or holds it because we have set it.
-fn setter(case: &Case<'_>, layer: &Layer<'_>) -> impl Fn(&Place, &Value) -> bool {
+fn setter(case: &Case<'_>, layer: &Layer<'_>) -> impl Fn(&FieldPath, &Value) -> bool {
     let observed = match case.live {
         Live::Present(observed) => Some(observed),
         Live::Unknown | Live::Unseen | Live::Absent => None,
@@ -438,11 +439,11 @@ fn setter(case: &Case<'_>, layer: &Layer<'_>) -> impl Fn(&Place, &Value) -> bool
 }
 
 /// The place of an ownerReference: they are told apart by uid.
-fn owner_place(owner: &Value) -> Place {
-    let mut place = Place::of(&["metadata", "ownerReferences"]);
+fn owner_place(owner: &Value) -> FieldPath {
+    let mut place = FieldPath::of(&["metadata", "ownerReferences"]);
     let uid = [(Key::new("uid"), owner.get("uid").clone())];
     let uid: Map = uid.into_iter().collect();
-    place.0.push(Step::Element(uid.into()));
+    place.0.push(PathElement::Element(uid.into()));
     place
 }
 

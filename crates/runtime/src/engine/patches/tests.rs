@@ -5,8 +5,9 @@ use std::sync::Arc;
 use document::json;
 use expr::Env;
 use object::ObjectName;
-use operator::offline::{Event, EventType};
-use operator::{Offline, Operator};
+use offline::Offline;
+use offline::{Event, EventType};
+use operator::Operator;
 use seeded::Random;
 use store::{Preconditions, Selector};
 

@@ -7,11 +7,11 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use fieldset::MergeKeys;
 use futures::{Stream, StreamExt};
 use kube::Api;
 use kube::runtime::watcher::{self, Event, InitialListStrategy};
 use object::ObjectName;
-use operator::patch::MergeKeys;
 
 use super::{Shared, WatchKey, Watches};
 use crate::client::Clients;

@@ -1,13 +1,13 @@
 //! Comparing what is wanted with what is there. Null equals absent throughout.
 
+use crate::keys::MergeKeys;
+use crate::merge::{all_maps, position_of};
+use crate::path::{FieldPath, PathElement};
+use crate::quantity;
 use document::{Key, ListRef, Map, Value, View};
-use operator::patch::{MergeKeys, all_maps, position_of};
-use operator::place::{Place, Step};
-
-use super::quantity;
 
 /// Whether two values are the same.
-pub(crate) fn equal(a: &Value, b: &Value) -> bool {
+pub fn equal(a: &Value, b: &Value) -> bool {
     if a.same(b) {
         return true;
     }
@@ -21,7 +21,7 @@ pub(crate) fn equal(a: &Value, b: &Value) -> bool {
 }
 
 /// Whether two maps are the same but for some keys.
-pub(crate) fn equal_maps(a: &Map, b: &Map, ignored: impl Fn(&str) -> bool) -> bool {
+pub fn equal_maps(a: &Map, b: &Map, ignored: impl Fn(&str) -> bool) -> bool {
     let given = |map: &'_ Map| {
         map.iter()
             .filter(|(key, value)| !value.is_null() && !ignored(key.as_str()))
@@ -38,7 +38,7 @@ pub(crate) fn equal_maps(a: &Map, b: &Map, ignored: impl Fn(&str) -> bool) -> bo
 /// Whether every wanted field is in the live value, as the server writes it: quantities
 /// may be written otherwise, and empty maps and lists may be left out. With `merged`,
 /// lists of maps may have more elements than wanted.
-pub(crate) fn covers(live: &Value, wanted: &Value, keys: &MergeKeys, merged: bool) -> bool {
+pub fn covers(live: &Value, wanted: &Value, keys: &MergeKeys, merged: bool) -> bool {
     Cover {
         keys,
         merged,
@@ -48,13 +48,13 @@ pub(crate) fn covers(live: &Value, wanted: &Value, keys: &MergeKeys, merged: boo
 }
 
 /// Whether a place holds what is wanted of it, as the server writes it.
-pub(crate) fn same_at(place: &Place, live: &Value, wanted: &Value, keys: &MergeKeys) -> bool {
+pub fn same_at(place: &FieldPath, live: &Value, wanted: &Value, keys: &MergeKeys) -> bool {
     if equal(live, wanted) {
         return true;
     }
     let fields = place.0.iter().filter_map(|step| match step {
-        Step::Field(field) => Some(field.clone()),
-        Step::Element(_) | Step::Index(_) => None,
+        PathElement::Field(field) => Some(field.clone()),
+        PathElement::Element(_) | PathElement::Index(_) | PathElement::Value(_) => None,
     });
     match (live.as_str(), wanted.as_str()) {
         (Some(live), Some(wanted)) if keys.built_in() => {
@@ -66,7 +66,7 @@ pub(crate) fn same_at(place: &Place, live: &Value, wanted: &Value, keys: &MergeK
 
 /// What is wanted, where it is covered as the live value has it, with all that the server
 /// has added.
-pub(crate) fn as_live(live: &Value, wanted: &Value, keys: &MergeKeys) -> Value {
+pub fn as_live(live: &Value, wanted: &Value, keys: &MergeKeys) -> Value {
     Cover {
         keys,
         merged: false,
@@ -150,7 +150,7 @@ impl Cover<'_> {
 }
 
 /// The JSON merge patch that makes `to` of `from`; `None` if they are the same.
-pub(crate) fn diff(from: &Value, to: &Value) -> Option<Value> {
+pub fn diff(from: &Value, to: &Value) -> Option<Value> {
     if equal(from, to) {
         return None;
     }
@@ -185,7 +185,7 @@ pub fn sharing(value: &Value, other: &Value) -> Value {
 }
 
 /// The value without members that are null; shared with the original where it has none.
-pub(crate) fn without_nulls(value: &Value) -> Value {
+pub fn without_nulls(value: &Value) -> Value {
     if !has_null(value) {
         return value.clone();
     }
@@ -211,7 +211,7 @@ fn has_null(value: &Value) -> bool {
 
 /// What is wanted, with what the live value has beyond it; `earlier` is what was wanted
 /// before, and what that had is not taken from the live value.
-pub(crate) fn fill(wanted: &Value, live: &Value, earlier: &Value) -> Value {
+pub fn fill(wanted: &Value, live: &Value, earlier: &Value) -> Value {
     match (wanted.view(), live.view()) {
         (View::Null, _) if earlier.is_null() => live.clone(),
         (View::Map(map), View::Map(live)) => {
@@ -239,13 +239,13 @@ pub(crate) fn fill(wanted: &Value, live: &Value, earlier: &Value) -> Value {
 const MAX_DIFFERENCES: usize = 10;
 
 /// Where the live value differs from the expected one.
-pub(crate) fn differences(expected: &Value, live: &Value) -> Vec<Place> {
+pub fn differences(expected: &Value, live: &Value) -> Vec<FieldPath> {
     let mut places = Vec::new();
-    differ(expected, live, &mut Place::default(), &mut places);
+    differ(expected, live, &mut FieldPath::default(), &mut places);
     places
 }
 
-fn differ(expected: &Value, live: &Value, here: &mut Place, places: &mut Vec<Place>) {
+fn differ(expected: &Value, live: &Value, here: &mut FieldPath, places: &mut Vec<FieldPath>) {
     if places.len() >= MAX_DIFFERENCES || equal(expected, live) {
         return;
     }
@@ -254,14 +254,14 @@ fn differ(expected: &Value, live: &Value, here: &mut Place, places: &mut Vec<Pla
             let keys: std::collections::BTreeSet<&Key> =
                 a.iter().chain(b).map(|(key, _)| key).collect();
             for key in keys {
-                here.0.push(Step::Field(key.clone()));
+                here.0.push(PathElement::Field(key.clone()));
                 differ(expected.get_key(key), live.get_key(key), here, places);
                 here.0.pop();
             }
         }
         (View::List(a), View::List(b)) if a.len() == b.len() => {
             for (i, (a, b)) in a.iter().zip(b).enumerate() {
-                here.0.push(Step::Index(i));
+                here.0.push(PathElement::Index(i));
                 differ(a, b, here, places);
                 here.0.pop();
             }

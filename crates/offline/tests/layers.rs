@@ -9,8 +9,8 @@ use common::operator;
 use dataflow::Budget;
 use document::{Value, json};
 use expr::Env;
-use operator::Offline;
-use operator::offline::{Event, EventType};
+use offline::Offline;
+use offline::{Event, EventType};
 
 /// What sources of kind `In` say is written to the `Out` of their name.
 fn offline(kind: &str) -> Offline {

@@ -3,8 +3,9 @@
 use dataflow::Budget;
 use document::{Value, json};
 use expr::{Env, Table};
-use operator::offline::{Event, EventType};
-use operator::{Offline, Operator, Problem, read};
+use offline::Offline;
+use offline::{Event, EventType};
+use operator::{Operator, Problem, read};
 
 /// The Operator `test` with one controller, and what is to be said about it.
 pub(crate) fn operator(controller: &Value) -> (Option<Operator>, Vec<Problem>) {

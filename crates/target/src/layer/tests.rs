@@ -19,7 +19,7 @@ fn check(live: &Value, patch: &Value, laid: &Value, set: &[&str], left: &Value) 
     let mut layers = [layer(Some(patch.clone()), Patched::default())];
     let object = lay(live, None, &mut layers, &keys());
     assert_eq!(object, *laid, "{patch} on {live}");
-    let places: Vec<String> = layers[0].set.places().map(Place::pointer).collect();
+    let places: Vec<String> = layers[0].set.places().map(FieldPath::pointer).collect();
     assert_eq!(places, set, "{patch} on {live}");
     let before = layers[0].set.clone();
     assert_eq!(lay(&object, None, &mut layers, &keys()), object);

@@ -15,9 +15,10 @@ use document::{Key, Value};
 use expr::Env;
 use object::{ObjectName, group_of};
 
-use crate::predicate::Update;
-use crate::spec::{Controller, ONE_SHOT, Operator, SourceKind};
 use cluster::{Cluster, ObjectKey};
+use operator::Report;
+use operator::predicate::Update;
+use operator::spec::{Controller, ONE_SHOT, Operator, SourceKind};
 use write::Desired;
 
 /// An Operator on objects in memory.
@@ -64,21 +65,6 @@ pub struct Event {
     pub kind: EventType,
     /// To which object.
     pub object: Value,
-}
-
-/// Something that went wrong in a batch.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Report {
-    /// The controller.
-    pub controller: String,
-    /// The stage, as a place in the controller's spec.
-    pub stage: String,
-    /// Which objects, see [`dataflow::Origin::describe`].
-    pub origin: Value,
-    /// The stable code.
-    pub code: &'static str,
-    /// What happened, and where in the spec.
-    pub message: String,
 }
 
 /// What a batch did.
@@ -351,37 +337,6 @@ impl Pending {
                 object,
             })
             .collect()
-    }
-}
-
-impl Report {
-    /// Of an error of this controller's pipeline.
-    pub fn new(controller: &Controller, error: &dataflow::RunError) -> Self {
-        let at = error.failure.at().to_string();
-        let prefix = format!("{}.", controller.at);
-        let place = at.strip_prefix(&prefix).unwrap_or(&at);
-        let stages = &controller.pipeline.branches[error.branch].stages;
-        let stage = match stages.get(error.stage) {
-            Some(stage) => {
-                let stage = stage.at.to_string();
-                stage.strip_prefix(&prefix).unwrap_or(&stage).to_owned()
-            }
-            None => "output".to_owned(),
-        };
-        let mut message = error.failure.to_string();
-        if let dataflow::Failure::Conflict { winner, .. } = &error.failure {
-            let winner = winner.describe(&controller.pipeline.sources);
-            message = format!("{message}: {winner}");
-        } else if stage != place && stage != "output" {
-            message = format!("{message}, at {at}");
-        }
-        Self {
-            controller: controller.name.clone(),
-            stage,
-            origin: error.origin.describe(&controller.pipeline.sources),
-            code: error.failure.code(),
-            message,
-        }
     }
 }
 

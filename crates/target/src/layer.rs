@@ -11,8 +11,9 @@ use std::collections::BTreeMap;
 use document::Value;
 use object::GroupKind;
 
-use crate::patch::{MergeKeys, identity_free, merge};
-use crate::place::{Place, concerns, contest, leaves, walk};
+use fieldset::{FieldPath, MergeKeys, concerns, contest, leaves, merge, walk};
+
+use crate::outgoing::identity_free;
 
 /// What was at a place before we wrote there.
 #[derive(Clone, Debug, PartialEq)]
@@ -73,7 +74,7 @@ impl Was {
     }
 
     /// The object with this at a place again.
-    pub fn put_back(&self, object: &Value, place: &Place) -> Value {
+    pub fn put_back(&self, object: &Value, place: &FieldPath) -> Value {
         match self {
             Self::Absent => place.remove(object),
             Self::Value(value) => place.set(object, value),
@@ -84,7 +85,7 @@ impl Was {
 
 /// What a Patcher has set on an object, by place.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Patched(BTreeMap<Place, Entry>);
+pub struct Patched(BTreeMap<FieldPath, Entry>);
 
 /// What was written to a place.
 #[derive(Clone, Debug, PartialEq)]
@@ -102,17 +103,17 @@ impl Patched {
     }
 
     /// The places, outer ones before what is inside them.
-    pub fn places(&self) -> impl DoubleEndedIterator<Item = &Place> {
+    pub fn places(&self) -> impl DoubleEndedIterator<Item = &FieldPath> {
         self.0.keys()
     }
 
     /// Whether a place holds what was written there: this value, or a map or an element
     /// that we made and that nobody has added anything to.
-    pub fn holds(&self, place: &Place, object: &Value) -> bool {
+    pub fn holds(&self, place: &FieldPath, object: &Value) -> bool {
         self.held(place, object).is_some()
     }
 
-    fn held(&self, place: &Place, object: &Value) -> Option<&Entry> {
+    fn held(&self, place: &FieldPath, object: &Value) -> Option<&Entry> {
         let entry = self.0.get(place)?;
         let live = place.get(object);
         let same = match (entry.sent.as_map(), live.as_map()) {
@@ -124,13 +125,13 @@ impl Patched {
         same.then_some(entry)
     }
 
-    fn sent(&self) -> impl Iterator<Item = (Place, Value)> {
+    fn sent(&self) -> impl Iterator<Item = (FieldPath, Value)> {
         let entries = self.0.iter();
         entries.map(|(place, entry)| (place.clone(), entry.sent.clone()))
     }
 
     /// Notes what is written to a place.
-    pub fn note(&mut self, place: &Place, value: &Value, was: Was) {
+    pub fn note(&mut self, place: &FieldPath, value: &Value, was: Was) {
         let sent = match value.as_map() {
             Some(_) => Value::empty_map(),
             None => value.clone(),
@@ -217,7 +218,7 @@ fn contested(layers: &[Layer], keys: &MergeKeys) -> Vec<Value> {
 
 /// The object as it was before something was set, where it still is as written and nobody
 /// wants it; maps that this empties go too.
-fn take_back(object: &Value, set: &Patched, wanted: &[(Place, Value)]) -> Value {
+fn take_back(object: &Value, set: &Patched, wanted: &[(FieldPath, Value)]) -> Value {
     // What is inside goes first, and positions stay right.
     let last_first = set.places().rev();
     let dropped = last_first.filter(|place| !wanted.iter().any(|leaf| concerns(leaf, place)));

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use document::{Key, Map, Value, json};
 
-use super::Report;
 use super::cluster::{Cluster, ObjectKey};
-use crate::layer::{Layer, Patched, Was, Wish, lay};
-use crate::patch::{MergeKeys, outgoing, patch_of};
-use crate::place::Place;
-use crate::spec::{Operator, Target, TargetType};
+use fieldset::{FieldPath, MergeKeys};
+use operator::Report;
+use operator::spec::{Operator, Target, TargetType};
+use target::layer::{Layer, Patched, Was, Wish, lay};
+use target::outgoing::{outgoing, patch_of};
 
 /// What each object should look like, by who says so: controllers rank by position.
 #[derive(Debug, Default)]
@@ -159,10 +159,10 @@ fn layered(
 /// Which object a document speaks of.
 fn identity(document: &Value) -> Value {
     let places = [
-        Place::of(&["apiVersion"]),
-        Place::of(&["kind"]),
-        Place::of(&["metadata", "name"]),
-        Place::of(&["metadata", "namespace"]),
+        FieldPath::of(&["apiVersion"]),
+        FieldPath::of(&["kind"]),
+        FieldPath::of(&["metadata", "name"]),
+        FieldPath::of(&["metadata", "namespace"]),
     ];
     let given = places.iter().filter(|place| !place.get(document).is_null());
     given.fold(Value::empty_map(), |object, place| {
@@ -252,7 +252,7 @@ fn metadata_set(live: &Value, document: &Value, before: &Patched) -> Patched {
     for field in ["annotations", "labels"] {
         let given = document.get("metadata").get(field).as_map();
         for (name, value) in given.into_iter().flatten() {
-            let place = Place::of(&["metadata", field, name.as_str()]);
+            let place = FieldPath::of(&["metadata", field, name.as_str()]);
             if place.get(live) != value || before.holds(&place, live) {
                 set.note(&place, value, Was::Absent);
             }

@@ -1,0 +1,39 @@
+//! Fields of objects, as writers share them.
+//!
+//! | word | what it means |
+//! |---|---|
+//! | [`FieldPath`] | where a field is; elements of lists are named by their merge keys |
+//! | [`FieldSet`] | a set of fields, with union, difference and intersection, to and from `FieldsV1` |
+//! | [`MergeKeys`] | how the elements of a kind's lists are told apart |
+//! | [`merge`] | the deep merge of a patch |
+//! | [`walk`], [`leaves`] | the fields of a document |
+//! | [`contest`] | who of several writers gets a field |
+//! | [`compare`] | whether documents are equal for an API server, and where they differ |
+//!
+//! ```
+//! use document::json;
+//! use fieldset::{FieldSet, MergeKeys};
+//!
+//! let keys = MergeKeys::of_group("apps");
+//! let ours = FieldSet::of(&json!({"spec": {"containers": [{"name": "a", "image": "x"}]}}), &keys);
+//! let theirs = FieldSet::from_fields_v1(&json!({"f:spec": {"f:replicas": {}}})).unwrap();
+//! assert!(ours.intersection(&theirs).is_empty());
+//! assert_eq!(
+//!     ours.to_fields_v1(),
+//!     json!({"f:spec": {"f:containers": {"k:{\"name\":\"a\"}": {".": {}, "f:image": {}, "f:name": {}}}}})
+//! );
+//! ```
+
+pub mod compare;
+mod keys;
+mod merge;
+mod path;
+pub mod quantity;
+mod set;
+mod walk;
+
+pub use keys::{Identity, MergeKeys};
+pub use merge::{all_maps, merge, position_of};
+pub use path::{FieldPath, PathElement};
+pub use set::{FieldSet, FieldsV1Error};
+pub use walk::{concerns, contest, leaves, located, walk};

@@ -1,0 +1,310 @@
+//! Places in objects: how written fields are named, found, set and taken out again.
+//!
+//! Elements of lists are named by their merge keys where these are known, otherwise by
+//! position.
+
+use std::fmt;
+
+use document::{Key, ListRef, Value, View};
+
+/// One step into an object.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PathElement {
+    /// Into a map.
+    Field(Key),
+    /// Into a list, to the element with these key fields (a map).
+    Element(Value),
+    /// Into a list, by position.
+    Index(usize),
+    /// Into a list that is a set, to the element that is this value.
+    Value(Value),
+}
+
+/// A place in an object.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FieldPath(pub Vec<PathElement>);
+
+impl FieldPath {
+    /// A place that is reached through maps alone.
+    pub fn of(fields: &[&str]) -> Self {
+        Self(
+            fields
+                .iter()
+                .map(|f| PathElement::Field(Key::new(f)))
+                .collect(),
+        )
+    }
+
+    /// Whether this place is `other`, inside it, or around it.
+    pub fn overlaps(&self, other: &Self) -> bool {
+        let both = self.0.len().min(other.0.len());
+        self.0[..both] == other.0[..both]
+    }
+
+    /// Whether this place is `other` or inside it.
+    pub fn within(&self, other: &Self) -> bool {
+        self.0.len() >= other.0.len() && self.overlaps(other)
+    }
+
+    /// The field of the object that it stands in.
+    pub fn top(&self) -> &str {
+        match self.0.first() {
+            Some(PathElement::Field(field)) => field.as_str(),
+            _ => "",
+        }
+    }
+
+    /// The value at this place; null where there is none.
+    pub fn get<'a>(&self, object: &'a Value) -> &'a Value {
+        self.0.iter().fold(object, |value, step| match step {
+            PathElement::Field(field) => value.get_key(field),
+            PathElement::Index(index) => value.at(*index),
+            PathElement::Element(keys) => match value.as_list().and_then(|list| find(list, keys)) {
+                Some(at) => value.at(at),
+                // No list is that long: this reads as null.
+                None => value.at(usize::MAX),
+            },
+            PathElement::Value(wanted) => {
+                let items = value.as_list();
+                let at = items.and_then(|items| items.iter().position(|item| item == wanted));
+                value.at(at.unwrap_or(usize::MAX))
+            }
+        })
+    }
+
+    /// Whether one of these fields is this place or inside it, as the server names the
+    /// fields of an object: elements by position.
+    pub fn holds_any(&self, object: &Value, fields: &[String]) -> bool {
+        if fields.is_empty() {
+            return false;
+        }
+        let mut here = object;
+        let mut name = String::new();
+        for step in &self.0 {
+            if let PathElement::Field(field) = step {
+                here = here.get_key(field);
+                let dot = if name.is_empty() { "" } else { "." };
+                name.extend([dot, field.as_str()]);
+                continue;
+            }
+            let Some(at) = here.as_list().and_then(|list| position(list, step)) else {
+                return false;
+            };
+            here = here.at(at);
+            name.extend(["[", &at.to_string(), "]"]);
+        }
+        let inside = |rest: &str| rest.is_empty() || rest.starts_with(['.', '[']);
+        let mut rests = fields.iter().filter_map(|field| field.strip_prefix(&name));
+        rests.any(inside)
+    }
+
+    /// The object with another value at this place. Maps on the way are created, elements
+    /// of lists are not.
+    pub fn set(&self, object: &Value, value: &Value) -> Value {
+        set(object, &self.0, value)
+    }
+
+    /// The object without this place; maps that this empties go too.
+    pub fn remove(&self, object: &Value) -> Value {
+        remove(object, &self.0).unwrap_or_else(Value::empty_map)
+    }
+
+    /// A patch that says nothing of this place any more.
+    #[must_use]
+    pub fn strike(&self, patch: &Value) -> Value {
+        // An element that goes would move those behind it to other positions.
+        if self.is_by_position() {
+            return strike(patch, &self.0);
+        }
+        self.remove(patch)
+    }
+
+    /// Whether a position in a list leads to it.
+    pub fn is_by_position(&self) -> bool {
+        self.0
+            .iter()
+            .any(|step| matches!(step, PathElement::Index(_)))
+    }
+
+    /// Whether it is an element of a list that is named by its key fields.
+    pub fn is_element(&self) -> bool {
+        matches!(self.0.last(), Some(PathElement::Element(_)))
+    }
+
+    /// Whether a field is one of those that name this element.
+    pub fn is_named_by(&self, field: &Key) -> bool {
+        match self.0.last() {
+            Some(PathElement::Element(keys)) => !keys.get_key(field).is_null(),
+            _ => false,
+        }
+    }
+
+    /// As it is written in annotations: `/spec/containers/[{"name":"a"}]/image`.
+    pub fn pointer(&self) -> String {
+        let escape = |text: &str| {
+            let text = text.replace('~', "~0").replace('/', "~1");
+            text.replace('[', "~2")
+        };
+        let mut text = String::new();
+        for step in &self.0 {
+            text.push('/');
+            match step {
+                PathElement::Field(field) => text.push_str(&escape(field.as_str())),
+                PathElement::Index(index) => text.extend(["[", &index.to_string(), "]"]),
+                PathElement::Element(keys) => text.extend(["[", &escape(&keys.to_string()), "]"]),
+                PathElement::Value(value) => text.extend(["[=", &escape(&value.to_string()), "]"]),
+            }
+        }
+        text
+    }
+
+    /// Reads what [`FieldPath::pointer`] wrote.
+    pub fn parse(text: &str) -> Option<Self> {
+        let unescape = |text: &str| {
+            let text = text.replace("~2", "[").replace("~1", "/");
+            text.replace("~0", "~")
+        };
+        let steps = text.strip_prefix('/')?.split('/').map(|part| {
+            let inner = part
+                .strip_prefix('[')
+                .and_then(|part| part.strip_suffix(']'));
+            match inner {
+                None => Some(PathElement::Field(Key::new(&unescape(part)))),
+                Some(index) if index.bytes().all(|byte| byte.is_ascii_digit()) => {
+                    Some(PathElement::Index(index.parse().ok()?))
+                }
+                Some(inner) => match inner.strip_prefix('=') {
+                    Some(value) => Some(PathElement::Value(unescape(value).parse().ok()?)),
+                    None => {
+                        let keys: Value = unescape(inner).parse().ok()?;
+                        keys.as_map()?;
+                        Some(PathElement::Element(keys))
+                    }
+                },
+            }
+        });
+        Some(Self(steps.collect::<Option<_>>()?))
+    }
+}
+
+/// As Kubernetes writes the paths of fields: `.spec.containers[name="a"].image`.
+impl fmt::Display for FieldPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for step in &self.0 {
+            match step {
+                PathElement::Field(field) => write!(f, ".{field}")?,
+                PathElement::Index(index) => write!(f, "[{index}]")?,
+                PathElement::Element(keys) => {
+                    let pairs = keys.as_map().into_iter().flatten();
+                    let pairs: Vec<String> =
+                        pairs.map(|(key, value)| format!("{key}={value}")).collect();
+                    write!(f, "[{}]", pairs.join(","))?;
+                }
+                PathElement::Value(value) => write!(f, "[={value}]")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The position of the element with these key fields. A port without a protocol is TCP.
+fn find(list: ListRef<'_>, keys: &Value) -> Option<usize> {
+    let keys = keys.as_map()?;
+    list.iter().position(|element| {
+        keys.iter().all(|(key, value)| {
+            let found = element.get_key(key);
+            let default = found.is_null() && key.as_str() == "protocol";
+            found == value || (default && value.as_str() == Some("TCP"))
+        })
+    })
+}
+
+fn position(list: ListRef<'_>, step: &PathElement) -> Option<usize> {
+    match step {
+        PathElement::Index(index) => Some(*index).filter(|index| *index < list.len()),
+        PathElement::Element(keys) => find(list, keys),
+        PathElement::Value(value) => list.iter().position(|item| item == value),
+        PathElement::Field(_) => None,
+    }
+}
+
+fn set(object: &Value, steps: &[PathElement], value: &Value) -> Value {
+    let Some((step, rest)) = steps.split_first() else {
+        return value.clone();
+    };
+    match (step, object.view()) {
+        (PathElement::Field(field), View::Map(map)) => {
+            let inner = map.get(field).cloned().unwrap_or_default();
+            map.with(field.clone(), set(&inner, rest, value)).into()
+        }
+        (PathElement::Field(_), View::Null) => set(&Value::empty_map(), steps, value),
+        (step, View::List(list)) => match position(list, step) {
+            Some(at) => {
+                let mut items = list.to_vec();
+                items[at] = set(&items[at], rest, value);
+                items.into()
+            }
+            None => object.clone(),
+        },
+        _ => object.clone(),
+    }
+}
+
+/// `None` if nothing is left.
+fn remove(object: &Value, steps: &[PathElement]) -> Option<Value> {
+    let (step, rest) = steps.split_first()?;
+    match (step, object.view()) {
+        (PathElement::Field(field), View::Map(map)) => {
+            let Some(inner) = map.get(field) else {
+                return Some(object.clone());
+            };
+            let map = match remove(inner, rest) {
+                Some(left) => map.with(field.clone(), left),
+                None => map.without(field.as_str()),
+            };
+            (!map.is_empty()).then(|| map.into())
+        }
+        (step, View::List(list)) => {
+            let Some(at) = position(list, step) else {
+                return Some(object.clone());
+            };
+            let mut items = list.to_vec();
+            match remove(&items[at], rest) {
+                Some(left) => items[at] = left,
+                None => {
+                    items.remove(at);
+                }
+            }
+            (!items.is_empty()).then(|| items.into())
+        }
+        _ => Some(object.clone()),
+    }
+}
+
+/// Removes a place; maps that this empties stay.
+fn strike(patch: &Value, steps: &[PathElement]) -> Value {
+    let Some((step, rest)) = steps.split_first() else {
+        return patch.clone();
+    };
+    match (step, patch.view()) {
+        (PathElement::Field(field), View::Map(map)) if rest.is_empty() => {
+            map.without(field.as_str()).into()
+        }
+        (PathElement::Field(field), View::Map(map)) => match map.get(field) {
+            Some(inner) => map.with(field.clone(), strike(inner, rest)).into(),
+            None => patch.clone(),
+        },
+        (step, View::List(list)) => match position(list, step) {
+            Some(at) => {
+                let mut items = list.to_vec();
+                items[at] = strike(&items[at], rest);
+                items.into()
+            }
+            None => patch.clone(),
+        },
+        _ => patch.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

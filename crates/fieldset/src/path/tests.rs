@@ -1,0 +1,129 @@
+//! Paths, walks and contests.
+
+use document::{Path, json};
+
+use super::*;
+use crate::{MergeKeys, contest, leaves, located};
+
+fn deployment() -> Value {
+    json!({"metadata": {"labels": {"a.b/c[0]": "x"}}, "spec": {
+        "replicas": 1,
+        "containers": [{"name": "a", "image": "1", "args": ["x"]}, {"name": "b", "ports": [{"containerPort": 80}]}],
+        "empty": {},
+    }})
+}
+
+#[test]
+fn leaves_are_named_by_merge_keys() {
+    let leaves = leaves(&deployment(), &MergeKeys::of_group("apps"));
+    let texts: Vec<String> = leaves.iter().map(|(place, _)| place.to_string()).collect();
+    assert_eq!(
+        texts,
+        [
+            r".metadata.labels.a.b/c[0]",
+            r#".spec.containers[name="a"].args"#,
+            r#".spec.containers[name="a"].image"#,
+            r#".spec.containers[name="b"].ports[containerPort=80,protocol="TCP"]"#,
+            ".spec.empty",
+            ".spec.replicas",
+        ]
+    );
+    for (place, value) in &leaves {
+        assert_eq!(place.get(&deployment()), value, "{place}");
+        assert_eq!(FieldPath::parse(&place.pointer()).as_ref(), Some(place));
+    }
+}
+
+#[test]
+fn a_place_is_set_and_removed_with_the_maps_that_it_empties() {
+    let place = FieldPath::parse(r#"/spec/containers/[{"name":"a"}]/image"#).unwrap();
+    let changed = place.set(&deployment(), &json!("2"));
+    assert_eq!(place.get(&changed), &json!("2"));
+    assert_eq!(place.get(&place.remove(&changed)), &Value::NULL);
+    let label = FieldPath::of(&["metadata", "labels", "a.b/c[0]"]);
+    assert_eq!(label.remove(&deployment()).get("metadata"), &Value::NULL);
+    let element = FieldPath::parse(r#"/spec/containers/[{"name":"b"}]"#).unwrap();
+    assert_eq!(
+        element
+            .remove(&deployment())
+            .get("spec")
+            .get("containers")
+            .at(1),
+        &Value::NULL
+    );
+    let missing = FieldPath::parse(r#"/spec/containers/[{"name":"z"}]/image"#).unwrap();
+    assert_eq!(missing.set(&deployment(), &json!("2")), deployment());
+    assert_eq!(missing.remove(&deployment()), deployment());
+}
+
+#[test]
+fn the_fields_of_the_server_are_found() {
+    let image = FieldPath::parse(r#"/spec/containers/[{"name":"b"}]/image"#).unwrap();
+    let has = |place: &FieldPath, field: &str| place.holds_any(&deployment(), &[field.to_owned()]);
+    assert!(has(&image, "spec.containers[1].image"));
+    assert!(!has(&image, "spec.containers[0].image"));
+    assert!(!has(&image, "spec.containers[1].imagePullPolicy"));
+    let element = FieldPath::parse(r#"/spec/containers/[{"name":"b"}]"#).unwrap();
+    assert!(has(&element, "spec.containers[1].image"));
+    assert!(!image.holds_any(&deployment(), &[]));
+}
+
+#[test]
+fn what_was_not_written_by_us_is_no_place() {
+    for text in ["", "a", "/[x]/b", "/[{]", "/[\"a\"]"] {
+        assert_eq!(FieldPath::parse(text), None, "{text}");
+    }
+}
+
+#[test]
+fn a_leaf_is_had_by_the_first_who_takes_it() {
+    let keys = MergeKeys::of_group("apps");
+    let check = |first: &Value, second: Value, left: &Value, lost: &[&str]| {
+        let (mut taken, mut second) = (Vec::new(), second);
+        contest(&mut first.clone(), 1, &mut taken, &keys);
+        let found = contest(&mut second, 2, &mut taken, &keys);
+        let found: Vec<String> = found.iter().map(|(place, _)| place.pointer()).collect();
+        assert_eq!(
+            (&second, found),
+            (left, lost.iter().map(ToString::to_string).collect())
+        );
+    };
+    let first = json!({"a": 1, "same": 1, "m": {"x": 1}, "l": [{"k": 1}]});
+    check(
+        &first,
+        json!({"a": 2, "same": 1, "m": {"x": 2, "y": 2}, "l": [{"k": 2}, {"k": 2}]}),
+        &json!({"same": 1, "m": {"y": 2}, "l": [{}, {"k": 2}]}),
+        &["/a", "/l/[0]/k", "/m/x"],
+    );
+    let list = |value: Value| json!({"containers": value, "b": 1});
+    let image = r#"/containers/[{"name":"a"}]/image"#;
+    check(
+        &list(json!([{"name": "a", "image": "1"}])),
+        list(json!([{"name": "a", "image": "2"}])),
+        &list(json!([{"name": "a"}])),
+        &[image],
+    );
+    // Nothing is left of elements where the whole list is removed.
+    check(
+        &list(Value::NULL),
+        list(json!([{"name": "a", "image": "2"}])),
+        &json!({"b": 1}),
+        &[image, r#"/containers/[{"name":"a"}]"#],
+    );
+    check(
+        &json!({"l": null}),
+        json!({"l": [{"k": 1}, {"k": 2}], "b": 1}),
+        &json!({"b": 1}),
+        &["/l/[0]/k", "/l/[1]/k", "/l/[0]", "/l/[1]"],
+    );
+}
+
+#[test]
+fn paths_are_located() {
+    let path = Path::parse("$.spec.containers[*].image").unwrap();
+    let places = located(&path, &deployment());
+    assert_eq!(places.len(), 1);
+    assert_eq!(places[0].to_string(), ".spec.containers[0].image");
+    let none = Path::parse("$.spec.nothing").unwrap();
+    assert_eq!(located(&none, &deployment()), []);
+}

@@ -1,0 +1,168 @@
+//! Walking documents: their leaves, and who of several writers gets which.
+
+use document::{Key, ListRef, Path, Value, View};
+
+use crate::keys::{Identity, MergeKeys};
+use crate::merge::all_maps;
+use crate::path::{FieldPath, PathElement};
+
+/// Visits a document, maps before what is in them, elements by their merge keys. `leaf`
+/// says that nothing inside is visited: a scalar, an empty map, a list that is replaced
+/// as a whole, an element that has only its key fields.
+pub fn walk(document: &Value, keys: &MergeKeys, visit: &mut impl FnMut(&FieldPath, &Value, bool)) {
+    let mut walker = Walker {
+        keys,
+        fields: Vec::new(),
+        place: FieldPath::default(),
+        visit,
+    };
+    walker.value(document, None);
+}
+
+struct Walker<'a, F> {
+    keys: &'a MergeKeys,
+    fields: Vec<Key>,
+    place: FieldPath,
+    visit: &'a mut F,
+}
+
+impl<F: FnMut(&FieldPath, &Value, bool)> Walker<'_, F> {
+    /// The fields that tell elements apart are not visited.
+    fn value(&mut self, value: &Value, identity: Option<&Identity>) {
+        let skip = |key: &Key| identity.is_some_and(|identity| identity.has(key));
+        match value.view() {
+            View::Map(map) if map.iter().any(|(key, _)| !skip(key)) => {
+                (self.visit)(&self.place, value, false);
+                for (key, value) in map.iter().filter(|(key, _)| !skip(key)) {
+                    self.fields.push(key.clone());
+                    self.place.0.push(PathElement::Field(key.clone()));
+                    self.value(value, None);
+                    self.place.0.pop();
+                    self.fields.pop();
+                }
+            }
+            View::List(list) if all_maps(list) => self.list(list),
+            View::Map(_)
+            | View::List(_)
+            | View::Null
+            | View::Bool(_)
+            | View::Int(_)
+            | View::Float(_)
+            | View::Str(_)
+            | View::Bytes(_) => (self.visit)(&self.place, value, true),
+        }
+    }
+
+    fn list(&mut self, list: ListRef<'_>) {
+        let identity = self.keys.of(&self.fields, &[list]);
+        for (i, item) in list.iter().enumerate() {
+            self.place.0.push(match &identity {
+                Some(identity) => PathElement::Element(identity.of(item).into()),
+                None => PathElement::Index(i),
+            });
+            self.value(item, identity.as_ref());
+            self.place.0.pop();
+        }
+    }
+}
+
+/// Whether writing a leaf also writes what is at another place: it is the same place, one
+/// inside the other, and not only an empty map, which takes in whatever others add.
+pub fn concerns((leaf, value): &(FieldPath, Value), place: &FieldPath) -> bool {
+    leaf.within(place) || (place.within(leaf) && value.as_map().is_none())
+}
+
+/// Whether two leaves cannot both be written.
+fn clash(a: &(FieldPath, Value), b: &(FieldPath, Value)) -> bool {
+    if a.0 == b.0 {
+        return a.1 != b.1;
+    }
+    concerns(a, &b.0) && concerns(b, &a.0)
+}
+
+/// Takes out of a patch the leaves that others have taken, and takes the rest. `by` says who
+/// takes; with the lost places comes who has them.
+pub fn contest<T: Copy>(
+    patch: &mut Value,
+    by: T,
+    taken: &mut Vec<((FieldPath, Value), T)>,
+    keys: &MergeKeys,
+) -> Vec<(FieldPath, T)> {
+    let mut lost = Vec::new();
+    loop {
+        let own = leaves(patch, keys);
+        let winner = |leaf: &(FieldPath, Value)| {
+            let other = taken.iter().find(|(other, _)| clash(other, leaf));
+            other.map(|(_, winner)| *winner)
+        };
+        let found: Vec<_> = own
+            .iter()
+            .filter_map(|leaf| Some((leaf, winner(leaf)?)))
+            .collect();
+        if found.is_empty() {
+            taken.extend(own.into_iter().map(|leaf| (leaf, by)));
+            return lost;
+        }
+        // From the end, so that positions stay right. What is left of an element, the fields
+        // that name it, is a leaf of the next turn.
+        for ((place, value), _) in found.iter().rev() {
+            *patch = match value.as_map() {
+                Some(_) => place.remove(patch),
+                None => place.strike(patch),
+            };
+        }
+        let found = found.into_iter();
+        lost.extend(found.map(|((place, _), winner)| (place.clone(), winner)));
+    }
+}
+
+/// The leaves of a document.
+pub fn leaves(document: &Value, keys: &MergeKeys) -> Vec<(FieldPath, Value)> {
+    let mut leaves = Vec::new();
+    walk(document, keys, &mut |place, value, leaf| {
+        if leaf {
+            leaves.push((place.clone(), value.clone()));
+        }
+    });
+    leaves
+}
+
+/// The places of an object that a path matches; none for a path that matches too much.
+pub fn located(path: &Path, object: &Value) -> Vec<FieldPath> {
+    let matches = path.all(object, &Value::NULL).unwrap_or_default();
+    let mut places = Vec::new();
+    if !matches.is_empty() {
+        locate(object, &matches, &mut FieldPath::default(), &mut places);
+    }
+    places
+}
+
+/// Matches are places in the tree of the object, so they are found by their address.
+fn locate(value: &Value, matches: &[&Value], here: &mut FieldPath, places: &mut Vec<FieldPath>) {
+    if matches.iter().any(|found| std::ptr::eq(*found, value)) {
+        places.push(here.clone());
+        return;
+    }
+    match value.view() {
+        View::Map(map) => {
+            for (key, value) in map {
+                here.0.push(PathElement::Field(key.clone()));
+                locate(value, matches, here, places);
+                here.0.pop();
+            }
+        }
+        View::List(list) => {
+            for (i, value) in list.iter().enumerate() {
+                here.0.push(PathElement::Index(i));
+                locate(value, matches, here, places);
+                here.0.pop();
+            }
+        }
+        View::Null
+        | View::Bool(_)
+        | View::Int(_)
+        | View::Float(_)
+        | View::Str(_)
+        | View::Bytes(_) => {}
+    }
+}

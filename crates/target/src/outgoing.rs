@@ -1,0 +1,161 @@
+//! Derived documents on their way out: what of a document is written.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use document::{Key, Map, Value, View};
+use operator::spec::Target;
+
+/// A document on its way to an object: Secrets are encoded, and metadata that an
+/// expression left null is absent. Views take documents as they are.
+pub fn outgoing(document: &Value, target: &Target) -> Value {
+    if target.resource.is_view() {
+        return document.clone();
+    }
+    let mut document = document.clone();
+    if let (Some(fields), Some(metadata)) = (document.as_map(), document.get("metadata").as_map())
+        && metadata.values().any(Value::is_null)
+    {
+        let given: Map = metadata
+            .iter()
+            .filter(|(_, value)| !value.is_null())
+            .cloned()
+            .collect();
+        document = fields.with(Key::new("metadata"), given.into()).into();
+    }
+    if target.resource.is_secret() {
+        return encode_secret(&document, &target.literal_data);
+    }
+    document
+}
+
+/// The patch of a document: nulls that an expression gave count as absent, nulls that
+/// are written remove.
+pub fn patch_of(document: &Value, target: &Target) -> Value {
+    let document = outgoing(document, target);
+    strip(&document, &mut Vec::new(), &target.written_nulls).unwrap_or_default()
+}
+
+/// `path` has the keys and the positions that lead to `value`.
+fn strip(value: &Value, path: &mut Vec<String>, written: &[Vec<String>]) -> Option<Value> {
+    let mut member = |step: String, member: &Value| {
+        path.push(step);
+        let left = strip(member, path, written);
+        path.pop();
+        left
+    };
+    match value.view() {
+        View::Null => written.contains(path).then_some(Value::NULL),
+        View::Map(map) => {
+            let mut entries = Vec::with_capacity(map.len());
+            for (key, value) in map {
+                let left = member(key.as_str().to_owned(), value);
+                entries.extend(left.map(|left| (key.clone(), left)));
+            }
+            Some(Map::from_sorted(entries).into())
+        }
+        // A null that is an element keeps its place.
+        View::List(items) if items.iter().any(|item| item.as_map().is_some()) => {
+            let items = items.iter().enumerate();
+            let items = items.map(|(i, item)| member(i.to_string(), item).unwrap_or_default());
+            Some(items.collect::<Vec<_>>().into())
+        }
+        View::Bool(_)
+        | View::Int(_)
+        | View::Float(_)
+        | View::Str(_)
+        | View::List(_)
+        | View::Bytes(_) => Some(value.clone()),
+    }
+}
+
+/// A patch without what only says which object is meant.
+pub fn identity_free(patch: &Value) -> Value {
+    let Some(map) = patch.as_map() else {
+        return patch.clone();
+    };
+    let mut map = map.without("apiVersion").without("kind");
+    if let Some(metadata) = map.get_str("metadata").and_then(Value::as_map) {
+        let metadata = metadata.without("name").without("namespace");
+        map = if metadata.is_empty() {
+            map.without("metadata")
+        } else {
+            map.with(Key::new("metadata"), metadata.into())
+        };
+    }
+    map.into()
+}
+
+/// A derived Secret with its data encoded. `literals` are the keys whose value is
+/// written in the pipeline: valid base64 there is taken as it is.
+pub fn encode_secret(object: &Value, literals: &[String]) -> Value {
+    let (Some(fields), Some(data)) = (object.as_map(), object.get("data").as_map()) else {
+        return object.clone();
+    };
+    let encoded: Map = data
+        .iter()
+        .map(|(key, value)| {
+            let value = match value.view() {
+                View::Bytes(bytes) => STANDARD.encode(bytes).into(),
+                View::Str(text) => {
+                    let literal = literals.iter().any(|literal| literal == key.as_str());
+                    if literal && STANDARD.decode(text).is_ok() {
+                        value.clone()
+                    } else {
+                        STANDARD.encode(text).into()
+                    }
+                }
+                View::Null
+                | View::Bool(_)
+                | View::Int(_)
+                | View::Float(_)
+                | View::List(_)
+                | View::Map(_) => value.clone(),
+            };
+            (key.clone(), value)
+        })
+        .collect();
+    fields.with(Key::new("data"), encoded.into()).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use dataflow::fields::{Fields, Intake, Keep};
+    use document::json;
+
+    use super::*;
+
+    #[test]
+    fn a_copied_secret_is_encoded_again_exactly() {
+        let secret = json!({"metadata": {"name": "s"}, "data": {"text": "aGVsbG8=", "bytes": "//79", "bad": "%"}});
+        let intake = Intake {
+            secret: true,
+            ..Intake::default()
+        };
+        let inside = Keep::new(&Fields::all(), intake)
+            .of(&secret)
+            .into_document();
+        assert_eq!(inside.get("data").get("text"), &json!("hello"));
+        assert_eq!(
+            inside.get("data").get("bytes"),
+            &Value::bytes(&[0xff, 0xfe, 0xfd])
+        );
+        let outside = encode_secret(&inside, &[]);
+        assert_eq!(outside.get("data").get("text"), &json!("aGVsbG8="));
+        assert_eq!(outside.get("data").get("bytes"), &json!("//79"));
+        let literal = encode_secret(&json!({"data": {"k": "aGVsbG8="}}), &["k".to_owned()]);
+        assert_eq!(literal.get("data").get("k"), &json!("aGVsbG8="));
+        let plain = encode_secret(&json!({"data": {"k": "not base64!"}}), &["k".to_owned()]);
+        assert_eq!(plain.get("data").get("k"), &json!("bm90IGJhc2U2NCE="));
+    }
+
+    #[test]
+    fn nulls_of_expressions_are_absent_also_inside_lists() {
+        let document = json!({"spec": {"a": null, "b": null, "l": [{"c": null, "d": null, "e": 1}, {"c": null}]}});
+        let path = |steps: &[&str]| steps.iter().map(|step| (*step).to_owned()).collect();
+        let written = [path(&["spec", "a"]), path(&["spec", "l", "0", "c"])];
+        assert_eq!(
+            strip(&document, &mut Vec::new(), &written),
+            Some(json!({"spec": {"a": null, "l": [{"c": null, "e": 1}, {}]}}))
+        );
+    }
+}
