@@ -4,14 +4,15 @@
 
 use std::sync::Arc;
 
+use cluster::source::{Arrival, Reading, Reads, Sink};
 use dataflow::scratch::{Objects, Scratch, State};
 use dataflow::{Budget, Circuit, TargetChange};
 use document::{Value, json};
+use engine::inbox::{Inbox, Input};
 use expr::{Env, Table};
 use kube::ResourceExt;
 use object::ObjectName;
 use operator::Controller;
-use runtime::source::{Arrival, Inbox, Input, Reading, Reads, Sink};
 
 use crate::generate::Object;
 use crate::peer::{Outcome, Peer, plain, read_event};

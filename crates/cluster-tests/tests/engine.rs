@@ -4,18 +4,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use cluster::client::{Clients, Rate};
+use cluster::lease::Leadership;
+use cluster::source::Watches;
 use cluster_tests::{Cluster, eventually};
+use engine::status::{Ready, Trouble};
+use engine::{Budget, Context, Engine, EngineEvents, Running, Views};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use metrics::Metrics;
 use object::ObjectKey;
-use runtime::client::{Clients, Rate};
-use runtime::config::Budget;
-use runtime::engine::{Context, Engine, EngineEvents, Running, Views};
-use runtime::lease::Leadership;
-use runtime::metrics::Metrics;
-use runtime::source::Watches;
-use runtime::status::{Ready, Trouble};
 use serde_json::json;
 
 struct Quiet;
@@ -68,12 +67,12 @@ fn start(cluster: &Cluster, namespace: &str) -> (Running, Metrics) {
     let context = Context {
         watches: Watches::new(clients.clone(), metrics.clone()),
         clients,
-        store: store::Store::new(runtime::clock::System, store::Config::default()),
+        store: store::Store::new(engine::clock::System, store::Config::default()),
         views: Views::default(),
         budget: Budget::default(),
         namespace: None,
         metrics: metrics.clone(),
-        clock: Arc::new(runtime::clock::System),
+        clock: Arc::new(engine::clock::System),
     };
     let running = Engine::start(context, operator(namespace), Arc::new(Quiet));
     (running, metrics)

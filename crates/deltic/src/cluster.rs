@@ -9,8 +9,8 @@ pub(crate) mod run;
 use std::future::Future;
 use std::io::{self, IsTerminal};
 
+use cluster::connect;
 use manifest::Diagnostic;
-use runtime::connect;
 
 use crate::cli::cluster::Connection;
 use crate::exit::Stop;

@@ -71,7 +71,8 @@
 //! # #[cfg(feature = "cluster")]
 //! # mod with_cluster {
 //! use deltic::native::reflected_with;
-//! use deltic::runtime::{config::Config, object::Object, run};
+//! use deltic::cluster::object::Object;
+//! use deltic::process::{config::Config, run};
 //! use kube::api::{ApiResource, GroupVersionKind};
 //!
 //! async fn start(client: kube::Client, operator: deltic::operator::Operator) {
@@ -104,6 +105,6 @@ pub use offline;
 pub use operator;
 pub use patch;
 #[cfg(feature = "cluster")]
-pub use runtime::{self, native};
-#[cfg(feature = "cluster")]
 pub use store;
+#[cfg(feature = "cluster")]
+pub use {cluster, engine, engine::native, operators, process};

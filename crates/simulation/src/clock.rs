@@ -3,11 +3,10 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
+use engine::clock::Clock;
 use k8s_openapi::jiff::Timestamp;
-use runtime::clock::Clock;
-use tokio::time::Instant;
-
 use seeded::Random;
+use tokio::time::Instant;
 
 /// When every simulation starts: 2026-01-01T00:00:00Z.
 const START: i64 = 1_767_225_600;

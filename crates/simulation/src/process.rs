@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use runtime::config::Config;
-use runtime::run::{RunError, run};
+use process::config::Config;
+use process::run::{RunError, run};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 

@@ -14,15 +14,17 @@ mod requests;
 
 use std::sync::Arc;
 
+use credential::{Credential, SELECTOR, SETTINGS};
+use deltic::controller::signal;
 use deltic::native::reflected;
-use deltic::runtime::{config::Config, log, run};
-use deltic::{controller::signal, expr, manifest, operator};
+use deltic::process::config::Config;
+use deltic::process::{log, run};
+use deltic::{expr, manifest, operator};
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use kube::runtime::{reflector::Store, watcher};
+use kube::runtime::reflector::Store;
+use kube::runtime::watcher;
 use kube::{Api, Client};
-
-use credential::{Credential, SELECTOR, SETTINGS};
 use reconcile::Context;
 
 /// What can end this program.

@@ -5,8 +5,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use runtime::config::{Budget, Pattern};
-use runtime::{connect, lease, log};
+use cluster::{connect, lease};
+use engine::Budget;
+use operators::targets::Pattern;
+use process::log;
 
 use super::{Derived, Format, LIMITS, OperatorFiles};
 

@@ -5,6 +5,6 @@ use crate::exit::{Outcome, Stop};
 use crate::output::Output;
 
 pub(crate) fn run(args: &Crd, output: &mut Output) -> Result<Outcome, Stop> {
-    output.value(&runtime::crd::definition(), args.output)?;
+    output.value(&operators::crd::definition(), args.output)?;
     Ok(Outcome::Good)
 }

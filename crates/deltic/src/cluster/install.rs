@@ -1,9 +1,10 @@
 //! `deltic install` and `deltic uninstall`: deltic's own things on a cluster.
 
 use manifest::Diagnostic;
-use runtime::crd;
-use runtime::install::{self, InstallError, Installed};
-use runtime::metrics::Metrics;
+use metrics::Metrics;
+use operators::crd;
+use process::install;
+use process::install::{InstallError, Installed};
 
 use super::{announce, block_on, confirm, find, no_cluster};
 use crate::cli::cluster::{Install, Uninstall};

@@ -1,7 +1,7 @@
 //! `deltic rbac`: the least roles that operators need.
 
-use runtime::metrics::Metrics;
-use runtime::rbac::{Discovered, Kinds, Options, WellKnown, roles};
+use metrics::Metrics;
+use process::rbac::{Discovered, Kinds, Options, WellKnown, roles};
 
 use super::{announce, block_on, find, no_cluster};
 use crate::cli::cluster::Rbac;

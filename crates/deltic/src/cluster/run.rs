@@ -1,21 +1,25 @@
 //! `deltic run`: operators on a cluster, until they are told to stop.
 //!
 //! The lease and the server for probes are kept here; what runs is
-//! [`runtime::run::run`].
+//! [`process::run::run`].
 
 use std::future::Future;
 use std::sync::Arc;
 
+use cluster::client::Rate;
+use cluster::lease::Leadership;
+use cluster::{connect, lease};
 use controller::signal;
+use engine::Budget;
+use engine::clock::System;
+use engine::native::ViewStore;
+use metrics::Metrics;
 use operator::Operator;
-use runtime::client::Rate;
-use runtime::clock::System;
-use runtime::config::{Budget, Config, TargetPolicy};
-use runtime::lease::{self, Leadership};
-use runtime::metrics::Metrics;
-use runtime::native::ViewStore;
-use runtime::serve::{Health, Server};
-use runtime::{connect, log};
+use operators::Health;
+use operators::targets::TargetPolicy;
+use process::config::Config;
+use process::log;
+use process::serve::Server;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
@@ -55,24 +59,24 @@ pub(crate) fn run(args: &Run, output: &mut Output) -> Result<Outcome, Stop> {
 
 /// Sends traces to the collector that the environment names, if it names one.
 #[cfg(feature = "otel")]
-struct Traces(Option<runtime::trace::Traces>);
+struct Traces(Option<process::trace::Traces>);
 
 #[cfg(feature = "otel")]
 impl Traces {
     fn new() -> Result<Self, Stop> {
-        let traces = runtime::trace::Traces::from_env();
+        let traces = process::trace::Traces::from_env();
         let traces = traces.map_err(|error| Stop::usage(&error.to_string()))?;
         Ok(Self(traces))
     }
 
     fn layers(&self) -> Vec<log::OtherLayer> {
-        let layers = self.0.iter().map(runtime::trace::Traces::layer);
+        let layers = self.0.iter().map(process::trace::Traces::layer);
         layers.map(|layer| Box::new(layer) as _).collect()
     }
 
     async fn flush(&self) {
         if let Some(traces) = &self.0 {
-            traces.flush(runtime::trace::FLUSH).await;
+            traces.flush(process::trace::FLUSH).await;
         }
     }
 }
@@ -129,7 +133,7 @@ async fn start(args: &Run, files: Vec<Operator>, traces: &Traces) -> Result<Outc
     let client = connection.client(&metrics);
     let client = client.map_err(|error| no_cluster(&error))?;
     let running = async {
-        let result = runtime::run::run(client, config, asked_to_stop()).await;
+        let result = process::run::run(client, config, asked_to_stop()).await;
         traces.flush().await;
         result
     };

@@ -29,35 +29,34 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+pub use caller::Caller;
 use document::Value;
 use futures::stream::BoxStream;
 use http::{Method, Request, Response};
 use http_body_util::StreamBody;
+use kind::{KINDS, Kind};
 use kube::Client;
 use kube::client::Body;
 use object::ObjectKey;
-use tokio::sync::Notify;
-use tokio::sync::futures::Notified;
-use tokio::time::sleep;
-
-pub use caller::Caller;
-pub use users::NAMESPACES;
-
-use crate::clock::Virtual;
-use crate::faults::{Fault, Faults};
-use crate::trace::Trace;
-use kind::{KINDS, Kind};
 use policy::{POLICIES, Policy};
 use refusal::Refusal;
 use route::Query;
 use store::Store;
+use tokio::sync::Notify;
+use tokio::sync::futures::Notified;
+use tokio::time::sleep;
+pub use users::NAMESPACES;
 use watch::Line;
+
+use crate::clock::Virtual;
+use crate::faults::{Fault, Faults};
+use crate::trace::Trace;
 
 /// How often a request that is not answered for now is looked at.
 const HELD_UP: Duration = Duration::from_millis(100);
 
 /// A client gives a connection up on which it hears nothing for so long, as the one of
-/// `runtime::connect` does.
+/// `cluster::connect` does.
 const SILENCE: Duration = Duration::from_mins(5);
 
 type Reply = Result<(u16, Value), Refusal>;

@@ -10,7 +10,7 @@ async fn kinds_are_found_as_the_runtime_asks_for_them() {
         version: None,
         kind: "Zone".to_owned(),
     };
-    let found = runtime::source::discovery::resolve(&cluster.client, &resource).await;
+    let found = cluster::source::discovery::resolve(&cluster.client, &resource).await;
     let found = found.unwrap();
     assert_eq!(found.resource.plural, "zones");
     assert!(!found.namespaced && found.status);
@@ -18,7 +18,7 @@ async fn kinds_are_found_as_the_runtime_asks_for_them() {
         kind: "Nothing".to_owned(),
         ..resource
     };
-    let missing = runtime::source::discovery::resolve(&cluster.client, &missing).await;
+    let missing = cluster::source::discovery::resolve(&cluster.client, &missing).await;
     assert_eq!(missing.unwrap_err().code, "kind-missing");
     assert_eq!(cluster.get("/apis/nowhere/v1/things").await.0, 404);
 }

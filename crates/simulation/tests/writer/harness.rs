@@ -6,13 +6,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use document::{Value, json};
+use engine::writer::{Next, WriteError, Writer};
 use object::{GroupKind, KindRef, ObjectKey};
 use operator::spec::{Target, TargetType};
-use runtime::writer::{Next, WriteError, Writer};
-use target::problem::Happened;
-use target::{Author, Desired, Owner, Problem, Report, TargetKind};
-use tokio::time::Instant;
-
 use simulation::api::kind::{KINDS, Kind};
 use simulation::api::store::{Event, Stored};
 use simulation::api::{Caller, Server};
@@ -20,6 +16,9 @@ use simulation::clock::Virtual;
 use simulation::faults::Fault;
 use simulation::fields::unset;
 use simulation::trace::Sent;
+use target::problem::Happened;
+use target::{Author, Desired, Owner, Problem, Report, TargetKind};
+use tokio::time::Instant;
 
 pub(crate) const OPERATOR: &str = "op";
 

@@ -13,16 +13,15 @@ mod stories;
 use std::time::Duration;
 
 use document::{Path, Value, json};
+use engine::writer::Next;
+use harness::{Harness, OPERATOR, Sim, Who, config_map, spec, target, timeless, widget};
 use object::ObjectKey;
 use object::marks::{OPERATOR as LABEL, OWNER};
 use operator::spec::TargetType;
-use runtime::writer::Next;
-use target::claim::Claim;
-use target::problem::Happened;
-
-use harness::{Harness, OPERATOR, Sim, Who, config_map, spec, target, timeless, widget};
 use simulation::faults::Fault;
 use simulation::fields::{at, set, unset};
+use target::claim::Claim;
+use target::problem::Happened;
 
 fn harness() -> Harness {
     Harness::new(Sim::default())

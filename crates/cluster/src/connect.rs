@@ -1,0 +1,286 @@
+//! Finding the cluster: a kubeconfig, or the one that this process runs in.
+
+use std::path::PathBuf;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use http::{Request, Response};
+use hyper_timeout::TimeoutConnector;
+use hyper_util::client::legacy;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use kube::client::{Body, ClientBuilder, ConfigExt};
+use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
+use kube::{Client, Config};
+use metrics::Metrics;
+use tower::util::option_layer;
+use tower::{BoxError, Layer, Service, ServiceExt};
+
+/// How long a server may say nothing while an answer is open.
+const SILENCE: Duration = Duration::from_mins(5);
+
+/// Where to look for the cluster.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// This kubeconfig, and no other.
+    pub kubeconfig: Option<PathBuf>,
+    /// Another context than the current one.
+    pub context: Option<String>,
+}
+
+/// A cluster that was found; nothing was sent to it yet.
+#[derive(Clone)]
+pub struct Connection {
+    /// The name of the context, or `in-cluster`.
+    pub context: String,
+    /// The address of the server, without user and password.
+    pub server: String,
+    /// The namespace of the context or pod.
+    pub namespace: String,
+    config: Config,
+}
+
+impl std::fmt::Debug for Connection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Connection")
+            .field("context", &self.context)
+            .field("server", &self.server)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why there is no cluster.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// The kubeconfig is missing or wrong.
+    #[error("cannot use the kubeconfig: {0}")]
+    Kubeconfig(#[source] KubeconfigError),
+    /// There is no kubeconfig, and this is no pod.
+    #[error("no cluster: there is no kubeconfig ({0}), and this is no pod ({1})")]
+    NoCluster(
+        #[source] KubeconfigError,
+        Box<dyn std::error::Error + Send + Sync>,
+    ),
+    /// The client cannot be made: a bad certificate, or a bad proxy.
+    #[error("cannot connect: {0}")]
+    Client(#[source] Box<kube::Error>),
+}
+
+/// Finds the cluster: the kubeconfig or context that is named; otherwise `KUBECONFIG` or
+/// `~/.kube/config`; otherwise, in a pod, the cluster around.
+pub async fn find(options: &Options) -> Result<Connection, ConnectError> {
+    let read = match &options.kubeconfig {
+        Some(path) => Kubeconfig::read_from(path),
+        None => Kubeconfig::read(),
+    };
+    let named = options.kubeconfig.is_some() || options.context.is_some();
+    match read {
+        Ok(kubeconfig) if named || is_usable(&kubeconfig) => {
+            from_kubeconfig(kubeconfig, options).await
+        }
+        Ok(_) => in_cluster(KubeconfigError::CurrentContextNotSet),
+        Err(error) if named => Err(ConnectError::Kubeconfig(error)),
+        Err(error) => in_cluster(error),
+    }
+}
+
+/// An empty kubeconfig, as `KUBECONFIG=/dev/null` gives, is none.
+fn is_usable(kubeconfig: &Kubeconfig) -> bool {
+    kubeconfig
+        .current_context
+        .as_deref()
+        .is_some_and(|context| !context.is_empty())
+}
+
+async fn from_kubeconfig(
+    kubeconfig: Kubeconfig,
+    options: &Options,
+) -> Result<Connection, ConnectError> {
+    let context = options.context.clone();
+    let context = context.or_else(|| kubeconfig.current_context.clone());
+    let of_context = KubeConfigOptions {
+        context: context.clone(),
+        ..KubeConfigOptions::default()
+    };
+    let config = Config::from_custom_kubeconfig(kubeconfig, &of_context).await;
+    let config = config.map_err(ConnectError::Kubeconfig)?;
+    Ok(Connection::new(context.unwrap_or_default(), config))
+}
+
+fn in_cluster(no_kubeconfig: KubeconfigError) -> Result<Connection, ConnectError> {
+    match Config::incluster() {
+        Ok(config) => Ok(Connection::new("in-cluster".to_owned(), config)),
+        Err(error) => Err(ConnectError::NoCluster(no_kubeconfig, Box::new(error))),
+    }
+}
+
+impl Connection {
+    fn new(context: String, mut config: Config) -> Self {
+        // Failed requests are answered by those who sent them: each knows what to do, and
+        // whether it still may.
+        config.default_retry = false;
+        // A connection whose other end is gone without a word. A watch ends before that.
+        config.read_timeout = Some(SILENCE);
+        config.reset_reader_on_write = true;
+        Self {
+            context,
+            server: server(&config.cluster_url),
+            namespace: config.default_namespace.clone(),
+            config,
+        }
+    }
+
+    /// A client of its own, with connections of its own; its requests are counted.
+    pub fn client(&self, metrics: &Metrics) -> Result<Client, ConnectError> {
+        let made = match &self.config.proxy_url {
+            None => self.direct(metrics),
+            Some(_) => ClientBuilder::try_from(self.config.clone())
+                .map(|builder| counted(builder, metrics)),
+        };
+        made.map_err(|error| ConnectError::Client(Box::new(error)))
+    }
+
+    /// As kube makes it, but with `TCP_NODELAY`: otherwise the first request of each
+    /// connection waits 40 ms for the server to acknowledge the handshake.
+    fn direct(&self, metrics: &Metrics) -> Result<Client, kube::Error> {
+        let config = &self.config;
+        let mut connector = HttpConnector::new();
+        connector.enforce_http(false);
+        connector.set_nodelay(true);
+        let connector = config.rustls_https_connector_with_connector(connector)?;
+        let mut connector = TimeoutConnector::new(connector);
+        connector.set_connect_timeout(config.connect_timeout);
+        connector.set_read_timeout(config.read_timeout);
+        connector.set_write_timeout(config.write_timeout);
+        connector.set_reset_reader_on_write(config.reset_reader_on_write);
+        let client = legacy::Client::builder(TokioExecutor::new()).build::<_, Body>(connector);
+        let client = ServiceExt::<Request<Body>>::map_err(client, BoxError::from);
+        let client = config.extra_headers_layer()?.layer(client);
+        let client = option_layer(config.auth_layer()?).layer(client);
+        let client = config.base_uri_layer().layer(client);
+        Ok(counted(
+            ClientBuilder::new(client, &self.namespace),
+            metrics,
+        ))
+    }
+}
+
+/// The client of a builder, whose requests are counted.
+fn counted<S, B>(builder: ClientBuilder<S>, metrics: &Metrics) -> Client
+where
+    S: Service<Request<Body>, Response = Response<B>> + Send + 'static,
+    S::Future: Send + 'static,
+    S::Error: Into<BoxError> + 'static,
+    B: hyper::body::Body<Data = hyper::body::Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    let metrics = metrics.clone();
+    let counted = tower::layer::layer_fn(move |inner| Counted {
+        inner,
+        metrics: metrics.clone(),
+    });
+    builder.with_layer(&counted).build()
+}
+
+/// Counts requests and their answers.
+struct Counted<S> {
+    inner: S,
+    metrics: Metrics,
+}
+
+impl<S, B> Service<Request<Body>> for Counted<S>
+where
+    S: Service<Request<Body>, Response = Response<B>>,
+    S::Future: Send + 'static,
+{
+    type Response = S::Response;
+    type Error = S::Error;
+    type Future = BoxFuture<'static, Result<S::Response, S::Error>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let (metrics, method) = (self.metrics.clone(), request.method().clone());
+        let answer = self.inner.call(request);
+        Box::pin(async move {
+            let answer = answer.await;
+            let code = answer.as_ref().map_or(0, |answer| answer.status().as_u16());
+            metrics.request(&method, code);
+            answer
+        })
+    }
+}
+
+/// The address without user and password, and without what only a proxy reads.
+fn server(url: &http::Uri) -> String {
+    let authority = url.authority().map_or("", http::uri::Authority::as_str);
+    let host = authority
+        .rsplit_once('@')
+        .map_or(authority, |(_, host)| host);
+    let scheme = url.scheme_str().unwrap_or("https");
+    let path = url.path().trim_end_matches('/');
+    format!("{scheme}://{host}{path}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KUBECONFIG: &str = r"
+apiVersion: v1
+kind: Config
+clusters:
+- { name: one, cluster: { server: 'https://user:secret@one.example:6443/' } }
+- { name: two, cluster: { server: 'https://two.example/k8s/c-1' } }
+users:
+- { name: me, user: { token: t } }
+contexts:
+- { name: first, context: { cluster: one, user: me } }
+- { name: second, context: { cluster: two, user: me, namespace: team } }
+current-context: first
+";
+
+    async fn check(context: Option<&str>, expect: Result<(&str, &str, &str), &str>) {
+        let kubeconfig = Kubeconfig::from_yaml(KUBECONFIG).unwrap();
+        let options = Options {
+            kubeconfig: None,
+            context: context.map(str::to_owned),
+        };
+        let found = from_kubeconfig(kubeconfig, &options).await;
+        let found = found.map_err(|error| error.to_string());
+        let found = found.as_ref().map(|connection| {
+            let Connection {
+                context,
+                server,
+                namespace,
+                ..
+            } = connection;
+            (context.as_str(), server.as_str(), namespace.as_str())
+        });
+        assert_eq!(found.map_err(String::as_str), expect);
+    }
+
+    #[tokio::test]
+    async fn the_context_decides() {
+        let first = ("first", "https://one.example:6443", "default");
+        check(None, Ok(first)).await;
+        check(Some("first"), Ok(first)).await;
+        let second = ("second", "https://two.example/k8s/c-1", "team");
+        check(Some("second"), Ok(second)).await;
+        let none = "cannot use the kubeconfig: failed to load current context: third";
+        check(Some("third"), Err(none)).await;
+    }
+
+    #[tokio::test]
+    async fn a_named_kubeconfig_must_be_there() {
+        let options = Options {
+            kubeconfig: Some("/nowhere/kubeconfig".into()),
+            context: None,
+        };
+        let error = find(&options).await.unwrap_err().to_string();
+        assert!(error.starts_with("cannot use the kubeconfig: "), "{error}");
+    }
+}

@@ -1,0 +1,379 @@
+//! What a watch does: resolve its kind, list, follow, and start over where that fails.
+//!
+//! In come the events of kube's watcher, out goes what sinks are told.
+
+use std::collections::HashSet;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use fieldset::MergeKeys;
+use futures::{Stream, StreamExt};
+use kube::Api;
+use kube::runtime::watcher::{self, Event, InitialListStrategy};
+use metrics::Metrics;
+use object::ObjectName;
+
+use super::{Shared, WatchKey, Watches};
+use crate::client::Clients;
+use crate::object::{Unreadable, lost_event};
+use crate::source::discovery::Resolved;
+use crate::source::schema::Schema;
+use crate::source::{Arrival, Sink, Unavailable, discovery};
+
+/// Others may want the same watch at the same moment: they share one list.
+const GATHER: Duration = Duration::from_millis(20);
+/// The first pause after a failure, and the longest.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(30));
+/// So often a watch tries to go on where it was before it lists anew.
+const RESUMES: usize = 10;
+/// A kind that is missing is asked for at least this often.
+const MISSING: Duration = Duration::from_secs(3);
+
+/// The task of a watch.
+pub(super) struct Watch {
+    clients: Clients,
+    metrics: Metrics,
+    key: WatchKey,
+    shared: Arc<Shared>,
+    /// The objects that were told and are not gone.
+    known: HashSet<ObjectName>,
+    /// While listing: the objects of the list.
+    listing: Option<HashSet<ObjectName>>,
+    /// The last reader whose wishes this stream knows. Who joined after that is told
+    /// nothing of it: it may lack what they read.
+    opened_for: u64,
+    /// Whether the list of this stream is complete.
+    followed: bool,
+    /// How often in a row the stream did not find its way back.
+    resumed: usize,
+    /// Why the next list is made.
+    reason: &'static str,
+    strategy: InitialListStrategy,
+    pause: Duration,
+}
+
+/// Why a stream is given up.
+enum End {
+    /// Somebody joined, who wants to be told all.
+    Joined,
+    /// The server has forgotten what happened since (410). The kind may be another by now,
+    /// as after its definition was deleted and created again.
+    Expired,
+    /// It failed.
+    Failed(Unavailable),
+}
+
+impl Watch {
+    pub(super) fn new(watches: &Watches, key: WatchKey, shared: Arc<Shared>) -> Self {
+        Self {
+            clients: watches.clients.clone(),
+            metrics: watches.metrics.clone(),
+            key,
+            shared,
+            known: HashSet::new(),
+            listing: None,
+            opened_for: 0,
+            followed: false,
+            resumed: 0,
+            reason: "first",
+            strategy: InitialListStrategy::StreamingList,
+            pause: PAUSES.0,
+        }
+    }
+
+    /// Watches for as long as somebody reads it.
+    pub(super) async fn run(mut self) {
+        loop {
+            tokio::time::sleep(GATHER).await;
+            let failed = match self.open().await {
+                Ok(End::Joined) => {
+                    self.lists_again("joined");
+                    continue;
+                }
+                Ok(End::Expired) => {
+                    self.lists_again("expired");
+                    tokio::time::sleep(PAUSES.0).await;
+                    continue;
+                }
+                Ok(End::Failed(why)) | Err(why) => why,
+            };
+            self.reason = "failed";
+            tracing::debug!(kind = self.key.resource.kind, why = failed.message, "watch");
+            self.shared.each(|sink| sink.unavailable(&failed));
+            let pause = if failed.code == "kind-missing" {
+                self.pause.min(MISSING)
+            } else {
+                self.pause
+            };
+            tokio::time::sleep(pause).await;
+            self.pause = (self.pause * 2).min(PAUSES.1);
+        }
+    }
+
+    /// The next stream begins with a list. A streaming list is told as such only when the
+    /// server answers; until then the readers must not think that they know everything.
+    fn lists_again(&mut self, reason: &'static str) {
+        self.reason = reason;
+        self.tell(|sink| sink.listing());
+    }
+
+    /// A stream is opened for those who have joined so far.
+    fn begin(&mut self) {
+        self.followed = false;
+        self.opened_for = self.shared.readers().next;
+    }
+
+    async fn open(&mut self) -> Result<End, Unavailable> {
+        self.begin();
+        let client = self.clients.of(&self.key.identity);
+        let mut resolved = discovery::resolve(&client, &self.key.resource).await?;
+        let schema = self.schema(&client, &resolved).await?;
+        if let Some(schema) = &schema {
+            resolved.lists.clone_from(&schema.lists);
+        }
+        self.tell(|sink| sink.resolved(&resolved));
+        let api = self.api(client.clone(), &resolved);
+        let mut config = watcher::Config::default();
+        config.label_selector.clone_from(&self.key.selector);
+        config.page_size = Some(500);
+        config.initial_list_strategy = self.strategy.clone();
+        let stream = Box::pin(watcher::watcher(api, config));
+        let reading = self.shared.reading().of_kind(&resolved.resource);
+        let stream = pin!(reading.stream(stream));
+        let followed = self.follow(stream);
+        let Some(schema) = schema else {
+            return Ok(followed.await);
+        };
+        tokio::select! {
+            biased;
+            end = followed => Ok(end),
+            // As for somebody who joins: all is told anew.
+            () = schema.changed(&client, &resolved.resource) => Ok(End::Joined),
+        }
+    }
+
+    /// The schema of the kind, if somebody wants to know its lists. Those of Kubernetes' own
+    /// kinds are known.
+    async fn schema(
+        &self,
+        client: &kube::Client,
+        resolved: &Resolved,
+    ) -> Result<Option<Schema>, Unavailable> {
+        let wanted = self.shared.wants_lists();
+        let keys = MergeKeys::of_group(&resolved.resource.group);
+        if !wanted || keys.built_in() {
+            return Ok(None);
+        }
+        let schema = Schema::read(client, &resolved.resource).await;
+        let kind = &resolved.resource.kind;
+        let schema =
+            schema.map_err(|error| ended(&format!("cannot read the schema of {kind}: {error}")))?;
+        Ok(Some(schema))
+    }
+
+    fn api(&self, client: kube::Client, resolved: &Resolved) -> Api<Arrival> {
+        match &self.key.namespace {
+            Some(namespace) if resolved.namespaced => {
+                Api::namespaced_with(client, namespace, &resolved.resource)
+            }
+            _ => Api::all_with(client, &resolved.resource),
+        }
+    }
+
+    /// Tells what the stream says until it ends.
+    async fn follow<S>(&mut self, mut stream: std::pin::Pin<&mut S>) -> End
+    where
+        S: Stream<Item = watcher::Result<Event<Arrival>>>,
+    {
+        let shared = self.shared.clone();
+        loop {
+            let event = tokio::select! {
+                biased;
+                () = shared.joined.notified() => {
+                    if self.somebody_waits() {
+                        return End::Joined;
+                    }
+                    continue;
+                }
+                event = stream.next() => event,
+            };
+            match event {
+                None => return End::Failed(ended("the watch has ended")),
+                Some(Ok(event)) => {
+                    if let Err(why) = self.event(event) {
+                        return End::Failed(why);
+                    }
+                }
+                Some(Err(error)) if is_expired(&error) => return End::Expired,
+                Some(Err(error)) if self.resumes(&error) => tokio::time::sleep(PAUSES.0).await,
+                Some(Err(error)) => match self.failed(&error) {
+                    None => tokio::time::sleep(PAUSES.0).await,
+                    Some(why) => return End::Failed(why),
+                },
+            }
+        }
+    }
+
+    /// Whether a reader joined after this stream was opened.
+    fn somebody_waits(&self) -> bool {
+        self.shared.readers().next > self.opened_for
+    }
+
+    /// Tells those whom this stream is for.
+    fn tell(&self, tell: impl Fn(&dyn Sink)) {
+        self.shared.up_to(self.opened_for, tell);
+    }
+
+    /// Delivers an event. Without the name of its object nobody knows what is there: what
+    /// was delivered stays, and is not complete.
+    fn event(&mut self, event: Event<Arrival>) -> Result<(), Unavailable> {
+        self.resumed = 0;
+        match event {
+            Event::Init => {
+                let resource = &self.key.resource;
+                let reason = std::mem::replace(&mut self.reason, "failed");
+                self.metrics.listed(&resource.group, &resource.kind, reason);
+                // What a list that broke off has shown may be gone by now.
+                if let Some(shown) = self.listing.replace(HashSet::new()) {
+                    self.known.extend(shown);
+                }
+                self.tell(|sink| sink.listing());
+            }
+            Event::InitApply(object) => {
+                let name = self.name(&object)?;
+                if let Some(listed) = &mut self.listing {
+                    listed.insert(name.clone());
+                }
+                self.tell(|sink| sink.apply(&name, &object, true));
+            }
+            Event::InitDone => self.listed(),
+            Event::Apply(object) => {
+                let name = self.name(&object)?;
+                self.tell(|sink| sink.apply(&name, &object, false));
+                self.known.insert(name);
+            }
+            Event::Delete(object) => {
+                let name = self.name(&object)?;
+                self.tell(|sink| sink.delete(&name, Some(&object)));
+                self.known.remove(&name);
+            }
+        }
+        Ok(())
+    }
+
+    fn name(&self, object: &Arrival) -> Result<ObjectName, Unavailable> {
+        let name = object.header.object_name();
+        name.ok_or_else(|| unnamed(&self.key.resource.kind))
+    }
+
+    /// A list is complete: what is not in it is gone.
+    fn listed(&mut self) {
+        let Some(listed) = self.listing.take() else {
+            return;
+        };
+        let mut gone: Vec<&ObjectName> = self.known.difference(&listed).collect();
+        gone.sort();
+        for name in gone {
+            self.tell(|sink| sink.delete(name, None));
+        }
+        self.known = listed;
+        self.followed = true;
+        self.pause = PAUSES.0;
+        self.tell(|sink| sink.synced());
+    }
+
+    /// Whether the stream is to try again where it was, which costs less than a list: after
+    /// a connection broke, or while the server is busy.
+    fn resumes(&mut self, error: &watcher::Error) -> bool {
+        let watcher::Error::WatchStartFailed(error) = error else {
+            return false;
+        };
+        let busy = match error {
+            kube::Error::Api(status) => matches!(status.code, 429 | 500..),
+            _ => true,
+        };
+        self.resumed += 1;
+        busy && self.followed && self.resumed <= RESUMES
+    }
+
+    /// Why the stream is given up; `None` if it goes on by itself.
+    fn failed(&mut self, error: &watcher::Error) -> Option<Unavailable> {
+        let kind = &self.key.resource.kind;
+        match error {
+            // It was an event of an object, and nobody knows which.
+            error if lost_event(error) => Some(unnamed(kind)),
+            // The stream goes on where it was, or lists anew.
+            watcher::Error::WatchFailed(_) | watcher::Error::WatchError(_) => None,
+            watcher::Error::InitialListFailed(error) | watcher::Error::WatchStartFailed(error) => {
+                if let kube::Error::Api(status) = error {
+                    // A server without streaming lists.
+                    if matches!(status.code, 400 | 422)
+                        && self.strategy == InitialListStrategy::StreamingList
+                    {
+                        self.strategy = InitialListStrategy::ListWatch;
+                        return Some(ended("streaming lists are not supported"));
+                    }
+                    return Some(refused(&self.key, status));
+                }
+                Some(ended(&format!("cannot read {kind}: {error}")))
+            }
+            watcher::Error::NoResourceVersion => Some(ended(&format!("{kind} cannot be watched"))),
+        }
+    }
+}
+
+/// Whether a watch wants to know of a past that the server has forgotten.
+fn is_expired(error: &watcher::Error) -> bool {
+    matches!(
+        error,
+        watcher::Error::WatchError(status)
+        | watcher::Error::WatchStartFailed(kube::Error::Api(status)) if status.code == 410
+    )
+}
+
+fn ended(message: &str) -> Unavailable {
+    Unavailable {
+        code: "unavailable",
+        message: message.to_owned(),
+    }
+}
+
+/// The server refuses a list or a watch.
+fn refused(key: &WatchKey, status: &kube::core::Status) -> Unavailable {
+    let kind = &key.resource.kind;
+    let identity = &key.identity;
+    let place = key
+        .namespace
+        .as_ref()
+        .map_or_else(String::new, |namespace| {
+            format!(" in namespace {namespace}")
+        });
+    match status.code {
+        401 | 403 => Unavailable {
+            code: "forbidden",
+            message: format!(
+                "{identity} may not list and watch {kind}{place}: {}; grant it, `deltic rbac` prints the rules",
+                status.message
+            ),
+        },
+        404 => Unavailable {
+            code: "kind-missing",
+            message: format!("the cluster has no kind {kind} any more: waiting for it"),
+        },
+        code => Unavailable {
+            code: "unavailable",
+            message: format!("cannot list {kind}{place}: {} ({code})", status.message),
+        },
+    }
+}
+
+fn unnamed(kind: &str) -> Unavailable {
+    Unavailable {
+        code: Unreadable::CODE,
+        message: format!("the name of an object of kind {kind} cannot be read"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

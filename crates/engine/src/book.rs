@@ -1,0 +1,405 @@
+//! What is wrong, for the status and for whoever listens.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use cluster::object::Unreadable;
+use cluster::source::Unavailable;
+use dataflow::RunError;
+use document::Value;
+use object::{GroupKind, ObjectKey, ObjectName};
+use operator::{Controller, Operator, Report as RunReport};
+use target::problem::{Cause, Happened, Problem, Report};
+
+use super::controller_task::ControllerTask;
+use super::measures::Measures;
+use super::newest::{Number, Numbers, Site, newest};
+use super::{EngineEvents, unread};
+use crate::inbox::{Inbox, Port, PortState};
+use crate::status::{ControllerStatus, Counts, OperatorStatus, Ready, Trouble};
+
+/// What stands against targets and views.
+pub(super) struct Book {
+    events: Arc<dyn EngineEvents>,
+    inbox: Arc<Inbox>,
+    measures: Measures,
+    entries: Mutex<Entries>,
+}
+
+#[derive(Default)]
+struct Entries {
+    numbers: Numbers,
+    targets: BTreeMap<ObjectKey, Vec<(Number, Problem)>>,
+    views: BTreeMap<(GroupKind, ObjectName), (Number, String, Trouble)>,
+    /// What is held of views, by controller.
+    held: BTreeMap<(String, (GroupKind, ObjectName)), (Number, Trouble)>,
+    /// The kinds of targets that cannot be watched, by group and kind: there drift is not
+    /// seen, and what is left behind is not found.
+    unwatched: BTreeMap<(String, String), Unavailable>,
+}
+
+/// An error that stands against a controller.
+enum Standing<'a> {
+    Unreadable(&'a Controller, &'a (usize, ObjectName), &'a Unreadable),
+    Failed(&'a Controller, &'a RunError),
+    Target(&'a ObjectKey, &'a Problem),
+    View(&'a Trouble),
+}
+
+impl Standing<'_> {
+    fn trouble(self) -> Trouble {
+        match self {
+            Self::Unreadable(controller, object, why) => unread::trouble(controller, object, why),
+            Self::Failed(controller, error) => trouble(controller, error),
+            Self::Target(key, problem) => of_target(key, problem),
+            Self::View(trouble) => trouble.clone(),
+        }
+    }
+}
+
+/// An error of a pipeline as it is told.
+fn trouble(controller: &Controller, error: &RunError) -> Trouble {
+    let report = RunReport::new(controller, error);
+    Trouble {
+        code: report.code.to_owned(),
+        stage: report.stage,
+        origin: report.origin,
+        message: report.message,
+    }
+}
+
+impl Book {
+    pub(super) fn new(
+        events: Arc<dyn EngineEvents>,
+        inbox: Arc<Inbox>,
+        measures: Measures,
+    ) -> Self {
+        Self {
+            events,
+            inbox,
+            measures,
+            entries: Mutex::default(),
+        }
+    }
+
+    fn entries(&self) -> MutexGuard<'_, Entries> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A step of a controller failed on some of its documents.
+    pub(super) fn failed(&self, controller: &Controller, errors: &[RunError]) {
+        if errors.is_empty() {
+            return;
+        }
+        let sites = errors.iter().map(Site::from);
+        self.entries().numbers.report(&controller.name, sites);
+        let metrics = self.measures.of(&controller.name);
+        for error in errors {
+            metrics.inspect(|metrics| metrics.error(error.failure.code()));
+            self.events
+                .trouble(&controller.name, &trouble(controller, error));
+        }
+    }
+
+    /// A source object cannot be read, which was not so before.
+    pub(super) fn unreadable(
+        &self,
+        controller: &Controller,
+        object: &(usize, ObjectName),
+        why: &Unreadable,
+    ) {
+        let site = Site::Object(object.0, object.1.clone());
+        self.entries().numbers.report(&controller.name, [site]);
+        let metrics = self.measures.of(&controller.name);
+        metrics.inspect(|metrics| metrics.error(Unreadable::CODE));
+        self.events
+            .trouble(&controller.name, &unread::trouble(controller, object, why));
+    }
+
+    /// A write to a view was refused, or not any more.
+    pub(super) fn view(
+        &self,
+        controller: &str,
+        collection: &GroupKind,
+        name: &ObjectName,
+        refused: Option<String>,
+    ) {
+        let key = (collection.clone(), name.clone());
+        let mut entries = self.entries();
+        let Some(message) = refused else {
+            entries.views.remove(&key);
+            return;
+        };
+        let trouble = Trouble {
+            code: "conflict".to_owned(),
+            stage: "target".to_owned(),
+            origin: Value::list([]),
+            message: format!("{collection} {name}: {message}"),
+        };
+        let number = match entries.views.get(&key) {
+            Some((number, _, known)) if *known == trouble => *number,
+            _ => entries.numbers.next(),
+        };
+        let entry = (number, controller.to_owned(), trouble.clone());
+        entries.views.insert(key, entry);
+        drop(entries);
+        self.events.trouble(controller, &trouble);
+    }
+
+    /// The removal of something in a view is held (`maxDeletions`), or not any more.
+    pub(super) fn held(&self, controller: &str, place: &(GroupKind, ObjectName), held: bool) {
+        let key = (controller.to_owned(), place.clone());
+        let mut entries = self.entries();
+        if !held {
+            entries.held.remove(&key);
+            return;
+        }
+        let (collection, name) = place;
+        let problem = Problem {
+            controller: controller.to_owned(),
+            origin: Value::list([]),
+            cause: Cause::DeletionHeld,
+        };
+        let trouble = Trouble {
+            code: problem.code().to_owned(),
+            stage: "target".to_owned(),
+            origin: problem.origin.clone(),
+            message: format!("{collection} {name}: {problem}"),
+        };
+        let is_new = !entries.held.contains_key(&key);
+        if is_new {
+            let number = entries.numbers.next();
+            entries.held.insert(key, (number, trouble.clone()));
+        }
+        drop(entries);
+        if is_new {
+            let metrics = self.measures.of(controller);
+            metrics.inspect(|metrics| metrics.error(problem.code()));
+            self.events.trouble(controller, &trouble);
+        }
+    }
+
+    /// The objects of a target's kind cannot be watched, or can again.
+    pub(super) fn target_watch(&self, group: &str, kind: &str, why: Option<&Unavailable>) {
+        let key = (group.to_owned(), kind.to_owned());
+        let mut entries = self.entries();
+        match why {
+            Some(why) => entries.unwatched.insert(key, why.clone()),
+            None => entries.unwatched.remove(&key),
+        };
+        drop(entries);
+        self.inbox.poke();
+    }
+
+    /// Why a controller's targets cannot be watched.
+    fn unwatched(&self, controller: &Controller) -> Option<String> {
+        let entries = self.entries();
+        controller.targets.iter().find_map(|target| {
+            let resource = &target.resource;
+            let key = (resource.group.clone(), resource.kind.clone());
+            let why = entries.unwatched.get(&key)?;
+            Some(format!("target {}: {}", resource.kind, why.message))
+        })
+    }
+
+    /// How the operator stands. `held` says why a controller is not done though it works.
+    pub(super) fn status(
+        &self,
+        operator: &Operator,
+        tasks: &[ControllerTask],
+        ports: &BTreeMap<Port, PortState>,
+        held: impl Fn(usize) -> Option<String>,
+    ) -> OperatorStatus {
+        let controllers = operator.controllers.iter().zip(tasks).enumerate();
+        let controllers = controllers.map(|(number, (controller, task))| {
+            let (count, errors) = self.errors(&controller.name, Some((controller, task)));
+            let mut ready = ready(number, controller, task, ports, count);
+            if matches!(ready, Ready::True | Ready::Failing)
+                && let Some(why) = self.unwatched(controller).or_else(|| held(number))
+            {
+                ready = Ready::False(why);
+            }
+            ControllerStatus {
+                name: controller.name.clone(),
+                ready,
+                errors,
+                counts: Counts {
+                    sources: controller.sources.len(),
+                    objects: task.circuit.len(),
+                    targets: task.outputs,
+                    errors: count,
+                    held: self.count_held(&controller.name),
+                },
+            }
+        });
+        OperatorStatus {
+            controllers: controllers.chain(self.gone(operator)).collect(),
+        }
+    }
+
+    /// The controllers that are not in the spec any more, as long as something stands
+    /// against what they left.
+    fn gone(&self, operator: &Operator) -> Vec<ControllerStatus> {
+        let entries = self.entries();
+        let of_targets = entries.targets.values().flatten();
+        let of_targets = of_targets.map(|(_, problem)| &problem.controller);
+        let of_views = entries.held.keys().map(|(controller, _)| controller);
+        let mut names: BTreeSet<String> = of_targets.chain(of_views).cloned().collect();
+        drop(entries);
+        for controller in &operator.controllers {
+            names.remove(&controller.name);
+        }
+        // What nobody wants any more is nobody's.
+        names.remove("");
+        let gone = names.into_iter().map(|name| {
+            let (count, errors) = self.errors(&name, None);
+            let counts = Counts {
+                errors: count,
+                held: self.count_held(&name),
+                ..Counts::default()
+            };
+            ControllerStatus {
+                name,
+                ready: Ready::Failing,
+                errors,
+                counts,
+            }
+        });
+        gone.collect()
+    }
+
+    /// How many removals of a controller are held.
+    fn count_held(&self, controller: &str) -> usize {
+        let entries = self.entries();
+        let of_targets = entries.targets.values().flatten();
+        let of_targets = of_targets.filter(|(_, problem)| {
+            problem.controller == controller && problem.cause == Cause::DeletionHeld
+        });
+        let of_views = entries.held.keys().filter(|(by, _)| by == controller);
+        of_targets.count() + of_views.count()
+    }
+
+    /// How many errors a controller has, and the newest; `own` is `None` for one that is not
+    /// in the spec any more.
+    fn errors(
+        &self,
+        name: &str,
+        own: Option<(&Controller, &ControllerTask)>,
+    ) -> (usize, Vec<Trouble>) {
+        let failed = own.map_or_else(Vec::new, |(_, task)| task.circuit.errors());
+        let mut entries = self.entries();
+        let mut all = own.map_or_else(Vec::new, |(controller, task)| {
+            own_errors(controller, task, &failed, &mut entries.numbers)
+        });
+        for (key, problems) in &entries.targets {
+            let problems = problems.iter().filter(|(_, p)| p.controller == name);
+            all.extend(problems.map(|(number, p)| (*number, Standing::Target(key, p))));
+        }
+        let of_views = entries.views.values().filter(|(_, by, _)| by == name);
+        all.extend(of_views.map(|(number, _, trouble)| (*number, Standing::View(trouble))));
+        let held = entries.held.iter().filter(|((by, _), _)| by == name);
+        all.extend(held.map(|(_, (number, trouble))| (*number, Standing::View(trouble))));
+        (all.len(), newest(all).map(Standing::trouble).collect())
+    }
+}
+
+/// The errors of a controller's sources, and those that its pipeline `failed` with.
+fn own_errors<'a>(
+    controller: &'a Controller,
+    task: &'a ControllerTask,
+    failed: &'a [RunError],
+    numbers: &mut Numbers,
+) -> Vec<(Number, Standing<'a>)> {
+    let objects = task.unreadable.keys();
+    let objects = objects.map(|(input, name)| Site::Object(*input, name.clone()));
+    let sites = objects.chain(failed.iter().map(Site::from)).collect();
+    let numbers = numbers.standing(&controller.name, sites);
+    let unreadable = task.unreadable.iter();
+    let unreadable = unreadable.map(|(object, why)| Standing::Unreadable(controller, object, why));
+    let failed = failed
+        .iter()
+        .map(|error| Standing::Failed(controller, error));
+    numbers.into_iter().zip(unreadable.chain(failed)).collect()
+}
+
+fn of_target(key: &ObjectKey, problem: &Problem) -> Trouble {
+    Trouble {
+        code: problem.code().to_owned(),
+        stage: "target".to_owned(),
+        origin: problem.origin.clone(),
+        message: format!("{key}: {problem}"),
+    }
+}
+
+fn ready(
+    number: usize,
+    controller: &Controller,
+    task: &ControllerTask,
+    ports: &BTreeMap<Port, PortState>,
+    errors: usize,
+) -> Ready {
+    if let Some(stopped) = &task.stopped {
+        return Ready::Stopped(stopped.clone());
+    }
+    for (input, source) in controller.inputs.iter().enumerate() {
+        let name = &controller.sources[*source].name;
+        let state = ports.get(&(number, input)).cloned().unwrap_or_default();
+        if let Some(why) = state.unavailable {
+            return Ready::False(format!("source {name}: {}", why.message));
+        }
+        if !state.listed {
+            return Ready::False(format!("source {name} is not read yet"));
+        }
+    }
+    if !task.open {
+        return Ready::False("waiting for the views that it reads".to_owned());
+    }
+    let waiting = task.removals.waiting();
+    if waiting > 0 {
+        let message = format!("{waiting} removals wait until all sources are synced");
+        return Ready::False(message);
+    }
+    if errors > 0 {
+        return Ready::Failing;
+    }
+    Ready::True
+}
+
+impl Report for Book {
+    fn problems(&self, key: &ObjectKey, problems: &[Problem]) {
+        let mut entries = self.entries();
+        let known = entries.targets.remove(key).unwrap_or_default();
+        if !problems.is_empty() {
+            let next = entries.numbers.next();
+            let number = |problem: &Problem| {
+                let known = known.iter().find(|(_, known)| known == problem);
+                known.map_or(next, |(number, _)| *number)
+            };
+            let problems = problems.iter().map(|p| (number(p), p.clone())).collect();
+            entries.targets.insert(key.clone(), problems);
+        }
+        drop(entries);
+        let is_new = |problem: &&Problem| known.iter().all(|(_, known)| known != *problem);
+        for problem in problems.iter().filter(is_new) {
+            let metrics = self.measures.of(&problem.controller);
+            metrics.inspect(|metrics| metrics.error(problem.code()));
+            self.events
+                .trouble(&problem.controller, &of_target(key, problem));
+        }
+        self.inbox.poke();
+    }
+
+    fn happened(&self, key: &ObjectKey, controller: &str, what: Happened) {
+        match what {
+            Happened::Adopted => self.events.adopted(key, controller),
+        }
+    }
+
+    fn sent(&self, _key: &ObjectKey, controller: &str, verb: &'static str, code: u16) {
+        let metrics = self.measures.of(controller);
+        metrics.inspect(|metrics| metrics.wrote(verb, code));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,190 @@
+use std::sync::Arc;
+
+use document::json;
+use expr::Env;
+use metrics::Metrics;
+
+use super::*;
+use crate::Budget;
+
+struct Quiet;
+
+impl EngineEvents for Quiet {
+    fn adopted(&self, _key: &ObjectKey, _controller: &str) {}
+    fn trouble(&self, _controller: &str, _trouble: &Trouble) {}
+}
+
+/// A controller that fails on objects without `spec.n`, and the book of its operator.
+struct World {
+    operator: Operator,
+    tasks: Vec<ControllerTask>,
+    book: Book,
+}
+
+impl World {
+    fn new() -> Self {
+        let spec = json!({
+            "apiVersion": "dcontroller.io/v1alpha1", "kind": "Operator", "metadata": {"name": "o"},
+            "spec": {"controllers": [{
+                "name": "c", "sources": [{"apiGroup": "", "kind": "Pod"}],
+                "pipeline": [{"@project": {
+                    "metadata": {"name": "$.metadata.name"},
+                    "data": {"@add": ["$.spec.n", 1]},
+                }}],
+                "target": {"apiGroup": "", "kind": "ConfigMap"}
+            }]}
+        });
+        let (operator, problems) = operator::read(&spec, &expr::Table::builtin());
+        let operator = operator.unwrap_or_else(|| panic!("{problems:?}"));
+        let measures = Measures::new(&Metrics::default(), &operator);
+        let task = ControllerTask::new("o", 0, &operator.controllers[0], Budget::default());
+        Self {
+            book: Book::new(Arc::new(Quiet), Arc::default(), measures),
+            tasks: vec![task],
+            operator,
+        }
+    }
+
+    /// One batch of source objects, by name and `spec`.
+    fn step(&mut self, objects: &[(&str, Value)]) {
+        let keep = dataflow::fields::Keep::fields(&dataflow::fields::Fields::all());
+        let batch = objects.iter().map(|(name, spec)| dataflow::SourceEvent {
+            source: 0,
+            name: ObjectName::new("", name),
+            object: Some(keep.of(&json!({"metadata": {"name": (*name)}, "spec": (spec.clone())}))),
+        });
+        let step = self.tasks[0].step(batch.collect(), &Env::default());
+        let controller = &self.operator.controllers[0];
+        self.book.failed(controller, &step.unwrap().errors);
+    }
+
+    fn fails(&mut self, names: &[&str]) {
+        let objects: Vec<_> = names.iter().map(|name| (*name, json!({}))).collect();
+        self.step(&objects);
+    }
+
+    fn works(&mut self, name: &str) {
+        self.step(&[(name, json!({"n": 1}))]);
+    }
+
+    fn unreadable(&mut self, name: &str) {
+        let object = (0, ObjectName::new("", name));
+        let why = Unreadable::Large;
+        let controller = &self.operator.controllers[0];
+        self.book.unreadable(controller, &object, &why);
+        self.tasks[0].unreadable.insert(object, why);
+    }
+
+    /// The target of this name is refused with this status, or is not.
+    fn refused(&self, name: &str, code: Option<u16>) {
+        let problems: Vec<_> = code.into_iter().map(|code| refusal(name, code)).collect();
+        let key = ObjectKey::new("", "ConfigMap", "", name);
+        self.book.problems(&key, &problems);
+    }
+
+    /// The number of errors and the objects of those that are listed.
+    fn errors(&self) -> (usize, Vec<String>) {
+        let ports = BTreeMap::new();
+        let status = self
+            .book
+            .status(&self.operator, &self.tasks, &ports, |_| None);
+        let controller = &status.controllers[0];
+        let name = |error: &Trouble| match error.origin.at(0).get("name").as_str() {
+            Some(name) => name.to_owned(),
+            None => error.message.split(':').next().unwrap().to_owned(),
+        };
+        let names = controller.errors.iter().map(name).collect();
+        (controller.counts.errors, names)
+    }
+}
+
+fn refusal(name: &str, code: u16) -> Problem {
+    Problem {
+        controller: "c".to_owned(),
+        origin: json!([{"source": "Pod", "name": name}]),
+        cause: Cause::Refused {
+            code,
+            message: String::new(),
+        },
+    }
+}
+
+#[test]
+fn errors_are_listed_newest_first_wherever_they_come_from() {
+    let mut world = World::new();
+    world.fails(&["pod-b"]);
+    world.refused("target", Some(422));
+    world.fails(&["pod-a"]);
+    world.unreadable("large");
+    let view = GroupKind::new("o.view.dcontroller.io", "V");
+    let name = ObjectName::new("", "v");
+    world.book.view("c", &view, &name, Some("no".to_owned()));
+    world.fails(&["pod-c"]);
+    world.book.held("c", &(view.clone(), name.clone()), true);
+    let (count, names) = world.errors();
+    assert_eq!(count, 7);
+    let in_view = format!("{view} {name}");
+    assert_eq!(
+        names,
+        [
+            &in_view, "pod-c", &in_view, "large", "pod-a", "target", "pod-b"
+        ]
+    );
+}
+
+#[test]
+fn the_newest_errors_are_kept_and_older_ones_come_back_when_these_are_cleared() {
+    let mut world = World::new();
+    let name = |number: usize| format!("pod-{number:02}");
+    for number in 0..15 {
+        world.fails(&[&name(number)]);
+    }
+    let expect: Vec<_> = (5..15).rev().map(name).collect();
+    assert_eq!(world.errors(), (15, expect));
+    for number in 12..15 {
+        world.works(&name(number));
+    }
+    let expect: Vec<_> = (2..12).rev().map(name).collect();
+    assert_eq!(world.errors(), (12, expect));
+}
+
+#[test]
+fn what_only_happens_again_keeps_its_place() {
+    let mut world = World::new();
+    world.fails(&["a"]);
+    world.refused("t", Some(422));
+    world.fails(&["b"]);
+    let before = world.errors();
+    world.step(&[("a", json!({"other": 1}))]);
+    world.refused("t", Some(422));
+    assert_eq!(world.errors(), before);
+    // What is cleared and comes back, or fails in another way, is new.
+    world.works("a");
+    world.errors();
+    world.fails(&["a"]);
+    world.refused("t", Some(403));
+    assert_eq!(
+        world.errors(),
+        (3, ["t", "a", "b"].map(str::to_owned).into())
+    );
+}
+
+#[test]
+fn errors_of_one_batch_are_listed_in_their_order() {
+    let mut world = World::new();
+    world.fails(&["old"]);
+    world.fails(&["b", "c", "a"]);
+    let expect = ["a", "b", "c", "old"].map(str::to_owned);
+    assert_eq!(world.errors(), (4, expect.into()));
+}
+
+#[test]
+fn cleared_errors_leave_nothing_behind() {
+    let mut world = World::new();
+    world.fails(&["a", "b"]);
+    world.errors();
+    world.works("a");
+    world.works("b");
+    assert_eq!(world.errors(), (0, Vec::new()));
+    assert!(world.book.entries().numbers.is_empty());
+}

@@ -1,0 +1,190 @@
+//! Removals that are held, and what earlier runs left.
+
+use std::collections::BTreeMap;
+
+use operator::spec::TargetType;
+use target::{Leftover, too_many_deletions};
+
+use super::{Removed, Task, named};
+use crate::views::Stale;
+use crate::writes::WriteReason;
+
+/// What earlier runs left.
+impl Task {
+    /// Removes what is left, or holds it where it is too much.
+    pub(crate) fn remove_left(&mut self, leftovers: Vec<Leftover>, stale: Vec<Stale>) {
+        let mut all: BTreeMap<String, (Vec<Removed>, Vec<Removed>)> = BTreeMap::new();
+        for leftover in leftovers {
+            let (lost, rest) = all.entry(leftover.controller).or_default();
+            let removed = Removed::Target(leftover.key);
+            if leftover.removes {
+                lost.push(removed);
+            } else {
+                rest.push(removed);
+            }
+        }
+        for stale in stale {
+            let (lost, _) = all.entry(stale.controller.clone()).or_default();
+            lost.push(Removed::Stale(stale));
+        }
+        for (controller, (lost, rest)) in all {
+            let hold = self.is_too_much(&controller, lost.len());
+            for removed in rest {
+                self.remove(&controller, removed);
+            }
+            if hold {
+                self.hold_all(&controller, lost);
+                continue;
+            }
+            for removed in lost {
+                self.remove(&controller, removed);
+            }
+        }
+    }
+
+    /// Whether a controller left too many objects for them to be removed.
+    fn is_too_much(&mut self, controller: &str, count: usize) -> bool {
+        let max = match named(&self.operator, controller) {
+            Some(number) => self.operator.controllers[number].options.max_deletions,
+            None => self.operator.max_deletions,
+        };
+        let before = self.count_before(controller);
+        let sum = *self.swept(controller) + count;
+        let still = max.is_some() && self.deletions.held_last.contains(controller);
+        let too_many = still || too_many_deletions(max, sum, before);
+        let hold = too_many && !self.deletions.allowed;
+        if !hold {
+            *self.swept(controller) = sum;
+        }
+        hold
+    }
+
+    /// What is stale in views, and not held.
+    pub(crate) fn stale(&self) -> Vec<Stale> {
+        let mut stale = self.views.stale(&self.context.store, &self.operator);
+        stale.retain(|stale| {
+            let place = (stale.collection.clone(), stale.name.clone());
+            let held = self.deletions.held.get(&place);
+            let one = (stale.controller.clone(), Removed::Stale(stale.clone()));
+            held.is_none_or(|held| !held.contains(&one))
+        });
+        stale
+    }
+}
+
+/// Removing and holding.
+impl Task {
+    /// Removes what was left behind, or something from a view.
+    pub(super) fn remove(&mut self, controller: &str, removed: Removed) {
+        let operator = self.operator.clone();
+        match removed {
+            Removed::Target(key) => {
+                if self.writes.writer.set(&key, controller, None) {
+                    self.writes.look([key], WriteReason::Leftover);
+                }
+            }
+            Removed::View(target, name) => {
+                if let Some(number) = named(&operator, controller) {
+                    let by = &operator.controllers[number];
+                    self.views.change((number, target), by, name, None);
+                }
+            }
+            Removed::Stale(stale) => {
+                let causes = self.context.views.causes();
+                self.views
+                    .remove_stale(&self.context.store, &operator, causes, &stale);
+            }
+        }
+    }
+
+    /// Holds removals of a controller.
+    pub(super) fn hold_all(&mut self, controller: &str, removed: Vec<Removed>) {
+        for removed in removed {
+            self.hold(controller, removed);
+        }
+    }
+
+    fn hold(&mut self, controller: &str, removed: Removed) {
+        if let Removed::Target(key) = removed {
+            self.writes.writer.hold(&key, controller);
+            self.writes.look([key], WriteReason::Leftover);
+            return;
+        }
+        let by = named(&self.operator, controller);
+        let by = by.map(|number| &self.operator.controllers[number]);
+        if let Some(place) = removed.place(by) {
+            self.book.held(controller, &place, true);
+            let held = self.deletions.held.entry(place).or_default();
+            held.insert((controller.to_owned(), removed));
+        }
+    }
+
+    /// How many removals of a controller are held.
+    pub(super) fn count_held(&self, controller: &str) -> usize {
+        let in_views = self.deletions.held.values().flatten();
+        let in_views = in_views.filter(|(by, _)| by == controller);
+        in_views.count() + self.writes.writer.held(controller)
+    }
+
+    /// A controller derives an object of a view: its removal is not held any more. The
+    /// writer does the same for targets.
+    pub(super) fn unhold(&mut self, number: usize, derived: &Removed) {
+        let operator = self.operator.clone();
+        let controller = &operator.controllers[number];
+        let (Removed::View(target, _), Some(place)) = (derived, derived.place(Some(controller)))
+        else {
+            return;
+        };
+        let Some(held) = self.deletions.held.remove(&place) else {
+            return;
+        };
+        let whole = controller.targets[*target].kind != TargetType::Patcher;
+        let patcher = format!("{}/{target}", controller.name);
+        for (by, removed) in held {
+            let again = match &removed {
+                Removed::Stale(stale) => match &stale.patcher {
+                    Some(by) => *by == patcher,
+                    None => whole,
+                },
+                same => by == controller.name && same == derived,
+            };
+            let taken_over = whole && matches!(removed, Removed::View(..));
+            if again || taken_over {
+                self.book.held(&by, &place, false);
+            }
+            if !again && taken_over {
+                // Another controller derives the object now.
+                self.remove(&by, removed);
+            } else if !again {
+                let held = self.deletions.held.entry(place.clone()).or_default();
+                held.insert((by, removed));
+            }
+        }
+    }
+
+    /// Allows any number of removals, and so those that are held, or not any more.
+    pub(crate) fn allow_deletions(&mut self, allowed: bool) {
+        self.deletions.allowed = allowed;
+        if allowed {
+            self.deletions.held_last.clear();
+            self.release();
+            self.settle();
+        }
+    }
+
+    /// Removes everything that is held.
+    pub(crate) fn release(&mut self) {
+        let released = self.writes.writer.release();
+        self.writes.look(released, WriteReason::Leftover);
+        for (place, held) in std::mem::take(&mut self.deletions.held) {
+            let causes = self.context.views.causes();
+            causes.begin(&self.operator.name, &place.0);
+            for (controller, removed) in held {
+                self.book.held(&controller, &place, false);
+                self.remove(&controller, removed);
+            }
+        }
+        self.views
+            .write(&self.context.store, &self.operator, &self.book);
+    }
+}

@@ -1,0 +1,161 @@
+//! What an operator reads: its ports, and the watches behind them.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, PoisonError};
+
+use cluster::client::Identity;
+use cluster::source::{Subscription, WatchKey};
+use object::{GroupKind, KindRef, LabelSelector, ObjectName, marks};
+use operator::Operator;
+use operator::spec::{ONE_SHOT, SourceKind, Target, TargetType};
+use store::Store;
+
+use super::Context;
+use super::availability::operator_of;
+use super::book::Book;
+use super::views::{Touched, collection, view_of};
+use super::writes::{TargetSink, Writes};
+use crate::inbox::{Inbox, Input, Port};
+use crate::view_source::{ViewSubscription, follow, names};
+
+/// The inputs of all controllers.
+pub(super) fn ports(operator: &Operator) -> Vec<Port> {
+    let controllers = operator.controllers.iter().enumerate();
+    controllers
+        .flat_map(|(number, controller)| {
+            (0..controller.inputs.len()).map(move |input| (number, input))
+        })
+        .collect()
+}
+
+/// The watches that an operator takes part in, until they are cleared.
+#[derive(Debug, Default)]
+pub(super) struct Subscriptions {
+    watches: Vec<Subscription>,
+    views: Vec<ViewSubscription>,
+}
+
+impl Subscriptions {
+    /// Notes what changes in views that are patched: objects of users come, and change.
+    pub(super) fn patched(
+        &mut self,
+        store: &Store,
+        operator: &Operator,
+        inbox: &Arc<Inbox>,
+        touched: &Touched,
+    ) {
+        let targets = operator.controllers.iter().flat_map(|c| &c.targets);
+        let patched = targets
+            .filter(|target| target.resource.is_view() && target.kind != TargetType::Updater)
+            .map(|target| collection(&target.resource));
+        for view in patched.collect::<BTreeSet<GroupKind>>() {
+            let (inbox, touched, view) = (inbox.clone(), touched.clone(), view);
+            let names = names(store, view.clone(), move |name| {
+                let mut touched = touched.lock().unwrap_or_else(PoisonError::into_inner);
+                touched.insert((view.clone(), name));
+                drop(touched);
+                inbox.poke();
+            });
+            self.views.push(names);
+        }
+    }
+
+    /// Ends all.
+    pub(super) fn clear(&mut self) {
+        self.watches.clear();
+        self.views.clear();
+    }
+}
+
+/// Takes part in all watches: those of the sources, and those of the targets.
+pub(super) fn subscribe(
+    context: &Context,
+    operator: &Operator,
+    inbox: &Arc<Inbox>,
+    writes: &Writes,
+    book: &Arc<Book>,
+) -> Subscriptions {
+    let mut subscriptions = Subscriptions::default();
+    let identity = Identity::from(operator.service_account.as_ref());
+    for (number, controller) in operator.controllers.iter().enumerate() {
+        let inputs = controller.inputs.iter().zip(controller.keeps());
+        for (input, (source, keep)) in inputs.enumerate() {
+            let source = &controller.sources[*source];
+            let port = (number, input);
+            if source.kind == SourceKind::OneShot {
+                let kept = keep.of(&source.one_shot());
+                inbox.put(port, ObjectName::new("", ONE_SHOT), Some(kept), true);
+                inbox.set(port, |state| state.listed = true);
+                continue;
+            }
+            let sink = Input::new(inbox.clone(), port, source.clone(), keep);
+            let resource = &source.resource;
+            if let Some(view) = view_of(source) {
+                // The own ones are complete in the order of the controllers.
+                let others = operator_of(&view) != operator.name;
+                let availability = others.then(|| context.views.subscribe(&view));
+                let (causes, of) = (context.views.causes().clone(), view.clone());
+                let is_bulk = move |version| causes.is_bulk(&of, version);
+                let part = follow(&context.store, view, sink, availability, is_bulk);
+                subscriptions.views.push(part);
+                continue;
+            }
+            let key = WatchKey {
+                resource: resource.clone(),
+                namespace: source.namespace.clone().or(context.namespace.clone()),
+                selector: source.selector.as_ref().and_then(LabelSelector::to_query),
+                identity: identity.clone(),
+            };
+            let part = context.watches.subscribe(key, Arc::new(sink));
+            subscriptions.watches.push(part);
+        }
+    }
+    let mut known: Vec<WatchKey> = Vec::new();
+    for target in operator.controllers.iter().flat_map(|c| &c.targets) {
+        if target.resource.is_view() {
+            continue;
+        }
+        let key = target_watch(context, operator, target, &identity);
+        if !known.contains(&key) {
+            known.push(key.clone());
+            let patched = is_patched(operator, &target.resource);
+            let sink = TargetSink::new(&target.resource, patched, writes, book.clone());
+            subscriptions
+                .watches
+                .push(context.watches.subscribe(key, Arc::new(sink)));
+        }
+    }
+    subscriptions
+}
+
+/// The watch of a target: what carries our label, or, for objects that others make, all.
+fn target_watch(
+    context: &Context,
+    operator: &Operator,
+    target: &Target,
+    identity: &Identity,
+) -> WatchKey {
+    let resource = &target.resource;
+    let all = is_patched(operator, resource);
+    WatchKey {
+        resource: resource.clone(),
+        namespace: context.namespace.clone(),
+        selector: (!all).then(|| {
+            format!(
+                "{}={}",
+                marks::OPERATOR,
+                marks::operator_label(&operator.name)
+            )
+        }),
+        identity: identity.clone(),
+    }
+}
+
+/// Whether an operator patches objects of this kind.
+fn is_patched(operator: &Operator, resource: &KindRef) -> bool {
+    let targets = operator.controllers.iter().flat_map(|c| &c.targets);
+    let mut patched = targets.filter(|target| target.kind == TargetType::Patcher);
+    patched.any(|target| {
+        target.resource.group == resource.group && target.resource.kind == resource.kind
+    })
+}

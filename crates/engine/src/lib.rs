@@ -1,0 +1,502 @@
+//! Running one operator: its sources feed its circuits, what these derive is converged.
+//!
+//! ```text
+//! Inbox ─▶ Circuit::step ─┬▶ views  ─▶ store ─▶ Inbox
+//!                         └▶ Writer ◀─ target watches
+//!                              └─ queue ─▶ Runner ─▶ converge(key)
+//! ```
+//!
+//! One task owns the circuits. A controller is *open* once all that it reads has been
+//! told: until then nothing that it derives is written. When all controllers are open,
+//! what earlier runs left behind is removed.
+
+mod availability;
+mod book;
+mod budget;
+mod causes;
+pub mod clock;
+mod controller_task;
+mod deletions;
+pub mod inbox;
+mod inputs;
+mod limits;
+mod measures;
+mod namespaces;
+pub mod native;
+mod newest;
+mod patches;
+pub mod status;
+mod sweep;
+mod unread;
+mod upstream;
+pub mod view_source;
+mod views;
+pub mod writer;
+mod writes;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+pub use availability::Views;
+use book::Book;
+pub use budget::Budget;
+use cluster::client::{Clients, Identity};
+use cluster::source::Watches;
+use controller_task::ControllerTask;
+use expr::Env;
+use measures::Measures;
+use metrics::Metrics;
+use object::{GroupKind, ObjectKey};
+use operator::Operator;
+use operator::spec::SourceKind;
+use store::Store;
+use target::Desired;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::JoinHandle;
+use unread::Unread;
+use views::take_out;
+use writes::Writes;
+
+use crate::clock::Clock;
+use crate::inbox::{Inbox, Port, PortState};
+use crate::status::{OperatorStatus, Trouble};
+use crate::writer::Writer;
+
+/// What all operators of a process share.
+#[derive(Clone, Debug)]
+pub struct Context {
+    /// Who talks to the cluster.
+    pub clients: Clients,
+    /// The watches.
+    pub watches: Watches,
+    /// The views.
+    pub store: Store,
+    /// Which views are available.
+    pub views: Views,
+    /// What an operator may use.
+    pub budget: Budget,
+    /// Only objects of this namespace are read.
+    pub namespace: Option<String>,
+    /// Where numbers go.
+    pub metrics: Metrics,
+    /// The time of day and random numbers.
+    pub clock: Arc<dyn Clock>,
+}
+
+impl Context {
+    /// Empties the views of an Operator that no longer exists.
+    pub fn forget(&self, operator: &str) {
+        // Before its views are emptied: readers must not take that for deletions.
+        self.views.down(operator, "the Operator is being deleted");
+        take_out(&self.store, operator, |_, _| true);
+        self.views.remove(operator);
+        let version = self.store.version().0;
+        self.views.causes().forget(operator, version);
+    }
+}
+
+/// Who is told what happens. All calls are short and must not block.
+pub trait EngineEvents: Send + Sync {
+    /// An object that existed was taken over.
+    fn adopted(&self, key: &ObjectKey, controller: &str);
+
+    /// Something went wrong, which was not so before.
+    fn trouble(&self, controller: &str, trouble: &Trouble);
+}
+
+/// Starts operators.
+#[derive(Debug)]
+pub struct Engine;
+
+/// A running operator. Dropping it ends it without waiting.
+#[derive(Debug)]
+pub struct Running {
+    status: watch::Receiver<OperatorStatus>,
+    commands: mpsc::UnboundedSender<Command>,
+    task: JoinHandle<()>,
+}
+
+enum Command {
+    Stop,
+    DeleteAll(oneshot::Sender<bool>),
+    AllowDeletions(bool),
+}
+
+impl Engine {
+    /// Starts an operator.
+    pub fn start(context: Context, operator: Operator, events: Arc<dyn EngineEvents>) -> Running {
+        Self::resume(context, operator, BTreeSet::new(), events)
+    }
+
+    /// Starts an operator that ran before. `held` are the controllers whose removals
+    /// `maxDeletions` held then: what they left stays held.
+    pub fn resume(
+        context: Context,
+        operator: Operator,
+        held: BTreeSet<String>,
+        events: Arc<dyn EngineEvents>,
+    ) -> Running {
+        let (status, receiver) = watch::channel(OperatorStatus::default());
+        let (commands, inbound) = mpsc::unbounded_channel();
+        let mut task = Task::new(context, operator, events, status);
+        task.begin_start(held);
+        Running {
+            status: receiver,
+            commands,
+            task: tokio::spawn(task.run(inbound)),
+        }
+    }
+}
+
+impl Running {
+    /// How the operator stands.
+    pub fn status(&self) -> watch::Receiver<OperatorStatus> {
+        self.status.clone()
+    }
+
+    /// Starts no more writes, finishes those that run, and ends. What is derived stays.
+    pub async fn stop(mut self) {
+        let _ = self.commands.send(Command::Stop);
+        let _ = (&mut self.task).await;
+    }
+
+    /// Removes all that is derived. Says whether nothing is left; to be asked again until
+    /// it is so.
+    pub async fn delete_all(&self) -> bool {
+        let (answer, answered) = oneshot::channel();
+        let _ = self.commands.send(Command::DeleteAll(answer));
+        answered.await.unwrap_or(false)
+    }
+
+    /// Lets any number of deletions go on, those that `maxDeletions` holds among them, or
+    /// not any more.
+    pub fn allow_deletions(&self, allowed: bool) {
+        let _ = self.commands.send(Command::AllowDeletions(allowed));
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// The task of an operator.
+struct Task {
+    context: Context,
+    operator: Arc<Operator>,
+    /// In an order in which each controller finds its views ready, as far as that goes.
+    order: Vec<usize>,
+    graph: upstream::Graph,
+    inbox: Arc<Inbox>,
+    controllers: Vec<ControllerTask>,
+    views: views::Outputs,
+    writes: Writes,
+    book: Arc<Book>,
+    measures: Measures,
+    ports: BTreeMap<Port, PortState>,
+    sweep: sweep::Sweep,
+    deletions: deletions::Deletions,
+    status: watch::Sender<OperatorStatus>,
+    /// The watches that this operator takes part in.
+    subscriptions: inputs::Subscriptions,
+}
+
+impl fmt::Debug for Task {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Task")
+            .field("operator", &self.operator.name)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The status is made at most this often.
+const STATUS_EVERY: Duration = Duration::from_millis(200);
+
+impl Task {
+    fn new(
+        context: Context,
+        operator: Operator,
+        events: Arc<dyn EngineEvents>,
+        status: watch::Sender<OperatorStatus>,
+    ) -> Self {
+        let operator = Arc::new(operator);
+        let inbox = Arc::new(Inbox::new(inputs::ports(&operator)));
+        let measures = Measures::new(&context.metrics, &operator);
+        let book = Arc::new(Book::new(events, inbox.clone(), measures.clone()));
+        let identity = Identity::from(operator.service_account.as_ref());
+        let client = context.clients.of(&identity);
+        let writer = Writer::new(&operator.name, client, book.clone());
+        let writer = limits::retry_refused(&operator, writer);
+        let writer = writer.count_held_before(deletions::has_percentage(&operator));
+        let writer = Arc::new(writer);
+        let mut writes = Writes::start(&context, &operator, writer, &measures);
+        let controllers = operator.controllers.iter().enumerate();
+        let controllers = controllers
+            .map(|(rank, controller)| {
+                ControllerTask::new(&operator.name, rank, controller, context.budget)
+            })
+            .collect();
+        let views = views::Outputs::new(&context.views, &operator);
+        let mut subscriptions = inputs::subscribe(&context, &operator, &inbox, &writes, &book);
+        subscriptions.patched(&context.store, &operator, &inbox, views.touched());
+        writes.subscribed();
+        let order = operator.order();
+        Self {
+            graph: upstream::Graph::new(&operator, &order),
+            order,
+            views,
+            controllers,
+            inbox,
+            writes,
+            book,
+            measures,
+            ports: BTreeMap::new(),
+            sweep: sweep::Sweep::default(),
+            deletions: deletions::Deletions::default(),
+            status,
+            subscriptions,
+            operator,
+            context,
+        }
+    }
+
+    async fn run(mut self, mut commands: mpsc::UnboundedReceiver<Command>) {
+        let mut repair = tokio::time::interval(self.repair_period());
+        repair.reset();
+        let mut report = tokio::time::interval(STATUS_EVERY);
+        report.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut stale_status = true;
+        let mut ended = self.context.views.causes().ended();
+        loop {
+            tokio::select! {
+                // What happens often is last, so that it holds up nothing else.
+                biased;
+                command = commands.recv() => match command {
+                    None | Some(Command::Stop) => break,
+                    Some(Command::AllowDeletions(allowed)) => {
+                        self.allow_deletions(allowed);
+                        stale_status = true;
+                    }
+                    Some(Command::DeleteAll(answer)) => {
+                        let _ = answer.send(self.delete_all());
+                    }
+                },
+                _ = report.tick(), if stale_status => {
+                    stale_status = false;
+                    self.tell_status();
+                }
+                _ = repair.tick() => self.writes.repair_all(),
+                // A view that is read has changed for good.
+                Ok(()) = ended.changed() => {
+                    self.take();
+                    stale_status = true;
+                }
+                () = self.inbox.changed() => {
+                    self.take();
+                    stale_status = true;
+                }
+            }
+        }
+        self.subscriptions.clear();
+        self.writes.stop().await;
+        self.tell_status();
+    }
+
+    /// How often all targets are compared: the shortest period of a `Periodic` source or
+    /// a `resync`.
+    fn repair_period(&self) -> Duration {
+        let controllers = self.operator.controllers.iter();
+        let periods = controllers.flat_map(|controller| {
+            let sources = controller.sources.iter();
+            let periodic = sources.filter_map(|source| match source.kind {
+                SourceKind::Periodic(period) => Some(period),
+                SourceKind::Watcher | SourceKind::OneShot => None,
+            });
+            periodic.chain(controller.options.resync)
+        });
+        let shortest = periods.min().unwrap_or(Duration::from_hours(10));
+        shortest.max(Duration::from_millis(100))
+    }
+
+    /// Takes what waits, runs the circuits, and opens controllers whose sources have all
+    /// been told.
+    fn take(&mut self) {
+        let taken = self.inbox.take();
+        if let Some(ports) = taken.ports {
+            self.ports = ports;
+        }
+        if let Some(unreadable) = taken.unreadable {
+            self.cannot_read(unreadable);
+        }
+        if self.sweep.is_deleting() {
+            return;
+        }
+        let mut events = taken.events;
+        let env = self.env();
+        for position in 0..self.order.len() {
+            let number = self.order[position];
+            let batch = events.iter_mut().find(|(other, _)| *other == number);
+            if let Some((_, batch)) = batch {
+                let bulk = taken.bulk.contains(&number);
+                if bulk {
+                    self.begin_sum(number);
+                }
+                self.step(number, std::mem::take(batch), bulk, &env);
+            }
+        }
+        if self.views.take_touched() {
+            self.views
+                .write(&self.context.store, &self.operator, &self.book);
+        }
+        self.open();
+        if self.views.collections().len() > 0 || !self.sweep.is_over() {
+            let upstream = self.upstream();
+            self.publish(&upstream);
+            self.sweep(&upstream);
+        }
+        self.settle();
+    }
+
+    /// The time, and a key for `@rnd` that is the same in every process.
+    fn env(&self) -> Env {
+        let key = document::stable_hash(&self.operator.name);
+        let mut env = Env::new(self.context.clock.text().into(), key);
+        env.limits = self.context.budget.limits();
+        env
+    }
+
+    fn step(&mut self, number: usize, batch: Vec<dataflow::SourceEvent>, bulk: bool, env: &Env) {
+        let controller = &self.operator.controllers[number];
+        let unread = self.unread(number);
+        let task = &mut self.controllers[number];
+        let start = Instant::now();
+        let (operator, name, events) = (&self.operator.name, &controller.name, batch.len());
+        let span = tracing::info_span!("step", operator, controller = name, events);
+        let step = span.in_scope(|| task.step(batch, env));
+        let metrics = self.measures.of(&controller.name);
+        metrics.inspect(|metrics| metrics.step(start.elapsed()));
+        let Some(step) = step else {
+            return;
+        };
+        self.book.failed(controller, &step.errors);
+        let counts = bulk || !task.open;
+        for mut change in step.changes {
+            // What is derived is stored for longer than the objects that parts of it come from.
+            change.new = change.new.map(|object| object.detached());
+            if !self.waits(number, &change, counts) {
+                self.change(number, &unread, change);
+            }
+        }
+        self.views
+            .write(&self.context.store, &self.operator, &self.book);
+    }
+
+    /// Takes note of what a controller derives for an object.
+    fn change(&mut self, number: usize, unread: &Unread, change: dataflow::TargetChange) {
+        let controller = &self.operator.controllers[number];
+        if controller.targets[change.target].resource.is_view() {
+            let at = (number, change.target);
+            self.views.change(at, controller, change.key, change.new);
+            return;
+        }
+        let (key, desired) = self.controllers[number].desired(controller, change);
+        self.want(number, unread, key, desired);
+    }
+
+    /// Writes what a controller derives for an object, once that may be written.
+    fn want(&mut self, number: usize, unread: &Unread, key: ObjectKey, desired: Option<Desired>) {
+        let task = &mut self.controllers[number];
+        if task.open && !unread.protects(&self.writes.writer, &key) {
+            task.pending.remove(&key);
+            let controller = &self.operator.controllers[number];
+            self.writes.want(&key, controller, desired);
+        } else if task.open || desired.is_some() {
+            task.pending.insert(key, desired);
+        } else {
+            // What an earlier run made of it is left to the sweep.
+            task.pending.remove(&key);
+        }
+    }
+
+    /// Opens the controllers that may write now.
+    fn open(&mut self) {
+        for position in 0..self.order.len() {
+            let number = self.order[position];
+            if self.controllers[number].open || !self.may_open(number, position) {
+                continue;
+            }
+            let controller = &self.operator.controllers[number];
+            let task = &mut self.controllers[number];
+            task.open = true;
+            tracing::debug!(
+                operator = self.operator.name,
+                controller = controller.name,
+                "open"
+            );
+        }
+        self.write_pending();
+    }
+
+    /// Whether all that a controller reads has been told. One that has stopped does not
+    /// derive all of it.
+    fn may_open(&self, number: usize, position: usize) -> bool {
+        let controller = &self.operator.controllers[number];
+        let mut inputs = controller.inputs.iter().enumerate();
+        let all_told = inputs.all(|(input, source)| {
+            let Some(state) = self.ports.get(&(number, input)) else {
+                return false;
+            };
+            match views::view_of(&controller.sources[*source]) {
+                Some(view) => state.synced() && self.is_told(&view, state, position),
+                None => state.listed,
+            }
+        });
+        all_told && self.controllers[number].stopped.is_none()
+    }
+
+    /// Whether all that earlier controllers put into a view has been told.
+    fn is_told(&self, view: &GroupKind, state: &PortState, position: usize) -> bool {
+        let earlier = &self.order[..position];
+        let producers = self.views.producers(view).iter();
+        let mut producers = producers.filter(|producer| earlier.contains(producer));
+        producers.all(|producer| self.controllers[*producer].open)
+            && self.views.version(view) <= state.version
+    }
+
+    fn tell_status(&self) {
+        let status = self
+            .book
+            .status(&self.operator, &self.controllers, &self.ports, |number| {
+                self.held(number)
+            });
+        self.measure(&status);
+        self.status.send_if_modified(|old| {
+            let news = *old != status;
+            if news {
+                *old = status;
+            }
+            news
+        });
+    }
+
+    /// Shows how it stands as numbers.
+    fn measure(&self, status: &OperatorStatus) {
+        self.measures.queue().depth(self.writes.waiting());
+        for (number, controller) in self.operator.controllers.iter().enumerate() {
+            let Some(metrics) = self.measures.of(&controller.name) else {
+                continue;
+            };
+            metrics.targets(status.controllers[number].counts.targets);
+            metrics.standing_errors(status.controllers[number].counts.errors);
+            for (input, source) in controller.inputs.iter().enumerate() {
+                let port = self.ports.get(&(number, input));
+                let synced = port.is_some_and(PortState::synced);
+                let objects = self.controllers[number].circuit.objects(input);
+                metrics.source(&controller.sources[*source].name, objects, synced);
+            }
+        }
+    }
+}

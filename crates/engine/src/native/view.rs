@@ -1,0 +1,201 @@
+//! Views as streams: what happens in the store, in the words of kube's watcher.
+
+use futures::{Stream, stream};
+use kube::Resource;
+use kube::runtime::watcher::{self, Event};
+use object::GroupKind;
+use serde::de::DeserializeOwned;
+use store::{Selector, Start, Store, Version, Watch};
+
+use super::read;
+use crate::view_source::Gate;
+use crate::{Views, clock};
+
+/// The views of the operators that a process runs: those of its
+/// `process::config::Config`.
+///
+/// ```
+/// use document::json;
+/// use futures::TryStreamExt;
+/// use kube::runtime::WatchStreamExt;
+/// use kube::api::{ApiResource, GroupVersionKind};
+/// use kube::ResourceExt;
+/// use engine::native::ViewStore;
+/// use cluster::object::Object;
+/// use store::{Write, Writer};
+/// use object::GroupKind;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let views = ViewStore::default();
+/// # views.without_operators();
+/// let group = "shop.view.dcontroller.io";
+/// // A declarative controller does this; so may you.
+/// let web = json!({
+///     "apiVersion": "shop.view.dcontroller.io/v1alpha1", "kind": "Health",
+///     "metadata": {"name": "web"}, "ready": 2
+/// });
+/// let health = GroupKind::new(group, "Health");
+/// views.store().write_one(&Writer::User, &health, Write::Create(web))?;
+///
+/// // With a type of your own it is `views.watch::<Health>()`.
+/// let kind = ApiResource::from_gvk(&GroupVersionKind::gvk(group, "v1alpha1", "Health"));
+/// let mut objects = Box::pin(views.watch_with::<Object>(&kind).applied_objects());
+/// let first = objects.try_next().await?.expect("a watch does not end");
+/// assert_eq!(first.name_any(), "web");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct ViewStore {
+    store: Store,
+    availability: Views,
+}
+
+/// Empty, and not available before operators have filled it.
+impl Default for ViewStore {
+    fn default() -> Self {
+        let settings = store::Config {
+            // More than any version that an earlier process gave.
+            first_version: Version(clock::micros()),
+            ..store::Config::default()
+        };
+        Self {
+            store: Store::new(clock::System, settings),
+            availability: Views::default(),
+        }
+    }
+}
+
+impl ViewStore {
+    /// The objects themselves. A reconciler writes to them as
+    /// [`Writer::User`](store::Writer::User): objects of its own, and of those that a
+    /// controller yields the status, finalizers, and labels and annotations that the
+    /// pipeline leaves alone.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Which views are available, for the engines that fill and read them.
+    pub fn views(&self) -> &Views {
+        &self.availability
+    }
+
+    /// Makes all views available: for a process that runs no operators, in which views hold
+    /// what users put into them.
+    pub fn without_operators(&self) {
+        self.availability.without_operators();
+    }
+
+    /// Watches the view that `K` says it is: its group is `<operator>.view.dcontroller.io`.
+    ///
+    /// The first list begins when the view is available: its operator runs, and has filled
+    /// it. Until then a reconciler does not start, and takes no view for empty. When the
+    /// operator is edited, deleted or stopped, nothing is delivered until the view is
+    /// available again, and then a new list.
+    pub fn watch<K>(&self) -> impl Stream<Item = watcher::Result<Event<K>>> + Send + use<K>
+    where
+        K: Resource + DeserializeOwned + Send + 'static,
+        K::DynamicType: Default,
+    {
+        self.watch_with(&K::DynamicType::default())
+    }
+
+    /// As [`watch`](Self::watch), for a kind that is known at run time only.
+    pub fn watch_with<K>(
+        &self,
+        dyntype: &K::DynamicType,
+    ) -> impl Stream<Item = watcher::Result<Event<K>>> + Send + use<K>
+    where
+        K: Resource + DeserializeOwned + Send + 'static,
+    {
+        let collection = GroupKind::new(&K::group(dyntype), &K::kind(dyntype));
+        let reader = Reader {
+            store: self.store.clone(),
+            gate: Gate::new(Some(self.availability.subscribe(&collection))),
+            collection,
+            phase: Phase::Begin,
+        };
+        stream::unfold(reader, |mut reader| async move {
+            let event = reader.next().await;
+            Some((Ok(event), reader))
+        })
+    }
+}
+
+/// A watch of a view that never ends.
+struct Reader {
+    store: Store,
+    gate: Gate,
+    collection: GroupKind,
+    phase: Phase,
+}
+
+enum Phase {
+    /// A list is to be announced.
+    Begin,
+    /// It was.
+    Open,
+    /// What there is is being told.
+    List(Watch),
+    /// What changes is being told.
+    Follow(Watch),
+}
+
+impl Reader {
+    async fn next<K: DeserializeOwned>(&mut self) -> Event<K> {
+        loop {
+            match &mut self.phase {
+                Phase::Begin => {
+                    self.phase = Phase::Open;
+                    return Event::Init;
+                }
+                Phase::Open => self.open().await,
+                Phase::List(watch) => match self.gate.next(watch, || {}).await {
+                    Some(store::Event::Added(object) | store::Event::Modified(object)) => {
+                        if let Some(object) = read(&object) {
+                            return Event::InitApply(object);
+                        }
+                    }
+                    Some(store::Event::Bookmark { .. }) => {
+                        self.listed();
+                        return Event::InitDone;
+                    }
+                    Some(store::Event::Deleted(_)) | None => self.phase = Phase::Begin,
+                },
+                Phase::Follow(watch) => match self.gate.next(watch, || {}).await {
+                    Some(store::Event::Added(object) | store::Event::Modified(object)) => {
+                        if let Some(object) = read(&object) {
+                            return Event::Apply(object);
+                        }
+                    }
+                    Some(store::Event::Deleted(object)) => match read(&object) {
+                        Some(object) => return Event::Delete(object),
+                        // It may be known in an earlier form: a list shows that it is gone.
+                        None => self.phase = Phase::Begin,
+                    },
+                    Some(store::Event::Bookmark { .. }) => {}
+                    None => self.phase = Phase::Begin,
+                },
+            }
+        }
+    }
+
+    async fn open(&mut self) {
+        self.gate.opened(|_| {}).await;
+        let watch = self
+            .store
+            .watch(&self.collection, Selector::default(), Start::Now);
+        if let Ok(watch) = watch {
+            self.phase = Phase::List(watch);
+        }
+    }
+
+    fn listed(&mut self) {
+        let phase = std::mem::replace(&mut self.phase, Phase::Begin);
+        self.phase = match phase {
+            Phase::List(watch) => Phase::Follow(watch),
+            other => other,
+        };
+    }
+}

@@ -1,0 +1,368 @@
+//! Patchers on views: what they set, what they take back, and that running offline agrees.
+
+use std::sync::Arc;
+
+use document::json;
+use expr::Env;
+use metrics::Metrics;
+use object::ObjectName;
+use offline::{Event, EventType, Offline};
+use operator::Operator;
+use seeded::Random;
+use store::{Preconditions, Selector};
+
+use super::*;
+use crate::book::Book;
+use crate::controller_task::ControllerTask;
+use crate::measures::Measures;
+use crate::status::Trouble;
+use crate::views::Outputs;
+use crate::{Budget, EngineEvents, Views};
+
+struct Quiet;
+
+impl EngineEvents for Quiet {
+    fn adopted(&self, _key: &object::ObjectKey, _controller: &str) {}
+    fn trouble(&self, _controller: &str, _trouble: &Trouble) {}
+}
+
+/// Deployments make objects of a view, and config maps patch them.
+fn operator() -> Operator {
+    let name = json!({"name": "$.metadata.name", "labels": "$.metadata.labels"});
+    let spec = json!({
+        "apiVersion": "dcontroller.io/v1alpha1", "kind": "Operator", "metadata": {"name": "o"},
+        "spec": {"controllers": [
+            {
+                "name": "whole", "sources": [{"apiGroup": "apps", "kind": "Deployment"}],
+                "pipeline": [{"@project": {"metadata": (name.clone()), "spec": "$.spec"}}],
+                "target": {"kind": "V"}
+            },
+            {
+                "name": "patch", "sources": [{"apiGroup": "", "kind": "ConfigMap"}],
+                "pipeline": [{"@project": {"metadata": (name), "spec": "$.data", "status": "$.status"}}],
+                "target": {"kind": "V", "type": "Patcher"}
+            }
+        ]}
+    });
+    let (operator, problems) = operator::read(&spec, &expr::Table::builtin());
+    operator.unwrap_or_else(|| panic!("{problems:?}"))
+}
+
+fn view() -> GroupKind {
+    GroupKind::new("o.view.dcontroller.io", "V")
+}
+
+fn of_view(name: &str, spec: Value) -> Value {
+    json!({"apiVersion": "o.view.dcontroller.io/v1alpha1", "kind": "V",
+        "metadata": {"name": name}, "spec": (spec)})
+}
+
+/// What the task of an operator does with views.
+struct Engine {
+    operator: Operator,
+    store: Store,
+    views: Views,
+    outputs: Outputs,
+    book: Book,
+    tasks: Vec<ControllerTask>,
+}
+
+impl Engine {
+    fn new() -> Self {
+        let store = Store::new(crate::clock::System, store::Config::default());
+        Self::on(store, Views::default())
+    }
+
+    fn on(store: Store, views: Views) -> Self {
+        let operator = operator();
+        let measures = Measures::new(&Metrics::default(), &operator);
+        let controllers = operator.controllers.iter().enumerate();
+        Self {
+            outputs: Outputs::new(&views, &operator),
+            book: Book::new(Arc::new(Quiet), Arc::default(), measures),
+            tasks: controllers
+                .map(|(rank, c)| ControllerTask::new("o", rank, c, Budget::default()))
+                .collect(),
+            operator,
+            store,
+            views,
+        }
+    }
+
+    /// Another generation of the Operator.
+    fn next(self) -> Self {
+        Self::on(self.store, self.views)
+    }
+
+    fn source(&mut self, number: usize, name: &str, object: Option<Value>) {
+        let keep = self.operator.controllers[number].keeps().swap_remove(0);
+        let batch = vec![dataflow::SourceEvent {
+            source: 0,
+            name: ObjectName::new("", name),
+            object: object.map(|object| keep.of(&object)),
+        }];
+        let step = self.tasks[number].step(batch, &Env::default()).unwrap();
+        for change in step.changes {
+            let controller = &self.operator.controllers[number];
+            let at = (number, change.target);
+            self.outputs.change(at, controller, change.key, change.new);
+        }
+        self.write();
+    }
+
+    fn write(&mut self) {
+        self.outputs.write(&self.store, &self.operator, &self.book);
+    }
+
+    fn user(&mut self, write: Write) {
+        let written = self.store.write_one(&Writer::User, &view(), write).unwrap();
+        let name = ObjectName::of(&written.object).unwrap();
+        self.outputs
+            .touched()
+            .lock()
+            .unwrap()
+            .insert((view(), name));
+        if self.outputs.take_touched() {
+            self.write();
+        }
+    }
+
+    /// The objects as far as writers say what they are.
+    fn objects(&self) -> Vec<Value> {
+        let items = self.store.list(&view(), &Selector::default()).items;
+        items.iter().map(said).collect()
+    }
+}
+
+fn said(object: &Value) -> Value {
+    let metadata = object.get("metadata");
+    let name = metadata.get("name").clone();
+    let mut fields = object.as_map().unwrap().clone();
+    let labels = metadata.get("labels").clone();
+    let kept = json!({"name": (name), "labels": (labels)});
+    fields = fields.with(Key::new("metadata"), kept);
+    fields.into()
+}
+
+fn config(name: &str, data: Value) -> Value {
+    json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": (data)})
+}
+
+fn deployment(name: &str, spec: Value) -> Value {
+    json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": (spec)})
+}
+
+fn specs(engine: &Engine) -> Vec<Value> {
+    let objects = engine.objects();
+    objects
+        .iter()
+        .map(|object| object.get("spec").clone())
+        .collect()
+}
+
+#[test]
+fn a_patch_layers_on_what_another_controller_yields() {
+    let mut engine = Engine::new();
+    engine.source(1, "a", Some(config("a", json!({"x": {"b": 2}}))));
+    assert_eq!(specs(&engine), []);
+    engine.source(0, "a", Some(deployment("a", json!({"x": {"a": 1}}))));
+    assert_eq!(specs(&engine), [json!({"x": {"a": 1, "b": 2}})]);
+    engine.source(0, "a", Some(deployment("a", json!({"x": {"a": 3}}))));
+    assert_eq!(specs(&engine), [json!({"x": {"a": 3, "b": 2}})]);
+    engine.source(1, "a", None);
+    assert_eq!(specs(&engine), [json!({"x": {"a": 3}})]);
+    engine.source(1, "a", Some(config("a", json!({"x": 1}))));
+    engine.source(0, "a", None);
+    assert_eq!(specs(&engine), []);
+}
+
+#[test]
+fn what_is_set_on_an_object_of_a_user_is_taken_back_if_it_is_as_written() {
+    let mut engine = Engine::new();
+    engine.source(1, "u", Some(config("u", json!({"x": 1, "y": {"z": 2}}))));
+    engine.user(Write::Create(of_view("u", json!({"own": true}))));
+    assert_eq!(
+        specs(&engine),
+        [json!({"own": true, "x": 1, "y": {"z": 2}})]
+    );
+    // Somebody changes what we set: it is put back.
+    engine.user(Write::Replace(of_view("u", json!({"own": true, "x": 5}))));
+    assert_eq!(
+        specs(&engine),
+        [json!({"own": true, "x": 1, "y": {"z": 2}})]
+    );
+    engine.source(1, "u", Some(config("u", json!({"x": 1}))));
+    assert_eq!(specs(&engine), [json!({"own": true, "x": 1})]);
+    let version = engine.store.version();
+    engine.source(1, "u", Some(config("u", json!({"x": 1}))));
+    assert_eq!(engine.store.version(), version);
+    // What they wrote there comes back.
+    engine.source(1, "u", None);
+    assert_eq!(specs(&engine), [json!({"own": true, "x": 5})]);
+}
+
+#[test]
+fn what_a_user_has_already_stays() {
+    let mut engine = Engine::new();
+    let own = json!({"x": 1, "y": {"z": 2}, "l": [{"k": 1}], "s": [1]});
+    engine.user(Write::Create(of_view("u", own.clone())));
+    let version = engine.store.version();
+    engine.source(1, "u", Some(config("u", own.clone())));
+    assert_eq!(engine.store.version(), version, "nothing is written");
+    let more = json!({"x": 1, "y": {"z": 2, "new": 1}, "l": [{"k": 1}], "s": [1]});
+    engine.source(1, "u", Some(config("u", more.clone())));
+    assert_eq!(specs(&engine), std::slice::from_ref(&more));
+    // Another generation knows what was set, and what was not.
+    let mut engine = engine.next();
+    engine.source(1, "u", Some(config("u", more)));
+    engine.source(1, "u", Some(config("u", json!({"y": {"new": 1}}))));
+    engine.source(1, "u", None);
+    assert_eq!(specs(&engine), [own]);
+}
+
+#[test]
+fn what_a_user_changes_is_put_back_and_then_ours() {
+    let mut engine = Engine::new();
+    engine.user(Write::Create(of_view("u", json!({"x": 1, "own": 1}))));
+    engine.source(1, "u", Some(config("u", json!({"x": 1}))));
+    engine.user(Write::Replace(of_view("u", json!({"x": 2, "own": 1}))));
+    assert_eq!(specs(&engine), [json!({"x": 1, "own": 1})]);
+    engine.source(1, "u", None);
+    assert_eq!(specs(&engine), [json!({"x": 2, "own": 1})]);
+}
+
+#[test]
+fn the_status_is_patched_and_taken_back_too() {
+    let mut engine = Engine::new();
+    engine.user(Write::Create(of_view("u", json!({}))));
+    let mut status = of_view("u", json!({}));
+    status = status
+        .as_map()
+        .unwrap()
+        .with(Key::new("status"), json!({"mine": 1}))
+        .into();
+    engine.user(Write::Status(status));
+    let with_status = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "u"},
+        "data": {"x": 1}, "status": {"ours": 2}});
+    engine.source(1, "u", Some(with_status));
+    let object = engine.objects().remove(0);
+    assert_eq!(object.get("status"), &json!({"mine": 1, "ours": 2}));
+    assert_eq!(object.get("spec"), &json!({"x": 1}));
+    engine.source(1, "u", None);
+    let object = engine.objects().remove(0);
+    assert_eq!(object.get("status"), &json!({"mine": 1}));
+}
+
+#[test]
+fn after_an_edit_only_what_is_no_longer_derived_is_taken_back() {
+    let mut engine = Engine::new();
+    for name in ["stays", "goes"] {
+        engine.user(Write::Create(of_view(name, json!({"own": (name)}))));
+        engine.source(1, name, Some(config(name, json!({"x": 1}))));
+    }
+    let version = engine.store.version();
+    let mut engine = engine.next();
+    engine.source(1, "stays", Some(config("stays", json!({"x": 1}))));
+    assert_eq!(engine.store.version(), version);
+    for stale in engine.outputs.stale(&engine.store, &engine.operator) {
+        let causes = engine.views.causes();
+        engine
+            .outputs
+            .remove_stale(&engine.store, &engine.operator, causes, &stale);
+    }
+    assert_eq!(
+        specs(&engine),
+        [json!({"own": "goes"}), json!({"own": "stays", "x": 1})]
+    );
+    engine.outputs.clear(&engine.store);
+    assert_eq!(
+        specs(&engine),
+        [json!({"own": "goes"}), json!({"own": "stays"})]
+    );
+}
+
+fn data(random: &mut Random) -> Value {
+    let list: Value = (0..random.below(3))
+        .map(|_| json!({"k": (random.below(3))}))
+        .collect();
+    let fields = [
+        ("a", Value::from(random.below(3))),
+        ("b", json!({"c": (random.below(2))})),
+        ("list", list),
+    ];
+    let given = fields.into_iter().filter(|_| random.below(3) > 0);
+    given
+        .map(|(key, value)| (Key::new(key), value))
+        .collect::<document::Map>()
+        .into()
+}
+
+#[test]
+fn views_are_as_they_are_offline() {
+    for seed in 0..60 {
+        let mut random = Random::new(seed);
+        let mut engine = Engine::new();
+        let mut offline = Offline::new(operator(), dataflow::Budget::default());
+        let mut expected: BTreeMap<String, Value> = BTreeMap::new();
+        for _ in 0..25 {
+            let data = data(&mut random);
+            let gone = random.below(3) == 0;
+            let (number, name) = match random.below(3) {
+                0 => (0, *random.pick(&["n0", "n1"])),
+                1 => (1, *random.pick(&["n0", "n1", "u0", "u1"])),
+                _ => (2, *random.pick(&["u0", "u1"])),
+            };
+            let object = match number {
+                0 => deployment(name, data),
+                1 => config(name, data),
+                _ => of_view(name, data),
+            };
+            let typed = said(&object);
+            let there = engine
+                .store
+                .get(&view(), &ObjectName::new("", name))
+                .is_some();
+            if number == 2 {
+                if gone && there {
+                    let key = ObjectName::new("", name);
+                    engine.user(Write::Delete(key, Preconditions::default()));
+                } else if gone {
+                    continue;
+                } else {
+                    engine.user(Write::Put(object.clone()));
+                }
+            } else {
+                engine.source(number, name, (!gone).then(|| object.clone()));
+            }
+            let kind = if gone {
+                EventType::Deleted
+            } else {
+                EventType::Added
+            };
+            let batch = offline
+                .batch(&[Event { kind, object }], &Env::default())
+                .unwrap();
+            if number == 2 && gone {
+                expected.remove(name);
+            } else if number == 2 {
+                expected.insert(name.to_owned(), typed);
+            }
+            for event in batch.events {
+                let object = said(&event.object);
+                let name = object
+                    .get("metadata")
+                    .get("name")
+                    .as_str()
+                    .unwrap()
+                    .to_owned();
+                if event.kind == EventType::Deleted {
+                    expected.remove(&name);
+                } else {
+                    expected.insert(name, object);
+                }
+            }
+            let expected: Vec<Value> = expected.values().cloned().collect();
+            assert_eq!(engine.objects(), expected, "seed {seed}");
+        }
+    }
+}

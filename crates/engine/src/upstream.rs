@@ -1,0 +1,388 @@
+//! What controllers derive from: whether all of it is known.
+//!
+//! A target that is no longer derived is removed only if nothing upstream can still
+//! derive it. After a restart that is not so while an object upstream is in error,
+//! because nothing holds its last output then, and not before the object, once it is
+//! corrected, has come through all views on the way:
+//!
+//! ```text
+//! Pod b ──▶ producer ──▶ view ──▶ reader ──▶ ConfigMap b
+//!           no error     b        has not read b yet: ConfigMap b stays
+//! ```
+//!
+//! So an engine publishes up to which version a view has to be read ([`Basis::settled`]),
+//! and a reader that has read so far does the same for its own views.
+
+use std::collections::BTreeMap;
+
+use object::GroupKind;
+use operator::Operator;
+
+use super::Task;
+use super::availability::{Basis, operator_of};
+use super::controller_task::ControllerTask;
+use super::views::{Outputs, view_of};
+
+/// What a controller derives from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Upstream {
+    /// Why something may be missing.
+    pub(super) missing: Option<String>,
+    /// Why the controller itself may not yield all.
+    pub(super) failure: Option<String>,
+    /// Whether there are objects among it that no controller yields. A restart forgets
+    /// them, so that their absence means nothing.
+    pub(super) volatile: bool,
+}
+
+/// How the controllers of an operator depend on each other and on views.
+#[derive(Debug)]
+pub(super) struct Graph {
+    /// For each controller the others that it reads from, at whatever distance.
+    feeders: Vec<Vec<usize>>,
+    /// For each controller its inputs that are views.
+    views: Vec<Vec<ViewInput>>,
+    /// For each controller its position in the order of execution.
+    positions: Vec<usize>,
+    /// For each own view of which nothing is missing, the version since when.
+    settled: BTreeMap<GroupKind, u64>,
+}
+
+#[derive(Clone, Debug)]
+struct ViewInput {
+    input: usize,
+    view: GroupKind,
+    /// Whether it is a view of the same operator.
+    own: bool,
+}
+
+impl Graph {
+    pub(super) fn new(operator: &Operator, order: &[usize]) -> Self {
+        let numbers = 0..operator.controllers.len();
+        let mut positions = vec![0; order.len()];
+        for (position, number) in order.iter().enumerate() {
+            positions[*number] = position;
+        }
+        Self {
+            feeders: numbers.clone().map(|n| feeders(operator, n)).collect(),
+            views: numbers.map(|n| view_inputs(operator, n)).collect(),
+            positions,
+            settled: BTreeMap::new(),
+        }
+    }
+
+    /// The controllers that this one reads from, at whatever distance.
+    pub(super) fn feeders(&self, number: usize) -> &[usize] {
+        &self.feeders[number]
+    }
+
+    /// The version of an own view since which nothing is missing.
+    fn settle(
+        &mut self,
+        view: &GroupKind,
+        views: &Outputs,
+        tasks: &[ControllerTask],
+        upstream: &[Upstream],
+    ) -> Option<u64> {
+        let mut producers = views.producers(view).iter();
+        let complete = producers.all(|producer| {
+            let Upstream {
+                missing, failure, ..
+            } = &upstream[*producer];
+            tasks[*producer].open && missing.is_none() && failure.is_none()
+        });
+        if !complete {
+            self.settled.remove(view);
+            return None;
+        }
+        let known = self.settled.get(view).copied();
+        known.or_else(|| {
+            let version = views.version(view);
+            self.settled.insert(view.clone(), version);
+            Some(version)
+        })
+    }
+}
+
+fn feeders(operator: &Operator, number: usize) -> Vec<usize> {
+    let controllers = &operator.controllers;
+    let mut seen = vec![false; controllers.len()];
+    let mut todo = vec![number];
+    while let Some(reader) = todo.pop() {
+        for (feeder, controller) in controllers.iter().enumerate() {
+            if !seen[feeder] && controller.feeds(&controllers[reader]) {
+                seen[feeder] = true;
+                todo.push(feeder);
+            }
+        }
+    }
+    let others = (0..controllers.len()).filter(|feeder| *feeder != number);
+    others.filter(|feeder| seen[*feeder]).collect()
+}
+
+fn view_inputs(operator: &Operator, number: usize) -> Vec<ViewInput> {
+    let controller = &operator.controllers[number];
+    let inputs = controller.inputs.iter().enumerate();
+    let views = inputs.filter_map(|(input, source)| {
+        let view = view_of(&controller.sources[*source])?;
+        Some(ViewInput {
+            input,
+            own: operator_of(&view) == operator.name,
+            view,
+        })
+    });
+    views.collect()
+}
+
+impl Task {
+    /// What each controller derives from, as of the batches that were taken.
+    pub(super) fn upstream(&mut self) -> Vec<Upstream> {
+        let numbers = 0..self.controllers.len();
+        let outside: Vec<Upstream> = numbers.map(|number| self.outside(number)).collect();
+        let mut all = outside.clone();
+        for position in 0..self.order.len() {
+            let number = self.order[position];
+            let mut upstream = outside[number].clone();
+            for feeder in self.graph.feeders(number) {
+                let feeder = &outside[*feeder];
+                upstream.volatile |= feeder.volatile;
+                let why = feeder.failure.as_ref().or(feeder.missing.as_ref());
+                upstream.missing = upstream.missing.or_else(|| why.cloned());
+            }
+            if upstream.missing.is_none() {
+                upstream.missing = self.lagging(number, &all);
+            }
+            all[number] = upstream;
+        }
+        all
+    }
+
+    /// Makes the views available as far as they are complete.
+    pub(super) fn publish(&mut self, upstream: &[Upstream]) {
+        let (views, tasks, graph) = (&self.views, &self.controllers, &mut self.graph);
+        let over_budget = tasks.iter().any(|task| task.stopped.is_some());
+        views.publish(over_budget, |view| {
+            let producers = views.producers(view);
+            let complete = producers.iter().all(|number| tasks[*number].open);
+            let volatile = producers.iter().any(|number| upstream[*number].volatile);
+            complete.then(|| Basis {
+                settled: graph.settle(view, views, tasks, upstream),
+                volatile: volatile || !views.yields(view),
+            })
+        });
+    }
+
+    /// What a controller reads of other operators, and of users.
+    fn outside(&self, number: usize) -> Upstream {
+        let mut upstream = Upstream {
+            failure: self.failure(number),
+            ..Upstream::default()
+        };
+        for ViewInput { input, view, own } in &self.graph.views[number] {
+            if *own {
+                upstream.volatile |= !self.views.yields(view);
+                continue;
+            }
+            let (kind, operator) = (&view.kind, operator_of(view));
+            let basis = self.context.views.basis(view);
+            upstream.volatile |= basis.is_some_and(|basis| basis.volatile);
+            let why = match basis.map(|basis| basis.settled) {
+                None => "is not available",
+                Some(None) => "derives from objects in error",
+                Some(Some(version)) if self.read(number, *input) < version => "is being read",
+                Some(Some(_)) => continue,
+            };
+            upstream.missing = Some(format!("view {kind} of Operator {operator} {why}"));
+        }
+        upstream
+    }
+
+    /// Why a controller may not yield all.
+    fn failure(&self, number: usize) -> Option<String> {
+        let name = &self.operator.controllers[number].name;
+        let task = &self.controllers[number];
+        if task.stopped.is_some() {
+            return Some(format!("controller {name} is over its budget"));
+        }
+        let failing = task.error_count() > 0;
+        failing.then(|| format!("controller {name} has objects in error"))
+    }
+
+    /// An own view that a controller has not read to the point since which nothing is
+    /// missing. `known` holds for the controllers that come earlier.
+    fn lagging(&mut self, number: usize, known: &[Upstream]) -> Option<String> {
+        for at in 0..self.graph.views[number].len() {
+            let ViewInput { input, view, own } = self.graph.views[number][at].clone();
+            if !own {
+                continue;
+            }
+            let settled = self.settled(&view, self.graph.positions[number], known);
+            if settled.is_none_or(|version| self.read(number, input) < version) {
+                return Some(format!("view {} is being read", view.kind));
+            }
+        }
+        None
+    }
+
+    /// The version up to which the controller at this position has to read an own view.
+    fn settled(&mut self, view: &GroupKind, position: usize, known: &[Upstream]) -> Option<u64> {
+        let producers = self.views.producers(view).iter();
+        let mut producers = producers.map(|producer| (self.graph.positions[*producer], producer));
+        if producers.clone().all(|(at, _)| at < position) {
+            let (views, tasks) = (&self.views, &self.controllers);
+            return self.graph.settle(view, views, tasks, known);
+        }
+        // In a cycle nothing is missing once all of it is read.
+        let complete =
+            producers.all(|(at, producer)| at >= position || known[*producer].missing.is_none());
+        complete.then(|| self.views.version(view))
+    }
+
+    /// The version up to which a controller has read a view.
+    fn read(&self, number: usize, input: usize) -> u64 {
+        let state = self.ports.get(&(number, input));
+        state.map_or(0, |state| state.version)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use cluster::client::{Clients, Rate};
+    use cluster::lease::Leadership;
+    use cluster::source::Watches;
+    use document::{Value, json};
+    use metrics::Metrics;
+    use store::Store;
+    use tokio::sync::watch;
+
+    use super::*;
+    use crate::availability::Producer;
+    use crate::inbox::PortState;
+    use crate::status::{OperatorStatus, Trouble};
+    use crate::{Budget, Context, EngineEvents, Views};
+
+    struct Quiet;
+
+    impl EngineEvents for Quiet {
+        fn adopted(&self, _key: &object::ObjectKey, _controller: &str) {}
+        fn trouble(&self, _controller: &str, _trouble: &Trouble) {}
+    }
+
+    /// An operator whose controllers are open, on a server that does not answer.
+    fn task(controllers: &[Value]) -> Task {
+        let controllers: Value = controllers.iter().cloned().collect();
+        let spec = json!({
+            "apiVersion": "dcontroller.io/v1alpha1", "kind": "Operator",
+            "metadata": {"name": "o"}, "spec": {"controllers": (controllers)},
+        });
+        let (operator, problems) = operator::read(&spec, &expr::Table::builtin());
+        let operator = operator.unwrap_or_else(|| panic!("{problems:?}"));
+        let silent = tower::service_fn(|_: http::Request<kube::client::Body>| {
+            std::future::pending::<Result<http::Response<kube::client::Body>, tower::BoxError>>()
+        });
+        let client = kube::Client::new(silent, "default");
+        let clients = Clients::new(client, Rate::default(), Leadership::always());
+        let metrics = Metrics::default();
+        let context = Context {
+            watches: Watches::new(clients.clone(), metrics.clone()),
+            clients,
+            store: Store::new(crate::clock::System, store::Config::default()),
+            views: Views::default(),
+            budget: Budget::default(),
+            namespace: None,
+            metrics,
+            clock: Arc::new(crate::clock::System),
+        };
+        let (status, _) = watch::channel(OperatorStatus::default());
+        let mut task = Task::new(context, operator, Arc::new(Quiet), status);
+        task.controllers.iter_mut().for_each(|c| c.open = true);
+        task
+    }
+
+    fn controller(name: &str, source: Value, target: &str) -> Value {
+        json!({
+            "name": name, "sources": [(source)], "pipeline": [{"@select": true}],
+            "target": {"kind": target},
+        })
+    }
+
+    fn read(task: &mut Task, number: usize, version: u64) {
+        let state = PortState {
+            listed: true,
+            version,
+            ..PortState::default()
+        };
+        task.ports.insert((number, 0), state);
+    }
+
+    fn missing(task: &mut Task, number: usize) -> String {
+        let upstream = task.upstream();
+        upstream[number].missing.clone().unwrap_or_default()
+    }
+
+    fn other() -> GroupKind {
+        GroupKind::new("p.view.dcontroller.io", "V")
+    }
+
+    fn settle(producer: &Producer, settled: Option<u64>) {
+        let basis = Basis {
+            settled,
+            volatile: false,
+        };
+        producer.publish(false, [(&other(), Some(basis))].into_iter());
+    }
+
+    #[tokio::test]
+    async fn a_view_of_another_operator_is_to_be_read_to_where_it_settled() {
+        let source = json!({"apiGroup": "p.view.dcontroller.io", "kind": "V"});
+        let mut task = task(&[controller("c", source, "W")]);
+        read(&mut task, 0, 4);
+        let view = "view V of Operator p";
+        assert_eq!(missing(&mut task, 0), format!("{view} is not available"));
+        let producer = task.context.views.start("p", [other()]);
+        settle(&producer, None);
+        let failing = format!("{view} derives from objects in error");
+        assert_eq!(missing(&mut task, 0), failing);
+        settle(&producer, Some(5));
+        assert_eq!(missing(&mut task, 0), format!("{view} is being read"));
+        read(&mut task, 0, 5);
+        assert_eq!(missing(&mut task, 0), "");
+    }
+
+    #[tokio::test]
+    async fn what_is_missing_is_missing_in_the_own_views_too() {
+        let source = json!({"apiGroup": "p.view.dcontroller.io", "kind": "V"});
+        let last = controller("last", json!({"kind": "W"}), "X");
+        let mut task = task(&[last, controller("first", source, "W")]);
+        read(&mut task, 0, 9);
+        read(&mut task, 1, 4);
+        let producer = task.context.views.start("p", [other()]);
+        settle(&producer, Some(5));
+        let expect = "view V of Operator p is being read";
+        assert_eq!(missing(&mut task, 0), expect);
+        let settled = |task: &mut Task, kind: &str| {
+            let upstream = task.upstream();
+            task.publish(&upstream);
+            let view = GroupKind::new("o.view.dcontroller.io", kind);
+            task.context.views.basis(&view).unwrap().settled
+        };
+        assert_eq!(settled(&mut task, "X"), None);
+        read(&mut task, 1, 5);
+        assert_eq!(missing(&mut task, 0), "");
+        assert_eq!(settled(&mut task, "X"), Some(0));
+    }
+
+    /// Neither of them waits for the other.
+    #[tokio::test]
+    async fn a_cycle_settles() {
+        let one = controller("one", json!({"kind": "B"}), "A");
+        let two = controller("two", json!({"kind": "A"}), "B");
+        let mut task = task(&[one, two]);
+        read(&mut task, 0, 0);
+        read(&mut task, 1, 0);
+        assert_eq!(missing(&mut task, 0), "");
+        assert_eq!(missing(&mut task, 1), "");
+    }
+}

@@ -1,0 +1,149 @@
+//! What an earlier generation of an operator put into views, and this one does not derive.
+
+use std::collections::BTreeMap;
+
+use object::{GroupKind, KindRef, ObjectName};
+use operator::Operator;
+use operator::spec::TargetType;
+use store::{Preconditions, Store, Write, Writer};
+
+use super::super::causes::Causes;
+use super::super::patches::Place;
+use super::{At, Outputs, collection, target, version, wanted};
+
+/// Something that an earlier generation left in a view.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Stale {
+    /// The controller that put it there.
+    pub(crate) controller: String,
+    pub(crate) collection: GroupKind,
+    pub(crate) name: ObjectName,
+    /// The Patcher, if it is no object, but a patch on one that a user holds.
+    pub(crate) patcher: Option<String>,
+}
+
+impl Outputs {
+    /// What is stale.
+    pub(crate) fn stale(&self, store: &Store, operator: &Operator) -> Vec<Stale> {
+        let derived = |collection: &GroupKind, name: &ObjectName| {
+            let view = self.views.get(collection);
+            view.and_then(|view| view.derived.get(name))
+        };
+        let yielded = store.yielded(&self.operator).into_iter();
+        let objects = yielded.map(|yielded| Stale {
+            controller: yielded.controller,
+            name: yielded.key,
+            collection: yielded.collection,
+            patcher: None,
+        });
+        let objects = objects.filter(|stale| derived(&stale.collection, &stale.name).is_none());
+        let places = self.patches.places(&self.operator).into_iter();
+        let patches = places.flat_map(|place| {
+            let wanted = wanted(operator, derived(&place.collection, &place.name));
+            let mut patchers = self.patches.patchers(&place);
+            patchers.retain(|by| !wanted.iter().any(|patch| patch.by == *by));
+            patchers.into_iter().map(move |by| Stale::patch(&place, by))
+        });
+        objects.chain(patches).collect()
+    }
+
+    /// How many objects and patches each controller of an earlier generation left.
+    pub(crate) fn held_before(&self, store: &Store) -> BTreeMap<String, usize> {
+        let yielded = store.yielded(&self.operator).into_iter();
+        let objects = yielded.map(|yielded| yielded.controller);
+        let places = self.patches.places(&self.operator).into_iter();
+        let patches = places.flat_map(|place| {
+            let patchers = self.patches.patchers(&place).into_iter();
+            patchers.map(move |by| Stale::patch(&place, by).controller)
+        });
+        let mut counts = BTreeMap::new();
+        for controller in objects.chain(patches) {
+            *counts.entry(controller).or_default() += 1;
+        }
+        counts
+    }
+
+    /// Takes something stale out.
+    pub(crate) fn remove_stale(
+        &mut self,
+        store: &Store,
+        operator: &Operator,
+        causes: &Causes,
+        stale: &Stale,
+    ) {
+        causes.begin(&self.operator, &stale.collection);
+        let written = match &stale.patcher {
+            None => {
+                let writer = Writer::controller(&self.operator, &stale.controller);
+                let delete = Write::Delete(stale.name.clone(), Preconditions::default());
+                // What is gone already is gone.
+                store.write_one(&writer, &stale.collection, delete).ok()
+            }
+            Some(by) => {
+                let view = self.views.get(&stale.collection);
+                let derived = view.and_then(|view| view.derived.get(&stale.name));
+                let wanted = wanted(operator, derived);
+                let place = Place {
+                    operator: self.operator.clone(),
+                    collection: stale.collection.clone(),
+                    name: stale.name.clone(),
+                };
+                let gone = |other: &str| other == by;
+                // An object that somebody else changes all the time keeps what was set.
+                let patched = self.patches.apply(store, &place, &wanted, &gone);
+                patched.ok().flatten()
+            }
+        };
+        let version = written.as_ref().map_or(0, version);
+        match self.views.get_mut(&stale.collection) {
+            Some(view) => view.version = view.version.max(version),
+            // Nobody fills it any more.
+            None => causes.end(&stale.collection, version),
+        }
+    }
+
+    /// Whether something goes from a view when a target does not derive an object any more:
+    /// the object itself, or a patch on it.
+    pub(crate) fn removes(&self, operator: &Operator, at: At, name: &ObjectName) -> bool {
+        let own = target(operator, at);
+        let view = self.views.get(&collection(&own.resource));
+        let derived = view.and_then(|view| view.derived.get(name));
+        let mut others = derived.into_iter().flatten().map(|(other, _)| *other);
+        let whole = |other: At| target(operator, other).kind != TargetType::Patcher;
+        own.kind == TargetType::Patcher || !others.any(|other| other != at && whole(other))
+    }
+
+    /// What controllers change in these views counts from now on.
+    pub(crate) fn begin<'a>(
+        &self,
+        causes: &Causes,
+        targets: impl IntoIterator<Item = &'a KindRef>,
+    ) {
+        for resource in targets.into_iter().filter(|resource| resource.is_view()) {
+            causes.begin(&self.operator, &collection(resource));
+        }
+    }
+
+    /// What is changed from now on in views whose controllers are done is caused by single
+    /// events.
+    pub(crate) fn end(&self, causes: &Causes, counts: impl Fn(usize) -> bool) {
+        for (collection, view) in &self.views {
+            if !view.producers.iter().any(|number| counts(*number)) {
+                causes.end(collection, view.version);
+            }
+        }
+    }
+}
+
+impl Stale {
+    fn patch(place: &Place, by: String) -> Self {
+        // The name of a Patcher is that of its controller with the position of the target.
+        let controller = by.rsplit_once('/').map_or(by.as_str(), |(name, _)| name);
+        Self {
+            controller: controller.to_owned(),
+            collection: place.collection.clone(),
+            name: place.name.clone(),
+            patcher: Some(by),
+        }
+    }
+}

@@ -1,0 +1,353 @@
+//! What a [`Writer`](super::Writer) knows of one object.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use document::Value;
+use fieldset::compare::sharing;
+use object::ObjectKey;
+use operator::spec::TargetType;
+use target::TargetKind;
+use target::answer::is_status;
+use target::claim::Claim;
+use target::decide::{Case, Learned, Verb, Write};
+use target::desired::Wanted;
+use target::live::{Live, Observed, Record};
+use target::problem::{Cause, Problem};
+
+use super::fight::Fight;
+
+/// What is known of one object.
+#[derive(Debug, Default)]
+pub(super) struct Entry {
+    pub(super) wanted: Wanted,
+    pub(super) live: Live,
+    pub(super) record: Record,
+    /// What it waits for, and until when at most.
+    pub(super) waits: Option<(WaitsFor, Instant)>,
+    /// The clock when it was last seen or written; 0 if never.
+    pub(super) seen: u64,
+    /// Whether a request for it is under way.
+    pub(super) flight: Flight,
+    /// What was told against it.
+    pub(super) problems: Vec<Problem>,
+    pub(super) rare: Option<Box<Rare>>,
+}
+
+/// A request for an object, of which the watch may know more than the answer will say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Flight {
+    /// None is under way.
+    #[default]
+    None,
+    /// It was sent.
+    Sent,
+    /// Since then the watch has shown that the object is gone, or has not shown it in a list.
+    Overtaken,
+}
+
+/// What an object waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum WaitsFor {
+    Namespace,
+    Kind,
+}
+
+/// What is known of objects that make trouble.
+#[derive(Debug, Default)]
+pub(super) struct Rare {
+    pub(super) fight: Fight,
+    pub(super) refused: Option<Refused>,
+    pub(super) learned: Learned,
+    /// The fields that an apply left to other managers.
+    pub(super) lost_fields: Option<Problem>,
+    /// The controllers whose removals are held (`maxDeletions`).
+    pub(super) held: BTreeSet<String>,
+}
+
+static NOTHING_HELD: BTreeSet<String> = BTreeSet::new();
+
+static NOTHING_LEARNED: Learned = Learned {
+    recreate: false,
+    disowned: false,
+    kept: Vec::new(),
+};
+
+/// A write that the server refused: it is not sent again until something changes.
+#[derive(Debug)]
+pub(super) struct Refused {
+    pub(super) body: Value,
+    pub(super) status: bool,
+    pub(super) version: String,
+    pub(super) until: Instant,
+    pub(super) problem: Problem,
+}
+
+impl Entry {
+    /// What there is to decide.
+    pub(super) fn case<'a>(
+        &'a self,
+        key: &'a ObjectKey,
+        kind: &'a TargetKind,
+        operator: &'a str,
+        fresh: bool,
+    ) -> Case<'a> {
+        let rare = self.rare.as_deref();
+        Case {
+            key,
+            kind,
+            operator,
+            wanted: &self.wanted,
+            live: &self.live,
+            fresh,
+            record: &self.record,
+            held: rare.map_or(&NOTHING_HELD, |rare| &rare.held),
+            learned: rare.map_or(&NOTHING_LEARNED, |rare| &rare.learned),
+        }
+    }
+
+    pub(super) fn rare(&mut self) -> &mut Rare {
+        self.rare.get_or_insert_default()
+    }
+
+    pub(super) fn fight(&mut self) -> Option<&mut Fight> {
+        self.rare.as_mut().map(|rare| &mut rare.fight)
+    }
+
+    /// What others changed was put back, or all attempts to do so met someone faster.
+    pub(super) fn repaired(&mut self, write: &Write) {
+        if !write.drift.is_empty() {
+            let now = tokio::time::Instant::now().into_std();
+            let others = self.other_managers();
+            let fight = &mut self.rare().fight;
+            fight.repaired(now, write.drift.clone(), others);
+        }
+    }
+
+    pub(super) fn stop_waiting(&mut self, what: WaitsFor) -> bool {
+        let waited = self.awaits(what);
+        if waited {
+            self.waits = None;
+        }
+        waited
+    }
+
+    /// Whether it waits for this.
+    pub(super) fn awaits(&self, what: WaitsFor) -> bool {
+        self.waits.is_some_and(|(waits, _)| waits == what)
+    }
+
+    /// How long it still waits for a namespace or a kind.
+    pub(super) fn waiting(&self, now: Instant) -> Option<Duration> {
+        let (_, until) = self.waits?;
+        let rest = until.saturating_duration_since(now);
+        (!rest.is_zero() && !self.wanted.has_withdrawn()).then_some(rest)
+    }
+
+    /// The refusal of this write, if it was refused and nothing has changed.
+    pub(super) fn refused(&self, write: &Write) -> Option<&Refused> {
+        let refused = self.rare.as_ref()?.refused.as_ref()?;
+        let same = refused.body == write.body
+            && refused.version == self.version()
+            && refused.status == write.status;
+        same.then_some(refused)
+    }
+
+    /// The server has taken a write.
+    pub(super) fn taken(&mut self, write: &Write) {
+        if let Some(rare) = &mut self.rare {
+            rare.refused = None;
+            rare.lost_fields = None;
+            rare.learned.recreate &= write.verb != Verb::Create;
+        }
+    }
+
+    pub(super) fn change(&mut self, change: impl FnOnce(&mut Wanted) -> bool) -> bool {
+        let news = change(&mut self.wanted);
+        if news && let Some(rare) = &mut self.rare {
+            rare.learned.recreate = false;
+            rare.lost_fields = None;
+        }
+        news
+    }
+
+    /// A controller wants nothing of the object any more, and what it wrote is not removed
+    /// for now.
+    pub(super) fn hold(&mut self, controller: &str) {
+        self.rare().held.insert(controller.to_owned());
+        // A layer on what an Updater writes is part of that document.
+        if !self.wanted.is_layer(controller) {
+            self.change(|wanted| wanted.withdraw(controller));
+        }
+    }
+
+    /// A removal is not held any more. Says whether it was.
+    pub(super) fn unhold(&mut self, controller: &str) -> bool {
+        let rare = self.rare.as_mut();
+        rare.is_some_and(|rare| rare.held.remove(controller))
+    }
+
+    /// Whether the removal of what a controller wrote is held.
+    pub(super) fn is_held(&self, controller: &str) -> bool {
+        let rare = self.rare.as_ref();
+        rare.is_some_and(|rare| rare.held.contains(controller))
+    }
+
+    /// The object was seen. Versions never go back, whichever way they come in.
+    pub(super) fn see(&mut self, observed: Observed) {
+        if matches!(&self.live, Live::Present(known) if observed.is_older_than(known)) {
+            return;
+        }
+        if self.record.is_of_another(observed.uid()) {
+            self.forget_writes();
+        }
+        self.live = Live::Present(observed);
+    }
+
+    /// The object is not there (any more).
+    pub(super) fn lose(&mut self, live: Live) {
+        self.forget_writes();
+        self.live = live;
+    }
+
+    fn forget_writes(&mut self) {
+        self.record.clear();
+        if let Some(rare) = &mut self.rare {
+            rare.learned.disowned = false;
+        }
+    }
+
+    /// A delete was answered.
+    pub(super) fn deleted(&mut self, body: &Value, operator: &str) {
+        self.forget_writes();
+        let Live::Present(known) = &self.live else {
+            return;
+        };
+        let left = Observed::new(body, operator);
+        if is_status(body) || !left.is_going() {
+            self.live = Live::Absent;
+        } else if left.uid() == known.uid() {
+            self.live = Live::Present(left);
+        }
+    }
+
+    /// A request is sent.
+    pub(super) fn sent(&mut self) {
+        self.flight = Flight::Sent;
+    }
+
+    /// The watch shows the object no more.
+    pub(super) fn overtake(&mut self) {
+        if self.flight == Flight::Sent {
+            self.flight = Flight::Overtaken;
+        }
+    }
+
+    /// The answer has come. The object that it shows may be gone by now.
+    pub(super) fn answered(&mut self) {
+        if std::mem::take(&mut self.flight) == Flight::Overtaken {
+            self.doubt();
+        }
+    }
+
+    /// What is known is not to be trusted.
+    pub(super) fn doubt(&mut self) {
+        self.live = Live::Unknown;
+        self.seen = self.seen.max(1);
+    }
+
+    /// The object is right. What is wanted of it, what is there and what was written are
+    /// mostly the same then, and are held once.
+    pub(super) fn settle(&mut self) {
+        self.wanted.settle();
+        if let Some(rare) = &mut self.rare {
+            rare.held
+                .retain(|controller| self.wanted.is_wanted_by(controller));
+        }
+        let mut writers = self.wanted.writers();
+        let updater = writers.find(|desired| desired.author.target.kind == TargetType::Updater);
+        if let (Some(updater), Live::Present(observed)) = (updater, &mut self.live) {
+            let manager = &updater.author.manager;
+            let last = self.record.last(manager, false);
+            let wanted = last.map_or(&updater.document, |last| &last.goal);
+            observed.object = sharing(&observed.object, wanted);
+            self.record.share(manager, &observed.object);
+        }
+    }
+
+    /// `metadata.resourceVersion`, or `""`.
+    pub(super) fn version(&self) -> String {
+        match &self.live {
+            Live::Present(observed) => observed.version().to_owned(),
+            Live::Unknown | Live::Unseen | Live::Absent => String::new(),
+        }
+    }
+
+    /// The field managers of others.
+    pub(super) fn other_managers(&self) -> Vec<String> {
+        match &self.live {
+            Live::Present(observed) => {
+                let names = observed.others.iter().map(|other| other.name.clone());
+                names.collect()
+            }
+            Live::Unknown | Live::Unseen | Live::Absent => Vec::new(),
+        }
+    }
+
+    /// The first who wants something of it, or wanted.
+    pub(super) fn controller(&self) -> &str {
+        match self.wanted.writers().next() {
+            Some(desired) => &desired.author.controller,
+            None => self.wanted.first_withdrawn(),
+        }
+    }
+
+    /// A problem of the first who wants something of it.
+    pub(super) fn problem(&self, cause: Cause) -> Problem {
+        match self.wanted.writers().next() {
+            Some(desired) => desired.problem(cause),
+            None => Problem {
+                controller: self.controller().to_owned(),
+                origin: Value::NULL,
+                cause,
+            },
+        }
+    }
+
+    pub(super) fn lost_fields(&self) -> Option<Problem> {
+        self.rare.as_ref()?.lost_fields.clone()
+    }
+
+    /// Notes what is told against it. Says whether that is news.
+    pub(super) fn told(&mut self, problems: &[Problem]) -> bool {
+        let news = self.problems != problems;
+        if news {
+            self.problems = problems.to_vec();
+        }
+        news
+    }
+
+    /// Fields that the server does not let go. Says whether that is news.
+    pub(super) fn keep(&mut self, fields: &[String]) -> bool {
+        let kept = &mut self.rare().learned.kept;
+        let before = kept.len();
+        for field in fields {
+            if !kept.contains(field) {
+                kept.push(field.clone());
+            }
+        }
+        kept.len() > before
+    }
+
+    /// Whether the object may be deleted and created again.
+    pub(super) fn may_recreate(&self, controller: &str, key: &ObjectKey) -> bool {
+        let mut writers = self.wanted.writers();
+        let author = writers.find(|desired| desired.author.controller == controller);
+        let Live::Present(observed) = &self.live else {
+            return false;
+        };
+        let claim = Claim::read(&observed.object, key);
+        author.is_some_and(|desired| desired.author.target.recreate)
+            && claim.is_some_and(|claim| claim.created)
+    }
+}

@@ -1,0 +1,359 @@
+//! What a [`Writer`](super::Writer) knows: the objects that are wanted or marked.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use cluster::object::Unreadable;
+use document::Value;
+use object::{GroupKind, ObjectKey, ObjectName};
+use target::TargetKind;
+use target::desired::{Desired, Wanted};
+use target::live::{Leftover, Live, Observed, is_marked, leftovers};
+
+use super::entry::{Entry, WaitsFor};
+
+/// All objects and kinds.
+#[derive(Debug, Default)]
+pub(super) struct State {
+    /// Boxed: the nodes of the map are half empty.
+    entries: BTreeMap<ObjectKey, Box<Entry>>,
+    kinds: BTreeMap<GroupKind, Arc<TargetKind>>,
+    watches: BTreeMap<GroupKind, Watch>,
+    /// Whether namespaces cannot be watched.
+    pub(super) namespaces_unwatched: bool,
+    /// Counts lists of watches.
+    clock: u64,
+    /// How many objects each controller had written when the first list of their kind was
+    /// complete; `None` if nobody asks.
+    pub(super) held_before: Option<BTreeMap<String, usize>>,
+}
+
+/// The target watch of a kind.
+#[derive(Debug, Default)]
+struct Watch {
+    /// When its last list began.
+    since: u64,
+    /// Whether it is not complete.
+    listing: bool,
+    /// Whether a list was complete.
+    synced: bool,
+}
+
+impl State {
+    pub(super) fn get(&mut self, key: &ObjectKey) -> Option<&mut Entry> {
+        self.entries.get_mut(key).map(Box::as_mut)
+    }
+
+    pub(super) fn kind(&self, key: &ObjectKey) -> Option<Arc<TargetKind>> {
+        self.kinds.get(&key.kind).cloned()
+    }
+
+    pub(super) fn serve(&mut self, kind: TargetKind) -> Vec<ObjectKey> {
+        let name = kind.kind.clone();
+        let news = self.kinds.get(&name).is_none_or(|old| **old != kind);
+        self.kinds.insert(name.clone(), Arc::new(kind));
+        self.of_kind(&name)
+            .filter_map(|(key, entry)| {
+                let waited = entry.stop_waiting(WaitsFor::Kind);
+                if news && let Some(rare) = &mut entry.rare {
+                    // What the kind as it was did not take, this one may.
+                    rare.refused = None;
+                }
+                (news || waited).then(|| key.clone())
+            })
+            .collect()
+    }
+
+    pub(super) fn unserve(&mut self, kind: &GroupKind) {
+        self.kinds.remove(kind);
+        self.watches.remove(kind);
+    }
+
+    pub(super) fn namespace_changed(&mut self, namespace: &str) -> Vec<ObjectKey> {
+        let here = self.entries.iter_mut();
+        let here = here.filter(|(key, _)| key.namespace() == namespace);
+        let waiting = here.filter_map(|(key, entry)| {
+            let waited = entry.stop_waiting(WaitsFor::Namespace);
+            waited.then(|| key.clone())
+        });
+        waiting.collect()
+    }
+
+    pub(super) fn awaited_namespaces(&self) -> BTreeSet<String> {
+        let awaited = self
+            .entries
+            .iter()
+            .filter(|(_, entry)| entry.awaits(WaitsFor::Namespace));
+        awaited.map(|(key, _)| key.namespace().to_owned()).collect()
+    }
+
+    pub(super) fn watches_namespaces(&mut self, watched: bool) -> Vec<ObjectKey> {
+        if self.namespaces_unwatched != watched {
+            return Vec::new();
+        }
+        self.namespaces_unwatched = !watched;
+        let awaited = self.awaited_namespaces();
+        let awaited = awaited.iter();
+        awaited
+            .flat_map(|namespace| self.namespace_changed(namespace))
+            .collect()
+    }
+
+    fn of_kind<'a>(
+        &'a mut self,
+        name: &'a GroupKind,
+    ) -> impl Iterator<Item = (&'a ObjectKey, &'a mut Entry)> {
+        let first = ObjectKey {
+            kind: name.clone(),
+            name: ObjectName::new("", ""),
+        };
+        let from_first = self.entries.range_mut(first..);
+        let of_kind = from_first.take_while(|(key, _)| key.kind == *name);
+        of_kind.map(|(key, entry)| (key, entry.as_mut()))
+    }
+
+    pub(super) fn set(
+        &mut self,
+        key: &ObjectKey,
+        controller: &str,
+        desired: Option<Desired>,
+    ) -> bool {
+        let Some(desired) = desired else {
+            let entry = self.entries.get_mut(key);
+            let entry = entry.filter(|entry| !entry.is_held(controller));
+            return entry.is_some_and(|entry| entry.change(|wanted| wanted.withdraw(controller)));
+        };
+        let synced = self.synced(&key.kind);
+        let entry = self.entries.entry(key.clone()).or_insert_with(|| {
+            Box::new(Entry {
+                live: if synced { Live::Unseen } else { Live::Unknown },
+                ..Entry::default()
+            })
+        });
+        let held = entry.unhold(controller);
+        entry.change(|wanted| wanted.want(desired)) || held
+    }
+
+    pub(super) fn keys(&self, controller: Option<&str>) -> Vec<ObjectKey> {
+        let wanted = self.entries.iter().filter(|(_, entry)| match controller {
+            Some(controller) => entry.wanted.is_wanted_by(controller),
+            None => !entry.wanted.is_empty(),
+        });
+        wanted.map(|(key, _)| key.clone()).collect()
+    }
+
+    pub(super) fn observe(
+        &mut self,
+        key: ObjectKey,
+        object: &Value,
+        unreadable: Option<&Unreadable>,
+        operator: &str,
+    ) -> Option<ObjectKey> {
+        let clock = self.clock;
+        let watch = self.watches.get(&key.kind).filter(|watch| watch.listing);
+        let since = watch.map_or(0, |watch| watch.since);
+        if !self.entries.contains_key(&key) {
+            if !is_marked(object, &key, operator) {
+                return None;
+            }
+            self.entries.insert(key.clone(), Box::default());
+        }
+        let entry = self.entries.get_mut(&key)?;
+        // Most often it is what our own write returned.
+        if matches!(&entry.live, Live::Present(known) if known.is_version_of(object)) {
+            entry.seen = clock;
+            return None;
+        }
+        let observed = match unreadable {
+            Some(why) => Observed::unreadable(object, operator, why),
+            None => Observed::new(object, operator),
+        };
+        // A list counts, also after the cluster was set back to an earlier state.
+        if entry.seen < since
+            && matches!(&entry.live, Live::Present(known) if observed.is_older_than(known))
+        {
+            entry.doubt();
+        }
+        entry.seen = clock;
+        entry.see(observed);
+        Some(key).filter(|_| !entry.wanted.is_empty())
+    }
+
+    pub(super) fn forget(
+        &mut self,
+        key: ObjectKey,
+        object: &Value,
+        operator: &str,
+    ) -> Option<ObjectKey> {
+        let entry = self.entries.get_mut(&key)?;
+        let gone = Observed::new(object, operator);
+        entry.overtake();
+        match &entry.live {
+            // Another one has come since.
+            Live::Present(known) if gone.is_older_than(known) && gone.uid() != known.uid() => {
+                return None;
+            }
+            // We have written it since: was that before it went?
+            Live::Present(known) if gone.is_older_than(known) => entry.doubt(),
+            _ => entry.live = Live::Unseen,
+        }
+        if entry.wanted.is_empty() {
+            self.entries.remove(&key);
+            return None;
+        }
+        Some(key)
+    }
+
+    pub(super) fn listing(&mut self, kind: GroupKind) {
+        // What was read or written before the first list is older than that.
+        self.clock = self.clock.max(1) + 1;
+        let watch = self.watches.entry(kind).or_default();
+        watch.since = self.clock;
+        watch.listing = true;
+    }
+
+    pub(super) fn listed(&mut self, kind: &GroupKind, operator: &str) -> Vec<ObjectKey> {
+        if !self.synced(kind) {
+            self.count_held_before(kind, operator);
+        }
+        let watch = self.watches.entry(kind.clone()).or_default();
+        watch.synced = true;
+        watch.listing = false;
+        let since = watch.since;
+        let mut gone = Vec::new();
+        for (key, entry) in self.of_kind(kind) {
+            if entry.seen < since {
+                entry.overtake();
+            }
+            match entry.live {
+                Live::Present(_) if entry.seen < since => {
+                    entry.live = Live::Unseen;
+                    gone.push(key.clone());
+                }
+                Live::Unknown if entry.seen == 0 => entry.live = Live::Unseen,
+                _ => {}
+            }
+        }
+        let unwanted = |key: &ObjectKey| {
+            let entry = self.entries.get(key);
+            entry.is_none_or(|entry| entry.wanted.is_empty())
+        };
+        let (over, gone): (Vec<_>, Vec<_>) = gone.into_iter().partition(unwanted);
+        for key in over {
+            self.entries.remove(&key);
+        }
+        gone
+    }
+
+    pub(super) fn synced(&self, kind: &GroupKind) -> bool {
+        let watch = self.watches.get(kind);
+        watch.is_some_and(|watch| watch.synced)
+    }
+
+    pub(super) fn doubt(&mut self, key: &ObjectKey) {
+        if let Some(entry) = self.entries.get_mut(key) {
+            entry.doubt();
+        }
+    }
+
+    /// An object was read or written: a list that began before does not know better.
+    pub(super) fn touch(&mut self, key: &ObjectKey) {
+        let clock = self.clock.max(1);
+        if let Some(entry) = self.entries.get_mut(key) {
+            entry.seen = clock;
+        }
+    }
+
+    pub(super) fn marks(&self, key: &ObjectKey, operator: &str) -> Vec<Leftover> {
+        match self.entries.get(key).map(|entry| &entry.live) {
+            Some(Live::Present(observed)) => {
+                leftovers(key, None, observed, &Wanted::default(), operator)
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// What is left behind, apart from what is on its way out or held.
+    pub(super) fn leftovers(&self, operator: &str) -> Vec<Leftover> {
+        let present = self.entries.iter().filter_map(|(key, entry)| {
+            let Live::Present(observed) = &entry.live else {
+                return None;
+            };
+            let kind = self.kind(key);
+            let mut found = leftovers(key, kind.as_deref(), observed, &entry.wanted, operator);
+            found.retain(|leftover| !entry.wanted.is_withdrawn(&leftover.controller));
+            Some(found)
+        });
+        present.flatten().collect()
+    }
+
+    fn count_held_before(&mut self, name: &GroupKind, operator: &str) {
+        let Some(mut counts) = self.held_before.take() else {
+            return;
+        };
+        for (key, entry) in self.of_kind(name) {
+            if let Live::Present(observed) = &entry.live {
+                let all = leftovers(key, None, observed, &Wanted::default(), operator);
+                for leftover in all {
+                    *counts.entry(leftover.controller).or_default() += 1;
+                }
+            }
+        }
+        self.held_before = Some(counts);
+    }
+
+    /// Whether something is removed when a controller wants nothing of an object any more.
+    pub(super) fn removes(&self, key: &ObjectKey, controller: &str, operator: &str) -> bool {
+        let Some(entry) = self.entries.get(key) else {
+            return false;
+        };
+        let observed = match &entry.live {
+            _ if entry.wanted.is_layer(controller) => return true,
+            Live::Unknown => return true,
+            Live::Unseen | Live::Absent => return false,
+            Live::Present(observed) => observed,
+        };
+        let mut wanted = entry.wanted.clone();
+        wanted.withdraw(controller);
+        let kind = self.kind(key);
+        let mut left = leftovers(key, kind.as_deref(), observed, &wanted, operator).into_iter();
+        left.any(|leftover| leftover.removes && leftover.controller == controller)
+    }
+
+    pub(super) fn hold(&mut self, key: &ObjectKey, controller: &str) {
+        if let Some(entry) = self.entries.get_mut(key) {
+            entry.hold(controller);
+        }
+    }
+
+    pub(super) fn held(&self, controller: &str) -> usize {
+        let entries = self.entries.values();
+        entries.filter(|entry| entry.is_held(controller)).count()
+    }
+
+    pub(super) fn release(&mut self) -> Vec<ObjectKey> {
+        let mut released = Vec::new();
+        for (key, entry) in &mut self.entries {
+            let rare = entry.rare.as_mut();
+            let held = rare.map(|rare| std::mem::take(&mut rare.held));
+            for controller in held.into_iter().flatten() {
+                entry.change(|wanted| wanted.withdraw(&controller));
+                released.push(key.clone());
+            }
+        }
+        released.dedup();
+        released
+    }
+
+    /// Drops an object that is neither wanted nor marked.
+    pub(super) fn tidy(&mut self, key: &ObjectKey, operator: &str) {
+        let Some(entry) = self.entries.get(key) else {
+            return;
+        };
+        let marked = matches!(&entry.live, Live::Present(observed)
+            if is_marked(&observed.object, key, operator));
+        if entry.wanted.is_empty() && !marked {
+            self.entries.remove(key);
+        }
+    }
+}

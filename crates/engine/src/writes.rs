@@ -1,0 +1,299 @@
+//! The writes of an operator: a queue of objects, and the runner that converges them.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use cluster::client::Identity;
+use cluster::source::discovery::Resolved;
+use cluster::source::{Arrival, Sink, Unavailable};
+use controller::{Next, Queue, Reason, Retries, Runner, queue};
+use futures::StreamExt;
+use object::{GroupKind, KindRef, ObjectKey, ObjectName};
+use operator::{Controller, Operator};
+use target::{self, Desired, TargetKind};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::{AbortHandle, JoinHandle};
+use tracing::Instrument;
+
+use super::Context;
+use super::book::Book;
+use super::limits::Limits;
+use super::measures::{Measures, Runs};
+use super::namespaces::Namespaces;
+use crate::writer::{WriteError, Writer};
+
+/// Why an object is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum WriteReason {
+    /// A controller derives something else for it.
+    Derived,
+    /// It changed on the cluster, or its kind or namespace did.
+    TargetChanged,
+    /// An earlier run left it behind.
+    Leftover,
+    /// A period has passed.
+    Periodic,
+    /// Asked for by the last run.
+    Requeue,
+    /// The last run failed.
+    Retry,
+}
+
+impl Reason for WriteReason {
+    fn requeue() -> Self {
+        Self::Requeue
+    }
+
+    fn retry() -> Self {
+        Self::Retry
+    }
+
+    fn label(&self) -> &'static str {
+        match self {
+            Self::Derived => "Derived",
+            Self::TargetChanged => "TargetChanged",
+            Self::Leftover => "Leftover",
+            Self::Periodic => "Periodic",
+            Self::Requeue => "Requeue",
+            Self::Retry => "Retry",
+        }
+    }
+}
+
+impl fmt::Display for WriteReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.label())
+    }
+}
+
+/// Held by each target watch until it has told what there is: before that, each object
+/// would have to be read before it is written.
+type Untold = mpsc::Sender<Infallible>;
+
+/// A target watch that tells nothing for so long holds up nobody.
+const UNTOLD: Duration = Duration::from_secs(30);
+
+/// The writes of an operator.
+pub(super) struct Writes {
+    pub(super) writer: Arc<Writer>,
+    queue: Queue<ObjectKey, WriteReason>,
+    /// Until all target watches have theirs.
+    untold: Option<Untold>,
+    stop: Option<oneshot::Sender<()>>,
+    task: Option<JoinHandle<()>>,
+    namespaces: AbortHandle,
+}
+
+impl Writes {
+    /// Starts the runner.
+    pub(super) fn start(
+        context: &Context,
+        operator: &Operator,
+        writer: Arc<Writer>,
+        measures: &Measures,
+    ) -> Self {
+        let (queue, receiver) = queue(Duration::ZERO);
+        let identity = Identity::from(operator.service_account.as_ref());
+        let namespaces = Namespaces::new(writer.clone(), queue.clone());
+        let namespaces = namespaces.run(context.clients.of(&identity), context.namespace.clone());
+        let (stop, stopped) = oneshot::channel();
+        let (untold, mut all_told) = mpsc::channel(1);
+        let limits = Limits::new(operator, writer.clone());
+        let (pauses, pools) = (limits.clone(), limits.pools());
+        let mut retries = Retries::new(Limits::default_backoff(), context.clock.random());
+        let shared = writer.clone();
+        let run = move |key: &ObjectKey, _: &WriteReason| {
+            let (writer, key) = (shared.clone(), key.clone());
+            // Runs of several objects share the threads of the process.
+            let run = async move { writer.converge(&key).await };
+            let run = tokio::spawn(run.in_current_span());
+            async move { run.await.ok() }
+        };
+        let settle =
+            move |key: &ObjectKey, outcome: &Option<Result<crate::writer::Next, WriteError>>| {
+                follow_up(&mut retries, &pauses, key, outcome.as_ref())
+            };
+        let runner = Runner::new(receiver, run, settle)
+            .pools(pools, move |key| limits.pool(key))
+            .gate(async move {
+                let _ = tokio::time::timeout(UNTOLD, all_told.recv()).await;
+                Ok::<(), Infallible>(())
+            })
+            .observe(Arc::new(Runs::new(measures.clone(), writer.clone())))
+            .shutdown_on(async move {
+                let _ = stopped.await;
+            });
+        let task = tokio::spawn(async move {
+            let mut runner = std::pin::pin!(runner);
+            while runner.next().await.is_some() {}
+        });
+        Self {
+            writer,
+            queue,
+            untold: Some(untold),
+            stop: Some(stop),
+            task: Some(task),
+            namespaces: tokio::spawn(namespaces).abort_handle(),
+        }
+    }
+
+    /// All target watches are known: writing starts when each has told what there is.
+    pub(super) fn subscribed(&mut self) {
+        self.untold = None;
+    }
+
+    /// A controller derives this for an object now, or nothing any more.
+    pub(super) fn want(&self, key: &ObjectKey, by: &Controller, desired: Option<Desired>) {
+        if self.writer.set(key, &by.name, desired) {
+            let delay = by.options.debounce;
+            self.queue.trigger(key.clone(), WriteReason::Derived, delay);
+        }
+    }
+
+    /// Looks at objects.
+    pub(super) fn look(&self, keys: impl IntoIterator<Item = ObjectKey>, reason: WriteReason) {
+        self.queue.trigger_all(keys, &reason, Duration::ZERO);
+    }
+
+    /// Compares all objects with what is derived.
+    pub(super) fn repair_all(&self) {
+        self.look(self.writer.keys(None), WriteReason::Periodic);
+    }
+
+    /// How many objects wait for their turn.
+    pub(super) fn waiting(&self) -> usize {
+        self.queue.stats().depth
+    }
+
+    /// Starts no more, and waits for what runs.
+    pub(super) async fn stop(&mut self) {
+        self.stop.take();
+        self.namespaces.abort();
+        if let Some(task) = self.task.take() {
+            let _ = task.await;
+        }
+    }
+}
+
+impl Drop for Writes {
+    fn drop(&mut self) {
+        self.namespaces.abort();
+        if let Some(task) = &self.task {
+            task.abort();
+        }
+    }
+}
+
+/// When an object is looked at again.
+fn follow_up(
+    retries: &mut Retries<ObjectKey>,
+    limits: &Limits,
+    key: &ObjectKey,
+    outcome: Option<&Result<crate::writer::Next, WriteError>>,
+) -> Next {
+    match outcome {
+        Some(Ok(next)) => {
+            retries.reset(key);
+            match next {
+                crate::writer::Next::Settled | crate::writer::Next::Change => Next::Done,
+                crate::writer::Next::After(delay) => Next::Requeue(*delay),
+            }
+        }
+        Some(Err(WriteError {
+            retry: Some(delay), ..
+        })) => Next::Retry(*delay),
+        Some(Err(_)) | None => Next::Retry(retries.failed_with(key, limits.backoff(key))),
+    }
+}
+
+/// What the watch of a target kind tells the writer.
+pub(super) struct TargetSink {
+    group: String,
+    kind: String,
+    writer: Arc<Writer>,
+    queue: Queue<ObjectKey, WriteReason>,
+    book: Arc<Book>,
+    /// Whether lists of these objects are merged.
+    patched: bool,
+    untold: Mutex<Option<Untold>>,
+}
+
+impl TargetSink {
+    pub(super) fn new(resource: &KindRef, patched: bool, writes: &Writes, book: Arc<Book>) -> Self {
+        Self {
+            group: resource.group.clone(),
+            kind: resource.kind.clone(),
+            writer: writes.writer.clone(),
+            queue: writes.queue.clone(),
+            book,
+            patched,
+            untold: Mutex::new(writes.untold.clone()),
+        }
+    }
+
+    /// It has told what there is, or cannot.
+    fn told(&self) {
+        *self.untold.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    fn look(&self, keys: impl IntoIterator<Item = ObjectKey>) {
+        self.queue
+            .trigger_all(keys, &WriteReason::TargetChanged, Duration::ZERO);
+    }
+}
+
+impl Sink for TargetSink {
+    fn apply(&self, _name: &ObjectName, object: &Arrival, _listing: bool) {
+        let (writer, group, kind) = (&self.writer, &self.group, &self.kind);
+        match object.whole() {
+            Ok(object) => self.look(writer.observe(group, kind, &object)),
+            Err(why) => self.look(writer.observe_unreadable(group, kind, &object.bare(), &why)),
+        }
+    }
+
+    fn delete(&self, _name: &ObjectName, last: Option<&Arrival>) {
+        // Those that a list does not show are found by the writer itself.
+        let last = last.map(Arrival::bare);
+        let last = last.and_then(|last| self.writer.forget(&self.group, &self.kind, &last));
+        self.look(last);
+    }
+
+    fn wants_lists(&self) -> bool {
+        self.patched
+    }
+
+    fn resolved(&self, resolved: &Resolved) {
+        let resource = &resolved.resource;
+        let name = GroupKind::new(&resource.group, &resource.kind);
+        let mut kind = TargetKind::new(name, &resource.version, &resource.plural);
+        kind.namespaced = resolved.namespaced;
+        kind.status = resolved.status;
+        for (list, keys) in &resolved.lists {
+            kind.keys = kind.keys.with(list.clone(), keys.clone());
+        }
+        self.look(self.writer.serve(kind));
+    }
+
+    fn listing(&self) {
+        self.writer.listing(&self.group, &self.kind);
+    }
+
+    fn synced(&self) {
+        self.look(self.writer.listed(&self.group, &self.kind));
+        self.book.target_watch(&self.group, &self.kind, None);
+        self.told();
+    }
+
+    fn unavailable(&self, why: &Unavailable) {
+        self.book.target_watch(&self.group, &self.kind, Some(why));
+        if why.code == "kind-missing" {
+            self.writer.unserve(&self.group, &self.kind);
+        }
+        self.told();
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,50 @@
+//! The Operator resource as the API server knows it.
+//!
+//! The definition is a file, [`YAML`], so that it reads as what it is; [`definition`] is
+//! the same as a document. What it cannot check (pipelines, predicates) is checked when
+//! an Operator is read, see [`operator::read`].
+
+use document::Value;
+use kube::discovery::ApiResource;
+
+/// The definition with its comments.
+pub const YAML: &str = include_str!("crd/operators.yaml");
+
+/// The API group of Operators.
+pub const GROUP: &str = "dcontroller.io";
+/// The version of Operators.
+pub const VERSION: &str = "v1alpha1";
+/// The name of the definition.
+pub const NAME: &str = "operators.dcontroller.io";
+/// The finalizer of an Operator whose `deletionPolicy` is `Delete`.
+pub const FINALIZER: &str = "dcontroller.io/delete-derived";
+
+/// The definition as a document.
+///
+/// ```
+/// let definition = operators::crd::definition();
+/// assert_eq!(definition.get("metadata").get("name").as_str(), Some(operators::crd::NAME));
+/// ```
+pub fn definition() -> Value {
+    let manifests = manifest::parse_bytes("operators.yaml", YAML.as_bytes().to_vec());
+    // The file is one document, as the tests know.
+    let mut manifests = manifests.unwrap_or_default();
+    manifests
+        .pop()
+        .map(|manifest| manifest.value)
+        .unwrap_or_default()
+}
+
+/// Where Operators are found.
+pub fn resource() -> ApiResource {
+    ApiResource {
+        group: GROUP.to_owned(),
+        version: VERSION.to_owned(),
+        api_version: format!("{GROUP}/{VERSION}"),
+        kind: "Operator".to_owned(),
+        plural: "operators".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

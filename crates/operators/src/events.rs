@@ -1,0 +1,277 @@
+//! Kubernetes Events about Operators.
+//!
+//! In goes what happens ([`EngineEvents`] and the lives of Operators), out come Events,
+//! aggregated by kube's recorder. The number of Events per Operator is bounded, and a
+//! server that is slow holds up nobody: what does not fit is left out and counted.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use engine::EngineEvents;
+use engine::status::Trouble;
+use k8s_openapi::api::core::v1::ObjectReference;
+use kube::Client;
+use kube::runtime::events::{Event, EventType, Recorder, Reporter};
+use object::{ObjectKey, bounded};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use crate::crd;
+use crate::report::text;
+
+/// How many Events of one Operator may come at once.
+pub const BURST: u32 = 25;
+/// After that, one in this time.
+pub const EVERY: Duration = Duration::from_secs(10);
+/// How many Events wait to be sent.
+const QUEUE: usize = 256;
+/// How long one may take.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// The longest note, in bytes, as the API server has it.
+const MAX_NOTE: usize = 1024;
+/// The longest reason and action.
+const MAX_WORD: usize = 128;
+
+/// Sends Events. Clones share one queue.
+#[derive(Clone)]
+pub struct Events(Option<mpsc::Sender<(Event, ObjectReference)>>);
+
+impl fmt::Debug for Events {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Events").finish_non_exhaustive()
+    }
+}
+
+impl Events {
+    /// Events that are sent by this client; `instance` is who reports them. The task
+    /// ends with the last handle.
+    pub fn start(client: Client, instance: &str) -> Self {
+        let reporter = Reporter {
+            controller: "dcontroller.io/deltic".to_owned(),
+            instance: Some(bounded(instance, MAX_WORD)),
+        };
+        let (sender, receiver) = mpsc::channel(QUEUE);
+        tokio::spawn(send(Recorder::new(client, reporter), receiver));
+        Self(Some(sender))
+    }
+
+    /// No Events, only lines in the log.
+    pub fn none() -> Self {
+        Self(None)
+    }
+
+    /// Those about one Operator.
+    pub fn of(&self, operator: &str, uid: &str) -> Arc<OperatorEvents> {
+        let resource = crd::resource();
+        Arc::new(OperatorEvents {
+            events: self.clone(),
+            operator: operator.to_owned(),
+            reference: ObjectReference {
+                api_version: Some(resource.api_version),
+                kind: Some(resource.kind),
+                name: Some(operator.to_owned()),
+                uid: Some(uid.to_owned()),
+                ..ObjectReference::default()
+            },
+            bucket: Mutex::new(Bucket {
+                left: BURST,
+                at: Instant::now(),
+                dropped: 0,
+            }),
+        })
+    }
+}
+
+async fn send(recorder: Recorder, mut queue: mpsc::Receiver<(Event, ObjectReference)>) {
+    while let Some((event, reference)) = queue.recv().await {
+        let sent = tokio::time::timeout(TIMEOUT, recorder.publish(&event, &reference)).await;
+        match sent {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::debug!(%error, reason = event.reason, "no Event"),
+            Err(_) => tracing::debug!(reason = event.reason, "no Event: no answer in time"),
+        }
+    }
+}
+
+/// Events about one Operator.
+#[derive(Debug)]
+pub struct OperatorEvents {
+    events: Events,
+    operator: String,
+    reference: ObjectReference,
+    bucket: Mutex<Bucket>,
+}
+
+/// How many Events may be sent now.
+#[derive(Debug)]
+struct Bucket {
+    left: u32,
+    at: Instant,
+    /// How many were left out since the last.
+    dropped: u32,
+}
+
+impl Bucket {
+    /// Takes one, and says how many were left out before; `None` if there is none left.
+    fn take(&mut self) -> Option<u32> {
+        let now = Instant::now();
+        while self.left < BURST && now.duration_since(self.at) >= EVERY {
+            self.left += 1;
+            self.at += EVERY;
+        }
+        if self.left == BURST {
+            self.at = now;
+        }
+        if self.left == 0 {
+            self.dropped = self.dropped.saturating_add(1);
+            return None;
+        }
+        self.left -= 1;
+        Some(std::mem::take(&mut self.dropped))
+    }
+}
+
+impl OperatorEvents {
+    /// Something that is wrong with the Operator as a whole.
+    pub fn warn(&self, reason: &str, note: &str) {
+        self.send(EventType::Warning, reason, "Operator", note, None);
+    }
+
+    fn send(
+        &self,
+        kind: EventType,
+        reason: &str,
+        action: &str,
+        note: &str,
+        related: Option<ObjectReference>,
+    ) {
+        let operator = &self.operator;
+        let taken = self
+            .bucket
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        let Some(dropped) = taken else {
+            tracing::debug!(operator, reason, action, note, "left out");
+            return;
+        };
+        match kind {
+            EventType::Warning => tracing::warn!(operator, reason, action, note, dropped),
+            EventType::Normal => tracing::info!(operator, reason, action, note, dropped),
+        }
+        let more = match dropped {
+            0 => String::new(),
+            dropped => format!(" ({dropped} others were left out)"),
+        };
+        let note = bounded(note, MAX_NOTE - more.len());
+        let event = Event {
+            type_: kind,
+            reason: bounded(reason, MAX_WORD),
+            note: Some(format!("{note}{more}")),
+            action: bounded(action, MAX_WORD),
+            secondary: related,
+        };
+        if let Some(queue) = &self.events.0 {
+            // A full queue: the server is slow, and the log has it.
+            let _ = queue.try_send((event, self.reference.clone()));
+        }
+    }
+}
+
+impl EngineEvents for OperatorEvents {
+    fn adopted(&self, key: &ObjectKey, controller: &str) {
+        let note = format!("{key} existed and is kept as derived; it will not be deleted");
+        self.send(
+            EventType::Normal,
+            "Adopted",
+            controller,
+            &note,
+            Some(reference(key)),
+        );
+    }
+
+    fn trouble(&self, controller: &str, trouble: &Trouble) {
+        let note = format!("controller {controller}: {}", text(trouble));
+        self.send(
+            EventType::Warning,
+            &reason(&trouble.code),
+            controller,
+            &note,
+            None,
+        );
+    }
+}
+
+fn reference(key: &ObjectKey) -> ObjectReference {
+    let namespace = Some(key.namespace()).filter(|namespace| !namespace.is_empty());
+    ObjectReference {
+        kind: Some(key.kind.kind.as_str().to_owned()),
+        name: Some(key.object_name().to_owned()),
+        namespace: namespace.map(str::to_owned),
+        ..ObjectReference::default()
+    }
+}
+
+/// A code as the reason of an Event: `deletion-held` is `DeletionHeld`.
+fn reason(code: &str) -> String {
+    let words = code.split(['-', '_', ' ']).filter(|word| !word.is_empty());
+    let words = words.map(|word| {
+        let mut letters = word.chars();
+        let first = letters.next().into_iter().flat_map(char::to_uppercase);
+        first.chain(letters).collect::<String>()
+    });
+    let reason: String = words.collect();
+    if reason.is_empty() {
+        "Error".to_owned()
+    } else {
+        reason
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_become_reasons() {
+        let cases = [
+            ("fighting", "Fighting"),
+            ("deletion-held", "DeletionHeld"),
+            ("", "Error"),
+        ];
+        for (code, expect) in cases {
+            assert_eq!(reason(code), expect);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn events_are_bounded_and_those_left_out_are_counted() {
+        let (sender, mut receiver) = mpsc::channel(1000);
+        let events = Events(Some(sender)).of("op", "uid");
+        for _ in 0..100 {
+            events.warn("Invalid", "x");
+        }
+        assert_eq!(receiver.len(), BURST as usize);
+        tokio::time::advance(EVERY).await;
+        events.warn("Invalid", "y");
+        events.warn("Invalid", "z");
+        assert_eq!(receiver.len(), BURST as usize + 1);
+        let mut last = None;
+        while let Ok((event, _)) = receiver.try_recv() {
+            last = event.note;
+        }
+        assert_eq!(last.as_deref(), Some("y (75 others were left out)"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_related_object_is_named() {
+        let (sender, mut receiver) = mpsc::channel(10);
+        let events = Events(Some(sender)).of("op", "uid");
+        events.adopted(&ObjectKey::new("apps", "Deployment", "n", "web"), "c");
+        let (event, about) = receiver.try_recv().unwrap();
+        assert_eq!(event.reason, "Adopted");
+        assert_eq!(event.secondary.unwrap().namespace.as_deref(), Some("n"));
+        assert_eq!(about.uid.as_deref(), Some("uid"));
+    }
+}

@@ -1,0 +1,329 @@
+//! The Operators of a cluster, and those that run because of them.
+//!
+//! ```text
+//! watch of Operators ─▶ Operators ─┬▶ Life (one task for each Operator) ─▶ engine
+//!                                  └▶ …        └─▶ status, finalizer, Events
+//! ```
+//!
+//! In comes what happens to Operator objects; each is handed to the task of its Operator,
+//! which reads it, starts and stops its engine, and writes its status. An Operator that is
+//! slow or wrong holds up no other. As long as Operators cannot be read, what runs goes on.
+
+pub mod crd;
+mod engines;
+pub mod events;
+mod finalizer;
+mod health;
+mod life;
+mod policy;
+pub mod report;
+mod resource;
+mod status;
+pub mod targets;
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cluster::object::{Object, lost_event};
+use engine::clock::Clock;
+pub use engines::{Engines, Run};
+use futures::{Stream, StreamExt};
+pub use health::Health;
+use kube::runtime::watcher::{self, Event};
+use kube::{Api, Client, ResourceExt};
+use life::Life;
+use metrics::Metrics;
+pub use policy::Policy;
+use resource::OperatorObject;
+use tokio::sync::watch;
+use tokio::task::{Id, JoinError, JoinSet};
+
+use crate::events::Events;
+
+/// Watches Operators and runs them.
+pub struct Operators {
+    shared: Arc<Shared>,
+    health: Health,
+    lives: BTreeMap<String, watch::Sender<Seen>>,
+    tasks: JoinSet<()>,
+    /// Whose task it is.
+    names: HashMap<Id, String>,
+    /// While listing: the Operators of the list.
+    listing: Option<BTreeMap<String, Object>>,
+    pause: Duration,
+}
+
+impl fmt::Debug for Operators {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Operators")
+            .field("lives", &self.lives.keys())
+            .finish_non_exhaustive()
+    }
+}
+
+/// What all Operators share.
+pub(crate) struct Shared {
+    api: Api<Object>,
+    engines: Arc<dyn Engines>,
+    policy: Policy,
+    events: Events,
+    metrics: Metrics,
+    clock: Arc<dyn Clock>,
+}
+
+/// What is known about an Operator.
+#[derive(Clone, Debug)]
+enum Seen {
+    /// It is like this.
+    There(OperatorObject),
+    /// It is gone.
+    Gone,
+    /// This process ends.
+    Stop,
+}
+
+/// The first pause after the watch failed, and the longest.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(30));
+/// The longest pause while the CRD is missing.
+const MISSING: Duration = Duration::from_secs(3);
+
+/// What an [`Operators`] works with.
+pub struct Parts {
+    /// Reads Operators, and writes their status.
+    pub client: Client,
+    /// Starts engines.
+    pub engines: Arc<dyn Engines>,
+    /// What Operators must keep to.
+    pub policy: Policy,
+    /// Where Events go.
+    pub events: Events,
+    /// Where numbers go.
+    pub metrics: Metrics,
+    /// Where it is said whether Operators can be read.
+    pub health: Health,
+    /// The time of day.
+    pub clock: Arc<dyn Clock>,
+}
+
+impl fmt::Debug for Parts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Parts").finish_non_exhaustive()
+    }
+}
+
+impl Operators {
+    /// No Operators yet.
+    pub fn new(parts: Parts) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                api: Api::all_with(parts.client, &crd::resource()),
+                engines: parts.engines,
+                policy: parts.policy,
+                events: parts.events,
+                metrics: parts.metrics,
+                clock: parts.clock,
+            }),
+            health: parts.health,
+            lives: BTreeMap::new(),
+            tasks: JoinSet::new(),
+            names: HashMap::new(),
+            listing: None,
+            pause: PAUSES.0,
+        }
+    }
+
+    /// Runs the Operators of the cluster until `shutdown` completes; then stops them all
+    /// and waits for what they do, at most for `grace`. Gives whether all was done by then.
+    pub async fn run(mut self, shutdown: impl Future<Output = ()>, grace: Duration) -> bool {
+        let mut shutdown = pin!(shutdown);
+        'listed: loop {
+            let events = watcher::watcher(self.shared.api.clone(), watcher::Config::default());
+            let mut events = pin!(events);
+            loop {
+                tokio::select! {
+                    biased;
+                    () = &mut shutdown => break 'listed,
+                    goes_on = self.follow(events.as_mut()) => if !goes_on {
+                        break;
+                    },
+                }
+            }
+        }
+        tokio::time::timeout(grace, self.stop()).await.is_ok()
+    }
+
+    /// Takes what comes next. Gives whether the watch goes on; otherwise it starts anew.
+    async fn follow(
+        &mut self,
+        mut events: impl Stream<Item = watcher::Result<Event<Object>>> + Unpin,
+    ) -> bool {
+        tokio::select! {
+            biased;
+            Some(ended) = self.tasks.join_next_with_id() => self.ended(ended),
+            event = events.next() => match event {
+                Some(Ok(event)) => self.event(event),
+                Some(Err(error)) => {
+                    self.failed(&error).await;
+                    // The kind may be another than before, or an event was lost: only a
+                    // list tells.
+                    let restarted = matches!(error, watcher::Error::WatchStartFailed(_));
+                    return !restarted && !lost_event(&error);
+                }
+                None => return false,
+            },
+        }
+        true
+    }
+
+    fn event(&mut self, event: Event<Object>) {
+        match event {
+            Event::Init => self.listing = Some(BTreeMap::new()),
+            Event::InitApply(object) | Event::Apply(object) | Event::Delete(object)
+                if object.name_any().is_empty() =>
+            {
+                tracing::warn!("an Operator has no name, and is left out");
+            }
+            Event::InitApply(object) => {
+                let listed = self.listing.get_or_insert_default();
+                listed.insert(object.name_any(), object);
+            }
+            Event::InitDone => {
+                self.listed();
+                self.well();
+            }
+            Event::Apply(object) => {
+                self.there(object);
+                self.well();
+            }
+            Event::Delete(object) => {
+                self.gone(&object.name_any());
+                self.well();
+            }
+        }
+        let there = self
+            .lives
+            .values()
+            .filter(|seen| matches!(*seen.borrow(), Seen::There(_)));
+        self.shared.metrics.operators(there.count());
+    }
+
+    /// A list is complete: what is not in it is gone.
+    fn listed(&mut self) {
+        let listed = self.listing.take().unwrap_or_default();
+        let gone = self.lives.keys().filter(|name| !listed.contains_key(*name));
+        let gone: Vec<String> = gone.cloned().collect();
+        for name in &gone {
+            self.gone(name);
+        }
+        for object in listed.into_values() {
+            self.there(object);
+        }
+    }
+
+    fn well(&mut self) {
+        self.pause = PAUSES.0;
+        self.health.ready();
+    }
+
+    fn there(&mut self, object: Object) {
+        let name = object.name_any();
+        let seen = Seen::There(object.into());
+        match self.lives.get(&name) {
+            // Even if its task has just ended: then it is started again.
+            Some(life) => drop(life.send_replace(seen)),
+            None => self.begin(name, seen),
+        }
+    }
+
+    fn gone(&mut self, name: &str) {
+        if let Some(life) = self.lives.get(name) {
+            life.send_replace(Seen::Gone);
+        }
+    }
+
+    fn begin(&mut self, name: String, seen: Seen) {
+        let why = "the Operator has not started yet";
+        self.shared.engines.down(&name, why);
+        let (sender, receiver) = watch::channel(seen);
+        let life = Life::new(self.shared.clone(), name.clone(), receiver);
+        let task = self.tasks.spawn(life.run());
+        self.names.insert(task.id(), name.clone());
+        self.lives.insert(name, sender);
+    }
+
+    /// A task ended: its Operator is gone, or has come back since, or the task failed.
+    fn ended(&mut self, ended: Result<(Id, ()), JoinError>) {
+        let id = match &ended {
+            Ok((id, ())) => *id,
+            Err(error) => error.id(),
+        };
+        let Some(name) = self.names.remove(&id) else {
+            return;
+        };
+        if let Err(error) = ended {
+            tracing::error!(operator = name, %error, "the task of an Operator failed");
+        }
+        let seen = self.lives.remove(&name);
+        let seen = seen.map_or(Seen::Gone, |seen| seen.borrow().clone());
+        if let Seen::There(_) = seen {
+            self.begin(name, seen);
+        }
+    }
+
+    /// The watch failed. What runs goes on.
+    async fn failed(&mut self, error: &watcher::Error) {
+        let why = unreadable(error);
+        tracing::warn!(%error, "cannot watch Operators");
+        let longest = match why {
+            Some(ref why) => {
+                self.health.not_ready(why.clone());
+                if is_missing(error) { MISSING } else { PAUSES.1 }
+            }
+            // The stream goes on by itself.
+            None => PAUSES.1,
+        };
+        let pause = self.pause.min(longest);
+        self.pause = (self.pause * 2).min(PAUSES.1);
+        tokio::time::sleep(pause).await;
+    }
+
+    async fn stop(mut self) {
+        self.health.not_ready("stopping");
+        for life in self.lives.values() {
+            life.send_replace(Seen::Stop);
+        }
+        while self.tasks.join_next().await.is_some() {}
+    }
+}
+
+/// Why Operators cannot be read; `None` if the watch was only interrupted.
+fn unreadable(error: &watcher::Error) -> Option<String> {
+    match error {
+        watcher::Error::InitialListFailed(_) if is_missing(error) => Some(format!(
+            "the cluster has no {}: `deltic crd` prints it, `deltic install` installs it",
+            crd::NAME
+        )),
+        watcher::Error::InitialListFailed(kube::Error::Api(status)) if status.code == 403 => {
+            Some(format!("Operators may not be listed: {}", status.message))
+        }
+        watcher::Error::InitialListFailed(error) | watcher::Error::WatchStartFailed(error) => {
+            Some(format!("Operators cannot be read: {error}"))
+        }
+        watcher::Error::WatchError(_)
+        | watcher::Error::WatchFailed(_)
+        | watcher::Error::NoResourceVersion => None,
+    }
+}
+
+fn is_missing(error: &watcher::Error) -> bool {
+    matches!(
+        error,
+        watcher::Error::InitialListFailed(kube::Error::Api(status)) if status.code == 404
+    )
+}
+
+#[cfg(test)]
+mod tests;

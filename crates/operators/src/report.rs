@@ -1,0 +1,294 @@
+//! The status of an Operator, as the API server stores it.
+//!
+//! In go what the engine says, what is wrong with the spec, and the status that is there;
+//! out comes the status as it should be. Times move only where a condition changes.
+
+use document::{Key, ListRef, Map, Value, json};
+use engine::status::{ControllerStatus, MAX_ERRORS, OperatorStatus, Ready, Trouble};
+use object::bounded;
+use operator::Problem;
+
+/// The longest message of a condition or an error, in bytes.
+pub(super) const MAX_MESSAGE: usize = 1024;
+/// The longest message about an invalid spec, in bytes: it lists several problems.
+const MAX_PROBLEMS: usize = 4096;
+
+/// How an Operator stands, apart from its engine.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) enum Standing {
+    /// The engine of its spec runs, and says how it is.
+    #[default]
+    Runs,
+    /// Its spec is wrong, or refused.
+    Invalid {
+        /// Why.
+        problems: Vec<Problem>,
+        /// The generation whose engine goes on.
+        running: Option<i64>,
+    },
+    /// Something stands in its way.
+    Waits {
+        /// In one word.
+        reason: &'static str,
+        /// What it waits for.
+        message: String,
+    },
+}
+
+/// What a status is made of.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Report<'a> {
+    pub(super) generation: i64,
+    pub(super) standing: &'a Standing,
+    pub(super) engine: &'a OperatorStatus,
+}
+
+/// A condition without its time.
+struct Condition {
+    status: &'static str,
+    reason: &'static str,
+    message: String,
+}
+
+/// The status as it should be, where `there` is the one that is stored.
+pub(super) fn render(report: &Report<'_>, there: &Value, now: &str) -> Value {
+    let generation = report.generation;
+    let controllers: Value = report
+        .engine
+        .controllers
+        .iter()
+        .map(|controller| {
+            let old = named(there.get("controllers"), "name", &controller.name);
+            let ready = of_controller(controller);
+            let condition = ready.render(old.get("conditions"), generation, now);
+            let newest = controller.errors.iter().take(MAX_ERRORS);
+            let errors: Value = newest
+                .map(|error| Value::from(text(error).as_str()))
+                .collect();
+            json!({
+                "name": (controller.name.as_str()),
+                "conditions": [(condition)],
+                "lastErrors": (errors),
+                "counts": (counts(controller)),
+            })
+        })
+        .collect();
+    let ready = overall(report).render(there.get("conditions"), generation, now);
+    // Conditions of others stay.
+    let others = there
+        .get("conditions")
+        .as_list()
+        .into_iter()
+        .flat_map(ListRef::iter);
+    let others = others.filter(|condition| condition.get("type").as_str() != Some(READY));
+    let conditions: Value = std::iter::once(ready).chain(others.cloned()).collect();
+    json!({
+        "observedGeneration": generation,
+        "conditions": (conditions),
+        "controllers": (controllers),
+    })
+}
+
+/// Whether the parts that we write are as they should be.
+pub(super) fn same(rendered: &Value, there: &Value) -> bool {
+    let fields = rendered.as_map().into_iter().flatten();
+    let mut fields = fields.map(|(key, value)| (key.as_str(), value));
+    fields.all(|(key, value)| there.get(key) == value)
+}
+
+/// Whether only counts differ, which may wait a little.
+pub(super) fn same_but_counts(rendered: &Value, there: &Value) -> bool {
+    same(&without_counts(rendered), &without_counts(there))
+}
+
+fn without_counts(status: &Value) -> Value {
+    let Some(map) = status.as_map() else {
+        return status.clone();
+    };
+    let controllers = status.get("controllers").as_list();
+    let controllers: Value = controllers
+        .into_iter()
+        .flat_map(ListRef::iter)
+        .map(|controller| match controller.as_map() {
+            Some(map) => map.without("counts").into(),
+            None => controller.clone(),
+        })
+        .collect();
+    let map: Map = map.with(Key::new("controllers"), controllers);
+    map.into()
+}
+
+const READY: &str = "Ready";
+
+impl Condition {
+    fn new(status: &'static str, reason: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            status,
+            reason,
+            message: message.into(),
+        }
+    }
+
+    fn render(&self, old: &Value, generation: i64, now: &str) -> Value {
+        let old = named(old, "type", READY);
+        let since = old.get("lastTransitionTime").as_str();
+        let since = since.filter(|_| old.get("status").as_str() == Some(self.status));
+        json!({
+            "type": READY,
+            "status": (self.status),
+            "reason": (self.reason),
+            "message": (self.message.as_str()),
+            "observedGeneration": generation,
+            "lastTransitionTime": (since.unwrap_or(now)),
+        })
+    }
+}
+
+/// The element of a list whose `key` is `name`.
+fn named<'a>(list: &'a Value, key: &str, name: &str) -> &'a Value {
+    let mut elements = list.as_list().into_iter().flat_map(ListRef::iter);
+    let found = elements.find(|element| element.get(key).as_str() == Some(name));
+    found.unwrap_or(const { &Value::NULL })
+}
+
+fn overall(report: &Report<'_>) -> Condition {
+    match report.standing {
+        Standing::Invalid { problems, running } => {
+            Condition::new("False", "Invalid", invalid(problems, *running))
+        }
+        Standing::Waits { reason, message } => {
+            Condition::new("False", reason, bounded(message, MAX_MESSAGE))
+        }
+        Standing::Runs => of_all(&report.engine.controllers),
+    }
+}
+
+/// The worst of the controllers.
+fn of_all(controllers: &[ControllerStatus]) -> Condition {
+    let rank = |controller: &&ControllerStatus| match controller.ready {
+        Ready::Stopped(_) => 0,
+        Ready::False(_) => 1,
+        Ready::Failing => 2,
+        Ready::True => 3,
+    };
+    let Some(worst) = controllers.iter().min_by_key(rank) else {
+        return Condition::new("False", "NotReady", "starting");
+    };
+    let condition = of_controller(worst);
+    if worst.ready == Ready::True {
+        return condition;
+    }
+    let message = format!("controller {}: {}", worst.name, condition.message);
+    Condition {
+        message: bounded(&message, MAX_MESSAGE),
+        ..condition
+    }
+}
+
+fn of_controller(controller: &ControllerStatus) -> Condition {
+    match &controller.ready {
+        Ready::True => Condition::new("True", "Ready", "all is as derived"),
+        Ready::False(why) => Condition::new("False", "NotReady", bounded(why, MAX_MESSAGE)),
+        Ready::Stopped(why) => Condition::new("False", "BudgetExceeded", bounded(why, MAX_MESSAGE)),
+        Ready::Failing => {
+            let errors = controller.counts.errors.max(controller.errors.len());
+            let plural = if errors == 1 { "" } else { "s" };
+            let newest = controller.errors.first();
+            let newest = newest.map_or_else(String::new, |e| format!("; the newest: {}", text(e)));
+            let message = format!("{errors} error{plural}{newest}");
+            Condition::new(
+                "Unknown",
+                "ReconciliationFailed",
+                bounded(&message, MAX_MESSAGE),
+            )
+        }
+    }
+}
+
+/// All that is wrong with a spec, as far as it fits.
+fn invalid(problems: &[Problem], running: Option<i64>) -> String {
+    let errors: Vec<String> = problems.iter().map(problem).collect();
+    let goes_on = running.map_or_else(String::new, |generation| {
+        format!("generation {generation} goes on running; ")
+    });
+    let shown = errors.iter().take(MAX_ERRORS);
+    let shown = shown.map(String::as_str).collect::<Vec<_>>().join("; ");
+    let more = errors.len().saturating_sub(MAX_ERRORS);
+    let more = match more {
+        0 => String::new(),
+        more => format!("; and {more} more"),
+    };
+    bounded(&format!("{goes_on}{shown}{more}"), MAX_PROBLEMS)
+}
+
+/// One problem: code, place, what is wrong, what to do.
+pub fn problem(problem: &Problem) -> String {
+    let Problem {
+        code,
+        message,
+        at,
+        help,
+        ..
+    } = problem;
+    match help {
+        Some(help) => format!("{code} at {at}: {message} ({help})"),
+        None => format!("{code} at {at}: {message}"),
+    }
+}
+
+/// One error: code, stage, which objects, what happened.
+pub(crate) fn text(trouble: &Trouble) -> String {
+    let Trouble {
+        code,
+        stage,
+        origin,
+        message,
+    } = trouble;
+    let place = if stage.is_empty() {
+        String::new()
+    } else {
+        format!(" at {stage}")
+    };
+    let objects = objects(origin);
+    let objects = if objects.is_empty() {
+        objects
+    } else {
+        format!(" for {objects}")
+    };
+    bounded(&format!("{code}{place}{objects}: {message}"), MAX_MESSAGE)
+}
+
+/// The objects of an origin. Group keys are left out: they are values of documents.
+fn objects(origin: &Value) -> String {
+    let parts = origin.as_list().into_iter().flat_map(ListRef::iter);
+    let objects = parts.filter_map(|part| {
+        let name = part.get("name").as_str()?;
+        let source = part.get("source").as_str().unwrap_or_default();
+        Some(match part.get("namespace").as_str() {
+            Some(namespace) => format!("{source} {namespace}/{name}"),
+            None => format!("{source} {name}"),
+        })
+    });
+    bounded(&objects.collect::<Vec<_>>().join(", "), MAX_MESSAGE / 4)
+}
+
+fn counts(controller: &ControllerStatus) -> Value {
+    let counts = controller.counts;
+    let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+    let usual = json!({
+        "sources": (number(counts.sources)),
+        "objects": (number(counts.objects)),
+        "targets": (number(counts.targets)),
+        "errors": (number(counts.errors)),
+    });
+    match usual.as_map() {
+        Some(map) if counts.held > 0 => {
+            let held = Value::from(number(counts.held));
+            map.with(Key::new("held"), held).into()
+        }
+        _ => usual,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,79 @@
+//! What becomes of a report.
+
+use engine::status::Counts;
+
+use super::*;
+
+fn engine(ready: Ready) -> OperatorStatus {
+    OperatorStatus {
+        controllers: vec![ControllerStatus {
+            name: "c".to_owned(),
+            ready,
+            errors: Vec::new(),
+            counts: Counts::default(),
+        }],
+    }
+}
+
+fn rendered(ready: Ready, there: &Value, now: &str) -> Value {
+    let report = Report {
+        generation: 3,
+        standing: &Standing::Runs,
+        engine: &engine(ready),
+    };
+    render(&report, there, now)
+}
+
+#[test]
+fn the_time_moves_only_with_the_status() {
+    let first = rendered(Ready::False("a".to_owned()), &Value::NULL, "t1");
+    let time = |status: &Value| {
+        status
+            .get("conditions")
+            .at(0)
+            .get("lastTransitionTime")
+            .clone()
+    };
+    let of_controller = |status: &Value| time(status.get("controllers").at(0));
+    assert_eq!(time(&first), json!("t1"));
+    let second = rendered(Ready::False("b".to_owned()), &first, "t2");
+    assert_eq!(
+        (time(&second), of_controller(&second)),
+        (json!("t1"), json!("t1"))
+    );
+    assert!(!same(&second, &first));
+    let third = rendered(Ready::True, &second, "t3");
+    assert_eq!(
+        (time(&third), of_controller(&third)),
+        (json!("t3"), json!("t3"))
+    );
+    assert!(same(&rendered(Ready::True, &third, "t4"), &third));
+}
+
+#[test]
+fn conditions_of_others_stay() {
+    let there = json!({"conditions": [{"type": "Theirs", "status": "True"}], "extra": 1});
+    let status = rendered(Ready::True, &there, "t1");
+    assert_eq!(
+        status.get("conditions").at(1),
+        there.get("conditions").at(0)
+    );
+    assert!(same(&status, &rendered(Ready::True, &status, "t2")));
+}
+
+#[test]
+fn the_worst_controller_decides() {
+    let cases = [
+        (vec![Ready::True, Ready::Failing], "Unknown"),
+        (vec![Ready::Failing, Ready::False("x".to_owned())], "False"),
+        (vec![Ready::True, Ready::True], "True"),
+        (vec![], "False"),
+    ];
+    for (controllers, expect) in cases {
+        let controllers: Vec<_> = controllers
+            .into_iter()
+            .flat_map(|ready| engine(ready).controllers)
+            .collect();
+        assert_eq!(of_all(&controllers).status, expect);
+    }
+}

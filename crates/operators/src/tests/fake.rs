@@ -1,0 +1,117 @@
+//! Engines that only note what they are told.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
+
+use engine::EngineEvents;
+use engine::status::OperatorStatus;
+use futures::future::BoxFuture;
+use operator::Operator;
+use tokio::sync::watch;
+
+use super::super::{Engines, Run};
+
+#[derive(Clone, Default)]
+pub(super) struct Fake(Arc<Mutex<State>>);
+
+#[derive(Default)]
+struct State {
+    log: Vec<String>,
+    status: BTreeMap<String, watch::Sender<OperatorStatus>>,
+    events: BTreeMap<String, Arc<dyn EngineEvents>>,
+    /// How many rounds of deletions it takes.
+    rounds: u32,
+}
+
+struct FakeRun {
+    name: String,
+    fake: Fake,
+    status: watch::Receiver<OperatorStatus>,
+}
+
+impl Fake {
+    fn with<T>(&self, see: impl FnOnce(&mut State) -> T) -> T {
+        see(&mut self.0.lock().unwrap())
+    }
+
+    fn note(&self, what: &str, name: &str) {
+        self.with(|state| state.log.push(format!("{what} {name}")));
+    }
+
+    /// What happened since the last time.
+    pub(super) fn log(&self) -> Vec<String> {
+        self.with(|state| std::mem::take(&mut state.log))
+    }
+
+    pub(super) fn rounds(&self, rounds: u32) {
+        self.with(|state| state.rounds = rounds);
+    }
+
+    /// What the engine says from now on.
+    pub(super) fn says(&self, name: &str, status: OperatorStatus) {
+        self.with(|state| state.status[name].send_replace(status));
+    }
+
+    pub(super) fn crash(&self, name: &str) {
+        self.with(|state| state.status.remove(name));
+    }
+
+    pub(super) fn events(&self, name: &str) -> Arc<dyn EngineEvents> {
+        self.with(|state| state.events[name].clone())
+    }
+}
+
+impl Engines for Fake {
+    fn start(
+        &self,
+        operator: Operator,
+        held: BTreeSet<String>,
+        events: Arc<dyn EngineEvents>,
+    ) -> Box<dyn Run> {
+        let (sender, status) = watch::channel(OperatorStatus::default());
+        self.with(|state| {
+            state.status.insert(operator.name.clone(), sender);
+            state.events.insert(operator.name.clone(), events);
+        });
+        let kinds = operator.controllers.iter().flat_map(|c| &c.targets);
+        let kinds: Vec<_> = kinds.map(|target| target.resource.kind.as_str()).collect();
+        let mut what = format!("{} {}", operator.name, kinds.join(","));
+        for controller in held {
+            what = format!("{what} holding {controller}");
+        }
+        self.note("start", &what);
+        Box::new(FakeRun {
+            name: operator.name,
+            fake: self.clone(),
+            status,
+        })
+    }
+
+    fn down(&self, _: &str, _: &str) {}
+
+    fn forget(&self, _: &str) {}
+}
+
+impl Run for FakeRun {
+    fn status(&self) -> watch::Receiver<OperatorStatus> {
+        self.status.clone()
+    }
+
+    fn stop(self: Box<Self>) -> BoxFuture<'static, ()> {
+        Box::pin(async move { self.fake.note("stop", &self.name) })
+    }
+
+    fn delete_all(&self) -> BoxFuture<'_, bool> {
+        self.fake.note("delete", &self.name);
+        let left = self.fake.with(|state| {
+            state.rounds = state.rounds.saturating_sub(1);
+            state.rounds
+        });
+        Box::pin(async move { left == 0 })
+    }
+
+    fn allow_deletions(&self, allowed: bool) {
+        let note = if allowed { "allow" } else { "hold" };
+        self.fake.note(note, &self.name);
+    }
+}

@@ -1,0 +1,189 @@
+//! Running all: from a client and a configuration to operators that work.
+//!
+//! [`run`] waits until this process leads, runs the Operators of the cluster (or those of
+//! the configuration), and ends when it is told to, or when it must not go on. The lease
+//! and the server for probes are kept by whoever calls it.
+
+use std::collections::BTreeSet;
+use std::pin::pin;
+use std::sync::Arc;
+
+use cluster::client::{Clients, Identity};
+use cluster::source::Watches;
+use engine::status::{OperatorStatus, Ready};
+use engine::{Context, EngineEvents};
+use futures::future::join_all;
+use kube::Client;
+use operator::Operator;
+use operators::events::Events;
+use operators::{Engines, Operators, Parts, Policy, report};
+use tokio::sync::watch;
+
+use crate::config::Config;
+
+/// Why [`run`] ended before it was told to, or not well.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// Another process may lead by now.
+    #[error("the lease is lost: no request is sent any more")]
+    LeaseLost,
+    /// A shutdown took too long.
+    #[error("not all was done within the grace period of {} s", .0.as_secs())]
+    Grace(std::time::Duration),
+    /// An operator of the configuration may not run.
+    #[error("operator {operator} is refused: {why}")]
+    Refused {
+        /// Its name.
+        operator: String,
+        /// Why.
+        why: String,
+    },
+}
+
+/// Runs operators until `shutdown` completes; then what runs is finished, and what is
+/// derived stays.
+pub async fn run(
+    client: Client,
+    config: Config,
+    shutdown: impl Future<Output = ()>,
+) -> Result<(), RunError> {
+    let clients = Clients::new(client, config.rate, config.leadership.clone());
+    let result = lead(&clients, config, shutdown).await;
+    if result.is_err() {
+        clients.fence();
+    }
+    result
+}
+
+/// Waits for the lead, and works as long as it lasts.
+async fn lead(
+    clients: &Clients,
+    config: Config,
+    shutdown: impl Future<Output = ()>,
+) -> Result<(), RunError> {
+    let leadership = config.leadership.clone();
+    let mut shutdown = pin!(shutdown);
+    // One that stands by is ready: otherwise a rollout would wait for it for ever.
+    config.health.ready();
+    tokio::select! {
+        biased;
+        () = &mut shutdown => return Ok(()),
+        () = leadership.acquired() => {}
+    }
+    if leadership.is_over() {
+        return Err(RunError::LeaseLost);
+    }
+    config.health.not_ready("starting");
+    let health = config.health.clone();
+    tokio::select! {
+        biased;
+        () = leadership.lost() => {
+            // At once, before those that write find out by themselves.
+            clients.fence();
+            health.broken("the lease is lost");
+            Err(RunError::LeaseLost)
+        }
+        result = work(clients, config, shutdown) => result,
+    }
+}
+
+async fn work(
+    clients: &Clients,
+    config: Config,
+    shutdown: impl Future<Output = ()>,
+) -> Result<(), RunError> {
+    let grace = config.grace;
+    let context = context(clients, &config);
+    let policy = Policy {
+        require_service_account: config.require_service_account,
+        targets: config.targets,
+    };
+    if !config.files.is_empty() {
+        config.health.ready();
+        config.metrics.operators(config.files.len());
+        return files(&context, &policy, config.files, shutdown, grace).await;
+    }
+    let client = clients.of(&Identity::Own);
+    let operators = Operators::new(Parts {
+        events: Events::start(client.clone(), &config.identity),
+        client,
+        engines: Arc::new(context),
+        policy,
+        metrics: config.metrics,
+        health: config.health,
+        clock: config.clock,
+    });
+    let done = operators.run(shutdown, grace).await;
+    done.then_some(()).ok_or(RunError::Grace(grace))
+}
+
+fn context(clients: &Clients, config: &Config) -> Context {
+    Context {
+        watches: Watches::new(clients.clone(), config.metrics.clone()),
+        clients: clients.clone(),
+        store: config.views.store().clone(),
+        views: config.views.views().clone(),
+        budget: config.budget,
+        namespace: config.namespace.clone(),
+        metrics: config.metrics.clone(),
+        clock: config.clock.clone(),
+    }
+}
+
+/// Runs operators that are not on the cluster.
+async fn files(
+    engines: &dyn Engines,
+    policy: &Policy,
+    operators: Vec<Operator>,
+    shutdown: impl Future<Output = ()>,
+    grace: std::time::Duration,
+) -> Result<(), RunError> {
+    for operator in &operators {
+        if let Some(problem) = policy.refusals(operator, &document::Value::NULL).first() {
+            return Err(RunError::Refused {
+                operator: operator.name.clone(),
+                why: report::problem(problem),
+            });
+        }
+    }
+    for operator in &operators {
+        engines.down(&operator.name, "the Operator has not started yet");
+    }
+    let mut running = Vec::new();
+    let mut logs = tokio::task::JoinSet::new();
+    for operator in operators {
+        let events: Arc<dyn EngineEvents> = Events::none().of(&operator.name, "");
+        let name = operator.name.clone();
+        let run = engines.start(operator, BTreeSet::new(), events);
+        logs.spawn(log(name, run.status()));
+        running.push(run);
+    }
+    shutdown.await;
+    let stops = join_all(running.into_iter().map(operators::Run::stop));
+    match tokio::time::timeout(grace, stops).await {
+        Ok(_) => Ok(()),
+        Err(_) => Err(RunError::Grace(grace)),
+    }
+}
+
+/// Says in the log how an operator stands, whenever that changes.
+async fn log(operator: String, mut status: watch::Receiver<OperatorStatus>) {
+    let mut told = Vec::new();
+    while status.changed().await.is_ok() {
+        let now: Vec<(String, Ready)> = {
+            let status = status.borrow_and_update();
+            let controllers = status.controllers.iter();
+            controllers
+                .map(|c| (c.name.clone(), c.ready.clone()))
+                .collect()
+        };
+        for standing in now.iter().filter(|standing| !told.contains(*standing)) {
+            let (controller, ready) = standing;
+            tracing::info!(operator, controller, ?ready, "stands");
+        }
+        told = now;
+    }
+}
+
+#[cfg(test)]
+mod tests;

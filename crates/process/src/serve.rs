@@ -1,0 +1,216 @@
+//! `/healthz`, `/readyz` and `/metrics` over HTTP.
+//!
+//! What the process says about itself goes in through [`Health`] and
+//! [`Metrics`](metrics::Metrics); the answers are plain text. Everything is
+//! bounded: connections at once, and the time that one may take.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{Method, Request, Response, StatusCode, header};
+use http_body_util::Full;
+use hyper::body::Bytes;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use metrics::{self, Metrics};
+use operators::Health;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+
+/// How many connections are served at once; others wait.
+pub const MAX_CONNECTIONS: usize = 64;
+/// How long a connection may take, which is one request.
+pub const TIMEOUT: Duration = Duration::from_secs(20);
+
+/// A server that listens already, so that a bad address is found at the start.
+#[derive(Debug)]
+pub struct Server {
+    listener: TcpListener,
+    health: Health,
+    metrics: Metrics,
+}
+
+impl Server {
+    /// Listens at an address.
+    pub async fn bind(address: SocketAddr, health: Health, metrics: Metrics) -> io::Result<Self> {
+        Ok(Self {
+            listener: TcpListener::bind(address).await?,
+            health,
+            metrics,
+        })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Answers until it is dropped.
+    pub async fn run(self) {
+        let slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+        let mut connections = tokio::task::JoinSet::new();
+        loop {
+            let Ok(slot) = slots.clone().acquire_owned().await else {
+                return;
+            };
+            while connections.try_join_next().is_some() {}
+            match self.listener.accept().await {
+                Ok((stream, _)) => {
+                    let (health, metrics) = (self.health.clone(), self.metrics.clone());
+                    connections.spawn(async move {
+                        let _slot = slot;
+                        let one = connection(stream, health, metrics);
+                        // Nobody is interested in how a scrape that broke off ended.
+                        let _ = tokio::time::timeout(TIMEOUT, one).await;
+                    });
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "cannot accept a connection");
+                    // Out of file descriptors, perhaps: not in a tight loop.
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                }
+            }
+        }
+    }
+}
+
+async fn connection(stream: TcpStream, health: Health, metrics: Metrics) -> hyper::Result<()> {
+    let service = service_fn(move |request| {
+        let answer = answer(&request, &health, &metrics);
+        async move { Ok::<_, Infallible>(answer) }
+    });
+    http1::Builder::new()
+        .timer(TokioTimer::new())
+        .keep_alive(false)
+        .serve_connection(TokioIo::new(stream), service)
+        .await
+}
+
+/// The answer to a request, whatever its body.
+fn answer<B>(request: &Request<B>, health: &Health, metrics: &Metrics) -> Response<Full<Bytes>> {
+    if !matches!(*request.method(), Method::GET | Method::HEAD) {
+        return text(StatusCode::METHOD_NOT_ALLOWED, "only GET is served");
+    }
+    match request.uri().path() {
+        "/healthz" | "/livez" => probe(health.liveness()),
+        "/readyz" => probe(health.readiness()),
+        "/metrics" => {
+            let mut response = text(StatusCode::OK, metrics.encode());
+            let content = header::HeaderValue::from_static(metrics::CONTENT_TYPE);
+            response.headers_mut().insert(header::CONTENT_TYPE, content);
+            response
+        }
+        _ => text(
+            StatusCode::NOT_FOUND,
+            "here are /healthz, /readyz and /metrics",
+        ),
+    }
+}
+
+fn probe(state: Result<(), String>) -> Response<Full<Bytes>> {
+    match state {
+        Ok(()) => text(StatusCode::OK, "ok"),
+        Err(why) => text(StatusCode::SERVICE_UNAVAILABLE, why),
+    }
+}
+
+fn text(status: StatusCode, text: impl Into<String>) -> Response<Full<Bytes>> {
+    let mut text = text.into();
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    let mut response = Response::new(Full::new(Bytes::from(text)));
+    *response.status_mut() = status;
+    let content = header::HeaderValue::from_static("text/plain; charset=utf-8");
+    response.headers_mut().insert(header::CONTENT_TYPE, content);
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+
+    /// Asks a running server; gives the first line of the answer and its body.
+    async fn ask(address: SocketAddr, request: &str) -> (String, String) {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let request = format!("{request} HTTP/1.1\r\nHost: x\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        let first = head.lines().next().unwrap_or_default();
+        (first.to_owned(), body.trim_end().to_owned())
+    }
+
+    async fn start() -> (SocketAddr, Health, Metrics) {
+        let (health, metrics) = (Health::default(), Metrics::default());
+        let address = SocketAddr::from(([127, 0, 0, 1], 0));
+        let server = Server::bind(address, health.clone(), metrics.clone()).await;
+        let server = server.unwrap();
+        let address = server.address().unwrap();
+        tokio::spawn(server.run());
+        (address, health, metrics)
+    }
+
+    fn is(answer: &(String, String), status: &str, body: &str) {
+        let expect = (format!("HTTP/1.1 {status}"), body.to_owned());
+        assert_eq!(*answer, expect);
+    }
+
+    #[tokio::test]
+    async fn probes_say_how_it_is() {
+        let (address, health, _) = start().await;
+        is(&ask(address, "GET /healthz").await, "200 OK", "ok");
+        let unavailable = "503 Service Unavailable";
+        is(&ask(address, "GET /readyz").await, unavailable, "starting");
+        health.ready();
+        is(&ask(address, "GET /readyz?verbose").await, "200 OK", "ok");
+        health.not_ready("standing by");
+        is(
+            &ask(address, "GET /readyz").await,
+            unavailable,
+            "standing by",
+        );
+        health.broken("the lease is lost");
+        for path in ["healthz", "readyz"] {
+            let answer = ask(address, &format!("GET /{path}")).await;
+            is(&answer, unavailable, "the lease is lost");
+        }
+    }
+
+    #[tokio::test]
+    async fn metrics_are_served() {
+        let (address, _, metrics) = start().await;
+        metrics.operators(3);
+        let (status, body) = ask(address, "GET /metrics").await;
+        assert_eq!(status, "HTTP/1.1 200 OK");
+        assert!(body.contains("\ndeltic_operators 3\n"), "{body}");
+        assert!(body.ends_with("# EOF"), "{body}");
+    }
+
+    #[tokio::test]
+    async fn other_requests_are_refused() {
+        let (address, ..) = start().await;
+        let refused = "405 Method Not Allowed";
+        is(
+            &ask(address, "POST /metrics").await,
+            refused,
+            "only GET is served",
+        );
+        let (status, _) = ask(address, "GET /").await;
+        assert_eq!(status, "HTTP/1.1 404 Not Found");
+    }
+
+    #[tokio::test]
+    async fn a_silent_connection_does_not_block_others() {
+        let (address, ..) = start().await;
+        let _silent = TcpStream::connect(address).await.unwrap();
+        is(&ask(address, "GET /healthz").await, "200 OK", "ok");
+    }
+}

@@ -1,0 +1,255 @@
+//! A whole deltic on the server in memory.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use document::{Value, json};
+use engine::native::ViewStore;
+use object::{GroupKind, ObjectKey};
+use process::config::Config;
+use process::run::{RunError, run};
+use simulation::api::kind::Kind;
+use simulation::api::{Caller, Server, State};
+use simulation::clock::Virtual;
+use simulation::faults::Fault;
+use simulation::fields::{set, unset};
+use store::{Selector, Write, Writer};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+/// A cluster, and the deltic that runs on it.
+pub(crate) struct World {
+    server: Server,
+    /// The views of the deltic that runs.
+    views: ViewStore,
+    process: Option<Process>,
+}
+
+/// A deltic that runs.
+struct Process {
+    stop: oneshot::Sender<()>,
+    task: JoinHandle<Result<(), RunError>>,
+}
+
+/// Sources.
+pub(crate) fn widget(name: &str) -> ObjectKey {
+    ObjectKey::new("example.com", "Widget", "ns", name)
+}
+
+/// Other sources.
+pub(crate) fn plain(name: &str) -> ObjectKey {
+    ObjectKey::new("example.com", "Plain", "ns", name)
+}
+
+/// Targets.
+pub(crate) fn config_map(name: &str) -> ObjectKey {
+    ObjectKey::new("", "ConfigMap", "ns", name)
+}
+
+fn operator(name: &str) -> ObjectKey {
+    ObjectKey::new("dcontroller.io", "Operator", "", name)
+}
+
+fn view() -> GroupKind {
+    GroupKind::new("a.view.dcontroller.io", "U")
+}
+
+/// The names of so many objects.
+pub(crate) fn names(count: usize) -> Vec<String> {
+    (0..count).map(|i| format!("o{i}")).collect()
+}
+
+/// Long enough for all that is to happen, the status included.
+pub(crate) async fn rest() {
+    tokio::time::sleep(Duration::from_secs(20)).await;
+}
+
+impl World {
+    /// A cluster with so many widgets, on which nothing runs.
+    pub(crate) fn new(widgets: usize) -> Self {
+        let world = Self {
+            server: Server::new(Virtual::start(), 1),
+            views: ViewStore::default(),
+            process: None,
+        };
+        for name in names(widgets) {
+            world.make(&widget(&name));
+        }
+        world
+    }
+
+    pub(crate) fn start(&mut self) {
+        let (stop, stopped) = oneshot::channel();
+        let shutdown = async move { drop(stopped.await) };
+        self.views = ViewStore::default();
+        let config = Config {
+            views: self.views.clone(),
+            ..Config::default()
+        };
+        let client = self.server.client(&Caller::new("deltic"));
+        let task = tokio::spawn(run(client, config, shutdown));
+        self.process = Some(Process { stop, task });
+    }
+
+    pub(crate) async fn stop(&mut self) {
+        let Process { stop, task } = self.process.take().unwrap();
+        stop.send(()).unwrap();
+        task.await.unwrap().unwrap();
+    }
+
+    /// Creates an object without content.
+    pub(crate) fn make(&self, key: &ObjectKey) {
+        self.make_with(key, &json!({}));
+    }
+
+    /// Creates an object with these labels, or changes its labels.
+    pub(crate) fn make_with(&self, key: &ObjectKey, labels: &Value) {
+        let old = self.server.get(key).unwrap_or_else(|| json!({}));
+        let object = set(&old, &["metadata", "labels"], labels.clone());
+        self.server.put(key, "someone", &object);
+    }
+
+    pub(crate) fn delete(&self, key: &ObjectKey) {
+        self.server.delete(key);
+    }
+
+    /// Deletes objects while nobody watches: the next list does not show them.
+    pub(crate) async fn lose(&self, keys: impl IntoIterator<Item = ObjectKey>) {
+        let keys: Vec<ObjectKey> = keys.into_iter().collect();
+        let kinds: BTreeSet<&str> = keys.iter().map(|key| key.kind.kind.as_str()).collect();
+        // Before, so that no watch shows it, and after, so that no new one does.
+        for kind in &kinds {
+            self.expire(kind);
+        }
+        for key in &keys {
+            self.delete(key);
+        }
+        for kind in &kinds {
+            self.expire(kind);
+        }
+        rest().await;
+    }
+
+    /// Ends the watches of a kind, which must list again.
+    pub(crate) fn expire(&self, kind: &str) {
+        self.server.with(|state| state.expire(kind));
+    }
+
+    /// Lists of a kind are not answered for now.
+    pub(crate) fn answer_no_lists(&self, kind: &'static str) {
+        self.server.with(|state| state.unanswered.insert(kind));
+    }
+
+    /// All lists are answered again.
+    pub(crate) fn answer_all(&self) {
+        self.server.with(|state| state.unanswered.clear());
+    }
+
+    /// Lists have pages, each of which takes so long.
+    pub(crate) fn slow_pages(&self, pause: Duration) {
+        self.server.with(|state| {
+            state.streaming_lists = false;
+            state.faults.always("/widgets", Fault::Slow(pause));
+        });
+    }
+
+    /// Forgets what happened: lists cannot be continued.
+    pub(crate) fn compact(&self) {
+        self.server.with(State::compact);
+    }
+
+    /// A user puts an object into the view `U` of the operator `a`.
+    pub(crate) fn put_into_view(&self, name: &str) {
+        let object = json!({"apiVersion": "a.view.dcontroller.io/v1alpha1", "kind": "U",
+            "metadata": {"name": name, "namespace": "ns"}});
+        let store = self.views.store();
+        let created = store.write_one(&Writer::User, &view(), Write::Create(object));
+        created.unwrap();
+    }
+
+    /// How many objects of that view have data.
+    pub(crate) fn patched_in_view(&self) -> usize {
+        let list = self.views.store().list(&view(), &Selector::default());
+        let items = list.items.iter();
+        items.filter(|object| !object.get("data").is_null()).count()
+    }
+
+    /// Creates an Operator, or changes its spec.
+    pub(crate) fn apply(&self, name: &str, spec: &Value) {
+        let key = operator(name);
+        let old = self.server.get(&key).unwrap_or_else(|| json!({}));
+        let object = set(&old, &["spec"], spec.clone());
+        self.server.put(&key, "someone", &object);
+    }
+
+    pub(crate) fn generation(&self, name: &str) -> i64 {
+        let object = self.server.get(&operator(name)).unwrap();
+        object.get("metadata").get("generation").as_int().unwrap()
+    }
+
+    /// Sets or removes `dcontroller.io/allow-deletions`.
+    pub(crate) async fn allow(&self, name: &str, generation: Option<i64>) {
+        let at = ["metadata", "annotations", "dcontroller.io/allow-deletions"];
+        self.server
+            .change(&operator(name), "someone", |old| match generation {
+                Some(generation) => set(old, &at, Value::from(generation.to_string())),
+                None => unset(old, &at),
+            });
+        rest().await;
+    }
+
+    /// Asks for the deletion of an Operator.
+    pub(crate) fn retire(&self, name: &str) {
+        self.server.delete(&operator(name));
+    }
+
+    pub(crate) fn status(&self, name: &str) -> Value {
+        let object = self.server.get(&operator(name));
+        object.unwrap_or_default().get("status").clone()
+    }
+
+    /// The reason of `Ready`.
+    pub(crate) fn reason(&self, name: &str) -> String {
+        let status = self.status(name);
+        let reason = status.get("conditions").at(0).get("reason").clone();
+        reason.as_str().unwrap_or_default().to_owned()
+    }
+
+    /// How many removals a controller's status says are held.
+    pub(crate) fn held(&self, name: &str, controller: &str) -> usize {
+        let status = self.status(name);
+        let controllers = status.get("controllers").as_list().unwrap();
+        let mut controllers = controllers.iter();
+        let found = controllers.find(|c| c.get("name").as_str() == Some(controller));
+        let Some(found) = found else {
+            return 0;
+        };
+        let errors = found.get("lastErrors").as_list().unwrap();
+        for error in errors {
+            let text = error.as_str().unwrap();
+            assert!(text.starts_with("deletion-held "), "{text}");
+        }
+        let count = found.get("counts").get("errors").as_int().unwrap();
+        usize::try_from(count).unwrap()
+    }
+
+    /// The names of the config maps, or of those whose data has this key.
+    pub(crate) fn config_maps(&self, with: Option<&str>) -> Vec<String> {
+        let objects = self.server.all(Kind::named("", "ConfigMap").unwrap());
+        let config_maps = objects.iter().filter(|(_, object)| {
+            with.is_none_or(|field| !object.get("data").get(field).is_null())
+        });
+        config_maps
+            .map(|(key, _)| key.object_name().to_owned())
+            .collect()
+    }
+
+    /// The data of an object.
+    pub(crate) fn data(&self, key: &ObjectKey) -> Value {
+        self.server.get(key).unwrap_or_default().get("data").clone()
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.config_maps(None).len()
+    }
+}

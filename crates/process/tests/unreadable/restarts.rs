@@ -1,0 +1,261 @@
+//! After a restart there is no earlier version of an object that cannot be read.
+
+use document::json;
+use engine::status::Ready;
+use operator::Operator;
+
+use crate::server::{BROKEN, DEEP, Server};
+use crate::{World, copied, copies, operator, read, servers, spec};
+
+#[tokio::test(start_paused = true)]
+async fn after_a_restart_what_it_derived_stays_and_the_rest_is_swept() {
+    for server in servers() {
+        for name in ["a", "b", "c"] {
+            server.put("things", name, &spec("old"));
+        }
+        let first = World::start(&server, vec![copies("o", "$.spec")]);
+        first.is_well().await;
+        first.stop().await;
+
+        server.put("things", "a", &spec(DEEP));
+        server.delete("things", "b");
+        server.put("things", "c", &spec("new"));
+        let second = World::start(&server, vec![copies("o", "$.spec")]);
+        second.cannot_read("a").await;
+        assert_eq!(server.names("copies"), ["a", "c"]);
+        assert_eq!(copied(&server, "a"), json!("old"));
+        assert_eq!(copied(&server, "c"), json!("new"));
+
+        server.put("things", "a", &spec("new"));
+        second.is_well().await;
+        assert_eq!(copied(&server, "a"), json!("new"));
+        second.stop().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_source_with_another_name_is_the_same() {
+    let renamed = read(&json!({
+        "apiVersion": "dcontroller.io/v1alpha1", "kind": "Operator", "metadata": {"name": "o"},
+        "spec": {"controllers": [{
+            "name": "c",
+            "sources": [{"apiGroup": "example.com", "version": "v1", "kind": "Thing", "as": "Other"}],
+            "pipeline": [{"@project": {
+                "metadata": {"name": "$.metadata.name", "namespace": "$.metadata.namespace"},
+                "spec": "$.spec"}}],
+            "target": {"apiGroup": "example.com", "version": "v1", "kind": "Copy"},
+        }]},
+    }));
+    let server = Server::default();
+    server.put("things", "a", &spec("old"));
+    server.put("things", "b", &spec("old"));
+    let first = World::start(&server, vec![copies("o", "$.spec")]);
+    first.is_well().await;
+    first.stop().await;
+    server.put("things", "a", &spec(DEEP));
+    server.delete("things", "b");
+    let second = World::start(&server, vec![renamed]);
+    assert_eq!(second.of(0).await.ready, Ready::Failing);
+    assert_eq!(server.names("copies"), ["a"]);
+    second.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deletion_counts_though_the_object_cannot_be_read() {
+    for server in servers() {
+        server.put("things", "a", &spec("old"));
+        server.put("things", "b", &spec("old"));
+        let first = World::start(&server, vec![copies("o", "$.spec")]);
+        first.is_well().await;
+        server.put("things", "a", &spec(DEEP));
+        first.cannot_read("a").await;
+        server.delete("things", "a");
+        first.is_well().await;
+        assert_eq!(server.names("copies"), ["b"]);
+        first.stop().await;
+
+        // The same where no readable version was ever seen.
+        server.put("things", "b", &spec(DEEP));
+        let second = World::start(&server, vec![copies("o", "$.spec")]);
+        second.cannot_read("b").await;
+        assert_eq!(server.names("copies"), ["b"]);
+        server.delete("things", "b");
+        second.is_well().await;
+        assert_eq!(server.names("copies"), [""; 0]);
+        second.stop().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_stayed_for_one_goes_though_another_cannot_be_read_now() {
+    for server in servers() {
+        for name in ["a", "b"] {
+            server.put("things", name, &spec("x"));
+        }
+        let first = World::start(&server, vec![copies("o", "$.spec")]);
+        first.is_well().await;
+        first.stop().await;
+        server.put("things", "a", &spec(DEEP));
+        let second = World::start(&server, vec![copies("o", "$.spec")]);
+        second.cannot_read("a").await;
+        server.delete("things", "a");
+        server.put("things", "b", &spec(DEEP));
+        second.cannot_read("b").await;
+        assert_eq!(server.names("copies"), ["b"]);
+        second.stop().await;
+    }
+}
+
+/// All things of a namespace as one list.
+fn gathered() -> Operator {
+    let project =
+        json!({"@project": {"metadata": {"name": "all", "namespace": "n"}, "spec": "$.spec"}});
+    operator(
+        "o",
+        json!([{"@gather": ["$.metadata.namespace", "$.spec.value"]}, (project)]),
+    )
+}
+
+#[tokio::test(start_paused = true)]
+async fn behind_a_group_nothing_shrinks_and_nothing_goes() {
+    for server in servers() {
+        server.put("things", "a", &spec("x"));
+        server.put("things", "b", &spec("y"));
+        let first = World::start(&server, vec![gathered()]);
+        first.is_well().await;
+        assert_eq!(copied(&server, "all"), json!(["x", "y"]));
+        server.put("things", "a", &spec(DEEP));
+        server.put("things", "c", &spec("z"));
+        first.cannot_read("a").await;
+        assert_eq!(copied(&server, "all"), json!(["x", "y", "z"]));
+        first.stop().await;
+
+        server.take_writes();
+        let second = World::start(&server, vec![gathered()]);
+        second.cannot_read("a").await;
+        assert_eq!(copied(&server, "all"), json!(["x", "y", "z"]));
+        assert_eq!(server.take_writes(), [""; 0]);
+        server.put("things", "a", &spec("xx"));
+        second.is_well().await;
+        assert_eq!(copied(&server, "all"), json!(["xx", "y", "z"]));
+        second.stop().await;
+    }
+}
+
+/// Things through a view into one list; the list is made before the view, or behind it.
+fn chained(controller: &str, first: bool) -> Operator {
+    let gather = json!({"@gather": ["$.metadata.namespace", "$.spec.value"]});
+    let all =
+        json!({"@project": {"metadata": {"name": "all", "namespace": "n"}, "spec": "$.spec"}});
+    let each = json!({"@project": {
+        "metadata": {"name": "$.metadata.name", "namespace": "$.metadata.namespace"}, "spec": "$.spec"}});
+    let list = json!([(gather), (all)]);
+    let copy = json!([(each)]);
+    let (before, behind) = if first { (list, copy) } else { (copy, list) };
+    read(&json!({
+        "apiVersion": "dcontroller.io/v1alpha1", "kind": "Operator", "metadata": {"name": "o"},
+        "spec": {"controllers": [
+            {
+                "name": "view",
+                "sources": [{"apiGroup": "example.com", "version": "v1", "kind": "Thing"}],
+                "pipeline": (before), "target": {"kind": "V"},
+            },
+            {
+                "name": controller, "sources": [{"kind": "V"}], "pipeline": (behind),
+                "target": {"apiGroup": "example.com", "version": "v1", "kind": "Copy"},
+            },
+        ]},
+    }))
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_same_through_views_and_under_another_name() {
+    for first in [true, false] {
+        let server = Server::default();
+        server.put("things", "a", &spec("x"));
+        server.put("things", "b", &spec("y"));
+        let world = World::start(&server, vec![chained("c", first)]);
+        world.is_well().await;
+        assert_eq!(copied(&server, "all"), json!(["x", "y"]));
+        world.stop().await;
+        server.put("things", "a", &spec(DEEP));
+        for controller in ["c", "d"] {
+            let world = World::start(&server, vec![chained(controller, first)]);
+            world.cannot_read("a").await;
+            assert_eq!(copied(&server, "all"), json!(["x", "y"]), "{controller}");
+            world.stop().await;
+        }
+        server.put("things", "a", &spec("xx"));
+        let world = World::start(&server, vec![chained("d", first)]);
+        world.is_well().await;
+        assert_eq!(copied(&server, "all"), json!(["xx", "y"]));
+        world.stop().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_soft_partner_that_cannot_be_read_is_not_missing() {
+    let spec_of = json!({
+        "apiVersion": "dcontroller.io/v1alpha1", "kind": "Operator", "metadata": {"name": "o"},
+        "spec": {"controllers": [{
+            "name": "c",
+            "sources": [
+                {"apiGroup": "example.com", "version": "v1", "kind": "Thing", "as": "Main",
+                    "labelSelector": {"matchLabels": {"role": "main"}}},
+                {"apiGroup": "example.com", "version": "v1", "kind": "Thing", "as": "Side",
+                    "labelSelector": {"matchLabels": {"role": "side"}}},
+            ],
+            "pipeline": [
+                {"@join": {"on": {"@eq": ["$.Main.spec.value", "$.Side.spec.key"]}, "soft": ["Side"]}},
+                {"@project": {
+                    "metadata": {"name": "$.Main.metadata.name", "namespace": "$.Main.metadata.namespace"},
+                    "spec": {"value": {"@definedOr": ["$.Side.spec.value", "none"]}}}},
+            ],
+            "target": {"apiGroup": "example.com", "version": "v1", "kind": "Copy"},
+        }]},
+    });
+    let object = |role: &str, value: &str| {
+        let labels = json!({"labels": {"role": role}});
+        json!({"metadata": (labels), "spec": {"key": "k", "value": value}})
+    };
+    for server in servers() {
+        server.put("things", "m", &object("main", "k"));
+        server.put("things", "s", &object("side", "v"));
+        let first = World::start(&server, vec![read(&spec_of)]);
+        first.is_well().await;
+        assert_eq!(copied(&server, "m"), json!("v"));
+        first.stop().await;
+        server.put("things", "s", &object("side", DEEP));
+        let second = World::start(&server, vec![read(&spec_of)]);
+        let status = second.of(0).await;
+        assert_eq!(status.errors.len(), 1, "{status:?}");
+        assert_eq!(status.errors[0].code, "unreadable");
+        assert_eq!(copied(&server, "m"), json!("v"));
+        server.delete("things", "s");
+        second.is_well().await;
+        assert_eq!(copied(&server, "m"), json!("none"));
+        second.stop().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_with_an_object_that_has_no_name_is_not_complete() {
+    for server in servers() {
+        server.put("things", "a", &spec("x"));
+        server.put("things", "b", &spec("x"));
+        let first = World::start(&server, vec![copies("o", "$.spec")]);
+        first.is_well().await;
+        first.stop().await;
+        server.put("things", "a", &spec(BROKEN));
+        server.delete("things", "b");
+        let second = World::start(&server, vec![copies("o", "$.spec")]);
+        let status = second.of(0).await;
+        assert!(matches!(status.ready, Ready::False(_)), "{status:?}");
+        assert_eq!(server.names("copies"), ["a", "b"]);
+        server.put("things", "a", &spec("y"));
+        second.is_well().await;
+        assert_eq!(server.names("copies"), ["a"]);
+        assert_eq!(copied(&server, "a"), json!("y"));
+        second.stop().await;
+    }
+}

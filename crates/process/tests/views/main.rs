@@ -1,0 +1,190 @@
+//! Operators that read each other's views, on an API server in memory: a view that is not
+//! available is not an empty view.
+
+#![allow(clippy::unwrap_used)] // A test fails by panicking.
+
+mod changes;
+mod errors;
+mod restarts;
+mod server;
+mod users;
+
+use std::time::Duration;
+
+use document::{Value, json};
+use engine::native::ViewStore;
+use process::config::Config;
+use process::run::{RunError, run};
+use server::Server;
+use simulation::fields::merge_patch;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+/// A cluster, and the process that runs its Operators.
+struct World {
+    server: Server,
+    /// Of each process; its views are made anew.
+    config: Config,
+    views: ViewStore,
+    process: Option<Process>,
+}
+
+/// What ends the process, and how it ended.
+type Process = (oneshot::Sender<()>, JoinHandle<Result<(), RunError>>);
+
+impl World {
+    /// An empty cluster.
+    fn new() -> Self {
+        Self {
+            server: Server::default(),
+            config: Config::default(),
+            views: ViewStore::default(),
+            process: None,
+        }
+    }
+
+    /// The pods `a`, `b` and `c`, and the Operators `producer` and `reader`, which have
+    /// done their work.
+    async fn settled() -> Self {
+        let mut world = Self::new();
+        for name in ["a", "b", "c"] {
+            world.pod(name, "1");
+        }
+        world.operator("producer", &producer());
+        world.operator("reader", &reader("producer"));
+        world.start();
+        rest().await;
+        world.expect(&["a", "b", "c"], "True/Ready");
+        world
+    }
+
+    /// Starts the process.
+    fn start(&mut self) {
+        self.views = ViewStore::default();
+        let config = Config {
+            views: self.views.clone(),
+            ..self.config.clone()
+        };
+        let (stop, stopped) = oneshot::channel();
+        let shutdown = async move { drop(stopped.await) };
+        let running = tokio::spawn(run(self.server.client(), config, shutdown));
+        self.process = Some((stop, running));
+    }
+
+    /// Ends the process.
+    async fn stop(&mut self) {
+        let (stop, running) = self.process.take().unwrap();
+        let before = self.standing("reader");
+        stop.send(()).unwrap();
+        running.await.unwrap().unwrap();
+        // A producer that ends with the process is no news for its readers.
+        assert_eq!(
+            self.standing("reader"),
+            before,
+            "{}",
+            self.message("reader")
+        );
+    }
+
+    /// Ends the process, does something, and starts it again.
+    async fn restart(&mut self, meanwhile: impl FnOnce(&mut Self)) {
+        self.stop().await;
+        meanwhile(self);
+        self.start();
+        rest().await;
+    }
+
+    fn pod(&self, name: &str, n: &str) {
+        self.server.apply("pods", name, &json!({"spec": {"n": n}}));
+    }
+
+    fn operator(&self, name: &str, spec: &Value) {
+        let fields = json!({"spec": (spec.clone())});
+        self.server.apply("operators", name, &fields);
+    }
+
+    /// Whether these are the objects that `reader` derives, and it stands like this.
+    /// Nothing else was deleted on the way.
+    fn expect(&self, derived: &[&str], standing: &str) {
+        self.expect_of("reader", derived, standing);
+    }
+
+    fn expect_of(&self, reader: &str, derived: &[&str], standing: &str) {
+        let deleted = self.server.deleted();
+        assert_eq!(deleted, [""; 0], "{}", self.message(reader));
+        assert_eq!(self.server.names("configmaps"), derived);
+        assert_eq!(self.standing(reader), standing, "{}", self.message(reader));
+    }
+
+    /// Whether an Operator waits for a view, and says which and why.
+    fn expect_waiting(&self, reader: &str, view: &str, why: &str) {
+        let message = self.message(reader);
+        assert!(message.contains(view), "{message}");
+        assert!(message.contains(why), "{message}");
+    }
+
+    fn condition(&self, operator: &str) -> Value {
+        let operator = self.server.get("operators", operator);
+        operator.get("status").get("conditions").at(0).clone()
+    }
+
+    /// Status and reason of an Operator.
+    fn standing(&self, operator: &str) -> String {
+        let ready = self.condition(operator);
+        let part = |key: &str| ready.get(key).as_str().unwrap_or_default().to_owned();
+        format!("{}/{}", part("status"), part("reason"))
+    }
+
+    fn message(&self, operator: &str) -> String {
+        let ready = self.condition(operator);
+        ready.get("message").as_str().unwrap_or_default().to_owned()
+    }
+}
+
+/// Long enough for everything that does not wait for something else.
+async fn rest() {
+    tokio::time::sleep(Duration::from_secs(40)).await;
+}
+
+const HEALTH: &str = "view Health of Operator producer";
+
+fn name() -> Value {
+    json!({"name": "$.metadata.name", "namespace": "$.metadata.namespace"})
+}
+
+fn operator(name: &str, sources: Value, project: Value, target: Value) -> Value {
+    json!({"controllers": [{
+        "name": name, "sources": (sources), "target": (target),
+        "pipeline": [{"@project": (project)}],
+    }]})
+}
+
+/// Pods become objects of the view `Health`; one whose `n` is no number is an error.
+fn producer() -> Value {
+    operator(
+        "pods",
+        json!([{"apiGroup": "", "version": "v1", "kind": "Pod"}]),
+        json!({"metadata": (name()), "n": {"@int": "$.spec.n"}}),
+        json!({"kind": "Health"}),
+    )
+}
+
+/// Objects of the view `Health` of an Operator become objects of its own view `Health`.
+fn middle(of: &str) -> Value {
+    operator(
+        "copy",
+        json!([{"apiGroup": (format!("{of}.view.dcontroller.io")), "kind": "Health"}]),
+        json!({"metadata": (name()), "n": "$.n"}),
+        json!({"kind": "Health"}),
+    )
+}
+
+/// Objects of the view `Health` of an Operator become config maps.
+fn reader(of: &str) -> Value {
+    operator(
+        "maps",
+        json!([{"apiGroup": (format!("{of}.view.dcontroller.io")), "kind": "Health"}]),
+        json!({"metadata": (name()), "data": {"n": {"@string": "$.n"}}}),
+        json!({"apiGroup": "", "version": "v1", "kind": "ConfigMap"}),
+    )
+}
