@@ -8,7 +8,7 @@ use cluster::client::{Clients, Rate};
 use cluster::lease::Leadership;
 use cluster::source::Watches;
 use cluster_tests::{Cluster, eventually};
-use engine::status::{Ready, Trouble};
+use engine::status::{Ready, ReportedError};
 use engine::{Budget, Context, Engine, EngineEvents, Running, Views};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
@@ -21,7 +21,7 @@ struct Quiet;
 
 impl EngineEvents for Quiet {
     fn adopted(&self, _key: &ObjectKey, _controller: &str) {}
-    fn trouble(&self, _controller: &str, _trouble: &Trouble) {}
+    fn reported(&self, _controller: &str, _error: &ReportedError) {}
 }
 
 /// Copies `ConfigMap`s with the label `role: source` through a view.

@@ -38,8 +38,8 @@ const MAX_IDLE: usize = 1024;
 pub struct Scheduler<T, R> {
     debounce: Duration,
     /// Every key that is scheduled or running, and no other.
-    entries: HashMap<T, Entry<R>>,
-    /// The waiting keys in the order in which they start: one for each `Entry::Waiting`, at its
+    entries: HashMap<T, QueuedKey<R>>,
+    /// The waiting keys in the order in which they start: one for each `QueuedKey::Waiting`, at its
     /// position, or parked in its pool.
     order: BTreeMap<Position, (T, R)>,
     /// What runs, and the keys that are due and have found their pool full.
@@ -52,7 +52,7 @@ pub struct Scheduler<T, R> {
 
 /// What is known of one key.
 #[derive(Debug)]
-enum Entry<R> {
+enum QueuedKey<R> {
     /// Scheduled: it is in the order, or parked. A parked key is due: no later trigger can be
     /// for an earlier time.
     Waiting(Position),
@@ -167,22 +167,22 @@ impl<T: Hash + Eq + Clone, R> Scheduler<T, R> {
             Slot::Occupied(slot) => slot,
             Slot::Vacant(slot) => {
                 self.order.insert(position, (slot.key().clone(), reason));
-                slot.insert(Entry::Waiting(position));
+                slot.insert(QueuedKey::Waiting(position));
                 return Triggered::Added;
             }
         };
         match slot.get_mut() {
-            Entry::Waiting(old) | Entry::Running(_, Some((old, _))) if old.at <= at => {
+            QueuedKey::Waiting(old) | QueuedKey::Running(_, Some((old, _))) if old.at <= at => {
                 Triggered::Merged
             }
-            Entry::Waiting(old) => {
+            QueuedKey::Waiting(old) => {
                 if let Some((key, _)) = self.order.remove(old) {
                     self.order.insert(position, (key, reason));
                 }
                 *old = position;
                 Triggered::Advanced
             }
-            Entry::Running(_, next) => {
+            QueuedKey::Running(_, next) => {
                 let triggered = if next.is_some() {
                     Triggered::Advanced
                 } else {
@@ -215,7 +215,7 @@ impl<T: Hash + Eq + Clone, R> Scheduler<T, R> {
                 continue;
             }
             if let Some(entry) = self.entries.get_mut(&key) {
-                *entry = Entry::Running(pool, None);
+                *entry = QueuedKey::Running(pool, None);
                 self.running += 1;
             }
             let at = position.at;
@@ -238,14 +238,14 @@ impl<T: Hash + Eq + Clone, R> Scheduler<T, R> {
         let Some(entry) = self.entries.get_mut(key) else {
             return;
         };
-        let Entry::Running(pool, next) = entry else {
+        let QueuedKey::Running(pool, next) = entry else {
             return;
         };
         self.running -= 1;
         self.pools.leave(*pool);
         match next.take() {
             Some((position, reason)) => {
-                *entry = Entry::Waiting(position);
+                *entry = QueuedKey::Waiting(position);
                 self.order.insert(position, (key.clone(), reason));
                 self.held -= 1;
             }
@@ -265,8 +265,8 @@ impl<T: Hash + Eq + Clone, R> Scheduler<T, R> {
         self.pools.clear();
         self.held = 0;
         self.entries.retain(|_, entry| match entry {
-            Entry::Waiting(_) => false,
-            Entry::Running(_, next) => {
+            QueuedKey::Waiting(_) => false,
+            QueuedKey::Running(_, next) => {
                 *next = None;
                 true
             }

@@ -44,7 +44,7 @@ enum Removed {
 }
 
 /// An object of a view.
-type Place = (GroupKind, ObjectName);
+type PatchedObject = (GroupKind, ObjectName);
 
 /// The removals of an operator.
 #[derive(Debug, Default)]
@@ -60,7 +60,7 @@ pub(super) struct Deletions {
     /// done.
     swept: BTreeMap<String, usize>,
     /// The removals from views that are held, with their controllers.
-    held: BTreeMap<Place, BTreeSet<(String, Removed)>>,
+    held: BTreeMap<PatchedObject, BTreeSet<(String, Removed)>>,
 }
 
 impl Removals {
@@ -97,7 +97,7 @@ impl Removed {
     }
 
     /// The object of a view that it is about.
-    fn place(&self, controller: Option<&Controller>) -> Option<Place> {
+    fn place(&self, controller: Option<&Controller>) -> Option<PatchedObject> {
         match self {
             Self::Target(_) => None,
             Self::View(target, name) => {
@@ -248,7 +248,7 @@ impl Task {
             self.remove_derived(number, lost);
         }
         self.views
-            .write(&self.context.store, &self.operator, &self.book);
+            .write(&self.context.store, &self.operator, &self.problem_log);
     }
 
     /// Removes what a controller does not derive any more.

@@ -12,7 +12,7 @@ use store::Store;
 
 use super::Context;
 use super::availability::operator_of;
-use super::book::Book;
+use super::problem_log::ProblemLog;
 use super::views::{Touched, collection, view_of};
 use super::writes::{TargetSink, Writes};
 use crate::inbox::{Inbox, Input, Port};
@@ -73,7 +73,7 @@ pub(super) fn subscribe(
     operator: &Operator,
     inbox: &Arc<Inbox>,
     writes: &Writes,
-    book: &Arc<Book>,
+    problem_log: &Arc<ProblemLog>,
 ) -> Subscriptions {
     let mut subscriptions = Subscriptions::default();
     let identity = Identity::from(operator.service_account.as_ref());
@@ -119,7 +119,7 @@ pub(super) fn subscribe(
         if !known.contains(&key) {
             known.push(key.clone());
             let patched = is_patched(operator, &target.resource);
-            let sink = TargetSink::new(&target.resource, patched, writes, book.clone());
+            let sink = TargetSink::new(&target.resource, patched, writes, problem_log.clone());
             subscriptions
                 .watches
                 .push(context.watches.subscribe(key, Arc::new(sink)));

@@ -11,7 +11,6 @@
 //! what earlier runs left behind is removed.
 
 mod availability;
-mod book;
 mod budget;
 mod causes;
 pub mod clock;
@@ -25,6 +24,7 @@ mod namespaces;
 pub mod native;
 mod newest;
 mod patches;
+mod problem_log;
 pub mod status;
 mod sweep;
 mod unread;
@@ -40,7 +40,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 pub use availability::Views;
-use book::Book;
 pub use budget::Budget;
 use cluster::client::{Clients, Identity};
 use cluster::source::Watches;
@@ -51,6 +50,7 @@ use metrics::Metrics;
 use object::{GroupKind, ObjectKey};
 use operator::Operator;
 use operator::spec::SourceKind;
+use problem_log::ProblemLog;
 use store::Store;
 use target::Desired;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -61,7 +61,7 @@ use writes::Writes;
 
 use crate::clock::Clock;
 use crate::inbox::{Inbox, Port, PortState};
-use crate::status::{OperatorStatus, Trouble};
+use crate::status::{OperatorStatus, ReportedError};
 use crate::writer::Writer;
 
 /// What all operators of a process share.
@@ -103,7 +103,7 @@ pub trait EngineEvents: Send + Sync {
     fn adopted(&self, key: &ObjectKey, controller: &str);
 
     /// Something went wrong, which was not so before.
-    fn trouble(&self, controller: &str, trouble: &Trouble);
+    fn reported(&self, controller: &str, reported: &ReportedError);
 }
 
 /// Starts operators.
@@ -194,7 +194,7 @@ struct Task {
     controllers: Vec<ControllerTask>,
     views: views::Outputs,
     writes: Writes,
-    book: Arc<Book>,
+    problem_log: Arc<ProblemLog>,
     measures: Measures,
     ports: BTreeMap<Port, PortState>,
     sweep: sweep::Sweep,
@@ -225,10 +225,10 @@ impl Task {
         let operator = Arc::new(operator);
         let inbox = Arc::new(Inbox::new(inputs::ports(&operator)));
         let measures = Measures::new(&context.metrics, &operator);
-        let book = Arc::new(Book::new(events, inbox.clone(), measures.clone()));
+        let problem_log = Arc::new(ProblemLog::new(events, inbox.clone(), measures.clone()));
         let identity = Identity::from(operator.service_account.as_ref());
         let client = context.clients.of(&identity);
-        let writer = Writer::new(&operator.name, client, book.clone());
+        let writer = Writer::new(&operator.name, client, problem_log.clone());
         let writer = limits::retry_refused(&operator, writer);
         let writer = writer.count_held_before(deletions::has_percentage(&operator));
         let writer = Arc::new(writer);
@@ -240,7 +240,8 @@ impl Task {
             })
             .collect();
         let views = views::Outputs::new(&context.views, &operator);
-        let mut subscriptions = inputs::subscribe(&context, &operator, &inbox, &writes, &book);
+        let mut subscriptions =
+            inputs::subscribe(&context, &operator, &inbox, &writes, &problem_log);
         subscriptions.patched(&context.store, &operator, &inbox, views.touched());
         writes.subscribed();
         let order = operator.order();
@@ -251,7 +252,7 @@ impl Task {
             controllers,
             inbox,
             writes,
-            book,
+            problem_log,
             measures,
             ports: BTreeMap::new(),
             sweep: sweep::Sweep::default(),
@@ -349,7 +350,7 @@ impl Task {
         }
         if self.views.take_touched() {
             self.views
-                .write(&self.context.store, &self.operator, &self.book);
+                .write(&self.context.store, &self.operator, &self.problem_log);
         }
         self.open();
         if self.views.collections().len() > 0 || !self.sweep.is_over() {
@@ -381,7 +382,7 @@ impl Task {
         let Some(step) = step else {
             return;
         };
-        self.book.failed(controller, &step.errors);
+        self.problem_log.failed(controller, &step.errors);
         let counts = bulk || !task.open;
         for mut change in step.changes {
             // What is derived is stored for longer than the objects that parts of it come from.
@@ -391,7 +392,7 @@ impl Task {
             }
         }
         self.views
-            .write(&self.context.store, &self.operator, &self.book);
+            .write(&self.context.store, &self.operator, &self.problem_log);
     }
 
     /// Takes note of what a controller derives for an object.
@@ -445,7 +446,7 @@ impl Task {
     fn may_open(&self, number: usize, position: usize) -> bool {
         let controller = &self.operator.controllers[number];
         let mut inputs = controller.inputs.iter().enumerate();
-        let all_told = inputs.all(|(input, source)| {
+        let all_listed = inputs.all(|(input, source)| {
             let Some(state) = self.ports.get(&(number, input)) else {
                 return false;
             };
@@ -454,7 +455,7 @@ impl Task {
                 None => state.listed,
             }
         });
-        all_told && self.controllers[number].stopped.is_none()
+        all_listed && self.controllers[number].stopped.is_none()
     }
 
     /// Whether all that earlier controllers put into a view has been told.
@@ -467,11 +468,11 @@ impl Task {
     }
 
     fn tell_status(&self) {
-        let status = self
-            .book
-            .status(&self.operator, &self.controllers, &self.ports, |number| {
-                self.held(number)
-            });
+        let status =
+            self.problem_log
+                .status(&self.operator, &self.controllers, &self.ports, |number| {
+                    self.held(number)
+                });
         self.measure(&status);
         self.status.send_if_modified(|old| {
             let news = *old != status;

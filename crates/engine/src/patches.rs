@@ -18,11 +18,11 @@ use target::outgoing::patch_of;
 
 /// What Patchers have set. Clones share it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Patches(Arc<Mutex<BTreeMap<Place, Record>>>);
+pub(super) struct Patches(Arc<Mutex<BTreeMap<PatchedObject, Record>>>);
 
 /// An object on which an operator has set something.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
+pub(super) struct PatchedObject {
     pub(super) operator: String,
     pub(super) collection: GroupKind,
     pub(super) name: ObjectName,
@@ -49,14 +49,14 @@ const ATTEMPTS: usize = 5;
 
 impl Patches {
     /// The objects on which an operator has set something.
-    pub(super) fn places(&self, operator: &str) -> Vec<Place> {
+    pub(super) fn places(&self, operator: &str) -> Vec<PatchedObject> {
         let records = self.records();
         let places = records.keys().filter(|place| place.operator == operator);
         places.cloned().collect()
     }
 
     /// Those who have set something on an object.
-    pub(super) fn patchers(&self, place: &Place) -> Vec<String> {
+    pub(super) fn patchers(&self, place: &PatchedObject) -> Vec<String> {
         let records = self.records();
         let record = records.get(place).into_iter();
         record
@@ -65,7 +65,7 @@ impl Patches {
     }
 
     /// The object is no user's any more.
-    pub(super) fn forget(&self, place: &Place) {
+    pub(super) fn forget(&self, place: &PatchedObject) {
         self.records().remove(place);
     }
 
@@ -75,7 +75,7 @@ impl Patches {
     pub(super) fn apply(
         &self,
         store: &Store,
-        place: &Place,
+        place: &PatchedObject,
         wanted: &[Patch<'_>],
         gone: &dyn Fn(&str) -> bool,
     ) -> Result<Option<Written>, Error> {
@@ -91,7 +91,7 @@ impl Patches {
     fn attempt(
         &self,
         store: &Store,
-        place: &Place,
+        place: &PatchedObject,
         wanted: &[Patch<'_>],
         gone: &dyn Fn(&str) -> bool,
     ) -> Result<Option<Written>, Error> {
@@ -114,7 +114,7 @@ impl Patches {
         Ok(written)
     }
 
-    fn records(&self) -> MutexGuard<'_, BTreeMap<Place, Record>> {
+    fn records(&self) -> MutexGuard<'_, BTreeMap<PatchedObject, Record>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -154,7 +154,7 @@ fn layered(
 /// Writes what differs: the status by itself, as it has an endpoint of its own.
 fn write(
     store: &Store,
-    place: &Place,
+    place: &PatchedObject,
     live: &Value,
     new: &Value,
 ) -> Result<Option<Written>, Error> {

@@ -28,7 +28,7 @@ pub struct ControllerStatus {
     /// Whether it does its work.
     pub ready: Ready,
     /// What is wrong, newest first, at most [`MAX_ERRORS`].
-    pub errors: Vec<Trouble>,
+    pub errors: Vec<ReportedError>,
     /// How much it holds.
     pub counts: Counts,
 }
@@ -52,7 +52,7 @@ pub enum Ready {
 
 /// Something that is wrong.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Trouble {
+pub struct ReportedError {
     /// The stable code.
     pub code: String,
     /// The stage, as a place in the controller's spec, or `target`.

@@ -68,7 +68,7 @@ impl Sweep {
 impl Task {
     /// Removes what is left behind, once all that could tell is known.
     pub(super) fn sweep(&mut self, upstream: &[Upstream]) {
-        if self.sweep.deleting || self.sweep.is_over() || !self.all_told() {
+        if self.sweep.deleting || self.sweep.is_over() || !self.all_listed() {
             return;
         }
         let errors = self.error_count();
@@ -121,7 +121,7 @@ impl Task {
     }
 
     /// Whether all controllers are open and all target watches are complete.
-    fn all_told(&self) -> bool {
+    fn all_listed(&self) -> bool {
         self.controllers.iter().all(|controller| controller.open) && self.targets_told()
     }
 

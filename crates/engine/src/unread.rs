@@ -16,7 +16,7 @@ use operator::Controller;
 
 use super::Task;
 use crate::inbox::UnreadableObjects;
-use crate::status::Trouble;
+use crate::status::ReportedError;
 use crate::writer::Writer;
 
 /// An object of an input, as origins name it.
@@ -50,12 +50,12 @@ pub(super) fn names(
 }
 
 /// The error of an object that cannot be read.
-pub(super) fn trouble(
+pub(super) fn reported(
     controller: &Controller,
     (input, name): &(usize, ObjectName),
     why: &Unreadable,
-) -> Trouble {
-    Trouble {
+) -> ReportedError {
+    ReportedError {
         code: Unreadable::CODE.to_owned(),
         stage: format!("sources[{}]", controller.inputs[*input]),
         origin: origin(controller, *input, name),
@@ -132,7 +132,7 @@ impl Task {
             }
             let news = task.unreadable.iter();
             for (object, why) in news.filter(|(object, why)| before.get(*object) != Some(*why)) {
-                self.book.unreadable(controller, object, why);
+                self.problem_log.unreadable(controller, object, why);
             }
         }
     }

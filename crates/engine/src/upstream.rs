@@ -260,14 +260,14 @@ mod tests {
     use super::*;
     use crate::availability::Producer;
     use crate::inbox::PortState;
-    use crate::status::{OperatorStatus, Trouble};
+    use crate::status::{OperatorStatus, ReportedError};
     use crate::{Budget, Context, EngineEvents, Views};
 
     struct Quiet;
 
     impl EngineEvents for Quiet {
         fn adopted(&self, _key: &object::ObjectKey, _controller: &str) {}
-        fn trouble(&self, _controller: &str, _trouble: &Trouble) {}
+        fn reported(&self, _controller: &str, _error: &ReportedError) {}
     }
 
     /// An operator whose controllers are open, on a server that does not answer.

@@ -16,8 +16,8 @@ use target::layer::overlay;
 use target::outgoing::patch_of;
 
 use super::availability::{Basis, Producer, Views};
-use super::book::Book;
-use super::patches::{Patch, Patches, Place};
+use super::patches::{Patch, PatchedObject, Patches};
+use super::problem_log::ProblemLog;
 
 pub(super) fn collection(resource: &KindRef) -> GroupKind {
     GroupKind::new(&resource.group, &resource.kind)
@@ -150,7 +150,7 @@ impl Outputs {
     }
 
     /// Writes what has changed.
-    pub(super) fn write(&mut self, store: &Store, operator: &Operator, book: &Book) {
+    pub(super) fn write(&mut self, store: &Store, operator: &Operator, problem_log: &ProblemLog) {
         let patches = &self.patches;
         for (collection, view) in &mut self.views {
             let mut changed = std::mem::take(&mut view.changed);
@@ -178,7 +178,7 @@ impl Outputs {
                     }
                 };
                 let controller = &operator.controllers[number].name;
-                book.view(controller, collection, &name, refused);
+                problem_log.view(controller, collection, &name, refused);
             }
         }
     }
@@ -226,7 +226,7 @@ struct Object<'a> {
     store: &'a Store,
     operator: &'a Operator,
     patches: &'a Patches,
-    place: Place,
+    place: PatchedObject,
 }
 
 impl<'a> Object<'a> {
@@ -241,7 +241,7 @@ impl<'a> Object<'a> {
             store,
             operator,
             patches,
-            place: Place {
+            place: PatchedObject {
                 operator: operator.name.clone(),
                 collection: collection.clone(),
                 name: name.clone(),
@@ -353,13 +353,13 @@ mod tests {
     use super::*;
     use crate::EngineEvents;
     use crate::measures::Measures;
-    use crate::status::Trouble;
+    use crate::status::ReportedError;
 
     struct Quiet;
 
     impl EngineEvents for Quiet {
         fn adopted(&self, _key: &object::ObjectKey, _controller: &str) {}
-        fn trouble(&self, _controller: &str, _trouble: &Trouble) {}
+        fn reported(&self, _controller: &str, _error: &ReportedError) {}
     }
 
     #[test]
@@ -375,14 +375,14 @@ mod tests {
         let operator = operator.unwrap_or_else(|| panic!("{problems:?}"));
         let store = Store::new(crate::clock::System, store::Config::default());
         let measures = Measures::new(&Metrics::default(), &operator);
-        let book = Book::new(Arc::new(Quiet), Arc::default(), measures);
+        let problem_log = ProblemLog::new(Arc::new(Quiet), Arc::default(), measures);
         let view = GroupKind::new("o.view.dcontroller.io", "V");
         let mut outputs = Outputs::new(&Views::default(), &operator);
         let object = json!({"apiVersion": "o.view.dcontroller.io/v1alpha1", "kind": "V", "metadata": {"name": "a"}});
         let put = |outputs: &mut Outputs| {
             let name = ObjectName::new("", "a");
             outputs.change((0, 0), &operator.controllers[0], name, Some(object.clone()));
-            outputs.write(&store, &operator, &book);
+            outputs.write(&store, &operator, &problem_log);
         };
         put(&mut outputs);
         let position = store.version().0;

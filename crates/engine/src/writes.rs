@@ -18,10 +18,10 @@ use tokio::task::{AbortHandle, JoinHandle};
 use tracing::Instrument;
 
 use super::Context;
-use super::book::Book;
 use super::limits::Limits;
 use super::measures::{Measures, Runs};
 use super::namespaces::Namespaces;
+use super::problem_log::ProblemLog;
 use crate::writer::{WriteError, Writer};
 
 /// Why an object is looked at.
@@ -70,7 +70,7 @@ impl fmt::Display for WriteReason {
 
 /// Held by each target watch until it has told what there is: before that, each object
 /// would have to be read before it is written.
-type Untold = mpsc::Sender<Infallible>;
+type PendingLists = mpsc::Sender<Infallible>;
 
 /// A target watch that tells nothing for so long holds up nobody.
 const UNTOLD: Duration = Duration::from_secs(30);
@@ -80,7 +80,7 @@ pub(super) struct Writes {
     pub(super) writer: Arc<Writer>,
     queue: Queue<ObjectKey, WriteReason>,
     /// Until all target watches have theirs.
-    untold: Option<Untold>,
+    pending_lists: Option<PendingLists>,
     stop: Option<oneshot::Sender<()>>,
     task: Option<JoinHandle<()>>,
     namespaces: AbortHandle,
@@ -99,7 +99,7 @@ impl Writes {
         let namespaces = Namespaces::new(writer.clone(), queue.clone());
         let namespaces = namespaces.run(context.clients.of(&identity), context.namespace.clone());
         let (stop, stopped) = oneshot::channel();
-        let (untold, mut all_told) = mpsc::channel(1);
+        let (pending_lists, mut all_listed) = mpsc::channel(1);
         let limits = Limits::new(operator, writer.clone());
         let (pauses, pools) = (limits.clone(), limits.pools());
         let mut retries = Retries::new(Limits::default_backoff(), context.clock.random());
@@ -118,7 +118,7 @@ impl Writes {
         let runner = Runner::new(receiver, run, settle)
             .pools(pools, move |key| limits.pool(key))
             .gate(async move {
-                let _ = tokio::time::timeout(UNTOLD, all_told.recv()).await;
+                let _ = tokio::time::timeout(UNTOLD, all_listed.recv()).await;
                 Ok::<(), Infallible>(())
             })
             .observe(Arc::new(Runs::new(measures.clone(), writer.clone())))
@@ -132,7 +132,7 @@ impl Writes {
         Self {
             writer,
             queue,
-            untold: Some(untold),
+            pending_lists: Some(pending_lists),
             stop: Some(stop),
             task: Some(task),
             namespaces: tokio::spawn(namespaces).abort_handle(),
@@ -141,7 +141,7 @@ impl Writes {
 
     /// All target watches are known: writing starts when each has told what there is.
     pub(super) fn subscribed(&mut self) {
-        self.untold = None;
+        self.pending_lists = None;
     }
 
     /// A controller derives this for an object now, or nothing any more.
@@ -214,28 +214,36 @@ pub(super) struct TargetSink {
     kind: String,
     writer: Arc<Writer>,
     queue: Queue<ObjectKey, WriteReason>,
-    book: Arc<Book>,
+    problem_log: Arc<ProblemLog>,
     /// Whether lists of these objects are merged.
     patched: bool,
-    untold: Mutex<Option<Untold>>,
+    pending_lists: Mutex<Option<PendingLists>>,
 }
 
 impl TargetSink {
-    pub(super) fn new(resource: &KindRef, patched: bool, writes: &Writes, book: Arc<Book>) -> Self {
+    pub(super) fn new(
+        resource: &KindRef,
+        patched: bool,
+        writes: &Writes,
+        problem_log: Arc<ProblemLog>,
+    ) -> Self {
         Self {
             group: resource.group.clone(),
             kind: resource.kind.clone(),
             writer: writes.writer.clone(),
             queue: writes.queue.clone(),
-            book,
+            problem_log,
             patched,
-            untold: Mutex::new(writes.untold.clone()),
+            pending_lists: Mutex::new(writes.pending_lists.clone()),
         }
     }
 
     /// It has told what there is, or cannot.
     fn told(&self) {
-        *self.untold.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self
+            .pending_lists
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     fn look(&self, keys: impl IntoIterator<Item = ObjectKey>) {
@@ -282,12 +290,13 @@ impl Sink for TargetSink {
 
     fn synced(&self) {
         self.look(self.writer.listed(&self.group, &self.kind));
-        self.book.target_watch(&self.group, &self.kind, None);
+        self.problem_log.target_watch(&self.group, &self.kind, None);
         self.told();
     }
 
     fn unavailable(&self, why: &Unavailable) {
-        self.book.target_watch(&self.group, &self.kind, Some(why));
+        self.problem_log
+            .target_watch(&self.group, &self.kind, Some(why));
         if why.code == "kind-missing" {
             self.writer.unserve(&self.group, &self.kind);
         }

@@ -14,14 +14,14 @@ use target::outgoing::{outgoing, patch_of};
 /// What each object should look like, by who says so: controllers rank by position.
 #[derive(Debug, Default)]
 pub(super) struct Desired {
-    writers: BTreeMap<ObjectKey, BTreeMap<(usize, usize), Writer>>,
+    writers: BTreeMap<ObjectKey, BTreeMap<(usize, usize), ObjectWriter>>,
     /// The objects that exist because we created them.
     created: BTreeSet<ObjectKey>,
 }
 
 /// What one target of one controller wants of an object.
 #[derive(Debug, Default)]
-struct Writer {
+struct ObjectWriter {
     /// What is derived now.
     document: Option<Value>,
     /// Whether it was written.
@@ -127,9 +127,9 @@ fn layered(
     live: Option<Value>,
     under: Option<&Value>,
     group: &str,
-    mut writers: Vec<(&Target, &mut Writer)>,
+    mut writers: Vec<(&Target, &mut ObjectWriter)>,
 ) -> Option<Value> {
-    let applied = |(target, writer): &(&Target, &mut Writer)| {
+    let applied = |(target, writer): &(&Target, &mut ObjectWriter)| {
         let document = writer.document.as_ref().map(identity);
         document.filter(|_| target.kind == TargetType::Applier)
     };

@@ -256,7 +256,7 @@ impl Default for Options {
 /// Reads an Operator. All problems are given; without an error among them, there is an
 /// Operator.
 pub fn read(manifest: &Value, table: &Table) -> (Option<Operator>, Vec<Problem>) {
-    let mut reader = reader::Reader::new(table);
+    let mut reader = reader::SpecReader::new(table);
     let operator = reader.operator(manifest);
     let problems = reader.problems;
     let refused = problems

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use engine::EngineEvents;
-use engine::status::Trouble;
+use engine::status::ReportedError;
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::Client;
 use kube::runtime::events::{Event, EventType, Recorder, Reporter};
@@ -191,11 +191,11 @@ impl EngineEvents for OperatorEvents {
         );
     }
 
-    fn trouble(&self, controller: &str, trouble: &Trouble) {
-        let note = format!("controller {controller}: {}", text(trouble));
+    fn reported(&self, controller: &str, reported: &ReportedError) {
+        let note = format!("controller {controller}: {}", text(reported));
         self.send(
             EventType::Warning,
-            &reason(&trouble.code),
+            &reason(&reported.code),
             controller,
             &note,
             None,

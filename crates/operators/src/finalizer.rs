@@ -3,27 +3,27 @@
 use kube::api::{Patch, PatchParams};
 use tokio::time::timeout;
 
-use super::life::{Life, Step};
+use super::operator_task::{OperatorTask, TaskStep};
 use super::resource::OperatorObject;
 use super::status::{MANAGER, TIMEOUT, WriteError};
 
-impl Life {
+impl OperatorTask {
     /// Puts our finalizer on the Operator, or takes it off.
-    pub(super) async fn finalizer(&mut self) -> Step {
+    pub(super) async fn finalizer(&mut self) -> TaskStep {
         let Some(object) = self.object.clone() else {
-            return Step::Done;
+            return TaskStep::Done;
         };
         let wanted = object.deletes() && !object.is_leaving();
         if wanted == object.has_finalizer() {
-            return Step::Done;
+            return TaskStep::Done;
         }
         match self.patch_finalizer(&object, wanted).await {
             Ok(object) => {
                 self.object = Some(object);
                 self.publisher.changed();
-                Step::Done
+                TaskStep::Done
             }
-            Err(WriteError::Kube(kube::Error::Api(status))) if status.code == 404 => Step::Done,
+            Err(WriteError::Kube(kube::Error::Api(status))) if status.code == 404 => TaskStep::Done,
             Err(error) => {
                 let what = if wanted { "put on" } else { "taken off" };
                 let message = format!("the finalizer cannot be {what}: {error}");
@@ -31,7 +31,7 @@ impl Life {
                 if !is_conflict(&error) {
                     self.waits("NotReady", message);
                 }
-                Step::Again
+                TaskStep::Again
             }
         }
     }

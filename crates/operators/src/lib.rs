@@ -1,7 +1,7 @@
 //! The Operators of a cluster, and those that run because of them.
 //!
 //! ```text
-//! watch of Operators ─▶ Operators ─┬▶ Life (one task for each Operator) ─▶ engine
+//! watch of Operators ─▶ Operators ─┬▶ OperatorTask (one task for each Operator) ─▶ engine
 //!                                  └▶ …        └─▶ status, finalizer, Events
 //! ```
 //!
@@ -14,7 +14,7 @@ mod engines;
 pub mod events;
 mod finalizer;
 mod health;
-mod life;
+mod operator_task;
 mod policy;
 pub mod report;
 mod resource;
@@ -34,8 +34,8 @@ use futures::{Stream, StreamExt};
 pub use health::Health;
 use kube::runtime::watcher::{self, Event};
 use kube::{Api, Client, ResourceExt};
-use life::Life;
 use metrics::Metrics;
+use operator_task::OperatorTask;
 pub use policy::Policy;
 use resource::OperatorObject;
 use tokio::sync::watch;
@@ -91,7 +91,7 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(500), Duration::from
 const MISSING: Duration = Duration::from_secs(3);
 
 /// What an [`Operators`] works with.
-pub struct Parts {
+pub struct Services {
     /// Reads Operators, and writes their status.
     pub client: Client,
     /// Starts engines.
@@ -108,15 +108,15 @@ pub struct Parts {
     pub clock: Arc<dyn Clock>,
 }
 
-impl fmt::Debug for Parts {
+impl fmt::Debug for Services {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Parts").finish_non_exhaustive()
+        f.debug_struct("Services").finish_non_exhaustive()
     }
 }
 
 impl Operators {
     /// No Operators yet.
-    pub fn new(parts: Parts) -> Self {
+    pub fn new(parts: Services) -> Self {
         Self {
             shared: Arc::new(Shared {
                 api: Api::all_with(parts.client, &crd::resource()),
@@ -248,7 +248,7 @@ impl Operators {
         let why = "the Operator has not started yet";
         self.shared.engines.down(&name, why);
         let (sender, receiver) = watch::channel(seen);
-        let life = Life::new(self.shared.clone(), name.clone(), receiver);
+        let life = OperatorTask::new(self.shared.clone(), name.clone(), receiver);
         let task = self.tasks.spawn(life.run());
         self.names.insert(task.id(), name.clone());
         self.lives.insert(name, sender);

@@ -4,7 +4,7 @@
 //! out comes the status as it should be. Times move only where a condition changes.
 
 use document::{Key, ListRef, Map, Value, json};
-use engine::status::{ControllerStatus, MAX_ERRORS, OperatorStatus, Ready, Trouble};
+use engine::status::{ControllerStatus, MAX_ERRORS, OperatorStatus, Ready, ReportedError};
 use object::bounded;
 use operator::Problem;
 
@@ -237,13 +237,13 @@ pub fn problem(problem: &Problem) -> String {
 }
 
 /// One error: code, stage, which objects, what happened.
-pub(crate) fn text(trouble: &Trouble) -> String {
-    let Trouble {
+pub(crate) fn text(reported: &ReportedError) -> String {
+    let ReportedError {
         code,
         stage,
         origin,
         message,
-    } = trouble;
+    } = reported;
     let place = if stage.is_empty() {
         String::new()
     } else {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ::object::ObjectKey;
 use document::{Value, json};
-use engine::status::{ControllerStatus, Counts, OperatorStatus, Ready, Trouble};
+use engine::status::{ControllerStatus, Counts, OperatorStatus, Ready, ReportedError};
 use fake::Fake;
 use server::Server;
 use simulation::fields::merge_patch;
@@ -28,7 +28,7 @@ struct World {
 
 fn world(server: &Server, policy: Policy) -> World {
     let (fake, health) = (Fake::default(), Health::default());
-    let operators = Operators::new(Parts {
+    let operators = Operators::new(Services {
         client: server.client(),
         engines: Arc::new(fake.clone()),
         policy,
@@ -101,7 +101,7 @@ fn none() -> Value {
 }
 
 fn engine_status(ready: Ready, errors: &[&str]) -> OperatorStatus {
-    let trouble = |message: &&str| Trouble {
+    let reported = |message: &&str| ReportedError {
         code: "bad-thing".to_owned(),
         stage: "target".to_owned(),
         origin: json!([{"source": "Pod", "namespace": "n", "name": "a"}, {"key": "hidden"}]),
@@ -111,7 +111,7 @@ fn engine_status(ready: Ready, errors: &[&str]) -> OperatorStatus {
         controllers: vec![ControllerStatus {
             name: "c".to_owned(),
             ready,
-            errors: errors.iter().map(trouble).collect(),
+            errors: errors.iter().map(reported).collect(),
             counts: Counts {
                 sources: 1,
                 errors: errors.len(),
@@ -569,7 +569,7 @@ async fn what_the_engine_tells_becomes_events_about_the_operator() {
     rest().await;
     let events = world.fake.events("a");
     events.adopted(&ObjectKey::new("", "ConfigMap", "n", "x"), "c");
-    events.trouble(
+    events.reported(
         "c",
         &engine_status(Ready::Failing, &["why"]).controllers[0].errors[0],
     );

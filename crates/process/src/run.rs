@@ -16,7 +16,7 @@ use futures::future::join_all;
 use kube::Client;
 use operator::Operator;
 use operators::events::Events;
-use operators::{Engines, Operators, Parts, Policy, report};
+use operators::{Engines, Operators, Policy, Services, report};
 use tokio::sync::watch;
 
 use crate::config::Config;
@@ -104,7 +104,7 @@ async fn work(
         return files(&context, &policy, config.files, shutdown, grace).await;
     }
     let client = clients.of(&Identity::Own);
-    let operators = Operators::new(Parts {
+    let operators = Operators::new(Services {
         events: Events::start(client.clone(), &config.identity),
         client,
         engines: Arc::new(context),

@@ -155,7 +155,14 @@ fn resource() -> Resource {
 /// Only our own spans: those of libraries are many, and may show what they send. No events: they
 /// are for the log.
 fn is_ours(metadata: &Metadata<'_>) -> bool {
-    let crates = ["cluster", "engine", "operators", "process", "controller", "deltic"];
+    let crates = [
+        "cluster",
+        "engine",
+        "operators",
+        "process",
+        "controller",
+        "deltic",
+    ];
     let name = metadata.target().split("::").next().unwrap_or_default();
     metadata.is_span() && crates.contains(&name)
 }

@@ -85,11 +85,11 @@ impl Was {
 
 /// What a Patcher has set on an object, by place.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Patched(BTreeMap<FieldPath, Entry>);
+pub struct Patched(BTreeMap<FieldPath, PatchedField>);
 
 /// What was written to a place.
 #[derive(Clone, Debug, PartialEq)]
-struct Entry {
+struct PatchedField {
     /// Null where it was removed; an empty map for a map or an element that we made, as
     /// what is in it has places of its own.
     sent: Value,
@@ -113,7 +113,7 @@ impl Patched {
         self.held(place, object).is_some()
     }
 
-    fn held(&self, place: &FieldPath, object: &Value) -> Option<&Entry> {
+    fn held(&self, place: &FieldPath, object: &Value) -> Option<&PatchedField> {
         let entry = self.0.get(place)?;
         let live = place.get(object);
         let same = match (entry.sent.as_map(), live.as_map()) {
@@ -136,7 +136,7 @@ impl Patched {
             Some(_) => Value::empty_map(),
             None => value.clone(),
         };
-        self.0.insert(place.clone(), Entry { sent, was });
+        self.0.insert(place.clone(), PatchedField { sent, was });
     }
 }
 

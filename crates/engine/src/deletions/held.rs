@@ -113,7 +113,7 @@ impl Task {
         let by = named(&self.operator, controller);
         let by = by.map(|number| &self.operator.controllers[number]);
         if let Some(place) = removed.place(by) {
-            self.book.held(controller, &place, true);
+            self.problem_log.held(controller, &place, true);
             let held = self.deletions.held.entry(place).or_default();
             held.insert((controller.to_owned(), removed));
         }
@@ -150,7 +150,7 @@ impl Task {
             };
             let taken_over = whole && matches!(removed, Removed::View(..));
             if again || taken_over {
-                self.book.held(&by, &place, false);
+                self.problem_log.held(&by, &place, false);
             }
             if !again && taken_over {
                 // Another controller derives the object now.
@@ -180,11 +180,11 @@ impl Task {
             let causes = self.context.views.causes();
             causes.begin(&self.operator.name, &place.0);
             for (controller, removed) in held {
-                self.book.held(&controller, &place, false);
+                self.problem_log.held(&controller, &place, false);
                 self.remove(&controller, removed);
             }
         }
         self.views
-            .write(&self.context.store, &self.operator, &self.book);
+            .write(&self.context.store, &self.operator, &self.problem_log);
     }
 }

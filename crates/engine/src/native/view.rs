@@ -110,7 +110,7 @@ impl ViewStore {
         K: Resource + DeserializeOwned + Send + 'static,
     {
         let collection = GroupKind::new(&K::group(dyntype), &K::kind(dyntype));
-        let reader = Reader {
+        let reader = ViewReader {
             store: self.store.clone(),
             gate: Gate::new(Some(self.availability.subscribe(&collection))),
             collection,
@@ -124,7 +124,7 @@ impl ViewStore {
 }
 
 /// A watch of a view that never ends.
-struct Reader {
+struct ViewReader {
     store: Store,
     gate: Gate,
     collection: GroupKind,
@@ -142,7 +142,7 @@ enum Phase {
     Follow(Watch),
 }
 
-impl Reader {
+impl ViewReader {
     async fn next<K: DeserializeOwned>(&mut self) -> Event<K> {
         loop {
             match &mut self.phase {

@@ -12,10 +12,10 @@ use seeded::Random;
 use store::{Preconditions, Selector};
 
 use super::*;
-use crate::book::Book;
 use crate::controller_task::ControllerTask;
 use crate::measures::Measures;
-use crate::status::Trouble;
+use crate::problem_log::ProblemLog;
+use crate::status::ReportedError;
 use crate::views::Outputs;
 use crate::{Budget, EngineEvents, Views};
 
@@ -23,7 +23,7 @@ struct Quiet;
 
 impl EngineEvents for Quiet {
     fn adopted(&self, _key: &object::ObjectKey, _controller: &str) {}
-    fn trouble(&self, _controller: &str, _trouble: &Trouble) {}
+    fn reported(&self, _controller: &str, _error: &ReportedError) {}
 }
 
 /// Deployments make objects of a view, and config maps patch them.
@@ -63,7 +63,7 @@ struct Engine {
     store: Store,
     views: Views,
     outputs: Outputs,
-    book: Book,
+    problem_log: ProblemLog,
     tasks: Vec<ControllerTask>,
 }
 
@@ -79,7 +79,7 @@ impl Engine {
         let controllers = operator.controllers.iter().enumerate();
         Self {
             outputs: Outputs::new(&views, &operator),
-            book: Book::new(Arc::new(Quiet), Arc::default(), measures),
+            problem_log: ProblemLog::new(Arc::new(Quiet), Arc::default(), measures),
             tasks: controllers
                 .map(|(rank, c)| ControllerTask::new("o", rank, c, Budget::default()))
                 .collect(),
@@ -111,7 +111,8 @@ impl Engine {
     }
 
     fn write(&mut self) {
-        self.outputs.write(&self.store, &self.operator, &self.book);
+        self.outputs
+            .write(&self.store, &self.operator, &self.problem_log);
     }
 
     fn user(&mut self, write: Write) {

@@ -8,7 +8,7 @@ use operator::spec::TargetType;
 use store::{Preconditions, Store, Write, Writer};
 
 use super::super::causes::Causes;
-use super::super::patches::Place;
+use super::super::patches::PatchedObject;
 use super::{At, Outputs, collection, target, version, wanted};
 
 /// Something that an earlier generation left in a view.
@@ -83,7 +83,7 @@ impl Outputs {
                 let view = self.views.get(&stale.collection);
                 let derived = view.and_then(|view| view.derived.get(&stale.name));
                 let wanted = wanted(operator, derived);
-                let place = Place {
+                let place = PatchedObject {
                     operator: self.operator.clone(),
                     collection: stale.collection.clone(),
                     name: stale.name.clone(),
@@ -136,7 +136,7 @@ impl Outputs {
 }
 
 impl Stale {
-    fn patch(place: &Place, by: String) -> Self {
+    fn patch(place: &PatchedObject, by: String) -> Self {
         // The name of a Patcher is that of its controller with the position of the target.
         let controller = by.rsplit_once('/').map_or(by.as_str(), |(name, _)| name);
         Self {

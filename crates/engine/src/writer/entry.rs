@@ -19,7 +19,7 @@ use super::fight::Fight;
 
 /// What is known of one object.
 #[derive(Debug, Default)]
-pub(super) struct Entry {
+pub(super) struct TargetEntry {
     pub(super) wanted: Wanted,
     pub(super) live: Live,
     pub(super) record: Record,
@@ -31,7 +31,7 @@ pub(super) struct Entry {
     pub(super) flight: Flight,
     /// What was told against it.
     pub(super) problems: Vec<Problem>,
-    pub(super) rare: Option<Box<Rare>>,
+    pub(super) contention: Option<Box<Contention>>,
 }
 
 /// A request for an object, of which the watch may know more than the answer will say.
@@ -53,9 +53,9 @@ pub(super) enum WaitsFor {
     Kind,
 }
 
-/// What is known of objects that make trouble.
+/// What is known of objects that others change, or that the server refuses.
 #[derive(Debug, Default)]
-pub(super) struct Rare {
+pub(super) struct Contention {
     pub(super) fight: Fight,
     pub(super) refused: Option<Refused>,
     pub(super) learned: Learned,
@@ -83,7 +83,7 @@ pub(super) struct Refused {
     pub(super) problem: Problem,
 }
 
-impl Entry {
+impl TargetEntry {
     /// What there is to decide.
     pub(super) fn case<'a>(
         &'a self,
@@ -92,7 +92,7 @@ impl Entry {
         operator: &'a str,
         fresh: bool,
     ) -> Case<'a> {
-        let rare = self.rare.as_deref();
+        let contention = self.contention.as_deref();
         Case {
             key,
             kind,
@@ -101,17 +101,19 @@ impl Entry {
             live: &self.live,
             fresh,
             record: &self.record,
-            held: rare.map_or(&NOTHING_HELD, |rare| &rare.held),
-            learned: rare.map_or(&NOTHING_LEARNED, |rare| &rare.learned),
+            held: contention.map_or(&NOTHING_HELD, |contention| &contention.held),
+            learned: contention.map_or(&NOTHING_LEARNED, |contention| &contention.learned),
         }
     }
 
-    pub(super) fn rare(&mut self) -> &mut Rare {
-        self.rare.get_or_insert_default()
+    pub(super) fn contention(&mut self) -> &mut Contention {
+        self.contention.get_or_insert_default()
     }
 
     pub(super) fn fight(&mut self) -> Option<&mut Fight> {
-        self.rare.as_mut().map(|rare| &mut rare.fight)
+        self.contention
+            .as_mut()
+            .map(|contention| &mut contention.fight)
     }
 
     /// What others changed was put back, or all attempts to do so met someone faster.
@@ -119,7 +121,7 @@ impl Entry {
         if !write.drift.is_empty() {
             let now = tokio::time::Instant::now().into_std();
             let others = self.other_managers();
-            let fight = &mut self.rare().fight;
+            let fight = &mut self.contention().fight;
             fight.repaired(now, write.drift.clone(), others);
         }
     }
@@ -146,7 +148,7 @@ impl Entry {
 
     /// The refusal of this write, if it was refused and nothing has changed.
     pub(super) fn refused(&self, write: &Write) -> Option<&Refused> {
-        let refused = self.rare.as_ref()?.refused.as_ref()?;
+        let refused = self.contention.as_ref()?.refused.as_ref()?;
         let same = refused.body == write.body
             && refused.version == self.version()
             && refused.status == write.status;
@@ -155,18 +157,18 @@ impl Entry {
 
     /// The server has taken a write.
     pub(super) fn taken(&mut self, write: &Write) {
-        if let Some(rare) = &mut self.rare {
-            rare.refused = None;
-            rare.lost_fields = None;
-            rare.learned.recreate &= write.verb != Verb::Create;
+        if let Some(contention) = &mut self.contention {
+            contention.refused = None;
+            contention.lost_fields = None;
+            contention.learned.recreate &= write.verb != Verb::Create;
         }
     }
 
     pub(super) fn change(&mut self, change: impl FnOnce(&mut Wanted) -> bool) -> bool {
         let news = change(&mut self.wanted);
-        if news && let Some(rare) = &mut self.rare {
-            rare.learned.recreate = false;
-            rare.lost_fields = None;
+        if news && let Some(contention) = &mut self.contention {
+            contention.learned.recreate = false;
+            contention.lost_fields = None;
         }
         news
     }
@@ -174,7 +176,7 @@ impl Entry {
     /// A controller wants nothing of the object any more, and what it wrote is not removed
     /// for now.
     pub(super) fn hold(&mut self, controller: &str) {
-        self.rare().held.insert(controller.to_owned());
+        self.contention().held.insert(controller.to_owned());
         // A layer on what an Updater writes is part of that document.
         if !self.wanted.is_layer(controller) {
             self.change(|wanted| wanted.withdraw(controller));
@@ -183,14 +185,14 @@ impl Entry {
 
     /// A removal is not held any more. Says whether it was.
     pub(super) fn unhold(&mut self, controller: &str) -> bool {
-        let rare = self.rare.as_mut();
-        rare.is_some_and(|rare| rare.held.remove(controller))
+        let contention = self.contention.as_mut();
+        contention.is_some_and(|contention| contention.held.remove(controller))
     }
 
     /// Whether the removal of what a controller wrote is held.
     pub(super) fn is_held(&self, controller: &str) -> bool {
-        let rare = self.rare.as_ref();
-        rare.is_some_and(|rare| rare.held.contains(controller))
+        let contention = self.contention.as_ref();
+        contention.is_some_and(|contention| contention.held.contains(controller))
     }
 
     /// The object was seen. Versions never go back, whichever way they come in.
@@ -212,8 +214,8 @@ impl Entry {
 
     fn forget_writes(&mut self) {
         self.record.clear();
-        if let Some(rare) = &mut self.rare {
-            rare.learned.disowned = false;
+        if let Some(contention) = &mut self.contention {
+            contention.learned.disowned = false;
         }
     }
 
@@ -260,8 +262,9 @@ impl Entry {
     /// mostly the same then, and are held once.
     pub(super) fn settle(&mut self) {
         self.wanted.settle();
-        if let Some(rare) = &mut self.rare {
-            rare.held
+        if let Some(contention) = &mut self.contention {
+            contention
+                .held
                 .retain(|controller| self.wanted.is_wanted_by(controller));
         }
         let mut writers = self.wanted.writers();
@@ -315,7 +318,7 @@ impl Entry {
     }
 
     pub(super) fn lost_fields(&self) -> Option<Problem> {
-        self.rare.as_ref()?.lost_fields.clone()
+        self.contention.as_ref()?.lost_fields.clone()
     }
 
     /// Notes what is told against it. Says whether that is news.
@@ -329,7 +332,7 @@ impl Entry {
 
     /// Fields that the server does not let go. Says whether that is news.
     pub(super) fn keep(&mut self, fields: &[String]) -> bool {
-        let kept = &mut self.rare().learned.kept;
+        let kept = &mut self.contention().learned.kept;
         let before = kept.len();
         for field in fields {
             if !kept.contains(field) {

@@ -52,7 +52,7 @@ impl Fight {
 
     /// Whether the object is fought over, and until when that is assumed if nothing
     /// happens.
-    pub(super) fn rages(&mut self, now: Instant) -> Option<Duration> {
+    pub(super) fn active_for(&mut self, now: Instant) -> Option<Duration> {
         self.calm(now);
         let end = self.last? + self.peace();
         (self.repairs >= PATIENCE).then(|| end.saturating_duration_since(now))
@@ -90,7 +90,7 @@ mod tests {
             pauses,
             [0, 0, 0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300]
         );
-        assert!(fight.rages(now).is_some());
+        assert!(fight.active_for(now).is_some());
     }
 
     #[test]
@@ -101,8 +101,8 @@ mod tests {
             fight.repaired(now, Vec::new(), Vec::new());
         }
         assert_eq!(fight.wait(now), Some(Duration::from_secs(4)));
-        assert_eq!(fight.rages(now), Some(PEACE));
-        assert_eq!(fight.rages(now + PEACE), None);
+        assert_eq!(fight.active_for(now), Some(PEACE));
+        assert_eq!(fight.active_for(now + PEACE), None);
         assert_eq!(fight.wait(now + PEACE), None);
     }
 }

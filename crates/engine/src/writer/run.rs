@@ -12,7 +12,7 @@ use target::live::Live;
 use target::problem::{Cause, Conflict, Happened, Problem};
 use tracing::Instrument;
 
-use super::entry::{Entry, Refused, WaitsFor};
+use super::entry::{Refused, TargetEntry, WaitsFor};
 use super::request::{self, Answer};
 use super::{Next, WriteError, Writer, fight};
 
@@ -123,7 +123,7 @@ impl<'a> Run<'a> {
     }
 
     async fn send(&self, request: Result<Http, kube::core::request::Error>) -> Sent {
-        self.entry(Entry::sent);
+        self.entry(TargetEntry::sent);
         request::send(&self.writer.client, request).await
     }
 
@@ -182,7 +182,7 @@ impl<'a> Run<'a> {
             entry.repaired(write);
             // An apply that created the object answers 201.
             if write.creates && answer.code != 201 {
-                entry.rare().learned.disowned = true;
+                entry.contention().learned.disowned = true;
             }
             entry.see(observed);
             if read {
@@ -232,7 +232,7 @@ impl<'a> Run<'a> {
         if !resolved.lost.is_empty() {
             let cause = Cause::Conflict(Conflict::Managers(resolved.lost));
             let problem = problem_of(write, cause);
-            self.entry(|entry| entry.rare().lost_fields = Some(problem));
+            self.entry(|entry| entry.contention().lost_fields = Some(problem));
         }
         Ok(None)
     }
@@ -264,7 +264,7 @@ impl<'a> Run<'a> {
         self.writer.state().touch(self.key);
     }
 
-    fn entry<T: Default>(&self, change: impl FnOnce(&mut Entry) -> T) -> T {
+    fn entry<T: Default>(&self, change: impl FnOnce(&mut TargetEntry) -> T) -> T {
         match self.writer.state().get(self.key) {
             Some(entry) => change(entry),
             None => T::default(),
@@ -281,7 +281,7 @@ impl<'a> Run<'a> {
                     self.entry(|entry| write.map(|write| entry.repaired(write)));
                     return Err(self.busy());
                 }
-                self.entry(Entry::doubt);
+                self.entry(TargetEntry::doubt);
                 Ok(None)
             }
             Outcome::Gone => {
@@ -298,7 +298,7 @@ impl<'a> Run<'a> {
                 message,
             } => {
                 if unknown {
-                    self.entry(Entry::doubt);
+                    self.entry(TargetEntry::doubt);
                 }
                 Err(self.error(write, Cause::Unavailable(message), after))
             }
@@ -366,11 +366,11 @@ impl<'a> Run<'a> {
                 }
             }
             if refusal.immutable && entry.may_recreate(&write.controller, self.key) {
-                entry.rare().learned.recreate = true;
+                entry.contention().learned.recreate = true;
                 return true;
             }
             let version = entry.version();
-            entry.rare().refused = Some(Refused {
+            entry.contention().refused = Some(Refused {
                 body: write.body.clone(),
                 status: write.status,
                 version,
@@ -441,10 +441,10 @@ fn fighting(fight: &fight::Fight) -> Cause {
 }
 
 /// The object is right.
-fn right(entry: &mut Entry, now: Instant, problems: &mut Vec<Problem>) -> Todo {
+fn right(entry: &mut TargetEntry, now: Instant, problems: &mut Vec<Problem>) -> Todo {
     entry.settle();
     let Some((rest, cause)) = entry.fight().and_then(|fight| {
-        let rest = fight.rages(now)?;
+        let rest = fight.active_for(now)?;
         Some((rest, fighting(fight)))
     }) else {
         return Todo::Done(Next::Settled);
@@ -456,7 +456,7 @@ fn right(entry: &mut Entry, now: Instant, problems: &mut Vec<Problem>) -> Todo {
 
 /// Whether a write is sent now: not one that was refused, and not at once in a fight.
 fn may_write(
-    entry: &mut Entry,
+    entry: &mut TargetEntry,
     write: Box<Write>,
     now: Instant,
     problems: &mut Vec<Problem>,

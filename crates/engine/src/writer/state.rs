@@ -10,13 +10,13 @@ use target::TargetKind;
 use target::desired::{Desired, Wanted};
 use target::live::{Leftover, Live, Observed, is_marked, leftovers};
 
-use super::entry::{Entry, WaitsFor};
+use super::entry::{TargetEntry, WaitsFor};
 
 /// All objects and kinds.
 #[derive(Debug, Default)]
 pub(super) struct State {
     /// Boxed: the nodes of the map are half empty.
-    entries: BTreeMap<ObjectKey, Box<Entry>>,
+    entries: BTreeMap<ObjectKey, Box<TargetEntry>>,
     kinds: BTreeMap<GroupKind, Arc<TargetKind>>,
     watches: BTreeMap<GroupKind, Watch>,
     /// Whether namespaces cannot be watched.
@@ -40,7 +40,7 @@ struct Watch {
 }
 
 impl State {
-    pub(super) fn get(&mut self, key: &ObjectKey) -> Option<&mut Entry> {
+    pub(super) fn get(&mut self, key: &ObjectKey) -> Option<&mut TargetEntry> {
         self.entries.get_mut(key).map(Box::as_mut)
     }
 
@@ -55,9 +55,9 @@ impl State {
         self.of_kind(&name)
             .filter_map(|(key, entry)| {
                 let waited = entry.stop_waiting(WaitsFor::Kind);
-                if news && let Some(rare) = &mut entry.rare {
+                if news && let Some(contention) = &mut entry.contention {
                     // What the kind as it was did not take, this one may.
-                    rare.refused = None;
+                    contention.refused = None;
                 }
                 (news || waited).then(|| key.clone())
             })
@@ -102,7 +102,7 @@ impl State {
     fn of_kind<'a>(
         &'a mut self,
         name: &'a GroupKind,
-    ) -> impl Iterator<Item = (&'a ObjectKey, &'a mut Entry)> {
+    ) -> impl Iterator<Item = (&'a ObjectKey, &'a mut TargetEntry)> {
         let first = ObjectKey {
             kind: name.clone(),
             name: ObjectName::new("", ""),
@@ -125,9 +125,9 @@ impl State {
         };
         let synced = self.synced(&key.kind);
         let entry = self.entries.entry(key.clone()).or_insert_with(|| {
-            Box::new(Entry {
+            Box::new(TargetEntry {
                 live: if synced { Live::Unseen } else { Live::Unknown },
-                ..Entry::default()
+                ..TargetEntry::default()
             })
         });
         let held = entry.unhold(controller);
@@ -334,8 +334,8 @@ impl State {
     pub(super) fn release(&mut self) -> Vec<ObjectKey> {
         let mut released = Vec::new();
         for (key, entry) in &mut self.entries {
-            let rare = entry.rare.as_mut();
-            let held = rare.map(|rare| std::mem::take(&mut rare.held));
+            let contention = entry.contention.as_mut();
+            let held = contention.map(|contention| std::mem::take(&mut contention.held));
             for controller in held.into_iter().flatten() {
                 entry.change(|wanted| wanted.withdraw(&controller));
                 released.push(key.clone());

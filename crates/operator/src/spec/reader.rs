@@ -13,7 +13,7 @@ use crate::problem::Problem;
 use object::{KindRef, VIEW_SUFFIX, VIEW_VERSION};
 
 /// Reads an Operator and collects what is wrong with it.
-pub(super) struct Reader<'a> {
+pub(super) struct SpecReader<'a> {
     table: &'a Table,
     pub(super) problems: Vec<Problem>,
     /// The name of the Operator, for the group of its views.
@@ -22,7 +22,7 @@ pub(super) struct Reader<'a> {
     patterns: Patterns,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> SpecReader<'a> {
     pub(super) fn new(table: &'a Table) -> Self {
         Self {
             table,

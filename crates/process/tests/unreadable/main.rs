@@ -15,7 +15,7 @@ use cluster::client::{Clients, Rate};
 use cluster::lease::Leadership;
 use cluster::source::Watches;
 use document::{Value, json};
-use engine::status::{ControllerStatus, Ready, Trouble};
+use engine::status::{ControllerStatus, Ready, ReportedError};
 use engine::{Budget, Context, Engine, EngineEvents, Running, Views};
 use metrics::Metrics;
 use object::ObjectKey;
@@ -29,8 +29,8 @@ struct Reported(Mutex<Vec<String>>);
 impl EngineEvents for Reported {
     fn adopted(&self, _key: &ObjectKey, _controller: &str) {}
 
-    fn trouble(&self, _controller: &str, trouble: &Trouble) {
-        self.0.lock().unwrap().push(trouble.code.clone());
+    fn reported(&self, _controller: &str, reported: &ReportedError) {
+        self.0.lock().unwrap().push(reported.code.clone());
     }
 }
 
@@ -80,7 +80,7 @@ impl World {
     }
 
     /// Waits until nothing moves; then this object, and no other, cannot be read.
-    async fn cannot_read(&self, name: &str) -> Trouble {
+    async fn cannot_read(&self, name: &str) -> ReportedError {
         let status = self.of(0).await;
         assert_eq!(status.ready, Ready::Failing, "{status:?}");
         let [error] = &status.errors[..] else {

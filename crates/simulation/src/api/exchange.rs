@@ -9,7 +9,7 @@ use hyper::body::{Bytes, Frame};
 use object::ObjectKey;
 
 use super::refusal::Refusal;
-use super::route::{Place, Route};
+use super::route::{RequestPath, Route};
 use super::select::Selection;
 use super::watch::Watch;
 use super::write::Write;
@@ -129,7 +129,7 @@ impl State {
         stored.map(|stored| stored.object.clone())
     }
 
-    fn write(&mut self, asked: &Asked, place: &Place, key: &ObjectKey) -> Reply {
+    fn write(&mut self, asked: &Asked, place: &RequestPath, key: &ObjectKey) -> Reply {
         let write = Write {
             store: &mut self.store,
             policies: &self.policies,

@@ -27,12 +27,12 @@ pub struct Apply<'a> {
     /// Whether it takes fields from others.
     pub force: bool,
     /// The request is for all fields but the status, or for the status only.
-    pub part: Part,
+    pub part: ManagedPart,
 }
 
 /// The fields that a request is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum ManagedPart {
     /// All.
     Whole,
     /// All but the status, which has an endpoint of its own.
@@ -41,7 +41,7 @@ pub enum Part {
     Status,
 }
 
-impl Part {
+impl ManagedPart {
     fn has(self, leaf: &[String]) -> bool {
         let status = leaf.first().is_some_and(|field| field == "status");
         match self {
@@ -127,7 +127,7 @@ impl Managers {
         live: &Value,
         wanted: &BTreeMap<Leaf, Value>,
         own: &Manager,
-        part: Part,
+        part: ManagedPart,
     ) -> Value {
         let mut object = live.clone();
         let mut dropped = Vec::new();

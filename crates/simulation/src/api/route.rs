@@ -25,12 +25,12 @@ pub(super) enum Route {
     /// `/openapi/v3/…`: the schemas of a group.
     Schema,
     /// A collection, or an object.
-    Objects(Place),
+    Objects(RequestPath),
 }
 
 /// A collection, or an object in it.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct RequestPath {
     /// The kind.
     pub(super) kind: &'static Kind,
     /// One namespace; `None` for all, or where there are none.
@@ -41,7 +41,7 @@ pub(super) struct Place {
     pub(super) status: bool,
 }
 
-impl Place {
+impl RequestPath {
     /// The object of this name.
     pub(super) fn key(&self, name: &str) -> ObjectKey {
         let namespace = self.namespace.as_deref().unwrap_or_default();
@@ -84,7 +84,7 @@ impl Route {
             Some(&"status") if kind.status => true,
             Some(_) => return None,
         };
-        Some(Self::Objects(Place {
+        Some(Self::Objects(RequestPath {
             kind,
             namespace,
             name: rest.get(1).map(|name| (*name).to_owned()),

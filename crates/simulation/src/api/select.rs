@@ -4,7 +4,7 @@ use document::Value;
 use object::ObjectKey;
 
 use super::kind::Kind;
-use super::route::{Place, Query};
+use super::route::{Query, RequestPath};
 use crate::fields::text;
 
 /// A kind, perhaps one namespace, perhaps labels.
@@ -28,7 +28,7 @@ struct Requirement {
 
 impl Selection {
     /// What a request asks for.
-    pub(super) fn of(place: &Place, query: &Query) -> Self {
+    pub(super) fn of(place: &RequestPath, query: &Query) -> Self {
         Self {
             kind: place.kind,
             namespace: place.namespace.clone(),

@@ -4,10 +4,10 @@ use document::{Value, json};
 use http::Method;
 use object::ObjectKey;
 
-use super::managers::{Apply, Managers, Part};
+use super::managers::{Apply, ManagedPart, Managers};
 use super::policy::Policy;
 use super::refusal::Refusal;
-use super::route::Place;
+use super::route::RequestPath;
 use super::store::{Store, is_going};
 use super::{Asked, Reply};
 use crate::fields::{at, copied, merge_patch, set, text, unset};
@@ -20,7 +20,7 @@ pub(super) struct Write<'a> {
     pub(super) store: &'a mut Store,
     pub(super) policies: &'a [Policy],
     pub(super) webhook: &'a Value,
-    pub(super) place: &'a Place,
+    pub(super) place: &'a RequestPath,
     pub(super) key: ObjectKey,
     pub(super) asked: &'a Asked,
 }
@@ -139,9 +139,9 @@ impl Write<'_> {
     /// Stores what the endpoint lets through: the status, or all but the status.
     fn change(&mut self, old: &Value, new: &Value) -> Reply {
         let new = match self.part() {
-            Part::Status => copied(old, &["status"], new),
-            Part::Main => copied(new, &["status"], old),
-            Part::Whole => new.clone(),
+            ManagedPart::Status => copied(old, &["status"], new),
+            ManagedPart::Main => copied(new, &["status"], old),
+            ManagedPart::Whole => new.clone(),
         };
         let new = self.place.kind.complete(&new);
         self.admit(Some(old), &new)?;
@@ -152,11 +152,11 @@ impl Write<'_> {
         Ok((200, self.shown(&new)))
     }
 
-    fn part(&self) -> Part {
+    fn part(&self) -> ManagedPart {
         match (self.place.kind.status, self.place.status) {
-            (true, true) => Part::Status,
-            (true, false) => Part::Main,
-            (false, _) => Part::Whole,
+            (true, true) => ManagedPart::Status,
+            (true, false) => ManagedPart::Main,
+            (false, _) => ManagedPart::Whole,
         }
     }
 

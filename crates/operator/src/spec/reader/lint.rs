@@ -7,11 +7,11 @@ use dataflow::pipeline::{Branch, Project, StageKind};
 use document::path::{Root, Segment};
 use expr::Expr;
 
-use super::Reader;
+use super::SpecReader;
 use crate::problem::Problem;
 use crate::spec::{Controller, Operator};
 
-impl Reader<'_> {
+impl SpecReader<'_> {
     pub(super) fn lint(&mut self, operator: &Operator) {
         for controller in &operator.controllers {
             for branch in &controller.pipeline.branches {

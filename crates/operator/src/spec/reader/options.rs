@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use document::{Location, Value};
 
-use super::Reader;
+use super::SpecReader;
 use crate::spec::{MaxDeletions, Options};
 
-impl Reader<'_> {
+impl SpecReader<'_> {
     /// A duration such as `1h30m`, `5m`, `1.5s`, `100ms`; more than nothing.
     pub(super) fn duration(&mut self, value: &Value, at: &Location) -> Option<Duration> {
         let duration = self.duration_or_zero(value, at)?;

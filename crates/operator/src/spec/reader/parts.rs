@@ -8,7 +8,7 @@ use document::{Location, Path, Value, View};
 use expr::{Expr, MapExpr};
 use object::{LabelSelector, VIEW_SUFFIX};
 
-use super::Reader;
+use super::SpecReader;
 use crate::predicate::Predicate;
 use crate::problem::Problem;
 use crate::spec::{Controller, Source, SourceKind, Target, TargetType};
@@ -16,7 +16,7 @@ use crate::spec::{Controller, Source, SourceKind, Target, TargetType};
 /// How often a Periodic source ticks if it does not say.
 const PERIOD: Duration = Duration::from_mins(5);
 
-impl Reader<'_> {
+impl SpecReader<'_> {
     pub(super) fn source(&mut self, spec: &Value, at: &Location) -> Option<Source> {
         let fields = [
             "apiGroup",

@@ -11,12 +11,12 @@ use crate::lease::Leadership;
 use crate::source::{Reading, Reads};
 
 /// A reader of one field, and what it was told.
-struct Reader {
+struct Recorder {
     keep: Keep,
     told: Mutex<Vec<String>>,
 }
 
-impl Reader {
+impl Recorder {
     fn new(field: &str) -> Arc<Self> {
         let mut fields = Fields::default();
         let path = Path::parse(field).unwrap();
@@ -35,7 +35,7 @@ impl Reader {
     }
 }
 
-impl Sink for Reader {
+impl Sink for Recorder {
     fn reads(&self) -> Reads {
         Reads::Kept(self.keep.clone(), HeaderFields::default())
     }
@@ -79,7 +79,7 @@ fn watch() -> Watch {
     Watch::new(&watches, key, Arc::default())
 }
 
-fn join(watch: &Watch, sink: &Arc<Reader>) {
+fn join(watch: &Watch, sink: &Arc<Recorder>) {
     let mut readers = watch.shared.readers();
     readers.next += 1;
     let number = readers.next;
@@ -108,7 +108,7 @@ fn run(watch: &mut Watch, reading: &Reading) {
 #[tokio::test]
 async fn who_joins_a_stream_that_does_not_read_its_fields_waits_for_the_next() {
     let mut watch = watch();
-    let (first, late) = (Reader::new("$.data"), Reader::new("$.spec"));
+    let (first, late) = (Recorder::new("$.data"), Recorder::new("$.spec"));
     join(&watch, &first);
     watch.begin();
     let reading = watch.shared.reading();

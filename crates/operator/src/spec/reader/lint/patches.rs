@@ -5,10 +5,10 @@ use document::Location;
 use document::path::Segment;
 use expr::Expr;
 
-use super::super::Reader;
+use super::super::SpecReader;
 use crate::problem::Problem;
 
-impl Reader<'_> {
+impl SpecReader<'_> {
     /// Places and variables of patches that are no top-level key, where all keys are known:
     /// behind a join, and behind a projection that writes them down.
     pub(super) fn unknown_variables(&mut self, branch: &Branch) {

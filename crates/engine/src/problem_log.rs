@@ -16,10 +16,10 @@ use super::measures::Measures;
 use super::newest::{Number, Numbers, Site, newest};
 use super::{EngineEvents, unread};
 use crate::inbox::{Inbox, Port, PortState};
-use crate::status::{ControllerStatus, Counts, OperatorStatus, Ready, Trouble};
+use crate::status::{ControllerStatus, Counts, OperatorStatus, Ready, ReportedError};
 
 /// What stands against targets and views.
-pub(super) struct Book {
+pub(super) struct ProblemLog {
     events: Arc<dyn EngineEvents>,
     inbox: Arc<Inbox>,
     measures: Measures,
@@ -30,9 +30,9 @@ pub(super) struct Book {
 struct Entries {
     numbers: Numbers,
     targets: BTreeMap<ObjectKey, Vec<(Number, Problem)>>,
-    views: BTreeMap<(GroupKind, ObjectName), (Number, String, Trouble)>,
+    views: BTreeMap<(GroupKind, ObjectName), (Number, String, ReportedError)>,
     /// What is held of views, by controller.
-    held: BTreeMap<(String, (GroupKind, ObjectName)), (Number, Trouble)>,
+    held: BTreeMap<(String, (GroupKind, ObjectName)), (Number, ReportedError)>,
     /// The kinds of targets that cannot be watched, by group and kind: there drift is not
     /// seen, and what is left behind is not found.
     unwatched: BTreeMap<(String, String), Unavailable>,
@@ -43,24 +43,24 @@ enum Standing<'a> {
     Unreadable(&'a Controller, &'a (usize, ObjectName), &'a Unreadable),
     Failed(&'a Controller, &'a RunError),
     Target(&'a ObjectKey, &'a Problem),
-    View(&'a Trouble),
+    View(&'a ReportedError),
 }
 
 impl Standing<'_> {
-    fn trouble(self) -> Trouble {
+    fn reported(self) -> ReportedError {
         match self {
-            Self::Unreadable(controller, object, why) => unread::trouble(controller, object, why),
-            Self::Failed(controller, error) => trouble(controller, error),
+            Self::Unreadable(controller, object, why) => unread::reported(controller, object, why),
+            Self::Failed(controller, error) => reported(controller, error),
             Self::Target(key, problem) => of_target(key, problem),
-            Self::View(trouble) => trouble.clone(),
+            Self::View(reported) => reported.clone(),
         }
     }
 }
 
 /// An error of a pipeline as it is told.
-fn trouble(controller: &Controller, error: &RunError) -> Trouble {
+fn reported(controller: &Controller, error: &RunError) -> ReportedError {
     let report = RunReport::new(controller, error);
-    Trouble {
+    ReportedError {
         code: report.code.to_owned(),
         stage: report.stage,
         origin: report.origin,
@@ -68,7 +68,7 @@ fn trouble(controller: &Controller, error: &RunError) -> Trouble {
     }
 }
 
-impl Book {
+impl ProblemLog {
     pub(super) fn new(
         events: Arc<dyn EngineEvents>,
         inbox: Arc<Inbox>,
@@ -97,7 +97,7 @@ impl Book {
         for error in errors {
             metrics.inspect(|metrics| metrics.error(error.failure.code()));
             self.events
-                .trouble(&controller.name, &trouble(controller, error));
+                .reported(&controller.name, &reported(controller, error));
         }
     }
 
@@ -113,7 +113,7 @@ impl Book {
         let metrics = self.measures.of(&controller.name);
         metrics.inspect(|metrics| metrics.error(Unreadable::CODE));
         self.events
-            .trouble(&controller.name, &unread::trouble(controller, object, why));
+            .reported(&controller.name, &unread::reported(controller, object, why));
     }
 
     /// A write to a view was refused, or not any more.
@@ -130,20 +130,20 @@ impl Book {
             entries.views.remove(&key);
             return;
         };
-        let trouble = Trouble {
+        let reported = ReportedError {
             code: "conflict".to_owned(),
             stage: "target".to_owned(),
             origin: Value::list([]),
             message: format!("{collection} {name}: {message}"),
         };
         let number = match entries.views.get(&key) {
-            Some((number, _, known)) if *known == trouble => *number,
+            Some((number, _, known)) if *known == reported => *number,
             _ => entries.numbers.next(),
         };
-        let entry = (number, controller.to_owned(), trouble.clone());
+        let entry = (number, controller.to_owned(), reported.clone());
         entries.views.insert(key, entry);
         drop(entries);
-        self.events.trouble(controller, &trouble);
+        self.events.reported(controller, &reported);
     }
 
     /// The removal of something in a view is held (`maxDeletions`), or not any more.
@@ -160,7 +160,7 @@ impl Book {
             origin: Value::list([]),
             cause: Cause::DeletionHeld,
         };
-        let trouble = Trouble {
+        let reported = ReportedError {
             code: problem.code().to_owned(),
             stage: "target".to_owned(),
             origin: problem.origin.clone(),
@@ -169,13 +169,13 @@ impl Book {
         let is_new = !entries.held.contains_key(&key);
         if is_new {
             let number = entries.numbers.next();
-            entries.held.insert(key, (number, trouble.clone()));
+            entries.held.insert(key, (number, reported.clone()));
         }
         drop(entries);
         if is_new {
             let metrics = self.measures.of(controller);
             metrics.inspect(|metrics| metrics.error(problem.code()));
-            self.events.trouble(controller, &trouble);
+            self.events.reported(controller, &reported);
         }
     }
 
@@ -285,7 +285,7 @@ impl Book {
         &self,
         name: &str,
         own: Option<(&Controller, &ControllerTask)>,
-    ) -> (usize, Vec<Trouble>) {
+    ) -> (usize, Vec<ReportedError>) {
         let failed = own.map_or_else(Vec::new, |(_, task)| task.circuit.errors());
         let mut entries = self.entries();
         let mut all = own.map_or_else(Vec::new, |(controller, task)| {
@@ -296,10 +296,10 @@ impl Book {
             all.extend(problems.map(|(number, p)| (*number, Standing::Target(key, p))));
         }
         let of_views = entries.views.values().filter(|(_, by, _)| by == name);
-        all.extend(of_views.map(|(number, _, trouble)| (*number, Standing::View(trouble))));
+        all.extend(of_views.map(|(number, _, reported)| (*number, Standing::View(reported))));
         let held = entries.held.iter().filter(|((by, _), _)| by == name);
-        all.extend(held.map(|(_, (number, trouble))| (*number, Standing::View(trouble))));
-        (all.len(), newest(all).map(Standing::trouble).collect())
+        all.extend(held.map(|(_, (number, reported))| (*number, Standing::View(reported))));
+        (all.len(), newest(all).map(Standing::reported).collect())
     }
 }
 
@@ -322,8 +322,8 @@ fn own_errors<'a>(
     numbers.into_iter().zip(unreadable.chain(failed)).collect()
 }
 
-fn of_target(key: &ObjectKey, problem: &Problem) -> Trouble {
-    Trouble {
+fn of_target(key: &ObjectKey, problem: &Problem) -> ReportedError {
+    ReportedError {
         code: problem.code().to_owned(),
         stage: "target".to_owned(),
         origin: problem.origin.clone(),
@@ -365,7 +365,7 @@ fn ready(
     Ready::True
 }
 
-impl Report for Book {
+impl Report for ProblemLog {
     fn problems(&self, key: &ObjectKey, problems: &[Problem]) {
         let mut entries = self.entries();
         let known = entries.targets.remove(key).unwrap_or_default();
@@ -384,7 +384,7 @@ impl Report for Book {
             let metrics = self.measures.of(&problem.controller);
             metrics.inspect(|metrics| metrics.error(problem.code()));
             self.events
-                .trouble(&problem.controller, &of_target(key, problem));
+                .reported(&problem.controller, &of_target(key, problem));
         }
         self.inbox.poke();
     }

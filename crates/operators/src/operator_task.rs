@@ -28,7 +28,7 @@ const RESTART: Duration = Duration::from_mins(5);
 const DELETE_ROUND: Duration = Duration::from_secs(10);
 
 /// The task of one Operator.
-pub(super) struct Life {
+pub(super) struct OperatorTask {
     pub(super) shared: Arc<Shared>,
     pub(super) name: String,
     seen: watch::Receiver<Seen>,
@@ -60,7 +60,7 @@ struct Current {
 }
 
 /// How a step ended.
-pub(super) enum Step {
+pub(super) enum TaskStep {
     /// Nothing is left to do until something changes.
     Done,
     /// It is to be tried again.
@@ -79,7 +79,7 @@ enum Wake {
     Publish,
 }
 
-impl Life {
+impl OperatorTask {
     pub(super) fn new(shared: Arc<Shared>, name: String, seen: watch::Receiver<Seen>) -> Self {
         Self {
             events: shared.events.of(&name, ""),
@@ -176,12 +176,12 @@ impl Life {
             self.settle(object).await
         };
         self.again = match step {
-            Step::Done => {
+            TaskStep::Done => {
                 self.attempts = 0;
                 None
             }
-            Step::At(time) => Some(time),
-            Step::Again => {
+            TaskStep::At(time) => Some(time),
+            TaskStep::Again => {
                 let pause = growing(PAUSES.0, self.attempts, PAUSES.1);
                 self.attempts = self.attempts.saturating_add(1);
                 Some(Instant::now() + pause)
@@ -190,7 +190,7 @@ impl Life {
     }
 
     /// The Operator is to run as it says.
-    async fn settle(&mut self, object: OperatorObject) -> Step {
+    async fn settle(&mut self, object: OperatorObject) -> TaskStep {
         if self.runs(&object) {
             self.still(object);
             return self.finalizer().await;
@@ -203,16 +203,16 @@ impl Life {
             // What its last good version derived is still to be deleted, so the finalizer
             // stays; one that never ran gets none.
             if object.deletes() {
-                return Step::Done;
+                return TaskStep::Done;
             }
             return self.finalizer().await;
         };
         if let Some(time) = self.not_before.filter(|time| *time > Instant::now()) {
-            return Step::At(time);
+            return TaskStep::At(time);
         }
         // Before anything is derived, so that nothing is left behind.
-        if object.deletes() && matches!(self.finalizer().await, Step::Again) {
-            return Step::Again;
+        if object.deletes() && matches!(self.finalizer().await, TaskStep::Again) {
+            return TaskStep::Again;
         }
         let last = self.stop_engine().await;
         let held = last.map_or_else(|| object.held(), |last| last.held());
@@ -282,7 +282,7 @@ impl Life {
     }
 
     /// The Operator is being deleted.
-    async fn leave(&mut self, object: OperatorObject) -> Step {
+    async fn leave(&mut self, object: OperatorObject) -> TaskStep {
         if !object.has_finalizer() || !object.deletes() {
             // What it derived stays.
             self.stop_engine().await;
@@ -295,18 +295,18 @@ impl Life {
                 let message = "what it derived cannot be deleted while the spec is invalid: \
                     correct it, or set deletionPolicy to Orphan";
                 self.waits("Invalid", message.to_owned());
-                return Step::Done;
+                return TaskStep::Done;
             };
             self.start(operator, object, BTreeSet::new());
         }
         let message = "what it derived is being deleted".to_owned();
         self.waits("Deleting", message);
         let Some(engine) = &self.engine else {
-            return Step::Again;
+            return TaskStep::Again;
         };
         let none_left = timeout(DELETE_ROUND, engine.run.delete_all()).await;
         if none_left != Ok(true) {
-            return Step::Again;
+            return TaskStep::Again;
         }
         self.stop_engine().await;
         self.finalizer().await

@@ -11,14 +11,14 @@ struct Quiet;
 
 impl EngineEvents for Quiet {
     fn adopted(&self, _key: &ObjectKey, _controller: &str) {}
-    fn trouble(&self, _controller: &str, _trouble: &Trouble) {}
+    fn reported(&self, _controller: &str, _error: &ReportedError) {}
 }
 
-/// A controller that fails on objects without `spec.n`, and the book of its operator.
+/// A controller that fails on objects without `spec.n`, and the problem log of its Operator.
 struct World {
     operator: Operator,
     tasks: Vec<ControllerTask>,
-    book: Book,
+    problem_log: ProblemLog,
 }
 
 impl World {
@@ -39,7 +39,7 @@ impl World {
         let measures = Measures::new(&Metrics::default(), &operator);
         let task = ControllerTask::new("o", 0, &operator.controllers[0], Budget::default());
         Self {
-            book: Book::new(Arc::new(Quiet), Arc::default(), measures),
+            problem_log: ProblemLog::new(Arc::new(Quiet), Arc::default(), measures),
             tasks: vec![task],
             operator,
         }
@@ -55,7 +55,7 @@ impl World {
         });
         let step = self.tasks[0].step(batch.collect(), &Env::default());
         let controller = &self.operator.controllers[0];
-        self.book.failed(controller, &step.unwrap().errors);
+        self.problem_log.failed(controller, &step.unwrap().errors);
     }
 
     fn fails(&mut self, names: &[&str]) {
@@ -71,7 +71,7 @@ impl World {
         let object = (0, ObjectName::new("", name));
         let why = Unreadable::Large;
         let controller = &self.operator.controllers[0];
-        self.book.unreadable(controller, &object, &why);
+        self.problem_log.unreadable(controller, &object, &why);
         self.tasks[0].unreadable.insert(object, why);
     }
 
@@ -79,17 +79,17 @@ impl World {
     fn refused(&self, name: &str, code: Option<u16>) {
         let problems: Vec<_> = code.into_iter().map(|code| refusal(name, code)).collect();
         let key = ObjectKey::new("", "ConfigMap", "", name);
-        self.book.problems(&key, &problems);
+        self.problem_log.problems(&key, &problems);
     }
 
     /// The number of errors and the objects of those that are listed.
     fn errors(&self) -> (usize, Vec<String>) {
         let ports = BTreeMap::new();
         let status = self
-            .book
+            .problem_log
             .status(&self.operator, &self.tasks, &ports, |_| None);
         let controller = &status.controllers[0];
-        let name = |error: &Trouble| match error.origin.at(0).get("name").as_str() {
+        let name = |error: &ReportedError| match error.origin.at(0).get("name").as_str() {
             Some(name) => name.to_owned(),
             None => error.message.split(':').next().unwrap().to_owned(),
         };
@@ -118,9 +118,13 @@ fn errors_are_listed_newest_first_wherever_they_come_from() {
     world.unreadable("large");
     let view = GroupKind::new("o.view.dcontroller.io", "V");
     let name = ObjectName::new("", "v");
-    world.book.view("c", &view, &name, Some("no".to_owned()));
+    world
+        .problem_log
+        .view("c", &view, &name, Some("no".to_owned()));
     world.fails(&["pod-c"]);
-    world.book.held("c", &(view.clone(), name.clone()), true);
+    world
+        .problem_log
+        .held("c", &(view.clone(), name.clone()), true);
     let (count, names) = world.errors();
     assert_eq!(count, 7);
     let in_view = format!("{view} {name}");
@@ -186,5 +190,5 @@ fn cleared_errors_leave_nothing_behind() {
     world.works("a");
     world.works("b");
     assert_eq!(world.errors(), (0, Vec::new()));
-    assert!(world.book.entries().numbers.is_empty());
+    assert!(world.problem_log.entries().numbers.is_empty());
 }
