@@ -22,6 +22,19 @@ pub struct Backoff {
 }
 
 impl Backoff {
+    /// Pauses from the first up to the longest.
+    pub const fn new(initial: Duration, max: Duration) -> Self {
+        Self { initial, max }
+    }
+
+    /// The pause after so many failures in a row, without jitter; none after none.
+    pub fn after(&self, failures: u32) -> Duration {
+        match failures {
+            0 => Duration::ZERO,
+            failures => self.pause(failures, 0),
+        }
+    }
+
     /// The pause after `failures` failures in a row: `initial · 2^(failures − 1)`, `max` at most,
     /// of which `random` takes away up to half, so that keys that failed together do not come
     /// back together.
@@ -38,6 +51,50 @@ impl Backoff {
         let nanos = full - cut;
         let secs = u64::try_from(nanos / 1_000_000_000).unwrap_or(u64::MAX);
         Duration::new(secs, (nanos % 1_000_000_000) as u32)
+    }
+}
+
+/// The pauses of something that fails again and again, and is alone in that: without jitter.
+///
+/// ```
+/// use std::time::Duration;
+/// use controller::{Backoff, Pause};
+///
+/// let mut pause = Pause::new(Backoff::new(Duration::from_secs(1), Duration::from_secs(3)));
+/// let seconds: Vec<u64> = (0..3).map(|_| pause.grow().as_secs()).collect();
+/// assert_eq!(seconds, [1, 2, 3]);
+/// pause.reset();
+/// assert_eq!(pause.grow().as_secs(), 1);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pause {
+    backoff: Backoff,
+    failures: u32,
+}
+
+impl Pause {
+    /// No failure yet.
+    pub const fn new(backoff: Backoff) -> Self {
+        Self {
+            backoff,
+            failures: 0,
+        }
+    }
+
+    /// It has failed: the pause that follows, longer each time.
+    pub fn grow(&mut self) -> Duration {
+        self.failures = self.failures.saturating_add(1);
+        self.backoff.after(self.failures)
+    }
+
+    /// It is well: the next failure is the first.
+    pub fn reset(&mut self) {
+        self.failures = 0;
+    }
+
+    /// The pause after the last failure; none if it is well.
+    pub fn current(&self) -> Duration {
+        self.backoff.after(self.failures)
     }
 }
 

@@ -81,7 +81,7 @@ pub mod signal;
 mod trigger;
 
 pub use crate::action::requeue_after;
-pub use crate::backoff::{Backoff, Retries};
+pub use crate::backoff::{Backoff, Pause, Retries};
 pub use crate::config::Config;
 pub use crate::controller::Controller;
 pub use crate::queue::{Next, Queue, Reason, Receiver, Stats, queue};

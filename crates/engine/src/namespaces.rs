@@ -10,7 +10,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use controller::Queue;
+use controller::{Backoff, Pause, Queue};
 use futures::{Stream, StreamExt};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::runtime::watcher::{self, Event};
@@ -21,8 +21,8 @@ use tokio::sync::watch;
 use super::writes::WriteReason;
 use crate::writer::Writer;
 
-/// The first pause after the watch failed, and the longest.
-const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(1));
+/// The pauses after the watch failed.
+const PAUSES: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_mins(1));
 /// An object that says that its namespace is missing, which we know to be there, may have
 /// been faster than the watch: it is tried again after this time.
 const DOUBT: Duration = Duration::from_secs(5);
@@ -35,7 +35,7 @@ pub(super) struct Namespaces {
     waits: watch::Receiver<()>,
     /// Those that exist and are not going.
     there: BTreeSet<String>,
-    pause: Duration,
+    pause: Pause,
 }
 
 impl Namespaces {
@@ -45,7 +45,7 @@ impl Namespaces {
             writer,
             queue,
             there: BTreeSet::new(),
-            pause: PAUSES.0,
+            pause: Pause::new(PAUSES),
         }
     }
 
@@ -57,7 +57,7 @@ impl Namespaces {
             ..watcher::Config::default()
         };
         while self.waits.changed().await.is_ok() {
-            self.pause = PAUSES.0;
+            self.pause.reset();
             let events = pin!(watcher::watcher(api.clone(), config.clone()));
             self.follow(events).await;
         }
@@ -89,7 +89,7 @@ impl Namespaces {
             Event::Init => self.there.clear(),
             Event::InitApply(namespace) => self.note(&namespace),
             Event::InitDone => {
-                self.pause = PAUSES.0;
+                self.pause.reset();
                 self.look(self.writer.watches_namespaces(true));
                 self.wake();
             }
@@ -125,8 +125,7 @@ impl Namespaces {
         if is_refused(error) {
             self.look(self.writer.watches_namespaces(false));
         }
-        tokio::time::sleep(self.pause).await;
-        self.pause = (self.pause * 2).min(PAUSES.1);
+        tokio::time::sleep(self.pause.grow()).await;
     }
 
     fn look(&self, keys: Vec<ObjectKey>) {

@@ -218,11 +218,6 @@ impl Writer {
         self.state().synced(&GroupKind::new(group, kind))
     }
 
-    /// What is known of an object is not to be trusted: the next run reads it.
-    pub fn doubt(&self, key: &ObjectKey) {
-        self.state().doubt(key);
-    }
-
     /// What the controllers of this operator have left on objects that they do not derive
     /// any more. To be asked when all sources and target watches have synced; `keep` says
     /// what stays nevertheless (its origin is in error). Each is to be given to

@@ -2,19 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use document::{Key, Value};
-use object::ObjectName;
+use document::Value;
+use object::ObjectKey;
 
 use super::{Event, EventType};
-
-/// An object by kind and name; versions of a kind are one kind. Group and kind are
-/// interned: objects of one kind are told apart by their names alone.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct ObjectKey {
-    pub(super) group: Key,
-    pub(super) kind: Key,
-    pub(super) name: ObjectName,
-}
 
 /// All objects.
 #[derive(Debug, Default)]

@@ -13,9 +13,9 @@ use dataflow::fields::{Header, Keep, Kept};
 use dataflow::{Budget, BudgetError, Circuit, SourceEvent};
 use document::{Key, Value};
 use expr::Env;
-use object::{ObjectName, group_of};
+use object::{GroupKind, ObjectKey, ObjectName, group_of};
 
-use cluster::{Cluster, ObjectKey};
+use cluster::Cluster;
 use operator::Report;
 use operator::predicate::Update;
 use operator::spec::{Controller, ONE_SHOT, Operator, SourceKind};
@@ -121,7 +121,10 @@ impl Offline {
                 .map_or("", |source| &source.resource.group),
         };
         let (group, kind) = (Key::new(group), Key::new(kind));
-        Some(ObjectKey { group, kind, name })
+        Some(ObjectKey {
+            kind: GroupKind { group, kind },
+            name,
+        })
     }
 
     /// Takes a batch of events: objects that are there, and objects that are gone. If one
@@ -172,10 +175,7 @@ impl Offline {
         for ((controller, keeps), pending) in controllers.zip(pending) {
             for (input, source) in controller.inputs.iter().enumerate() {
                 let source = &controller.sources[*source];
-                if source.resource.group != key.group.as_str()
-                    || source.resource.kind != key.kind.as_str()
-                    || source.kind != SourceKind::Watcher
-                {
+                if !source.resource.is(&key.kind) || source.kind != SourceKind::Watcher {
                     continue;
                 }
                 if let (Some(old), Some(new)) = &headers
@@ -284,8 +284,7 @@ impl Offline {
         for change in step.changes {
             let resource = &controller.targets[change.target].resource;
             let key = ObjectKey {
-                group: Key::new(&resource.group),
-                kind: Key::new(&resource.kind),
+                kind: resource.group_kind(),
                 name: change.key,
             };
             self.desired.set(&key, number, change.target, change.new);

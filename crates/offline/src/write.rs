@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use document::{Key, Map, Value, json};
 
-use super::cluster::{Cluster, ObjectKey};
+use object::ObjectKey;
+
+use super::cluster::Cluster;
 use fieldset::{FieldPath, MergeKeys};
 use operator::Report;
 use operator::spec::{Operator, Target, TargetType};
@@ -111,7 +113,12 @@ impl Desired {
             .iter_mut()
             .map(|(at, writer)| (target_of(at), writer))
             .filter(|(target, _)| target.kind != TargetType::Updater);
-        live = layered(live, under.as_ref(), key.group.as_str(), layers.collect());
+        live = layered(
+            live,
+            under.as_ref(),
+            key.kind.group.as_str(),
+            layers.collect(),
+        );
         writers.retain(|_, writer| writer.document.is_some() || writer.written);
         if writers.is_empty() {
             self.writers.remove(key);

@@ -28,6 +28,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cluster::object::{Object, lost_event};
+use controller::{Backoff, Pause};
 use engine::clock::Clock;
 pub use engines::{Engines, Run};
 use futures::{Stream, StreamExt};
@@ -53,7 +54,7 @@ pub struct Operators {
     names: HashMap<Id, String>,
     /// While listing: the Operators of the list.
     listing: Option<BTreeMap<String, Object>>,
-    pause: Duration,
+    pause: Pause,
 }
 
 impl fmt::Debug for Operators {
@@ -85,8 +86,8 @@ enum Seen {
     Stop,
 }
 
-/// The first pause after the watch failed, and the longest.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(30));
+/// The pauses after the watch failed.
+const PAUSES: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(30));
 /// The longest pause while the CRD is missing.
 const MISSING: Duration = Duration::from_secs(3);
 
@@ -131,7 +132,7 @@ impl Operators {
             tasks: JoinSet::new(),
             names: HashMap::new(),
             listing: None,
-            pause: PAUSES.0,
+            pause: Pause::new(PAUSES),
         }
     }
 
@@ -224,7 +225,7 @@ impl Operators {
     }
 
     fn well(&mut self) {
-        self.pause = PAUSES.0;
+        self.pause.reset();
         self.health.ready();
     }
 
@@ -280,14 +281,16 @@ impl Operators {
         let longest = match why {
             Some(ref why) => {
                 self.health.not_ready(why.clone());
-                if is_missing(error) { MISSING } else { PAUSES.1 }
+                if is_missing(error) {
+                    MISSING
+                } else {
+                    PAUSES.max
+                }
             }
             // The stream goes on by itself.
-            None => PAUSES.1,
+            None => PAUSES.max,
         };
-        let pause = self.pause.min(longest);
-        self.pause = (self.pause * 2).min(PAUSES.1);
-        tokio::time::sleep(pause).await;
+        tokio::time::sleep(self.pause.grow().min(longest)).await;
     }
 
     async fn stop(mut self) {

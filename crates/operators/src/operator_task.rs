@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use controller::{Backoff, Pause};
 use engine::status::OperatorStatus;
 use operator::Operator;
 use tokio::sync::watch;
@@ -20,10 +21,10 @@ use super::status::Publisher;
 use super::{Seen, Shared};
 use crate::events::OperatorEvents;
 
-/// The first pause before a step is tried again, and the longest.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(10));
-/// The longest pause before an engine that ended by itself is started again.
-const RESTART: Duration = Duration::from_mins(5);
+/// The pauses before a step is tried again.
+const PAUSES: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(10));
+/// The pauses before an engine that ended by itself is started again.
+const RESTART: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_mins(5));
 /// How long one round of deletions may take.
 const DELETE_ROUND: Duration = Duration::from_secs(10);
 
@@ -41,9 +42,9 @@ pub(super) struct OperatorTask {
     /// When the next step is due, if not with the next event.
     again: Option<Instant>,
     /// How many steps in a row could not be finished.
-    attempts: u32,
+    attempts: Pause,
     /// How many engines in a row ended by themselves.
-    crashes: u32,
+    crashes: Pause,
     /// After that, no engine is started before this time.
     not_before: Option<Instant>,
 }
@@ -91,8 +92,8 @@ impl OperatorTask {
             standing: Standing::Runs,
             publisher: Publisher::default(),
             again: None,
-            attempts: 0,
-            crashes: 0,
+            attempts: Pause::new(PAUSES),
+            crashes: Pause::new(RESTART),
             not_before: None,
         }
     }
@@ -177,15 +178,11 @@ impl OperatorTask {
         };
         self.again = match step {
             TaskStep::Done => {
-                self.attempts = 0;
+                self.attempts.reset();
                 None
             }
             TaskStep::At(time) => Some(time),
-            TaskStep::Again => {
-                let pause = growing(PAUSES.0, self.attempts, PAUSES.1);
-                self.attempts = self.attempts.saturating_add(1);
-                Some(Instant::now() + pause)
-            }
+            TaskStep::Again => Some(Instant::now() + self.attempts.grow()),
         };
     }
 
@@ -333,8 +330,7 @@ impl OperatorTask {
     /// The engine ended by itself, which it should not: it gets another chance.
     fn died(&mut self) {
         self.engine = None;
-        let pause = growing(PAUSES.0, self.crashes, RESTART);
-        self.crashes = self.crashes.saturating_add(1);
+        let pause = self.crashes.grow();
         let why = "the Operator ended unexpectedly and is started again";
         self.shared.engines.down(&self.name, why);
         let message = "it ended unexpectedly and is started again".to_owned();
@@ -349,8 +345,8 @@ impl OperatorTask {
         let Some(engine) = &self.engine else {
             return;
         };
-        if engine.since.elapsed() > RESTART {
-            self.crashes = 0;
+        if engine.since.elapsed() > RESTART.max {
+            self.crashes.reset();
         }
     }
 
@@ -396,9 +392,4 @@ async fn at(time: Option<Instant>) {
         Some(time) => sleep_until(time).await,
         None => std::future::pending().await,
     }
-}
-
-/// The pause after so many failures.
-fn growing(first: Duration, failures: u32, longest: Duration) -> Duration {
-    (first * (1 << failures.min(16))).min(longest)
 }

@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use cluster::object::Object;
+use controller::Backoff;
 use document::Value;
 use kube::api::{Patch, PatchParams};
 use tokio::time::{Instant, timeout};
@@ -18,8 +19,8 @@ use super::resource::OperatorObject;
 const DEBOUNCE: Duration = Duration::from_secs(1);
 /// How often counts alone are written.
 const COUNTS_EVERY: Duration = Duration::from_secs(5);
-/// The longest pause after failures.
-const MAX_PAUSE: Duration = Duration::from_mins(1);
+/// The pauses after failures.
+const PAUSES: Backoff = Backoff::new(Duration::from_secs(2), Duration::from_mins(1));
 /// How long a write may take.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(10);
 /// Who writes.
@@ -52,10 +53,7 @@ impl Publisher {
     }
 
     fn pause(&self) -> Duration {
-        match self.failures {
-            0 => Duration::ZERO,
-            failures => (DEBOUNCE * (1 << failures.min(10))).min(MAX_PAUSE),
-        }
+        PAUSES.after(self.failures)
     }
 
     /// Writes the status if it is not what is stored; gives the Operator as it is then.

@@ -149,11 +149,6 @@ impl Problem {
             Cause::Unavailable(_) => "unavailable",
         }
     }
-
-    /// Whether the object is right nevertheless.
-    pub fn is_warning(&self) -> bool {
-        matches!(self.cause, Cause::OwnerDropped { .. })
-    }
 }
 
 impl fmt::Display for Cause {

@@ -2,12 +2,12 @@
 
 use std::time::{Duration, Instant};
 
+use controller::Backoff;
+
 /// So many changes are put back at once.
 const PATIENCE: u32 = 3;
-/// The first pause after that; it doubles every time.
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
-/// The longest pause.
-const LONGEST_PAUSE: Duration = Duration::from_mins(5);
+/// The pauses after that.
+const PAUSES: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_mins(5));
 /// An object that was left alone for so long, and for twice the last pause, is at peace.
 const PEACE: Duration = Duration::from_mins(1);
 
@@ -25,12 +25,7 @@ pub(super) struct Fight {
 impl Fight {
     /// The pause after the last repair.
     pub(super) fn pause(&self) -> Duration {
-        match self.repairs.checked_sub(PATIENCE) {
-            None => Duration::ZERO,
-            Some(times) => FIRST_PAUSE
-                .saturating_mul(1 << times.min(16))
-                .min(LONGEST_PAUSE),
-        }
+        PAUSES.after(self.repairs.saturating_add(1).saturating_sub(PATIENCE))
     }
 
     /// How long to wait before the object is put back again.

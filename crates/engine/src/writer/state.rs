@@ -250,12 +250,6 @@ impl State {
         watch.is_some_and(|watch| watch.synced)
     }
 
-    pub(super) fn doubt(&mut self, key: &ObjectKey) {
-        if let Some(entry) = self.entries.get_mut(key) {
-            entry.doubt();
-        }
-    }
-
     /// An object was read or written: a list that began before does not know better.
     pub(super) fn touch(&mut self, key: &ObjectKey) {
         let clock = self.clock.max(1);

@@ -7,6 +7,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use controller::{Backoff, Pause};
 use fieldset::MergeKeys;
 use futures::{Stream, StreamExt};
 use kube::Api;
@@ -23,8 +24,8 @@ use crate::source::{Arrival, Sink, Unavailable, discovery};
 
 /// Others may want the same watch at the same moment: they share one list.
 const GATHER: Duration = Duration::from_millis(20);
-/// The first pause after a failure, and the longest.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(30));
+/// The pauses after failures.
+const PAUSES: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(30));
 /// So often a watch tries to go on where it was before it lists anew.
 const RESUMES: usize = 10;
 /// A kind that is missing is asked for at least this often.
@@ -50,7 +51,7 @@ pub(super) struct Watch {
     /// Why the next list is made.
     reason: &'static str,
     strategy: InitialListStrategy,
-    pause: Duration,
+    pause: Pause,
 }
 
 /// Why a stream is given up.
@@ -78,7 +79,7 @@ impl Watch {
             resumed: 0,
             reason: "first",
             strategy: InitialListStrategy::StreamingList,
-            pause: PAUSES.0,
+            pause: Pause::new(PAUSES),
         }
     }
 
@@ -93,7 +94,7 @@ impl Watch {
                 }
                 Ok(End::Expired) => {
                     self.lists_again("expired");
-                    tokio::time::sleep(PAUSES.0).await;
+                    tokio::time::sleep(PAUSES.initial).await;
                     continue;
                 }
                 Ok(End::Failed(why)) | Err(why) => why,
@@ -101,13 +102,11 @@ impl Watch {
             self.reason = "failed";
             tracing::debug!(kind = self.key.resource.kind, why = failed.message, "watch");
             self.shared.each(|sink| sink.unavailable(&failed));
-            let pause = if failed.code == "kind-missing" {
-                self.pause.min(MISSING)
-            } else {
-                self.pause
-            };
+            let mut pause = self.pause.grow();
+            if failed.code == "kind-missing" {
+                pause = pause.min(MISSING);
+            }
             tokio::time::sleep(pause).await;
-            self.pause = (self.pause * 2).min(PAUSES.1);
         }
     }
 
@@ -206,9 +205,11 @@ impl Watch {
                     }
                 }
                 Some(Err(error)) if is_expired(&error) => return End::Expired,
-                Some(Err(error)) if self.resumes(&error) => tokio::time::sleep(PAUSES.0).await,
+                Some(Err(error)) if self.resumes(&error) => {
+                    tokio::time::sleep(PAUSES.initial).await
+                }
                 Some(Err(error)) => match self.failed(&error) {
-                    None => tokio::time::sleep(PAUSES.0).await,
+                    None => tokio::time::sleep(PAUSES.initial).await,
                     Some(why) => return End::Failed(why),
                 },
             }
@@ -279,7 +280,7 @@ impl Watch {
         }
         self.known = listed;
         self.followed = true;
-        self.pause = PAUSES.0;
+        self.pause.reset();
         self.tell(|sink| sink.synced());
     }
 
