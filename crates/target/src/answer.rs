@@ -154,8 +154,6 @@ pub struct Refusal {
     pub fields: Vec<String>,
     /// Those of them that must be there.
     pub required: Vec<String>,
-    /// Whether a field cannot be changed.
-    pub immutable: bool,
 }
 
 /// What a failed request for an object means.
@@ -267,17 +265,11 @@ fn refusal(status: &Status, key: &ObjectKey) -> Refusal {
     let mut fields: Vec<String> = fields.filter(|field| !field.is_empty()).collect();
     fields.dedup();
     let required = causes(status).filter(|cause| cause.reason == "FieldValueRequired");
-    let words = [
-        "immutable",
-        "may not change fields",
-        "for fields other than",
-    ];
     Refusal {
         code: status.code,
         message: said(status, key),
         fields,
         required: required.map(|cause| cause.field.clone()).collect(),
-        immutable: words.iter().any(|word| status.message.contains(word)),
     }
 }
 
@@ -453,33 +445,28 @@ mod tests {
 
     #[test]
     fn refusals_carry_what_the_server_said() {
-        let refused = |code, message: &str, fields: &[&str], immutable| {
+        let refused = |code, message: &str, fields: &[&str]| {
             Outcome::Refused(Refusal {
                 code,
                 message: message.to_owned(),
                 fields: fields.iter().map(|field| (*field).to_owned()).collect(),
                 required: Vec::new(),
-                immutable,
             })
         };
         let text = "spec.selector: Invalid value: field is immutable";
         check(
             422,
             &json!({"message": text, "details": {"causes": [{"field": "spec.selector"}]}}),
-            &refused(422, text, &["spec.selector"], true),
+            &refused(422, text, &["spec.selector"]),
         );
         let text = r#"admission webhook "w" denied the request: no"#;
         check(
             403,
             &json!({"reason": "Forbidden", "message": text}),
-            &refused(403, text, &[], false),
+            &refused(403, text, &[]),
         );
         for code in [400, 413, 405, 415] {
-            check(
-                code,
-                &json!({"message": "no"}),
-                &refused(code, "no", &[], false),
-            );
+            check(code, &json!({"message": "no"}), &refused(code, "no", &[]));
         }
         let required = json!({"details": {"causes": [
             {"field": "spec.image", "reason": "FieldValueRequired"},

@@ -96,6 +96,16 @@ pub(super) fn delete(
     at(kind, key).delete(key.object_name(), &params)
 }
 
+/// Asks whether an object could be created, without creating it.
+pub(super) fn dry_create(kind: &TargetKind, key: &ObjectKey, write: &Write) -> Result<Http, Error> {
+    let params = PostParams {
+        dry_run: true,
+        field_manager: Some(write.manager.clone()),
+    };
+    let body = serde_json::to_vec(&write.body).map_err(Error::SerializeBody)?;
+    at(kind, key).create(&params, body)
+}
+
 /// Writes an object.
 pub(super) fn write(kind: &TargetKind, key: &ObjectKey, write: &Write) -> Result<Http, Error> {
     let (at, name) = (at(kind, key), key.object_name());

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use document::Value;
 use object::ObjectKey;
 use target::TargetKind;
-use target::answer::{Failure, Outcome, Refusal, judge};
-use target::decide::{Action, Verb, Wait, Write, decide, resolve};
+use target::answer::{Failure, Outcome, Refusal, Status, judge};
+use target::decide::{Action, Case, Verb, Wait, Write, decide, resolve};
 use target::live::Live;
 use target::problem::{Cause, Conflict, Happened, Problem};
 use tracing::Instrument;
@@ -153,6 +153,10 @@ impl<'a> Run<'a> {
             }
             Err(failure) => match judge(&failure, self.key) {
                 Outcome::Managers(conflicts) => self.contested(write, &conflicts).await,
+                Outcome::Refused(refusal) => {
+                    let recreate = refusal.code == 422 && self.is_valid_if_new(write).await;
+                    self.refused(Some(write), refusal, recreate)
+                }
                 outcome => self.failed(Some(write), outcome),
             },
         }
@@ -311,7 +315,7 @@ impl<'a> Run<'a> {
             ))),
             // After a growing pause: a right that is granted soon counts soon.
             Outcome::Forbidden(cause) => Err(self.error(write, cause, None)),
-            Outcome::Refused(refusal) => self.refused(write, refusal),
+            Outcome::Refused(refusal) => self.refused(write, refusal, false),
         }
     }
 
@@ -338,8 +342,36 @@ impl<'a> Run<'a> {
         Next::After(retry)
     }
 
-    /// The server does not take the object as it is.
-    fn refused(&mut self, write: Option<&Write>, refusal: Refusal) -> Flow {
+    /// Whether the object may be deleted and created again, and the server would take it as a
+    /// new one: then it refused the change, and not the object.
+    async fn is_valid_if_new(&self, write: &Write) -> bool {
+        let create = self.entry(|entry| {
+            if write.verb == Verb::Create || !entry.may_recreate(&write.controller, self.key) {
+                return None;
+            }
+            let case = entry.case(self.key, &self.kind, &self.writer.operator, true);
+            let absent = Case {
+                live: &Live::Absent,
+                ..case
+            };
+            match decide(&absent).action {
+                Action::Write(create) if create.verb == Verb::Create => Some(create),
+                _ => None,
+            }
+        });
+        let Some(create) = create else {
+            return false;
+        };
+        let request = request::dry_create(&self.kind, self.key, &create);
+        let answer = request::send(&self.writer.client, request).await;
+        self.sent(&create.controller, create.verb.name(), &answer);
+        let exists = |status: &Status| status.code == 409 && status.reason == "AlreadyExists";
+        matches!(answer, Err(Failure::Answer { status, .. }) if exists(&status))
+    }
+
+    /// The server does not take the object as it is. `recreate`: but it would take it as a
+    /// new one, and may.
+    fn refused(&mut self, write: Option<&Write>, refusal: Refusal, recreate: bool) -> Flow {
         let now = tokio::time::Instant::now().into_std();
         let cause = Cause::Refused {
             code: refusal.code,
@@ -365,7 +397,7 @@ impl<'a> Run<'a> {
                     return true;
                 }
             }
-            if refusal.immutable && entry.may_recreate(&write.controller, self.key) {
+            if recreate {
                 entry.contention().learned.recreate = true;
                 return true;
             }

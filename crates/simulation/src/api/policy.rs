@@ -12,10 +12,16 @@ pub type Policy = fn(&ObjectKey, Option<&Value>, &Value) -> Option<Refusal>;
 /// The policies of a new server.
 pub const POLICIES: &[Policy] = &[rejected, immutable];
 
-/// What says `spec.reject: true` is refused.
+/// What says `spec.reject: true` is refused, in words that quote the object.
 fn rejected(_: &ObjectKey, _: Option<&Value>, new: &Value) -> Option<Refusal> {
     let reject = at(new, &["spec", "reject"]).as_bool() == Some(true);
-    reject.then(|| Refusal::invalid("spec.reject", "not allowed"))
+    let quoted = at(new, &["spec", "reason"]);
+    reject.then(|| {
+        Refusal::invalid(
+            "spec.reject",
+            &format!("Invalid value: {quoted}: not allowed"),
+        )
+    })
 }
 
 /// `spec.fixed` never changes, nor does the selector of a Job.

@@ -65,9 +65,6 @@ impl Write<'_> {
 
     fn create(&mut self) -> Reply {
         self.namespace()?;
-        if self.store.get(&self.key).is_some() {
-            return Err(Refusal::exists(&self.key));
-        }
         let mut object = self.body().clone();
         if !self.webhook.is_null() {
             object = merge_patch(&object, self.webhook);
@@ -78,6 +75,12 @@ impl Write<'_> {
         // Who creates it owns the defaults.
         let object = self.place.kind.complete(&object);
         self.admit(None, &object)?;
+        if self.store.get(&self.key).is_some() {
+            return Err(Refusal::exists(&self.key));
+        }
+        if self.asked.query.get("dryRun") == "All" {
+            return Ok((201, object));
+        }
         let mut managers = Managers::default();
         managers.updated(&json!({}), &object, self.manager());
         Ok((201, self.stored(&object, managers)))

@@ -99,7 +99,29 @@ async fn immutable_objects_are_created_again_only_where_that_is_asked_for() {
     assert_eq!(h.live(&kept).get("spec").get("fixed"), &json!(1));
     assert_eq!(h.codes(&kept), ["refused"].into());
     assert_eq!(h.live(&replaced).get("spec").get("fixed"), &json!(2));
-    assert_eq!(writes(&h), ["PUT 422", "PUT 422", "DELETE 200", "POST 201"]);
+    assert_eq!(
+        writes(&h),
+        ["PUT 422", "PUT 422", "POST 409", "DELETE 200", "POST 201"]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_is_invalid_is_never_deleted_to_create_it_again() {
+    let mut h = harness();
+    let key = widget("a");
+    let mut recreating = target(TargetType::Updater);
+    recreating.recreate = true;
+    let recreating = Who::of(OPERATOR, "c", 0, recreating);
+    h.want(&key, &recreating.wants(&spec(&json!({"size": 1}))));
+    h.settle().await;
+    writes(&h);
+    // The server quotes what it refuses.
+    let refused = json!({"reject": true, "reason": "field is immutable"});
+    h.want(&key, &recreating.wants(&spec(&refused)));
+    h.settle().await;
+    assert_eq!(h.live(&key).get("spec").get("size"), &json!(1));
+    assert_eq!(h.codes(&key), ["refused"].into());
+    assert_eq!(writes(&h), ["PUT 422", "POST 422"]);
 }
 
 #[tokio::test(start_paused = true)]
