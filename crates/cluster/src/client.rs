@@ -1,8 +1,10 @@
 //! Clients: one for each identity, all behind one fence and one rate limit.
 //!
 //! In goes any [`kube::Client`]; out come clients that act as a service account. Requests
-//! are let through at a limited rate, and none is sent once the fence is down or the lead
-//! is over.
+//! are let through at a limited rate, a watch that did not last waits before it is opened
+//! again, and no request is sent once the fence is down or the lead is over.
+
+mod pace;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -17,6 +19,7 @@ use operator::spec::ServiceAccount;
 use tokio::time::Instant;
 
 use crate::lease::Leadership;
+use pace::WatchPace;
 
 /// Who sends a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -147,12 +150,17 @@ impl Clients {
     fn make(&self, identity: &Identity) -> Client {
         let headers = headers(identity);
         let (base, gate) = (self.base.clone(), self.gate.clone());
+        let pace = Arc::new(WatchPace::default());
         let service = tower::service_fn(move |mut request: Request<Body>| {
             for (name, value) in &headers {
                 request.headers_mut().append(*name, value.clone());
             }
             let (base, gate) = (base.clone(), gate.clone());
+            let wait = pace.wait(request.uri());
             async move {
+                if !wait.is_zero() {
+                    tokio::time::sleep(wait).await;
+                }
                 gate.pass().await?;
                 let answer = base.send(request).await;
                 answer.map_err(|error| Box::new(error) as Box<dyn std::error::Error + Send + Sync>)
@@ -212,6 +220,8 @@ impl Gate {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicUsize;
+
     use super::*;
 
     fn gate(per_second: f64, burst: u32) -> Gate {
@@ -247,6 +257,41 @@ mod tests {
         gate.pass().await.unwrap();
         gate.fenced.store(true, Ordering::SeqCst);
         assert!(gate.pass().await.is_err());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_closes_watches_at_once_gets_few_requests() {
+        use futures::StreamExt;
+        use k8s_openapi::api::core::v1::ConfigMap;
+
+        let requests = Arc::new(AtomicUsize::new(0));
+        let counted = requests.clone();
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let before = counted.fetch_add(1, Ordering::SeqCst);
+            assert!(before < 1_000, "requests without a pause");
+            let body = if request.uri().query().unwrap_or_default().contains("watch=") {
+                String::new()
+            } else {
+                r#"{"metadata": {"resourceVersion": "1"}, "items": []}"#.to_owned()
+            };
+            async move {
+                Ok::<_, std::convert::Infallible>(http::Response::new(Body::from(
+                    body.into_bytes(),
+                )))
+            }
+        });
+        let clients = Clients::new(
+            Client::new(service, "default"),
+            Rate::default(),
+            Leadership::always(),
+        );
+        let api: kube::Api<ConfigMap> = kube::Api::all(clients.of(&Identity::Own));
+        let events = kube::runtime::watcher(api, kube::runtime::watcher::Config::default());
+        let follow = events.for_each(|_| async {});
+        let minute = tokio::time::timeout(Duration::from_mins(1), follow).await;
+        assert!(minute.is_err(), "the watch goes on");
+        let sent = requests.load(Ordering::SeqCst);
+        assert!((5..20).contains(&sent), "{sent} requests in a minute");
     }
 
     #[test]

@@ -21,6 +21,7 @@ use tokio::sync::watch;
 
 use super::causes::Causes;
 use super::patches::Patches;
+use super::secrets::SecretFlows;
 use crate::view_source::{Availability, Period};
 
 /// The views of all operators of a process. Clones share them.
@@ -34,6 +35,8 @@ struct Shared {
     patches: Patches,
     /// What caused the changes of views.
     causes: Causes,
+    /// Who reads which of them, and Secrets.
+    secrets: SecretFlows,
 }
 
 #[derive(Debug, Default)]
@@ -150,6 +153,11 @@ impl Views {
 
     pub(super) fn patches(&self) -> &Patches {
         &self.0.patches
+    }
+
+    /// Into which Operators values of Secrets flow.
+    pub(crate) fn secrets(&self) -> &SecretFlows {
+        &self.0.secrets
     }
 
     /// What caused the changes of views.

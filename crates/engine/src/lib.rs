@@ -25,6 +25,7 @@ pub mod native;
 mod newest;
 mod patches;
 mod problem_log;
+mod secrets;
 pub mod status;
 mod sweep;
 mod unread;
@@ -231,6 +232,9 @@ impl Task {
         let writer = Writer::new(&operator.name, client, problem_log.clone());
         let writer = limits::retry_refused(&operator, writer);
         let writer = writer.count_held_before(deletions::has_percentage(&operator));
+        context.views.secrets().set(&operator);
+        let (views, name) = (context.views.clone(), operator.name.clone());
+        let writer = writer.hide_values(move || views.secrets().reach(&name));
         let writer = Arc::new(writer);
         let mut writes = Writes::start(&context, &operator, writer, &measures);
         let controllers = operator.controllers.iter().enumerate();

@@ -24,6 +24,7 @@ use object::{GroupKind, ObjectKey};
 use run::{Run, SLOW_RETRY};
 use state::State;
 use target::TargetKind;
+use target::answer::{Failure, Outcome, judge};
 use target::desired::Desired;
 use target::live::Leftover;
 use target::problem::{Cause, Problem, Report};
@@ -59,6 +60,8 @@ pub struct Writer {
     report: Arc<dyn Report>,
     /// How often a refused object is tried though nothing changed, by controller.
     refused_again: BTreeMap<String, Duration>,
+    /// Whether what a server says of objects may quote a Secret.
+    hides: Box<dyn Fn() -> bool + Send + Sync>,
     state: Mutex<State>,
     /// Tells that an object has begun to wait for its namespace.
     namespace_waits: watch::Sender<()>,
@@ -81,6 +84,7 @@ impl Writer {
             client,
             report,
             refused_again: BTreeMap::new(),
+            hides: Box::new(|| false),
             state: Mutex::default(),
             namespace_waits: watch::Sender::default(),
         }
@@ -102,6 +106,18 @@ impl Writer {
         let controllers = controllers.flat_map(|entry| entry.wanted.controllers());
         let times = controllers.filter_map(|controller| self.refused_again.get(controller));
         times.max().copied().unwrap_or(SLOW_RETRY)
+    }
+
+    /// Says when the text of a server is not shown, because it may quote a Secret.
+    #[must_use]
+    pub fn hide_values(mut self, hides: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        self.hides = Box::new(hides);
+        self
+    }
+
+    /// What a failed request for an object means.
+    fn judge(&self, failure: &Failure, key: &ObjectKey) -> Outcome {
+        judge(failure, key, (self.hides)())
     }
 
     /// Notes how many objects each controller held before, for

@@ -10,6 +10,9 @@ use super::problem::Cause;
 /// How much of a server's message is kept, in bytes.
 pub const MAX_MESSAGE: usize = 1024;
 
+/// The longest name of a webhook or a policy, in bytes.
+const MAX_NAME: usize = 253;
+
 /// The server serves a kind whose definition is being deleted, but creates no objects: a
 /// 403, in other versions a 405.
 const KIND_IS_GOING: &str = "not allowed while custom resource definition is terminating";
@@ -156,45 +159,127 @@ pub struct Refusal {
     pub required: Vec<String>,
 }
 
-/// What a failed request for an object means.
-pub fn judge(failure: &Failure, key: &ObjectKey) -> Outcome {
-    let (status, retry_after) = match failure {
-        Failure::Lost(message) => {
-            return Outcome::Later {
-                after: None,
-                unknown: true,
-                message: message.clone(),
+/// What a failed request for an object means. `hide`: what the server says may quote a Secret.
+pub fn judge(failure: &Failure, key: &ObjectKey, hide: bool) -> Outcome {
+    let subject = Subject {
+        key,
+        hide: hide || key.is_secret(),
+    };
+    subject.judge(failure)
+}
+
+/// The object of a request.
+struct Subject<'a> {
+    key: &'a ObjectKey,
+    /// Whether the text of the server is not shown.
+    hide: bool,
+}
+
+impl Subject<'_> {
+    fn judge(&self, failure: &Failure) -> Outcome {
+        let (status, retry_after) = match failure {
+            Failure::Lost(message) => {
+                return Outcome::Later {
+                    after: None,
+                    unknown: true,
+                    message: message.clone(),
+                };
+            }
+            Failure::Answer {
+                status,
+                retry_after,
+            } => (status.as_ref(), *retry_after),
+        };
+        let asked = status.details.as_ref().and_then(|d| d.retry_after);
+        let later = |unknown: bool| Outcome::Later {
+            after: retry_after.or(asked),
+            unknown,
+            message: self.said(status),
+        };
+        if status.message.contains(KIND_IS_GOING) {
+            return Outcome::NoKind;
+        }
+        match status.code {
+            409 => match managers(status) {
+                fields if fields.is_empty() => Outcome::Conflict,
+                fields => Outcome::Managers(fields),
+            },
+            404 => missing(status, self.key),
+            403 => self.forbidden(status),
+            401 | 429 => later(false),
+            // An apply that does not fit the schema.
+            500 if status.message.contains("typed patch object") => {
+                Outcome::Refused(self.refusal(status))
+            }
+            500..=599 => later(true),
+            _ => Outcome::Refused(self.refusal(status)),
+        }
+    }
+
+    fn forbidden(&self, status: &Status) -> Outcome {
+        let going = causes(status).any(|cause| cause.reason == "NamespaceTerminating");
+        if going || status.message.contains("because it is being terminated") {
+            return Outcome::NoNamespace;
+        }
+        match permission(&status.message) {
+            Some(cause) => Outcome::Forbidden(cause),
+            None => Outcome::Refused(self.refusal(status)),
+        }
+    }
+
+    fn refusal(&self, status: &Status) -> Refusal {
+        let fields = causes(status).map(|cause| cause.field.clone());
+        let mut fields: Vec<String> = fields.filter(|field| !field.is_empty()).collect();
+        fields.dedup();
+        let required = causes(status).filter(|cause| cause.reason == "FieldValueRequired");
+        Refusal {
+            code: status.code,
+            message: self.said(status),
+            fields,
+            required: required.map(|cause| cause.field.clone()).collect(),
+        }
+    }
+
+    /// What the server said. It quotes values: where they are not shown, the reason is, with the
+    /// fields, and with the webhook or policy that refused it.
+    fn said(&self, status: &Status) -> String {
+        if !self.hide {
+            let text = match status.message.trim() {
+                "" => &status.reason,
+                text => text,
             };
+            return shorten(text).to_owned();
         }
-        Failure::Answer {
-            status,
-            retry_after,
-        } => (status.as_ref(), *retry_after),
-    };
-    let asked = status.details.as_ref().and_then(|d| d.retry_after);
-    let later = |unknown: bool| Outcome::Later {
-        after: retry_after.or(asked),
-        unknown,
-        message: said(status, key),
-    };
-    if status.message.contains(KIND_IS_GOING) {
-        return Outcome::NoKind;
-    }
-    match status.code {
-        409 => match managers(status) {
-            fields if fields.is_empty() => Outcome::Conflict,
-            fields => Outcome::Managers(fields),
-        },
-        404 => missing(status, key),
-        403 => forbidden(status, key),
-        401 | 429 => later(false),
-        // An apply that does not fit the schema.
-        500 if status.message.contains("typed patch object") => {
-            Outcome::Refused(refusal(status, key))
+        let mut text = status.reason.clone();
+        if let Some(by) = refused_by(&status.message) {
+            text = format!("{text} by {by}");
         }
-        500..=599 => later(true),
-        _ => Outcome::Refused(refusal(status, key)),
+        let named = causes(status).filter(|cause| !cause.field.is_empty());
+        let fields: Vec<String> = named.map(described).collect();
+        if !fields.is_empty() {
+            text = format!("{text}: {}", fields.join(", "));
+        }
+        shorten(&text).to_owned()
     }
+}
+
+/// A cause without values: `spec.image (FieldValueRequired)`.
+fn described(cause: &StatusCause) -> String {
+    if cause.reason.is_empty() {
+        return cause.field.clone();
+    }
+    format!("{} ({})", cause.field, cause.reason)
+}
+
+/// The webhook or policy whose name the server puts before what they say.
+fn refused_by(message: &str) -> Option<String> {
+    let named = |kind: &str, quote: char| {
+        let (_, rest) = message.split_once(&format!("{kind} {quote}"))?;
+        let (name, _) = rest.split_once(quote)?;
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b".-:_/".contains(&byte);
+        (name.len() <= MAX_NAME && name.bytes().all(plain)).then(|| format!("{kind} {name}"))
+    };
+    named("admission webhook", '"').or_else(|| named("ValidatingAdmissionPolicy", '\''))
 }
 
 fn causes(status: &Status) -> impl Iterator<Item = &StatusCause> {
@@ -228,17 +313,6 @@ fn missing(status: &Status, key: &ObjectKey) -> Outcome {
     Outcome::NoKind
 }
 
-fn forbidden(status: &Status, key: &ObjectKey) -> Outcome {
-    let going = causes(status).any(|cause| cause.reason == "NamespaceTerminating");
-    if going || status.message.contains("because it is being terminated") {
-        return Outcome::NoNamespace;
-    }
-    match permission(&status.message) {
-        Some(cause) => Outcome::Forbidden(cause),
-        None => Outcome::Refused(refusal(status, key)),
-    }
-}
-
 /// The permission that RBAC's message names: `User "u" cannot create resource "pods" in
 /// API group "" in the namespace "n"`.
 fn permission(message: &str) -> Option<Cause> {
@@ -258,37 +332,6 @@ fn permission(message: &str) -> Option<Cause> {
         group: quoted("in API group \"").unwrap_or_default(),
         namespace: quoted("in the namespace \"").unwrap_or_default(),
     })
-}
-
-fn refusal(status: &Status, key: &ObjectKey) -> Refusal {
-    let fields = causes(status).map(|cause| cause.field.clone());
-    let mut fields: Vec<String> = fields.filter(|field| !field.is_empty()).collect();
-    fields.dedup();
-    let required = causes(status).filter(|cause| cause.reason == "FieldValueRequired");
-    Refusal {
-        code: status.code,
-        message: said(status, key),
-        fields,
-        required: required.map(|cause| cause.field.clone()).collect(),
-    }
-}
-
-/// What the server said. It quotes values, so of Secrets only the fields are named.
-fn said(status: &Status, key: &ObjectKey) -> String {
-    if !key.is_secret() {
-        let text = match status.message.trim() {
-            "" => &status.reason,
-            text => text,
-        };
-        return shorten(text).to_owned();
-    }
-    let fields: Vec<&str> = causes(status).map(|cause| cause.field.as_str()).collect();
-    let text = if fields.is_empty() {
-        status.reason.clone()
-    } else {
-        format!("{}: {}", status.reason, fields.join(", "))
-    };
-    shorten(&text).to_owned()
 }
 
 fn shorten(text: &str) -> &str {
@@ -322,7 +365,11 @@ mod tests {
     }
 
     fn check(code: u16, body: &Value, expect: &Outcome) {
-        assert_eq!(judge(&failure(code, body), &key()), *expect, "{code}");
+        assert_eq!(
+            judge(&failure(code, body), &key(), false),
+            *expect,
+            "{code}"
+        );
     }
 
     #[test]
@@ -372,11 +419,11 @@ mod tests {
         };
         let one = Some(Duration::from_secs(1));
         assert_eq!(
-            judge(&header, &key()),
+            judge(&header, &key(), false),
             later(one, false, "Too many requests, please try again later.")
         );
         let lost = Failure::Lost("timed out".to_owned());
-        assert_eq!(judge(&lost, &key()), later(None, true, "timed out"));
+        assert_eq!(judge(&lost, &key(), false), later(None, true, "timed out"));
     }
 
     #[test]
@@ -402,7 +449,8 @@ mod tests {
                     status: Box::new(Status::read(404, b"404 page not found\n")),
                     retry_after: None
                 },
-                &key()
+                &key(),
+                false,
             ),
             Outcome::NoKind
         );
@@ -472,12 +520,12 @@ mod tests {
             {"field": "spec.image", "reason": "FieldValueRequired"},
             {"field": "spec.name", "reason": "FieldValueInvalid"},
         ]}});
-        let Outcome::Refused(refusal) = judge(&failure(422, &required), &key()) else {
+        let Outcome::Refused(refusal) = judge(&failure(422, &required), &key(), false) else {
             panic!("refused");
         };
         assert_eq!(refusal.required, ["spec.image"]);
         let long = json!({"message": ("é".repeat(2000))});
-        let Outcome::Refused(refusal) = judge(&failure(422, &long), &key()) else {
+        let Outcome::Refused(refusal) = judge(&failure(422, &long), &key(), false) else {
             panic!("refused");
         };
         assert_eq!(refusal.message.len(), MAX_MESSAGE);
@@ -488,8 +536,36 @@ mod tests {
         let body = json!({"reason": "Invalid", "message": "data[x]: Invalid value: \"hunter2\"", "details": {
             "causes": [{"field": "data[x]", "message": "Invalid value: \"hunter2\""}]}});
         let secret = ObjectKey::new("", "Secret", "ns", "s");
-        let outcome = format!("{:?}", judge(&failure(422, &body), &secret));
+        let outcome = format!("{:?}", judge(&failure(422, &body), &secret, false));
         assert!(!outcome.contains("hunter2"), "{outcome}");
         assert!(outcome.contains("Invalid: data[x]"), "{outcome}");
+    }
+
+    #[test]
+    fn where_a_secret_may_be_quoted_only_names_show() {
+        let check = |code: u16, body: &Value, expect: &str| {
+            let Outcome::Refused(refusal) = judge(&failure(code, body), &key(), true) else {
+                panic!("refused");
+            };
+            assert_eq!(refusal.message, expect);
+        };
+        let causes = json!([{"field": "metadata.labels", "reason": "FieldValueInvalid", "message": "Invalid value: \"hunter2\""}]);
+        check(
+            422,
+            &json!({"reason": "Invalid", "message": "labels: Invalid value: \"hunter2\"", "details": {"causes": causes}}),
+            "Invalid: metadata.labels (FieldValueInvalid)",
+        );
+        let denied = r#"admission webhook "w.example.com" denied the request: hunter2"#;
+        check(
+            400,
+            &json!({"reason": "BadRequest", "message": denied}),
+            "BadRequest by admission webhook w.example.com",
+        );
+        let denied = "deployments.apps \"web\" is forbidden: ValidatingAdmissionPolicy 'no-root' with binding 'b' denied request: hunter2";
+        check(
+            403,
+            &json!({"reason": "Forbidden", "message": denied}),
+            "Forbidden by ValidatingAdmissionPolicy no-root",
+        );
     }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use document::Value;
 use object::ObjectKey;
 use target::TargetKind;
-use target::answer::{Failure, Outcome, Refusal, Status, judge};
+use target::answer::{Failure, Outcome, Refusal, Status};
 use target::decide::{Action, Case, Verb, Wait, Write, decide, resolve};
 use target::live::Live;
 use target::problem::{Cause, Conflict, Happened, Problem};
@@ -131,7 +131,7 @@ impl<'a> Run<'a> {
         let request = request::read(&self.kind, self.key);
         match self.send(request).await {
             Ok(answer) => self.learn(&answer),
-            Err(failure) => match judge(&failure, self.key) {
+            Err(failure) => match self.writer.judge(&failure, self.key) {
                 Outcome::Gone => self.entry(|entry| entry.lose(Live::Absent)),
                 outcome => return self.failed(None, outcome),
             },
@@ -151,7 +151,7 @@ impl<'a> Run<'a> {
                 self.fresh = true;
                 Ok(None)
             }
-            Err(failure) => match judge(&failure, self.key) {
+            Err(failure) => match self.writer.judge(&failure, self.key) {
                 Outcome::Managers(conflicts) => self.contested(write, &conflicts).await,
                 Outcome::Refused(refusal) => {
                     let recreate = refusal.code == 422 && self.is_valid_if_new(write).await;
@@ -231,7 +231,9 @@ impl<'a> Run<'a> {
         self.sent(&write.controller, forced.verb.name(), &answer);
         match answer {
             Ok(answer) => self.wrote(&forced, &answer),
-            Err(failure) => return self.failed(Some(&forced), judge(&failure, self.key)),
+            Err(failure) => {
+                return self.failed(Some(&forced), self.writer.judge(&failure, self.key));
+            }
         }
         if !resolved.lost.is_empty() {
             let cause = Cause::Conflict(Conflict::Managers(resolved.lost));
@@ -255,7 +257,7 @@ impl<'a> Run<'a> {
                 self.fresh = true;
                 Ok(None)
             }
-            Err(failure) => self.failed(None, judge(&failure, self.key)),
+            Err(failure) => self.failed(None, self.writer.judge(&failure, self.key)),
         }
     }
 

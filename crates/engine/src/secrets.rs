@@ -1,0 +1,121 @@
+//! Into which Operators values of Secrets flow: through their sources, or through the views
+//! that they read.
+//!
+//! ```text
+//! Secret ──▶ Operator a ──▶ view of a ──▶ Operator b ──▶ view of b ──▶ Operator c
+//! ```
+//!
+//! A server that refuses an object quotes values of it. Where they may come from a Secret, its
+//! text is not shown to anybody.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use operator::Operator;
+use operator::spec::Source;
+
+use super::availability::operator_of;
+use super::views::view_of;
+
+/// What all Operators of a process read.
+#[derive(Debug, Default)]
+pub(crate) struct SecretFlows(Mutex<BTreeMap<String, Reads>>);
+
+#[derive(Debug)]
+struct Reads {
+    secrets: bool,
+    /// The other Operators whose views it reads.
+    operators: BTreeSet<String>,
+}
+
+impl SecretFlows {
+    /// An Operator runs as it is now.
+    pub(super) fn set(&self, operator: &Operator) {
+        let controllers = operator.controllers.iter();
+        let sources: Vec<&Source> = controllers.flat_map(|c| &c.sources).collect();
+        let views = sources.iter().filter_map(|source| view_of(source));
+        let operators = views.map(|view| operator_of(&view).to_owned());
+        let reads = Reads {
+            secrets: sources.iter().any(|source| source.resource.is_secret()),
+            operators: operators.filter(|name| *name != operator.name).collect(),
+        };
+        self.reads().insert(operator.name.clone(), reads);
+    }
+
+    /// Whether values of Secrets may reach an Operator. Of one that does not run nobody
+    /// knows what is in its views.
+    pub(super) fn reach(&self, operator: &str) -> bool {
+        let all = self.reads();
+        let mut seen = BTreeSet::new();
+        let mut next = vec![operator];
+        while let Some(name) = next.pop() {
+            if !seen.insert(name) {
+                continue;
+            }
+            match all.get(name) {
+                Some(reads) if !reads.secrets => {
+                    next.extend(reads.operators.iter().map(String::as_str));
+                }
+                _ => return true,
+            }
+        }
+        false
+    }
+
+    fn reads(&self) -> MutexGuard<'_, BTreeMap<String, Reads>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use document::{Value, json};
+
+    use super::*;
+
+    fn operator(name: &str, sources: &[Value]) -> Operator {
+        let sources: Value = sources.iter().cloned().collect();
+        let spec = json!({
+            "apiVersion": "dcontroller.io/v1alpha1", "kind": "Operator", "metadata": {"name": name},
+            "spec": {"controllers": [{
+                "name": "c", "sources": sources, "pipeline": [{"@join": true}, {"@project": {"metadata": {"name": "x"}}}],
+                "target": {"kind": "V"}
+            }]}
+        });
+        let (operator, problems) = operator::read(&spec, &expr::Table::builtin());
+        operator.unwrap_or_else(|| panic!("{problems:?}"))
+    }
+
+    fn core(kind: &str) -> Value {
+        json!({"apiGroup": "", "kind": kind})
+    }
+
+    fn view(operator: &str) -> Value {
+        json!({"apiGroup": (format!("{operator}.view.dcontroller.io")), "kind": "V"})
+    }
+
+    #[test]
+    fn secrets_reach_who_reads_them_also_through_views() {
+        let flows = SecretFlows::default();
+        flows.set(&operator("pods", &[core("Pod")]));
+        flows.set(&operator("reader", &[core("Pod"), view("pods")]));
+        assert!(!flows.reach("pods") && !flows.reach("reader"));
+        flows.set(&operator("pods", &[core("Pod"), core("Secret")]));
+        assert!(flows.reach("pods") && flows.reach("reader"));
+    }
+
+    #[test]
+    fn operators_that_read_each_other_are_followed_once() {
+        let flows = SecretFlows::default();
+        flows.set(&operator("a", &[core("Pod"), view("b")]));
+        flows.set(&operator("b", &[core("Pod"), view("a")]));
+        assert!(!flows.reach("a") && !flows.reach("b"));
+    }
+
+    #[test]
+    fn of_an_operator_that_does_not_run_the_worst_is_assumed() {
+        let flows = SecretFlows::default();
+        flows.set(&operator("a", &[core("Pod"), view("gone")]));
+        assert!(flows.reach("a"));
+    }
+}
