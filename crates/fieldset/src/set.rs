@@ -200,7 +200,7 @@ impl FieldSet {
                     self.member = true;
                     return;
                 };
-                for item in list.iter() {
+                for item in list {
                     self.add_element(item, &identity, keys, fields);
                 }
             }

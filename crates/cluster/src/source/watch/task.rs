@@ -206,7 +206,7 @@ impl Watch {
                 }
                 Some(Err(error)) if is_expired(&error) => return End::Expired,
                 Some(Err(error)) if self.resumes(&error) => {
-                    tokio::time::sleep(PAUSES.initial).await
+                    tokio::time::sleep(PAUSES.initial).await;
                 }
                 Some(Err(error)) => match self.failed(&error) {
                     None => tokio::time::sleep(PAUSES.initial).await,
