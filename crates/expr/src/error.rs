@@ -108,8 +108,8 @@ pub struct CelFailure {
     pub message: String,
 }
 
-impl From<cel_bridge::EvalError> for ErrorKind {
-    fn from(error: cel_bridge::EvalError) -> Self {
+impl From<cel_interpreter::EvalError> for ErrorKind {
+    fn from(error: cel_interpreter::EvalError) -> Self {
         Self::Cel(CelFailure {
             code: error.code(),
             message: error.to_string(),

@@ -313,7 +313,7 @@ impl CelExpr {
                 .and_then(|map| map.get_str(name))
                 .cloned(),
         };
-        let limits = cel_bridge::Limits {
+        let limits = cel_interpreter::Limits {
             cost: scope.env.limits.cel_cost,
         };
         let (value, cost) = self.program.eval_with_cost(&variable, &limits);

@@ -63,7 +63,7 @@ pub enum FieldPath {
 #[derive(Clone, Debug)]
 pub struct CelExpr {
     /// The program.
-    pub program: cel_bridge::Program,
+    pub program: cel_interpreter::Program,
     /// See [`PathExpr::hides_versions`].
     pub hides_versions: bool,
     /// Where it stands.

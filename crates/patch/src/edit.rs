@@ -1,7 +1,7 @@
 //! What is done to one document: operations, perhaps only where a condition holds, perhaps
 //! once for each item of a list.
 
-use cel_bridge::Program;
+use cel_interpreter::Program;
 use document::{Location, Map, Value, View, json};
 
 use crate::error::{CompileError, CompileErrorKind, Error, ErrorKind};

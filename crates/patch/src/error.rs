@@ -3,7 +3,7 @@
 //! Codes are stable. Messages of run-time errors hold expressions and paths as they were
 //! written, types and codes, never values of documents.
 
-use cel_bridge::EvalError;
+use cel_interpreter::EvalError;
 use document::patch::{Cause, Pointer, ReadCause};
 use document::{Kind, Location, OutOfBounds};
 
@@ -26,7 +26,7 @@ pub enum CompileErrorKind {
         /// As written.
         expression: String,
         /// What is wrong with it.
-        error: cel_bridge::CompileError,
+        error: cel_interpreter::CompileError,
     },
     /// Text around the expression of a condition or a list.
     #[error("expected one expression, alone or as one whole `${{…}}`, found text around it")]

@@ -1,6 +1,6 @@
 //! What one application of a patch may cost, counted while it runs.
 
-use cel_bridge::{EvalError, Program};
+use cel_interpreter::{EvalError, Program};
 use document::{Bounds, Location, Value};
 use expr::{Env, Interrupt};
 
@@ -9,7 +9,7 @@ use crate::error::{Error, ErrorKind};
 /// What a patch may cost on one document.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// One evaluation of one expression, see [`cel_bridge`](cel_bridge#cost).
+    /// One evaluation of one expression, see [`cel_interpreter`](cel_interpreter#cost).
     pub expression: u64,
     /// All evaluations together.
     pub total: u64,
@@ -23,7 +23,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self::with_cost(cel_bridge::Limits::default().cost)
+        Self::with_cost(cel_interpreter::Limits::default().cost)
     }
 }
 
@@ -76,7 +76,7 @@ impl Meter {
         variables: &dyn Fn(&str) -> Option<Value>,
         at: &Location,
     ) -> Result<Value, Box<Error>> {
-        let limits = cel_bridge::Limits {
+        let limits = cel_interpreter::Limits {
             cost: self.limits.expression.min(self.cost),
         };
         let (value, cost) = program.eval_with_cost(variables, &limits);

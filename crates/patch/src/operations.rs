@@ -1,6 +1,6 @@
 //! Operations with CEL in their paths and values.
 
-use cel_bridge::Program;
+use cel_interpreter::Program;
 use document::patch::{self, Cause, OPERATIONS, Operation, Patch, PatchPath, ReadCause};
 use document::{Location, MAX_DEPTH, OutOfBounds, Value};
 

@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use cel_bridge::Program;
+use cel_interpreter::Program;
 use document::patch::{PatchPath, ReadCause};
 use document::{Location, Value, View};
 

@@ -3,7 +3,7 @@
 //! In goes a value whose strings may hold `${…}`, out comes a [`Template`], which is
 //! evaluated to a value as often as needed. Keys of maps are taken as they are.
 
-use cel_bridge::Program;
+use cel_interpreter::Program;
 use document::{Key, Location, Map, Value, View};
 use expr::ops::convert::string_form;
 use expr::ops::string::MAX_STRING;
@@ -94,7 +94,7 @@ impl Expression {
     }
 }
 
-fn no_cel(expression: &str, error: cel_bridge::CompileError, at: &Location) -> CompileError {
+fn no_cel(expression: &str, error: cel_interpreter::CompileError, at: &Location) -> CompileError {
     let expression = expression.to_owned();
     CompileError::new(at, CompileErrorKind::Cel { expression, error })
 }

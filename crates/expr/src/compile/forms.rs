@@ -162,7 +162,7 @@ impl Compiler<'_> {
         let Some(text) = argument.as_str() else {
             return self.bad_form(operator, "a CEL expression as a string", at);
         };
-        match cel_bridge::Program::compile(text) {
+        match cel_interpreter::Program::compile(text) {
             Ok(program) => Expr::Cel(Box::new(CelExpr {
                 program,
                 hides_versions: self.raw != Raw::No,

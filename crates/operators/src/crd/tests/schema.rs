@@ -1,6 +1,6 @@
 //! What the API server does with an object of the definition: a walk along the schema.
 
-use cel_bridge::{Limits, Program};
+use cel_interpreter::{Limits, Program};
 use document::{Value, View};
 use regex::Regex;
 

@@ -1,6 +1,6 @@
 //! Every function at least once.
 
-use cel_bridge::{CompileError, Limits, Program};
+use cel_interpreter::{CompileError, Limits, Program};
 use document::Value;
 
 fn check(text: &str, expect: &str) {

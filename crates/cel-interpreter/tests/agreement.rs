@@ -1,6 +1,6 @@
 //! Where the library's own parser and interpreter are right, ours agree with them.
 
-use cel_bridge::{Limits, Program};
+use cel_interpreter::{Limits, Program};
 use document::Value;
 use kube_cel::KubeCelExt;
 use kube_cel::cel;

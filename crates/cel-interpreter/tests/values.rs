@@ -1,6 +1,6 @@
 //! Documents in, documents out, and the language between.
 
-use cel_bridge::{Limits, Program};
+use cel_interpreter::{Limits, Program};
 use document::{Value, json};
 
 /// The expression over one document, whose members are the variables.

@@ -3,7 +3,9 @@
 
 use std::time::{Duration, Instant};
 
-use cel_bridge::{CompileError, EvalError, Limits, MAX_DEPTH, MAX_LENGTH, MAX_NESTING, Program};
+use cel_interpreter::{
+    CompileError, EvalError, Limits, MAX_DEPTH, MAX_LENGTH, MAX_NESTING, Program,
+};
 use document::{Value, json};
 use seeded::Random;
 

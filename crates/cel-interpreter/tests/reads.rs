@@ -1,6 +1,6 @@
 //! What an expression asks for.
 
-use cel_bridge::Program;
+use cel_interpreter::Program;
 
 /// The chains with dots between their parts.
 fn check(text: &str, reads: &[&str]) {

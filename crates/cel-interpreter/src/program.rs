@@ -16,7 +16,7 @@ use crate::tree::Node;
 /// A compiled expression. Cloning is one reference count.
 ///
 /// ```
-/// use cel_bridge::{Limits, Program};
+/// use cel_interpreter::{Limits, Program};
 /// use document::json;
 ///
 /// let program = Program::compile("object.spec.replicas > 3 ? 'many' : 'few'")?;
@@ -71,10 +71,10 @@ impl Program {
     ///
     /// ```
     /// let text = "{'a}': {}}.size() + 1} and more";
-    /// let (program, end) = cel_bridge::Program::compile_braced(text)?;
+    /// let (program, end) = cel_interpreter::Program::compile_braced(text)?;
     /// assert_eq!(program.text(), "{'a}': {}}.size() + 1");
     /// assert_eq!(&text[end..], "} and more");
-    /// # Ok::<(), cel_bridge::CompileError>(())
+    /// # Ok::<(), cel_interpreter::CompileError>(())
     /// ```
     pub fn compile_braced(text: &str) -> Result<(Self, usize), CompileError> {
         let end = closing_brace(text)?;
@@ -99,12 +99,12 @@ impl Program {
     /// the value is used whole.
     ///
     /// ```
-    /// let program = cel_bridge::Program::compile("object.spec.a.b + x['y'] + l[0].z")?;
+    /// let program = cel_interpreter::Program::compile("object.spec.a.b + x['y'] + l[0].z")?;
     /// assert_eq!(
     ///     program.reads(),
     ///     [vec!["l"], vec!["object", "spec", "a", "b"], vec!["x", "y"]]
     /// );
-    /// # Ok::<(), cel_bridge::CompileError>(())
+    /// # Ok::<(), cel_interpreter::CompileError>(())
     /// ```
     pub fn reads(&self) -> Vec<Vec<String>> {
         reads(&self.0.tree, &self.0.names)

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use cel_bridge::{CompileError, EvalError, Limits, Program};
+use cel_interpreter::{CompileError, EvalError, Limits, Program};
 use document::{Value, json};
 
 /// In every value of the documents, so that no message may contain it.
