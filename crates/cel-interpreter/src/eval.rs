@@ -11,9 +11,9 @@ use smallvec::SmallVec;
 
 use crate::error::EvalError;
 use crate::function::{self, Arguments};
+use crate::infix;
 use crate::meter::Meter;
-use crate::operator;
-use crate::tree::{Call, Fold, FoldKind, Node, Path};
+use crate::tree::{Call, CelExpr, Fold, FoldKind, Path};
 use crate::value::{MAX_DEPTH, Map, Nested, Val, key};
 
 pub(crate) struct Interpreter<'a> {
@@ -45,51 +45,51 @@ impl<'a> Interpreter<'a> {
 
     /// The value of a node. Arms are calls, so that the frame of this function, which
     /// every level of an expression needs, stays small.
-    pub(crate) fn eval(&mut self, node: &Node) -> Result<Val> {
+    pub(crate) fn eval(&mut self, node: &CelExpr) -> Result<Val> {
         self.meter.charge(1)?;
         let value = match node {
-            Node::Literal(value) => Ok(value.clone()),
-            Node::Local(local) => Ok(self.locals[*local].clone()),
-            Node::Path(path) => self.path(path),
-            Node::Member(base, key) => self.member(base, key),
-            Node::OptionalMember(base, key) => self.optional_member(base, key),
-            Node::Has(base, key) => self.has(base, key),
-            Node::Index {
+            CelExpr::Literal(value) => Ok(value.clone()),
+            CelExpr::Local(local) => Ok(self.locals[*local].clone()),
+            CelExpr::Path(path) => self.path(path),
+            CelExpr::Member(base, key) => self.member(base, key),
+            CelExpr::OptionalMember(base, key) => self.optional_member(base, key),
+            CelExpr::Has(base, key) => self.has(base, key),
+            CelExpr::Index {
                 base,
                 index,
                 optional,
             } => self.index(base, index, *optional),
-            Node::List(items) => self.list(items),
-            Node::Map(entries) => self.map(entries),
-            Node::Not(inner) => self.not(inner),
-            Node::Negate(inner) => self.negate(inner),
-            Node::And(parts) => self.decide("&&", parts, false),
-            Node::Or(parts) => self.decide("||", parts, true),
-            Node::Conditional(parts) => self.conditional(parts),
-            Node::Arithmetic(operator, pair) => self.binary(pair, |a, b, meter| {
-                operator::arithmetic(*operator, a, b, meter)
+            CelExpr::List(items) => self.list(items),
+            CelExpr::Map(entries) => self.map(entries),
+            CelExpr::Not(inner) => self.not(inner),
+            CelExpr::Negate(inner) => self.negate(inner),
+            CelExpr::And(parts) => self.decide("&&", parts, false),
+            CelExpr::Or(parts) => self.decide("||", parts, true),
+            CelExpr::Conditional(parts) => self.conditional(parts),
+            CelExpr::Arithmetic(operator, pair) => self.binary(pair, |a, b, meter| {
+                infix::arithmetic(*operator, a, b, meter)
             }),
-            Node::Relation(operator, pair) => self.binary(pair, |a, b, meter| {
-                operator::relation(*operator, a, b, meter).map(Val::Bool)
+            CelExpr::Relation(operator, pair) => self.binary(pair, |a, b, meter| {
+                infix::relation(*operator, a, b, meter).map(Val::Bool)
             }),
-            Node::Equal(wanted, pair) => self.binary(pair, |a, b, meter| {
-                Ok(Val::Bool(operator::equal(a, b, meter)? == *wanted))
+            CelExpr::Equal(wanted, pair) => self.binary(pair, |a, b, meter| {
+                Ok(Val::Bool(infix::equal(a, b, meter)? == *wanted))
             }),
-            Node::In(pair) => self.binary(pair, |a, b, meter| {
-                operator::contains(a, b, meter).map(Val::Bool)
+            CelExpr::In(pair) => self.binary(pair, |a, b, meter| {
+                infix::contains(a, b, meter).map(Val::Bool)
             }),
-            Node::Call(call) => self.call(call),
-            Node::OptionalOr {
+            CelExpr::Call(call) => self.call(call),
+            CelExpr::OptionalOr {
                 optional,
                 other,
                 unwrap,
             } => self.optional_or(optional, other, *unwrap),
-            Node::OptionalMap {
+            CelExpr::OptionalMap {
                 optional,
                 body,
                 flat,
             } => self.optional_map(optional, body, *flat),
-            Node::Fold(fold) => self.fold(fold),
+            CelExpr::Fold(fold) => self.fold(fold),
         }?;
         if value.depth() > MAX_DEPTH {
             return Err(EvalError::TooDeep);
@@ -100,7 +100,7 @@ impl<'a> Interpreter<'a> {
     #[inline(never)]
     fn binary(
         &mut self,
-        pair: &[Node; 2],
+        pair: &[CelExpr; 2],
         apply: impl FnOnce(&Val, &Val, &mut Meter) -> Result<Val>,
     ) -> Result<Val> {
         let left = self.eval(&pair[0])?;
@@ -129,7 +129,7 @@ impl<'a> Interpreter<'a> {
             .ok_or_else(|| EvalError::UndeclaredVariable(self.names[number].clone()))
     }
 
-    fn member(&mut self, base: &Node, key: &Key) -> Result<Val> {
+    fn member(&mut self, base: &CelExpr, key: &Key) -> Result<Val> {
         match self.eval(base)? {
             Val::Map(map) => map.member(key).ok_or_else(|| no_such_key(key)),
             // What is read of an optional is optional.
@@ -138,14 +138,14 @@ impl<'a> Interpreter<'a> {
         }
     }
 
-    fn optional_member(&mut self, base: &Node, key: &Key) -> Result<Val> {
+    fn optional_member(&mut self, base: &CelExpr, key: &Key) -> Result<Val> {
         match self.eval(base)? {
             Val::Optional(inner) => select(content(inner.as_ref()), key),
             other => select(Some(&other), key),
         }
     }
 
-    fn has(&mut self, base: &Node, key: &Key) -> Result<Val> {
+    fn has(&mut self, base: &CelExpr, key: &Key) -> Result<Val> {
         match self.eval(base)? {
             Val::Map(map) => Ok(Val::Bool(map.member(key).is_some())),
             Val::Optional(inner) => match select(content(inner.as_ref()), key)? {
@@ -156,16 +156,16 @@ impl<'a> Interpreter<'a> {
         }
     }
 
-    fn index(&mut self, base: &Node, index: &Node, optional: bool) -> Result<Val> {
+    fn index(&mut self, base: &CelExpr, index: &CelExpr, optional: bool) -> Result<Val> {
         let base = self.eval(base)?;
         let index = self.eval(index)?;
         if let Val::Optional(inner) = base {
             let found = inner
-                .map(|inner| operator::index(&inner, &index))
+                .map(|inner| infix::index(&inner, &index))
                 .transpose()?;
             return Ok(Val::optional(found.flatten()));
         }
-        let found = operator::index(&base, &index)?;
+        let found = infix::index(&base, &index)?;
         if optional {
             return Ok(Val::optional(found));
         }
@@ -176,7 +176,7 @@ impl<'a> Interpreter<'a> {
         })
     }
 
-    fn list(&mut self, items: &[(Node, bool)]) -> Result<Val> {
+    fn list(&mut self, items: &[(CelExpr, bool)]) -> Result<Val> {
         let mut list = Vec::with_capacity(items.len());
         for (item, optional) in items {
             let value = self.eval(item)?;
@@ -189,7 +189,7 @@ impl<'a> Interpreter<'a> {
         Ok(Val::from(list))
     }
 
-    fn map(&mut self, entries: &[(Node, Node, bool)]) -> Result<Val> {
+    fn map(&mut self, entries: &[(CelExpr, CelExpr, bool)]) -> Result<Val> {
         let mut map = Vec::with_capacity(entries.len());
         for (name, value, optional) in entries {
             let name = key(&self.eval(name)?)?.ok_or(EvalError::Overflow("map key"))?;
@@ -207,15 +207,15 @@ impl<'a> Interpreter<'a> {
         })
     }
 
-    fn not(&mut self, inner: &Node) -> Result<Val> {
+    fn not(&mut self, inner: &CelExpr) -> Result<Val> {
         Ok(Val::Bool(!self.boolean("!", inner)?))
     }
 
-    fn negate(&mut self, inner: &Node) -> Result<Val> {
-        operator::negate(&self.eval(inner)?)
+    fn negate(&mut self, inner: &CelExpr) -> Result<Val> {
+        infix::negate(&self.eval(inner)?)
     }
 
-    fn conditional(&mut self, [condition, then, other]: &[Node; 3]) -> Result<Val> {
+    fn conditional(&mut self, [condition, then, other]: &[CelExpr; 3]) -> Result<Val> {
         let branch = if self.boolean("?:", condition)? {
             then
         } else {
@@ -224,7 +224,7 @@ impl<'a> Interpreter<'a> {
         self.eval(branch)
     }
 
-    fn boolean(&mut self, operation: &str, node: &Node) -> Result<bool> {
+    fn boolean(&mut self, operation: &str, node: &CelExpr) -> Result<bool> {
         match self.eval(node)? {
             Val::Bool(b) => Ok(b),
             other => Err(EvalError::types(operation, [other.type_name()])),
@@ -232,7 +232,7 @@ impl<'a> Interpreter<'a> {
     }
 
     /// `&&` and `||`: a part that is `decisive` decides, whatever the others are.
-    fn decide(&mut self, operation: &str, parts: &[Node], decisive: bool) -> Result<Val> {
+    fn decide(&mut self, operation: &str, parts: &[CelExpr], decisive: bool) -> Result<Val> {
         let mut failed = None;
         for part in parts {
             match self.boolean(operation, part) {
@@ -253,7 +253,7 @@ impl<'a> Interpreter<'a> {
         function::call(call, Arguments::new(call, &args, &mut self.meter))
     }
 
-    fn optional_or(&mut self, optional: &Node, other: &Node, unwrap: bool) -> Result<Val> {
+    fn optional_or(&mut self, optional: &CelExpr, other: &CelExpr, unwrap: bool) -> Result<Val> {
         match self.eval(optional)? {
             Val::Optional(Some(inner)) if unwrap => Ok(Val::clone(&inner)),
             Val::Optional(None) => match self.eval(other)? {
@@ -268,7 +268,7 @@ impl<'a> Interpreter<'a> {
         }
     }
 
-    fn optional_map(&mut self, optional: &Node, body: &Node, flat: bool) -> Result<Val> {
+    fn optional_map(&mut self, optional: &CelExpr, body: &CelExpr, flat: bool) -> Result<Val> {
         let operation = if flat { "optFlatMap" } else { "optMap" };
         let inner = match self.eval(optional)? {
             Val::Optional(None) => return Ok(Val::Optional(None)),
@@ -282,7 +282,7 @@ impl<'a> Interpreter<'a> {
         }
     }
 
-    fn with_local(&mut self, local: Val, body: &Node) -> Result<Val> {
+    fn with_local(&mut self, local: Val, body: &CelExpr) -> Result<Val> {
         self.locals.push(local);
         let result = self.eval(body);
         self.locals.pop();
@@ -360,7 +360,7 @@ impl<'a> Interpreter<'a> {
         Ok(Val::from(results))
     }
 
-    fn test(&mut self, kind: FoldKind, item: Val, condition: &Node) -> Result<bool> {
+    fn test(&mut self, kind: FoldKind, item: Val, condition: &CelExpr) -> Result<bool> {
         match self.with_local(item, condition)? {
             Val::Bool(b) => Ok(b),
             other => Err(EvalError::types(kind.name(), [other.type_name()])),

@@ -217,8 +217,8 @@ impl<'a> Lexer<'a> {
         let mut text = String::new();
         let mut invalid = None;
         self.literal(raw, |at, part| match part {
-            Part::Char(c) => text.push(c),
-            Part::Code(code) => match char::from_u32(code) {
+            LiteralPart::Char(c) => text.push(c),
+            LiteralPart::Code(code) => match char::from_u32(code) {
                 Some(c) => text.push(c),
                 None => invalid = Some(at),
             },
@@ -233,8 +233,8 @@ impl<'a> Lexer<'a> {
         let mut bytes = Vec::new();
         let mut invalid = None;
         self.literal(raw, |at, part| match part {
-            Part::Char(c) => bytes.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
-            Part::Code(code) => match u8::try_from(code) {
+            LiteralPart::Char(c) => bytes.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
+            LiteralPart::Code(code) => match u8::try_from(code) {
                 Ok(byte) => bytes.push(byte),
                 Err(_) => invalid = Some(at),
             },
@@ -246,7 +246,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// The parts of a literal, from its opening to its closing quotes.
-    fn literal(&mut self, raw: bool, mut push: impl FnMut(usize, Part)) -> Result<()> {
+    fn literal(&mut self, raw: bool, mut push: impl FnMut(usize, LiteralPart)) -> Result<()> {
         let start = self.at;
         let rest = self.rest();
         let long = rest.starts_with("'''") || rest.starts_with("\"\"\"");
@@ -263,22 +263,22 @@ impl<'a> Lexer<'a> {
                     let part = self.escape(at)?;
                     push(at, part);
                 }
-                Some(c) => push(at, Part::Char(c)),
+                Some(c) => push(at, LiteralPart::Char(c)),
             }
         }
         Ok(())
     }
 
-    fn escape(&mut self, at: usize) -> Result<Part> {
+    fn escape(&mut self, at: usize) -> Result<LiteralPart> {
         let digits = match self.bump() {
-            Some('a') => return Ok(Part::Char('\u{7}')),
-            Some('b') => return Ok(Part::Char('\u{8}')),
-            Some('f') => return Ok(Part::Char('\u{c}')),
-            Some('n') => return Ok(Part::Char('\n')),
-            Some('r') => return Ok(Part::Char('\r')),
-            Some('t') => return Ok(Part::Char('\t')),
-            Some('v') => return Ok(Part::Char('\u{b}')),
-            Some(c @ ('"' | '\'' | '\\' | '?' | '`')) => return Ok(Part::Char(c)),
+            Some('a') => return Ok(LiteralPart::Char('\u{7}')),
+            Some('b') => return Ok(LiteralPart::Char('\u{8}')),
+            Some('f') => return Ok(LiteralPart::Char('\u{c}')),
+            Some('n') => return Ok(LiteralPart::Char('\n')),
+            Some('r') => return Ok(LiteralPart::Char('\r')),
+            Some('t') => return Ok(LiteralPart::Char('\t')),
+            Some('v') => return Ok(LiteralPart::Char('\u{b}')),
+            Some(c @ ('"' | '\'' | '\\' | '?' | '`')) => return Ok(LiteralPart::Char(c)),
             Some('x' | 'X') => self.rest().get(..2),
             Some('u') => self.rest().get(..4),
             Some('U') => self.rest().get(..8),
@@ -291,15 +291,15 @@ impl<'a> Lexer<'a> {
     }
 
     /// Three digits, of which the first is read.
-    fn octal(&mut self, at: usize) -> Result<Part> {
+    fn octal(&mut self, at: usize) -> Result<LiteralPart> {
         let digits = self.text.get(at + 1..at + 4);
         self.at = at + 1 + digits.map_or(0, str::len);
         self.part(at, digits.and_then(|digits| code(digits, 8)))
     }
 
-    fn part(&self, at: usize, code: Option<u32>) -> Result<Part> {
+    fn part(&self, at: usize, code: Option<u32>) -> Result<LiteralPart> {
         match code {
-            Some(code) => Ok(Part::Code(code)),
+            Some(code) => Ok(LiteralPart::Code(code)),
             None => self.error(at, "malformed escape sequence"),
         }
     }
@@ -312,7 +312,7 @@ fn code(digits: &str, radix: u32) -> Option<u32> {
 }
 
 /// A part of a literal.
-enum Part {
+enum LiteralPart {
     Char(char),
     /// A code point, or in bytes a byte.
     Code(u32),

@@ -11,7 +11,7 @@ use crate::eval::Interpreter;
 use crate::lexer::closing_brace;
 use crate::parser::parse;
 use crate::reads::reads;
-use crate::tree::Node;
+use crate::tree::CelExpr;
 
 /// A compiled expression. Cloning is one reference count.
 ///
@@ -32,7 +32,7 @@ pub struct Program(Arc<Compiled>);
 
 struct Compiled {
     text: String,
-    tree: Node,
+    tree: CelExpr,
     /// By their numbers in the tree.
     names: Vec<String>,
     /// The same, sorted.

@@ -1,9 +1,9 @@
 //! Which members of the variables an expression reads.
 
-use crate::tree::{Node, Path};
+use crate::tree::{CelExpr, Path};
 
 /// The member chains that are read, each with its variable first, sorted and each once.
-pub(crate) fn reads(tree: &Node, variables: &[String]) -> Vec<Vec<String>> {
+pub(crate) fn reads(tree: &CelExpr, variables: &[String]) -> Vec<Vec<String>> {
     let mut chains = Vec::new();
     collect(tree, variables, &mut chains);
     chains.sort();
@@ -11,7 +11,7 @@ pub(crate) fn reads(tree: &Node, variables: &[String]) -> Vec<Vec<String>> {
     chains
 }
 
-fn collect(node: &Node, variables: &[String], chains: &mut Vec<Vec<String>>) {
+fn collect(node: &CelExpr, variables: &[String], chains: &mut Vec<Vec<String>>) {
     match chain(node, variables) {
         Some(chain) => chains.push(chain),
         None => node.each(&mut |part| collect(part, variables, chains)),
@@ -19,9 +19,9 @@ fn collect(node: &Node, variables: &[String], chains: &mut Vec<Vec<String>>) {
 }
 
 /// The chain that a node is, if it starts at a variable.
-fn chain(node: &Node, variables: &[String]) -> Option<Vec<String>> {
+fn chain(node: &CelExpr, variables: &[String]) -> Option<Vec<String>> {
     match node {
-        Node::Path(Path { variable, keys }) => {
+        CelExpr::Path(Path { variable, keys }) => {
             let keys = keys.iter().map(|key| key.as_str().to_owned());
             Some(
                 std::iter::once(variables[*variable].clone())
@@ -29,7 +29,9 @@ fn chain(node: &Node, variables: &[String]) -> Option<Vec<String>> {
                     .collect(),
             )
         }
-        Node::Member(base, key) | Node::OptionalMember(base, key) | Node::Has(base, key) => {
+        CelExpr::Member(base, key)
+        | CelExpr::OptionalMember(base, key)
+        | CelExpr::Has(base, key) => {
             let mut chain = chain(base, variables)?;
             chain.push(key.as_str().to_owned());
             Some(chain)

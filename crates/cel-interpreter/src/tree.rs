@@ -13,50 +13,50 @@ use crate::function::{Function, pattern::Pattern};
 use crate::value::Val;
 
 /// A part of an expression.
-pub(crate) enum Node {
+pub(crate) enum CelExpr {
     Literal(Val),
     /// A variable, or a member of one: `object.spec.replicas`.
     Path(Path),
     /// The n-th local, counted from the outermost.
     Local(usize),
     /// `base.key`
-    Member(Box<Node>, Key),
+    Member(Box<CelExpr>, Key),
     /// `base.?key`
-    OptionalMember(Box<Node>, Key),
+    OptionalMember(Box<CelExpr>, Key),
     /// `has(base.key)`
-    Has(Box<Node>, Key),
+    Has(Box<CelExpr>, Key),
     /// `base[index]`; `base[?index]` if optional.
     Index {
-        base: Box<Node>,
-        index: Box<Node>,
+        base: Box<CelExpr>,
+        index: Box<CelExpr>,
         optional: bool,
     },
     /// Elements; the flag marks `?element`.
-    List(Vec<(Node, bool)>),
+    List(Vec<(CelExpr, bool)>),
     /// Keys and values; the flag marks `?key: value`.
-    Map(Vec<(Node, Node, bool)>),
-    Not(Box<Node>),
-    Negate(Box<Node>),
-    And(Vec<Node>),
-    Or(Vec<Node>),
+    Map(Vec<(CelExpr, CelExpr, bool)>),
+    Not(Box<CelExpr>),
+    Negate(Box<CelExpr>),
+    And(Vec<CelExpr>),
+    Or(Vec<CelExpr>),
     /// Condition, then, else.
-    Conditional(Box<[Node; 3]>),
-    Arithmetic(Arithmetic, Box<[Node; 2]>),
-    Relation(Relation, Box<[Node; 2]>),
+    Conditional(Box<[CelExpr; 3]>),
+    Arithmetic(Arithmetic, Box<[CelExpr; 2]>),
+    Relation(Relation, Box<[CelExpr; 2]>),
     /// `==`, or `!=` if not wanted to be equal.
-    Equal(bool, Box<[Node; 2]>),
-    In(Box<[Node; 2]>),
+    Equal(bool, Box<[CelExpr; 2]>),
+    In(Box<[CelExpr; 2]>),
     Call(Box<Call>),
     /// `optional.or(other)`; `orValue` if unwrapped. The other is evaluated if needed.
     OptionalOr {
-        optional: Box<Node>,
-        other: Box<Node>,
+        optional: Box<CelExpr>,
+        other: Box<CelExpr>,
         unwrap: bool,
     },
     /// `optional.optMap(local, body)`; `optFlatMap` if flat.
     OptionalMap {
-        optional: Box<Node>,
-        body: Box<Node>,
+        optional: Box<CelExpr>,
+        body: Box<CelExpr>,
         flat: bool,
     },
     Fold(Box<Fold>),
@@ -72,7 +72,7 @@ pub(crate) struct Path {
 /// A call of a function; the target of a method is its first argument.
 pub(crate) struct Call {
     pub function: &'static Function,
-    pub args: Vec<Node>,
+    pub args: Vec<CelExpr>,
     /// The compiled second argument of a regular expression function, if it is a literal.
     pub pattern: Option<Arc<Pattern>>,
     /// The call as the library wants it, with arguments by number.
@@ -82,11 +82,11 @@ pub(crate) struct Call {
 /// A comprehension: what each item of a list (or key of a map) is used for.
 pub(crate) struct Fold {
     pub kind: FoldKind,
-    pub range: Node,
+    pub range: CelExpr,
     /// The condition of `map` with three arguments.
-    pub filter: Option<Node>,
+    pub filter: Option<CelExpr>,
     /// What is computed of an item, or asked about it.
-    pub body: Node,
+    pub body: CelExpr,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -150,9 +150,9 @@ impl Relation {
     }
 }
 
-impl Node {
+impl CelExpr {
     /// Calls `visit` with each direct part.
-    pub(crate) fn each<'a>(&'a self, visit: &mut dyn FnMut(&'a Node)) {
+    pub(crate) fn each<'a>(&'a self, visit: &mut dyn FnMut(&'a CelExpr)) {
         match self {
             Self::Literal(_) | Self::Path(_) | Self::Local(_) => {}
             Self::Member(base, _) | Self::OptionalMember(base, _) | Self::Has(base, _) => {

@@ -16,7 +16,7 @@ use foldhash::SharedSeed;
 use foldhash::fast::FoldHasher;
 use hashbrown::HashTable;
 
-use crate::node::{ALIGN, Node};
+use crate::slice::{ALIGN, SharedSlice};
 
 /// The key of a map entry. Two keys of the same text are the same allocation.
 ///
@@ -31,11 +31,11 @@ pub struct Key(
 );
 
 /// The hash of a key, [`HASH`] bytes, and its text, which is UTF-8.
-type Text = Node<u8>;
+type Text = SharedSlice<u8>;
 
 const HASH: usize = size_of::<u64>();
 
-/// The bit of a key that lasts; the address of a node does not need it.
+/// The bit of a key that lasts; the address of a slice does not need it.
 const LASTING: usize = 1;
 
 const _: () = assert!(ALIGN > LASTING);

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use crate::measure::Measure;
-use crate::node::{LONGEST, Node};
+use crate::slice::{LONGEST, SharedSlice};
 use crate::value::Value;
 
 /// A borrowed list. Both forms look alike from outside.
@@ -26,7 +26,7 @@ pub struct Chunks {
 }
 
 /// A shared part of a [`Chunks`].
-pub type Chunk = Node<Value>;
+pub type Chunk = SharedSlice<Value>;
 
 impl Chunks {
     /// A list of these chunks, one after the other. Empty ones are left out.
@@ -46,7 +46,7 @@ impl Chunks {
         }
     }
 
-    /// A list that is longer than any node.
+    /// A list that is longer than any slice.
     pub(crate) fn of_long(mut items: impl ExactSizeIterator<Item = Value>) -> Self {
         let len = items.len();
         assert!(u32::try_from(len).is_ok(), "{len} elements are too many");
@@ -60,7 +60,7 @@ impl Chunks {
 
     /// A chunk of these elements.
     pub fn chunk(items: impl ExactSizeIterator<Item = Value>) -> Chunk {
-        Node::new(items)
+        SharedSlice::new(items)
     }
 
     /// A chunk with another element in the place of one. If it is known how large the chunk

@@ -8,17 +8,17 @@ use triomphe::Arc;
 /// A place inside a document, such as `spec.controllers[0].pipeline[2].@project`. Cheap
 /// to clone and to extend.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Location(Option<Arc<Node>>);
+pub struct Location(Option<Arc<LocationLink>>);
 
 #[derive(PartialEq, Eq)]
-struct Node {
+struct LocationLink {
     parent: Location,
-    step: Step,
+    step: LocationStep,
 }
 
 /// One step of a [`Location`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum LocationStep {
     /// Into a map.
     Key(String),
     /// Into a list.
@@ -34,29 +34,29 @@ impl Location {
     /// The member `key` of this place.
     #[must_use]
     pub fn key(&self, key: impl Into<String>) -> Self {
-        self.step(Step::Key(key.into()))
+        self.step(LocationStep::Key(key.into()))
     }
 
     /// The element `index` of this place.
     #[must_use]
     pub fn index(&self, index: usize) -> Self {
-        self.step(Step::Index(index))
+        self.step(LocationStep::Index(index))
     }
 
     /// The steps from the root to here.
-    pub fn steps(&self) -> Vec<&Step> {
+    pub fn steps(&self) -> Vec<&LocationStep> {
         let mut steps = Vec::new();
         let mut here = self;
-        while let Some(node) = &here.0 {
-            steps.push(&node.step);
-            here = &node.parent;
+        while let Some(link) = &here.0 {
+            steps.push(&link.step);
+            here = &link.parent;
         }
         steps.reverse();
         steps
     }
 
-    fn step(&self, step: Step) -> Self {
-        Self(Some(Arc::new(Node {
+    fn step(&self, step: LocationStep) -> Self {
+        Self(Some(Arc::new(LocationLink {
             parent: self.clone(),
             step,
         })))
@@ -68,12 +68,12 @@ impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, step) in self.steps().into_iter().enumerate() {
             match step {
-                Step::Index(index) => write!(f, "[{index}]")?,
-                Step::Key(key) if key.is_empty() || key.contains(['.', '[', ']', ' ']) => {
+                LocationStep::Index(index) => write!(f, "[{index}]")?,
+                LocationStep::Key(key) if key.is_empty() || key.contains(['.', '[', ']', ' ']) => {
                     write!(f, "[{key:?}]")?;
                 }
-                Step::Key(key) if i == 0 => f.write_str(key)?,
-                Step::Key(key) => write!(f, ".{key}")?,
+                LocationStep::Key(key) if i == 0 => f.write_str(key)?,
+                LocationStep::Key(key) => write!(f, ".{key}")?,
             }
         }
         Ok(())

@@ -2,13 +2,13 @@
 
 use crate::key::Key;
 use crate::measure::Measure;
-use crate::node::{Element, Node};
+use crate::slice::{Element, SharedSlice};
 use crate::value::Value;
 
 /// An immutable map from [`Key`] to [`Value`], in key order. Never empty of meaning:
 /// two maps with the same entries are equal, however they were made.
 #[derive(Clone)]
-pub struct Map(Node<(Key, Value)>);
+pub struct Map(SharedSlice<(Key, Value)>);
 
 /// Up to this many entries a scan over the interned keys beats a binary search.
 const SCAN: usize = 24;
@@ -17,12 +17,12 @@ impl Map {
     /// A map from entries that are sorted by key, each key once.
     pub fn from_sorted(entries: Vec<(Key, Value)>) -> Self {
         debug_assert!(entries.is_sorted_by(|a, b| a.0 < b.0));
-        Self(Node::new(entries.into_iter()))
+        Self(SharedSlice::new(entries.into_iter()))
     }
 
     /// As [`Map::from_sorted`], from an iterator that knows its length.
     pub fn from_sorted_iter(entries: impl ExactSizeIterator<Item = (Key, Value)>) -> Self {
-        Self(Node::new(entries))
+        Self(SharedSlice::new(entries))
     }
 
     /// A map from entries in any order; of equal keys the last wins.
@@ -122,8 +122,8 @@ impl Map {
     }
 
     /// Whether it stands in a block with others.
-    pub(crate) fn is_part(&self) -> bool {
-        self.0.is_part()
+    pub(crate) fn is_in_block(&self) -> bool {
+        self.0.is_in_block()
     }
 
     /// How large it is when it is written out.
@@ -143,7 +143,7 @@ impl Map {
         self.0.dismantle(depth, later);
     }
 
-    /// Whether it stands in a block, and is a part of what the first node of it holds.
+    /// Whether it stands in a block, and is a part of what the first slice of it holds.
     pub(crate) fn is_inner(&self) -> bool {
         self.0.is_inner()
     }
@@ -179,8 +179,8 @@ impl Element for (Key, Value) {
 }
 
 /// Entries that are sorted by key, each key once.
-impl From<Node<(Key, Value)>> for Map {
-    fn from(entries: Node<(Key, Value)>) -> Self {
+impl From<SharedSlice<(Key, Value)>> for Map {
+    fn from(entries: SharedSlice<(Key, Value)>) -> Self {
         Self(entries)
     }
 }

@@ -5,7 +5,7 @@
 //! hashing, printing) works on what is written out, so that is what is bounded. A list or map
 //! notes its measure, and a value that is built of others is measured by looking at these alone.
 
-use crate::node::{Element, Node};
+use crate::slice::{Element, SharedSlice};
 use crate::value::Value;
 use crate::{Key, MAX_DEPTH, Map};
 
@@ -30,7 +30,7 @@ impl Measure {
     }
 
     /// Of a list or map of these elements.
-    pub(crate) fn of_all<T: Element>(elements: &Node<T>) -> Self {
+    pub(crate) fn of_all<T: Element>(elements: &SharedSlice<T>) -> Self {
         Self::around(elements.iter().map(Element::measure))
     }
 

@@ -2,7 +2,7 @@
 
 use crate::key::Key;
 use crate::map::Map;
-use crate::node::{Block, LARGEST_BLOCK, Room, node_size};
+use crate::slice::{Block, LARGEST_BLOCK, Room, slice_size};
 use crate::value::{Holder, Value};
 
 impl Value {
@@ -40,7 +40,7 @@ impl Value {
 fn pack(value: &Value) -> Option<Value> {
     let mut room = Room::default();
     measure(value, &mut room)?;
-    if room.nodes == 0 {
+    if room.slices == 0 {
         return None;
     }
     let mut block = Block::new(room);
@@ -55,11 +55,11 @@ pub(crate) fn measure(value: &Value, room: &mut Room) -> Option<()> {
         Holder::Itself => return Some(()),
         Holder::Text => room.texts += 1,
         Holder::List(items) => {
-            room.nodes += node_size::<Value>(items.len());
+            room.slices += slice_size::<Value>(items.len());
             items.iter().try_for_each(|item| measure(item, room))?;
         }
         Holder::Map(map) => {
-            room.nodes += node_size::<(Key, Value)>(map.len());
+            room.slices += slice_size::<(Key, Value)>(map.len());
             for (key, value) in map {
                 // What stands in a block is not dropped.
                 if !key.lasts() {
@@ -77,27 +77,27 @@ pub(crate) fn measure(value: &Value, room: &mut Room) -> Option<()> {
 pub(crate) fn place(value: &Value, block: &mut Block) -> Value {
     match value.holder() {
         Holder::List(items) => block
-            .node(items.len(), |block, at| place(&items[at], block))
+            .slice(items.len(), |block, at| place(&items[at], block))
             .into(),
         Holder::Map(map) => {
             let entries = map.entries();
-            let node = block.node(entries.len(), |block, at| {
+            let slice = block.slice(entries.len(), |block, at| {
                 let (key, value) = &entries[at];
                 (key.clone(), place(value, block))
             });
-            Map::from(node).into()
+            Map::from(slice).into()
         }
         Holder::Itself | Holder::Text | Holder::Chunks => value.text_in(block),
     }
 }
 
-/// Whether a value keeps more of a block alive than itself. The first node of a block is
+/// Whether a value keeps more of a block alive than itself. The first slice of a block is
 /// the whole document, so that a packed document pins nothing.
 fn pins(value: &Value) -> bool {
     match value.holder() {
         Holder::Itself | Holder::Text | Holder::Chunks => false,
-        Holder::List(items) => items.is_inner() || (!items.is_part() && items.iter().any(pins)),
-        Holder::Map(map) => map.is_inner() || (!map.is_part() && map.values().any(pins)),
+        Holder::List(items) => items.is_inner() || (!items.is_in_block() && items.iter().any(pins)),
+        Holder::Map(map) => map.is_inner() || (!map.is_in_block() && map.values().any(pins)),
     }
 }
 
@@ -111,8 +111,8 @@ mod tests {
     fn has_parts(value: &Value) -> bool {
         match value.holder() {
             Holder::Itself | Holder::Text | Holder::Chunks => false,
-            Holder::List(items) => items.is_part() || items.iter().any(has_parts),
-            Holder::Map(map) => map.is_part() || map.values().any(has_parts),
+            Holder::List(items) => items.is_in_block() || items.iter().any(has_parts),
+            Holder::Map(map) => map.is_in_block() || map.values().any(has_parts),
         }
     }
 

@@ -73,7 +73,7 @@ pub use path::{MAX_LENGTH, MAX_MATCHES, PatchPath};
 pub use pointer::{Pointer, Token};
 
 use crate::value::Value;
-use apply::Run;
+use apply::PatchRun;
 
 /// How many bytes the copies that one patch makes of a value may add up to, written out.
 pub const MAX_GROWTH: usize = 64 << 20;
@@ -125,7 +125,7 @@ impl Patch {
     /// The document with all operations applied. The one that is given is left as it is,
     /// and shares with the result all that the patch did not touch.
     pub fn apply(&self, document: &Value) -> Result<Value, Error> {
-        let mut run = Run::new(self.strict);
+        let mut run = PatchRun::new(self.strict);
         let mut document = document.clone();
         for (at, operation) in self.operations.iter().enumerate() {
             document = run.step(at, operation, &document)?;

@@ -1,6 +1,6 @@
 //! Reading documents, or parts of them, from JSON.
 //!
-//! Most of a document is of no interest to the program that reads it. A [`Part`] describes
+//! Most of a document is of no interest to the program that reads it. A [`DocumentPart`] describes
 //! what is, before the first byte is read. It is asked at every member and every element, and
 //! what it does not want is skipped: no value is built for it, and no memory allocated.
 //!
@@ -30,7 +30,7 @@ pub use seed::{PartSeed, ValueSeed};
 pub use tape::{Start, Tape};
 
 /// A part of a document: what is not in it is skipped while reading.
-pub trait Part: Copy {
+pub trait DocumentPart: Copy {
     /// What is read of the member of a map.
     fn member(self, name: &str) -> Member<Self>;
 
@@ -64,7 +64,7 @@ pub enum Member<P> {
 #[derive(Clone, Copy, Debug)]
 pub struct Whole;
 
-impl Part for Whole {
+impl DocumentPart for Whole {
     fn member(self, name: &str) -> Member<Self> {
         Member::Read(Key::new(name), self)
     }

@@ -11,8 +11,8 @@ use crate::key::Key;
 use crate::list::{Chunk, Chunks, ListRef};
 use crate::map::Map;
 use crate::measure::Measure;
-use crate::node::{Block, Element, LONGEST, Node, is_deep};
 use crate::number::Number;
+use crate::slice::{Block, Element, LONGEST, SharedSlice, is_deep};
 
 /// An immutable JSON value. Cloning is at most one reference count.
 #[derive(Clone)]
@@ -34,12 +34,12 @@ enum Repr {
         bytes: [u8; SHORT],
     },
     /// Invariant: UTF-8, and longer than [`SHORT`].
-    Long(Node<u8>),
-    List(Node<Value>),
+    Long(SharedSlice<u8>),
+    List(SharedSlice<Value>),
     Chunked(Arc<Chunks>),
     Map(Map),
     /// Bytes that are not text: they can be copied, compared and hashed, nothing else.
-    Bytes(Node<u8>),
+    Bytes(SharedSlice<u8>),
 }
 
 const _: () = assert!(size_of::<Value>() == 16, "a value is two words");
@@ -71,9 +71,9 @@ pub(crate) enum Holder<'a> {
     Itself,
     /// By a text or bytes.
     Text,
-    /// By the node of a list.
-    List(&'a Node<Value>),
-    /// By the node of a map.
+    /// By the slice of a list.
+    List(&'a SharedSlice<Value>),
+    /// By the slice of a map.
     Map(&'a Map),
     /// By parts of a long list.
     Chunks,
@@ -159,7 +159,7 @@ impl Value {
 
     /// Opaque bytes.
     pub fn bytes(bytes: &[u8]) -> Self {
-        Self(Repr::Bytes(Node::bytes(bytes)))
+        Self(Repr::Bytes(SharedSlice::bytes(bytes)))
     }
 
     /// The same text or bytes, held by a block; the value itself where it is neither, or
@@ -186,7 +186,7 @@ impl Value {
     }
 
     /// A list from an iterator that knows its length: one allocation, unless it is longer
-    /// than any node.
+    /// than any slice.
     pub fn list<I>(items: I) -> Self
     where
         I: IntoIterator<Item = Self>,
@@ -196,7 +196,7 @@ impl Value {
         if items.len() > LONGEST {
             return Self::chunked(Chunks::of_long(items));
         }
-        Self(Repr::List(Node::new(items)))
+        Self(Repr::List(SharedSlice::new(items)))
     }
 
     /// A long list whose parts are shared with its earlier versions.
@@ -308,7 +308,7 @@ impl Value {
 impl Value {
     /// About how many bytes of memory this value takes; what is shared counts every time.
     pub fn size(&self) -> usize {
-        /// Reference count and length of a node, and about what an allocator adds.
+        /// Reference count and length of a slice, and about what an allocator adds.
         const HEADER: usize = 16;
         size_of::<Self>()
             + match &self.0 {
@@ -443,7 +443,7 @@ impl Default for Value {
 impl From<&str> for Value {
     fn from(text: &str) -> Self {
         if text.len() > SHORT {
-            return Self(Repr::Long(Node::bytes(text.as_bytes())));
+            return Self(Repr::Long(SharedSlice::bytes(text.as_bytes())));
         }
         let mut bytes = [0; SHORT];
         bytes[..text.len()].copy_from_slice(text.as_bytes());

@@ -196,15 +196,15 @@ fn is_number(lower: &str) -> bool {
 
 /// `2001-01-01`, alone or with a time after it.
 fn is_date(lower: &str) -> bool {
-    let mut parts = lower.splitn(3, '-');
+    let mut children = lower.splitn(3, '-');
     let all_digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
-    let year = parts
+    let year = children
         .next()
         .is_some_and(|part| part.len() == 4 && all_digits(part));
-    let month = parts
+    let month = children
         .next()
         .is_some_and(|part| part.len() <= 2 && all_digits(part));
-    let day = parts
+    let day = children
         .next()
         .is_some_and(|part| part.starts_with(|c: char| c.is_ascii_digit()));
     year && month && day

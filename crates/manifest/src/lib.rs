@@ -1,6 +1,6 @@
 //! Manifests: YAML and JSON files of Kubernetes-like objects.
 //!
-//! In goes text; out come [`document::Value`]s that remember where each of their parts
+//! In goes text; out come [`document::Value`]s that remember where each of their children
 //! stood, so that a [`document::Location`] inside a value can be turned into a file, a
 //! line and a column. The crate also writes YAML ([`to_yaml`]) and renders
 //! [`Diagnostic`]s. Only [`read`] touches files.
@@ -56,13 +56,13 @@ mod diagnostic;
 mod emit;
 mod load;
 mod manifest;
-mod node;
-mod open;
+mod open_collection;
 mod plain;
 mod problem;
 mod read;
 mod scalar;
 mod source;
+mod span_tree;
 mod syntax;
 
 pub use diagnostic::{Diagnostic, Severity};

@@ -14,10 +14,10 @@ use granit_parser::{Event, Options, Parser, ScalarStyle, ScanError, StructureSty
 use crate::decode::decode;
 use crate::diagnostic::Diagnostic;
 use crate::manifest::Manifest;
-use crate::node::{Node, Parts, Place};
-use crate::open::{Built, Duplicates, Open, Pending};
+use crate::open_collection::{Built, Duplicates, OpenCollection, Pending};
 use crate::problem::Problem;
 use crate::source::{MAX_SIZE, Source, Text};
+use crate::span_tree::{ByteRange, Children, SpanTree};
 use crate::{scalar, syntax};
 
 /// How many nodes the documents of one source may have together, each alias counted as
@@ -64,8 +64,8 @@ struct Loader<'a> {
     text: &'a Arc<Text>,
     /// Where the text starts that the parser was given.
     base: usize,
-    /// Open lists and maps, the innermost last.
-    stack: Vec<Open>,
+    /// OpenCollection lists and maps, the innermost last.
+    stack: Vec<OpenCollection>,
     /// The finished root of the current document.
     root: Option<Built>,
     /// Whether the last root was written with brackets or braces.
@@ -173,13 +173,13 @@ impl<'a> Loader<'a> {
                 } else {
                     self.first_dash(bytes.start)
                 };
-                self.open(Open::list(start, flow, anchor), bytes)
+                self.open(OpenCollection::list(start, flow, anchor), bytes)
             }
             Event::MappingStart(style, anchor, tag) => {
                 scalar::check_collection(false, tag.as_deref())
                     .map_err(|problem| problem.at(self.text, tagged))?;
                 let flow = style == StructureStyle::Flow;
-                self.open(Open::map(bytes.start, flow, anchor), bytes)
+                self.open(OpenCollection::map(bytes.start, flow, anchor), bytes)
             }
             Event::SequenceEnd | Event::MappingEnd => self.close(bytes),
             Event::Alias(anchor) => self.alias(anchor, bytes),
@@ -224,9 +224,9 @@ impl<'a> Loader<'a> {
         };
         Ok(Built {
             value,
-            node: Node {
-                place: Place::new(place),
-                parts: Parts::None,
+            spans: SpanTree {
+                range: ByteRange::new(place),
+                children: Children::None,
             },
             height: 0,
             weight: 1 + scalar.content.len() / BYTES_PER_NODE,
@@ -245,7 +245,7 @@ impl<'a> Loader<'a> {
             return Err(problem.at(self.text, bytes.clone()));
         }
         if scalar::is_merge(scalar.content, scalar.style, scalar.tag) {
-            return self.add_key(Pending::Merge(Place::new(bytes.clone())));
+            return self.add_key(Pending::Merge(ByteRange::new(bytes.clone())));
         }
         if anchor != 0 || scalar.tag.is_some() {
             let built = self.scalar_value(scalar, bytes, tagged)?;
@@ -253,7 +253,7 @@ impl<'a> Loader<'a> {
                 self.anchors.insert(anchor, built);
             }
         }
-        let place = Place::new(self.trimmed(bytes));
+        let place = ByteRange::new(self.trimmed(bytes));
         self.add_key(Pending::Key(Key::new(scalar.content), place))
     }
 
@@ -277,20 +277,20 @@ impl<'a> Loader<'a> {
                 Some(text) => text.to_owned(),
                 None => target.value.to_string(),
             };
-            let place = Place::new(bytes.clone());
+            let place = ByteRange::new(bytes.clone());
             return self.add_key(Pending::Key(Key::new(&text), place));
         }
         if self.stack.len() + target.height > MAX_DEPTH {
             return Err(syntax::too_deep().at(self.text, bytes.clone()));
         }
-        let node = Node {
-            place: Place::new(bytes.clone()),
-            parts: target.node.parts,
+        let spans = SpanTree {
+            range: ByteRange::new(bytes.clone()),
+            children: target.spans.children,
         };
-        self.add_new(Built { node, ..target }, 0, bytes)
+        self.add_new(Built { spans, ..target }, 0, bytes)
     }
 
-    fn open(&mut self, open: Open, bytes: &Range<usize>) -> Result<(), Diagnostic> {
+    fn open(&mut self, open: OpenCollection, bytes: &Range<usize>) -> Result<(), Diagnostic> {
         if self.wants_key() {
             return Err(complex_key().at(self.text, bytes.clone()));
         }
@@ -353,19 +353,19 @@ impl<'a> Loader<'a> {
         if let Some(root) = self.root.take()
             && !root.value.is_null()
         {
-            let manifest = Manifest::new(root.value, self.text.clone(), root.node, duplicates);
+            let manifest = Manifest::new(root.value, self.text.clone(), root.spans, duplicates);
             self.manifests.push(manifest);
         }
     }
 
     fn wants_key(&self) -> bool {
-        self.stack.last().is_some_and(Open::wants_key)
+        self.stack.last().is_some_and(OpenCollection::wants_key)
     }
 
     /// Where a block list starts. For one that is not indented more than its key the
     /// parser says where the first element starts instead.
     fn first_dash(&self, start: usize) -> usize {
-        let Some(key_end) = self.stack.last().and_then(Open::key_end) else {
+        let Some(key_end) = self.stack.last().and_then(OpenCollection::key_end) else {
             return start;
         };
         // Between the key and the first dash are only comments, an anchor or a tag.

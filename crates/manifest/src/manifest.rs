@@ -3,11 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-use document::{Key, Location, Step, Value};
+use document::{Key, Location, LocationStep, Value};
 
 use crate::diagnostic::Diagnostic;
-use crate::node::Node;
 use crate::source::{Source, Span, Text};
+use crate::span_tree::SpanTree;
 
 /// One document of a source.
 #[derive(Clone)]
@@ -15,7 +15,7 @@ pub struct Manifest {
     /// What it says.
     pub value: Value,
     text: Arc<Text>,
-    root: Node,
+    root: SpanTree,
     /// In the order of the text.
     duplicates: Arc<[Diagnostic]>,
 }
@@ -24,7 +24,7 @@ impl Manifest {
     pub(crate) fn new(
         value: Value,
         text: Arc<Text>,
-        root: Node,
+        root: SpanTree,
         duplicates: Arc<[Diagnostic]>,
     ) -> Self {
         Self {
@@ -48,17 +48,17 @@ impl Manifest {
     }
 
     /// The place of the value at this location. A location that does not exist gives
-    /// the nearest one above it that does. The parts of an alias, and what a merge key
+    /// the nearest one above it that does. The children of an alias, and what a merge key
     /// brings in, stand where they are written: at the anchor.
     pub fn span(&self, location: &Location) -> Span {
-        let mut node = &self.root;
+        let mut spans = &self.root;
         for step in location.steps() {
-            match node.child(step) {
-                Some(child) => node = child,
+            match spans.child(step) {
+                Some(child) => spans = child,
                 None => break,
             }
         }
-        self.text.span(node.place.bytes())
+        self.text.span(spans.range.bytes())
     }
 
     /// The place of the key that the location ends in; [`Manifest::span`] where it ends
@@ -68,10 +68,10 @@ impl Manifest {
         let place = steps.split_last().and_then(|(last, parents)| {
             let parent = parents
                 .iter()
-                .try_fold(&self.root, |node, step| node.child(step))?;
+                .try_fold(&self.root, |spans, step| spans.child(step))?;
             match last {
-                Step::Key(key) => Some(parent.member(key)?.key_place),
-                Step::Index(_) => None,
+                LocationStep::Key(key) => Some(parent.member(key)?.key_range),
+                LocationStep::Index(_) => None,
             }
         });
         match place {
@@ -84,12 +84,15 @@ impl Manifest {
     fn items(&self) -> Option<Vec<Self>> {
         let kind = self.value.get("kind").as_str()?.strip_suffix("List")?;
         let items = self.value.get("items").as_list()?;
-        let nodes = self.root.child(&Step::Key("items".to_owned()))?;
+        let spans = self.root.child(&LocationStep::Key("items".to_owned()))?;
         let manifests = items.iter().enumerate().map(|(index, item)| Self {
             value: named(item, kind, self.value.get("apiVersion")),
             text: self.text.clone(),
             // The tree has the shape of the value, so the item is there.
-            root: nodes.child(&Step::Index(index)).unwrap_or(nodes).clone(),
+            root: spans
+                .child(&LocationStep::Index(index))
+                .unwrap_or(spans)
+                .clone(),
             duplicates: self.duplicates.clone(),
         });
         Some(manifests.collect())

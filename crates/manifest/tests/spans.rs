@@ -6,7 +6,7 @@ mod common;
 use std::fmt::Write;
 
 use common::load;
-use document::{Location, Step};
+use document::{Location, LocationStep};
 use manifest::{Manifest, Span, expand_lists};
 
 /// `a.b[0]` as a location; keys without dots and brackets.
@@ -238,5 +238,5 @@ fn all_places_of_a_larger_file_are_right() {
         }
     }
     assert_eq!(seen, 50 * 5);
-    assert!(matches!(at("a[1]").steps()[1], Step::Index(1)));
+    assert!(matches!(at("a[1]").steps()[1], LocationStep::Index(1)));
 }

@@ -5,10 +5,10 @@ use cel_interpreter::Program;
 use document::{Location, Map, Value, View, json};
 
 use crate::error::{CompileError, CompileErrorKind, Error, ErrorKind};
+use crate::field_reader::FieldReader;
 use crate::meter::{Limits, Meter};
-use crate::operations::{Operations, Unknown, Written};
-use crate::reader::Reader;
-use crate::template::{Expression, Part, Template, parts};
+use crate::operations::{LiteralWrite, Operations, UnknownFields};
+use crate::template::{Expression, Template, TextPart, parts};
 
 /// The variable that is the document being patched.
 pub const RESOURCE: &str = "resource";
@@ -80,25 +80,25 @@ pub struct Form {
     /// Fields that may stand beside those of the edit; they are not read.
     pub beside: &'static [&'static str],
     /// What becomes of other fields.
-    pub unknown: Unknown,
+    pub unknown: UnknownFields,
 }
 
 impl Form {
-    /// Written by hand: unknown fields are errors.
+    /// LiteralWrite by hand: unknown fields are errors.
     pub const HAND: Self = Self {
         operations: "operations",
         beside: &[],
-        unknown: Unknown::Refuse,
+        unknown: UnknownFields::Refuse,
     };
 }
 
 impl Edit {
     /// Compiles the fields of a map, with all errors.
     pub fn compile(spec: &Value, at: &Location, form: Form) -> Result<Self, Vec<CompileError>> {
-        let mut reader = Reader::default();
+        let mut reader = FieldReader::default();
         let fields = ["where", "forEach", "var", "strict", form.operations];
         let known: Vec<&'static str> = form.beside.iter().copied().chain(fields).collect();
-        if form.unknown == Unknown::Refuse && !reader.known(spec, &known, at) {
+        if form.unknown == UnknownFields::Refuse && !reader.known(spec, &known, at) {
             return Err(reader.errors);
         }
         let condition = reader.condition(spec.get("where"), &at.key("where"));
@@ -125,8 +125,8 @@ impl Edit {
     }
 
     /// The values that are written down and put under a path of keys.
-    pub fn written(&self) -> impl Iterator<Item = Written> {
-        self.operations.written()
+    pub fn literal_writes(&self) -> impl Iterator<Item = LiteralWrite> {
+        self.operations.literal_writes()
     }
 
     /// Whether the condition holds, for the document or for one of the items.
@@ -136,7 +136,7 @@ impl Edit {
         variables: Variables<'_>,
         limits: &Limits,
     ) -> Result<bool, Box<Error>> {
-        let mut run = Run::new(self, variables, limits);
+        let mut run = EditRun::new(self, variables, limits);
         if !run.holds(resource, None)? {
             return Ok(false);
         }
@@ -159,7 +159,7 @@ impl Edit {
         variables: Variables<'_>,
         limits: &Limits,
     ) -> Result<Option<Value>, Box<Error>> {
-        let mut run = Run::new(self, variables, limits);
+        let mut run = EditRun::new(self, variables, limits);
         if !run.holds(resource, None)? {
             return Ok(None);
         }
@@ -183,13 +183,13 @@ impl Edit {
 type Item<'a> = Option<(usize, &'a Value)>;
 
 /// One application.
-struct Run<'a> {
+struct EditRun<'a> {
     edit: &'a Edit,
     variables: Variables<'a>,
     meter: Meter,
 }
 
-impl<'a> Run<'a> {
+impl<'a> EditRun<'a> {
     fn new(edit: &'a Edit, variables: Variables<'a>, limits: &Limits) -> Self {
         Self {
             edit,
@@ -274,7 +274,7 @@ fn lookup<'a>(
     }
 }
 
-impl Reader {
+impl FieldReader {
     /// The fields of an edit; `condition` is what `where` says.
     pub(crate) fn edit(
         &mut self,
@@ -330,7 +330,7 @@ impl Reader {
             return self.take(Expression::bare(text, at));
         }
         match self.take(parts(text, at))?.as_slice() {
-            [Part::Value(expression)] => Some(expression.clone()),
+            [TextPart::Value(expression)] => Some(expression.clone()),
             _ => {
                 self.error(at, CompileErrorKind::TextAround);
                 None

@@ -13,10 +13,10 @@
 
 mod edit;
 mod error;
+mod field_reader;
 mod meter;
 mod operations;
 mod path;
-mod reader;
 mod rules;
 mod target;
 mod template;
@@ -24,7 +24,7 @@ mod template;
 pub use edit::{Edit, Form, ITEM, RESOURCE, Variables};
 pub use error::{CompileError, CompileErrorKind, Error, ErrorKind};
 pub use meter::{Limits, Meter};
-pub use operations::{Operations, Unknown, Written};
+pub use operations::{LiteralWrite, Operations, UnknownFields};
 pub use rules::{Effect, Rule, Rules};
 pub use target::Target;
 pub use template::{Lookup, Template};

@@ -5,14 +5,14 @@ use document::patch::{self, Cause, OPERATIONS, Operation, Patch, PatchPath, Read
 use document::{Location, MAX_DEPTH, OutOfBounds, Value};
 
 use crate::error::{CompileError, CompileErrorKind, Error, ErrorKind};
+use crate::field_reader::FieldReader;
 use crate::meter::Meter;
 use crate::path::PathTemplate;
-use crate::reader::Reader;
 use crate::template::{Lookup, Template};
 
 /// What becomes of a field that an operation does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unknown {
+pub enum UnknownFields {
     /// It is passed over, as RFC 6902 demands of JSON patches.
     Ignore,
     /// It is an error: what is written by hand is more likely a slip.
@@ -47,7 +47,7 @@ enum Body {
 
 /// What stands under a static place, for who needs to know what is written down.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Written {
+pub struct LiteralWrite {
     /// The keys from the resource down.
     pub keys: Vec<String>,
     /// The value.
@@ -61,9 +61,9 @@ impl Operations {
         spec: &Value,
         at: &Location,
         strict: bool,
-        unknown: Unknown,
+        unknown: UnknownFields,
     ) -> Result<Self, Vec<CompileError>> {
-        let mut reader = Reader::default();
+        let mut reader = FieldReader::default();
         let Some(list) = spec.as_list() else {
             reader.field(spec, "a list of operations", at);
             return Err(reader.errors);
@@ -94,7 +94,7 @@ impl Operations {
     }
 
     /// The values that are written down and put under a path of keys.
-    pub fn written(&self) -> impl Iterator<Item = Written> {
+    pub fn literal_writes(&self) -> impl Iterator<Item = LiteralWrite> {
         self.list.iter().filter_map(|operation| {
             let Body::Value(value) = &operation.body else {
                 return None;
@@ -103,7 +103,7 @@ impl Operations {
                 return None;
             }
             let keys = operation.path.fixed().and_then(names)?;
-            Some(Written {
+            Some(LiteralWrite {
                 keys,
                 value: value.as_literal()?.clone(),
             })
@@ -142,19 +142,19 @@ impl Operations {
     }
 }
 
-impl Reader {
+impl FieldReader {
     fn operation(
         &mut self,
         spec: &Value,
         at: &Location,
-        unknown: Unknown,
+        unknown: UnknownFields,
     ) -> Option<OperationTemplate> {
         if spec.as_map().is_none() {
             let found = spec.kind();
             self.error(at, ReadCause::NotMap { found });
             return None;
         }
-        if unknown == Unknown::Refuse {
+        if unknown == UnknownFields::Refuse {
             self.known(spec, &["op", "path", "from", "value"], at);
         }
         let name = self.name(spec, at)?;

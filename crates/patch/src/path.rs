@@ -11,7 +11,7 @@ use document::{Location, Value, View};
 
 use crate::error::{CompileError, CompileErrorKind, Error, ErrorKind};
 use crate::meter::Meter;
-use crate::template::{Expression, Lookup, Part, parts};
+use crate::template::{Expression, Lookup, TextPart, parts};
 
 /// The path of an operation: parsed once, or computed.
 #[derive(Clone, Debug)]
@@ -33,12 +33,12 @@ pub(crate) struct Computed {
 #[derive(Clone, Debug)]
 enum PathPart {
     Text(String),
-    Value(Expression, Place),
+    Value(Expression, PathSlot),
 }
 
 /// Where in a path an expression stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum PathSlot {
     /// At the start, before any slash: the value is a path itself.
     Prefix,
     /// In a segment: a key, a position, or a part of a key.
@@ -132,27 +132,27 @@ fn parse(
 }
 
 /// Each expression with the place where it stands, found by reading the text around it.
-fn placed(parts: Vec<Part>, at: &Location) -> Result<Vec<PathPart>, CompileError> {
-    let mut reader = Reader::default();
+fn placed(parts: Vec<TextPart>, at: &Location) -> Result<Vec<PathPart>, CompileError> {
+    let mut scanner = PathScanner::default();
     let mut placed = Vec::with_capacity(parts.len());
     let mut rest = parts.into_iter().peekable();
     let mut first = true;
     while let Some(part) = rest.next() {
         placed.push(match part {
-            Part::Text(text) => {
-                reader.read(&text);
+            TextPart::Text(text) => {
+                scanner.read(&text);
                 PathPart::Text(text)
             }
-            Part::Value(expression) => {
+            TextPart::Value(expression) => {
                 let closes = match rest.peek() {
-                    Some(Part::Text(text)) => text.starts_with(']'),
+                    Some(TextPart::Text(text)) => text.starts_with(']'),
                     _ => false,
                 };
-                let place = match reader.state {
-                    State::Outside if first => Place::Prefix,
-                    State::Outside => Place::Segment,
-                    State::Quoted(_) => Place::Filter,
-                    State::Bracket { empty: true } if closes => Place::Position,
+                let place = match scanner.state {
+                    State::Outside if first => PathSlot::Prefix,
+                    State::Outside => PathSlot::Segment,
+                    State::Quoted(_) => PathSlot::Filter,
+                    State::Bracket { empty: true } if closes => PathSlot::Position,
                     State::Bracket { .. } => {
                         let kind = CompileErrorKind::ExpressionInBrackets;
                         return Err(CompileError::new(at, kind));
@@ -168,15 +168,15 @@ fn placed(parts: Vec<Part>, at: &Location) -> Result<Vec<PathPart>, CompileError
 
 /// How many segments a path has: names, and what stands in brackets.
 fn segments(path: &str) -> usize {
-    let mut reader = Reader::default();
+    let mut scanner = PathScanner::default();
     let mut count = 0;
     let mut before = None;
     for c in path.chars() {
-        if let State::Outside = reader.state {
+        if let State::Outside = scanner.state {
             // After a slash a bracket stands in the place of a name.
             count += usize::from(c == '/' || (c == '[' && before != Some('/')));
         }
-        reader.step(c);
+        scanner.step(c);
         before = Some(c);
     }
     count
@@ -184,7 +184,7 @@ fn segments(path: &str) -> usize {
 
 /// Follows the text of a path through brackets and quotes.
 #[derive(Default)]
-struct Reader {
+struct PathScanner {
     state: State,
     /// The character before was a backslash in quotes.
     escaped: bool,
@@ -201,7 +201,7 @@ enum State {
     Quoted(char),
 }
 
-impl Reader {
+impl PathScanner {
     fn read(&mut self, text: &str) {
         text.chars().for_each(|c| self.step(c));
     }
@@ -231,9 +231,9 @@ impl Reader {
 fn sample(parts: &[PathPart]) -> String {
     let texts = parts.iter().map(|part| match part {
         PathPart::Text(text) => text,
-        PathPart::Value(_, Place::Prefix) => "",
-        PathPart::Value(_, Place::Segment | Place::Filter) => "x",
-        PathPart::Value(_, Place::Position) => "0",
+        PathPart::Value(_, PathSlot::Prefix) => "",
+        PathPart::Value(_, PathSlot::Segment | PathSlot::Filter) => "x",
+        PathPart::Value(_, PathSlot::Position) => "0",
     });
     texts.collect()
 }
@@ -247,7 +247,7 @@ impl Computed {
                 PathPart::Text(plain) => text.push_str(plain),
                 PathPart::Value(expression, place) => {
                     let value = expression.eval(lookup, meter)?;
-                    if *place == Place::Prefix {
+                    if *place == PathSlot::Prefix {
                         count += self.prefix(expression, &value, &mut text)?;
                     } else {
                         put(expression, *place, &value, &mut text)?;
@@ -297,11 +297,11 @@ fn refused(expression: &Expression, expected: &'static str, value: &Value) -> Bo
 /// Appends a value, escaped for its place.
 fn put(
     expression: &Expression,
-    place: Place,
+    place: PathSlot,
     value: &Value,
     path: &mut String,
 ) -> Result<(), Box<Error>> {
-    if place == Place::Position {
+    if place == PathSlot::Position {
         let Some(position) = value.as_int().filter(|int| *int >= 0) else {
             return Err(refused(expression, "a position from 0 on", value));
         };
@@ -321,8 +321,10 @@ fn put(
         }
     };
     path.push_str(&match place {
-        Place::Filter => PatchPath::escape_filter(text),
-        Place::Prefix | Place::Segment | Place::Position => PatchPath::escape_segment(text),
+        PathSlot::Filter => PatchPath::escape_filter(text),
+        PathSlot::Prefix | PathSlot::Segment | PathSlot::Position => {
+            PatchPath::escape_segment(text)
+        }
     });
     Ok(())
 }

@@ -8,8 +8,8 @@ use document::{Location, Value};
 
 use crate::edit::{Edit, Form, RESOURCE, Variables};
 use crate::error::{CompileError, Error};
+use crate::field_reader::FieldReader;
 use crate::meter::{Limits, Meter};
-use crate::reader::Reader;
 use crate::target::Target;
 use crate::template::Expression;
 
@@ -74,7 +74,7 @@ pub enum Effect {
 impl Rules {
     /// Reads a patch document, with all errors.
     pub fn read(spec: &Value, at: &Location) -> Result<Self, Vec<CompileError>> {
-        let mut reader = Reader::default();
+        let mut reader = FieldReader::default();
         let mut rules = Vec::new();
         reader.rules(spec, at, &mut rules);
         reader.finish(Some(Self(rules)))
@@ -109,7 +109,7 @@ impl Rule {
     }
 }
 
-impl Reader {
+impl FieldReader {
     fn rules(&mut self, spec: &Value, at: &Location, rules: &mut Vec<Rule>) {
         let has = |field: &str| {
             spec.as_map()

@@ -3,7 +3,7 @@
 use document::{Location, Value};
 
 use crate::error::CompileErrorKind;
-use crate::reader::Reader;
+use crate::field_reader::FieldReader;
 
 /// `{group, version, kind, name, namespace}`: what is not said matches everything.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,7 +46,7 @@ impl Target {
     }
 }
 
-impl Reader {
+impl FieldReader {
     /// The target of a rule; `at` is the place of the rule.
     pub(crate) fn target(&mut self, rule: &Value, at: &Location) -> Option<Target> {
         let Some(spec) = rule.as_map().and_then(|map| map.get_str("target")) else {

@@ -32,24 +32,24 @@ pub type Lookup<'a> = &'a dyn Fn(&str) -> Option<Value>;
 /// assert_eq!(value, json!({"replicas": 6, "name": "web-3", "text": "${n}"}));
 /// ```
 #[derive(Clone, Debug)]
-pub struct Template(Node);
+pub struct Template(TemplateNode);
 
 #[derive(Clone, Debug)]
-enum Node {
+enum TemplateNode {
     /// Without an expression anywhere inside.
     Literal(Value),
     /// One whole `${…}`.
     Whole(Expression),
     /// A string with expressions in it.
-    Text(Box<[Part]>),
-    List(Box<[Node]>),
+    Text(Box<[TextPart]>),
+    List(Box<[TemplateNode]>),
     /// In key order.
-    Map(Box<[(Key, Node)]>),
+    Map(Box<[(Key, TemplateNode)]>),
 }
 
 /// A stretch of a string.
 #[derive(Clone, Debug)]
-pub(crate) enum Part {
+pub(crate) enum TextPart {
     Text(String),
     Value(Expression),
 }
@@ -113,7 +113,7 @@ impl Template {
 
     /// An expression alone.
     pub(crate) fn whole(expression: Expression) -> Self {
-        Self(Node::Whole(expression))
+        Self(TemplateNode::Whole(expression))
     }
 
     /// The value, if there is no expression in it.
@@ -132,23 +132,27 @@ impl Template {
     }
 }
 
-fn compile(value: &Value, at: &Location, errors: &mut Vec<CompileError>) -> Node {
+fn compile(value: &Value, at: &Location, errors: &mut Vec<CompileError>) -> TemplateNode {
     match value.view() {
         View::Str(text) if text.contains("${") => match parts(text, at) {
             Ok(parts) => string(parts),
             Err(error) => {
                 errors.push(error);
-                Node::Literal(Value::NULL)
+                TemplateNode::Literal(Value::NULL)
             }
         },
         View::List(items) => {
             let items = items.iter().enumerate();
-            let nodes: Vec<Node> = items
+            let nodes: Vec<TemplateNode> = items
                 .map(|(i, item)| compile(item, &at.index(i), errors))
                 .collect();
-            match nodes.iter().map(Node::literal).collect::<Option<Vec<_>>>() {
-                Some(items) => Node::Literal(items.into_iter().cloned().collect()),
-                None => Node::List(nodes.into()),
+            match nodes
+                .iter()
+                .map(TemplateNode::literal)
+                .collect::<Option<Vec<_>>>()
+            {
+                Some(items) => TemplateNode::Literal(items.into_iter().cloned().collect()),
+                None => TemplateNode::List(nodes.into()),
             }
         }
         View::Map(map) => {
@@ -156,11 +160,12 @@ fn compile(value: &Value, at: &Location, errors: &mut Vec<CompileError>) -> Node
                 let node = compile(member, &at.key(key.as_str()), errors);
                 (key.clone(), node)
             });
-            let entries: Vec<(Key, Node)> = entries.collect();
-            let literal = |(key, node): &(Key, Node)| Some((key.clone(), node.literal()?.clone()));
+            let entries: Vec<(Key, TemplateNode)> = entries.collect();
+            let literal =
+                |(key, node): &(Key, TemplateNode)| Some((key.clone(), node.literal()?.clone()));
             match entries.iter().map(literal).collect::<Option<Vec<_>>>() {
-                Some(entries) => Node::Literal(Map::from_sorted(entries).into()),
-                None => Node::Map(entries.into()),
+                Some(entries) => TemplateNode::Literal(Map::from_sorted(entries).into()),
+                None => TemplateNode::Map(entries.into()),
             }
         }
         View::Null
@@ -168,21 +173,21 @@ fn compile(value: &Value, at: &Location, errors: &mut Vec<CompileError>) -> Node
         | View::Int(_)
         | View::Float(_)
         | View::Str(_)
-        | View::Bytes(_) => Node::Literal(value.clone()),
+        | View::Bytes(_) => TemplateNode::Literal(value.clone()),
     }
 }
 
 /// One whole expression, a text with expressions in it, or one without.
-fn string(parts: Vec<Part>) -> Node {
+fn string(parts: Vec<TextPart>) -> TemplateNode {
     match parts.as_slice() {
-        [Part::Value(expression)] => Node::Whole(expression.clone()),
-        [Part::Text(text)] => Node::Literal(text.into()),
-        _ => Node::Text(parts.into()),
+        [TextPart::Value(expression)] => TemplateNode::Whole(expression.clone()),
+        [TextPart::Text(text)] => TemplateNode::Literal(text.into()),
+        _ => TemplateNode::Text(parts.into()),
     }
 }
 
 /// The stretches of a string: expressions, and what stands between them.
-pub(crate) fn parts(text: &str, at: &Location) -> Result<Vec<Part>, CompileError> {
+pub(crate) fn parts(text: &str, at: &Location) -> Result<Vec<TextPart>, CompileError> {
     let mut parts = Vec::new();
     let mut plain = String::new();
     let mut rest = text;
@@ -199,20 +204,20 @@ pub(crate) fn parts(text: &str, at: &Location) -> Result<Vec<Part>, CompileError
         let (program, end) =
             Program::compile_braced(inner).map_err(|error| no_cel(inner, error, at))?;
         if !plain.is_empty() {
-            parts.push(Part::Text(std::mem::take(&mut plain)));
+            parts.push(TextPart::Text(std::mem::take(&mut plain)));
         }
         let at = at.clone();
-        parts.push(Part::Value(Expression { program, at }));
+        parts.push(TextPart::Value(Expression { program, at }));
         rest = &inner[end + 1..];
     }
     plain.push_str(rest);
     if !plain.is_empty() {
-        parts.push(Part::Text(plain));
+        parts.push(TextPart::Text(plain));
     }
     Ok(parts)
 }
 
-impl Node {
+impl TemplateNode {
     fn literal(&self) -> Option<&Value> {
         match self {
             Self::Literal(value) => Some(value),
@@ -251,20 +256,24 @@ impl Node {
 }
 
 /// Visits the expressions of a string.
-fn programs<'a>(parts: &'a [Part], visit: &mut impl FnMut(&'a Program, &'a Location)) {
+fn programs<'a>(parts: &'a [TextPart], visit: &mut impl FnMut(&'a Program, &'a Location)) {
     for part in parts {
-        if let Part::Value(expression) = part {
+        if let TextPart::Value(expression) = part {
             visit(&expression.program, &expression.at);
         }
     }
 }
 
-fn interpolate(parts: &[Part], lookup: Lookup<'_>, meter: &mut Meter) -> Result<Value, Box<Error>> {
+fn interpolate(
+    parts: &[TextPart],
+    lookup: Lookup<'_>,
+    meter: &mut Meter,
+) -> Result<Value, Box<Error>> {
     let mut text = String::new();
     for part in parts {
         match part {
-            Part::Text(plain) => text.push_str(plain),
-            Part::Value(expression) => {
+            TextPart::Text(plain) => text.push_str(plain),
+            TextPart::Value(expression) => {
                 let value = expression.eval(lookup, meter)?;
                 let form = string_form(&value).map_err(|_| {
                     expression.error(ErrorKind::Text {

@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 
 use document::{Location, Value};
-use patch::{Edit, Form, Limits, RESOURCE, Unknown};
+use patch::{Edit, Form, Limits, RESOURCE, UnknownFields};
 
 const SPECIFICATION: &str = include_str!("../../document/tests/cases/patch.json");
 const MORE: &str = include_str!("cases/more.json");
@@ -12,7 +12,7 @@ const MORE: &str = include_str!("cases/more.json");
 const FORM: Form = Form {
     operations: "patch",
     beside: &[],
-    unknown: Unknown::Ignore,
+    unknown: UnknownFields::Ignore,
 };
 
 /// What a case gives: a document, or a code and a place.

@@ -4,8 +4,8 @@ use std::cmp::Ordering;
 
 use super::{Arguments, Result};
 use crate::error::EvalError;
+use crate::infix::{arithmetic, compare, contains, equal};
 use crate::meter::BYTES;
-use crate::operator::{arithmetic, compare, contains, equal};
 use crate::tree::Arithmetic;
 use crate::value::{List, Val};
 

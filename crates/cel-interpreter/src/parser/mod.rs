@@ -10,7 +10,7 @@ use document::{Key, Value};
 
 use crate::error::CompileError;
 use crate::lexer::{Token, syntax_error, tokens};
-use crate::tree::{Arithmetic, Node, Relation};
+use crate::tree::{Arithmetic, CelExpr, Relation};
 use crate::value::Val;
 
 /// How long an expression may be, in bytes.
@@ -26,7 +26,7 @@ pub const MAX_NESTING: usize = 50;
 pub const MAX_DEPTH: usize = 300;
 
 /// The tree of an expression, and the names of its variables by their numbers.
-pub(crate) fn parse(text: &str) -> Result<(Node, Vec<String>)> {
+pub(crate) fn parse(text: &str) -> Result<(CelExpr, Vec<String>)> {
     if text.len() > MAX_LENGTH {
         return Err(CompileError::TooLong { found: text.len() });
     }
@@ -58,20 +58,20 @@ struct Parser<'a> {
 }
 
 /// A part of the tree and its height.
-struct Part {
-    node: Node,
+struct Subtree {
+    node: CelExpr,
     height: usize,
 }
 
 type Result<T> = std::result::Result<T, CompileError>;
 
-impl Part {
-    fn leaf(node: Node) -> Self {
+impl Subtree {
+    fn leaf(node: CelExpr) -> Self {
         Self { node, height: 1 }
     }
 
     /// A node over parts of which the highest has this height.
-    fn over(height: usize, node: Node) -> Result<Self> {
+    fn over(height: usize, node: CelExpr) -> Result<Self> {
         if height >= MAX_DEPTH {
             return Err(CompileError::TooDeep);
         }
@@ -81,16 +81,16 @@ impl Part {
         })
     }
 
-    fn boxed(self) -> Box<Node> {
+    fn boxed(self) -> Box<CelExpr> {
         Box::new(self.node)
     }
 }
 
-fn height(parts: &[Part]) -> usize {
+fn height(parts: &[Subtree]) -> usize {
     parts.iter().map(|part| part.height).max().unwrap_or(0)
 }
 
-fn nodes(parts: Vec<Part>) -> Vec<Node> {
+fn nodes(parts: Vec<Subtree>) -> Vec<CelExpr> {
     parts.into_iter().map(|part| part.node).collect()
 }
 
@@ -146,7 +146,7 @@ impl<'a> Parser<'a> {
         self.unexpected(expected)
     }
 
-    fn expression(&mut self) -> Result<Part> {
+    fn expression(&mut self) -> Result<Subtree> {
         if self.nesting > MAX_NESTING {
             return Err(CompileError::TooDeep);
         }
@@ -157,7 +157,7 @@ impl<'a> Parser<'a> {
     }
 
     /// `a ? b : c ? d : e`
-    fn conditional(&mut self) -> Result<Part> {
+    fn conditional(&mut self) -> Result<Subtree> {
         let mut branches = Vec::new();
         let mut last = self.logic("||")?;
         while self.eat("?") {
@@ -169,13 +169,13 @@ impl<'a> Parser<'a> {
         while let Some((condition, then)) = branches.pop() {
             let height = condition.height.max(then.height).max(last.height);
             let parts = Box::new([condition.node, then.node, last.node]);
-            last = Part::over(height, Node::Conditional(parts))?;
+            last = Subtree::over(height, CelExpr::Conditional(parts))?;
         }
         Ok(last)
     }
 
     /// `a || b || c`, and inside of it `a && b && c`.
-    fn logic(&mut self, operator: &'static str) -> Result<Part> {
+    fn logic(&mut self, operator: &'static str) -> Result<Subtree> {
         let either = operator == "||";
         let mut parts = Vec::new();
         loop {
@@ -195,30 +195,30 @@ impl<'a> Parser<'a> {
         }
         let height = height(&parts);
         let nodes = nodes(parts);
-        Part::over(
+        Subtree::over(
             height,
             if either {
-                Node::Or(nodes)
+                CelExpr::Or(nodes)
             } else {
-                Node::And(nodes)
+                CelExpr::And(nodes)
             },
         )
     }
 
     /// Operators of this rank and above, from the left.
-    fn binary(&mut self, rank: u8) -> Result<Part> {
+    fn binary(&mut self, rank: u8) -> Result<Subtree> {
         let mut left = self.unary()?;
-        while let Some((make, found)) = operator(self.peek()).filter(|(_, found)| *found >= rank) {
+        while let Some((make, found)) = infix(self.peek()).filter(|(_, found)| *found >= rank) {
             self.next += 1;
             let right = self.binary(found + 1)?;
             let height = left.height.max(right.height);
-            left = Part::over(height, make(Box::new([left.node, right.node])))?;
+            left = Subtree::over(height, make(Box::new([left.node, right.node])))?;
         }
         Ok(left)
     }
 
     /// `!a` and `-a`. More than two signs in a row are as good as one or two.
-    fn unary(&mut self) -> Result<Part> {
+    fn unary(&mut self) -> Result<Subtree> {
         let sign = match self.peek() {
             Token::Symbol(sign @ ("!" | "-")) => *sign,
             _ => return self.postfix(),
@@ -236,18 +236,18 @@ impl<'a> Parser<'a> {
         for _ in 0..if count > 2 { 2 - count % 2 } else { count } {
             let node = |inner| {
                 if sign == "!" {
-                    Node::Not(inner)
+                    CelExpr::Not(inner)
                 } else {
-                    Node::Negate(inner)
+                    CelExpr::Negate(inner)
                 }
             };
-            part = Part::over(part.height, node(Box::new(part.node)))?;
+            part = Subtree::over(part.height, node(Box::new(part.node)))?;
         }
         Ok(part)
     }
 
     /// Members, elements and methods of an operand.
-    fn postfix(&mut self) -> Result<Part> {
+    fn postfix(&mut self) -> Result<Subtree> {
         let mut part = self.primary()?;
         loop {
             if self.eat(".") {
@@ -262,7 +262,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn member(&mut self, base: Part) -> Result<Part> {
+    fn member(&mut self, base: Subtree) -> Result<Subtree> {
         let optional = self.eat("?");
         let name = match self.take() {
             Token::Word(name) if !optional && self.eat("(") => return self.method(base, name),
@@ -272,24 +272,24 @@ impl<'a> Parser<'a> {
         read(base, Key::new(name), optional)
     }
 
-    fn element(&mut self, base: Part) -> Result<Part> {
+    fn element(&mut self, base: Subtree) -> Result<Subtree> {
         let optional = self.eat("?");
         let index = self.expression()?;
         self.expect("]")?;
-        if let Node::Literal(Val::Str(name)) = &index.node {
+        if let CelExpr::Literal(Val::Str(name)) = &index.node {
             let key = Key::new(name.as_str().unwrap_or_default());
             return read(base, key, optional);
         }
         let height = base.height.max(index.height);
-        let node = Node::Index {
+        let node = CelExpr::Index {
             base: base.boxed(),
             index: index.boxed(),
             optional,
         };
-        Part::over(height, node)
+        Subtree::over(height, node)
     }
 
-    fn primary(&mut self) -> Result<Part> {
+    fn primary(&mut self) -> Result<Subtree> {
         match self.take() {
             Token::Word(word) => self.named(word),
             Token::Int(size) => self.int(size, false),
@@ -313,7 +313,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn int(&self, size: u64, negative: bool) -> Result<Part> {
+    fn int(&self, size: u64, negative: bool) -> Result<Subtree> {
         let int = i128::from(size) * if negative { -1 } else { 1 };
         let int = i64::try_from(int).map_err(|_| {
             let at = self.tokens[self.next - 1].1;
@@ -322,7 +322,7 @@ impl<'a> Parser<'a> {
         Ok(literal(Val::Int(int)))
     }
 
-    fn list(&mut self) -> Result<Part> {
+    fn list(&mut self) -> Result<Subtree> {
         let (mut items, mut highest) = (Vec::new(), 0);
         while !self.eat("]") {
             let optional = self.eat("?");
@@ -334,10 +334,10 @@ impl<'a> Parser<'a> {
                 break;
             }
         }
-        Part::over(highest, Node::List(items))
+        Subtree::over(highest, CelExpr::List(items))
     }
 
-    fn map(&mut self) -> Result<Part> {
+    fn map(&mut self) -> Result<Subtree> {
         let (mut entries, mut highest) = (Vec::new(), 0);
         while !self.eat("}") {
             let optional = self.eat("?");
@@ -351,49 +351,49 @@ impl<'a> Parser<'a> {
                 break;
             }
         }
-        Part::over(highest, Node::Map(entries))
+        Subtree::over(highest, CelExpr::Map(entries))
     }
 }
 
-fn literal(value: Val) -> Part {
-    Part::leaf(Node::Literal(value))
+fn literal(value: Val) -> Subtree {
+    Subtree::leaf(CelExpr::Literal(value))
 }
 
 /// A member of a path makes it longer, not higher.
-fn read(base: Part, key: Key, optional: bool) -> Result<Part> {
+fn read(base: Subtree, key: Key, optional: bool) -> Result<Subtree> {
     if optional {
-        return Part::over(base.height, Node::OptionalMember(base.boxed(), key));
+        return Subtree::over(base.height, CelExpr::OptionalMember(base.boxed(), key));
     }
     match base.node {
-        Node::Path(mut path) => {
+        CelExpr::Path(mut path) => {
             path.keys.push(key);
-            Ok(Part::leaf(Node::Path(path)))
+            Ok(Subtree::leaf(CelExpr::Path(path)))
         }
-        node => Part::over(base.height, Node::Member(Box::new(node), key)),
+        node => Subtree::over(base.height, CelExpr::Member(Box::new(node), key)),
     }
 }
 
 /// Makes a node of two operands.
-type Binary = fn(Box<[Node; 2]>) -> Node;
+type Binary = fn(Box<[CelExpr; 2]>) -> CelExpr;
 
 /// What a token does between two operands, and how tightly it binds them.
-fn operator(token: &Token<'_>) -> Option<(Binary, u8)> {
+fn infix(token: &Token<'_>) -> Option<(Binary, u8)> {
     let (Token::Symbol(symbol) | Token::Word(symbol)) = token else {
         return None;
     };
     let make: (Binary, u8) = match *symbol {
-        "==" => (|pair| Node::Equal(true, pair), 1),
-        "!=" => (|pair| Node::Equal(false, pair), 1),
-        "<" => (|pair| Node::Relation(Relation::Less, pair), 1),
-        "<=" => (|pair| Node::Relation(Relation::LessEqual, pair), 1),
-        ">" => (|pair| Node::Relation(Relation::Greater, pair), 1),
-        ">=" => (|pair| Node::Relation(Relation::GreaterEqual, pair), 1),
-        "in" => (Node::In, 1),
-        "+" => (|pair| Node::Arithmetic(Arithmetic::Add, pair), 2),
-        "-" => (|pair| Node::Arithmetic(Arithmetic::Subtract, pair), 2),
-        "*" => (|pair| Node::Arithmetic(Arithmetic::Multiply, pair), 3),
-        "/" => (|pair| Node::Arithmetic(Arithmetic::Divide, pair), 3),
-        "%" => (|pair| Node::Arithmetic(Arithmetic::Remainder, pair), 3),
+        "==" => (|pair| CelExpr::Equal(true, pair), 1),
+        "!=" => (|pair| CelExpr::Equal(false, pair), 1),
+        "<" => (|pair| CelExpr::Relation(Relation::Less, pair), 1),
+        "<=" => (|pair| CelExpr::Relation(Relation::LessEqual, pair), 1),
+        ">" => (|pair| CelExpr::Relation(Relation::Greater, pair), 1),
+        ">=" => (|pair| CelExpr::Relation(Relation::GreaterEqual, pair), 1),
+        "in" => (CelExpr::In, 1),
+        "+" => (|pair| CelExpr::Arithmetic(Arithmetic::Add, pair), 2),
+        "-" => (|pair| CelExpr::Arithmetic(Arithmetic::Subtract, pair), 2),
+        "*" => (|pair| CelExpr::Arithmetic(Arithmetic::Multiply, pair), 3),
+        "/" => (|pair| CelExpr::Arithmetic(Arithmetic::Divide, pair), 3),
+        "%" => (|pair| CelExpr::Arithmetic(Arithmetic::Remainder, pair), 3),
         _ => return None,
     };
     Some(make)

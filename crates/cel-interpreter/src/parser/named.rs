@@ -1,15 +1,15 @@
 //! Whatever has a name: variables, functions, methods and macros.
 
-use super::{Parser, Part, Result, height, literal, nodes};
+use super::{Parser, Result, Subtree, height, literal, nodes};
 use crate::error::CompileError;
 use crate::function::{self, Function, pattern::Pattern};
 use crate::lexer::{Token, syntax_error};
-use crate::tree::{Call, Fold, FoldKind, Node, Path};
+use crate::tree::{Call, CelExpr, Fold, FoldKind, Path};
 use crate::value::Val;
 
 impl<'a> Parser<'a> {
     /// A keyword, a function or a variable.
-    pub(super) fn named(&mut self, word: &'a str) -> Result<Part> {
+    pub(super) fn named(&mut self, word: &'a str) -> Result<Subtree> {
         match word {
             "true" => return Ok(literal(Val::Bool(true))),
             "false" => return Ok(literal(Val::Bool(false))),
@@ -23,7 +23,7 @@ impl<'a> Parser<'a> {
             return call(function, false, args);
         }
         if !self.eat("(") {
-            return Ok(Part::leaf(self.variable(word)));
+            return Ok(Subtree::leaf(self.variable(word)));
         }
         if word == "has" {
             return self.has();
@@ -42,35 +42,35 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn variable(&mut self, name: &str) -> Node {
+    fn variable(&mut self, name: &str) -> CelExpr {
         if let Some(local) = self.locals.iter().rposition(|local| *local == name) {
-            return Node::Local(local);
+            return CelExpr::Local(local);
         }
         let known = self.variables.iter().position(|known| known == name);
         let variable = known.unwrap_or_else(|| {
             self.variables.push(name.to_owned());
             self.variables.len() - 1
         });
-        Node::Path(Path {
+        CelExpr::Path(Path {
             variable,
             keys: Vec::new(),
         })
     }
 
-    fn has(&mut self) -> Result<Part> {
+    fn has(&mut self) -> Result<Subtree> {
         let at = self.tokens[self.next].1;
         let part = self.expression()?;
         self.expect(")")?;
         let (base, key) = match part.node {
-            Node::Path(mut path) if !path.keys.is_empty() => {
+            CelExpr::Path(mut path) if !path.keys.is_empty() => {
                 let key = path.keys.pop();
-                (Box::new(Node::Path(path)), key)
+                (Box::new(CelExpr::Path(path)), key)
             }
-            Node::Member(base, key) => (base, Some(key)),
-            _ => (Box::new(Node::Literal(Val::Null)), None),
+            CelExpr::Member(base, key) => (base, Some(key)),
+            _ => (Box::new(CelExpr::Literal(Val::Null)), None),
         };
         match key {
-            Some(key) => Part::over(part.height, Node::Has(base, key)),
+            Some(key) => Subtree::over(part.height, CelExpr::Has(base, key)),
             None => Err(syntax_error(
                 self.text,
                 at,
@@ -80,7 +80,7 @@ impl<'a> Parser<'a> {
     }
 
     /// The arguments up to the closing bracket; a comma may follow the last.
-    fn arguments(&mut self) -> Result<Vec<Part>> {
+    fn arguments(&mut self) -> Result<Vec<Subtree>> {
         let mut args = Vec::new();
         while !self.eat(")") {
             args.push(self.expression()?);
@@ -92,7 +92,7 @@ impl<'a> Parser<'a> {
         Ok(args)
     }
 
-    pub(super) fn method(&mut self, target: Part, name: &str) -> Result<Part> {
+    pub(super) fn method(&mut self, target: Subtree, name: &str) -> Result<Subtree> {
         match name {
             "all" => return self.fold(FoldKind::All, target),
             "exists" => return self.fold(FoldKind::Exists, target),
@@ -123,7 +123,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn fold(&mut self, kind: FoldKind, range: Part) -> Result<Part> {
+    fn fold(&mut self, kind: FoldKind, range: Subtree) -> Result<Subtree> {
         self.local()?;
         let first = self.expression()?;
         let second = if kind == FoldKind::Map && self.eat(",") {
@@ -140,9 +140,9 @@ impl<'a> Parser<'a> {
             None => (None, first.node),
         };
         let range = range.node;
-        Part::over(
+        Subtree::over(
             height,
-            Node::Fold(Box::new(Fold {
+            CelExpr::Fold(Box::new(Fold {
                 kind,
                 range,
                 filter,
@@ -151,29 +151,29 @@ impl<'a> Parser<'a> {
         )
     }
 
-    fn optional_map(&mut self, optional: Part, flat: bool) -> Result<Part> {
+    fn optional_map(&mut self, optional: Subtree, flat: bool) -> Result<Subtree> {
         self.local()?;
         let body = self.expression()?;
         self.expect(")")?;
         self.locals.pop();
         let height = optional.height.max(body.height);
-        let node = Node::OptionalMap {
+        let node = CelExpr::OptionalMap {
             optional: optional.boxed(),
             body: body.boxed(),
             flat,
         };
-        Part::over(height, node)
+        Subtree::over(height, node)
     }
 }
 
-fn optional_or(optional: Part, other: Part, unwrap: bool) -> Result<Part> {
+fn optional_or(optional: Subtree, other: Subtree, unwrap: bool) -> Result<Subtree> {
     let height = optional.height.max(other.height);
-    let node = Node::OptionalOr {
+    let node = CelExpr::OptionalOr {
         optional: optional.boxed(),
         other: other.boxed(),
         unwrap,
     };
-    Part::over(height, node)
+    Subtree::over(height, node)
 }
 
 fn known(name: &str) -> Result<&'static Function> {
@@ -183,10 +183,10 @@ fn known(name: &str) -> Result<&'static Function> {
     })
 }
 
-fn call(function: &'static Function, method: bool, args: Vec<Part>) -> Result<Part> {
+fn call(function: &'static Function, method: bool, args: Vec<Subtree>) -> Result<Subtree> {
     function.check(method, args.len())?;
     let pattern = match args.get(1).map(|part| &part.node) {
-        Some(Node::Literal(Val::Str(pattern))) if function.takes_pattern() => {
+        Some(CelExpr::Literal(Val::Str(pattern))) if function.takes_pattern() => {
             let pattern = Pattern::new(pattern.as_str().unwrap_or_default());
             Some(pattern.map_err(|error| CompileError::Pattern {
                 function: function.name,
@@ -202,5 +202,5 @@ fn call(function: &'static Function, method: bool, args: Vec<Part>) -> Result<Pa
         pattern,
         args: nodes(args),
     };
-    Part::over(height, Node::Call(Box::new(call)))
+    Subtree::over(height, CelExpr::Call(Box::new(call)))
 }

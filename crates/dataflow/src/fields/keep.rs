@@ -13,7 +13,7 @@
 //! ```
 
 use document::path::Segment;
-use document::{FromJsonError, Key, Member, Part, Value};
+use document::{DocumentPart, FromJsonError, Key, Member, Value};
 use serde::de::DeserializeSeed;
 
 use super::header::{Header, HeaderFields};
@@ -260,7 +260,7 @@ impl<'a> Piece<'a> {
     }
 }
 
-impl Part for Piece<'_> {
+impl DocumentPart for Piece<'_> {
     fn member(self, name: &str) -> Member<Self> {
         match self.cut {
             Cut::All => Member::Read(Key::new(name), Self::new(self.cut)),

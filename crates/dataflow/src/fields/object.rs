@@ -17,7 +17,7 @@
 use std::fmt;
 
 use document::read::{Tape, ValueSeed};
-use document::{Excess, Key, Member, Part, Value};
+use document::{DocumentPart, Excess, Key, Member, Value};
 use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::header::{Header, HeaderFields, KnownName};

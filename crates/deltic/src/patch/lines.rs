@@ -2,7 +2,7 @@
 //! document out.
 
 use document::{Location, Map, Value};
-use patch::{Edit, Form, Limits, Unknown};
+use patch::{Edit, Form, Limits, UnknownFields};
 
 use super::variable;
 use crate::exit::{Outcome, Stop};
@@ -13,7 +13,7 @@ use crate::output::Output;
 const FORM: Form = Form {
     operations: "patch",
     beside: &["doc", "vars"],
-    unknown: Unknown::Ignore,
+    unknown: UnknownFields::Ignore,
 };
 
 pub(super) fn run(limits: &Limits, max_bytes: u64, output: &mut Output) -> Result<Outcome, Stop> {

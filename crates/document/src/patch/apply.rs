@@ -11,7 +11,7 @@ use crate::value::{Kind, Value};
 
 /// A patch on its way through one document.
 #[derive(Debug)]
-pub(super) struct Run {
+pub(super) struct PatchRun {
     strict: bool,
     growth: Growth,
 }
@@ -24,9 +24,9 @@ struct Fault<'o> {
 }
 
 /// The document after an operation.
-type Step<'o> = Result<Value, Fault<'o>>;
+type Applied<'o> = Result<Value, Fault<'o>>;
 
-impl Run {
+impl PatchRun {
     pub(super) fn new(strict: bool) -> Self {
         Self {
             strict,
@@ -50,7 +50,7 @@ impl Run {
         })
     }
 
-    fn apply<'o>(&mut self, operation: &'o Operation, document: &Value) -> Step<'o> {
+    fn apply<'o>(&mut self, operation: &'o Operation, document: &Value) -> Applied<'o> {
         let (path, edit) = match operation {
             Operation::Test { path, value } => return self.test(path, value, document),
             Operation::Copy { from, path } => return self.copy(from, path, document),
@@ -74,7 +74,7 @@ impl Run {
             .map_err(|failure| Fault::at(path, failure))
     }
 
-    fn test<'o>(&self, path: &'o PatchPath, value: &Value, document: &Value) -> Step<'o> {
+    fn test<'o>(&self, path: &'o PatchPath, value: &Value, document: &Value) -> Applied<'o> {
         for pointer in self.places(path, document)?.unwrap_or_default() {
             rfc6902::test(find(document, &pointer), value).map_err(|cause| {
                 let cause = match cause {
@@ -87,7 +87,12 @@ impl Run {
         Ok(document.clone())
     }
 
-    fn copy<'o>(&mut self, from: &'o PatchPath, path: &'o PatchPath, document: &Value) -> Step<'o> {
+    fn copy<'o>(
+        &mut self,
+        from: &'o PatchPath,
+        path: &'o PatchPath,
+        document: &Value,
+    ) -> Applied<'o> {
         let (_, value) = source(from, document)?;
         let Some(pointers) = self.places(path, document)? else {
             return Ok(document.clone());
@@ -106,7 +111,7 @@ impl Run {
         from: &'o PatchPath,
         path: &'o PatchPath,
         document: &Value,
-    ) -> Step<'o> {
+    ) -> Applied<'o> {
         let (source, value) = source(from, document)?;
         let mut pointers = Vec::new();
         if path.has_filter() {

@@ -66,7 +66,7 @@ impl Operation {
     /// Reads `{"op": …, "path": …, "value": …}`. As RFC 6902 demands, fields that the
     /// operation does not have are passed over; every field that it has is required.
     pub fn read(value: &Value) -> Result<Self, ReadError> {
-        let reader = Reader(value);
+        let reader = OperationReader(value);
         Ok(match reader.op()? {
             "add" => Self::Add {
                 path: reader.path("path")?,
@@ -271,9 +271,9 @@ fn did_you_mean(nearest: Option<&str>) -> String {
 }
 
 /// Reads the fields of one operation.
-struct Reader<'a>(&'a Value);
+struct OperationReader<'a>(&'a Value);
 
-impl<'a> Reader<'a> {
+impl<'a> OperationReader<'a> {
     fn op(&self) -> Result<&'a str, ReadCause> {
         self.text("op")
     }

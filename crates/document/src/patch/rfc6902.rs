@@ -22,7 +22,7 @@
 //! Whether a place is there, where an element goes and what is an error is decided by the
 //! crate. The members are shared, not copied.
 
-use json_patch::jsonptr::{PointerBuf, Token as Part};
+use json_patch::jsonptr::{PointerBuf, Token as JsonToken};
 use json_patch::{
     AddOperation, PatchErrorKind, PatchOperation, RemoveOperation, ReplaceOperation, TestOperation,
 };
@@ -168,7 +168,7 @@ impl Change<'_> {
 fn last(pointer: &Pointer) -> PointerBuf {
     match pointer.tokens().last() {
         Some(Token::Key(key)) => PointerBuf::from_tokens([key.as_str()]),
-        Some(Token::Index(index)) => PointerBuf::from_tokens([Part::from(*index)]),
+        Some(Token::Index(index)) => PointerBuf::from_tokens([JsonToken::from(*index)]),
         Some(Token::End) => PointerBuf::from_tokens(["-"]),
         None => PointerBuf::root(),
     }

@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::{Member, Part, Seen};
+use super::{DocumentPart, Member, Seen};
 use crate::key::Key;
 use crate::list::ListRef;
 use crate::map::Map;
@@ -10,7 +10,7 @@ use crate::value::{Value, View};
 
 /// The part of a document that is in memory; `None` if the document itself is left out. Lists
 /// and maps that are in it whole are shared with the document.
-pub fn part_of<P: Part>(document: &Value, part: P) -> Option<Value> {
+pub fn part_of<P: DocumentPart>(document: &Value, part: P) -> Option<Value> {
     match take_part(document, part) {
         Taken::Whole => Some(document.clone()),
         Taken::Other(value) => Some(value),
@@ -28,7 +28,7 @@ enum Taken {
     Nothing,
 }
 
-fn take_part<P: Part>(value: &Value, part: P) -> Taken {
+fn take_part<P: DocumentPart>(value: &Value, part: P) -> Taken {
     if part.is_whole() {
         return Taken::Whole;
     }
@@ -40,7 +40,7 @@ fn take_part<P: Part>(value: &Value, part: P) -> Taken {
     }
 }
 
-fn take_members<P: Part>(map: &Map, part: P) -> Taken {
+fn take_members<P: DocumentPart>(map: &Map, part: P) -> Taken {
     let mut members: SmallVec<[(Key, Value); 8]> = SmallVec::new();
     let mut seen = Seen::default();
     let mut whole = true;
@@ -67,7 +67,7 @@ fn take_members<P: Part>(map: &Map, part: P) -> Taken {
     }
 }
 
-fn take_elements<P: Part>(items: ListRef<'_>, part: P) -> Taken {
+fn take_elements<P: DocumentPart>(items: ListRef<'_>, part: P) -> Taken {
     if items.is_empty() {
         return Taken::Whole;
     }

@@ -6,23 +6,23 @@ use serde::de::{
     self, Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor,
 };
 
-use super::{Member, Part, Seen, Tape, Whole};
+use super::{DocumentPart, Member, Seen, Tape, Whole};
 use crate::excess::Excess;
 use crate::key::Key;
 use crate::number::Number;
 use crate::value::Value;
 
-/// Reads a [`Part`] of a document.
+/// Reads a [`DocumentPart`] of a document.
 ///
 /// ```
-/// use document::{Key, Member, Part, PartSeed, Value};
+/// use document::{Key, Member, DocumentPart, PartSeed, Value};
 /// use serde::de::DeserializeSeed;
 ///
 /// /// The member `a` of the document, and all of it.
 /// #[derive(Clone, Copy)]
 /// enum A { Document, Below }
 ///
-/// impl Part for A {
+/// impl DocumentPart for A {
 ///     fn member(self, name: &str) -> Member<Self> {
 ///         match self {
 ///             A::Document if name != "a" => Member::Skipped,
@@ -48,14 +48,14 @@ pub struct PartSeed<'a, P> {
     excess: Option<&'a Excess>,
 }
 
-impl<P: Part> PartSeed<'static, P> {
+impl<P: DocumentPart> PartSeed<'static, P> {
     /// Reads this part of a document. One that is nested too deep is an error.
     pub fn new(part: P) -> Self {
         Self::at(part, 0, None)
     }
 }
 
-impl<'a, P: Part> PartSeed<'a, P> {
+impl<'a, P: DocumentPart> PartSeed<'a, P> {
     /// Reads this part of a document to its end, whatever is in it: lists and maps that are
     /// nested too deep are left empty. `excess` says whether there were any, and how large
     /// the part is.
@@ -83,7 +83,7 @@ impl<'de> Deserialize<'de> for Value {
     }
 }
 
-impl<'de, P: Part> DeserializeSeed<'de> for PartSeed<'_, P> {
+impl<'de, P: DocumentPart> DeserializeSeed<'de> for PartSeed<'_, P> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
@@ -92,7 +92,7 @@ impl<'de, P: Part> DeserializeSeed<'de> for PartSeed<'_, P> {
 }
 
 /// A value that is neither list nor map needs no tape.
-impl<'de, P: Part> Visitor<'de> for PartSeed<'_, P> {
+impl<'de, P: DocumentPart> Visitor<'de> for PartSeed<'_, P> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -158,7 +158,7 @@ pub struct ValueSeed<'t, 'a, P> {
     part: P,
 }
 
-impl<'t, 'a, P: Part> ValueSeed<'t, 'a, P> {
+impl<'t, 'a, P: DocumentPart> ValueSeed<'t, 'a, P> {
     pub(super) fn new(tape: &'t mut Tape<'a>, key: Option<Key>, part: P) -> Self {
         Self { tape, key, part }
     }
@@ -173,7 +173,7 @@ impl<'t, 'a, P: Part> ValueSeed<'t, 'a, P> {
     }
 }
 
-impl<'de, P: Part> DeserializeSeed<'de> for ValueSeed<'_, '_, P> {
+impl<'de, P: DocumentPart> DeserializeSeed<'de> for ValueSeed<'_, '_, P> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -181,7 +181,7 @@ impl<'de, P: Part> DeserializeSeed<'de> for ValueSeed<'_, '_, P> {
     }
 }
 
-impl<'de, P: Part> Visitor<'de> for ValueSeed<'_, '_, P> {
+impl<'de, P: DocumentPart> Visitor<'de> for ValueSeed<'_, '_, P> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -275,7 +275,7 @@ impl<'de, P: Part> Visitor<'de> for ValueSeed<'_, '_, P> {
 /// Reads the name of a member, and gives what is read of the member.
 struct MemberSeed<P>(P);
 
-impl<'de, P: Part> DeserializeSeed<'de> for MemberSeed<P> {
+impl<'de, P: DocumentPart> DeserializeSeed<'de> for MemberSeed<P> {
     type Value = Member<P>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
@@ -283,7 +283,7 @@ impl<'de, P: Part> DeserializeSeed<'de> for MemberSeed<P> {
     }
 }
 
-impl<P: Part> Visitor<'_> for MemberSeed<P> {
+impl<P: DocumentPart> Visitor<'_> for MemberSeed<P> {
     type Value = Member<P>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

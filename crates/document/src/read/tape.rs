@@ -20,13 +20,13 @@ use std::cell::Cell;
 use serde::de;
 
 use super::seed::{PartSeed, ValueSeed};
-use super::{Part, Whole};
+use super::{DocumentPart, Whole};
 use crate::excess::Excess;
 use crate::json::MAX_DEPTH;
 use crate::key::Key;
 use crate::map::Map;
-use crate::node::{Block, LARGEST_BLOCK, LONGEST, Room, node_size};
 use crate::pack;
+use crate::slice::{Block, LARGEST_BLOCK, LONGEST, Room, slice_size};
 use crate::value::Value;
 
 /// A document that is being read; see the [module](super).
@@ -139,7 +139,7 @@ impl<'a> Tape<'a> {
 
     /// Reads a value onto the tape: the member of a map under this key, or the element of a
     /// list.
-    pub fn value<P: Part>(&mut self, key: Option<Key>, part: P) -> ValueSeed<'_, 'a, P> {
+    pub fn value<P: DocumentPart>(&mut self, key: Option<Key>, part: P) -> ValueSeed<'_, 'a, P> {
         ValueSeed::new(self, key, part)
     }
 
@@ -148,7 +148,7 @@ impl<'a> Tape<'a> {
         self.seed(Whole)
     }
 
-    pub(super) fn seed<P: Part>(&self, part: P) -> PartSeed<'a, P> {
+    pub(super) fn seed<P: DocumentPart>(&self, part: P) -> PartSeed<'a, P> {
         PartSeed::at(part, self.depth, self.excess)
     }
 
@@ -172,7 +172,7 @@ impl<'a> Tape<'a> {
         self.close_gaps(start);
         let run = self.close(start)?;
         self.count(run.len as usize);
-        self.room.nodes += node_size::<Value>(run.len as usize);
+        self.room.slices += slice_size::<Value>(run.len as usize);
         self.item(key, Content::List(run));
         Ok(())
     }
@@ -192,7 +192,7 @@ impl<'a> Tape<'a> {
                 "a map with more than {LONGEST} members"
             )));
         }
-        self.room.nodes += node_size::<(Key, Value)>(run.len as usize);
+        self.room.slices += slice_size::<(Key, Value)>(run.len as usize);
         self.item(key, Content::Map(run));
         Ok(())
     }
@@ -266,7 +266,7 @@ impl<'a> Tape<'a> {
 
     /// The document that was read, as [`Value::packed`] gives it.
     pub fn into_packed(mut self) -> Value {
-        if self.unfit || self.room.nodes == 0 {
+        if self.unfit || self.room.slices == 0 {
             return self.into_value().packed();
         }
         let Some(root) = self.open.pop() else {
@@ -343,12 +343,12 @@ fn place(closed: &mut [Item], content: Content, block: &mut Block) -> Value {
         Content::Value(value) => pack::place(&value, block),
         Content::Gap => Value::NULL,
         Content::List(run) => block
-            .node(run.len as usize, |block, at| {
+            .slice(run.len as usize, |block, at| {
                 let (_, content) = take(closed, run.start as usize + at);
                 place(closed, content, block)
             })
             .into(),
-        Content::Map(run) => Map::from(block.node(run.len as usize, |block, at| {
+        Content::Map(run) => Map::from(block.slice(run.len as usize, |block, at| {
             let (name, content) = take(closed, run.start as usize + at);
             (key(name), place(closed, content, block))
         }))

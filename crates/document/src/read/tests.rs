@@ -36,7 +36,7 @@ fn a_document_in_one_block_is_the_same_document() {
 #[derive(Clone, Copy)]
 struct Plain;
 
-impl Part for Plain {
+impl DocumentPart for Plain {
     fn member(self, name: &str) -> Member<Self> {
         match name.as_bytes().first() {
             Some(b'-') => Member::Hidden,

@@ -1,7 +1,7 @@
 //! The word of a part: the lowest bit, then how many times [`ALIGN`] bytes before this the
 //! block begins, then the bytes of its measure, or 0 if it must be measured again.
 
-use super::{ALIGN, LARGEST_BLOCK, PART};
+use super::{ALIGN, IN_BLOCK, LARGEST_BLOCK};
 
 /// The bits of the place.
 const PLACES: u32 = (LARGEST_BLOCK / ALIGN).trailing_zeros();
@@ -11,7 +11,7 @@ const _: () = assert!(LARGEST_BLOCK.is_power_of_two() && ALIGN == 8);
 
 /// The word of a part that stands so many bytes behind the beginning of its block.
 pub(super) fn new(at: usize) -> u32 {
-    PART | ((at / ALIGN) as u32 * 2)
+    IN_BLOCK | ((at / ALIGN) as u32 * 2)
 }
 
 /// How many bytes before the part its block begins.

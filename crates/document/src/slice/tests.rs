@@ -1,4 +1,4 @@
-//! Nodes and blocks by themselves. `just asan` runs them with a checker for memory.
+//! Slices and blocks by themselves. `just asan` runs them with a checker for memory.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::AtomicUsize;
@@ -27,8 +27,8 @@ elements!(
     (u32, bool),
     (),
     Counted,
-    Node<u8>,
-    (Node<u64>, Node<u8>)
+    SharedSlice<u8>,
+    (SharedSlice<u64>, SharedSlice<u8>)
 );
 
 /// What is allocated and never freed is kept reachable, so that it is no leak.
@@ -40,25 +40,25 @@ struct NonNullPointer(#[allow(dead_code, reason = "it is there to be found")] No
 unsafe impl Send for NonNullPointer {}
 
 #[test]
-fn a_node_has_the_elements_that_it_is_made_of() {
+fn a_slice_has_the_elements_that_it_is_made_of() {
     for len in 0..50_usize {
         let bytes: Vec<u8> = (0..len as u8).collect();
-        assert_eq!(*Node::bytes(&bytes), bytes);
+        assert_eq!(*SharedSlice::bytes(&bytes), bytes);
         let words: Vec<u64> = (0..len as u64).collect();
-        assert_eq!(*Node::new(words.iter().copied()), words);
+        assert_eq!(*SharedSlice::new(words.iter().copied()), words);
         let pairs: Vec<(u32, bool)> = (0..len as u32).map(|i| (i, i % 3 == 0)).collect();
-        assert_eq!(*Node::new(pairs.iter().copied()), pairs);
-        assert_eq!(Node::new(vec![(); len].into_iter()).len(), len);
+        assert_eq!(*SharedSlice::new(pairs.iter().copied()), pairs);
+        assert_eq!(SharedSlice::new(vec![(); len].into_iter()).len(), len);
     }
 }
 
 #[test]
 fn a_size_that_no_memory_has_is_the_greatest() {
-    assert_eq!(node_size::<u8>(0), 8);
-    assert_eq!(node_size::<u8>(9), 24);
-    assert_eq!(node_size::<u64>(2), 24);
+    assert_eq!(slice_size::<u8>(0), 8);
+    assert_eq!(slice_size::<u8>(9), 24);
+    assert_eq!(slice_size::<u64>(2), 24);
     for len in [usize::MAX, usize::MAX / 8, usize::MAX - 8] {
-        assert!(node_size::<u64>(len) > usize::MAX - 16);
+        assert!(slice_size::<u64>(len) > usize::MAX - 16);
     }
 }
 
@@ -66,10 +66,10 @@ fn a_size_that_no_memory_has_is_the_greatest() {
 fn elements_are_dropped_once_with_the_last_reference() {
     for len in [0, 1, 7] {
         let drops = Arc::new(AtomicUsize::new(0));
-        let node = Node::new((0..len).map(|i| Counted::new(&drops, i)));
-        let copies = vec![node.clone(); 10];
-        assert!(node.same(&copies[9]) && !node.is_unique());
-        drop(node);
+        let slice = SharedSlice::new((0..len).map(|i| Counted::new(&drops, i)));
+        let copies = vec![slice.clone(); 10];
+        assert!(slice.same(&copies[9]) && !slice.is_unique());
+        drop(slice);
         let mut copies = copies;
         let last = copies.pop().unwrap();
         drop(copies);
@@ -84,23 +84,23 @@ fn elements_are_dropped_once_with_the_last_reference() {
 #[test]
 fn a_pointer_owns_the_reference() {
     let drops = Arc::new(AtomicUsize::new(0));
-    let node = Node::new([Counted::new(&drops, 5)].into_iter());
-    let copy = node.clone();
-    let pointer = node.into_raw();
+    let slice = SharedSlice::new([Counted::new(&drops, 5)].into_iter());
+    let copy = slice.clone();
+    let pointer = slice.into_raw();
     drop(copy);
     assert_eq!(drops.load(Ordering::Relaxed), 0);
-    // SAFETY: it is the pointer of a node of such elements.
-    let node: Node<Counted> = unsafe { Node::from_raw(pointer) };
-    assert_eq!(*node[0].1, 5);
-    drop(node);
+    // SAFETY: it is the pointer of a slice of such elements.
+    let slice: SharedSlice<Counted> = unsafe { SharedSlice::from_raw(pointer) };
+    assert_eq!(*slice[0].1, 5);
+    drop(slice);
     assert_eq!(drops.load(Ordering::Relaxed), 1);
 }
 
 #[test]
-fn a_measure_is_noted_in_nodes_and_in_parts() {
-    let text = Node::bytes(b"a text that is longer than a value");
+fn a_measure_is_noted_in_nodes_and_in_blocks() {
+    let text = SharedSlice::bytes(b"a text that is longer than a value");
     for count in [1, 5, 40] {
-        let own = Node::new((0..count).map(|i| i as u64));
+        let own = SharedSlice::new((0..count).map(|i| i as u64));
         let expect = Measure::of_all(&own);
         assert_eq!([own.measure(), own.measure()], [expect; 2]);
         assert_eq!(own.length(), count);
@@ -115,32 +115,32 @@ fn a_measure_is_noted_in_nodes_and_in_parts() {
 fn elements_are_dropped_once_by_many_threads() {
     let drops = Arc::new(AtomicUsize::new(0));
     for _ in 0..100 {
-        let node = Node::new((0..3).map(|i| Counted::new(&drops, i)));
+        let slice = SharedSlice::new((0..3).map(|i| Counted::new(&drops, i)));
         std::thread::scope(|scope| {
             for _ in 0..4 {
-                let node = node.clone();
+                let slice = slice.clone();
                 scope.spawn(move || {
-                    let copies: Vec<_> = (0..50).map(|_| node.clone()).collect();
-                    drop(node);
+                    let copies: Vec<_> = (0..50).map(|_| slice.clone()).collect();
+                    drop(slice);
                     assert!(copies.iter().all(|copy| *copy[2].1 == 2));
                 });
             }
-            drop(node);
+            drop(slice);
         });
     }
     assert_eq!(drops.load(Ordering::Relaxed), 300);
 }
 
 /// A block of the lists `[0]`, `[0, 1]`, …, each with a text.
-fn lists(count: usize, text: &Node<u8>) -> Node<(Node<u64>, Node<u8>)> {
-    let inner = (0..count).map(|at| node_size::<u64>(at + 1));
-    let nodes = node_size::<(Node<u64>, Node<u8>)>(count) + inner.sum::<usize>();
+fn lists(count: usize, text: &SharedSlice<u8>) -> SharedSlice<(SharedSlice<u64>, SharedSlice<u8>)> {
+    let inner = (0..count).map(|at| slice_size::<u64>(at + 1));
+    let slices = slice_size::<(SharedSlice<u64>, SharedSlice<u8>)>(count) + inner.sum::<usize>();
     let mut block = Block::new(Room {
-        nodes,
+        slices,
         texts: count,
     });
-    let lists = block.node(count, |block, at| {
-        let list = block.node(at + 1, |_, i| i as u64);
+    let lists = block.slice(count, |block, at| {
+        let list = block.slice(at + 1, |_, i| i as u64);
         (list, block.text(text))
     });
     block.finish();
@@ -148,12 +148,16 @@ fn lists(count: usize, text: &Node<u8>) -> Node<(Node<u64>, Node<u8>)> {
 }
 
 #[test]
-fn a_block_lives_as_long_as_one_of_its_nodes() {
-    let text = Node::bytes(b"a text that is longer than a value");
+fn a_block_lives_as_long_as_one_of_its_slices() {
+    let text = SharedSlice::bytes(b"a text that is longer than a value");
     let lists = lists(40, &text);
-    assert!(lists.is_part() && !lists.is_inner() && !text.is_part());
-    let parts: Vec<Node<u64>> = lists.iter().map(|(list, _)| list.clone()).collect();
-    assert!(parts.iter().all(|part| part.is_part() && part.is_inner()));
+    assert!(lists.is_in_block() && !lists.is_inner() && !text.is_in_block());
+    let parts: Vec<SharedSlice<u64>> = lists.iter().map(|(list, _)| list.clone()).collect();
+    assert!(
+        parts
+            .iter()
+            .all(|part| part.is_in_block() && part.is_inner())
+    );
     let of_block = lists[39].1.clone();
     assert!(of_block.same(&text));
     drop(lists);
@@ -167,24 +171,24 @@ fn a_block_lives_as_long_as_one_of_its_nodes() {
 
 #[test]
 fn the_largest_block_has_its_last_texts() {
-    let text = Node::bytes(b"a text that is longer than a value");
+    let text = SharedSlice::bytes(b"a text that is longer than a value");
     let texts = (LARGEST_BLOCK - size_of::<BlockHead>() - size_of::<Head>()) / 16;
     let room = Room {
-        nodes: node_size::<Node<u8>>(texts),
+        slices: slice_size::<SharedSlice<u8>>(texts),
         texts,
     };
     assert!(room.size() + 16 > LARGEST_BLOCK);
     let mut block = Block::new(room);
-    let node = block.node(texts, |block, _| block.text(&text));
+    let slice = block.slice(texts, |block, _| block.text(&text));
     block.finish();
-    assert!(node.iter().all(|part| part.same(&text)));
-    drop(node);
+    assert!(slice.iter().all(|part| part.same(&text)));
+    drop(slice);
     assert!(text.is_unique());
 }
 
 #[test]
 fn blocks_are_freed_once_by_many_threads() {
-    let text = Node::bytes(b"a text that is longer than a value");
+    let text = SharedSlice::bytes(b"a text that is longer than a value");
     for _ in 0..100 {
         let lists = lists(5, &text);
         std::thread::scope(|scope| {
@@ -204,20 +208,20 @@ fn blocks_are_freed_once_by_many_threads() {
 #[test]
 fn a_block_that_is_not_finished_frees_nothing() {
     let mut block = Block::new(Room {
-        nodes: node_size::<u64>(1),
+        slices: slice_size::<u64>(1),
         texts: 1,
     });
     KEPT.lock().unwrap().push(NonNullPointer(block.memory));
-    let node = block.node(1, |_, _| 7_u64);
+    let slice = block.slice(1, |_, _| 7_u64);
     assert!(catch_unwind(AssertUnwindSafe(|| block.finish())).is_err());
-    let copy = node.clone();
-    drop(node);
+    let copy = slice.clone();
+    drop(slice);
     assert_eq!(*copy, [7]);
 }
 
 #[test]
 #[should_panic(expected = "larger than a block")]
 fn a_block_larger_than_the_largest_is_refused() {
-    let nodes = LARGEST_BLOCK;
-    Block::new(Room { nodes, texts: 0 });
+    let slices = LARGEST_BLOCK;
+    Block::new(Room { slices, texts: 0 });
 }

@@ -1,6 +1,6 @@
 //! Lists and maps while they are read.
 //!
-//! In come finished parts, out comes the finished whole: its value, and the tree of
+//! In come finished children, out comes the finished whole: its value, and the tree of
 //! places that goes with it.
 
 use std::sync::Arc;
@@ -8,9 +8,9 @@ use std::sync::Arc;
 use document::{Key, Map, Value};
 
 use crate::diagnostic::Diagnostic;
-use crate::node::{Member, Node, Parts, Place};
 use crate::problem::Problem;
 use crate::source::Text;
+use crate::span_tree::{ByteRange, Children, MemberSpans, SpanTree};
 
 /// How many duplicate keys of one document are reported.
 pub(crate) const MAX_DUPLICATES: usize = 100;
@@ -19,16 +19,16 @@ pub(crate) const MAX_DUPLICATES: usize = 100;
 #[derive(Clone, Debug)]
 pub(crate) struct Built {
     pub(crate) value: Value,
-    pub(crate) node: Node,
+    pub(crate) spans: SpanTree,
     /// How many lists and maps are nested in it; 0 for a scalar.
     pub(crate) height: usize,
-    /// How many nodes it has with all aliases expanded.
+    /// How many spans it has with all aliases expanded.
     pub(crate) weight: usize,
 }
 
 /// A list or map whose end has not been seen.
 #[derive(Debug)]
-pub(crate) struct Open {
+pub(crate) struct OpenCollection {
     pub(crate) start: usize,
     /// Written with brackets or braces.
     pub(crate) flow: bool,
@@ -43,31 +43,31 @@ pub(crate) struct Open {
 
 #[derive(Debug)]
 enum Contents {
-    List(Vec<Value>, Vec<Node>),
+    List(Vec<Value>, Vec<SpanTree>),
     Map(OpenMap),
 }
 
 #[derive(Debug, Default)]
 struct OpenMap {
     /// In the order of the text.
-    entries: Vec<(Value, Member)>,
+    entries: Vec<(Value, MemberSpans)>,
     /// The key whose value comes next.
     pending: Option<Pending>,
     /// Where `<<` stood.
-    merge: Option<Place>,
+    merge: Option<ByteRange>,
     /// What `<<` brings in, first wins; keys in `entries` win over all.
-    merged: Vec<(Value, Member)>,
+    merged: Vec<(Value, MemberSpans)>,
 }
 
 /// A key that waits for its value.
 #[derive(Debug)]
 pub(crate) enum Pending {
-    Key(Key, Place),
+    Key(Key, ByteRange),
     /// `<<`
-    Merge(Place),
+    Merge(ByteRange),
 }
 
-impl Open {
+impl OpenCollection {
     pub(crate) fn list(start: usize, flow: bool, anchor: usize) -> Self {
         Self::new(start, flow, anchor, Contents::List(Vec::new(), Vec::new()))
     }
@@ -123,21 +123,21 @@ impl Open {
     pub(crate) fn add(&mut self, part: Built, text: &Text) -> Result<(), Diagnostic> {
         self.height = self.height.max(part.height + 1);
         self.weight = self.weight.saturating_add(part.weight);
-        self.end = self.end.max(part.node.place.bytes().end);
+        self.end = self.end.max(part.spans.range.bytes().end);
         match &mut self.contents {
-            Contents::List(values, nodes) => {
+            Contents::List(values, spans) => {
                 values.push(part.value);
-                nodes.push(part.node);
+                spans.push(part.spans);
             }
             Contents::Map(map) => match map.pending.take() {
-                Some(Pending::Key(key, key_place)) => {
-                    let node = part.node;
+                Some(Pending::Key(key, key_range)) => {
+                    let spans = part.spans;
                     map.entries.push((
                         part.value,
-                        Member {
+                        MemberSpans {
                             key,
-                            key_place,
-                            node,
+                            key_range,
+                            spans,
                         },
                     ));
                 }
@@ -157,14 +157,14 @@ impl Open {
         text: &Text,
         duplicates: &mut Duplicates,
     ) -> Built {
-        let place = Place::new(self.start..end.unwrap_or(self.end));
-        let (value, parts) = match self.contents {
-            Contents::List(values, nodes) => (Value::from(values), Parts::List(Arc::new(nodes))),
+        let range = ByteRange::new(self.start..end.unwrap_or(self.end));
+        let (value, children) = match self.contents {
+            Contents::List(values, spans) => (Value::from(values), Children::List(Arc::new(spans))),
             Contents::Map(map) => map.close(text, duplicates),
         };
         Built {
             value,
-            node: Node { place, parts },
+            spans: SpanTree { range, children },
             height: self.height,
             weight: self.weight,
         }
@@ -172,7 +172,7 @@ impl Open {
 }
 
 impl OpenMap {
-    fn close(self, text: &Text, duplicates: &mut Duplicates) -> (Value, Parts) {
+    fn close(self, text: &Text, duplicates: &mut Duplicates) -> (Value, Children) {
         let mut entries = self.entries;
         // Stable, so that of equal keys the first in the text comes first.
         entries.sort_by(|(_, a), (_, b)| a.key.cmp(&b.key));
@@ -202,7 +202,7 @@ impl OpenMap {
         }
         (
             Map::from_sorted(values).into(),
-            Parts::Map(Arc::new(members)),
+            Children::Map(Arc::new(members)),
         )
     }
 }
@@ -212,10 +212,10 @@ impl OpenMap {
 pub(crate) struct Duplicates(Vec<Diagnostic>);
 
 impl Duplicates {
-    fn note(&mut self, first: &Member, later: &Member, text: &Text) {
+    fn note(&mut self, first: &MemberSpans, later: &MemberSpans, text: &Text) {
         if self.0.len() < MAX_DUPLICATES {
-            let problem = duplicate(first.key.as_str(), first.key_place, text);
-            self.0.push(problem.at(text, later.key_place.bytes()));
+            let problem = duplicate(first.key.as_str(), first.key_range, text);
+            self.0.push(problem.at(text, later.key_range.bytes()));
         }
     }
 
@@ -227,7 +227,7 @@ impl Duplicates {
     }
 }
 
-fn duplicate(key: &str, first: Place, text: &Text) -> Problem {
+fn duplicate(key: &str, first: ByteRange, text: &Text) -> Problem {
     let first = text.span(first.bytes());
     let mut shown: String = key.chars().take(64).collect();
     if shown.len() < key.len() {
@@ -245,27 +245,31 @@ fn duplicate(key: &str, first: Place, text: &Text) -> Problem {
 }
 
 /// Adds what `<<` is given: a map, or a list of maps of which the first wins.
-fn merge(merged: &mut Vec<(Value, Member)>, part: &Built, text: &Text) -> Result<(), Diagnostic> {
-    match (part.value.as_list(), &part.node.parts) {
-        (Some(values), Parts::List(nodes)) => {
-            for (value, node) in values.iter().zip(nodes.iter()) {
-                merge_map(merged, value, node, text)?;
+fn merge(
+    merged: &mut Vec<(Value, MemberSpans)>,
+    part: &Built,
+    text: &Text,
+) -> Result<(), Diagnostic> {
+    match (part.value.as_list(), &part.spans.children) {
+        (Some(values), Children::List(spans)) => {
+            for (value, spans) in values.iter().zip(spans.iter()) {
+                merge_map(merged, value, spans, text)?;
             }
             Ok(())
         }
-        _ => merge_map(merged, &part.value, &part.node, text),
+        _ => merge_map(merged, &part.value, &part.spans, text),
     }
 }
 
 fn merge_map(
-    merged: &mut Vec<(Value, Member)>,
+    merged: &mut Vec<(Value, MemberSpans)>,
     value: &Value,
-    node: &Node,
+    spans: &SpanTree,
     text: &Text,
 ) -> Result<(), Diagnostic> {
-    let (Some(map), Parts::Map(members)) = (value.as_map(), &node.parts) else {
+    let (Some(map), Children::Map(members)) = (value.as_map(), &spans.children) else {
         let message = format!("`<<` expects a map or a list of maps, not {}", value.kind());
-        return Err(Problem::new("merge-key", message).at(text, node.place.bytes()));
+        return Err(Problem::new("merge-key", message).at(text, spans.range.bytes()));
     };
     // Both are sorted by key.
     merged.extend(map.values().cloned().zip(members.iter().cloned()));

@@ -6,11 +6,11 @@ use crate::error::{CompileError, CompileErrorKind};
 
 /// Collects errors.
 #[derive(Debug, Default)]
-pub(crate) struct Reader {
+pub(crate) struct FieldReader {
     pub(crate) errors: Vec<CompileError>,
 }
 
-impl Reader {
+impl FieldReader {
     /// What was read, unless something was wrong with it.
     pub(crate) fn finish<T>(self, read: Option<T>) -> Result<T, Vec<CompileError>> {
         match read {

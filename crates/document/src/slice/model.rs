@@ -36,16 +36,16 @@ impl Drop for Tracked {
     }
 }
 
-elements!(u64, Tracked, (Node<u64>, Node<u8>));
+elements!(u64, Tracked, (SharedSlice<u64>, SharedSlice<u8>));
 
 #[test]
-fn the_last_of_three_references_frees_the_node() {
+fn the_last_of_three_references_frees_the_slice() {
     loom::model(|| {
-        let node = Node::new([Tracked::new(7)].into_iter());
-        let threads = [node.clone(), node.clone()]
-            .map(|node| thread::spawn(move || assert_eq!(node[0].number(), 7)));
-        assert_eq!(node[0].number(), 7);
-        drop(node);
+        let slice = SharedSlice::new([Tracked::new(7)].into_iter());
+        let threads = [slice.clone(), slice.clone()]
+            .map(|slice| thread::spawn(move || assert_eq!(slice[0].number(), 7)));
+        assert_eq!(slice[0].number(), 7);
+        drop(slice);
         for thread in threads {
             thread.join().unwrap();
         }
@@ -55,15 +55,15 @@ fn the_last_of_three_references_frees_the_node() {
 #[test]
 fn references_are_made_while_others_are_dropped() {
     loom::model(|| {
-        let node = Node::new([Tracked::new(7)].into_iter());
-        let other = node.clone();
+        let slice = SharedSlice::new([Tracked::new(7)].into_iter());
+        let other = slice.clone();
         let thread = thread::spawn(move || {
             let copy = other.clone();
             drop(other);
             assert_eq!(copy[0].number(), 7);
         });
-        let copy = node.clone();
-        drop(node);
+        let copy = slice.clone();
+        drop(slice);
         assert_eq!(copy[0].number(), 7);
         drop(copy);
         thread.join().unwrap();
@@ -71,12 +71,12 @@ fn references_are_made_while_others_are_dropped() {
 }
 
 #[test]
-fn a_node_that_is_unique_is_used_by_nobody_else() {
+fn a_slice_that_is_unique_is_used_by_nobody_else() {
     let seen = Seen::default();
     let outcomes = seen.clone();
     loom::model(move || {
-        let node = Node::new([Tracked::new(7)].into_iter());
-        let other = node.clone();
+        let slice = SharedSlice::new([Tracked::new(7)].into_iter());
+        let other = slice.clone();
         let outcomes = outcomes.clone();
         let thread = thread::spawn(move || {
             let unique = other.is_unique();
@@ -86,33 +86,33 @@ fn a_node_that_is_unique_is_used_by_nobody_else() {
                 other[0].access.ends();
             }
         });
-        assert_eq!(node[0].number(), 7);
-        drop(node);
+        assert_eq!(slice[0].number(), 7);
+        drop(slice);
         thread.join().unwrap();
     });
     seen.check();
 }
 
 #[test]
-fn two_threads_measure_a_node_at_once() {
+fn two_threads_measure_a_slice_at_once() {
     loom::model(|| {
-        let node = Node::new([1_u64, 2].into_iter());
-        let expect = Measure::of_all(&node);
-        let other = node.clone();
+        let slice = SharedSlice::new([1_u64, 2].into_iter());
+        let expect = Measure::of_all(&slice);
+        let other = slice.clone();
         let thread = thread::spawn(move || assert_eq!(other.measure(), expect));
-        assert_eq!(node.measure(), expect);
-        drop(node);
+        assert_eq!(slice.measure(), expect);
+        drop(slice);
         thread.join().unwrap();
     });
 }
 
 /// `[[1, 2], [3, 4]]` in a block, with a text.
-fn block(text: &Node<u8>) -> Node<(Node<u64>, Node<u8>)> {
-    let nodes = node_size::<(Node<u64>, Node<u8>)>(2) + 2 * node_size::<u64>(2);
-    let mut block = Block::new(Room { nodes, texts: 2 });
-    let outer = block.node(2, |block, at| {
+fn block(text: &SharedSlice<u8>) -> SharedSlice<(SharedSlice<u64>, SharedSlice<u8>)> {
+    let slices = slice_size::<(SharedSlice<u64>, SharedSlice<u8>)>(2) + 2 * slice_size::<u64>(2);
+    let mut block = Block::new(Room { slices, texts: 2 });
+    let outer = block.slice(2, |block, at| {
         let first = at as u64 * 2 + 1;
-        let inner = block.node(2, |_, i| first + i as u64);
+        let inner = block.slice(2, |_, i| first + i as u64);
         (inner, block.text(text))
     });
     block.finish();
@@ -122,7 +122,7 @@ fn block(text: &Node<u8>) -> Node<(Node<u64>, Node<u8>)> {
 #[test]
 fn the_last_part_of_a_block_frees_it() {
     loom::model(|| {
-        let text = Node::bytes(b"text");
+        let text = SharedSlice::bytes(b"text");
         let outer = block(&text);
         let inner = outer[1].0.clone();
         let of_block = outer[0].1.clone();
@@ -142,7 +142,7 @@ fn the_last_part_of_a_block_frees_it() {
 #[test]
 fn parts_are_taken_while_others_are_dropped() {
     loom::model(|| {
-        let outer = block(&Node::bytes(b"text"));
+        let outer = block(&SharedSlice::bytes(b"text"));
         let other = outer.clone();
         let thread = thread::spawn(move || {
             let inner = other[0].0.clone();

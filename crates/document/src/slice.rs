@@ -1,20 +1,20 @@
 //! Shared slices: what lists, maps and texts consist of.
 //!
-//! A [`Node`] is a pointer to elements that are counted and never change. It stands in an
+//! A [`SharedSlice`] is a pointer to elements that are counted and never change. It stands in an
 //! allocation of its own, or with all lists and maps of a document in a block: then the
 //! block is counted, freeing the document is one call, and reading it runs along the memory.
 //! Texts are never in a block: names and keys are kept for long by others, who would keep
 //! the whole document.
 //!
-//! A node of values knows how large it is when it is written out ([`Measure`]). One of its own
+//! A slice of values knows how large it is when it is written out ([`Measure`]). One of its own
 //! is measured when it is first asked and notes the result in front of its head. A part of a
 //! block is measured when the block is filled; the result takes bits of its head that nothing
 //! else needs.
 //!
-//! This module and those below it are the only code that knows how nodes lie in memory.
+//! This module and those below it are the only code that knows how slices lie in memory.
 #![allow(unsafe_code)]
 
-/// Lets tests make nodes of other elements than values, which are dropped as they are.
+/// Lets tests make slices of other elements than values, which are dropped as they are.
 #[cfg(test)]
 macro_rules! elements {
     ($($element:ty),* $(,)?) => {
@@ -31,10 +31,10 @@ macro_rules! elements {
 }
 
 mod block;
+mod block_word;
 mod measured;
 #[cfg(all(test, loom))]
 mod model;
-mod part;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
@@ -52,12 +52,12 @@ use crate::value::Value;
 pub(crate) use block::{Block, LARGEST_BLOCK, Room};
 use block::{BlockHead, free_block};
 
-/// What a node consists of.
+/// What a slice consists of.
 pub trait Element: Sized {
-    /// Whether nodes of them know their [`Measure`]: those of values do.
+    /// Whether slices of them know their [`Measure`]: those of values do.
     const MEASURED: bool;
 
-    /// What it adds to its node, when that is written out.
+    /// What it adds to its slice, when that is written out.
     fn measure(&self) -> Measure;
 
     /// Drops it, at this depth of what is being dropped. Values that stand too deep to be
@@ -76,29 +76,29 @@ impl Element for u8 {
 }
 
 /// A shared slice behind one word.
-pub struct Node<T: Element> {
+pub struct SharedSlice<T: Element> {
     /// In front of the elements.
     head: NonNull<Head>,
     elements: PhantomData<T>,
 }
 
-/// What stands in front of the elements of a node.
+/// What stands in front of the elements of a slice.
 #[repr(C, align(8))]
 struct Head {
-    /// The references to a node of its own, times [`ONE`]; or, with [`PART`], a [`part`]
+    /// The references to a slice of its own, times [`ONE`]; or, with [`IN_BLOCK`], a [`block_word`]
     /// word, which never changes.
     word: AtomicU32,
     /// How many elements follow; above [`length_bits`] the depth of a measured part.
     len: u32,
-    /// The memory of a node of its own.
+    /// The memory of a slice of its own.
     access: Access,
 }
 
 #[cfg(not(all(test, loom)))]
 const _: () = assert!(size_of::<Head>() == 8 && size_of::<BlockHead>() == 8);
 
-/// The bit of a node that is a part of a block.
-const PART: u32 = 1;
+/// The bit of a slice that is a part of a block.
+const IN_BLOCK: u32 = 1;
 /// One reference.
 const ONE: u32 = 2;
 /// More references than this can only be a leak that runs in a circle.
@@ -106,7 +106,7 @@ const MOST: u32 = i32::MAX as u32;
 /// Of all heads and elements.
 pub(crate) const ALIGN: usize = align_of::<Head>();
 
-/// How many elements a measured node has at most; the bits above this are for the depth.
+/// How many elements a measured slice has at most; the bits above this are for the depth.
 pub(crate) const LONGEST: usize = (1 << LENGTH) - 1;
 const LENGTH: u32 = 25;
 
@@ -119,7 +119,7 @@ const fn length_bits<T: Element>() -> u32 {
     }
 }
 
-/// What stands in front of the head of a node of its own: its measure, or 0.
+/// What stands in front of the head of a slice of its own: its measure, or 0.
 const fn note_size<T: Element>() -> usize {
     if T::MEASURED {
         size_of::<AtomicU64>()
@@ -132,8 +132,8 @@ const fn note_size<T: Element>() -> usize {
 /// value takes the stack away.
 const DEEP: usize = 200;
 
-/// How many bytes a node takes; as many as there can be, if that is too many.
-pub(crate) const fn node_size<T: Element>(len: usize) -> usize {
+/// How many bytes a slice takes; as many as there can be, if that is too many.
+pub(crate) const fn slice_size<T: Element>(len: usize) -> usize {
     const { assert!(align_of::<T>() <= ALIGN) };
     let size = len.saturating_mul(size_of::<T>());
     let size = size.saturating_add(size_of::<Head>());
@@ -182,13 +182,13 @@ fn count_down(count: &AtomicU32) -> bool {
     last
 }
 
-impl<T: Element> Node<T> {
-    /// A node of these elements; there must be as many as the iterator says.
+impl<T: Element> SharedSlice<T> {
+    /// A slice of these elements; there must be as many as the iterator says.
     pub(crate) fn new(mut elements: impl ExactSizeIterator<Item = T>) -> Self {
         let len = elements.len();
         let most = length_bits::<T>() as usize;
         assert!(len <= most, "{len} elements are too many");
-        let memory = allocate(node_size::<T>(len).saturating_add(note_size::<T>()));
+        let memory = allocate(slice_size::<T>(len).saturating_add(note_size::<T>()));
         // SAFETY: the memory is large enough for the note, the head and `len` elements, which
         // fit.
         unsafe {
@@ -200,10 +200,10 @@ impl<T: Element> Node<T> {
         }
     }
 
-    /// Writes a node, element by element.
+    /// Writes a slice, element by element.
     ///
     /// # Safety
-    /// At `memory` there is room for [`node_size`] bytes that nobody else uses, and the
+    /// At `memory` there is room for [`slice_size`] bytes that nobody else uses, and the
     /// length fits the head.
     unsafe fn fill(
         memory: NonNull<u8>,
@@ -212,7 +212,7 @@ impl<T: Element> Node<T> {
         mut element: impl FnMut(usize) -> Option<T>,
     ) -> Self {
         let head = memory.cast::<Head>();
-        // SAFETY: there is room, and it is aligned as all nodes are.
+        // SAFETY: there is room, and it is aligned as all slices are.
         let first = unsafe {
             head.write(Head {
                 word: AtomicU32::new(word),
@@ -233,24 +233,24 @@ impl<T: Element> Node<T> {
     }
 
     /// Whether it stands in a block with others.
-    pub(crate) fn is_part(&self) -> bool {
-        self.head().word.load(Ordering::Relaxed) & PART != 0
+    pub(crate) fn is_in_block(&self) -> bool {
+        self.head().word.load(Ordering::Relaxed) & IN_BLOCK != 0
     }
 
-    /// Whether it stands in a block behind the first node, and is a part of what that one
+    /// Whether it stands in a block behind the first slice, and is a part of what that one
     /// holds.
     pub(crate) fn is_inner(&self) -> bool {
         let word = self.head().word.load(Ordering::Relaxed);
-        word & PART != 0 && part::at(word) > size_of::<BlockHead>()
+        word & IN_BLOCK != 0 && block_word::at(word) > size_of::<BlockHead>()
     }
 
-    /// Whether both are the same node.
+    /// Whether both are the same slice.
     pub(crate) fn same(&self, other: &Self) -> bool {
         self.head == other.head
     }
 
     fn head(&self) -> &Head {
-        // SAFETY: the head is alive as long as the reference that this node holds.
+        // SAFETY: the head is alive as long as the reference that this slice holds.
         unsafe { self.head.as_ref() }
     }
 
@@ -258,36 +258,36 @@ impl<T: Element> Node<T> {
         (self.head().len & length_bits::<T>()) as usize
     }
 
-    /// The memory is used now: that of the node, or of the block that it stands in.
+    /// The memory is used now: that of the slice, or of the block that it stands in.
     #[inline]
     fn uses(&self) {
         if !cfg!(all(test, loom)) {
             return;
         }
         let word = self.head().word.load(Ordering::Relaxed);
-        if word & PART == 0 {
+        if word & IN_BLOCK == 0 {
             self.head().access.uses();
         } else {
-            // SAFETY: a block lives as long as there are references to its nodes.
+            // SAFETY: a block lives as long as there are references to its slices.
             unsafe { self.block(word).as_ref().access.uses() };
         }
     }
 
-    /// The block that the node stands in, by the word of its head.
+    /// The block that the slice stands in, by the word of its head.
     fn block(&self, word: u32) -> NonNull<BlockHead> {
-        // SAFETY: so many bytes before this node its block begins, in the same allocation.
-        unsafe { self.head.cast::<u8>().sub(part::at(word)).cast() }
+        // SAFETY: so many bytes before this slice its block begins, in the same allocation.
+        unsafe { self.head.cast::<u8>().sub(block_word::at(word)).cast() }
     }
 
-    /// The node as a pointer, which owns the reference.
+    /// The slice as a pointer, which owns the reference.
     pub(crate) fn into_raw(self) -> NonNull<c_void> {
         ManuallyDrop::new(self).head.cast()
     }
 
-    /// The node of a pointer.
+    /// The slice of a pointer.
     ///
     /// # Safety
-    /// The pointer is from [`Node::into_raw`] of a node with such elements, and the reference
+    /// The pointer is from [`SharedSlice::into_raw`] of a slice with such elements, and the reference
     /// that it owns is not dropped twice.
     pub(crate) unsafe fn from_raw(pointer: NonNull<c_void>) -> Self {
         Self {
@@ -296,26 +296,26 @@ impl<T: Element> Node<T> {
         }
     }
 
-    /// Whether a node of its own has no other reference than this one.
+    /// Whether a slice of its own has no other reference than this one.
     pub(crate) fn is_unique(&self) -> bool {
         self.head().word.load(Ordering::Acquire) == ONE
     }
 
-    /// Gives the reference back. Whether this was the last one to a node of its own, which is
+    /// Gives the reference back. Whether this was the last one to a slice of its own, which is
     /// then to be freed.
     #[expect(
         clippy::inline_always,
-        reason = "every drop of a node runs it; a call of its own costs 0.6 % more instructions to build and drop documents"
+        reason = "every drop of a slice runs it; a call of its own costs 0.6 % more instructions to build and drop documents"
     )]
     #[inline(always)]
     fn release(&self) -> bool {
         self.uses();
         let word = self.head().word.load(Ordering::Relaxed);
-        if word & PART == 0 {
+        if word & IN_BLOCK == 0 {
             return count_down(&self.head().word);
         }
         let block = self.block(word);
-        // SAFETY: a block lives as long as there are references to its nodes; this was the
+        // SAFETY: a block lives as long as there are references to its slices; this was the
         // last one if `count_down` says so.
         unsafe {
             if count_down(&block.as_ref().count) {
@@ -325,17 +325,17 @@ impl<T: Element> Node<T> {
         false
     }
 
-    /// Drops a node inside of what is being dropped.
+    /// Drops a slice inside of what is being dropped.
     #[inline]
     pub(crate) fn dismantle(self, depth: usize, later: &mut Vec<Value>) {
-        let mut node = ManuallyDrop::new(self);
-        if node.release() {
+        let mut slice = ManuallyDrop::new(self);
+        if slice.release() {
             // SAFETY: it was the last reference.
-            unsafe { node.dismantle_all(depth, later) };
+            unsafe { slice.dismantle_all(depth, later) };
         }
     }
 
-    /// Frees a node of its own with all that is in it, as far as it is not too deep.
+    /// Frees a slice of its own with all that is in it, as far as it is not too deep.
     ///
     /// # Safety
     /// There are no references to it any more.
@@ -348,7 +348,7 @@ impl<T: Element> Node<T> {
         }
     }
 
-    /// Frees a node of its own with all that is in it.
+    /// Frees a slice of its own with all that is in it.
     ///
     /// # Safety
     /// There are no references to it any more.
@@ -375,7 +375,7 @@ impl<T: Element> Node<T> {
     /// Drops the elements, without recursion below a depth.
     ///
     /// # Safety
-    /// There are no references to the node any more, and its elements are not used again.
+    /// There are no references to the slice any more, and its elements are not used again.
     unsafe fn dismantle_elements(&mut self) {
         let mut later = Vec::new();
         // SAFETY: as the caller says.
@@ -388,7 +388,7 @@ impl<T: Element> Node<T> {
     /// Drops the elements; those that are too deep are put off.
     ///
     /// # Safety
-    /// There are no references to the node any more, and its elements are not used again.
+    /// There are no references to the slice any more, and its elements are not used again.
     #[inline]
     unsafe fn dismantle_into(&mut self, depth: usize, later: &mut Vec<Value>) {
         let len = self.length();
@@ -401,13 +401,13 @@ impl<T: Element> Node<T> {
         }
     }
 
-    /// Frees the memory of a node of its own, whose elements are dropped.
+    /// Frees the memory of a slice of its own, whose elements are dropped.
     ///
     /// # Safety
     /// There are no references to it any more.
     unsafe fn free_memory(&mut self) {
         self.head().access.ends();
-        let size = node_size::<T>(self.length()) + note_size::<T>();
+        let size = slice_size::<T>(self.length()) + note_size::<T>();
         // SAFETY: it was allocated in `new` with this size, and nobody else frees it.
         unsafe { free(self.head.cast::<u8>().sub(note_size::<T>()), size) };
     }
@@ -418,34 +418,34 @@ pub(crate) fn is_deep(depth: usize) -> bool {
     depth >= DEEP
 }
 
-impl Node<u8> {
-    /// A node of these bytes.
+impl SharedSlice<u8> {
+    /// A slice of these bytes.
     pub(crate) fn bytes(bytes: &[u8]) -> Self {
         Self::new(bytes.iter().copied())
     }
 }
 
-impl<T: Element> std::ops::Deref for Node<T> {
+impl<T: Element> std::ops::Deref for SharedSlice<T> {
     type Target = [T];
 
     #[inline]
     fn deref(&self) -> &[T] {
         self.uses();
-        // SAFETY: behind the head stand `len` elements, which live as long as the node and
+        // SAFETY: behind the head stand `len` elements, which live as long as the slice and
         // never change.
         unsafe { std::slice::from_raw_parts(self.head.as_ptr().add(1).cast(), self.length()) }
     }
 }
 
-impl<T: Element> Clone for Node<T> {
+impl<T: Element> Clone for SharedSlice<T> {
     #[inline]
     fn clone(&self) -> Self {
         self.uses();
         let word = self.head().word.load(Ordering::Relaxed);
-        if word & PART == 0 {
+        if word & IN_BLOCK == 0 {
             count_up(&self.head().word);
         } else {
-            // SAFETY: a block lives as long as there are references to its nodes.
+            // SAFETY: a block lives as long as there are references to its slices.
             count_up(unsafe { &self.block(word).as_ref().count });
         }
         Self {
@@ -455,7 +455,7 @@ impl<T: Element> Clone for Node<T> {
     }
 }
 
-impl<T: Element> Drop for Node<T> {
+impl<T: Element> Drop for SharedSlice<T> {
     #[inline]
     fn drop(&mut self) {
         if self.release() {
@@ -465,18 +465,18 @@ impl<T: Element> Drop for Node<T> {
     }
 }
 
-// SAFETY: a node is a shared reference that is counted atomically, as `Arc<[T]>` is.
-unsafe impl<T: Element + Send + Sync> Send for Node<T> {}
+// SAFETY: a slice is a shared reference that is counted atomically, as `Arc<[T]>` is.
+unsafe impl<T: Element + Send + Sync> Send for SharedSlice<T> {}
 // SAFETY: as above.
-unsafe impl<T: Element + Send + Sync> Sync for Node<T> {}
+unsafe impl<T: Element + Send + Sync> Sync for SharedSlice<T> {}
 
-impl<T: Element + PartialEq> PartialEq for Node<T> {
+impl<T: Element + PartialEq> PartialEq for SharedSlice<T> {
     fn eq(&self, other: &Self) -> bool {
         self.same(other) || **self == **other
     }
 }
 
-impl<T: Element + std::fmt::Debug> std::fmt::Debug for Node<T> {
+impl<T: Element + std::fmt::Debug> std::fmt::Debug for SharedSlice<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         (**self).fmt(f)
     }
