@@ -1,4 +1,4 @@
-//! What of a document is over the limits, found while it is read.
+//! The size and depth of a document, found while it is read.
 
 use std::cell::Cell;
 
@@ -8,7 +8,7 @@ use crate::value::{Value, View};
 /// How large a document is, and whether it is nested deeper than
 /// [`MAX_DEPTH`](crate::MAX_DEPTH).
 ///
-/// [`PartSeed::noting`](crate::PartSeed::noting) fills it while a document is read:
+/// [`PartSeed::noting`](crate::PartSeed::noting) fills it in while it reads a document:
 ///
 /// ```
 /// use document::{Excess, PartSeed, Whole, json};
@@ -29,8 +29,8 @@ pub struct Excess {
 }
 
 impl Excess {
-    /// The same of a document that was read: one with a list or map in the place where
-    /// [`PartSeed::noting`](crate::PartSeed::noting) leaves it empty is too deep.
+    /// The excess of a document in memory. [`PartSeed::noting`](crate::PartSeed::noting) leaves
+    /// lists and maps that are too deep empty; where one is, the document counts as too deep.
     pub fn of(value: &Value) -> Self {
         let excess = Self::default();
         excess.measure(value, 0);
@@ -69,7 +69,7 @@ impl Excess {
         self.deep.get()
     }
 
-    /// The bytes of all texts and keys, and one for each element and member.
+    /// The bytes of all texts and keys, plus one for each element and member.
     pub fn size(&self) -> usize {
         self.size.get()
     }

@@ -1,6 +1,6 @@
-//! Hashes that never change: what `@rnd` gives, and the hashes in names and annotations on
-//! a cluster, must be the same in every process and after every upgrade. They are
-//! therefore written out here and not taken from a hash library.
+//! Hashes that never change. The results of `@rnd` and the hashes in names and annotations on a
+//! cluster must be the same in every process and after every upgrade. So the algorithm is
+//! written out here instead of taken from a hash library.
 
 /// Mixes two words.
 pub fn mix(a: u64, b: u64) -> u64 {

@@ -1,5 +1,5 @@
-//! JSON in and out: compact text, and the [`json!`](crate::json) macro. How JSON is read is
-//! in [`read`](crate::read).
+//! JSON: parsing, compact printing, and the [`json!`](crate::json) macro. The parser itself is in
+//! [`read`](crate::read).
 
 use std::fmt;
 
@@ -7,10 +7,10 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use crate::value::{Value, View};
 
-/// How deep lists and maps may be nested in what is read from outside.
+/// How deep lists and maps may be nested in input.
 pub const MAX_DEPTH: usize = 100;
 
-/// Text that is no JSON, or is nested too deep.
+/// A text that is not JSON, or is nested too deep.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub struct FromJsonError(#[from] serde_json::Error);
@@ -84,7 +84,7 @@ impl Serialize for Value {
     }
 }
 
-/// Compact JSON with sorted keys, floats as `@hash` and `@string` want them.
+/// Compact JSON with sorted keys. Floats have the form that `@hash` and `@string` specify.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_json(self, f, Escape::Json)
@@ -94,7 +94,7 @@ impl fmt::Display for Value {
 /// Which characters a JSON text escapes.
 #[derive(Clone, Copy, PartialEq)]
 enum Escape {
-    /// What JSON must.
+    /// Those that JSON requires.
     Json,
     /// Also `<`, `>`, `&`, U+2028 and U+2029, as Go's encoder does.
     Html,

@@ -1,5 +1,5 @@
-//! Map keys: interned, so that equality is a pointer comparison and a document of the
-//! same shape as another shares its keys.
+//! Map keys. They are interned: comparing two keys compares two pointers, and documents of
+//! the same shape share their keys.
 
 #[cfg(all(test, loom))]
 mod model;
@@ -20,33 +20,33 @@ use crate::slice::{ALIGN, SharedSlice};
 
 /// The key of a map entry. Two keys of the same text are the same allocation.
 ///
-/// Documents consist of keys, mostly the same few thousand, and making and dropping a
-/// document would count each of them up and down. So the first keys of a process last:
-/// they are not counted and never freed. There is a bound to their number and length;
-/// the keys after them are counted.
+/// Documents are full of keys, mostly the same few thousand, and building and dropping a
+/// document would change the reference count of each. So the first keys of a process are
+/// *lasting*: they are not counted and never freed. Their number and length are bounded; all
+/// other keys are counted.
 pub struct Key(
-    /// A [`Text`] as a raw pointer. The lowest bit tells whether it lasts: then this owns
-    /// no reference to it.
+    /// A [`Text`] as a raw pointer. The lowest bit marks a lasting key, which owns no
+    /// reference.
     NonNull<c_void>,
 );
 
-/// The hash of a key, [`HASH`] bytes, and its text, which is UTF-8.
+/// The hash of a key, in [`HASH`] bytes, followed by its text in UTF-8.
 type Text = SharedSlice<u8>;
 
 const HASH: usize = size_of::<u64>();
 
-/// The bit of a key that lasts; the address of a slice does not need it.
+/// The bit that marks a lasting key. Slices are aligned, so their addresses leave it free.
 const LASTING: usize = 1;
 
 const _: () = assert!(ALIGN > LASTING);
 
-/// So many keys last in each shard.
+/// How many lasting keys each shard has at most.
 const LASTING_KEYS: usize = 2048;
-/// Longer keys do not last.
+/// The longest text of a lasting key, in bytes.
 const LASTING_LENGTH: usize = 128;
 
-/// All living keys. Keys that only this table still holds are dropped when it has
-/// doubled, so that a stream of ever new keys does not grow without end.
+/// One shard of the table of all keys. When the table has doubled, keys that nothing else
+/// refers to are dropped, so that a stream of ever new keys does not grow it forever.
 struct Interner {
     keys: HashTable<Key>,
     lasting: usize,
@@ -55,7 +55,7 @@ struct Interner {
 
 const FIRST_SWEEP: usize = 4096;
 
-/// The keys of the process, in shards that are locked one by one.
+/// All keys of the process, in shards with a lock each.
 struct Keys {
     seed: Seed,
     shards: [Mutex<Interner>; SHARDS],
@@ -68,20 +68,20 @@ static KEYS: LazyLock<Keys> = LazyLock::new(|| Keys {
     shards: std::array::from_fn(|_| Mutex::new(Interner::new())),
 });
 
-/// The shard of a hash. A hash table finds the bucket by the lowest bits and tells its
-/// entries apart by the highest seven, so the shard is in bits between them: otherwise all
-/// hashes of a shard would have some of the bits in common that the table needs.
+/// The shard of a hash. The hash table takes the bucket from the lowest bits and tells entries
+/// apart by the highest seven. The shard is taken from bits in between: otherwise all hashes
+/// of a shard would agree in bits that the table needs to tell them apart.
 fn shard(hash: u64) -> usize {
     (hash >> 48) as usize % SHARDS
 }
 
-/// What the hashes of keys depend on. It is random and differs from process to process, so
-/// that nobody can choose keys whose hashes collide.
+/// The seed of the hashes of keys. It is random in each process, so that nobody can choose
+/// keys whose hashes collide.
 struct Seed(SharedSeed);
 
 impl Seed {
     fn random() -> Self {
-        // The standard library gets its random numbers from the operating system.
+        // The standard library gets its seed from the operating system.
         Self::new(RandomState::new().hash_one(0))
     }
 
@@ -119,9 +119,10 @@ impl Interner {
         key
     }
 
-    /// Drops the keys that nobody else has. A key that is dropped by another thread
-    /// meanwhile stays until the next time; nobody can get one of the others meanwhile,
-    /// because new references come from this table, which is locked, or from others.
+    /// Drops the keys that only this table refers to. No new reference to such a key can
+    /// appear meanwhile: it would have to come from this table, which is locked, or from
+    /// another reference. A key whose last other reference is dropped during the sweep stays
+    /// until the next one.
     fn sweep(&mut self) {
         self.keys.retain(|key| !key.is_unused());
         self.sweep_at = FIRST_SWEEP.max(self.keys.len() * 2);
@@ -130,12 +131,12 @@ impl Interner {
 
 #[allow(unsafe_code)]
 mod raw {
-    //! The only code that knows of the bit in the pointer.
+    //! The only code that knows the tag bit of the pointer.
 
     use super::{HASH, Key, LASTING, ManuallyDrop, NonNull, Text};
 
     impl Key {
-        /// A key of this text, which must be interned under it alone.
+        /// A new key. There must be no other key of this text.
         pub(super) fn of(hash: u64, text: &str, lasts: bool) -> Self {
             let text = Text::bytes(&[&hash.to_ne_bytes(), text.as_bytes()].concat());
             let pointer = text.into_raw().as_ptr();
@@ -143,16 +144,16 @@ mod raw {
             Self(NonNull::new(tagged).expect("an allocation has an address"))
         }
 
-        /// Whether it is never freed, so that dropping it does nothing.
+        /// Whether this key is never freed, so that dropping it does nothing.
         pub(crate) fn lasts(&self) -> bool {
             self.0.addr().get() & LASTING != 0
         }
 
-        /// The text, on loan: it must not be dropped unless this key is.
+        /// The text, borrowed: it must not be dropped unless this key is.
         fn text(&self) -> ManuallyDrop<Text> {
             let pointer = self.0.as_ptr().map_addr(|address| address & !LASTING);
-            // SAFETY: without its bit it is the pointer that `of` got from `into_raw`. It
-            // is alive: a text that lasts is never freed, and of another this key owns a
+            // SAFETY: without the tag it is the pointer that `of` got from `into_raw`. The
+            // text is alive: a lasting one is never freed, and to any other this key owns a
             // reference.
             ManuallyDrop::new(unsafe { Text::from_raw(NonNull::new_unchecked(pointer)) })
         }
@@ -160,18 +161,18 @@ mod raw {
         /// The hash and the text.
         fn parts(&self) -> (&[u8], &[u8]) {
             let bytes: *const [u8] = &raw const **self.text();
-            // SAFETY: the text lives as long as this key, see `text`, and never changes. It
-            // begins with a hash, see `of`.
+            // SAFETY: the text lives as long as this key (see `text`), never changes, and
+            // begins with a hash (see `of`).
             unsafe { (*bytes).split_at_unchecked(HASH) }
         }
 
         /// The cached hash.
         pub(super) fn quick_hash(&self) -> u64 {
             let hash = self.parts().0.try_into();
-            u64::from_ne_bytes(hash.expect("a hash has its length"))
+            u64::from_ne_bytes(hash.expect("a key begins with a whole hash"))
         }
 
-        /// Whether nobody has this key but the one who asks.
+        /// Whether this is the only reference to a key that is not lasting.
         pub(super) fn is_unused(&self) -> bool {
             !self.lasts() && self.text().is_unique()
         }
@@ -187,7 +188,7 @@ mod raw {
         #[inline]
         fn clone(&self) -> Self {
             if !self.lasts() {
-                // The reference of the new key.
+                // Counts the reference that the new key owns.
                 let _: ManuallyDrop<Text> = self.text().clone();
             }
             Self(self.0)
@@ -203,8 +204,8 @@ mod raw {
         }
     }
 
-    // SAFETY: it is a shared reference to a text that never changes, or an atomically
-    // counted one.
+    // SAFETY: a key is a shared or an atomically counted reference to a text that never
+    // changes.
     unsafe impl Send for Key {}
     // SAFETY: as above.
     unsafe impl Sync for Key {}
@@ -251,7 +252,7 @@ impl PartialOrd for Key {
     }
 }
 
-/// The hash is another one in every process: nothing that leaves a process may follow it.
+/// The hash differs in every process: no output may depend on it.
 impl Hash for Key {
     fn hash<H: Hasher>(&self, state: &mut H) {
         state.write_u64(self.quick_hash());

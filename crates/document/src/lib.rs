@@ -1,8 +1,8 @@
 //! Immutable JSON documents.
 //!
 //! A [`Value`] is a JSON value that is cheap to clone, 16 bytes wide, and totally
-//! ordered. Everything deltic computes with is a `Value`; this crate knows nothing of
-//! pipelines, clusters, clocks or files.
+//! ordered. deltic computes with nothing else. This crate knows nothing of pipelines,
+//! clusters, clocks or files.
 //!
 //! ```
 //! use document::{Value, json};

@@ -1,4 +1,10 @@
-//! Lists: one slice, or for long ones that change often, shared chunks.
+//! Lists. Most are one slice. A long list that changes often is a sequence of chunks, and a new
+//! version copies only the chunk that changes:
+//!
+//! ```text
+//! version 1    [a b c] [d e f] [g h i]
+//! version 2    shared  [d X f] shared
+//! ```
 
 use std::sync::OnceLock;
 
@@ -6,7 +12,7 @@ use crate::measure::Measure;
 use crate::slice::{LONGEST, SharedSlice};
 use crate::value::Value;
 
-/// A borrowed list. Both forms look alike from outside.
+/// A borrowed list of either form. Both behave the same.
 #[derive(Clone, Copy, Debug)]
 pub enum ListRef<'a> {
     /// All elements in one slice.
@@ -15,21 +21,20 @@ pub enum ListRef<'a> {
     Chunked(&'a Chunks),
 }
 
-/// A list in chunks: a new version of it copies the chunk that changed and shares the
-/// others.
+/// A list in chunks. A new version copies the chunk that changes and shares the others.
 #[derive(Clone, Debug, Default)]
 pub struct Chunks {
-    /// Each chunk with the number of elements up to its end; no chunk is empty.
+    /// Each chunk with the number of elements up to its end. No chunk is empty.
     chunks: Vec<(usize, Chunk)>,
-    /// How large the list is, once somebody has asked.
+    /// How large the list is; computed on first use.
     measure: OnceLock<Measure>,
 }
 
-/// A shared part of a [`Chunks`].
+/// A shared chunk of a [`Chunks`].
 pub type Chunk = SharedSlice<Value>;
 
 impl Chunks {
-    /// A list of these chunks, one after the other. Empty ones are left out.
+    /// A list of these chunks in order. Empty chunks are skipped.
     pub fn new(chunks: impl IntoIterator<Item = Chunk>) -> Self {
         let mut end = 0;
         let chunks = chunks
@@ -46,7 +51,7 @@ impl Chunks {
         }
     }
 
-    /// A list that is longer than any slice.
+    /// A list that is longer than a slice can be.
     pub(crate) fn of_long(mut items: impl ExactSizeIterator<Item = Value>) -> Self {
         let len = items.len();
         assert!(u32::try_from(len).is_ok(), "{len} elements are too many");
@@ -63,8 +68,8 @@ impl Chunks {
         SharedSlice::new(items)
     }
 
-    /// A chunk with another element in the place of one. If it is known how large the chunk
-    /// is, so it is of the new one.
+    /// The chunk with the element at `place` replaced. If the measure of the old chunk is
+    /// known, the new one follows from it.
     pub fn with_element(chunk: &Chunk, place: usize, value: &Value) -> Chunk {
         let changed = Self::chunk((0..chunk.len()).map(|at| {
             let element = if at == place { value } else { &chunk[at] };
@@ -87,7 +92,7 @@ impl Chunks {
             .get_or_init(|| Measure::joined(chunks.map(|(_, chunk)| chunk.measure())))
     }
 
-    /// Drops a list inside of what is being dropped.
+    /// Drops this list as a part of a value that is being dropped.
     pub(crate) fn dismantle(self, depth: usize, later: &mut Vec<Value>) {
         for (_, chunk) in self.chunks {
             chunk.dismantle(depth, later);
@@ -143,13 +148,13 @@ impl<'a> ListRef<'a> {
         }
     }
 
-    /// The elements as a vector of their own, to be changed.
+    /// A vector of the elements, which can be changed.
     pub fn to_vec(self) -> Vec<Value> {
         self.iter().cloned().collect()
     }
 
-    /// Equality that skips shared chunks: a new version of a long list is compared in
-    /// proportion to the number of its chunks.
+    /// Equality that skips shared chunks. Comparing two versions of a long list takes time in
+    /// proportion to the number of chunks.
     pub(crate) fn equals(self, other: Self) -> bool {
         if self.len() != other.len() {
             return false;

@@ -1,11 +1,11 @@
-//! Where something stands inside a document: for messages, and for turning a message
-//! into a line and a column.
+//! Locations inside a document. Messages show them, and `manifest` turns them into a line and a
+//! column.
 
 use std::fmt;
 
 use triomphe::Arc;
 
-/// A place inside a document, such as `spec.controllers[0].pipeline[2].@project`. Cheap
+/// A location inside a document, such as `spec.controllers[0].pipeline[2].@project`. Cheap
 /// to clone and to extend.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Location(Option<Arc<LocationLink>>);
@@ -31,13 +31,13 @@ impl Location {
         Self::default()
     }
 
-    /// The member `key` of this place.
+    /// The member `key` of the value at this location.
     #[must_use]
     pub fn key(&self, key: impl Into<String>) -> Self {
         self.step(LocationStep::Key(key.into()))
     }
 
-    /// The element `index` of this place.
+    /// The element `index` of the value at this location.
     #[must_use]
     pub fn index(&self, index: usize) -> Self {
         self.step(LocationStep::Index(index))
@@ -63,7 +63,7 @@ impl Location {
     }
 }
 
-/// Keys that would be misread (empty, with a dot, a bracket or a space) are quoted.
+/// Quotes keys that would be ambiguous: empty ones, and those with a dot, bracket or space.
 impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, step) in self.steps().into_iter().enumerate() {

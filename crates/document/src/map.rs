@@ -5,12 +5,12 @@ use crate::measure::Measure;
 use crate::slice::{Element, SharedSlice};
 use crate::value::Value;
 
-/// An immutable map from [`Key`] to [`Value`], in key order. Never empty of meaning:
-/// two maps with the same entries are equal, however they were made.
+/// An immutable map from [`Key`] to [`Value`], in key order. Two maps with the same entries
+/// are equal, no matter how they were built.
 #[derive(Clone)]
 pub struct Map(SharedSlice<(Key, Value)>);
 
-/// Up to this many entries a scan over the interned keys beats a binary search.
+/// Up to this many entries, comparing all interned keys is faster than a binary search.
 const SCAN: usize = 24;
 
 impl Map {
@@ -20,16 +20,16 @@ impl Map {
         Self(SharedSlice::new(entries.into_iter()))
     }
 
-    /// As [`Map::from_sorted`], from an iterator that knows its length.
+    /// Like [`Map::from_sorted`], from an iterator that knows its length.
     pub fn from_sorted_iter(entries: impl ExactSizeIterator<Item = (Key, Value)>) -> Self {
         Self(SharedSlice::new(entries))
     }
 
-    /// A map from entries in any order; of equal keys the last wins.
+    /// A map from entries in any order. If a key occurs several times, the last value wins.
     pub fn from_entries(mut entries: Vec<(Key, Value)>) -> Self {
         if !entries.is_sorted_by(|a, b| a.0 < b.0) {
             entries.sort_by(|a, b| a.0.cmp(&b.0));
-            // `dedup_by` keeps the first of a run: bring the last value there.
+            // `dedup_by` keeps the first of equal entries: move the last value there.
             entries.dedup_by(|later, earlier| {
                 let same = later.0 == earlier.0;
                 if same {
@@ -80,7 +80,7 @@ impl Map {
         self.position(key).ok().map(|i| &self.entries()[i].1)
     }
 
-    /// This map with one more (or another) entry.
+    /// This map with the entry `key` added or replaced.
     #[must_use]
     pub fn with(&self, key: Key, value: Value) -> Self {
         let mut entries = Vec::with_capacity(self.len() + 1);
@@ -98,7 +98,7 @@ impl Map {
         Self::from_sorted(entries)
     }
 
-    /// This map with other values under keys that it has; other keys are passed over.
+    /// This map with new values under existing keys. Keys that it does not have are ignored.
     #[must_use]
     pub fn replace(&self, replacements: &[(&Key, &Value)]) -> Self {
         let entries = self.entries().iter().map(|(key, value)| {
@@ -121,29 +121,29 @@ impl Map {
         }
     }
 
-    /// Whether it stands in a block with others.
+    /// Whether this map is in a block.
     pub(crate) fn is_in_block(&self) -> bool {
         self.0.is_in_block()
     }
 
-    /// How large it is when it is written out.
+    /// How large this map is when it is written out.
     #[inline]
     pub(crate) fn measure(&self) -> Measure {
         self.0.measure()
     }
 
-    /// Notes how large it is known to be.
+    /// Stores the known measure.
     pub(crate) fn note_known(&self, measure: Measure) {
         self.0.note_known(measure);
     }
 
-    /// Drops a map inside of what is being dropped.
+    /// Drops this map as a part of a value that is being dropped.
     #[inline]
     pub(crate) fn dismantle(self, depth: usize, later: &mut Vec<Value>) {
         self.0.dismantle(depth, later);
     }
 
-    /// Whether it stands in a block, and is a part of what the first slice of it holds.
+    /// Whether this map is in a block as a part of a larger document.
     pub(crate) fn is_inner(&self) -> bool {
         self.0.is_inner()
     }
@@ -178,7 +178,7 @@ impl Element for (Key, Value) {
     }
 }
 
-/// Entries that are sorted by key, each key once.
+/// The entries must be sorted by key, each key once.
 impl From<SharedSlice<(Key, Value)>> for Map {
     fn from(entries: SharedSlice<(Key, Value)>) -> Self {
         Self(entries)

@@ -1,9 +1,17 @@
 //! How large a value is when it is written out.
 //!
-//! Parts of documents are shared, so a small graph in memory may be a huge document: sixty times
-//! `[x, x]` of the last one are 2^60 values. All that reads a document as a whole (comparing,
-//! hashing, printing) works on what is written out, so that is what is bounded. A list or map
-//! notes its measure, and a value that is built of others is measured by looking at these alone.
+//! Values share their parts, so a few bytes of memory can be a huge document:
+//!
+//! ```text
+//! a = ["x", "x"]      2 texts
+//! b = [a, a]          4
+//! c = [b, b]          8
+//! …                   after sixty lines 2^60, in sixty small lists
+//! ```
+//!
+//! Code that reads a whole document (to compare, hash or print it) takes time in proportion to
+//! the written form, so deltic bounds the size of that. Lists and maps store their measure. So
+//! a new list or map is measured by looking at its elements, and not further down.
 
 use crate::slice::{Element, SharedSlice};
 use crate::value::Value;
@@ -12,8 +20,8 @@ use crate::{Key, MAX_DEPTH, Map};
 /// How large a value is when it is written out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Measure {
-    /// The bytes of compact JSON, without the escapes of strings; `u32::MAX` if it is more.
-    /// What is shared counts each time it is written.
+    /// The bytes of compact JSON, not counting escapes in strings; at most `u32::MAX`. A shared
+    /// part counts each time it is written.
     pub bytes: u32,
     /// How deep lists and maps are nested; 0 for a scalar.
     pub depth: u32,
@@ -29,30 +37,31 @@ impl Measure {
         Self { bytes, depth: 0 }
     }
 
-    /// Of a list or map of these elements.
+    /// The measure of a list or map with these elements.
     pub(crate) fn of_all<T: Element>(elements: &SharedSlice<T>) -> Self {
         Self::around(elements.iter().map(Element::measure))
     }
 
-    /// Of a list or map of elements of these measures.
+    /// The measure of a list or map whose elements have these measures.
     fn around(elements: impl Iterator<Item = Self>) -> Self {
         let mut sum = Sum::EMPTY;
         elements.for_each(|element| sum.add(element));
         sum.measure()
     }
 
-    /// Of a list in several parts, none of which is empty: they share their brackets.
+    /// The measure of a list in several chunks, none of which is empty. They share one pair of
+    /// brackets.
     pub(crate) fn joined(parts: impl Iterator<Item = Self>) -> Self {
         let inside = parts.map(|part| Self {
-            // Without its brackets; a list adds what separates the parts.
+            // Without its brackets. `around` adds the commas between the chunks.
             bytes: part.bytes - 2,
             depth: part.depth - 1,
         });
         Self::around(inside)
     }
 
-    /// Of a list of this measure with another element in the place of one; `None` if it cannot
-    /// be told without the others.
+    /// The measure of this list with one element replaced; `None` if it depends on the other
+    /// elements.
     pub(crate) fn replaced(self, old: Self, new: Self) -> Option<Self> {
         if self.bytes == u32::MAX || old.depth > new.depth {
             return None;
@@ -64,7 +73,7 @@ impl Measure {
         })
     }
 
-    /// With the name of a member before it.
+    /// The measure of this value as the member `key` of a map.
     #[inline]
     pub(crate) fn under(self, key: &Key) -> Self {
         let name = Self::scalar(key.as_str().len() + 3);
@@ -74,12 +83,12 @@ impl Measure {
         }
     }
 
-    /// As a word; never 0, because nothing is written in 0 bytes.
+    /// The measure as a word. It is never 0, because every value has at least one byte.
     pub(crate) fn to_bits(self) -> u64 {
         u64::from(self.depth) << 32 | u64::from(self.bytes)
     }
 
-    /// What [`Measure::to_bits`] gave; `None` for 0.
+    /// The inverse of [`Measure::to_bits`]; `None` for 0.
     pub(crate) fn from_bits(bits: u64) -> Option<Self> {
         (bits != 0).then_some(Self {
             bytes: bits as u32,
@@ -88,7 +97,7 @@ impl Measure {
     }
 }
 
-/// The elements of a list or map.
+/// The sum over the elements of a list or map.
 #[derive(Clone, Copy, Debug)]
 struct Sum {
     bytes: u64,
@@ -96,7 +105,7 @@ struct Sum {
 }
 
 impl Sum {
-    /// A `[`; behind each element comes a `,` or the `]`.
+    /// The `[`. Each element adds the `,` or `]` after it.
     const EMPTY: Self = Self { bytes: 1, depth: 0 };
 
     #[inline]
@@ -123,13 +132,13 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// How many bytes a document may have, if nothing else is said.
+    /// The default limit of bytes.
     pub const BYTES: u32 = 8 << 20;
 
-    /// The most bytes that may be allowed.
+    /// The greatest limit of bytes that can be configured.
     pub const MOST_BYTES: u32 = 64 << 20;
 
-    /// Whether a value is within these bounds.
+    /// Checks that a value is within these bounds.
     pub fn admit(self, value: &Value) -> Result<(), OutOfBounds> {
         self.check(value.measure())
     }
@@ -146,8 +155,8 @@ impl Bounds {
     }
 }
 
-/// A list or map that is being built within bounds: what is put into it is counted one by one,
-/// so that building ends where it is out of bounds, and not when memory does.
+/// The size of a list or map while it is built. Each element is counted as it is added, so that
+/// the code that builds it stops at the bounds, and not when memory runs out.
 ///
 /// ```
 /// use document::{Bounds, OutOfBounds, Tally, Value, json};
@@ -168,7 +177,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Of nothing yet.
+    /// The tally of an empty list or map.
     pub fn new(bounds: Bounds) -> Self {
         Self {
             bounds,
@@ -176,7 +185,7 @@ impl Tally {
         }
     }
 
-    /// Counts an element of a list. That it is nested too deep is said at the end.
+    /// Counts an element of a list. The depth is only checked by [`Tally::finish`].
     #[inline]
     pub fn element(&mut self, value: &Value) -> Result<(), OutOfBounds> {
         self.add(value.measure())
@@ -197,14 +206,14 @@ impl Tally {
         Ok(())
     }
 
-    /// How large the list or map of what was counted is.
+    /// The measure of the list or map, if it is within bounds.
     #[inline]
     pub fn finish(self) -> Result<Measure, OutOfBounds> {
         let measure = self.sum.measure();
         self.bounds.check(measure).map(|()| measure)
     }
 
-    /// The list of the elements that were counted.
+    /// The list of the counted elements.
     #[inline]
     pub fn list<I>(self, items: I) -> Result<Value, OutOfBounds>
     where
@@ -215,7 +224,7 @@ impl Tally {
         Ok(Value::list(items).noted(measure))
     }
 
-    /// The map of the members that were counted, which are in key order, each key once.
+    /// The map of the counted members, which must be in key order, each key once.
     #[inline]
     pub fn map(
         self,
@@ -289,7 +298,7 @@ mod tests {
             json!(""),
             json!("short"),
             json!("é"),
-            json!("a text that does not stand in the value"),
+            json!("a text that does not fit into the value"),
             Value::bytes(b"\xff"),
             Value::bytes(b"\xff\xfe\xfd\xfc"),
         ] {
@@ -399,7 +408,7 @@ mod tests {
         let mut value = json!(1);
         for i in 0..200_000 {
             value = match i % 3 {
-                0 => json!([1, (value), "a text that does not stand in the value"]),
+                0 => json!([1, (value), "a text that does not fit into the value"]),
                 1 => json!({"a": (value)}),
                 _ => Value::chunked(Chunks::new([Chunks::chunk([value].into_iter())])),
             };

@@ -2,7 +2,8 @@
 
 use std::cmp::Ordering;
 
-/// A number: an integer, or a finite float that is none.
+/// An integer or a float. The numbers in a [`Value`](crate::Value) are normalised; see
+/// [`Number::normal`].
 #[derive(Clone, Copy, Debug)]
 pub enum Number {
     /// A 64-bit integer.
@@ -15,7 +16,8 @@ pub enum Number {
 const LIMIT: f64 = 9_223_372_036_854_775_808.0;
 
 impl Number {
-    /// Integral floats that fit become ints; NaN and infinity are no numbers.
+    /// This number, normalised: an integral float that fits an `i64` becomes an int. `None` for
+    /// NaN and infinity.
     pub fn normal(self) -> Option<Self> {
         match self {
             Self::Float(f) if !f.is_finite() => None,
@@ -26,7 +28,7 @@ impl Number {
         }
     }
 
-    /// The number that a string spells: a JSON number with an optional `+`, no spaces.
+    /// Parses a JSON number, with an optional `+` and without spaces.
     pub fn parse(text: &str) -> Option<Self> {
         let digits = text.strip_prefix('+').unwrap_or(text);
         if text.len() != digits.len() && digits.starts_with('-') {
@@ -41,7 +43,7 @@ impl Number {
         Self::Float(digits.parse().ok()?).normal()
     }
 
-    /// This number as a float, rounded if it must be.
+    /// This number as a float, rounded if necessary.
     pub fn to_f64(self) -> f64 {
         match self {
             Self::Int(i) => i as f64,
@@ -50,7 +52,7 @@ impl Number {
     }
 }
 
-/// How many characters an integer has.
+/// How many characters the decimal form of an integer has.
 pub(crate) fn digits(int: i64) -> usize {
     let digits = int.unsigned_abs().checked_ilog10().unwrap_or(0) + 1;
     digits as usize + usize::from(int < 0)
@@ -111,7 +113,7 @@ impl PartialOrd for Number {
     }
 }
 
-/// By value, exactly: no int is rounded to be compared with a float.
+/// Compares by value, exactly: an int is not rounded to be compared with a float.
 impl Ord for Number {
     fn cmp(&self, other: &Self) -> Ordering {
         match (*self, *other) {
@@ -130,7 +132,7 @@ fn cmp_int_float(int: i64, float: f64) -> Ordering {
     if float < -LIMIT {
         return Ordering::Greater;
     }
-    // Within the range the integral part is exact.
+    // In this range the integral part of the float fits an i64.
     let whole = float.trunc();
     int.cmp(&(whole as i64))
         .then_with(|| 0.0_f64.total_cmp(&(float - whole)))

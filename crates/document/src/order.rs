@@ -1,7 +1,7 @@
 //! Equality, total order and hash of values.
 //!
-//! null < false < true < numbers < strings < opaque bytes < lists < maps; strings
-//! bytewise, lists element by element, maps as their sorted entries.
+//! null < false < true < numbers < strings < opaque bytes < lists < maps. Strings compare by
+//! bytes, lists element by element, and maps as lists of their sorted entries.
 
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
@@ -23,7 +23,7 @@ impl PartialEq for Value {
             (View::Bool(a), View::Bool(b)) => a == b,
             (View::Null, View::Null) => true,
             (View::Bytes(a), View::Bytes(b)) => a == b,
-            // Ints and floats never meet: a float is fractional or out of range.
+            // An int never equals a float, which is fractional or out of the range of ints.
             _ => false,
         }
     }
@@ -57,7 +57,7 @@ impl Ord for Value {
     }
 }
 
-/// The place of a type in the total order.
+/// The rank of a type in the total order.
 fn rank(view: View<'_>) -> u8 {
     match view {
         View::Null => 0,

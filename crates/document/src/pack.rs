@@ -1,4 +1,13 @@
-//! A whole document in one allocation, but for its long texts.
+//! Packing: a whole document in one allocation, except for its long texts.
+//!
+//! A reference to any list or map of a packed document keeps all of it in memory. So a part that
+//! outlives its document is detached first:
+//!
+//! ```text
+//! document ──▶ [ block: metadata │ spec │ containers ]
+//! containers.clone()    ──▶ the whole block stays
+//! containers.detached() ──▶ a small block of its own
+//! ```
 
 use crate::key::Key;
 use crate::map::Map;
@@ -6,18 +15,19 @@ use crate::slice::{Block, LARGEST_BLOCK, Room, slice_size};
 use crate::value::{Holder, Value};
 
 impl Value {
-    /// The same document with all of its lists and maps in one allocation, for one that is
-    /// kept for long: it takes less memory, and less time to read and to free. Whoever
-    /// keeps a list or a map of it keeps all of them; large documents are left as they are.
+    /// The same document with all lists and maps in one allocation. It takes less memory, and
+    /// less time to read and to free, so this pays off for documents that are stored. A
+    /// reference to one of its lists or maps keeps all of them in memory. Large documents are
+    /// returned as they are.
     #[must_use]
     pub fn packed(self) -> Self {
         pack(&self).unwrap_or(self)
     }
 
-    /// The same value, which keeps nothing of a larger document that it is a part of. It is
-    /// packed into one allocation, or copied list by list and map by map if it does not fit.
+    /// The same value, without a reference to the larger document that it is a part of. It is
+    /// packed into one allocation if it fits; otherwise each list and map is copied.
     ///
-    /// Chunked lists are not copied: they share their chunks with their earlier versions.
+    /// Chunked lists are not copied, because they share their chunks with earlier versions.
     #[must_use]
     pub fn detached(&self) -> Self {
         if !pins(self) {
@@ -36,7 +46,7 @@ impl Value {
     }
 }
 
-/// A copy of a value in a block; `None` if it cannot stand in one, or needs none.
+/// A copy of a value in a block; `None` if it does not fit, or has no list or map.
 fn pack(value: &Value) -> Option<Value> {
     let mut room = Room::default();
     measure(value, &mut room)?;
@@ -49,7 +59,7 @@ fn pack(value: &Value) -> Option<Value> {
     Some(packed)
 }
 
-/// Adds what a value needs in a block; `None` if it cannot stand in one.
+/// Adds the room that a value needs in a block; `None` if it cannot be in one.
 pub(crate) fn measure(value: &Value, room: &mut Room) -> Option<()> {
     match value.holder() {
         Holder::Itself => return Some(()),
@@ -61,7 +71,7 @@ pub(crate) fn measure(value: &Value, room: &mut Room) -> Option<()> {
         Holder::Map(map) => {
             room.slices += slice_size::<(Key, Value)>(map.len());
             for (key, value) in map {
-                // What stands in a block is not dropped.
+                // Elements of a block are never dropped, so a counted key would leak.
                 if !key.lasts() {
                     return None;
                 }
@@ -73,7 +83,7 @@ pub(crate) fn measure(value: &Value, room: &mut Room) -> Option<()> {
     (room.size() <= LARGEST_BLOCK).then_some(())
 }
 
-/// Puts a value into a block.
+/// Copies a value into a block.
 pub(crate) fn place(value: &Value, block: &mut Block) -> Value {
     match value.holder() {
         Holder::List(items) => block
@@ -91,8 +101,8 @@ pub(crate) fn place(value: &Value, block: &mut Block) -> Value {
     }
 }
 
-/// Whether a value keeps more of a block alive than itself. The first slice of a block is
-/// the whole document, so that a packed document pins nothing.
+/// Whether a value keeps memory alive that is not part of it. A packed document does not: the
+/// first slice of a block is the whole document.
 fn pins(value: &Value) -> bool {
     match value.holder() {
         Holder::Itself | Holder::Text | Holder::Chunks => false,
@@ -107,7 +117,7 @@ mod tests {
     use crate::list::Chunks;
     use crate::{View, json};
 
-    /// Whether a value or a part of it stands in a block.
+    /// Whether a value or a part of it is in a block.
     fn has_parts(value: &Value) -> bool {
         match value.holder() {
             Holder::Itself | Holder::Text | Holder::Chunks => false,
@@ -121,7 +131,7 @@ mod tests {
             "metadata": {"name": "a name that is longer than a value", "namespace": "ns"},
             "endpoints": [{"addresses": ["10.0.0.1"]}, {"addresses": []}, {}],
             "numbers": [1, 2.5, true, null],
-            "text": "another text that stands on its own"
+            "text": "another text with its own allocation"
         })
     }
 
@@ -144,7 +154,7 @@ mod tests {
         let copies: Vec<Value> = (0..10).map(|_| packed.get("metadata").clone()).collect();
         drop(packed);
         assert_eq!(list.at(0).get("addresses").at(0), &json!("10.0.0.1"));
-        assert_eq!(text.as_str(), Some("another text that stands on its own"));
+        assert_eq!(text.as_str(), Some("another text with its own allocation"));
         drop(list);
         assert_eq!(copies[9], *document().get("metadata"));
     }
@@ -166,7 +176,7 @@ mod tests {
         }
         assert!(packed.detached().same(&packed), "it is the whole document");
         let text = packed.get("text");
-        assert!(text.detached().same(text), "texts are on their own");
+        assert!(text.detached().same(text), "texts are separate");
     }
 
     #[test]
@@ -187,7 +197,7 @@ mod tests {
             let detached = value.detached();
             assert_eq!(detached, value);
             assert!(!detached.get("list").at(0).get("part").same(part));
-            assert!(detached.get("other").same(&other), "it is on its own");
+            assert!(detached.get("other").same(&other), "it is not copied");
             assert!(pins(&value) && !pins(&detached));
         }
     }

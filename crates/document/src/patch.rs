@@ -1,8 +1,8 @@
 //! Patches: JSON Patch (RFC 6902) whose paths may match several elements of a list.
 //!
-//! In goes a list of operations, which is read once as a [`Patch`]; it turns documents into
-//! other documents. A patch is applied as a whole or not at all, and what it does not
-//! touch is shared with the document that it was given.
+//! A [`Patch`] is read once from a list of operations and applied to any number of documents.
+//! It is applied as a whole or not at all. The result shares everything that the patch does not
+//! touch with the original document.
 //!
 //! ```
 //! use document::json;
@@ -38,24 +38,23 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! What is added to RFC 6902:
+//! Additions to RFC 6902:
 //!
-//! - [Paths](PatchPath) go into lists by filter, `[?(@.a.b=='v')]`, and by `[*]`. All places
-//!   that match are found before anything is changed, and changed as if from the last to
-//!   the first. An operation whose filters match nothing is skipped and makes nothing,
-//!   unless the patch is [strict](Patch::strict).
-//! - `add` makes the maps that are missing on its way, and the list that `-` adds to. A
-//!   list is never made for, or filled up to, a position.
-//! - `merge` merges a map deeply into the one at its place, and makes missing maps as `add`
-//!   does. Null is stored as null, lists are replaced.
-//! - In `test` numbers are equal by value.
+//! - [Paths](PatchPath) select elements of lists with a filter, `[?(@.a.b=='v')]`, or with
+//!   `[*]`. All matches are found before anything changes, and are changed from the last to the
+//!   first. An operation whose filters match nothing is skipped, unless the patch is
+//!   [strict](Patch::strict).
+//! - `add` creates missing maps along its path, and the list that `-` appends to. It never
+//!   creates or pads a list for a position.
+//! - `merge` merges a map deeply into the map at its path, and creates missing maps like `add`.
+//!   Null is stored as null, lists are replaced.
+//! - `test` compares numbers by value.
 //!
-//! Of the execution, resolving paths and making parents is done here; what the operations
-//! of RFC 6902 do to the list or map that a pointer leads to is left to the `json-patch`
-//! crate. Everything is bounded: the length and nesting of paths ([`MAX_LENGTH`],
-//! [`MAX_NESTING`](crate::path::MAX_NESTING)), their matches ([`MAX_MATCHES`]), the nesting
-//! of the result ([`MAX_DEPTH`](crate::MAX_DEPTH)) and the room that copies take
-//! ([`MAX_GROWTH`]).
+//! This module resolves paths and creates parents. The `json-patch` crate performs the
+//! operations of RFC 6902 on the list or map that a pointer leads to. All work is bounded: the
+//! length and nesting of paths ([`MAX_LENGTH`], [`MAX_NESTING`](crate::path::MAX_NESTING)),
+//! the number of matches ([`MAX_MATCHES`]), the nesting of the result
+//! ([`MAX_DEPTH`](crate::MAX_DEPTH)) and the size of copies ([`MAX_GROWTH`]).
 
 mod apply;
 mod edit;
@@ -75,7 +74,7 @@ pub use pointer::{Pointer, Token};
 use crate::value::Value;
 use apply::PatchRun;
 
-/// How many bytes the copies that one patch makes of a value may add up to, written out.
+/// How many bytes all copies of values that one patch makes may have, written out.
 pub const MAX_GROWTH: usize = 64 << 20;
 
 /// Operations that are applied one after the other, all or none.
@@ -94,7 +93,7 @@ impl Patch {
         }
     }
 
-    /// Whether a path whose filters match nothing is an error; otherwise its operation is
+    /// Sets whether a path whose filters match nothing is an error. By default its operation is
     /// skipped.
     #[must_use]
     pub fn strict(mut self, strict: bool) -> Self {
@@ -122,8 +121,8 @@ impl Patch {
         &self.operations
     }
 
-    /// The document with all operations applied. The one that is given is left as it is,
-    /// and shares with the result all that the patch did not touch.
+    /// The document with all operations applied. The result shares everything that the patch
+    /// did not touch with the original.
     pub fn apply(&self, document: &Value) -> Result<Value, Error> {
         let mut run = PatchRun::new(self.strict);
         let mut document = document.clone();

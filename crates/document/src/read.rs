@@ -1,8 +1,8 @@
 //! Reading documents, or parts of them, from JSON.
 //!
-//! Most of a document is of no interest to the program that reads it. A [`DocumentPart`] describes
-//! what is, before the first byte is read. It is asked at every member and every element, and
-//! what it does not want is skipped: no value is built for it, and no memory allocated.
+//! A program rarely needs a whole document. A [`DocumentPart`] describes the part that it needs,
+//! before the first byte is read. The reader asks it about every member and element, and skips
+//! the rest: no value is built for that, and no memory allocated.
 //!
 //! ```text
 //! the part                   the JSON                              the document
@@ -11,12 +11,12 @@
 //!                                      "paused": true}}
 //! ```
 //!
-//! How many members a list or a map has is known only at its end, but its memory is allocated
-//! in one piece. So values are written to a [`Tape`] first, and the document is built from the
-//! tape when all of it has been read: in one allocation ([`Tape::into_packed`]), but for its
-//! long texts. The next document reuses the memory of the tape.
+//! The memory of a list or map is allocated in one piece, but its length is known only when it
+//! ends. So values are written to a [`Tape`] first. When the whole document has been read, it is
+//! built from the tape in one allocation, except for its long texts
+//! ([`Tape::into_packed`]). The next document reuses the memory of the tape.
 //!
-//! [`part_of`] takes the same part of a document that is in memory already.
+//! [`part_of`] takes the same part of a document that is already in memory.
 
 mod part_of;
 mod seed;
@@ -29,38 +29,38 @@ pub use part_of::part_of;
 pub use seed::{PartSeed, ValueSeed};
 pub use tape::{Start, Tape};
 
-/// A part of a document: what is not in it is skipped while reading.
+/// Describes a part of a document. The rest is skipped while reading.
 pub trait DocumentPart: Copy {
-    /// What is read of the member of a map.
+    /// How the member `name` of a map is read.
     fn member(self, name: &str) -> Member<Self>;
 
-    /// What is read of every element of a list; `None` if all are skipped, which leaves
-    /// an empty list.
+    /// The part that is read of every element of a list; `None` if the elements are skipped,
+    /// which leaves an empty list.
     fn element(self) -> Option<Self>;
 
-    /// The value that is read in place of a text, if it is another one.
+    /// The value that replaces a text, if any.
     fn text(self, _text: &str) -> Option<Value> {
         None
     }
 
-    /// Whether everything from here on is read, as it is.
+    /// Whether everything below is read unchanged.
     fn is_whole(self) -> bool {
         false
     }
 }
 
-/// What is read of the member of a map.
+/// How the member of a map is read.
 #[derive(Clone, Debug)]
 pub enum Member<P> {
-    /// This part of it, under this key.
+    /// This part of it is read, and stored under this key.
     Read(Key, P),
-    /// Nothing.
+    /// It is skipped.
     Skipped,
-    /// Nothing; and a map that has only such members is itself left out.
+    /// It is skipped, and a map that has only such members is left out itself.
     Hidden,
 }
 
-/// All of a document.
+/// A whole document.
 #[derive(Clone, Copy, Debug)]
 pub struct Whole;
 
@@ -78,7 +78,7 @@ impl DocumentPart for Whole {
     }
 }
 
-/// Which kinds of members a map has, to decide whether it is left out.
+/// Which members a map has, to decide whether the map is left out.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
     hidden: bool,

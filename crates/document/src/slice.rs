@@ -1,20 +1,31 @@
-//! Shared slices: what lists, maps and texts consist of.
+//! Shared slices: the memory of lists, maps and texts.
 //!
-//! A [`SharedSlice`] is a pointer to elements that are counted and never change. It stands in an
-//! allocation of its own, or with all lists and maps of a document in a block: then the
-//! block is counted, freeing the document is one call, and reading it runs along the memory.
-//! Texts are never in a block: names and keys are kept for long by others, who would keep
-//! the whole document.
+//! A [`SharedSlice`] is one pointer to a head with elements behind it. The elements never
+//! change. There are two forms:
 //!
-//! A slice of values knows how large it is when it is written out ([`Measure`]). One of its own
-//! is measured when it is first asked and notes the result in front of its head. A part of a
-//! block is measured when the block is filled; the result takes bits of its head that nothing
-//! else needs.
+//! ```text
+//! separate     measure │ head: references, length │ element │ element │ …
 //!
-//! This module and those below it are the only code that knows how slices lie in memory.
+//! in a block   block head: references ┐
+//!              ├ head: distance to the block head, length │ element │ …   the document
+//!              ├ head: distance to the block head, length │ element │ …   a list or map in it
+//!              └ references to the texts of the document
+//! ```
+//!
+//! A separate slice is an allocation of its own that counts its references. A block contains
+//! all lists and maps of a document and has one count for all of them. So a document is freed
+//! in one call, and reading it walks along the memory. Texts are separate even then: names and
+//! keys often outlive their document, and inside the block they would keep all of it alive.
+//!
+//! A slice of values knows how large it is when it is written out ([`Measure`]). A separate
+//! slice is measured on first use and stores the result in front of its head. A slice in a
+//! block is measured when the block is filled, and stores the result in unused bits of its
+//! head.
+//!
+//! Only this module and its submodules know the memory layout.
 #![allow(unsafe_code)]
 
-/// Lets tests make slices of other elements than values, which are dropped as they are.
+/// Lets tests make slices of elements other than values. They are dropped in the plain way.
 #[cfg(test)]
 macro_rules! elements {
     ($($element:ty),* $(,)?) => {
@@ -52,16 +63,16 @@ use crate::value::Value;
 pub(crate) use block::{Block, LARGEST_BLOCK, Room};
 use block::{BlockHead, free_block};
 
-/// What a slice consists of.
+/// An element of a slice.
 pub trait Element: Sized {
-    /// Whether slices of them know their [`Measure`]: those of values do.
+    /// Whether slices of this type store their [`Measure`]. Slices of values do.
     const MEASURED: bool;
 
-    /// What it adds to its slice, when that is written out.
+    /// How much this element adds to the written form of its slice.
     fn measure(&self) -> Measure;
 
-    /// Drops it, at this depth of what is being dropped. Values that stand too deep to be
-    /// dropped here are put off.
+    /// Drops this element, which is nested `depth` levels deep in the value that is being
+    /// dropped. Values that are too deep for recursion are moved to `later`.
     fn dismantle(self, depth: usize, later: &mut Vec<Value>);
 }
 
@@ -77,40 +88,41 @@ impl Element for u8 {
 
 /// A shared slice behind one word.
 pub struct SharedSlice<T: Element> {
-    /// In front of the elements.
+    /// The elements follow it in memory.
     head: NonNull<Head>,
     elements: PhantomData<T>,
 }
 
-/// What stands in front of the elements of a slice.
+/// The head of a slice, in front of its elements.
 #[repr(C, align(8))]
 struct Head {
-    /// The references to a slice of its own, times [`ONE`]; or, with [`IN_BLOCK`], a [`block_word`]
-    /// word, which never changes.
+    /// In a separate slice the number of references, times [`ONE`]. In a block, which
+    /// [`IN_BLOCK`] marks, a [`block_word`], which never changes.
     word: AtomicU32,
-    /// How many elements follow; above [`length_bits`] the depth of a measured part.
+    /// How many elements follow. In a block the bits above [`length_bits`] hold the depth.
     len: u32,
-    /// The memory of a slice of its own.
+    /// Lets loom check the uses of a separate slice.
     access: Access,
 }
 
 #[cfg(not(all(test, loom)))]
 const _: () = assert!(size_of::<Head>() == 8 && size_of::<BlockHead>() == 8);
 
-/// The bit of a slice that is a part of a block.
+/// The bit that marks a slice in a block.
 const IN_BLOCK: u32 = 1;
 /// One reference.
 const ONE: u32 = 2;
-/// More references than this can only be a leak that runs in a circle.
+/// With more references than this the process is aborted, before the count overflows: a
+/// program gets there only by leaking references in a loop.
 const MOST: u32 = i32::MAX as u32;
-/// Of all heads and elements.
+/// The alignment of all heads and elements.
 pub(crate) const ALIGN: usize = align_of::<Head>();
 
-/// How many elements a measured slice has at most; the bits above this are for the depth.
+/// The most elements that a measured slice can have. The bits above hold the depth.
 pub(crate) const LONGEST: usize = (1 << LENGTH) - 1;
 const LENGTH: u32 = 25;
 
-/// The bits of [`Head::len`] that are the length.
+/// The bits of [`Head::len`] that hold the length.
 const fn length_bits<T: Element>() -> u32 {
     if T::MEASURED {
         LONGEST as u32
@@ -119,7 +131,8 @@ const fn length_bits<T: Element>() -> u32 {
     }
 }
 
-/// What stands in front of the head of a slice of its own: its measure, or 0.
+/// How many bytes the measure takes, in front of the head of a separate slice. It is 0 until
+/// the slice is measured.
 const fn note_size<T: Element>() -> usize {
     if T::MEASURED {
         size_of::<AtomicU64>()
@@ -128,11 +141,11 @@ const fn note_size<T: Element>() -> usize {
     }
 }
 
-/// How deep what is dropped may be nested before the rest of it is put off, so that no
-/// value takes the stack away.
+/// How deep a drop may recurse. Values below that are dropped later, from a loop, so that no
+/// value overflows the stack.
 const DEEP: usize = 200;
 
-/// How many bytes a slice takes; as many as there can be, if that is too many.
+/// How many bytes a slice takes, with its head; `usize::MAX` if that overflows.
 pub(crate) const fn slice_size<T: Element>(len: usize) -> usize {
     const { assert!(align_of::<T>() <= ALIGN) };
     let size = len.saturating_mul(size_of::<T>());
@@ -143,35 +156,35 @@ pub(crate) const fn slice_size<T: Element>(len: usize) -> usize {
     }
 }
 
-/// Memory for so many bytes.
+/// Allocates `size` bytes.
 fn allocate(size: usize) -> NonNull<u8> {
     let layout = Layout::from_size_align(size, ALIGN).expect("a document fits into memory");
-    // SAFETY: every size is that of a head at least, so it is not zero.
+    // SAFETY: every size includes a head, so it is not zero.
     let memory = unsafe { alloc(layout) };
     NonNull::new(memory).unwrap_or_else(|| handle_alloc_error(layout))
 }
 
-/// Frees what [`allocate`] gave for this size.
+/// Frees memory from [`allocate`].
 ///
 /// # Safety
-/// Nobody uses the memory any more, and the size is the one that it was allocated with.
+/// The memory is no longer used, and `size` is the size that it was allocated with.
 unsafe fn free(memory: NonNull<u8>, size: usize) {
-    // SAFETY: the size was good when the memory was allocated with it.
+    // SAFETY: the same size and alignment were a valid layout in `allocate`.
     let layout = unsafe { Layout::from_size_align_unchecked(size, ALIGN) };
-    // SAFETY: the caller says so.
+    // SAFETY: as the caller guarantees.
     unsafe { dealloc(memory.as_ptr(), layout) };
 }
 
-/// Takes one more reference.
+/// Adds a reference.
 fn count_up(count: &AtomicU32) {
     if count.fetch_add(ONE, Ordering::Relaxed) > MOST {
         std::process::abort();
     }
 }
 
-/// Gives a reference back, and whether it was the last.
+/// Removes a reference. Returns whether it was the last.
 fn count_down(count: &AtomicU32) -> bool {
-    // A new reference is made from another one, so the last one remains the last.
+    // References are made from references, so nobody can add one to the last.
     if count.load(Ordering::Acquire) == ONE {
         return true;
     }
@@ -183,14 +196,14 @@ fn count_down(count: &AtomicU32) -> bool {
 }
 
 impl<T: Element> SharedSlice<T> {
-    /// A slice of these elements; there must be as many as the iterator says.
+    /// A separate slice of these elements. The iterator must yield as many as its length says.
     pub(crate) fn new(mut elements: impl ExactSizeIterator<Item = T>) -> Self {
         let len = elements.len();
         let most = length_bits::<T>() as usize;
         assert!(len <= most, "{len} elements are too many");
         let memory = allocate(slice_size::<T>(len).saturating_add(note_size::<T>()));
-        // SAFETY: the memory is large enough for the note, the head and `len` elements, which
-        // fit.
+        // SAFETY: the memory has room for the measure, the head and `len` elements, and `len`
+        // fits the head.
         unsafe {
             if T::MEASURED {
                 memory.cast::<AtomicU64>().write(AtomicU64::new(0));
@@ -232,13 +245,13 @@ impl<T: Element> SharedSlice<T> {
         }
     }
 
-    /// Whether it stands in a block with others.
+    /// Whether this slice is in a block.
     pub(crate) fn is_in_block(&self) -> bool {
         self.head().word.load(Ordering::Relaxed) & IN_BLOCK != 0
     }
 
-    /// Whether it stands in a block behind the first slice, and is a part of what that one
-    /// holds.
+    /// Whether this slice is in a block and is not the first one there: then it is a part of
+    /// the document that the block was made for.
     pub(crate) fn is_inner(&self) -> bool {
         let word = self.head().word.load(Ordering::Relaxed);
         word & IN_BLOCK != 0 && block_word::at(word) > size_of::<BlockHead>()
@@ -258,7 +271,7 @@ impl<T: Element> SharedSlice<T> {
         (self.head().len & length_bits::<T>()) as usize
     }
 
-    /// The memory is used now: that of the slice, or of the block that it stands in.
+    /// Tells loom that the memory of this slice, or of its block, is used now.
     #[inline]
     fn uses(&self) {
         if !cfg!(all(test, loom)) {
@@ -273,22 +286,22 @@ impl<T: Element> SharedSlice<T> {
         }
     }
 
-    /// The block that the slice stands in, by the word of its head.
+    /// The block of this slice, found by the word of its head.
     fn block(&self, word: u32) -> NonNull<BlockHead> {
-        // SAFETY: so many bytes before this slice its block begins, in the same allocation.
+        // SAFETY: the block begins that many bytes before this slice, in the same allocation.
         unsafe { self.head.cast::<u8>().sub(block_word::at(word)).cast() }
     }
 
-    /// The slice as a pointer, which owns the reference.
+    /// Turns this slice into a pointer, which owns the reference.
     pub(crate) fn into_raw(self) -> NonNull<c_void> {
         ManuallyDrop::new(self).head.cast()
     }
 
-    /// The slice of a pointer.
+    /// The slice that a pointer from [`SharedSlice::into_raw`] leads to.
     ///
     /// # Safety
-    /// The pointer is from [`SharedSlice::into_raw`] of a slice with such elements, and the reference
-    /// that it owns is not dropped twice.
+    /// The pointer came from a slice with elements of this type, and the reference that it
+    /// owns is dropped only once.
     pub(crate) unsafe fn from_raw(pointer: NonNull<c_void>) -> Self {
         Self {
             head: pointer.cast(),
@@ -296,13 +309,13 @@ impl<T: Element> SharedSlice<T> {
         }
     }
 
-    /// Whether a slice of its own has no other reference than this one.
+    /// Whether this is the only reference to a separate slice.
     pub(crate) fn is_unique(&self) -> bool {
         self.head().word.load(Ordering::Acquire) == ONE
     }
 
-    /// Gives the reference back. Whether this was the last one to a slice of its own, which is
-    /// then to be freed.
+    /// Removes this reference. Returns whether it was the last one to a separate slice, which
+    /// the caller then frees. A block is freed here.
     #[expect(
         clippy::inline_always,
         reason = "every drop of a slice runs it; a call of its own costs 0.6 % more instructions to build and drop documents"
@@ -325,7 +338,7 @@ impl<T: Element> SharedSlice<T> {
         false
     }
 
-    /// Drops a slice inside of what is being dropped.
+    /// Drops this slice as a part of a value that is being dropped; see [`Element::dismantle`].
     #[inline]
     pub(crate) fn dismantle(self, depth: usize, later: &mut Vec<Value>) {
         let mut slice = ManuallyDrop::new(self);
@@ -335,23 +348,23 @@ impl<T: Element> SharedSlice<T> {
         }
     }
 
-    /// Frees a slice of its own with all that is in it, as far as it is not too deep.
+    /// Frees a separate slice and its elements; those that are too deep are moved to `later`.
     ///
     /// # Safety
-    /// There are no references to it any more.
+    /// There are no references to it left.
     #[inline(never)]
     unsafe fn dismantle_all(&mut self, depth: usize, later: &mut Vec<Value>) {
-        // SAFETY: as the caller says.
+        // SAFETY: as the caller guarantees.
         unsafe {
             self.dismantle_into(depth, later);
             self.free_memory();
         }
     }
 
-    /// Frees a slice of its own with all that is in it.
+    /// Frees a separate slice and its elements.
     ///
     /// # Safety
-    /// There are no references to it any more.
+    /// There are no references to it left.
     #[inline(never)]
     unsafe fn free_all(&mut self) {
         // SAFETY: there are no references, so the elements are dropped once, here.
@@ -366,29 +379,29 @@ impl<T: Element> SharedSlice<T> {
         }
     }
 
-    /// Whether it is known that what is in it can be dropped by recursion.
+    /// Whether the elements are known to be shallow enough to be dropped by recursion.
     fn is_shallow(&self) -> bool {
         let known = self.known_measure();
         known.is_some_and(|measure| (measure.depth as usize) < DEEP)
     }
 
-    /// Drops the elements, without recursion below a depth.
+    /// Drops the elements with bounded recursion: those that are too deep follow from a loop.
     ///
     /// # Safety
-    /// There are no references to the slice any more, and its elements are not used again.
+    /// There are no references to the slice left, and its elements are not used again.
     unsafe fn dismantle_elements(&mut self) {
         let mut later = Vec::new();
-        // SAFETY: as the caller says.
+        // SAFETY: as the caller guarantees.
         unsafe { self.dismantle_into(0, &mut later) };
         while let Some(value) = later.pop() {
             value.dismantle(0, &mut later);
         }
     }
 
-    /// Drops the elements; those that are too deep are put off.
+    /// Drops the elements; those that are too deep are moved to `later`.
     ///
     /// # Safety
-    /// There are no references to the slice any more, and its elements are not used again.
+    /// There are no references to the slice left, and its elements are not used again.
     #[inline]
     unsafe fn dismantle_into(&mut self, depth: usize, later: &mut Vec<Value>) {
         let len = self.length();
@@ -401,10 +414,10 @@ impl<T: Element> SharedSlice<T> {
         }
     }
 
-    /// Frees the memory of a slice of its own, whose elements are dropped.
+    /// Frees the memory of a separate slice whose elements have been dropped.
     ///
     /// # Safety
-    /// There are no references to it any more.
+    /// There are no references to it left.
     unsafe fn free_memory(&mut self) {
         self.head().access.ends();
         let size = slice_size::<T>(self.length()) + note_size::<T>();
@@ -413,7 +426,7 @@ impl<T: Element> SharedSlice<T> {
     }
 }
 
-/// Whether a value at this depth of what is being dropped is put off.
+/// Whether a value at this depth is too deep to be dropped by recursion.
 pub(crate) fn is_deep(depth: usize) -> bool {
     depth >= DEEP
 }
@@ -431,8 +444,8 @@ impl<T: Element> std::ops::Deref for SharedSlice<T> {
     #[inline]
     fn deref(&self) -> &[T] {
         self.uses();
-        // SAFETY: behind the head stand `len` elements, which live as long as the slice and
-        // never change.
+        // SAFETY: `len` elements follow the head. They live as long as the slice and never
+        // change.
         unsafe { std::slice::from_raw_parts(self.head.as_ptr().add(1).cast(), self.length()) }
     }
 }

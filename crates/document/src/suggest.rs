@@ -1,6 +1,6 @@
 //! "Did you mean …?"
 
-/// The candidate nearest to `name`, if it is near enough to be a slip.
+/// The candidate nearest to `name`, if it is close enough for `name` to be a typing error.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let wanted: Vec<char> = name
         .chars()
@@ -29,11 +29,11 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, candidate)| candidate)
 }
 
-/// Longer names are compared by their beginning.
+/// Of longer names only this many characters are compared.
 const MAX_LENGTH: usize = 64;
 
-/// How many insertions, deletions, replacements and swaps of neighbours lead from one
-/// to the other.
+/// How many insertions, deletions, replacements and swaps of neighbours turn one into the
+/// other.
 fn distance(a: &[char], b: &[char]) -> usize {
     let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
     for (i, row) in rows.iter_mut().enumerate() {

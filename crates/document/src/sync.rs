@@ -1,8 +1,8 @@
-//! What counting references needs: atomics and memory.
+//! Atomics and memory for reference counts.
 //!
-//! They are those of the standard library. Tests that are compiled with `--cfg loom` get
-//! those of loom, which runs a test again and again: in the orders that its threads can take,
-//! and with the values that the memory model lets an atomic read. Run them with `just loom`.
+//! They come from the standard library, but in tests with `--cfg loom` from loom. It runs each
+//! test many times: in all orders that its threads can take, and with all values that the
+//! memory model lets an atomic load return. `just loom` runs these tests.
 
 #[cfg(all(test, loom))]
 pub(crate) use loom::{
@@ -15,12 +15,12 @@ pub(crate) use std::{
     sync::atomic::{AtomicU32, AtomicU64, fence},
 };
 
-/// Says where memory is used and where it is freed, for loom to check that every use happens
-/// before the memory is freed. Otherwise it takes no room and does nothing.
+/// Records where memory is used and freed, so that loom can check that all uses happen before
+/// it is freed. Outside of loom it has no size and does nothing.
 #[derive(Default)]
 pub(crate) struct Access(#[cfg(all(test, loom))] loom::cell::UnsafeCell<()>);
 
-#[allow(clippy::unused_self, reason = "only loom looks at it")]
+#[allow(clippy::unused_self, reason = "only loom uses it")]
 impl Access {
     /// The memory is used now.
     #[inline]
@@ -29,7 +29,7 @@ impl Access {
         self.0.with(|_| ());
     }
 
-    /// The memory is freed now: nobody uses it any more.
+    /// The memory is freed now, and there are no more uses.
     #[inline]
     pub(crate) fn ends(&self) {
         #[cfg(all(test, loom))]
@@ -37,7 +37,7 @@ impl Access {
     }
 }
 
-/// Which outcomes of a decision a model has seen in all of its orders.
+/// Which outcomes of a decision occurred in the runs of a model.
 #[cfg(all(test, loom))]
 #[derive(Clone, Default)]
 pub(crate) struct Seen(std::sync::Arc<[std::sync::atomic::AtomicBool; 2]>);
@@ -48,7 +48,7 @@ impl Seen {
         self.0[usize::from(outcome)].store(true, std::sync::atomic::Ordering::Relaxed);
     }
 
-    /// A model that sees one outcome alone checks nothing.
+    /// Checks that both outcomes occurred: otherwise the model tests nothing.
     pub(crate) fn check(&self) {
         for outcome in [false, true] {
             let seen = &self.0[usize::from(outcome)];

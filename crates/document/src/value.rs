@@ -1,7 +1,8 @@
 //! The value itself: a 16-byte immutable JSON value.
 //!
-//! In go plain Rust values, out come [`View`]s to match on. Numbers are normal on the
-//! way in: an integral number that fits an `i64` is an int, whatever it looked like.
+//! A value is built from plain Rust values and read through [`View`]s, which code can match
+//! on. Numbers are normalised when they come in: an integral number that fits an `i64` is an
+//! int, even if it was written as `3.0`.
 
 use std::sync::LazyLock;
 
@@ -14,11 +15,11 @@ use crate::measure::Measure;
 use crate::number::Number;
 use crate::slice::{Block, Element, LONGEST, SharedSlice, is_deep};
 
-/// An immutable JSON value. Cloning is at most one reference count.
+/// An immutable JSON value. Cloning increments at most one reference count.
 #[derive(Clone)]
 pub struct Value(Repr);
 
-/// Strings of up to this many bytes live inside the value.
+/// Strings of up to this many bytes are stored inside the value.
 const SHORT: usize = 14;
 
 #[derive(Clone)]
@@ -38,13 +39,13 @@ enum Repr {
     List(SharedSlice<Value>),
     Chunked(Arc<Chunks>),
     Map(Map),
-    /// Bytes that are not text: they can be copied, compared and hashed, nothing else.
+    /// Bytes that are not text. They can only be copied, compared, hashed and printed.
     Bytes(SharedSlice<u8>),
 }
 
 const _: () = assert!(size_of::<Value>() == 16, "a value is two words");
 
-/// A borrowed look into a [`Value`], to match on.
+/// A borrowed view of a [`Value`], to match on.
 #[derive(Clone, Copy, Debug)]
 pub enum View<'a> {
     /// `null`
@@ -61,21 +62,21 @@ pub enum View<'a> {
     List(ListRef<'a>),
     /// A map with string keys, in key order.
     Map(&'a Map),
-    /// Opaque bytes (a Secret's data that is not UTF-8); prints as base64.
+    /// Opaque bytes, such as data of a Secret that is not UTF-8. They print as base64.
     Bytes(&'a [u8]),
 }
 
-/// How a value is held in memory.
+/// Where the contents of a value are in memory.
 pub(crate) enum Holder<'a> {
-    /// In its two words.
+    /// In the two words of the value.
     Itself,
-    /// By a text or bytes.
+    /// In the slice of a text or of bytes.
     Text,
-    /// By the slice of a list.
+    /// In the slice of a list.
     List(&'a SharedSlice<Value>),
-    /// By the slice of a map.
+    /// In the slice of a map.
     Map(&'a Map),
-    /// By parts of a long list.
+    /// In the chunks of a long list.
     Chunks,
 }
 
@@ -88,7 +89,7 @@ pub enum Kind {
     Bool,
     /// An integer.
     Int,
-    /// A number that is no integer.
+    /// A number that is not an integer.
     Float,
     /// A string.
     Str,
@@ -119,7 +120,7 @@ impl Value {
     /// `null`, as a constant.
     pub const NULL: Self = Self(Repr::Null);
 
-    /// A look inside, to match on.
+    /// A view of this value, to match on.
     pub fn view(&self) -> View<'_> {
         match &self.0 {
             Repr::Null => View::Null,
@@ -149,7 +150,7 @@ impl Value {
         }
     }
 
-    /// A number, in normal form; `None` for NaN and infinity.
+    /// A normalised number; `None` for NaN and infinity.
     pub fn number(number: impl Into<Number>) -> Option<Self> {
         match number.into().normal()? {
             Number::Int(i) => Some(Self(Repr::Int(i))),
@@ -162,8 +163,8 @@ impl Value {
         Self(Repr::Bytes(SharedSlice::bytes(bytes)))
     }
 
-    /// The same text or bytes, held by a block; the value itself where it is neither, or
-    /// stands in its two words.
+    /// The same text or bytes as an element of a block, which then holds the reference. Other
+    /// values are returned as they are.
     pub(crate) fn text_in(&self, block: &mut Block) -> Self {
         Self(match &self.0 {
             Repr::Long(text) => Repr::Long(block.text(text)),
@@ -172,7 +173,7 @@ impl Value {
         })
     }
 
-    /// What holds the elements of this value.
+    /// Where the contents of this value are.
     pub(crate) fn holder(&self) -> Holder<'_> {
         match &self.0 {
             Repr::Null | Repr::Bool(_) | Repr::Int(_) | Repr::Float(_) | Repr::Short { .. } => {
@@ -185,8 +186,8 @@ impl Value {
         }
     }
 
-    /// A list from an iterator that knows its length: one allocation, unless it is longer
-    /// than any slice.
+    /// A list from an iterator that knows its length. It takes one allocation, unless it is
+    /// longer than a slice can be.
     pub fn list<I>(items: I) -> Self
     where
         I: IntoIterator<Item = Self>,
@@ -199,12 +200,12 @@ impl Value {
         Self(Repr::List(SharedSlice::new(items)))
     }
 
-    /// A long list whose parts are shared with its earlier versions.
+    /// A long list that shares chunks with its earlier versions.
     pub fn chunked(chunks: Chunks) -> Self {
         Self(Repr::Chunked(Arc::new(chunks)))
     }
 
-    /// The empty map; shared.
+    /// The empty map. All calls share one allocation.
     pub fn empty_map() -> Self {
         static EMPTY: LazyLock<Map> = LazyLock::new(|| Map::from_sorted(Vec::new()));
         Self(Repr::Map(EMPTY.clone()))
@@ -231,7 +232,7 @@ impl Value {
         }
     }
 
-    /// The number, if it is one (numeric strings are not: see [`Number::parse`]).
+    /// The number, if it is one. A numeric string is not; see [`Number::parse`].
     pub fn as_number(&self) -> Option<Number> {
         match self.0 {
             Repr::Int(i) => Some(Number::Int(i)),
@@ -266,27 +267,27 @@ impl Value {
         }
     }
 
-    /// The member under `key`; `null` where there is none or this is no map.
+    /// The member under `key`; `null` if there is none, or if this is not a map.
     pub fn get(&self, key: &str) -> &Self {
         self.as_map()
             .and_then(|map| map.get_str(key))
             .unwrap_or(&NULL)
     }
 
-    /// The member under an interned key, which is quicker than [`Value::get`].
+    /// The member under an interned key. This is faster than [`Value::get`].
     pub fn get_key(&self, key: &Key) -> &Self {
         self.as_map().and_then(|map| map.get(key)).unwrap_or(&NULL)
     }
 
-    /// The element at `index`; `null` where there is none or this is no list.
+    /// The element at `index`; `null` if there is none, or if this is not a list.
     pub fn at(&self, index: usize) -> &Self {
         self.as_list()
             .and_then(|list| list.get(index))
             .unwrap_or(&NULL)
     }
 
-    /// Whether both are one and the same allocation (or equal scalars): a cheap test
-    /// that may say no for equal values, never yes for different ones.
+    /// Whether both are the same allocation, or equal scalars. This is cheap, and it implies
+    /// equality; equal values may be different allocations.
     pub fn same(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {
             (Repr::Long(a), Repr::Long(b)) | (Repr::Bytes(a), Repr::Bytes(b)) => a.same(b),
@@ -306,9 +307,9 @@ impl Value {
 }
 
 impl Value {
-    /// About how many bytes of memory this value takes; what is shared counts every time.
+    /// Roughly how many bytes of memory this value takes. Shared parts count every time.
     pub fn size(&self) -> usize {
-        /// Reference count and length of a slice, and about what an allocator adds.
+        /// The head of a slice, and roughly what the allocator adds.
         const HEADER: usize = 16;
         size_of::<Self>()
             + match &self.0 {
@@ -330,7 +331,7 @@ impl Value {
 }
 
 impl Value {
-    /// How large this value is when it is written out. A list or map is measured once.
+    /// How large this value is when it is written out. Lists and maps store the result.
     #[inline]
     pub fn measure(&self) -> Measure {
         match &self.0 {
@@ -360,7 +361,7 @@ impl Value {
 }
 
 impl Value {
-    /// This list or map, which has just been built and is known to be so large.
+    /// Stores the known measure of this list or map, which has just been built.
     pub(crate) fn noted(self, measure: Measure) -> Self {
         match &self.0 {
             Repr::List(items) => items.note_known(measure),
@@ -410,7 +411,7 @@ impl Value {
         }
     }
 
-    /// Whether it stands in its two words, and is no list or map.
+    /// Whether the value is stored in its two words, without an allocation.
     #[inline]
     pub fn is_small(&self) -> bool {
         match self.0 {
@@ -422,14 +423,14 @@ impl Value {
     }
 }
 
-/// What a missing member reads as.
+/// The value of a missing member.
 static NULL: Value = Value::NULL;
 
 #[allow(unsafe_code)]
 fn utf8(bytes: &[u8]) -> &str {
     debug_assert!(std::str::from_utf8(bytes).is_ok());
     // SAFETY: the bytes of `Repr::Short` and `Repr::Long` are written in `From<&str>`, or
-    // copied from such in `pack`, and are immutable after that. Checking them on every read would
+    // copied from such a value in `pack`, and never change. Checking them on every read would
     // cost more than all other work on a string.
     unsafe { std::str::from_utf8_unchecked(bytes) }
 }
@@ -490,7 +491,7 @@ impl From<u32> for Value {
     }
 }
 
-/// Lengths and positions: never above `i64::MAX`, which memory could not hold.
+/// For lengths and positions, which memory keeps below `i64::MAX`.
 impl From<usize> for Value {
     fn from(i: usize) -> Self {
         Self(Repr::Int(i64::try_from(i).unwrap_or(i64::MAX)))
@@ -503,7 +504,7 @@ impl From<Map> for Value {
     }
 }
 
-/// A list that is one chunk shares it.
+/// A list of one chunk, which it shares.
 impl From<Chunk> for Value {
     fn from(chunk: Chunk) -> Self {
         Self(Repr::List(chunk))

@@ -501,7 +501,11 @@ fn bad_filters_are_errors() {
 fn bad_patterns_are_errors() {
     check_error("$[?@.a=~'x']", 8, "a pattern between slashes");
     check_error("$[?@.a=~/x]", 8, "expected a closing `/`");
-    check_error("$[?@.a=~/(/]", 8, "bad regular expression (unclosed group)");
+    check_error(
+        "$[?@.a=~/(/]",
+        8,
+        "invalid regular expression (unclosed group)",
+    );
     check_error("$[?@.a=~/x/g]", 11, "no flag but `i`");
     check_error("$[?@.a=~/x/ii]", 12, "no flag but `i`");
     check_error("$[?match(@.a, '(')]", 14, "unclosed group");

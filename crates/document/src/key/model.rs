@@ -1,4 +1,4 @@
-//! The interner, in the orders that threads can take: run by loom.
+//! The interner under loom, which runs each test in the orders that threads can take.
 
 use loom::sync::{Arc, Mutex};
 use loom::thread;
@@ -6,7 +6,7 @@ use loom::thread;
 use super::*;
 use crate::sync::Seen;
 
-/// An interner whose keys do not last: those that do are never counted.
+/// An interner that makes no lasting keys, because those are not counted.
 fn interner() -> Arc<Mutex<Interner>> {
     Arc::new(Mutex::new(Interner {
         lasting: LASTING_KEYS,

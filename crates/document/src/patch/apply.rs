@@ -1,4 +1,4 @@
-//! Runs the operations of a patch, one after the other.
+//! Applies the operations of a patch in order.
 
 use super::edit::{Edit, find};
 use super::error::{Cause, Error, Failure};
@@ -9,14 +9,14 @@ use super::pointer::Pointer;
 use super::rfc6902::{self, Change};
 use crate::value::{Kind, Value};
 
-/// A patch on its way through one document.
+/// One application of a patch to a document.
 #[derive(Debug)]
 pub(super) struct PatchRun {
     strict: bool,
     growth: Growth,
 }
 
-/// Why an operation failed, and which of its paths is at fault.
+/// Why an operation failed, and which of its paths caused it.
 struct Fault<'o> {
     path: &'o PatchPath,
     pointer: Option<Pointer>,
@@ -67,7 +67,7 @@ impl PatchRun {
         let Some(pointers) = self.places(path, document)? else {
             return Ok(document.clone());
         };
-        // The first place is the value that came with the patch, the others are copies.
+        // At the first place the value is not a copy; at the others it is.
         let value = operation.value().unwrap_or(&Value::NULL);
         self.allow(path, value, &pointers, pointers.len() - 1)?;
         edit.apply(document, &pointers)
@@ -103,9 +103,9 @@ impl PatchRun {
             .map_err(|failure| Fault::at(path, failure))
     }
 
-    /// `move`. As in RFC 6902 the value is taken out first, and positions in a plain path
-    /// are those after that. A path with filters is resolved before, like any other, and
-    /// leads to the same elements after.
+    /// `move`. As in RFC 6902 the value is removed first, and positions in a plain path are
+    /// those after the removal. A path with filters is resolved before the removal, and its
+    /// pointers follow the elements that move.
     fn relocate<'o>(
         &mut self,
         from: &'o PatchPath,
@@ -160,7 +160,7 @@ impl PatchRun {
         }
     }
 
-    /// Whether a value may be put to these places, so many times as a copy.
+    /// Checks that a value may be added at these places, and counts the copies.
     fn allow<'o>(
         &mut self,
         path: &'o PatchPath,
@@ -178,7 +178,7 @@ impl PatchRun {
     }
 }
 
-/// The one place that `from` matches, and what is there.
+/// The one place that `from` matches, and its value.
 fn source<'o, 'v>(
     from: &'o PatchPath,
     document: &'v Value,

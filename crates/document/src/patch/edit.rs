@@ -1,8 +1,8 @@
 //! One change at all the places that a path matches.
 //!
-//! The places are known, and none lies inside another. The document is rebuilt in one
-//! pass: a list or map on the way to several places is copied once, and what is not on the
-//! way is shared.
+//! The places are known, and none is inside another. The document is rebuilt in one pass: a
+//! list or map that contains several of the places is copied once, and everything else is
+//! shared.
 
 use super::error::{Cause, Failure};
 use super::pointer::{Pointer, Token};
@@ -12,20 +12,20 @@ use crate::map::Map;
 use crate::merge;
 use crate::value::{Kind, Value};
 
-/// What is done at every place.
+/// The change that is made at every place.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Edit<'a> {
-    /// An operation of RFC 6902. An `add` makes the parents that are missing.
+    /// An operation of RFC 6902. An `add` creates missing parents.
     Change(Change<'a>),
-    /// The `add` that ends a `copy` or `move`: its parent must be there.
+    /// The `add` at the end of a `copy` or `move`. Its parent must exist.
     Put(&'a Value),
     /// A deep merge with a map.
     Merge(&'a Value),
 }
 
 impl Edit<'_> {
-    /// The document with this done at the places, which are in its order and have the
-    /// same number of steps.
+    /// The document with this change at all places. The pointers are in document order and
+    /// have the same length.
     pub(super) fn apply(self, document: &Value, pointers: &[Pointer]) -> Result<Value, Failure> {
         match pointers {
             [] => Ok(document.clone()),
@@ -33,7 +33,7 @@ impl Edit<'_> {
         }
     }
 
-    /// The value that all pointers reach after `depth` steps, with this done below it.
+    /// The value that all pointers reach after `depth` tokens, with the change made below it.
     /// There is at least one pointer.
     fn rebuild(
         self,
@@ -48,7 +48,7 @@ impl Edit<'_> {
             (Self::Change(change), [] | [_]) => self.change(change, value, pointers, depth),
             (Self::Put(put), [] | [_]) => self.change(Change::Add(put), value, pointers, depth),
             (_, [Token::Key(key), ..]) => {
-                // Only lists have several matches: all pointers go through this key.
+                // Only elements of lists match in numbers: all pointers share this key.
                 let map = self.map(value).map_err(fail)?;
                 let member = self.rebuild(map.get(key), pointers, depth + 1)?;
                 Ok(rfc6902::set(&map, key, member).into())
@@ -58,7 +58,7 @@ impl Edit<'_> {
         }
     }
 
-    /// The value that holds what is changed, or that is itself the whole document.
+    /// The list or map whose member changes, or the document if the whole of it changes.
     fn change(
         self,
         change: Change<'_>,
@@ -81,7 +81,7 @@ impl Edit<'_> {
         }
     }
 
-    /// A list with the elements rebuilt that the pointers go through.
+    /// The list with those elements rebuilt that the pointers lead into.
     fn elements(
         self,
         value: Option<&Value>,
@@ -112,7 +112,7 @@ impl Edit<'_> {
         })))
     }
 
-    /// The map that stands here; an empty one where there is none and it may be made.
+    /// The map at this place; an empty one if it is missing and may be created.
     fn map(self, value: Option<&Value>) -> Result<Map, Cause> {
         match value {
             Some(value) => value.as_map().cloned().ok_or(Cause::WrongType {
@@ -124,8 +124,8 @@ impl Edit<'_> {
         }
     }
 
-    /// The list that stands here; an empty one where there is none and the next step adds
-    /// to its end.
+    /// The list at this place; an empty one if it is missing and the next token appends to
+    /// it.
     fn list<'v>(
         self,
         value: Option<&'v Value>,
@@ -141,7 +141,7 @@ impl Edit<'_> {
         }
     }
 
-    /// Whether what is missing on the way is made.
+    /// Whether missing parents are created.
     fn creates(self) -> bool {
         match self {
             Self::Change(Change::Add(_)) | Self::Merge(_) => true,
@@ -161,7 +161,7 @@ fn merged(value: Option<&Value>, over: &Value) -> Result<Value, Cause> {
     }
 }
 
-/// What is at a place.
+/// The value at a pointer.
 pub(super) fn find<'v>(document: &'v Value, pointer: &Pointer) -> Option<&'v Value> {
     let mut value = document;
     for token in pointer.tokens() {

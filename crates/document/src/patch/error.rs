@@ -1,4 +1,4 @@
-//! What can go wrong when a patch is applied.
+//! Errors of applying a patch.
 
 use super::MAX_GROWTH;
 use super::path::MAX_MATCHES;
@@ -6,8 +6,8 @@ use super::pointer::Pointer;
 use crate::json::MAX_DEPTH;
 use crate::value::Kind;
 
-/// A patch that could not be applied: which operation, where, and why. It never holds a
-/// value of the document.
+/// A patch that could not be applied: which operation, where, and why. It never contains
+/// values of the document.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("operation {operation}, `{op}` at `{path}`: {cause}{}", self.place())]
 pub struct Error {
@@ -15,9 +15,9 @@ pub struct Error {
     pub operation: usize,
     /// The name of the operation.
     pub op: &'static str,
-    /// The path as it was written: of `path` and `from` the one that is at fault.
+    /// The path as written: `path` or `from`, whichever caused the error.
     pub path: String,
-    /// The place in the document, if it got that far.
+    /// The place in the document, if one was found.
     pub pointer: Option<Pointer>,
     /// Why.
     pub cause: Cause,
@@ -29,7 +29,7 @@ impl Error {
         self.cause.code()
     }
 
-    /// The concrete place, where it says more than the path.
+    /// The concrete place, if it says more than the path.
     fn place(&self) -> String {
         match &self.pointer {
             Some(pointer) if pointer.to_string() != self.path => format!(", at `{pointer}`"),
@@ -38,7 +38,7 @@ impl Error {
     }
 }
 
-/// Why an operation could not be done.
+/// Why an operation failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Cause {
     /// A strict patch has an operation whose filters match nothing.
@@ -53,13 +53,13 @@ pub enum Cause {
         /// How many elements the list has.
         length: usize,
     },
-    /// A position in a list that does not exist; lists are made by appending only.
+    /// A position in a missing list. Only `-` creates a list.
     #[error("there is no list, expected one that has this position (`-` makes a list)")]
     NoList,
-    /// A word where a list needs a position.
+    /// A key where a list needs a position.
     #[error("found a key, expected a position in a list or `-`")]
     NotPosition,
-    /// Something else stands in the way.
+    /// The path leads through a value of another type.
     #[error("found {found}, expected {expected}")]
     WrongType {
         /// What is there.
@@ -67,10 +67,10 @@ pub enum Cause {
         /// What the path needs.
         expected: &'static str,
     },
-    /// A `test` that does not hold.
+    /// The value of a `test` differs.
     #[error("the value is not the expected one")]
     TestFailed,
-    /// A `from` with filters must match one place.
+    /// A `from` with filters must match exactly one place.
     #[error("`from` matches {found} places, expected exactly one")]
     FromMatches {
         /// How many places match.
@@ -82,7 +82,7 @@ pub enum Cause {
     /// The document itself cannot be removed.
     #[error("found the document itself, expected a place inside it")]
     Root,
-    /// What `merge` is given must be a map.
+    /// The value of a `merge` must be a map.
     #[error("the value to merge is {found}, expected a map")]
     MergeValue {
         /// What it is.
@@ -125,7 +125,7 @@ impl Cause {
     }
 }
 
-/// A place in the document, and why the operation cannot be done there.
+/// A place in the document, and why the operation failed there.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{cause}, at `{pointer}`")]
 pub struct Failure {

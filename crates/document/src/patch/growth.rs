@@ -1,14 +1,14 @@
-//! The bounds of what a patch may build.
+//! Bounds on the documents that a patch may build.
 //!
-//! Values are shared, so a few copies of a document into itself would make one that takes
-//! no room here and all memory where it is written out.
+//! Values are shared, so a patch that copies a document into itself a few times builds one that
+//! is small in memory but enormous when it is written out.
 
 use super::error::Cause;
 use super::{MAX_GROWTH, Pointer};
 use crate::json::MAX_DEPTH;
 use crate::measure::Measure;
 
-/// Whether a value so large may stand at this place.
+/// Checks that a value of this depth may be at this place.
 pub(super) fn check_depth(value: Measure, pointer: &Pointer) -> Result<(), Cause> {
     if pointer.tokens().len() + value.depth as usize > MAX_DEPTH {
         return Err(Cause::TooDeep);
@@ -16,7 +16,7 @@ pub(super) fn check_depth(value: Measure, pointer: &Pointer) -> Result<(), Cause
     Ok(())
 }
 
-/// How much a patch may still add in copies.
+/// How many more bytes of copies a patch may add.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Growth(usize);
 
@@ -25,7 +25,7 @@ impl Growth {
         Self(MAX_GROWTH)
     }
 
-    /// Counts so many copies of a value.
+    /// Counts copies of a value.
     pub(super) fn take(&mut self, value: Measure, copies: usize) -> Result<(), Cause> {
         let bytes = (value.bytes as usize).saturating_mul(copies);
         self.0 = self.0.checked_sub(bytes).ok_or(Cause::TooLarge)?;

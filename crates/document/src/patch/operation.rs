@@ -5,56 +5,56 @@ use crate::path::PathError;
 use crate::suggest::nearest;
 use crate::value::{Kind, Value};
 
-/// One step of a patch.
+/// One operation of a patch.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Operation {
-    /// Puts a value into a map or, before the element at that position, into a list.
-    /// Maps on the way are made if they are missing; `-` also makes the list.
+    /// Adds a value to a map, or to a list before the element at that position. Missing maps
+    /// along the path are created, and by `-` also the list.
     Add {
-        /// Where.
+        /// The path.
         path: PatchPath,
-        /// What.
+        /// The value.
         value: Value,
     },
-    /// Puts a value in the place of another.
+    /// Replaces a value.
     Replace {
-        /// Where.
+        /// The path.
         path: PatchPath,
-        /// What.
+        /// The value.
         value: Value,
     },
-    /// Takes a value out.
+    /// Removes a value.
     Remove {
-        /// Where.
+        /// The path.
         path: PatchPath,
     },
-    /// Compares; the patch fails if the values differ.
+    /// Compares a value. The patch fails if it differs.
     Test {
-        /// Where.
+        /// The path.
         path: PatchPath,
-        /// What must be there.
+        /// The expected value.
         value: Value,
     },
-    /// Adds what is at another place.
+    /// Adds the value that is at another place.
     Copy {
         /// Where the value is; exactly one place.
         from: PatchPath,
         /// Where it is added.
         path: PatchPath,
     },
-    /// Takes a value out and adds it elsewhere.
+    /// Removes a value and adds it elsewhere.
     Move {
         /// Where the value is; exactly one place.
         from: PatchPath,
         /// Where it is added.
         path: PatchPath,
     },
-    /// Merges a map into another, deeply; see [`merge`](crate::merge()). Maps on the way
-    /// are made if they are missing.
+    /// Merges a map deeply into another; see [`merge`](crate::merge()). Missing maps along the
+    /// path are created.
     Merge {
-        /// Where.
+        /// The path.
         path: PatchPath,
-        /// What, a map.
+        /// The map that is merged.
         value: Value,
     },
 }
@@ -63,8 +63,8 @@ pub enum Operation {
 pub const OPERATIONS: [&str; 7] = ["add", "replace", "remove", "test", "copy", "move", "merge"];
 
 impl Operation {
-    /// Reads `{"op": …, "path": …, "value": …}`. As RFC 6902 demands, fields that the
-    /// operation does not have are passed over; every field that it has is required.
+    /// Reads `{"op": …, "path": …, "value": …}`. All fields of the operation are required.
+    /// Other fields are ignored, as RFC 6902 demands.
     pub fn read(value: &Value) -> Result<Self, ReadError> {
         let reader = OperationReader(value);
         Ok(match reader.op()? {
@@ -99,7 +99,7 @@ impl Operation {
         })
     }
 
-    /// The place, or places, that are changed or tested.
+    /// The path of the places that are changed or tested.
     pub fn path(&self) -> &PatchPath {
         match self {
             Self::Add { path, .. }
@@ -125,7 +125,7 @@ impl Operation {
         }
     }
 
-    /// The value that it carries.
+    /// The value of the operation, if it has one.
     pub fn value(&self) -> Option<&Value> {
         match self {
             Self::Add { value, .. }
@@ -137,11 +137,11 @@ impl Operation {
     }
 }
 
-/// What is no operation.
+/// An operation that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}{cause}", self.place())]
 pub struct ReadError {
-    /// The position of the operation, from 0; unknown where it is read alone.
+    /// The position of the operation, from 0; unknown if it was read alone.
     pub operation: Option<usize>,
     /// What is wrong with it.
     pub cause: ReadCause,

@@ -1,8 +1,8 @@
 //! Paths of operations: JSON pointers that may match several places.
 //!
-//! In goes a text such as `/spec/containers[?(@.name=='app')]/env/-`, out comes a
-//! [`PatchPath`], which [resolves](PatchPath::resolve) to the [`Pointer`]s that match in
-//! one document. A bad path, an unsupported filter too, is an error when it is parsed.
+//! A text such as `/spec/containers[?(@.name=='app')]/env/-` is parsed into a [`PatchPath`],
+//! which [resolves](PatchPath::resolve) to all [`Pointer`]s that match in a document. An invalid
+//! path or an unsupported filter is an error when it is parsed.
 
 use std::fmt::{self, Write as _};
 
@@ -22,11 +22,11 @@ pub const MAX_MATCHES: usize = 100_000;
 
 /// A path of an operation, which may match several places.
 ///
-/// The segments stand between slashes, as in a JSON pointer (RFC 6901): a key, or for a
-/// list a position or `-`, the place after the last element. In keys `~0` is `~` and `~1`
-/// is `/`; beyond the RFC `~2` is `[` and `~3` is `]`. Brackets, attached to a key or
-/// alone in a segment, go into a list: `[0]` to a position, `[*]` to every element,
-/// `[?(@.a.b=='v')]` to the elements whose field has that string form.
+/// Segments are separated by slashes, as in a JSON pointer (RFC 6901). A segment is a key, or in
+/// a list a position or `-`, the position after the last element. In keys `~0` means `~` and
+/// `~1` means `/`; as additions to the RFC, `~2` means `[` and `~3` means `]`. Brackets, after a
+/// key or alone in a segment, select elements of a list: `[0]` the one at a position, `[*]`
+/// all, `[?(@.a.b=='v')]` those whose field has that string form.
 ///
 /// ```
 /// use document::json;
@@ -44,7 +44,7 @@ pub struct PatchPath {
     pub(super) segments: Box<[Segment]>,
 }
 
-/// One step of a path.
+/// One segment of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Segment {
     /// Between slashes: a key of a map, or a position in a list.
@@ -62,7 +62,7 @@ impl Segment {
         matches!(self, Self::All | Self::Where(_))
     }
 
-    /// Whether this is the same step, written out.
+    /// Whether this segment is the same as a token of a pointer.
     fn is(&self, token: &Token) -> bool {
         match (self, token) {
             (Self::Name(key, _), Token::Key(other)) => key == other,
@@ -74,29 +74,29 @@ impl Segment {
     }
 }
 
-/// What a name means in a list.
+/// The meaning of a name in a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Position {
     /// Nothing.
     None,
     /// An element.
     At(usize),
-    /// An element that no list has.
+    /// An element that no list has, because its position does not fit a `usize`.
     Beyond,
-    /// `-`: the place after the last element.
+    /// `-`: the position after the last element.
     End,
 }
 
 /// `@.a.b == 'v'`
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Filter {
-    /// At least one.
+    /// The path to the field; never empty.
     pub(super) fields: Box<[Key]>,
     pub(super) text: Box<str>,
 }
 
 impl PatchPath {
-    /// Reads a path: empty for the document itself, otherwise it starts with `/`.
+    /// Parses a path. It is empty for the document itself, and starts with `/` otherwise.
     pub fn parse(text: &str) -> Result<Self, PathError> {
         if text.len() > MAX_LENGTH {
             let message = format!(
@@ -111,12 +111,11 @@ impl PatchPath {
         })
     }
 
-    /// The places that this path leads to in a document, in the order of the document.
+    /// The places that this path matches in a document, in document order.
     ///
-    /// A place need not exist: keys that are missing, and the position at the end of the
-    /// path, are taken as they are written, and it is up to the operation whether they may
-    /// be. Filters and `[*]` match elements that exist; where their list is missing they
-    /// match nothing.
+    /// A place need not exist: missing keys, and a position at the end of the path, are taken
+    /// as written, and the operation decides whether it accepts them. Filters and `[*]` match
+    /// existing elements only; if their list is missing, they match nothing.
     pub fn resolve(&self, document: &Value) -> Result<Vec<Pointer>, Failure> {
         resolve::pointers(&self.segments, document)
     }
@@ -126,13 +125,13 @@ impl PatchPath {
         self.segments.iter().any(Segment::is_filter)
     }
 
-    /// Whether its last step is a filter or `[*]`.
+    /// Whether the last segment is a filter or `[*]`.
     pub(super) fn ends_with_filter(&self) -> bool {
         self.segments.last().is_some_and(Segment::is_filter)
     }
 
-    /// Whether the places of this path, as far as it is written without filters, lie inside
-    /// this one.
+    /// Whether the matches of this path are inside the place of `pointer`. A filter is never
+    /// considered equal to a token.
     pub(super) fn goes_into(&self, pointer: &Pointer) -> bool {
         let tokens = pointer.tokens();
         let same = |(segment, token): (&Segment, &Token)| segment.is(token);
@@ -144,7 +143,7 @@ impl PatchPath {
         &self.text
     }
 
-    /// A text as one key between slashes, whatever characters it has.
+    /// Escapes a text so that it is one key between slashes.
     ///
     /// ```
     /// use document::patch::PatchPath;
@@ -162,7 +161,7 @@ impl PatchPath {
         escaped
     }
 
-    /// A text as the value between the quotes of a filter, single or double ones.
+    /// Escapes a text so that it is the value in a filter, between single or double quotes.
     ///
     /// ```
     /// use document::patch::PatchPath;
@@ -174,7 +173,7 @@ impl PatchPath {
         for c in text.chars() {
             match c {
                 '\\' => escaped.push_str("\\\\"),
-                // As code points both quotes can stand between either kind of quotes.
+                // Written as code points, quotes are safe between both kinds of quotes.
                 c if c < ' ' || matches!(c, '\'' | '"') => {
                     // Writing to a string cannot fail.
                     let _ = write!(escaped, "\\u{:04x}", u32::from(c));
@@ -186,7 +185,7 @@ impl PatchPath {
     }
 }
 
-/// What `~` and a digit stand for in a key. The brackets are ours: RFC 6901 needs none.
+/// The meaning of `~` and a digit in a key. RFC 6901 has only the first two.
 const ESCAPES: [(char, char); 4] = [('0', '~'), ('1', '/'), ('2', '['), ('3', ']')];
 
 fn parse(text: &str) -> Result<Vec<Segment>, PathError> {
@@ -231,7 +230,7 @@ fn name(cursor: &mut Cursor<'_>) -> Result<Segment, PathError> {
             Some(_) => text.push_str(cursor.take_while(|c| !matches!(c, '/' | '[' | ']' | '~'))),
         }
     }
-    // An escape hides what a list would read: `~0` is never a position.
+    // A name with an escape is never a position.
     let position = position(cursor.since(start));
     Ok(Segment::Name(Key::new(&text), position))
 }
@@ -247,7 +246,7 @@ fn position(text: &str) -> Position {
     text.parse().map_or(Position::Beyond, Position::At)
 }
 
-/// What stands in brackets, the first of which is here.
+/// A segment in brackets. The opening bracket is next.
 fn bracket(cursor: &mut Cursor<'_>) -> Result<Segment, PathError> {
     cursor.expect("[", "`[`")?;
     let start = cursor.at();
@@ -273,7 +272,7 @@ fn bracket(cursor: &mut Cursor<'_>) -> Result<Segment, PathError> {
     Ok(segment)
 }
 
-/// `?(@.a.b=='v')`, with blanks between its parts.
+/// `?(@.a.b=='v')`, with optional white space between the parts.
 fn filter(cursor: &mut Cursor<'_>) -> Result<Filter, PathError> {
     cursor.expect("?", "`?`")?;
     cursor.expect("(", "`(`: a filter is `?(@.field=='value')`")?;
@@ -314,7 +313,7 @@ impl std::str::FromStr for PatchPath {
     }
 }
 
-/// Paths are equal if they are the same steps, however written.
+/// Paths are equal if they have the same segments, no matter how they are written.
 impl PartialEq for PatchPath {
     fn eq(&self, other: &Self) -> bool {
         self.segments == other.segments
@@ -323,7 +322,7 @@ impl PartialEq for PatchPath {
 
 impl Eq for PatchPath {}
 
-/// The text that the path was read from.
+/// The text that the path was parsed from.
 impl fmt::Display for PatchPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)

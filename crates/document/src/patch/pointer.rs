@@ -1,15 +1,14 @@
-//! Concrete places in a document.
+//! Pointers to single places in a document.
 
 use std::fmt;
 
 use crate::key::Key;
 
-/// A JSON pointer (RFC 6901) to one place: the way that a [`PatchPath`](super::PatchPath)
-/// takes through one document.
+/// A JSON pointer (RFC 6901): one match of a [`PatchPath`](super::PatchPath) in a document.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pointer(Vec<Token>);
 
-/// One step of a [`Pointer`].
+/// One token of a [`Pointer`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Token {
     /// Into a map.
@@ -21,25 +20,26 @@ pub enum Token {
 }
 
 impl Pointer {
-    /// The place that these steps lead to.
+    /// A pointer of these tokens.
     pub(super) fn new(tokens: Vec<Token>) -> Self {
         Self(tokens)
     }
 
-    /// The steps from the root, in order; none for the document itself.
+    /// The tokens from the root, in order; none for the document itself.
     pub fn tokens(&self) -> &[Token] {
         &self.0
     }
 
-    /// The list or map that the last step leads into.
+    /// The pointer to the list or map around this place.
     pub(super) fn parent(&self) -> Option<Self> {
         let (_, parent) = self.0.split_last()?;
         Some(Self(parent.to_vec()))
     }
 
-    /// Makes this lead to the same element after another place was taken out, which moves
-    /// the elements behind it. Where this ends with a position that was written as such,
-    /// `literal_end`, that position is meant, and not the element.
+    /// Adjusts this pointer after the value at `removed` was removed from its list, so that it
+    /// leads to the same element: the elements after `removed` have moved. With `literal_end`,
+    /// a position at the end of this pointer was written by the user. It means the position,
+    /// not the element, and stays.
     pub(super) fn follow(&mut self, removed: &Self, literal_end: bool) {
         let Some((Token::Index(gone), list)) = removed.0.split_last() else {
             return;

@@ -1,4 +1,4 @@
-//! From a path to the places that it matches in one document.
+//! Resolves a path to the places that it matches in a document.
 
 use super::error::{Cause, Failure};
 use super::path::{Filter, MAX_MATCHES, Position, Segment};
@@ -6,7 +6,7 @@ use super::pointer::{Pointer, Token};
 use crate::list::ListRef;
 use crate::value::{Kind, Value, View};
 
-/// All places, in the order of the document.
+/// All matches, in document order.
 pub(super) fn pointers(segments: &[Segment], document: &Value) -> Result<Vec<Pointer>, Failure> {
     let mut walk = Walk {
         here: Vec::with_capacity(segments.len()),
@@ -21,16 +21,16 @@ pub(super) fn pointers(segments: &[Segment], document: &Value) -> Result<Vec<Poi
     }
 }
 
-/// A walk through a document, one element after the other.
+/// A depth-first walk through a document.
 struct Walk {
-    /// The way to where the walk is; after an error, to where it went wrong.
+    /// The current position; after an error, the position of the error.
     here: Vec<Token>,
-    /// The places so far.
+    /// The matches so far.
     found: Vec<Pointer>,
 }
 
 impl Walk {
-    /// Goes on from `value`, which is `None` where nothing is there.
+    /// Continues at `value`, which is `None` if there is no value.
     fn go(&mut self, segments: &[Segment], value: Option<&Value>) -> Result<(), Cause> {
         let Some((segment, rest)) = segments.split_first() else {
             if self.found.len() == MAX_MATCHES {
@@ -77,7 +77,7 @@ impl Walk {
         self.step(Token::Index(index), rest, element)
     }
 
-    /// The place after the last element: nothing is there to go on from.
+    /// The position after the last element. There is no value to continue from.
     fn end(&mut self, rest: &[Segment], length: usize) -> Result<(), Cause> {
         if !rest.is_empty() {
             self.here.push(Token::End);
@@ -120,8 +120,8 @@ fn wrong_type(value: Option<&Value>, expected: &'static str) -> Cause {
 }
 
 impl Filter {
-    /// Whether an element has the field, and its string form is the text. Null and opaque
-    /// bytes have no string form.
+    /// Whether the element has the field, with this string form. Null and opaque bytes have
+    /// none.
     fn matches(&self, element: &Value) -> bool {
         let mut value = element;
         for field in &self.fields {
@@ -134,7 +134,7 @@ impl Filter {
             View::Str(text) => text == &*self.text,
             View::Bool(b) => *self.text == *if b { "true" } else { "false" },
             View::Int(_) | View::Float(_) => value.to_string() == *self.text,
-            // A long value is not written down where its first character tells.
+            // A long value is printed only if the first character can match.
             View::List(_) => self.text.starts_with('[') && value.to_string() == *self.text,
             View::Map(_) => self.text.starts_with('{') && value.to_string() == *self.text,
             View::Null | View::Bytes(_) => false,

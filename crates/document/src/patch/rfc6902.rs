@@ -1,16 +1,16 @@
 //! The operations of RFC 6902 on one list or map, performed by the `json-patch` crate.
 //!
-//! The crate changes values of `serde_json`. To convert a list or map with all that it holds,
-//! for a change of one member, would take time in proportion to the document, and opaque
-//! bytes have no form there. So the crate changes a small model of the list or map, and what
-//! has become of the model says what becomes of the list or map. In the model
+//! The crate works on values of `serde_json`. Converting a list or map with all its contents to
+//! change one member would take time in proportion to the document, and opaque bytes have no
+//! equivalent there. So the crate changes a small model of the list or map, and the result is
+//! built by following what happened to the model. In the model
 //!
-//! - a member that is there is a number: its position in a list, 0 in a map;
-//! - the value that the operation brings is `null`;
-//! - a map has the one entry that the operation is about, if it is there: no other matters;
-//! - a list has all of its elements, because they move.
+//! - an existing member is a number: its position in a list, 0 in a map;
+//! - the value of the operation is `null`;
+//! - a map has only the entry that the operation is about, if it exists;
+//! - a list has all its elements, because they move.
 //!
-//! This is how `{"op": "add", "path": "/1", "value": "new"}` is performed:
+//! For example, `{"op": "add", "path": "/1", "value": "new"}`:
 //!
 //! ```text
 //!           list                          model
@@ -19,8 +19,8 @@
 //! after     ["a", "new", {"b": [1]}, "c"] [0, null, 1, 2]
 //! ```
 //!
-//! Whether a place is there, where an element goes and what is an error is decided by the
-//! crate. The members are shared, not copied.
+//! The crate decides whether a place exists, where an element goes and what is an error. The
+//! members are shared, not copied.
 
 use json_patch::jsonptr::{PointerBuf, Token as JsonToken};
 use json_patch::{
@@ -43,7 +43,7 @@ pub(super) enum Change<'a> {
     Remove,
 }
 
-/// The value of the operation in a model. Members that were there before are numbers.
+/// The value of the operation in a model. Existing members are numbers.
 const GIVEN: Json = Json::Null;
 
 /// The document itself, changed.
@@ -71,18 +71,18 @@ pub(super) fn map(map: &Map, key: &Key, change: Change<'_>) -> Result<Map, Cause
     })
 }
 
-/// A list with some places changed: the last tokens of these pointers, which are in
-/// ascending order and lead to this list.
+/// A list with some positions changed: the last tokens of these pointers, which all lead to this
+/// list and are in ascending order.
 pub(super) fn list(
     list: ListRef<'_>,
     pointers: &[Pointer],
     change: Change<'_>,
 ) -> Result<Value, Failure> {
     let mut model: Json = (0..list.len()).map(Json::from).collect();
-    // From the last place to the first, so that no change moves a place still to come. The
-    // elements behind a place are put aside, last first, before the crate changes the model:
-    // to move them again for every place would take quadratic time. To remove the places 1
-    // and 3 of `[0, 1, 2, 3, 4]`:
+    // From the last position to the first, so that no change moves a later one. The elements
+    // after a position are set aside, last first, before the crate changes the model: moving
+    // them for every change would take quadratic time. To remove the positions 1 and 3 of
+    // `[0, 1, 2, 3, 4]`:
     //
     //     model [0, 1, 2, 3]   aside [4]      then remove 3
     //     model [0, 1]         aside [4, 2]   then remove 1
@@ -105,7 +105,7 @@ pub(super) fn list(
         })?;
     }
     let Json::Array(mut items) = model else {
-        // No operation on a place inside a list makes something else of it.
+        // Not reached: an operation inside a list leaves it a list.
         return Ok(list.iter().cloned().collect());
     };
     items.extend(aside.into_iter().rev());
@@ -113,9 +113,9 @@ pub(super) fn list(
     Ok(Value::list(items.iter().map(member)))
 }
 
-/// Whether the value at a place, if there is one, is the expected one.
+/// Checks that there is a value, and that it is the expected one.
 pub(super) fn test(value: Option<&Value>, expected: &Value) -> Result<(), Cause> {
-    // Ours are equal where the crate would tell 1 from 1.0.
+    // Values compare numbers by value; the crate would distinguish 1 from 1.0.
     let same = |value: &Value| {
         if value == expected {
             GIVEN
@@ -152,8 +152,7 @@ impl Change<'_> {
         }
     }
 
-    /// The member that this member of the model is. `before` gives those that were there, by
-    /// their number.
+    /// The value of a member of the model. `before` returns the existing member of a number.
     fn member<'v>(self, model: &Json, before: impl Fn(usize) -> Option<&'v Value>) -> Value {
         let index = model.as_u64().and_then(|n| usize::try_from(n).ok());
         match (index, self) {
@@ -164,7 +163,7 @@ impl Change<'_> {
     }
 }
 
-/// The last step alone, from the list that it leads into.
+/// The last token alone, as a pointer from the list that it applies to.
 fn last(pointer: &Pointer) -> PointerBuf {
     match pointer.tokens().last() {
         Some(Token::Key(key)) => PointerBuf::from_tokens([key.as_str()]),
@@ -174,7 +173,7 @@ fn last(pointer: &Pointer) -> PointerBuf {
     }
 }
 
-/// One operation on a model, which is dropped if it fails: nothing need be undone.
+/// Performs one operation on a model. A model that fails is dropped, so nothing is undone.
 fn run(model: &mut Json, operation: PatchOperation) -> Result<(), PatchErrorKind> {
     json_patch::patch_unsafe(model, &[operation]).map_err(|error| error.kind)
 }

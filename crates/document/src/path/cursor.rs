@@ -1,23 +1,23 @@
-//! A place in the text of a path, and the small pieces that are read there.
+//! A cursor in the text of a path, and the tokens that it reads.
 
 use super::error::PathError;
 use super::{MAX_NESTING, MAX_PATTERNS};
 use crate::number::Number;
 use crate::value::Value;
 
-/// Integers in paths are those that every JSON reader can hold exactly.
+/// The greatest integer in a path: one that a float represents exactly, as RFC 9535 requires.
 const MAX_INT: i64 = (1 << 53) - 1;
 
-/// A reader of the text of a path.
+/// A position in the text of a path.
 pub(crate) struct Cursor<'t> {
     text: &'t str,
     /// Invariant: on a character boundary of `text`.
     at: usize,
-    /// How many segments, filters, parentheses and functions stand around this place.
+    /// In how many segments, filters, parentheses and functions this position is nested.
     nesting: usize,
     /// How many regular expressions were read.
     patterns: usize,
-    /// Inside a filter a dotted name ends before an operator.
+    /// Whether this is inside a filter, where a dotted name ends before an operator.
     pub(crate) in_filter: bool,
 }
 
@@ -36,12 +36,12 @@ impl<'t> Cursor<'t> {
         self.at
     }
 
-    /// Back to a place that this cursor has been at.
+    /// Goes back to an earlier position.
     pub(crate) fn back_to(&mut self, at: usize) {
         self.at = at;
     }
 
-    /// The text since a place that this cursor has been at.
+    /// The text since an earlier position.
     pub(crate) fn since(&self, start: usize) -> &'t str {
         &self.text[start..self.at]
     }
@@ -54,14 +54,14 @@ impl<'t> Cursor<'t> {
         self.rest().chars().next()
     }
 
-    /// Goes past the next character.
+    /// Consumes the next character.
     pub(crate) fn next(&mut self) -> Option<char> {
         let next = self.peek()?;
         self.at += next.len_utf8();
         Some(next)
     }
 
-    /// Goes past `token`, if it stands here.
+    /// Consumes `token`, if it is next.
     pub(crate) fn eat(&mut self, token: &str) -> bool {
         let found = self.rest().starts_with(token);
         if found {
@@ -77,7 +77,7 @@ impl<'t> Cursor<'t> {
         Err(self.unexpected(expected))
     }
 
-    /// Goes past all characters for which `belongs` holds.
+    /// Consumes all characters for which `belongs` holds.
     pub(crate) fn take_while(&mut self, belongs: impl Fn(char) -> bool) -> &'t str {
         let rest = self.rest();
         let end = rest.find(|c| !belongs(c)).unwrap_or(rest.len());
@@ -89,7 +89,7 @@ impl<'t> Cursor<'t> {
         self.take_while(is_blank);
     }
 
-    /// The error that says what stands here, and what should.
+    /// The error that names what was found here and what was expected.
     pub(crate) fn unexpected(&self, expected: &str) -> PathError {
         let found = match self.peek() {
             Some(c) if c.is_control() => format!("`{}`", c.escape_debug()),
@@ -136,7 +136,7 @@ impl<'t> Cursor<'t> {
         self.take_while(|c| !ends_name(c, in_filter))
     }
 
-    /// An integer: no leading zeros, and exact in any JSON reader.
+    /// An integer without leading zeros, at most [`MAX_INT`] in either direction.
     pub(crate) fn int(&mut self) -> Result<i64, PathError> {
         let start = self.at;
         self.eat("-");
@@ -168,7 +168,7 @@ impl<'t> Cursor<'t> {
             .ok_or_else(|| error_at(start, format!("found `{text}`, expected a JSON number")))
     }
 
-    /// A string in single or double quotes, the first of which stands here.
+    /// A string in single or double quotes. The opening quote is next.
     pub(crate) fn string(&mut self) -> Result<String, PathError> {
         let start = self.at;
         let quote = self.next();
@@ -191,7 +191,7 @@ impl<'t> Cursor<'t> {
         }
     }
 
-    /// The character that an escape stands for; the backslash stands at `start`.
+    /// The character of an escape whose backslash is at `start`.
     fn escape(&mut self, start: usize, quote: Option<char>) -> Result<char, PathError> {
         Ok(match self.next() {
             Some('b') => '\u{8}',
@@ -240,7 +240,7 @@ pub(crate) fn is_blank(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\n' | '\r')
 }
 
-/// Whether a character cannot stand in a dotted name.
+/// Whether a character ends a dotted name.
 fn ends_name(c: char, in_filter: bool) -> bool {
     matches!(c, '.' | '[' | ']' | '(' | ')' | '\'' | '"')
         || is_blank(c)

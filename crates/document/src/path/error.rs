@@ -1,20 +1,20 @@
-//! What can go wrong with a path: when it is read, searched, or set.
+//! Errors of paths: when they are parsed, searched and set.
 
 use super::{MAX_MATCHES, MAX_PADDING, MAX_STEPS};
 use crate::value::Kind;
 
-/// A text that is no path.
+/// A text that is not a path.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}, at offset {offset} of the path")]
 pub struct PathError {
-    /// Where in the text, in bytes.
+    /// The offset in the text, in bytes.
     pub offset: usize,
     /// What was found there, and what was expected.
     pub message: String,
 }
 
-/// A search that was given up: there are more than [`MAX_MATCHES`] matches, or more than
-/// [`MAX_STEPS`] values were looked at.
+/// A search that was aborted: there are more than [`MAX_MATCHES`] matches, or more than
+/// [`MAX_STEPS`] values were visited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the path has more than {} matches, or takes more than {} steps to search",
@@ -30,36 +30,36 @@ impl TooManyMatches {
     }
 }
 
-/// A value that could not be set. `path` is the whole path, `at` the part of it that
-/// stands in the way.
+/// A value that could not be set. `path` is the whole path, `at` the part of it that leads to
+/// the obstacle.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SetError {
-    /// A member is to be set in what is no map.
+    /// A member cannot be set in a value that is not a map.
     #[error("cannot set `{path}`: `{at}` is {found}, expected a map")]
     NotMap {
         /// The whole path.
         path: String,
-        /// The part of it that is no map.
+        /// The part that leads to the value.
         at: String,
         /// What it is.
         found: Kind,
     },
-    /// An element is to be set in what is no list.
+    /// An element cannot be set in a value that is not a list.
     #[error("cannot set `{path}`: `{at}` is {found}, expected a list")]
     NotList {
         /// The whole path.
         path: String,
-        /// The part of it that is no list.
+        /// The part that leads to the value.
         at: String,
         /// What it is.
         found: Kind,
     },
-    /// Several places are to be set in what has none.
+    /// A scalar has no children to set.
     #[error("cannot set `{path}`: `{at}` is {found}, expected a list or a map")]
     Scalar {
         /// The whole path.
         path: String,
-        /// The part of it that is a scalar.
+        /// The part that leads to the scalar.
         at: String,
         /// What it is.
         found: Kind,
@@ -82,7 +82,7 @@ pub enum SetError {
         /// The index that it does not have.
         index: i64,
     },
-    /// An index more than [`MAX_PADDING`] beyond the end of the list.
+    /// An index that is more than [`MAX_PADDING`] beyond the end of the list.
     #[error(
         "cannot set `{path}`: `{at}` has {length} elements, and index {index} is more than {} \
          beyond its end",
@@ -98,13 +98,13 @@ pub enum SetError {
         /// The index to be set.
         index: i64,
     },
-    /// A path with `..`, whose matches may lie inside one another.
+    /// A path with `..`, whose matches may be inside each other.
     #[error("cannot set `{path}`: a path with `..` can be read, not set")]
     Descendants {
         /// The whole path.
         path: String,
     },
-    /// The search for the places to set was given up.
+    /// The search for the places to set was aborted.
     #[error("cannot set `{path}`: {source}")]
     TooManyMatches {
         /// The whole path.

@@ -1,7 +1,7 @@
 //! Filters: the condition of a `[?…]`, and whether it holds for an element.
 //!
-//! Comparisons are typed as in RFC 9535: values of different types are unequal and have
-//! no order, and what a path does not find is *nothing*, which equals only nothing.
+//! Comparisons are typed as in RFC 9535. Values of different types are unequal and have no
+//! order. A path without a match yields *nothing*, which equals only nothing.
 
 use std::ops::ControlFlow;
 
@@ -32,11 +32,11 @@ pub(super) enum Condition {
     In(Operand, Vec<Operand>),
     /// `a =~ /b/`, and `match` or `search` with a literal pattern.
     Matches(Operand, Pattern),
-    /// `match` or `search` with a pattern that comes out of the document.
+    /// `match` or `search` with a pattern from the document.
     MatchesComputed(Operand, Operand, Extent),
 }
 
-/// An operator between two operands.
+/// A comparison between two operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Comparison {
     Equal,
@@ -47,7 +47,7 @@ pub(super) enum Comparison {
     GreaterOrEqual,
 }
 
-/// What gives at most one value.
+/// An operand, which has at most one value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Operand {
     Literal(Value),
@@ -71,9 +71,9 @@ pub(super) enum Query {
 }
 
 impl Filter {
-    /// What this filter reads of each element: the segments of its `@` paths. No segment
-    /// means the whole element. The `@` paths of a filter inside such a path are found
-    /// in its segments.
+    /// The parts of an element that this filter reads: the segments of its `@` paths. No
+    /// segments means the whole element. The `@` paths of filters inside such a path are in its
+    /// segments.
     pub fn element_reads(&self) -> impl Iterator<Item = &[Segment]> {
         self.queries().into_iter().filter_map(|query| match query {
             Query::Element(segments) => Some(&**segments),
@@ -81,8 +81,8 @@ impl Filter {
         })
     }
 
-    /// The `$` paths of this filter. Those of a filter inside one of its paths are found
-    /// in the segments of that path.
+    /// The `$` paths of this filter. Those of filters inside one of its paths are in the
+    /// segments of that path.
     pub fn document_reads(&self) -> impl Iterator<Item = &Path> {
         self.queries().into_iter().filter_map(|query| match query {
             Query::Document(path) => Some(path),
@@ -194,7 +194,7 @@ impl Comparison {
     }
 }
 
-/// Only numbers and strings have an order, each among themselves.
+/// Only two numbers or two strings have an order.
 fn is_less(left: Option<&Value>, right: Option<&Value>) -> bool {
     let (Some(left), Some(right)) = (left, right) else {
         return false;
@@ -217,8 +217,8 @@ impl Operand {
         }
     }
 
-    /// The value; `None` is RFC 9535's *nothing*. A value that is computed is put into
-    /// `slot`: most are borrowed, and comparing them is the inner loop of a filter.
+    /// The value; `None` is RFC 9535's *nothing*. A computed value is stored in `slot`. Most
+    /// values are borrowed, and comparing them is the inner loop of a filter.
     fn value<'v>(
         &'v self,
         element: &'v Value,
@@ -277,7 +277,7 @@ impl Query {
         }
     }
 
-    /// How many matches there are; counts no further than `limit`.
+    /// How many matches there are; stops counting at `limit`.
     fn count(&self, limit: usize, element: &Value, search: &Search<'_>) -> usize {
         let mut count = 0;
         let _ = search.walk(self.segments(), self.start(element, search), &mut |_| {

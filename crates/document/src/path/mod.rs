@@ -1,12 +1,12 @@
 //! Paths: the `JSONPath` of expressions, RFC 9535 with a few additions.
 //!
-//! In goes a text that starts with `$` (or `$$`, the item of a list operator), out comes
-//! a [`Path`] that reads from documents and makes documents with another value in its
-//! place. A bad path is an error when it is parsed, never later.
+//! A path is parsed from a text that starts with `$`, the document, or `$$`, the current item
+//! of a list function such as `@map`. A [`Path`] finds values in documents, and sets them. An
+//! invalid path is an error when it is parsed, never later.
 //!
 //! Added to RFC 9535 are: more characters in dotted names (`$.metadata.my-key`), `in [..]`
-//! and `=~ /re/` in filters, and `$.` for `$`. Everything is bounded by the constants
-//! here, so that no path and no document can take the stack or the processor away.
+//! and `=~ /re/` in filters, and `$.` for `$`. The constants of this module bound all work, so
+//! that no path and no document can overflow the stack or block the process.
 
 pub(crate) mod cursor;
 mod error;
@@ -30,24 +30,24 @@ use search::Search;
 /// How many bytes the text of a path may have.
 pub const MAX_LENGTH: usize = 8192;
 
-/// How deep segments, filters, parentheses and functions may stand inside one another,
-/// all counted together; so a path has at most this many segments.
+/// How deep segments, filters, parentheses and functions may be nested, all counted together.
+/// A segment nests in the one before it, so a path has at most this many segments.
 pub const MAX_NESTING: usize = 100;
 
 /// How many regular expressions a path may contain.
 pub const MAX_PATTERNS: usize = 32;
 
-/// How many matches [`Path::all`] gives.
+/// How many matches [`Path::all`] returns at most.
 pub const MAX_MATCHES: usize = 100_000;
 
-/// How many values one search may look at, all filters counted. What a filter compares or
-/// matches counts by its size as well.
+/// How many values one search may visit, including those in filters. A value that a filter
+/// compares or matches also counts by its size.
 pub const MAX_STEPS: usize = 5_000_000;
 
 /// How far beyond the end of a list an element may be set.
 pub const MAX_PADDING: usize = 10_000;
 
-/// A way into a document.
+/// A path into a document.
 ///
 /// ```
 /// use document::{Path, Value, json};
@@ -79,23 +79,23 @@ pub struct Path {
 pub enum Root {
     /// `$`: the document.
     Document,
-    /// `$$`: the item of the innermost list operator.
+    /// `$$`: the current item of the innermost list function.
     Item,
 }
 
-/// What a search found, and what it took.
+/// The result of a search and its cost.
 #[derive(Clone, Copy, Debug)]
 pub struct Found<T, E = TooManyMatches> {
-    /// What was found, or why the search was given up.
+    /// What was found, or why the search was aborted.
     pub result: Result<T, E>,
-    /// How many values were looked at; [`MAX_STEPS`] at most.
+    /// How many values were visited; at most [`MAX_STEPS`].
     pub steps: usize,
 }
 
-/// Whether names and indexes lead to one and the same place in both documents, or to
-/// none in both. It may say no for equal values, never yes for different ones; it is
-/// quick where the documents share what the place is in. Segments must be
-/// [singular](Segment::is_singular).
+/// Whether the values at these segments are the same in both documents, or missing in both.
+/// The test is conservative: it may return false for equal values, but never true for
+/// different ones. It is fast if the documents share the list or map around the value. All
+/// segments must be [singular](Segment::is_singular).
 pub fn same_at(segments: &[Segment], one: &Value, other: &Value) -> bool {
     let (mut one, mut other) = (one, other);
     debug_assert!(segments.iter().all(Segment::is_singular));
@@ -120,7 +120,7 @@ pub fn same_at(segments: &[Segment], one: &Value, other: &Value) -> bool {
 }
 
 impl Path {
-    /// Reads a path, which starts with `$`. `$.` is `$`, and `$$.` is `$$`.
+    /// Parses a path, which starts with `$`. `$.` means `$`, and `$$.` means `$$`.
     pub fn parse(text: &str) -> Result<Self, PathError> {
         parse::path(text)
     }
@@ -140,27 +140,27 @@ impl Path {
         self.segments.iter().all(Segment::is_singular)
     }
 
-    /// The steps from the root, in order.
+    /// The segments from the root, in order.
     pub fn segments(&self) -> &[Segment] {
         &self.segments
     }
 
-    /// The `$` paths that the filters of this path read, filters inside those paths
-    /// included.
+    /// The `$` paths in the filters of this path, including those in filters inside these
+    /// paths.
     pub fn filter_reads(&self) -> impl Iterator<Item = &Self> {
         let mut reads = Vec::new();
         filter::document_reads(&self.segments, &mut reads);
         reads.into_iter()
     }
 
-    /// The first match: `$` starts from `document`, `$$` from `item`. A search that goes
-    /// over [`MAX_STEPS`] finds nothing; see [`Path::try_first`].
+    /// The first match. `$` starts at `document`, `$$` at `item`. A search that exceeds
+    /// [`MAX_STEPS`] finds nothing; see [`Path::try_first`].
     pub fn first<'a>(&self, document: &'a Value, item: &'a Value) -> Option<&'a Value> {
         self.find_first(document, item).result.ok().flatten()
     }
 
-    /// As [`Path::first`], but a search that is given up is an error. It never fails for
-    /// a [singular](Path::is_singular) path.
+    /// Like [`Path::first`], but a search that is aborted is an error. It never fails for a
+    /// [singular](Path::is_singular) path.
     pub fn try_first<'a>(
         &self,
         document: &'a Value,
@@ -169,7 +169,7 @@ impl Path {
         self.find_first(document, item).result
     }
 
-    /// As [`Path::try_first`], with what it took.
+    /// Like [`Path::try_first`], with the cost of the search.
     pub fn find_first<'a>(&self, document: &'a Value, item: &'a Value) -> Found<Option<&'a Value>> {
         let (value, rest) = self.plain(document, item);
         match value {
@@ -185,8 +185,8 @@ impl Path {
         }
     }
 
-    /// Where the names and indexes at the beginning of this path lead, and how many segments
-    /// are left; if there are any, the first of them may match several places.
+    /// Follows the names and indexes at the beginning of this path. Returns the value they
+    /// lead to, and how many segments remain; the first of those may match several places.
     #[inline]
     pub fn plain<'a>(&self, document: &'a Value, item: &'a Value) -> (Option<&'a Value>, usize) {
         let mut value = self.start(document, item);
@@ -206,8 +206,8 @@ impl Path {
         (Some(value), 0)
     }
 
-    /// All matches, at most [`MAX_MATCHES`]. Maps are read in key order, lists in their
-    /// order, and `..` gives a value's own matches before those further down.
+    /// All matches, at most [`MAX_MATCHES`]. Maps are searched in key order, lists in list
+    /// order, and `..` yields the matches in a value before those further down.
     pub fn all<'a>(
         &self,
         document: &'a Value,
@@ -216,7 +216,7 @@ impl Path {
         self.find_all(document, item).result
     }
 
-    /// As [`Path::all`], with what it took.
+    /// Like [`Path::all`], with the cost of the search.
     pub fn find_all<'a>(&self, document: &'a Value, item: &'a Value) -> Found<Vec<&'a Value>> {
         let search = Search::new(document);
         let result = search.all(&self.segments, self.start(document, item));
@@ -230,7 +230,7 @@ impl Path {
         }
     }
 
-    /// The text of this path up to and without the segment at `index`.
+    /// The text of this path before the segment at `index`.
     fn text_before(&self, index: usize) -> &str {
         match index.checked_sub(1).and_then(|last| self.ends.get(last)) {
             Some(end) => &self.text[..*end],
@@ -242,7 +242,7 @@ impl Path {
     }
 }
 
-/// Paths are equal if they are the same steps from the same root, however written.
+/// Paths are equal if they have the same root and segments, no matter how they are written.
 impl PartialEq for Path {
     fn eq(&self, other: &Self) -> bool {
         self.root == other.root && self.segments == other.segments
@@ -251,7 +251,7 @@ impl PartialEq for Path {
 
 impl Eq for Path {}
 
-/// The text that the path was read from.
+/// The text that the path was parsed from.
 impl fmt::Display for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)

@@ -1,4 +1,4 @@
-//! Reading paths: roots, segments and selectors. Filters are in `parse_filter`.
+//! Parsing of paths: roots, segments and selectors. Filters are in `parse_filter`.
 
 use super::cursor::{Cursor, error_at};
 use super::error::PathError;
@@ -6,7 +6,7 @@ use super::segment::{Segment, Selector, Slice};
 use super::{MAX_LENGTH, Path, Root};
 use crate::key::Key;
 
-/// A whole text as a path.
+/// Parses a whole text as a path.
 pub(super) fn path(text: &str) -> Result<Path, PathError> {
     if text.len() > MAX_LENGTH {
         let message = format!(
@@ -38,7 +38,7 @@ pub(super) fn path(text: &str) -> Result<Path, PathError> {
 }
 
 impl Cursor<'_> {
-    /// The segments after a root that was read, as a path whose text begins at `start`.
+    /// Parses the segments after a root. The text of the path begins at `start`.
     pub(super) fn path_from(&mut self, root: Root, start: usize) -> Result<Path, PathError> {
         let mut segments = Vec::new();
         let mut ends = Vec::new();
@@ -56,7 +56,7 @@ impl Cursor<'_> {
         })
     }
 
-    /// Whether a segment follows; goes past the blank before it.
+    /// Whether a segment follows. Skips the white space before it.
     fn at_segment(&mut self) -> bool {
         let here = self.at();
         self.blank();
@@ -84,7 +84,7 @@ impl Cursor<'_> {
         Ok(Segment::of(selectors))
     }
 
-    /// What follows a dot.
+    /// The selector after a dot.
     fn dotted(&mut self, expected: &str) -> Result<Selector, PathError> {
         match self.name() {
             "" => Err(self.unexpected(expected)),

@@ -1,4 +1,4 @@
-//! Reading filters.
+//! Parsing of filters.
 
 use super::Root;
 use super::cursor::{Cursor, error_at, is_blank};
@@ -7,18 +7,18 @@ use super::filter::{Comparison, Condition, Filter, Operand, Query};
 use super::pattern::{Extent, Pattern};
 use crate::value::Value;
 
-/// What stands alone or on one side of an operator, before it is known which.
+/// A term, before the parser knows whether it is a condition or one side of a comparison.
 enum Term {
-    /// Can only be compared.
+    /// It can only be compared.
     Operand(Operand),
-    /// Can be tested; can be compared if it matches at most one place.
+    /// It can be tested, and compared if it matches at most one place.
     Query(Query),
-    /// Can only be tested.
+    /// It can only be tested.
     Test(Condition),
 }
 
 impl Term {
-    /// This term, which begins at `start`, as one side of an operator.
+    /// This term, which begins at `start`, as one side of a comparison.
     fn into_operand(self, start: usize) -> Result<Operand, PathError> {
         match self {
             Self::Operand(operand) => Ok(operand),
@@ -73,7 +73,7 @@ impl Cursor<'_> {
         self.chain("&&", Self::basic, Condition::All)
     }
 
-    /// Conditions with an operator between them; one alone is itself.
+    /// Conditions joined by `&&` or `||`. A single one stays as it is.
     fn chain(
         &mut self,
         operator: &str,
@@ -125,7 +125,7 @@ impl Cursor<'_> {
         Ok(condition)
     }
 
-    /// What `!` may stand before.
+    /// The operand of `!`.
     fn group_or_test(&mut self) -> Result<Condition, PathError> {
         if self.peek() == Some('(') {
             return self.group();
@@ -153,7 +153,7 @@ impl Cursor<'_> {
             .is_some_and(|rest| rest.starts_with('[') || rest.starts_with(is_blank))
     }
 
-    /// A comparison, if an operator follows the term that was read, otherwise a test.
+    /// A comparison, if the term is followed by one; otherwise a test.
     fn after_term(&mut self, start: usize, term: Term) -> Result<Condition, PathError> {
         if self.eat("=~") {
             let left = term.into_operand(start)?;
@@ -292,7 +292,7 @@ impl Cursor<'_> {
         }
     }
 
-    /// `/re/` or `/re/i`; a slash inside is written `\/`.
+    /// `/re/` or `/re/i`. A slash in the pattern is written `\/`.
     fn pattern_literal(&mut self) -> Result<Pattern, PathError> {
         let start = self.at();
         self.expect("/", "a pattern between slashes")?;
@@ -328,7 +328,8 @@ impl Cursor<'_> {
     ) -> Result<Pattern, PathError> {
         self.count_pattern()?;
         Pattern::new(source, extent, ignore_case).map_err(|reason| {
-            let message = format!("found a bad regular expression ({reason}), expected a good one");
+            let message =
+                format!("found an invalid regular expression ({reason}), expected a valid one");
             error_at(start, message)
         })
     }

@@ -2,10 +2,10 @@
 
 use regex::{Regex, RegexBuilder};
 
-/// How much memory a compiled pattern may take, in bytes.
+/// How much memory a compiled pattern may use, in bytes.
 const MAX_COMPILED: usize = 1 << 20;
 
-/// How many bytes a pattern that comes out of a document may have.
+/// How many bytes a pattern from a document may have.
 const MAX_COMPUTED: usize = 1000;
 
 /// How much of a text a pattern must match.
@@ -29,7 +29,7 @@ impl Pattern {
     pub(super) fn new(source: &str, extent: Extent, ignore_case: bool) -> Result<Self, String> {
         let compile = |source: &str| {
             RegexBuilder::new(source)
-                // As RFC 9485 has it, `.` matches neither line feed nor carriage return.
+                // In RFC 9485 `.` matches neither line feed nor carriage return.
                 .crlf(true)
                 .case_insensitive(ignore_case)
                 .size_limit(MAX_COMPILED)
@@ -39,13 +39,13 @@ impl Pattern {
         let plain = compile(source)?;
         let regex = match extent {
             Extent::Part => plain,
-            // Only a pattern that is good on its own is wrapped: `a)|(b` is none.
+            // A pattern must be valid before it is wrapped: `a)|(b` is not.
             Extent::Whole => compile(&format!(r"\A(?:{source})\z"))?,
         };
         Ok(Self { regex, ignore_case })
     }
 
-    /// Compiles a pattern that comes out of a document, if it is a good one.
+    /// Compiles a pattern from a document, if it is valid.
     pub(super) fn computed(source: &str, extent: Extent) -> Option<Self> {
         if source.len() > MAX_COMPUTED {
             return None;
@@ -58,7 +58,7 @@ impl Pattern {
     }
 }
 
-/// Patterns are equal if they were written alike, with the same options.
+/// Patterns are equal if they have the same text and options.
 impl PartialEq for Pattern {
     fn eq(&self, other: &Self) -> bool {
         self.regex.as_str() == other.regex.as_str() && self.ignore_case == other.ignore_case
@@ -67,7 +67,7 @@ impl PartialEq for Pattern {
 
 impl Eq for Pattern {}
 
-/// The last line of the regex crate's message: the others draw the pattern.
+/// The last line of the message of the regex crate. The other lines show the pattern.
 fn reason(error: &regex::Error) -> String {
     if let regex::Error::CompiledTooBig(limit) = error {
         return format!("it takes more than {limit} bytes");

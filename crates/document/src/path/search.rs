@@ -1,8 +1,8 @@
 //! Finding the matches of a path.
 //!
-//! In go segments and a value to start from, out come the values they lead to, in order.
-//! Values below a `..` are kept on a work stack, and segments are bounded in number, so
-//! that depth of documents never becomes depth of the call stack.
+//! A search follows segments from a start value and visits all matches in order. Below a `..`
+//! it keeps the values to visit on a stack of its own, and the number of segments is bounded.
+//! So the depth of a document never becomes the depth of the call stack.
 
 use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
@@ -13,26 +13,26 @@ use super::segment::{self, Segment, Selector};
 use super::{Found, MAX_MATCHES, MAX_STEPS};
 use crate::value::{Value, View};
 
-/// Bytes that are compared or matched and count as one value.
+/// How many bytes that are compared or matched count as one visited value.
 const BYTES: usize = 64;
 
-/// As how many values a pattern counts that is compiled.
+/// How many visited values compiling a pattern counts as.
 const COMPILE: usize = 5_000;
 
-/// One search, with everything that its filters share.
+/// One search, and the state that its filters share.
 pub(super) struct Search<'a> {
-    /// What `$` is inside filters.
+    /// The meaning of `$` in filters.
     document: &'a Value,
-    /// How many values may still be looked at.
+    /// How many more values may be visited.
     steps: Cell<usize>,
-    /// Set when the steps ran out: what was found is then not to be trusted.
+    /// Whether the steps ran out: then the matches found so far are meaningless.
     given_up: Cell<bool>,
-    /// The last pattern that came out of the document: filters mostly compare all
-    /// elements with one pattern.
+    /// The last pattern from the document. Most filters match all elements with the same
+    /// pattern.
     pattern: RefCell<Option<ComputedPattern>>,
 }
 
-/// A pattern out of the document; `None` if it is no good one, which matches nothing.
+/// A pattern from the document. An invalid one is `None` and matches nothing.
 struct ComputedPattern {
     source: String,
     extent: Extent,
@@ -53,7 +53,7 @@ impl<'a> Search<'a> {
         self.document
     }
 
-    /// A result of this search, with what the search took.
+    /// A result of this search, with the cost of the search.
     pub(super) fn found<T, E>(&self, result: Result<T, E>) -> Found<T, E> {
         Found {
             result,
@@ -95,7 +95,7 @@ impl<'a> Search<'a> {
         self.finish(found)
     }
 
-    /// The result, unless the search was given up on the way to it.
+    /// The result, unless the search was aborted.
     pub(super) fn finish<T>(&self, result: T) -> Result<T, TooManyMatches> {
         if self.given_up.get() {
             return Err(TooManyMatches);
@@ -135,7 +135,7 @@ impl<'a> Search<'a> {
         visit(value)
     }
 
-    /// Visits what the selectors pick from `value` and from everything below it, parents
+    /// Visits the matches of the selectors in `value` and in everything below it, parents
     /// before children.
     fn descend<'v>(
         &self,
@@ -158,8 +158,8 @@ impl<'a> Search<'a> {
         ControlFlow::Continue(())
     }
 
-    /// Visits the children that the selectors pick, each with its position: the index in
-    /// a list, or the place of the entry in a map.
+    /// Visits the children that the selectors match, each with its position: the index in a
+    /// list, or of the entry in a map.
     pub(super) fn select<'v>(
         &self,
         selectors: &[Selector],
@@ -217,7 +217,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Counts one value that is looked at.
+    /// Counts a visited value.
     fn step(&self) -> ControlFlow<()> {
         self.spend(1)
     }
@@ -227,18 +227,18 @@ impl<'a> Search<'a> {
             self.steps.set(left);
             return ControlFlow::Continue(());
         }
-        // Nothing that is found after this counts, so nothing is looked for.
+        // No later match counts, so the search stops.
         self.steps.set(0);
         self.given_up.set(true);
         ControlFlow::Break(())
     }
 
-    /// Counts a value that is read as a whole. Whether there are steps left for it.
+    /// Counts a value that is read as a whole. Returns whether there are steps left for it.
     pub(super) fn may_read(&self, bytes: usize) -> bool {
         bytes < BYTES || self.spend(bytes / BYTES).is_continue()
     }
 
-    /// Counts two values that are compared. Whether there are steps left for it.
+    /// Counts two values that are compared. Returns whether there are steps left for it.
     pub(super) fn may_compare(&self, one: Option<&Value>, other: Option<&Value>) -> bool {
         let (Some(one), Some(other)) = (one, other) else {
             return true;
@@ -247,7 +247,7 @@ impl<'a> Search<'a> {
         self.may_read(bytes as usize)
     }
 
-    /// Whether `text` matches a pattern that came out of the document.
+    /// Whether `text` matches a pattern from the document.
     pub(super) fn matches(&self, source: &str, extent: Extent, text: &str) -> bool {
         let mut last = self.pattern.borrow_mut();
         let pattern = match &mut *last {
@@ -269,7 +269,7 @@ pub(super) fn element(value: &Value, index: i64) -> Option<&Value> {
     list.get(segment::position(index, list.len())?)
 }
 
-/// The one place that names and indexes lead to.
+/// The value that names and indexes lead to.
 pub(super) fn place<'v>(segments: &[Segment], value: &'v Value) -> Option<&'v Value> {
     segments
         .iter()

@@ -1,26 +1,25 @@
-//! The parts of a path, for those who analyse it.
+//! The segments of a path, for code that analyses it.
 
 use super::filter::Filter;
 use crate::key::Key;
 
-/// One step of a path.
+/// One segment of a path.
 ///
-/// [`Segment::Name`] and [`Segment::Index`] lead to at most one place, the others to any
-/// number of places.
+/// [`Segment::Name`] and [`Segment::Index`] match at most one place, the others any number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Segment {
     /// `.name`, `['name']`: a member of a map.
     Name(Key),
     /// `[0]`, `[-1]`: an element of a list, from its start or its end.
     Index(i64),
-    /// `.*`, `[*]`, `[1:]`, `[?…]`, `['a', 'b']`: children, selector by selector. Never
-    /// empty, and never one name or index alone.
+    /// `.*`, `[*]`, `[1:]`, `[?…]`, `['a', 'b']`: children, selector by selector. There is
+    /// always a selector, and never just one name or index.
     Several(Box<[Selector]>),
     /// `..name`, `..*`, `..[…]`: children of the value and of everything below it.
     Descendants(Box<[Selector]>),
 }
 
-/// What a [`Segment`] picks from the children of a value.
+/// Selects children of a value for a [`Segment`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Selector {
     /// A member of a map.
@@ -31,24 +30,23 @@ pub enum Selector {
     Wildcard,
     /// Elements of a list at regular distances.
     Slice(Slice),
-    /// The children for which a condition holds.
+    /// The children that satisfy a condition.
     Filter(Filter),
 }
 
 /// `[start:end:step]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slice {
-    /// The first index; without one, the first or (backwards) the last element.
+    /// The first index. The default is the first element, or the last if `step` is negative.
     pub start: Option<i64>,
-    /// The index to stop before; without one, the end.
+    /// The index to stop before. The default is the end in the direction of `step`.
     pub end: Option<i64>,
-    /// The distance, 1 if not given; 0 selects nothing.
+    /// The distance; 1 by default. 0 selects nothing.
     pub step: i64,
 }
 
 impl Segment {
-    /// The selectors of a segment that leads to several places; none for a name or an
-    /// index.
+    /// The selectors of a segment that can match several places; none for a name or index.
     pub fn selectors(&self) -> &[Selector] {
         match self {
             Self::Name(_) | Self::Index(_) => &[],
@@ -67,7 +65,7 @@ impl Segment {
         })
     }
 
-    /// Whether this segment leads to at most one place.
+    /// Whether this segment matches at most one place.
     pub fn is_singular(&self) -> bool {
         matches!(self, Self::Name(_) | Self::Index(_))
     }
@@ -91,7 +89,7 @@ impl Slice {
         let length = i64::try_from(length).unwrap_or(i64::MAX);
         let Self { start, end, step } = self;
         let forward = step > 0;
-        // Backwards, index -1 stands for "before the first element".
+        // Backwards, index -1 means "before the first element".
         let (low, high) = if forward {
             (0, length)
         } else {
@@ -122,8 +120,8 @@ impl Slice {
     }
 }
 
-/// An index that may count from the end, as one from the start; below 0 where the list
-/// is too short.
+/// Turns an index that may count from the end into one from the start. The result is negative
+/// if the list is too short.
 fn from_end(index: i64, length: i64) -> i64 {
     if index < 0 {
         length.saturating_add(index)
@@ -132,7 +130,7 @@ fn from_end(index: i64, length: i64) -> i64 {
     }
 }
 
-/// The place of an index in a list of `length` elements, if it is inside.
+/// The position of an index in a list of `length` elements, if it is inside.
 pub(super) fn position(index: i64, length: usize) -> Option<usize> {
     let at = from_end(index, i64::try_from(length).ok()?);
     usize::try_from(at).ok().filter(|at| *at < length)

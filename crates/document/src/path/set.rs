@@ -1,6 +1,7 @@
 //! Setting the value at a path.
 //!
-//! Only the maps and lists on the way to the places that are set are copied, each once.
+//! Only the maps and lists around the places that are set are copied, each once. The rest is
+//! shared with the old document.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -15,8 +16,8 @@ use crate::map::Map;
 use crate::value::{Value, View};
 
 impl Path {
-    /// Whether a value can be set at this path at all: a path with `..` can only be
-    /// read, because its matches may lie inside one another.
+    /// Checks that a value can be set at this path. A path with `..` can only be read, because
+    /// its matches may be inside each other.
     pub fn check_settable(&self) -> Result<(), SetError> {
         let descends = |segment: &Segment| matches!(segment, Segment::Descendants(_));
         if self.segments.iter().any(descends) {
@@ -26,18 +27,18 @@ impl Path {
         Ok(())
     }
 
-    /// `target` with `value` in the place of this path, which starts from `target`
-    /// whatever its root; `document` is what `$` means inside filters.
+    /// `target` with `value` set at this path. The path starts at `target`, whatever its root
+    /// is; `$` in filters means `document`.
     ///
-    /// Names and indexes create what is missing (null counts as missing): maps, and
-    /// lists padded with null, at most [`MAX_PADDING`] elements. A filter, wildcard,
-    /// slice or union sets every match and creates nothing; without any match it is an
-    /// error. The root is replaced as a whole.
+    /// Names and indexes create missing maps and lists; null counts as missing. A list is
+    /// padded with at most [`MAX_PADDING`] nulls. A filter, wildcard, slice or union sets every
+    /// match and creates nothing; it is an error if there is none. The path `$` replaces the
+    /// whole target.
     pub fn set(&self, target: &Value, value: Value, document: &Value) -> Result<Value, SetError> {
         self.find_and_set(target, value, document).result
     }
 
-    /// As [`Path::set`], with what it took to find the places.
+    /// Like [`Path::set`], with the cost of finding the places.
     pub fn find_and_set(
         &self,
         target: &Value,
@@ -59,18 +60,18 @@ impl Path {
     }
 }
 
-/// One value on its way to the places of one path.
+/// Sets one value at all places of one path.
 struct Setter<'a> {
     path: &'a Path,
     value: Value,
     search: Search<'a>,
 }
 
-/// What was below a segment, changed; `None` if there was no match.
+/// The changed value below a segment; `None` if there was no match.
 type Changed = Result<Option<Value>, SetError>;
 
 impl Setter<'_> {
-    /// `target`, which stands before the segment at `depth`, with the value set below.
+    /// `target`, to which the segment at `depth` applies, with the value set below.
     fn put(&self, depth: usize, target: &Value) -> Changed {
         match self.path.segments.get(depth) {
             None => Ok(Some(self.value.clone())),
@@ -130,7 +131,7 @@ impl Setter<'_> {
         Ok(Some(items.into()))
     }
 
-    /// Where in a list of `length` elements, or not too far beyond its end, `index` is.
+    /// The position of `index` in a list of `length` elements, or not too far after its end.
     fn place_to_set(&self, depth: usize, index: i64, length: usize) -> Result<usize, SetError> {
         if let Some(at) = segment::position(index, length) {
             return Ok(at);
@@ -176,7 +177,7 @@ impl Setter<'_> {
         Ok(Some(replace(target, |at| changes.remove(&at))))
     }
 
-    /// The children that the selectors pick, each once, by position.
+    /// The children that the selectors match, each once, by position.
     fn matches<'v>(
         &self,
         selectors: &[Selector],
@@ -201,7 +202,7 @@ fn replace_one(target: &Value, place: usize, child: Value) -> Value {
     replace(target, |at| child.take_if(|_| at == place))
 }
 
-/// A list or map with other children where `change` gives one for the position.
+/// A list or map with the children replaced for which `change` returns a value.
 fn replace(target: &Value, mut change: impl FnMut(usize) -> Option<Value>) -> Value {
     let child = |(at, old): (usize, &Value)| change(at).unwrap_or_else(|| old.clone());
     match target.view() {

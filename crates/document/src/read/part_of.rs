@@ -1,4 +1,4 @@
-//! A part of a document that is in memory.
+//! Taking a part of a document that is in memory.
 
 use smallvec::SmallVec;
 
@@ -9,7 +9,7 @@ use crate::map::Map;
 use crate::value::{Value, View};
 
 /// The part of a document that is in memory; `None` if the document itself is left out. Lists
-/// and maps that are in it whole are shared with the document.
+/// and maps that are taken whole are shared with the document.
 pub fn part_of<P: DocumentPart>(document: &Value, part: P) -> Option<Value> {
     match take_part(document, part) {
         Taken::Whole => Some(document.clone()),
@@ -18,13 +18,13 @@ pub fn part_of<P: DocumentPart>(document: &Value, part: P) -> Option<Value> {
     }
 }
 
-/// What a part has of a value.
+/// The result of taking a part of a value.
 enum Taken {
     /// The value itself.
     Whole,
-    /// Another value in its place.
+    /// Another value, which replaces it.
     Other(Value),
-    /// Nothing: it is left out of the list or map that it is in.
+    /// Nothing: the value is left out of its list or map.
     Nothing,
 }
 

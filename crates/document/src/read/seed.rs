@@ -1,4 +1,4 @@
-//! What serde calls while it reads: scalars become values, lists and maps go on a tape.
+//! The serde side of reading: scalars become values, lists and maps are written to a tape.
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ use crate::value::Value;
 /// use document::{Key, Member, DocumentPart, PartSeed, Value};
 /// use serde::de::DeserializeSeed;
 ///
-/// /// The member `a` of the document, and all of it.
+/// /// The member `a` of the document, with everything in it.
 /// #[derive(Clone, Copy)]
 /// enum A { Document, Below }
 ///
@@ -42,9 +42,9 @@ use crate::value::Value;
 #[derive(Clone, Copy, Debug)]
 pub struct PartSeed<'a, P> {
     part: P,
-    /// How many lists and maps the document is in.
+    /// In how many lists and maps the document is nested.
     depth: usize,
-    /// Where a document over the limits is noted; `None` if it is an error.
+    /// Records that a document exceeds the limits; without it, that is an error.
     excess: Option<&'a Excess>,
 }
 
@@ -56,14 +56,14 @@ impl<P: DocumentPart> PartSeed<'static, P> {
 }
 
 impl<'a, P: DocumentPart> PartSeed<'a, P> {
-    /// Reads this part of a document to its end, whatever is in it: lists and maps that are
-    /// nested too deep are left empty. `excess` says whether there were any, and how large
-    /// the part is.
+    /// Reads this part of a document to its end, even if it exceeds the limits: lists and maps
+    /// that are nested too deep are left empty. `excess` records whether there were any, and
+    /// how large the part is.
     pub fn noting(part: P, excess: &'a Excess) -> Self {
         Self::at(part, 0, Some(excess))
     }
 
-    /// Reads this part of what is inside of so many lists and maps.
+    /// Reads this part of a value that is nested in `depth` lists and maps.
     pub(super) fn at(part: P, depth: usize, excess: Option<&'a Excess>) -> Self {
         Self {
             part,
@@ -91,7 +91,7 @@ impl<'de, P: DocumentPart> DeserializeSeed<'de> for PartSeed<'_, P> {
     }
 }
 
-/// A value that is neither list nor map needs no tape.
+/// Only lists and maps need a tape.
 impl<'de, P: DocumentPart> Visitor<'de> for PartSeed<'_, P> {
     type Value = Value;
 
@@ -127,7 +127,8 @@ impl<'de, P: DocumentPart> Visitor<'de> for PartSeed<'_, P> {
     }
 
     fn visit_f64<E: de::Error>(self, f: f64) -> Result<Value, E> {
-        Value::number(Number::Float(f)).ok_or_else(|| E::custom("NaN and infinity are no numbers"))
+        Value::number(Number::Float(f))
+            .ok_or_else(|| E::custom("NaN and infinity are not JSON numbers"))
     }
 
     fn visit_str<E>(self, s: &str) -> Result<Value, E> {
@@ -248,7 +249,7 @@ impl<'de, P: DocumentPart> Visitor<'de> for ValueSeed<'_, '_, P> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        // A map of which nothing is read counts as a level, too.
+        // A map counts as a level even if nothing of it is read.
         let Some(start) = self.tape.begin()? else {
             while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
             self.push(Value::empty_map());
@@ -272,7 +273,7 @@ impl<'de, P: DocumentPart> Visitor<'de> for ValueSeed<'_, '_, P> {
     }
 }
 
-/// Reads the name of a member, and gives what is read of the member.
+/// Reads the name of a member and decides how the member is read.
 struct MemberSeed<P>(P);
 
 impl<'de, P: DocumentPart> DeserializeSeed<'de> for MemberSeed<P> {

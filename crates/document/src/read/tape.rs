@@ -1,8 +1,8 @@
-//! The tape: a document while it is being read.
+//! The tape: a document while it is read.
 //!
-//! A tape has two stacks. The members of the lists and maps that have not ended yet are on
-//! `open`, innermost last. When a list or a map ends, its members move to `closed` in one run,
-//! and a reference to that run becomes a member on `open` in their place:
+//! A tape has two stacks. `open` holds the members of the lists and maps that have not ended
+//! yet, innermost last. When a list or map ends, its members move to `closed` as one run, and a
+//! reference to that run replaces them on `open`:
 //!
 //! ```text
 //! {"b": [1, 2], "a": 3}         open              closed
@@ -12,8 +12,8 @@
 //! … "b": [1, 2], "a": 3}        2..4              1, 2, a: 3, b: 0..2
 //! ```
 //!
-//! Meanwhile the tape sums up how large a block must be that holds all of it. At the end the
-//! document is built from the root down: the length of each run is known by then.
+//! Meanwhile the tape sums up how large a block for all of it must be. At the end the document
+//! is built from the root down, because the length of each run is known then.
 
 use std::cell::Cell;
 
@@ -36,15 +36,15 @@ pub struct Tape<'a> {
     open: Vec<Item>,
     /// The members of those that have ended, each in one run.
     closed: Vec<Item>,
-    /// How many lists and maps have not ended yet, with those around the document.
+    /// How many lists and maps have not ended yet, including those around the document.
     depth: usize,
     /// How many gaps are on `open`.
     gaps: usize,
-    /// How large a block must be for what is on the tape.
+    /// The room that the contents of the tape need in a block.
     room: Room,
-    /// Whether that is unknown, or what is on the tape cannot be in a block.
+    /// Whether the room is unknown, or the contents cannot be in a block.
     unfit: bool,
-    /// Where a document over the limits is noted; `None` if it is an error.
+    /// Records that a document exceeds the limits; without it, that is an error.
     excess: Option<&'a Excess>,
 }
 
@@ -63,7 +63,7 @@ enum Content {
     List(Run),
     /// The map of a run.
     Map(Run),
-    /// Nothing: the item is left out. An earlier one with the same key is, too.
+    /// Nothing: the item is left out, and so is an earlier one with the same key.
     Gap,
 }
 
@@ -78,15 +78,15 @@ struct Run {
 #[derive(Clone, Copy, Debug)]
 pub struct Start(usize);
 
-/// The memory of a tape: of `open`, and of `closed`.
+/// The memory of `open` and of `closed`.
 type Buffers = (Vec<Item>, Vec<Item>);
 
 thread_local! {
-    /// The memory of the last tape, for the next one.
+    /// The memory of the last tape of this thread, for the next one.
     static SPARE: Cell<Buffers> = const { Cell::new((Vec::new(), Vec::new())) };
 }
 
-/// The memory of a tape with room for more items than this is freed.
+/// A tape with a capacity above this is freed and not reused.
 const LONG: usize = 4096;
 
 impl Tape<'static> {
@@ -97,12 +97,12 @@ impl Tape<'static> {
 }
 
 impl<'a> Tape<'a> {
-    /// An empty tape for a document that is read to its end, see [`PartSeed::noting`].
+    /// An empty tape for a document that is read to its end; see [`PartSeed::noting`].
     pub fn noting(excess: &'a Excess) -> Self {
         Self::at(0, Some(excess))
     }
 
-    /// An empty tape for a document inside of so many lists and maps.
+    /// An empty tape for a document that is nested in `depth` lists and maps.
     pub(super) fn at(depth: usize, excess: Option<&'a Excess>) -> Self {
         let (open, closed) = SPARE.take();
         Self {
@@ -116,7 +116,7 @@ impl<'a> Tape<'a> {
         }
     }
 
-    /// Begins a list or a map; `None` if it is nested too deep and stays empty.
+    /// Begins a list or map; `None` if it is nested too deep and must stay empty.
     pub fn begin<E: de::Error>(&mut self) -> Result<Option<Start>, E> {
         if self.depth < MAX_DEPTH {
             self.depth += 1;
@@ -137,13 +137,13 @@ impl<'a> Tape<'a> {
         }
     }
 
-    /// Reads a value onto the tape: the member of a map under this key, or the element of a
+    /// A seed that reads a value onto the tape: the member `key` of a map, or an element of a
     /// list.
     pub fn value<P: DocumentPart>(&mut self, key: Option<Key>, part: P) -> ValueSeed<'_, 'a, P> {
         ValueSeed::new(self, key, part)
     }
 
-    /// Reads a value that does not go on the tape, under the same limits.
+    /// A seed that reads a value under the same limits, but not onto the tape.
     pub fn beside(&self) -> PartSeed<'a, Whole> {
         self.seed(Whole)
     }
@@ -160,14 +160,14 @@ impl<'a> Tape<'a> {
         self.item(key, Content::Value(value));
     }
 
-    /// Leaves a member out, also if there is an earlier one with the same key.
+    /// Leaves a member out, together with earlier ones of the same key.
     pub fn leave_out(&mut self, key: Option<Key>) {
         self.gaps += 1;
         let content = Content::Gap;
         self.open.push(Item { key, content });
     }
 
-    /// Ends the list that began there, which is a member under this key itself.
+    /// Ends the list that began at `start`, and adds it as the member `key`.
     pub fn end_list<E: de::Error>(&mut self, start: Start, key: Option<Key>) -> Result<(), E> {
         self.close_gaps(start);
         let run = self.close(start)?;
@@ -177,8 +177,8 @@ impl<'a> Tape<'a> {
         Ok(())
     }
 
-    /// Ends the map that began there, which is a member under this key itself. Of equal
-    /// keys in it the last one counts.
+    /// Ends the map that began at `start`, and adds it as the member `key`. If a key occurs
+    /// several times in the map, the last value wins.
     pub fn end_map<E: de::Error>(&mut self, start: Start, key: Option<Key>) -> Result<(), E> {
         let members = &mut self.open[start.0..];
         if !members.is_sorted_by(|a, b| a.key < b.key) {
@@ -208,7 +208,7 @@ impl<'a> Tape<'a> {
             equal
         });
         members.reverse();
-        // The room was summed up with the members that are gone.
+        // The room includes the members that were dropped.
         self.unfit |= members.len() < all;
         self.open.append(&mut members);
     }
@@ -225,16 +225,16 @@ impl<'a> Tape<'a> {
         self.open.append(&mut members);
     }
 
-    /// Ends the list or map that began there, and drops it.
+    /// Ends the list or map that began at `start`, and drops it.
     pub fn forget(&mut self, start: Start) {
         self.depth -= 1;
-        // The room was summed up with its members.
+        // The room includes its members.
         self.unfit |= self.open.len() > start.0;
         self.close_gaps(start);
         self.open.truncate(start.0);
     }
 
-    /// Moves the members that were read since then to `closed`.
+    /// Moves the members since `start` to `closed`.
     fn close<E: de::Error>(&mut self, start: Start) -> Result<Run, E> {
         self.depth -= 1;
         let first = self.closed.len();
@@ -249,7 +249,7 @@ impl<'a> Tape<'a> {
     fn item(&mut self, key: Option<Key>, content: Content) {
         if let Some(key) = &key {
             self.count(key.as_str().len() + 1);
-            // Keys in a block are never dropped.
+            // Elements of a block are never dropped, so a counted key would leak.
             self.unfit |= !key.lasts();
         }
         self.unfit |= self.room.size() > LARGEST_BLOCK;
@@ -264,7 +264,7 @@ impl<'a> Tape<'a> {
         }
     }
 
-    /// The document that was read, as [`Value::packed`] gives it.
+    /// The document that was read, packed as by [`Value::packed`].
     pub fn into_packed(mut self) -> Value {
         if self.unfit || self.room.slices == 0 {
             return self.into_value().packed();
@@ -297,7 +297,7 @@ impl Drop for Tape<'_> {
             std::mem::take(&mut self.open),
             std::mem::take(&mut self.closed),
         );
-        // At the end of a thread there is no next one.
+        // This fails when the thread ends; then there is no next tape.
         let _ = SPARE.try_with(|spare| spare.set(memory));
     }
 }
@@ -309,7 +309,7 @@ impl Run {
     }
 }
 
-/// Takes an item off the tape, which is in one list or map only.
+/// Takes an item off the tape. Each item is in one list or map only, so it is taken once.
 fn take(closed: &mut [Item], at: usize) -> (Option<Key>, Content) {
     let item = &mut closed[at];
     let content = std::mem::replace(&mut item.content, Content::Value(Value::NULL));

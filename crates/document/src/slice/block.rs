@@ -1,4 +1,7 @@
-//! Blocks: the slices of a document in one allocation, with one count.
+//! Blocks: all slices of a document in one allocation, with one reference count.
+//!
+//! The slices of a block refer to each other without being counted: a reference from inside
+//! would keep the block alive forever. Only references from outside count.
 
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -7,23 +10,23 @@ use std::sync::atomic::Ordering;
 use super::{Element, ONE, SharedSlice, allocate, block_word, count_up, free, slice_size};
 use crate::sync::{Access, AtomicU32};
 
-/// What stands in front of all slices of a block. Behind the slices stand the texts that the
-/// block holds a reference to.
+/// The head of a block. The slices follow it, and after them the references to the texts of the
+/// document.
 #[repr(C, align(8))]
 pub(super) struct BlockHead {
-    /// The references to its slices from outside, times [`ONE`].
+    /// How many references to its slices there are from outside, times [`ONE`].
     pub(super) count: AtomicU32,
-    /// Where the texts begin.
+    /// The offset of the first text.
     texts_at: u16,
     /// How many texts there are.
     texts: u16,
     pub(super) access: Access,
 }
 
-/// Frees a block. Its slices need no drop, and the texts in them are held by the block.
+/// Frees a block. Its slices need no drop: the block itself owns the references to their texts.
 ///
 /// # Safety
-/// There are no references to its slices any more.
+/// There are no references to its slices left.
 pub(super) unsafe fn free_block(block: NonNull<BlockHead>) {
     // SAFETY: nobody else uses the block. Its texts were written when it was filled, and
     // each is dropped once, here.
@@ -42,12 +45,12 @@ pub(super) unsafe fn free_block(block: NonNull<BlockHead>) {
 /// The largest block, with its texts.
 pub(crate) const LARGEST_BLOCK: usize = 32 << 10;
 
-/// What a block has to have room for.
+/// The room that a block needs.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Room {
-    /// Bytes of all slices, see [`slice_size`].
+    /// The bytes of all slices; see [`slice_size`].
     pub(crate) slices: usize,
-    /// How many texts.
+    /// How many texts there are.
     pub(crate) texts: usize,
 }
 
@@ -56,30 +59,31 @@ impl Room {
         size_of::<BlockHead>() + self.slices
     }
 
-    /// The bytes of the block.
+    /// How many bytes the block has.
     pub(crate) fn size(self) -> usize {
         self.texts_at() + self.texts * size_of::<SharedSlice<u8>>()
     }
 }
 
-/// A block that is being filled. Its first slice is the one that the caller holds in the end.
-/// What is put into its slices is never dropped: it must need no drop, or be a slice or a text
-/// of the same block.
+/// A block that is being filled. The caller keeps its first slice, which is the document.
+///
+/// Elements of the slices are never dropped. So each must be a value that needs no drop, or a
+/// slice or a text of the same block.
 pub(crate) struct Block {
     pub(super) memory: NonNull<u8>,
     room: Room,
-    /// Where the next slice begins.
+    /// The offset of the next slice.
     used: usize,
     texts: usize,
 }
 
 impl Block {
-    /// A block of [`LARGEST_BLOCK`] at most.
+    /// A block with this room, which is at most [`LARGEST_BLOCK`].
     pub(crate) fn new(room: Room) -> Self {
         assert!(room.size() <= LARGEST_BLOCK, "larger than a block may be");
         let memory = allocate(room.size());
         let head = BlockHead {
-            // Held until the block is finished: before that nothing is freed.
+            // This reference is released by `finish`: nothing is freed before.
             count: AtomicU32::new(ONE),
             texts_at: room.texts_at() as u16,
             texts: room.texts as u16,
@@ -95,8 +99,8 @@ impl Block {
         }
     }
 
-    /// A slice in the block, element by element, each of which may be made of slices that
-    /// are put into the block meanwhile.
+    /// Adds a slice to the block, element by element. `element` may add the slices that its
+    /// element consists of.
     pub(crate) fn slice<T: Element>(
         &mut self,
         len: usize,
@@ -105,9 +109,9 @@ impl Block {
         let at = self.used;
         self.used += slice_size::<T>(len);
         assert!(self.used <= self.room.texts_at(), "there is room for all");
-        // SAFETY: the block has room from `at` on, which `used` keeps for this slice alone,
-        // and is far smaller than the greatest length.
-        // The slice holds a reference, which is counted here.
+        // SAFETY: the block has room from `at` on, which `used` reserves for this slice, and a
+        // block is far smaller than the greatest length. The reference that the slice holds is
+        // counted here.
         unsafe {
             count_up(&self.memory.cast::<BlockHead>().as_ref().count);
             let memory = self.memory.add(at);
@@ -119,13 +123,13 @@ impl Block {
         }
     }
 
-    /// A text that the block holds a reference to: the one that is given back is to be put
-    /// into a slice of the block.
+    /// Adds a reference to a text. The returned one is not counted and must be put into a slice
+    /// of the block.
     pub(crate) fn text(&mut self, text: &SharedSlice<u8>) -> SharedSlice<u8> {
         assert!(self.texts < self.room.texts, "there is room for all");
         let at = self.room.texts_at() + self.texts * size_of::<SharedSlice<u8>>();
         self.texts += 1;
-        // SAFETY: the block has room for it, as was just seen.
+        // SAFETY: the block has room for it, as asserted above.
         unsafe { self.memory.add(at).cast().write(text.clone()) };
         SharedSlice {
             head: text.head,
@@ -133,11 +137,11 @@ impl Block {
         }
     }
 
-    /// Ends the filling: all slices of the block but the first, which the caller holds, have
-    /// been put into others of the block. Their references are not from outside.
+    /// Finishes the block. Each of its slices is now inside another one, except the first,
+    /// which the caller holds: that is the only reference from outside.
     pub(crate) fn finish(self) {
-        assert_eq!(self.used, self.room.texts_at(), "all slices are there");
-        assert_eq!(self.texts, self.room.texts, "all texts are there");
+        assert_eq!(self.used, self.room.texts_at(), "all slices are filled");
+        assert_eq!(self.texts, self.room.texts, "all texts are added");
         // SAFETY: the block is alive, because the caller holds one of its slices.
         let head = unsafe { self.memory.cast::<BlockHead>().as_ref() };
         head.count.store(ONE, Ordering::Release);

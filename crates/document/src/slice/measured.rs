@@ -1,4 +1,4 @@
-//! The measure of a slice: where it is noted, and how it is found again.
+//! The measure of a slice: where it is stored, and how it is read.
 
 use std::sync::atomic::Ordering;
 
@@ -7,7 +7,7 @@ use crate::measure::Measure;
 use crate::sync::AtomicU64;
 
 impl<T: Element> SharedSlice<T> {
-    /// How large the elements are when they are written out as a list or a map.
+    /// How large this list or map is when it is written out.
     #[inline]
     pub(crate) fn measure(&self) -> Measure {
         match self.known_measure() {
@@ -16,7 +16,7 @@ impl<T: Element> SharedSlice<T> {
         }
     }
 
-    /// The measure, if it is noted.
+    /// The measure, if it is stored.
     #[inline]
     pub(crate) fn known_measure(&self) -> Option<Measure> {
         let word = self.head().word.load(Ordering::Relaxed);
@@ -36,30 +36,30 @@ impl<T: Element> SharedSlice<T> {
         measure
     }
 
-    /// Notes the measure of a slice of its own.
+    /// Stores the measure of a separate slice.
     pub(crate) fn note_known(&self, measure: Measure) {
         debug_assert!(!self.is_in_block() && Measure::of_all(self) == measure);
         self.note().store(measure.to_bits(), Ordering::Relaxed);
     }
 
-    /// What is noted in front of a slice of its own.
+    /// The measure in front of a separate slice, or 0.
     fn note(&self) -> &AtomicU64 {
-        debug_assert!(T::MEASURED, "others have no note");
-        // SAFETY: a slice of its own of measured elements has it there, and it lives as long
-        // as the slice.
+        debug_assert!(T::MEASURED, "only measured slices have a note");
+        // SAFETY: a separate slice of measured elements has its measure there, which lives as
+        // long as the slice.
         unsafe { self.head.cast::<AtomicU64>().sub(1).as_ref() }
     }
 
-    /// Notes the measure of a part that has just been filled, if there is room for it.
+    /// Stores the measure of a slice in a block that has just been filled, if it fits.
     ///
     /// # Safety
-    /// Nobody else uses the slice.
+    /// There is no other reference to the slice.
     pub(super) unsafe fn note_in_block(&mut self) {
         let measure = Measure::of_all(self);
         if measure.depth >> (u32::BITS - LENGTH) != 0 {
             return;
         }
-        // SAFETY: nobody else uses the head.
+        // SAFETY: there is no other reference to the head.
         let head = unsafe { self.head.as_mut() };
         let word = head.word.load(Ordering::Relaxed);
         let word = block_word::with_bytes(word, measure.bytes);

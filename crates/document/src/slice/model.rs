@@ -1,15 +1,15 @@
-//! The counts of references, in the orders that threads can take: run by loom.
+//! Reference counts under loom, which runs each test in the orders that threads can take.
 //!
-//! loom leaves out orders that it takes to be equal to others. It overlooks that a load of
-//! one thread may come after the store of another one if that has just loaded the same
-//! atomic. So where a load decides something, the model checks that it was seen both ways.
+//! loom skips orders that it considers equal to others. It misses that a load of one thread
+//! may come after the store of another thread that has just loaded the same atomic. So where a
+//! load decides something, the model checks that both outcomes occurred.
 
 use loom::thread;
 
 use super::*;
 use crate::sync::Seen;
 
-/// An element that has to be dropped after all that used it, once.
+/// An element that must be dropped once, after all its uses.
 struct Tracked {
     access: Access,
     number: u64,

@@ -1,4 +1,4 @@
-//! Slices and blocks by themselves. `just asan` runs them with a checker for memory.
+//! Slices and blocks on their own. `just asan` runs these tests under `AddressSanitizer`.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::AtomicUsize;
@@ -31,10 +31,11 @@ elements!(
     (SharedSlice<u64>, SharedSlice<u8>)
 );
 
-/// What is allocated and never freed is kept reachable, so that it is no leak.
+/// Memory that a test never frees. It stays reachable from here, so that it is not reported
+/// as a leak.
 static KEPT: Mutex<Vec<NonNullPointer>> = Mutex::new(Vec::new());
 
-struct NonNullPointer(#[allow(dead_code, reason = "it is there to be found")] NonNull<u8>);
+struct NonNullPointer(#[allow(dead_code, reason = "it keeps the memory reachable")] NonNull<u8>);
 
 // SAFETY: the pointer is never followed.
 unsafe impl Send for NonNullPointer {}
