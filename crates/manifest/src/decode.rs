@@ -1,4 +1,4 @@
-//! Bytes to text: UTF-8, with or without a byte order mark.
+//! Decoding of bytes: UTF-8, with or without a byte order mark.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub(crate) fn decode(name: &str, bytes: Vec<u8>) -> Result<Source, Diagnostic> {
     }
 }
 
-/// The text up to the bad byte is the same as in the file, so the place is right.
+/// The lossy text equals the file up to the invalid byte, so the span is correct.
 fn invalid(name: &str, error: &std::string::FromUtf8Error, utf16: bool) -> Diagnostic {
     let offset = error.utf8_error().valid_up_to();
     let text = Text::new(Arc::new(Source {
@@ -32,13 +32,13 @@ fn invalid(name: &str, error: &std::string::FromUtf8Error, utf16: bool) -> Diagn
     Diagnostic {
         severity: Severity::Error,
         code: "invalid-utf8".to_owned(),
-        message: format!("byte {offset} is no UTF-8"),
+        message: format!("byte {offset} is not UTF-8"),
         span: Some(text.character(offset)),
         source: Some(text.source),
         help: Some(if utf16 {
             "the file looks like UTF-16; save it as UTF-8".to_owned()
         } else {
-            "save the file as UTF-8; bytes that are no text go into `data` as base64".to_owned()
+            "save the file as UTF-8; bytes that are not text go into `data` as base64".to_owned()
         }),
     }
 }

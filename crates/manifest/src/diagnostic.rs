@@ -1,5 +1,5 @@
-//! Diagnostics: what is wrong, where, and what to do about it; as one line, or with the
-//! line of the source that it is about.
+//! Diagnostics: what is wrong, where, and what to do about it. They print as one line, or as a
+//! report with the line of the source.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,7 +11,7 @@ use annotate_snippets::{AnnotationKind, Element, Level, Origin, Renderer, Snippe
 use crate::read::ReadError;
 use crate::source::{Source, Span, floor};
 
-/// A source line longer than this many bytes is not shown: rendering costs memory for
+/// A source line longer than this many bytes is not shown, because rendering takes memory for
 /// each of its characters.
 const MAX_SHOWN_LINE: usize = 16 * 1024;
 
@@ -29,21 +29,21 @@ pub enum Severity {
 pub struct Diagnostic {
     /// How bad it is.
     pub severity: Severity,
-    /// A stable name of what is wrong, such as `duplicate-key`.
+    /// A stable code, such as `duplicate-key`.
     pub code: String,
     /// What was found and what was expected.
     pub message: String,
-    /// The source it is about.
+    /// The source.
     pub source: Option<Arc<Source>>,
-    /// The place in that source.
+    /// The span in the source.
     pub span: Option<Span>,
     /// What to do about it.
     pub help: Option<String>,
 }
 
 impl Diagnostic {
-    /// Several lines as `rustc` prints them: the message, `file:line:column`, the line
-    /// of the source with the place marked, and the help. Ends without a newline.
+    /// A report like those of `rustc`: the message, `file:line:column`, the line of the source
+    /// with the span marked, and the help. It does not end with a newline.
     pub fn render(&self, color: bool) -> String {
         let level = match self.severity {
             Severity::Error => Level::ERROR,
@@ -84,7 +84,8 @@ impl Diagnostic {
     }
 }
 
-/// The source line with the place marked, or only its name where there is none to show.
+/// The source line with the span marked, or only the name of the source if there is no line to
+/// show.
 fn place(source: &Source, span: Option<Span>) -> Element<'_> {
     let Some(span) = span else {
         return Origin::path(harmless(&source.name)).into();
@@ -96,7 +97,7 @@ fn place(source: &Source, span: Option<Span>) -> Element<'_> {
             .char_column(span.column)
             .into();
     }
-    // Only the first line of a place is marked: a map may be hundreds of lines long.
+    // Only the first line of a span is marked: a map may have hundreds of lines.
     let start = floor(&source.text, span.start).clamp(line.start, line.end);
     let end = floor(&source.text, span.end).clamp(start, line.end);
     Snippet::source(harmless(&source.text[line.clone()]))
@@ -106,8 +107,9 @@ fn place(source: &Source, span: Option<Span>) -> Element<'_> {
         .into()
 }
 
-/// The text without what a terminal would obey. The renderer replaces most of it, but not
-/// everywhere. Every replacement is as long as what it replaces, so that places stay.
+/// The text without control characters, which a terminal would execute. The renderer replaces
+/// most of them, but not all. A replacement has as many bytes as the character, so that spans stay
+/// valid.
 fn harmless(text: &str) -> Cow<'_, str> {
     if !text.contains(is_harmful) {
         return Cow::Borrowed(text);
@@ -125,8 +127,7 @@ fn is_harmful(c: char) -> bool {
     c.is_control() && c != '\n' && c != '\t'
 }
 
-/// The bytes of the line that holds `offset`, without its end of line and without a
-/// byte order mark.
+/// The bytes of the line around `offset`, without the line break and a byte order mark.
 fn line_around(text: &str, offset: usize) -> Range<usize> {
     let offset = floor(text, offset);
     let start = text[..offset].rfind('\n').map_or(0, |at| at + 1);
@@ -136,7 +137,7 @@ fn line_around(text: &str, offset: usize) -> Range<usize> {
 }
 
 impl fmt::Display for Diagnostic {
-    /// As [`Diagnostic::short`].
+    /// Prints [`Diagnostic::short`].
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.short())
     }

@@ -1,6 +1,5 @@
-//! Writing YAML as `kubectl` does: block style, two spaces, lists not indented in their
-//! map, and quotes where a reader of YAML 1.1 or 1.2 would take a text for something
-//! else.
+//! Printing of YAML like `kubectl`: block style, two spaces, lists not indented in their map. A
+//! text is quoted if a parser of YAML 1.1 or 1.2 would not read it as a string.
 
 use std::fmt::Write;
 
@@ -8,12 +7,12 @@ use document::{ListRef, Map, Value, View};
 
 use crate::plain;
 
-/// A key whose text is longer than this is written with `?`: YAML readers look only 1024
-/// characters ahead for the `:` of a key.
+/// A longer key is written with `?`, because YAML parsers look only 1024 characters ahead for
+/// the `:` of a key.
 const MAX_SIMPLE_KEY: usize = 1000;
 
-/// The value as one YAML document, which ends with a newline. Keys are sorted. Opaque
-/// bytes are written as the text of their base64.
+/// The value as one YAML document, which ends with a newline. Keys are sorted. Opaque bytes are
+/// written as base64.
 ///
 /// ```
 /// let value = document::json!({"args": ["-c", "yes"], "empty": {}, "text": "a\nb\n"});
@@ -35,8 +34,8 @@ pub fn to_yaml(value: &Value) -> String {
     out
 }
 
-/// The entries of a map. The first one starts where the output stands, the others on
-/// lines of their own.
+/// Writes the entries of a map. The first one starts at the current position, the others on
+/// new lines.
 fn block_map(map: &Map, indent: usize, out: &mut String) {
     for (i, (key, value)) in map.iter().enumerate() {
         if i > 0 {
@@ -73,7 +72,7 @@ fn block_map(map: &Map, indent: usize, out: &mut String) {
     }
 }
 
-/// As [`block_map`], for the elements of a list.
+/// Like [`block_map`], for the elements of a list.
 fn block_list(items: ListRef<'_>, indent: usize, out: &mut String) {
     for (i, item) in items.iter().enumerate() {
         if i > 0 {
@@ -99,7 +98,7 @@ fn inline(value: &Value, indent: usize, out: &mut String) {
         View::List(_) => out.push_str("[]"),
         View::Str(text) if is_literal(text) => literal(text, indent + 2, out),
         View::Str(text) => scalar(text, out),
-        // Their JSON is their base64 in quotes.
+        // As JSON they are base64 in quotes.
         View::Bytes(_) => scalar(value.to_string().trim_matches('"'), out),
         View::Null | View::Bool(_) | View::Int(_) | View::Float(_) => {
             out.push_str(&value.to_string());
@@ -107,8 +106,8 @@ fn inline(value: &Value, indent: usize, out: &mut String) {
     }
 }
 
-/// Whether a text is written as a `|` block: several lines, nothing to escape, and no
-/// white space at its start that would be taken for indentation.
+/// Whether a text is written as a `|` block: it has several lines, nothing to escape, and no
+/// leading white space, which would be read as indentation.
 fn is_literal(text: &str) -> bool {
     text.contains('\n')
         && !text.starts_with([' ', '\t', '\n'])
@@ -132,7 +131,7 @@ fn literal(text: &str, indent: usize, out: &mut String) {
     }
 }
 
-/// A text on one line: plain if it can be, otherwise in quotes.
+/// Writes a text on one line: plain if possible, otherwise in quotes.
 fn scalar(text: &str, out: &mut String) {
     if text.chars().any(needs_escape) {
         double_quoted(text, out);
@@ -149,13 +148,13 @@ fn scalar(text: &str, out: &mut String) {
     }
 }
 
-/// Whether the text without quotes is read as this text.
+/// Whether the text needs no quotes.
 fn is_plain(text: &str) -> bool {
     let mut chars = text.chars();
     let (first, second) = (chars.next(), chars.next());
     let starts_well = match first {
         None => false,
-        // `-c` is text, `- c` and `-` are lists.
+        // `-c` is a text; `- c` and `-` are lists.
         Some('-') => second.is_some_and(|c| c != ' ') && !text.starts_with("---"),
         Some(c) => !"?:,[]{}#&*!|>'\"%@`= ".contains(c),
     };
@@ -169,7 +168,7 @@ fn is_plain(text: &str) -> bool {
         && !is_word_or_number(text)
 }
 
-/// Whether some reader would take the text for null, a boolean, a number or a date.
+/// Whether some parser would read the text as null, a boolean, a number or a date.
 fn is_word_or_number(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
     matches!(
@@ -185,7 +184,7 @@ fn is_number(lower: &str) -> bool {
     let binary = unsigned
         .strip_prefix("0b")
         .is_some_and(|bits| !bits.is_empty() && bits.bytes().all(|bit| matches!(bit, b'0' | b'1')));
-    // `1:30` is ninety in YAML 1.1.
+    // YAML 1.1 reads `1:30` as 90.
     let sexagesimal = unsigned.contains(':')
         && unsigned.starts_with(|c: char| c.is_ascii_digit())
         && unsigned
@@ -194,24 +193,24 @@ fn is_number(lower: &str) -> bool {
     binary || sexagesimal || !matches!(plain::number(&digits), Ok(None))
 }
 
-/// `2001-01-01`, alone or with a time after it.
+/// `2001-01-01`, with or without a time.
 fn is_date(lower: &str) -> bool {
-    let mut children = lower.splitn(3, '-');
+    let mut parts = lower.splitn(3, '-');
     let all_digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
-    let year = children
+    let year = parts
         .next()
         .is_some_and(|part| part.len() == 4 && all_digits(part));
-    let month = children
+    let month = parts
         .next()
         .is_some_and(|part| part.len() <= 2 && all_digits(part));
-    let day = children
+    let day = parts
         .next()
         .is_some_and(|part| part.starts_with(|c: char| c.is_ascii_digit()));
     year && month && day
 }
 
-/// Characters that YAML forbids or that some reader takes for a line break, and those
-/// that change the direction of the text around them.
+/// Characters that YAML forbids, that some parser reads as a line break, or that change the
+/// direction of the surrounding text.
 fn needs_escape(c: char) -> bool {
     (c.is_control() && c != '\t')
         || matches!(
@@ -230,7 +229,7 @@ fn double_quoted(text: &str, out: &mut String) {
             '\r' => out.push_str("\\r"),
             '\t' => out.push_str("\\t"),
             c if !needs_escape(c) => out.push(c),
-            // All characters that need it are in the basic plane. Writing to a string
+            // All characters that need an escape are in the basic plane. Writing to a string
             // cannot fail.
             c => _ = write!(out, "\\u{:04x}", u32::from(c)),
         }

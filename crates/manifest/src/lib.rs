@@ -1,9 +1,9 @@
 //! Manifests: YAML and JSON files of Kubernetes-like objects.
 //!
-//! In goes text; out come [`document::Value`]s that remember where each of their children
-//! stood, so that a [`document::Location`] inside a value can be turned into a file, a
-//! line and a column. The crate also writes YAML ([`to_yaml`]) and renders
-//! [`Diagnostic`]s. Only [`read`] touches files.
+//! [`parse`] turns a text into [`Manifest`]s: each is a [`document::Value`] together with the
+//! span of every part of it, so that a [`document::Location`] inside the value can be turned
+//! into a file, a line and a column. The crate also writes YAML ([`to_yaml`]) and renders
+//! [`Diagnostic`]s. Only [`read`] accesses files.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -19,28 +19,27 @@
 //!
 //! # What is read
 //!
-//! YAML 1.2 with the core schema (`yes`, `no`, `on` and `off` are strings, and so are
-//! `1_000` and `0b11`). In the one place where manifests rely on it, what `kubectl` does:
-//! a plain `0644` is octal. A key is its text, whatever it looks like: `0x10: a` has the
-//! key `0x10`. JSON is YAML flow style, tabs included. Objects that follow each other
-//! without `---` (`{…} {…}`, as `jq` prints them) are documents of their own; on one line
-//! there may be sixteen.
+//! YAML 1.2 with the core schema: `yes`, `no`, `on` and `off` are strings, and so are `1_000` and
+//! `0b11`. There is one exception, because manifests rely on what `kubectl` does: a plain
+//! `0644` is octal. A key is always its text: `0x10: a` has the key `0x10`. JSON is read as YAML
+//! flow style, which here allows tabs. Objects that follow each other without `---` (`{…} {…}`,
+//! as `jq` prints them) are separate documents; a line can have up to sixteen.
 //!
-//! Everything is bounded: [`MAX_SIZE`], [`MAX_NODES`], [`document::MAX_DEPTH`].
+//! All input is bounded: [`MAX_SIZE`], [`MAX_NODES`], [`document::MAX_DEPTH`].
 //!
 //! # Codes of diagnostics
 //!
 //! | code | meaning |
 //! |---|---|
-//! | `syntax` | the text is no YAML |
-//! | `duplicate-key` | a map has a key twice; see [`Manifest::duplicates`] |
+//! | `syntax` | the text is not YAML |
+//! | `duplicate-key` | a key occurs twice in a map; see [`Manifest::duplicates`] |
 //! | `complex-key` | a list or a map is used as a key |
 //! | `missing-key` | a value without a key |
-//! | `merge-key` | `<<` is given something else than maps |
+//! | `merge-key` | the value of `<<` is neither a map nor a list of maps |
 //! | `unknown-anchor` | an alias names no anchor before it |
-//! | `recursive-alias` | an alias stands inside what it names |
+//! | `recursive-alias` | an alias is inside the value that it refers to |
 //! | `unsupported-tag` | a tag that JSON has no type for |
-//! | `tag-mismatch` | a tag that does not fit its value |
+//! | `tag-mismatch` | a tag does not match its value |
 //! | `no-json-number` | infinity, NaN, or a number out of range |
 //! | `too-deep` | nested deeper than [`document::MAX_DEPTH`] |
 //! | `too-many-nodes` | more than [`MAX_NODES`], with aliases expanded |
@@ -48,7 +47,7 @@
 //! | `invalid-utf8` | the file is not UTF-8 |
 //! | `read` | the file cannot be read |
 
-// A diagnostic is made at most once per source: its size costs nothing.
+// A diagnostic is created at most once per source, so its size does not matter.
 #![allow(clippy::result_large_err)]
 
 mod decode;

@@ -1,8 +1,8 @@
-//! From text to manifests.
+//! Loading of manifests from a text.
 //!
-//! In come the events of the YAML parser, out come documents. The parser keeps no stack
-//! of its own that grows with the input: its nesting is limited to what is allowed here,
-//! and this loader holds its open lists and maps on the heap.
+//! The loader turns the events of the YAML parser into documents. Neither recurses without
+//! bounds: the nesting of the parser is limited, and the loader keeps its open lists and maps
+//! on the heap.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -20,23 +20,23 @@ use crate::source::{MAX_SIZE, Source, Text};
 use crate::span_tree::{ByteRange, Children, SpanTree};
 use crate::{scalar, syntax};
 
-/// How many nodes the documents of one source may have together, each alias counted as
-/// all that it stands for. A scalar counts one more for every 64 bytes of its text.
+/// How many nodes (scalars, lists and maps) all documents of a source may have together. An
+/// alias counts as a copy of the value that it refers to. A scalar counts one more for every 64
+/// bytes of its text.
 pub const MAX_NODES: usize = 5_000_000;
 
-/// How many bytes of text weigh as much as one node.
+/// How many bytes of text count as one node.
 const BYTES_PER_NODE: usize = 64;
 
-/// The longest key, in characters, that may stand before its `:` without a `?`. YAML
-/// says 1024; JSON has no limit.
+/// The longest key without a `?`, in characters. YAML allows 1024; JSON has no limit.
 const MAX_KEY: usize = 64 * 1024;
 
-/// How many objects may follow each other on one line without `---`. For each of them the
-/// parser looks ahead anew, so that more would cost time out of proportion.
+/// How many objects may follow each other on one line without `---`. The parser looks ahead
+/// from each of them again, so the time grows with the square of their number.
 const MAX_ON_LINE: usize = 16;
 
-/// All documents of a YAML or JSON text. Empty documents are left out. Of a key that is
-/// given twice the last wins, and [`Manifest::duplicates`] says so.
+/// All documents of a YAML or JSON text. Empty documents are skipped. If a key occurs twice, the
+/// last value wins, and [`Manifest::duplicates`] reports it.
 pub fn parse(source: Arc<Source>) -> Result<Vec<Manifest>, Diagnostic> {
     if source.text.len() > MAX_SIZE {
         let message = format!("more than {MAX_SIZE} bytes");
@@ -55,26 +55,26 @@ pub fn parse(source: Arc<Source>) -> Result<Vec<Manifest>, Diagnostic> {
     Ok(loader.manifests)
 }
 
-/// As [`parse`], from bytes that must be UTF-8. A byte order mark is skipped.
+/// Like [`parse`], from bytes, which must be UTF-8. A byte order mark is skipped.
 pub fn parse_bytes(name: &str, bytes: Vec<u8>) -> Result<Vec<Manifest>, Diagnostic> {
     parse(Arc::new(decode(name, bytes)?))
 }
 
 struct Loader<'a> {
     text: &'a Arc<Text>,
-    /// Where the text starts that the parser was given.
+    /// The offset of the text that the current parser reads.
     base: usize,
-    /// OpenCollection lists and maps, the innermost last.
+    /// Open lists and maps, the innermost last.
     stack: Vec<OpenCollection>,
-    /// The finished root of the current document.
+    /// The complete root of the current document.
     root: Option<Built>,
     /// Whether the last root was written with brackets or braces.
     flow_root: bool,
-    /// How many objects without `---` have been seen on the current line.
+    /// How many objects without `---` the current line has so far.
     on_line: usize,
-    /// What the anchors of the current document stand for.
+    /// The values of the anchors of the current document.
     anchors: HashMap<usize, Built>,
-    /// The keys of the current document that were given twice.
+    /// The duplicate keys of the current document.
     duplicates: Duplicates,
     /// How many nodes there are so far, as [`MAX_NODES`] counts them.
     weight: usize,
@@ -97,8 +97,8 @@ impl<'a> Loader<'a> {
         }
     }
 
-    /// Reads documents from `start` on, to the end of the text or to where the next
-    /// object follows without `---`.
+    /// Reads documents from `start` to the end of the text, or to an object that follows
+    /// without `---`. Returns the offset of that object.
     fn stream(&mut self, start: usize) -> Result<Option<usize>, Diagnostic> {
         self.base = start;
         let text = self.text.clone();
@@ -116,7 +116,7 @@ impl<'a> Loader<'a> {
         Ok(None)
     }
 
-    /// Where to go on after a parser error: at an object right after another one.
+    /// Continues after a parser error that is only an object right after another one.
     fn resume(&mut self, error: &ScanError) -> Result<Option<usize>, Diagnostic> {
         let at = self.base + error.marker().byte_offset().unwrap_or_default();
         let place = self.text.character(at);
@@ -141,7 +141,7 @@ impl<'a> Loader<'a> {
         Ok(Some(place.start))
     }
 
-    /// The bytes of the whole text, from those of what the parser was given.
+    /// Converts offsets of the parser, which start at `base`, to offsets in the whole text.
     fn bytes(&self, bytes: Option<Range<usize>>) -> Range<usize> {
         let bytes = bytes.unwrap_or_default();
         self.base + bytes.start..self.base + bytes.end
@@ -153,7 +153,7 @@ impl<'a> Loader<'a> {
         bytes: &Range<usize>,
         tag_bytes: Option<&Range<usize>>,
     ) -> Result<(), Diagnostic> {
-        // A problem with a tag is shown at the tag.
+        // A problem with a tag is reported at the tag.
         let tagged = tag_bytes.unwrap_or(bytes).clone();
         match event {
             Event::Scalar(content, style, anchor, tag) => {
@@ -187,7 +187,7 @@ impl<'a> Loader<'a> {
                 self.finish();
                 Ok(())
             }
-            // Comments and anchor events are switched off; the others carry nothing.
+            // Comments are disabled. The other events carry no data.
             _ => Ok(()),
         }
     }
@@ -213,7 +213,7 @@ impl<'a> Loader<'a> {
         tagged: Range<usize>,
     ) -> Result<Built, Diagnostic> {
         let (value, place) = if scalar.is_left_out(bytes) {
-            // The parser puts it before the colon.
+            // The parser reports the offset before the colon.
             let colon = self.text.as_str()[bytes.start..].starts_with(':');
             let at = bytes.start + usize::from(colon);
             (Value::NULL, at..at)
@@ -266,7 +266,7 @@ impl<'a> Loader<'a> {
 
     fn alias(&mut self, anchor: usize, bytes: &Range<usize>) -> Result<(), Diagnostic> {
         let Some(target) = self.anchors.get(&anchor).cloned() else {
-            let problem = Problem::new("recursive-alias", "the alias stands inside its anchor");
+            let problem = Problem::new("recursive-alias", "the alias is inside its anchor");
             return Err(problem.at(self.text, bytes.clone()));
         };
         if self.wants_key() {
@@ -307,14 +307,14 @@ impl<'a> Loader<'a> {
             return Ok(());
         };
         let (flow, anchor) = (open.flow, open.anchor);
-        // A single pair in a flow list, `[a: 1]`, has no bracket of its own.
+        // A single pair in a flow list, `[a: 1]`, has no braces.
         let end = (flow && !bytes.is_empty()).then_some(bytes.end);
         let built = open.close(end, self.text, &mut self.duplicates);
         self.flow_root = flow;
         self.add(built, anchor)
     }
 
-    /// Adds a part that has not been counted.
+    /// Adds a part that has not been counted yet.
     fn add_new(
         &mut self,
         built: Built,
@@ -362,13 +362,13 @@ impl<'a> Loader<'a> {
         self.stack.last().is_some_and(OpenCollection::wants_key)
     }
 
-    /// Where a block list starts. For one that is not indented more than its key the
-    /// parser says where the first element starts instead.
+    /// The start of a block list. If the list is not indented more than its key, the parser
+    /// reports the start of its first element instead.
     fn first_dash(&self, start: usize) -> usize {
         let Some(key_end) = self.stack.last().and_then(OpenCollection::key_end) else {
             return start;
         };
-        // Between the key and the first dash are only comments, an anchor or a tag.
+        // Only comments, an anchor or a tag can be between the key and the first dash.
         let between = self.text.as_str().get(key_end..start).unwrap_or_default();
         let mut offset = key_end;
         for line in between.split_inclusive('\n') {
@@ -381,14 +381,14 @@ impl<'a> Loader<'a> {
         start
     }
 
-    /// The bytes without the white space after a block scalar.
+    /// The bytes without the white space at the end of a block scalar.
     fn trimmed(&self, bytes: &Range<usize>) -> Range<usize> {
         let text = self.text.as_str().get(bytes.clone()).unwrap_or_default();
         bytes.start..bytes.start + text.trim_end().len()
     }
 }
 
-/// A scalar as the parser gives it.
+/// A scalar as the parser reports it.
 struct Scalar<'a> {
     content: &'a str,
     style: ScalarStyle,
@@ -396,7 +396,7 @@ struct Scalar<'a> {
 }
 
 impl Scalar<'_> {
-    /// Whether nothing is written: for `a:` the parser gives a `~` without extent.
+    /// Whether the value is omitted: for `a:` the parser reports an empty range.
     fn is_left_out(&self, bytes: &Range<usize>) -> bool {
         bytes.is_empty() && self.style == ScalarStyle::Plain && self.tag.is_none()
     }

@@ -1,4 +1,4 @@
-//! A loaded document, and the way from a location in it to a place in its source.
+//! A loaded document, and the conversion of its locations to spans of its source.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,11 +12,11 @@ use crate::span_tree::SpanTree;
 /// One document of a source.
 #[derive(Clone)]
 pub struct Manifest {
-    /// What it says.
+    /// The document.
     pub value: Value,
     text: Arc<Text>,
     root: SpanTree,
-    /// In the order of the text.
+    /// In text order.
     duplicates: Arc<[Diagnostic]>,
 }
 
@@ -35,21 +35,21 @@ impl Manifest {
         }
     }
 
-    /// Where it was read from.
+    /// The source that it was read from.
     pub fn source(&self) -> &Arc<Source> {
         &self.text.source
     }
 
-    /// The keys that were given twice, at most a hundred: an error for everyone who means
-    /// to use the manifest. Each says where the key stood first. The items of an expanded
-    /// list have those of the whole list.
+    /// The duplicate keys, at most a hundred. Code that uses the manifest should treat them as
+    /// errors. Each names the first occurrence of the key. The items of an expanded list have
+    /// the duplicates of the whole list.
     pub fn duplicates(&self) -> &[Diagnostic] {
         &self.duplicates
     }
 
-    /// The place of the value at this location. A location that does not exist gives
-    /// the nearest one above it that does. The children of an alias, and what a merge key
-    /// brings in, stand where they are written: at the anchor.
+    /// The span of the value at this location. For a location that does not exist, it is the
+    /// span of the nearest existing ancestor. Parts of an alias, and entries that a merge key
+    /// adds, have the spans where they are written: at the anchor.
     pub fn span(&self, location: &Location) -> Span {
         let mut spans = &self.root;
         for step in location.steps() {
@@ -61,8 +61,8 @@ impl Manifest {
         self.text.span(spans.range.bytes())
     }
 
-    /// The place of the key that the location ends in; [`Manifest::span`] where it ends
-    /// in none.
+    /// The span of the key at the end of the location; [`Manifest::span`] if it does not end in a
+    /// key.
     pub fn key_span(&self, location: &Location) -> Span {
         let steps = location.steps();
         let place = steps.split_last().and_then(|(last, parents)| {
@@ -88,7 +88,7 @@ impl Manifest {
         let manifests = items.iter().enumerate().map(|(index, item)| Self {
             value: named(item, kind, self.value.get("apiVersion")),
             text: self.text.clone(),
-            // The tree has the shape of the value, so the item is there.
+            // The tree has the same shape as the value, so the item exists.
             root: spans
                 .child(&LocationStep::Index(index))
                 .unwrap_or(spans)
@@ -99,7 +99,7 @@ impl Manifest {
     }
 }
 
-/// An item of a `PodList` may leave out its kind and version: it then has the list's.
+/// An item of a `PodList` may omit kind and version: they follow from the list.
 fn named(item: &Value, kind: &str, version: &Value) -> Value {
     match item.as_map() {
         Some(map)
@@ -115,11 +115,11 @@ fn named(item: &Value, kind: &str, version: &Value) -> Value {
     }
 }
 
-/// Replaces every list of objects (a kind that ends in `List`, with `items`) by its
-/// items, also lists in lists. The items keep their places.
+/// Replaces every list of objects (a kind that ends in `List`, with `items`) by its items, also
+/// nested ones. The items keep their spans.
 pub fn expand_lists(manifests: Vec<Manifest>) -> Vec<Manifest> {
     let mut expanded = Vec::with_capacity(manifests.len());
-    // A stack, last first, because a list may hold lists.
+    // A stack, last first, because lists may contain lists.
     let mut rest: Vec<_> = manifests.into_iter().rev().collect();
     while let Some(manifest) = rest.pop() {
         match manifest.items() {
@@ -130,7 +130,7 @@ pub fn expand_lists(manifests: Vec<Manifest>) -> Vec<Manifest> {
     expanded
 }
 
-/// Without the text and the places, which would bury the value.
+/// Without the text and the spans, which would hide the value.
 impl fmt::Debug for Manifest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Manifest")

@@ -1,7 +1,16 @@
 //! Lists and maps while they are read.
 //!
-//! In come finished children, out comes the finished whole: its value, and the tree of
-//! places that goes with it.
+//! An [`OpenCollection`] collects the parts of a list or map. When the collection ends, it
+//! becomes a [`Built`] value with its tree of spans, and a part of the collection around it:
+//!
+//! ```text
+//! a: [1, {b: 2}]      open, outermost first      closed
+//! {                   {
+//! a: [                { a: [
+//! 1, {                { a: [1  {
+//! b: 2}               { a: [1                    {b: 2}, a part of the list
+//! ]                   {                          [1, {b: 2}], the value of a
+//! ```
 
 use std::sync::Arc;
 
@@ -15,26 +24,26 @@ use crate::span_tree::{ByteRange, Children, MemberSpans, SpanTree};
 /// How many duplicate keys of one document are reported.
 pub(crate) const MAX_DUPLICATES: usize = 100;
 
-/// A finished value.
+/// A complete value.
 #[derive(Clone, Debug)]
 pub(crate) struct Built {
     pub(crate) value: Value,
     pub(crate) spans: SpanTree,
-    /// How many lists and maps are nested in it; 0 for a scalar.
+    /// How deep lists and maps are nested in it; 0 for a scalar.
     pub(crate) height: usize,
-    /// How many spans it has with all aliases expanded.
+    /// How many nodes it has, with all aliases expanded.
     pub(crate) weight: usize,
 }
 
-/// A list or map whose end has not been seen.
+/// A list or map that has not ended yet.
 #[derive(Debug)]
 pub(crate) struct OpenCollection {
     pub(crate) start: usize,
-    /// Written with brackets or braces.
+    /// Whether it is written with brackets or braces.
     pub(crate) flow: bool,
-    /// The anchor on it, 0 for none.
+    /// The number of its anchor; 0 if it has none.
     pub(crate) anchor: usize,
-    /// Where the last part ended so far.
+    /// The end of the last part.
     end: usize,
     height: usize,
     weight: usize,
@@ -49,13 +58,14 @@ enum Contents {
 
 #[derive(Debug, Default)]
 struct OpenMap {
-    /// In the order of the text.
+    /// In text order.
     entries: Vec<(Value, MemberSpans)>,
     /// The key whose value comes next.
     pending: Option<Pending>,
-    /// Where `<<` stood.
+    /// The range of the key `<<`.
     merge: Option<ByteRange>,
-    /// What `<<` brings in, first wins; keys in `entries` win over all.
+    /// The entries that `<<` adds. The first of equal keys wins, and keys in `entries` win over
+    /// these.
     merged: Vec<(Value, MemberSpans)>,
 }
 
@@ -93,7 +103,7 @@ impl OpenCollection {
         matches!(&self.contents, Contents::Map(map) if map.pending.is_none())
     }
 
-    /// Where the key ends whose value comes next.
+    /// The end of the key whose value comes next.
     pub(crate) fn key_end(&self) -> Option<usize> {
         match &self.contents {
             Contents::Map(OpenMap {
@@ -142,15 +152,15 @@ impl OpenCollection {
                     ));
                 }
                 Some(Pending::Merge(_)) => merge(&mut map.merged, &part, text)?,
-                // The loader turns every first part into a key.
+                // Not reached: the loader adds a key before every value.
                 None => {}
             },
         }
         Ok(())
     }
 
-    /// The finished whole. `end` is where its closing bracket ends, if it has one. Keys
-    /// that were given twice are noted.
+    /// Ends the collection. `end` is the end of its closing bracket, if it has one. Duplicate
+    /// keys are recorded.
     pub(crate) fn close(
         self,
         end: Option<usize>,
@@ -174,14 +184,14 @@ impl OpenCollection {
 impl OpenMap {
     fn close(self, text: &Text, duplicates: &mut Duplicates) -> (Value, Children) {
         let mut entries = self.entries;
-        // Stable, so that of equal keys the first in the text comes first.
+        // The sort is stable: equal keys stay in text order.
         entries.sort_by(|(_, a), (_, b)| a.key.cmp(&b.key));
         for same in entries.chunk_by(|(_, a), (_, b)| a.key == b.key) {
             for (_, later) in &same[1..] {
                 duplicates.note(&same[0].1, later, text);
             }
         }
-        // Of equal keys the last stays.
+        // Of equal keys the last one wins.
         entries.dedup_by(|later, earlier| {
             let same = later.1.key == earlier.1.key;
             if same {
@@ -207,7 +217,7 @@ impl OpenMap {
     }
 }
 
-/// The keys of a document that were given twice.
+/// The duplicate keys of a document.
 #[derive(Debug, Default)]
 pub(crate) struct Duplicates(Vec<Diagnostic>);
 
@@ -219,7 +229,7 @@ impl Duplicates {
         }
     }
 
-    /// What was noted, in the order of the text; none is left.
+    /// Takes all diagnostics, in text order.
     pub(crate) fn take(&mut self) -> Arc<[Diagnostic]> {
         let mut noted = std::mem::take(&mut self.0);
         noted.sort_by_key(|diagnostic| diagnostic.span.map(|span| span.start));
@@ -244,7 +254,7 @@ fn duplicate(key: &str, first: ByteRange, text: &Text) -> Problem {
     )
 }
 
-/// Adds what `<<` is given: a map, or a list of maps of which the first wins.
+/// Adds the value of `<<`: a map, or a list of maps in which the first map wins.
 fn merge(
     merged: &mut Vec<(Value, MemberSpans)>,
     part: &Built,

@@ -1,8 +1,8 @@
-//! What a plain scalar means: null, a boolean, a number or text.
+//! The value of a plain scalar: null, a boolean, a number or text.
 
 use document::Value;
 
-/// A plain scalar that looks like a number that JSON does not have.
+/// A plain scalar that is a number which JSON does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoNumber {
     /// `.inf` or `.nan`
@@ -13,8 +13,8 @@ pub(crate) enum NoNumber {
 
 /// The value of a plain scalar, by the core schema of YAML 1.2.
 ///
-/// A leading zero before octal digits makes an octal number, as in YAML 1.1: manifests
-/// write file modes such as `0644`, and `kubectl` reads them so.
+/// A leading zero before octal digits makes an octal number, as in YAML 1.1: manifests contain
+/// file modes such as `0644`, and `kubectl` reads them this way.
 pub(crate) fn resolve(text: &str) -> Result<Value, NoNumber> {
     if is_null(text) {
         return Ok(Value::NULL);
@@ -37,7 +37,7 @@ pub(crate) fn boolean(text: &str) -> Option<bool> {
     }
 }
 
-/// The number that the text spells, `None` if it spells none.
+/// The number, if the text is one.
 pub(crate) fn number(text: &str) -> Result<Option<Value>, NoNumber> {
     let (negative, digits) = match text.as_bytes().first() {
         Some(b'-') => (true, &text[1..]),
@@ -106,7 +106,7 @@ fn is_decimal(text: &str) -> bool {
     }
 }
 
-/// An int, or a float where it is fractional or does not fit.
+/// An int, or a float if it is fractional or does not fit.
 fn decimal(text: &str) -> Option<Value> {
     if let Ok(int) = text.parse::<i64>() {
         return Some(int.into());

@@ -1,11 +1,11 @@
-//! What is wrong with a manifest, before the source is put to it.
+//! A problem of a manifest, before its source and span are known.
 
 use std::ops::Range;
 
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::source::Text;
 
-/// What is wrong. Messages name keys, tags and types, never values, which may be secret.
+/// A problem. Messages contain keys, tags and types, never values, which may be secret.
 #[derive(Debug)]
 pub(crate) struct Problem {
     code: &'static str,

@@ -8,27 +8,27 @@ use crate::decode::decode;
 use crate::diagnostic::Diagnostic;
 use crate::source::{MAX_SIZE, Source};
 
-/// How many bytes the files of one directory may have together.
+/// How many bytes all files of a directory may have together.
 pub const MAX_TOTAL_SIZE: usize = 4 * MAX_SIZE;
 
 /// Which files of a directory are read.
 const EXTENSIONS: [&str; 3] = ["yaml", "yml", "json"];
 
-/// Why something cannot be read.
+/// Why a file or directory cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// The system says no.
+    /// The operating system returned an error.
     #[error("cannot read {name}: {source}")]
     Io {
-        /// What was read.
+        /// The file or directory.
         name: String,
-        /// What the system says.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// More bytes than allowed.
     #[error("{name} has more than {limit} bytes")]
     TooLarge {
-        /// What was read: a file, or a directory.
+        /// The file or directory.
         name: String,
         /// [`MAX_SIZE`], or for a directory [`MAX_TOTAL_SIZE`].
         limit: usize,
@@ -39,7 +39,7 @@ pub enum ReadError {
         /// The directory.
         name: String,
     },
-    /// Not UTF-8; the diagnostic says where.
+    /// A file is not UTF-8. The diagnostic shows where.
     #[error("{0}")]
     InvalidUtf8(Box<Diagnostic>),
 }
@@ -57,7 +57,7 @@ impl ReadError {
 /// Reads `-` (standard input), a file, or the `*.yaml`, `*.yml` and `*.json` files of a
 /// directory, in the order of their names and without its subdirectories.
 ///
-/// A file has at most [`MAX_SIZE`] bytes, those of a directory together at most
+/// A file may have [`MAX_SIZE`] bytes, and all files of a directory together
 /// [`MAX_TOTAL_SIZE`].
 pub fn read(path: &str) -> Result<Vec<Source>, ReadError> {
     if path == "-" {
@@ -92,7 +92,7 @@ fn read_directory(name: &str) -> Result<Vec<Source>, ReadError> {
     Ok(sources)
 }
 
-/// The files to read, sorted. Links are followed: a mounted `ConfigMap` is full of them.
+/// The files to read, sorted. Links are followed, because a mounted `ConfigMap` consists of them.
 fn manifests_in(directory: &str) -> io::Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
     for entry in fs::read_dir(directory)? {

@@ -1,4 +1,4 @@
-//! What a scalar means, with its quotes and its tag.
+//! The value of a scalar, by its text, quotes and tag.
 
 use document::Value;
 use granit_parser::{ScalarStyle, Tag};
@@ -6,7 +6,7 @@ use granit_parser::{ScalarStyle, Tag};
 use crate::plain::{self, NoNumber};
 use crate::problem::Problem;
 
-/// The prefix that `!!` stands for.
+/// The prefix that `!!` abbreviates.
 const YAML: &str = "tag:yaml.org,2002:";
 
 /// The value of a scalar.
@@ -18,7 +18,7 @@ pub(crate) fn value(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Result
         };
     };
     match name(tag).as_deref() {
-        // `!` alone says: do not look at the text.
+        // `!` alone means a string, whatever the text is.
         Some("str" | "binary" | "!") => Ok(text.into()),
         Some("null") if plain::is_null(text) => Ok(Value::NULL),
         Some("bool") => plain::boolean(text)
@@ -60,7 +60,7 @@ pub(crate) fn is_merge(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> boo
     }
 }
 
-/// The name of a tag of YAML itself, without its prefix.
+/// The name of a standard YAML tag, without its prefix.
 fn name(tag: &Tag) -> Option<String> {
     if tag.handle().is_empty() && tag.suffix() == "!" {
         return Some("!".to_owned());
@@ -77,7 +77,7 @@ fn number(text: &str, tag: &Tag, expected: &str) -> Result<Value, Problem> {
 
 fn no_number(error: NoNumber) -> Problem {
     let message = match error {
-        NoNumber::NotFinite => "infinity and NaN are no JSON numbers",
+        NoNumber::NotFinite => "infinity and NaN are not JSON numbers",
         NoNumber::OutOfRange => "out of the range of JSON numbers",
     };
     Problem::new("no-json-number", message).help("put quotes around it if it is text")
@@ -96,7 +96,7 @@ fn unsupported(tag: &Tag) -> Problem {
     .help("JSON has null, !!bool, !!int, !!float, !!str, !!seq and !!map")
 }
 
-/// The tag as written, cut to a length that fits a message.
+/// The tag as written, shortened for a message.
 fn shown(tag: &Tag) -> String {
     tag.original().chars().take(64).collect()
 }

@@ -1,4 +1,4 @@
-//! Source texts, and the way from a byte offset to a line and a column.
+//! Source texts, and the conversion of byte offsets to lines and columns.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -6,10 +6,10 @@ use std::sync::Arc;
 /// How many bytes one source may have.
 pub const MAX_SIZE: usize = 64 * 1024 * 1024;
 
-/// What some tools put at the start of a file; no part of the text.
+/// The byte order mark that some tools write at the start of a file. It is not part of the text.
 pub(crate) const BOM: char = '\u{feff}';
 
-/// A text with the name that messages call it by: a path, or `<stdin>`.
+/// A text, with its name in messages: a path, or `<stdin>`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
     /// The name in messages.
@@ -18,12 +18,12 @@ pub struct Source {
     pub text: String,
 }
 
-/// A stretch of a source.
+/// A range of a source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Span {
     /// The byte offset where it starts.
     pub start: usize,
-    /// The byte offset after its end; equal to `start` for a value that is left out.
+    /// The byte offset after its end; equal to `start` for an omitted value.
     pub end: usize,
     /// The line of its start, from 1.
     pub line: usize,
@@ -31,11 +31,11 @@ pub struct Span {
     pub column: usize,
 }
 
-/// A source with its line starts, so that many offsets can be turned into lines.
+/// A source with the offsets of its lines, so that many offsets can be converted.
 #[derive(Debug)]
 pub(crate) struct Text {
     pub(crate) source: Arc<Source>,
-    /// The byte offsets at which lines start; never empty.
+    /// The byte offsets of all lines; never empty.
     lines: Vec<usize>,
 }
 
@@ -56,13 +56,13 @@ impl Text {
         &self.source.text
     }
 
-    /// Where the text starts, after a byte order mark.
+    /// The offset of the text, after a byte order mark.
     pub(crate) fn start(&self) -> usize {
         self.lines[0]
     }
 
-    /// The span of these bytes. Offsets outside the text are moved to its end, those
-    /// inside a character to its start.
+    /// The span of these bytes. An offset beyond the text is moved to its end, one inside a
+    /// character to the start of the character.
     pub(crate) fn span(&self, bytes: Range<usize>) -> Span {
         let start = floor(self.as_str(), bytes.start);
         let end = floor(self.as_str(), bytes.end).max(start);
@@ -87,7 +87,7 @@ impl Text {
     }
 }
 
-/// The next offset at or before this one at which a character starts.
+/// The last offset at or before this one at which a character starts.
 pub(crate) fn floor(text: &str, offset: usize) -> usize {
     let mut offset = offset.min(text.len());
     while !text.is_char_boundary(offset) {

@@ -1,19 +1,26 @@
-//! Where the children of a value stood: a tree of the same shape as the value.
+//! The spans of a value and its parts: a tree of the same shape as the value.
+//!
+//! ```text
+//! a: [x, yy]        0..10  map
+//!                   └ a: key 0..1, value 3..10  list
+//!                                  ├ 4..5   scalar
+//!                                  └ 7..9   scalar
+//! ```
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use document::{Key, LocationStep};
 
-/// The place of a value and of its children. Cheap to clone: an alias shares the children of
-/// what it names.
+/// The range of a value, and the spans of its parts. It is cheap to clone: an alias shares the
+/// spans of the value that it refers to.
 #[derive(Clone, Debug)]
 pub(crate) struct SpanTree {
     pub(crate) range: ByteRange,
     pub(crate) children: Children,
 }
 
-/// A stretch of bytes. Sources are bounded by `MAX_SIZE`, so `u32` holds every offset.
+/// A range of bytes. Sources are bounded by `MAX_SIZE`, so `u32` is enough for every offset.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ByteRange {
     start: u32,
@@ -29,7 +36,7 @@ pub(crate) enum Children {
     Map(Arc<Vec<MemberSpans>>),
 }
 
-/// An entry of a map.
+/// The spans of a map entry.
 #[derive(Clone, Debug)]
 pub(crate) struct MemberSpans {
     pub(crate) key: Key,
@@ -51,7 +58,7 @@ impl ByteRange {
 }
 
 impl SpanTree {
-    /// The part one step further down.
+    /// The spans of the part that a step of a location leads to.
     pub(crate) fn child(&self, step: &LocationStep) -> Option<&Self> {
         match (step, &self.children) {
             (LocationStep::Index(index), Children::List(spans)) => spans.get(*index),

@@ -1,11 +1,11 @@
-//! Errors of the YAML parser in the words of this crate, with help for the mistakes that
-//! are made most.
+//! Errors of the YAML parser as diagnostics of this crate, with help for the most common
+//! mistakes.
 
 use granit_parser::{ErrorKind, ScanError};
 
 use crate::problem::Problem;
 
-/// The problem that a parser error is about.
+/// The problem that a parser error describes.
 pub(crate) fn problem(error: &ScanError) -> Problem {
     match error.kind() {
         ErrorKind::RecursionLimitExceeded => too_deep(),
@@ -22,7 +22,7 @@ pub(crate) fn problem(error: &ScanError) -> Problem {
     }
 }
 
-/// Nested too deep, whether the parser or the loader found it.
+/// The problem of a value that is nested too deep, found by the parser or the loader.
 pub(crate) fn too_deep() -> Problem {
     Problem::new(
         "too-deep",
@@ -44,12 +44,12 @@ fn message(kind: &ErrorKind) -> String {
         ErrorKind::ExpectedBlockSequenceEntry => {
             "expected `-` at the indentation of the list".to_owned()
         }
-        // What the parser calls the end of the file may be a comma: `[1, , 2]`.
+        // The parser also reports an unexpected comma this way: `[1, , 2]`.
         ErrorKind::UnexpectedEofImplicitFlowMapping | ErrorKind::UnexpectedEofFlowSequence => {
             "expected an element of the list".to_owned()
         }
         ErrorKind::SimpleKeyExpected => "expected `:` after a key".to_owned(),
-        ErrorKind::MappingValueNotAllowed => "a `:` cannot stand here".to_owned(),
+        ErrorKind::MappingValueNotAllowed => "a `:` is not allowed here".to_owned(),
         kind => kind.to_string(),
     }
 }

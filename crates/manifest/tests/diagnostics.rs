@@ -44,7 +44,7 @@ error[syntax]: tabs disallowed within this context (block indentation)
     check(
         "a: x: y\n",
         r"
-error[syntax]: a `:` cannot stand here
+error[syntax]: a `:` is not allowed here
  --> test.yaml:1:5
   |
 1 | a: x: y

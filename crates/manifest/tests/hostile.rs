@@ -1,4 +1,4 @@
-//! Hostile input: never a panic, never much time, always a clear error.
+//! Hostile input: it never causes a panic or takes long, and always yields a clear error.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -13,7 +13,8 @@ use seeded::Random;
 /// Generous, because tests run without optimisation and on busy machines.
 const SOON: Duration = Duration::from_secs(30);
 
-/// The text is refused with this code, soon, and the refusal can be rendered.
+/// Checks that the text is refused with this code within the time limit, and that the
+/// diagnostic can be rendered.
 fn check(text: &str, code: &str) {
     let started = Instant::now();
     let error = load(text).unwrap_err();

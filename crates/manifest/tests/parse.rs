@@ -1,4 +1,4 @@
-//! What texts mean: documents, scalars, keys, tags, anchors, merge keys.
+//! Parsing: documents, scalars, keys, tags, anchors, merge keys.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -63,7 +63,7 @@ fn quoted_scalars_are_strings() {
 
 #[test]
 fn what_json_has_no_number_for_is_an_error() {
-    let expect = "test.yaml:1:4: error[no-json-number]: infinity and NaN are no JSON numbers";
+    let expect = "test.yaml:1:4: error[no-json-number]: infinity and NaN are not JSON numbers";
     for text in ["a: .inf", "a: -.INF", "a: .nan"] {
         check(text, expect);
     }
@@ -157,7 +157,7 @@ fn keys_that_are_no_scalars_are_errors() {
 }
 
 #[test]
-fn the_last_of_duplicate_keys_wins_and_both_places_are_told() {
+fn the_last_of_duplicate_keys_wins_and_both_places_are_reported() {
     check(
         "a: 1\nb:\n  c: 1\n  d: 2\n  c: 3\n",
         "{\"a\":1,\"b\":{\"c\":3,\"d\":2}}\n\
@@ -176,7 +176,7 @@ fn the_last_of_duplicate_keys_wins_and_both_places_are_told() {
 }
 
 #[test]
-fn duplicate_keys_are_told_in_the_order_of_the_text() {
+fn duplicate_keys_are_reported_in_text_order() {
     check(
         "b: {x: 1, x: 2}\na: 1\nb: 2\na: 2\nb: 3\n",
         "{\"a\":2,\"b\":3}\n\
@@ -198,7 +198,7 @@ fn duplicate_keys_belong_to_their_document() {
 }
 
 #[test]
-fn a_duplicate_key_wins_over_what_a_merge_key_brings_in() {
+fn a_duplicate_key_wins_over_an_entry_of_a_merge_key() {
     check(
         "<<: {a: 0, b: 0}\na: 1\na: 2\n",
         "{\"a\":2,\"b\":0}\n\
@@ -207,13 +207,13 @@ fn a_duplicate_key_wins_over_what_a_merge_key_brings_in() {
 }
 
 #[test]
-fn a_hundred_duplicate_keys_are_told() {
+fn at_most_a_hundred_duplicate_keys_are_reported() {
     let manifests = load(&"a: 1\n".repeat(1000)).unwrap();
     assert_eq!(manifests[0].duplicates().len(), 100);
 }
 
 #[test]
-fn merge_keys_bring_in_what_is_not_given() {
+fn merge_keys_add_missing_entries() {
     check(
         "base: &b {x: 1, y: 2}\na:\n  <<: *b\n  y: 3\n",
         r#"{"a":{"x":1,"y":3},"base":{"x":1,"y":2}}"#,
@@ -240,7 +240,7 @@ fn merge_keys_bring_in_what_is_not_given() {
 }
 
 #[test]
-fn aliases_stand_for_their_anchors() {
+fn aliases_have_the_values_of_their_anchors() {
     check(
         "a: &x\n- 1\n- &y {k: v}\nb: *x\nc: *y\n",
         r#"{"a":[1,{"k":"v"}],"b":[1,{"k":"v"}],"c":{"k":"v"}}"#,
@@ -256,7 +256,7 @@ fn aliases_stand_for_their_anchors() {
     );
     check(
         "a: &x [1, *x]\n",
-        "test.yaml:1:11: error[recursive-alias]: the alias stands inside its anchor",
+        "test.yaml:1:11: error[recursive-alias]: the alias is inside its anchor",
     );
 }
 
@@ -330,13 +330,13 @@ fn bytes_that_are_no_text_are_an_error_with_their_place() {
     let error = manifest::parse_bytes("x.yaml", b"a: 1\nb: \xc3\xa9\xff!\n".to_vec()).unwrap_err();
     assert_eq!(
         error.short(),
-        "x.yaml:2:5: error[invalid-utf8]: byte 10 is no UTF-8"
+        "x.yaml:2:5: error[invalid-utf8]: byte 10 is not UTF-8"
     );
     let utf16 = b"\xff\xfea\0:\0".to_vec();
     let error = manifest::parse_bytes("x.yaml", utf16).unwrap_err();
     assert_eq!(
         error.short(),
-        "x.yaml:1:1: error[invalid-utf8]: byte 0 is no UTF-8"
+        "x.yaml:1:1: error[invalid-utf8]: byte 0 is not UTF-8"
     );
     assert_eq!(
         error.help.as_deref(),

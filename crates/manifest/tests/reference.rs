@@ -8,8 +8,8 @@ use std::path::Path;
 use document::json;
 use manifest::to_yaml;
 
-/// The one example that has a key twice, because it shows two alternatives. They also
-/// stand in files of their own.
+/// The one example with a duplicate key, because it shows two alternatives. Each alternative
+/// also has a file of its own.
 const ALTERNATIVES: &str = "01-pipeline-introduction.yaml";
 
 fn directory() -> String {
@@ -54,7 +54,7 @@ fn every_example_loads() {
 }
 
 #[test]
-fn an_operator_inside_a_flow_list_is_a_map() {
+fn a_function_inside_a_flow_list_is_a_map() {
     let join = manifest::read(&format!("{}/02-pipeline-join.yaml", directory())).unwrap();
     let manifests = manifest::parse(join[0].clone().into()).unwrap();
     assert_eq!(

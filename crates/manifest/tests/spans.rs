@@ -1,4 +1,4 @@
-//! Where things stand: from a location to the text, its line and its column.
+//! Spans: from a location to the text, its line and its column.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -25,7 +25,7 @@ fn shown(manifest: &Manifest, span: Span) -> String {
     format!("{}:{} {text}", span.line, span.column)
 }
 
-/// The place of a location in a document: `line:column text`.
+/// The span of a location in a document: `line:column text`.
 fn check(text: &str, document: usize, path: &str, expect: &str) {
     let manifests = load(text).unwrap();
     let manifest = &manifests[document];
@@ -149,7 +149,7 @@ fn a_missing_place_gives_its_nearest_ancestor() {
 }
 
 #[test]
-fn parts_of_aliases_and_merges_stand_at_their_anchor() {
+fn parts_of_aliases_and_merges_have_the_spans_of_their_anchor() {
     let text = "base: &b\n  x: {y: 1}\na: *b\nc:\n  <<: *b\n  z: 2\n";
     check(text, 0, "a", "3:4 *b");
     check(text, 0, "a.x.y", "2:10 1");

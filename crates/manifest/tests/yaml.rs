@@ -1,4 +1,4 @@
-//! YAML as it is written.
+//! Printing of YAML.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -8,7 +8,7 @@ use document::{Key, Map, Value, json};
 use manifest::to_yaml;
 use seeded::Random;
 
-/// The value is written so, and reads back as itself.
+/// Checks how the value is printed, and that it reads back as itself.
 fn check(value: &Value, expect: &str) {
     let yaml = to_yaml(value);
     assert_eq!(yaml, expect);
@@ -81,7 +81,7 @@ fn single_values_are_documents() {
     check(&json!("a\nb"), "|-\n  a\n  b\n");
 }
 
-/// Each line is one string; it is written with this around it.
+/// Checks that each line, as a string, is printed with this quote around it.
 fn check_lines(lines: &str, quote: &str) {
     for line in lines.lines() {
         check(&Value::from(line), &format!("{quote}{line}{quote}\n"));
