@@ -1,5 +1,5 @@
-//! What is done to one document: operations, perhaps only where a condition holds, perhaps
-//! once for each item of a list.
+//! Edits of one document: operations, with an optional condition, and optionally repeated for
+//! each item of a list.
 
 use cel_interpreter::Program;
 use document::{Location, Map, Value, View, json};
@@ -16,21 +16,22 @@ pub const RESOURCE: &str = "resource";
 /// The loop variable, if `var` does not name it.
 pub const ITEM: &str = "item";
 
-/// The variables besides the loop variable: asked for by name, with what is being patched
-/// as it is then. That itself is `resource`, unless something is given under this name.
+/// Returns the value of a variable other than the loop variable. The second argument is the
+/// document in its current state. It is also the value of `resource`, unless this function
+/// returns another one for that name.
 pub type Variables<'a> = &'a dyn Fn(&str, &Value) -> Option<Value>;
 
 /// `{where, forEach, var, strict, operations}`, compiled.
 ///
-/// - `where`: a condition, as CEL, alone or in `${…}`. It is asked once and before
-///   `forEach`; if it names the loop variable, then for each item.
-/// - `forEach`: the operations are done for each item of a list, or of a map in key order,
-///   whose items are `{key, value}`. Null has no items.
-/// - `var`: what the item is called, `item` if it is not said.
+/// - `where`: a condition in CEL, with or without `${…}` around it. It is evaluated once, before
+///   `forEach`. If it uses the loop variable, it is evaluated for each item.
+/// - `forEach`: the operations are repeated for each item of a list, or for each `{key, value}`
+///   of a map in key order. Null has no items.
+/// - `var`: the name of the loop variable; `item` by default.
 /// - `strict`: whether a filter that matches nothing is an error.
 ///
-/// Expressions see `resource` as the operations before have left it. Either all operations
-/// are done, or none.
+/// Expressions see `resource` as the previous operations left it. All operations are applied,
+/// or none.
 ///
 /// ```
 /// use document::{Location, json};
@@ -60,7 +61,7 @@ pub struct Edit {
 #[derive(Clone, Debug)]
 struct Condition {
     expression: Expression,
-    /// Whether it names the loop variable.
+    /// Whether it uses the loop variable.
     of_item: bool,
 }
 
@@ -77,14 +78,14 @@ struct ForEach {
 pub struct Form {
     /// The field of the operations.
     pub operations: &'static str,
-    /// Fields that may stand beside those of the edit; they are not read.
+    /// Other fields that are allowed, but not read.
     pub beside: &'static [&'static str],
-    /// What becomes of other fields.
+    /// Whether unknown fields are errors.
     pub unknown: UnknownFields,
 }
 
 impl Form {
-    /// LiteralWrite by hand: unknown fields are errors.
+    /// Written by hand: unknown fields are errors.
     pub const HAND: Self = Self {
         operations: "operations",
         beside: &[],
@@ -93,7 +94,7 @@ impl Form {
 }
 
 impl Edit {
-    /// Compiles the fields of a map, with all errors.
+    /// Compiles an edit. All errors are returned, not only the first.
     pub fn compile(spec: &Value, at: &Location, form: Form) -> Result<Self, Vec<CompileError>> {
         let mut reader = FieldReader::default();
         let fields = ["where", "forEach", "var", "strict", form.operations];
@@ -106,8 +107,8 @@ impl Edit {
         reader.finish(edit)
     }
 
-    /// Visits the expressions, each with its place and, where it is known, the name of the
-    /// loop variable.
+    /// Visits the expressions, each with its location and, if the expression can use it, the name
+    /// of the loop variable.
     pub fn programs<'a>(
         &'a self,
         visit: &mut impl FnMut(&'a Program, &'a Location, Option<&'a str>),
@@ -124,12 +125,12 @@ impl Edit {
             .programs(&mut |program, at| visit(program, at, var));
     }
 
-    /// The values that are written down and put under a path of keys.
+    /// The values without expressions that operations write to a path of keys.
     pub fn literal_writes(&self) -> impl Iterator<Item = LiteralWrite> {
         self.operations.literal_writes()
     }
 
-    /// Whether the condition holds, for the document or for one of the items.
+    /// Whether the condition holds for the document, or for at least one item.
     pub fn selects(
         &self,
         resource: &Value,
@@ -151,8 +152,8 @@ impl Edit {
         Ok(false)
     }
 
-    /// The document with the operations applied; `None` if the condition does not hold,
-    /// for none of the items.
+    /// The document with the operations applied; `None` if the condition does not hold, or
+    /// holds for no item.
     pub fn apply(
         &self,
         resource: &Value,
@@ -182,7 +183,7 @@ impl Edit {
 /// An item of `forEach` with its position.
 type Item<'a> = Option<(usize, &'a Value)>;
 
-/// One application.
+/// One application of an edit.
 struct EditRun<'a> {
     edit: &'a Edit,
     variables: Variables<'a>,
@@ -198,7 +199,7 @@ impl<'a> EditRun<'a> {
         }
     }
 
-    /// Whether the condition holds. Without an item, one that hangs on the item does.
+    /// Whether the condition holds. A condition on the item counts as true if there is none.
     fn holds(&mut self, resource: &Value, item: Item<'_>) -> Result<bool, Box<Error>> {
         let Some(condition) = &self.edit.condition else {
             return Ok(true);
@@ -226,7 +227,7 @@ impl<'a> EditRun<'a> {
             View::List(items) => Ok(items.to_vec()),
             View::Map(map) => Ok(entries(map)),
             View::Bool(_) | View::Int(_) | View::Float(_) | View::Str(_) | View::Bytes(_) => {
-                // Only an expression can give these: what is written is a list or a map.
+                // Only an expression can have such a value: a literal is a list or a map.
                 let mut expression = String::new();
                 each.items
                     .programs(&mut |program, _| expression.push_str(program.text()));
@@ -260,7 +261,8 @@ fn entries(map: &Map) -> Vec<Value> {
         .collect()
 }
 
-/// The item wins over `resource`, which cannot be its name, and that over other variables.
+/// The lookup of variables: the item first, then `resource`, then the others. The item cannot be
+/// named `resource`.
 fn lookup<'a>(
     edit: &'a Edit,
     variables: Variables<'a>,
@@ -275,7 +277,7 @@ fn lookup<'a>(
 }
 
 impl FieldReader {
-    /// The fields of an edit; `condition` is what `where` says.
+    /// Reads the fields of an edit. `condition` is the value of `where`.
     pub(crate) fn edit(
         &mut self,
         spec: &Value,
@@ -310,7 +312,7 @@ impl FieldReader {
         (self.errors.len() == errors).then_some(edit)
     }
 
-    /// A condition: true and false are CEL as well.
+    /// Reads a condition. `true` and `false` are CEL as well.
     pub(crate) fn condition(&mut self, spec: &Value, at: &Location) -> Option<Expression> {
         match spec.view() {
             View::Null => None,
@@ -323,7 +325,7 @@ impl FieldReader {
         }
     }
 
-    /// An expression that stands alone, with `${…}` around it or without.
+    /// An expression, with or without `${…}` around it.
     fn expression(&mut self, text: &str, at: &Location) -> Option<Expression> {
         let text = text.trim();
         if !text.contains("${") {
@@ -377,7 +379,7 @@ impl FieldReader {
     }
 }
 
-/// Whether CEL reads this as one variable, which is not taken.
+/// Whether the name is a CEL variable other than `resource`.
 fn is_variable(name: &str) -> bool {
     let reads = Program::compile(name);
     name != RESOURCE && reads.is_ok_and(|program| program.variables() == [name])

@@ -1,17 +1,17 @@
-//! What can go wrong: when a patch is read, and when it is applied.
+//! Errors of reading a patch, and of applying it.
 //!
-//! Codes are stable. Messages of run-time errors hold expressions and paths as they were
-//! written, types and codes, never values of documents.
+//! Codes are stable. Messages of run-time errors contain types, codes, and expressions and paths
+//! as written, but never values of documents.
 
 use cel_interpreter::EvalError;
 use document::patch::{Cause, Pointer, ReadCause};
 use document::{Kind, Location, OutOfBounds};
 
-/// A patch that cannot be read, with its place.
+/// An error in a patch, with its location.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{kind}")]
 pub struct CompileError {
-    /// Where it stands.
+    /// The location in the patch.
     pub at: Location,
     /// What is wrong.
     pub kind: CompileErrorKind,
@@ -20,7 +20,7 @@ pub struct CompileError {
 /// The reasons why a patch is refused.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum CompileErrorKind {
-    /// An expression that is no CEL.
+    /// An expression that is not CEL.
     #[error("CEL `{}`: {error}", shown(expression))]
     Cel {
         /// As written.
@@ -28,29 +28,29 @@ pub enum CompileErrorKind {
         /// What is wrong with it.
         error: cel_interpreter::CompileError,
     },
-    /// Text around the expression of a condition or a list.
+    /// Text around the expression of `where` or `forEach`.
     #[error("expected one expression, alone or as one whole `${{…}}`, found text around it")]
     TextAround,
-    /// An expression in a place of a path where no value can stand.
+    /// An expression at a position of a path that allows none.
     #[error(
-        "in brackets an expression can be a whole position, `[${{…}}]`, or stand inside the quotes of a filter"
+        "in brackets an expression can be a whole position, `[${{…}}]`, or be inside the quotes of a filter"
     )]
     ExpressionInBrackets,
-    /// An operation that is none.
+    /// An invalid operation.
     #[error(transparent)]
     Operation(#[from] ReadCause),
     /// A field of the wrong type.
     #[error("expected {expected}, found {found}")]
     Field {
-        /// What it takes.
+        /// The expected type.
         expected: &'static str,
-        /// What stands there.
+        /// The type that was found.
         found: Kind,
     },
-    /// A field that must be there.
+    /// A required field is missing.
     #[error("the field {0} is missing")]
     Missing(&'static str),
-    /// A field that does not exist.
+    /// An unknown field.
     #[error("unknown field {name}")]
     UnknownField {
         /// As written.
@@ -60,14 +60,14 @@ pub enum CompileErrorKind {
         /// All names that exist here.
         known: Vec<&'static str>,
     },
-    /// A name for the loop variable that CEL cannot read, or that is taken.
+    /// A name that cannot be the loop variable: it is not a CEL identifier, or is reserved.
     #[error("{0:?} cannot be a variable: expected an identifier other than `resource`")]
     Variable(String),
     /// `var` without `forEach`.
     #[error("var names the items of forEach, which is missing")]
     VariableAlone,
-    /// An expression where only plain text is taken.
-    #[error("an expression cannot stand here, expected plain text")]
+    /// An expression where only plain text is allowed.
+    #[error("found an expression, expected plain text")]
     NoExpression,
 }
 
@@ -94,12 +94,12 @@ impl CompileError {
         }
     }
 
-    /// Whether the key at the place is meant, not its value.
+    /// Whether the error is about the key at the location, not about its value.
     pub fn at_key(&self) -> bool {
         matches!(self.kind, CompileErrorKind::UnknownField { .. })
     }
 
-    /// What to do about it, where there is something to suggest.
+    /// A suggestion, if there is one.
     pub fn help(&self) -> Option<String> {
         match &self.kind {
             CompileErrorKind::UnknownField {
@@ -120,15 +120,15 @@ impl CompileError {
     }
 }
 
-/// A patch that failed on a document, with the place in the patch.
+/// A patch that failed on a document, with the location in the patch.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{kind}{}", of_item(*.item))]
 pub struct Error {
-    /// The expression or operation that failed.
+    /// The location of the expression or operation that failed.
     pub at: Location,
     /// What happened.
     pub kind: ErrorKind,
-    /// In which item of `forEach`, from 0.
+    /// The item of `forEach`, from 0.
     pub item: Option<usize>,
 }
 
@@ -143,37 +143,37 @@ pub enum ErrorKind {
         /// Why.
         error: EvalError,
     },
-    /// A value that has no string form, inside a text.
+    /// A value inside a text has no string form.
     #[error(
-        "CEL `{}` stands inside a text: expected a value with a string form, found {found}",
+        "CEL `{}` is inside a text: expected a value with a string form, found {found}",
         shown(expression)
     )]
     Text {
         /// As written.
         expression: String,
-        /// What it gave.
+        /// The type of its value.
         found: Kind,
     },
     /// A value that cannot be a part of a path.
     #[error(
-        "CEL `{}` stands in a path: expected {expected}, found {found}",
+        "CEL `{}` is in a path: expected {expected}, found {found}",
         shown(expression)
     )]
     PathValue {
         /// As written.
         expression: String,
-        /// What can stand there.
+        /// What is allowed there.
         expected: &'static str,
-        /// What it gave.
+        /// The type of its value.
         found: Kind,
     },
-    /// A computed path that is none: where it is wrong, not what it is.
+    /// A computed path is invalid. The path itself is not shown, because it contains values.
     #[error("the computed path is wrong at character {character}")]
     Path {
-        /// The place in the path, from 1.
+        /// The position in the path, from 1.
         character: usize,
     },
-    /// A computed path whose values make another path of it.
+    /// An empty value changed the number of segments of a computed path.
     #[error("an empty value leaves a part of the path out")]
     PathShape,
     /// A condition that is neither true nor false.
@@ -181,10 +181,10 @@ pub enum ErrorKind {
     Condition {
         /// As written.
         expression: String,
-        /// What it gave.
+        /// The type of its value.
         found: Kind,
     },
-    /// `forEach` over something that has no items.
+    /// The value of `forEach` has no items.
     #[error(
         "CEL `{}`: expected a list, a map or null, found {found}",
         shown(expression)
@@ -192,33 +192,33 @@ pub enum ErrorKind {
     ForEach {
         /// As written.
         expression: String,
-        /// What it gave.
+        /// The type of its value.
         found: Kind,
     },
-    /// An operation that cannot be done.
+    /// An operation failed.
     #[error("{op} at `{path}`: {cause}{}", of_pointer(pointer.as_ref(), path))]
     Operation {
         /// Its name.
         op: &'static str,
-        /// The path as it was written, expressions included.
+        /// The path as written, with its expressions.
         path: String,
-        /// The place in the document; not known of a computed path, which holds values.
+        /// The place in the document; not shown for a computed path, which contains values.
         pointer: Option<Pointer>,
         /// Why.
         cause: Cause,
     },
-    /// The document, or what an expression gives, is larger than it may be.
+    /// The document, or the value of an expression, is out of bounds.
     #[error(transparent)]
     Bounds(OutOfBounds),
-    /// The batch is given up.
+    /// The application was aborted.
     #[error("the patch was interrupted")]
     Interrupted,
-    /// More than a bound allows.
+    /// A limit was exceeded.
     #[error("{what} exceeds the limit of {limit}")]
     Limit {
-        /// What was too much.
+        /// What exceeded it.
         what: &'static str,
-        /// How much is allowed.
+        /// The limit.
         limit: u64,
     },
 }
@@ -254,7 +254,7 @@ fn of_item(item: Option<usize>) -> String {
     item.map_or_else(String::new, |item| format!(", for item {item} of forEach"))
 }
 
-/// The concrete place, where it says more than the path.
+/// The concrete place, if it says more than the path.
 fn of_pointer(pointer: Option<&Pointer>, path: &str) -> String {
     match pointer.map(ToString::to_string) {
         Some(pointer) if pointer != path => format!(" (at `{pointer}`)"),

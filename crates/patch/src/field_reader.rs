@@ -1,17 +1,18 @@
-//! Reads the fields of what a user wrote, and collects all that is wrong with them.
+//! Reading of the fields of a patch. The reader collects all errors, so that a user sees them at
+//! once.
 
 use document::{Location, Value};
 
 use crate::error::{CompileError, CompileErrorKind};
 
-/// Collects errors.
+/// Reads fields and collects errors.
 #[derive(Debug, Default)]
 pub(crate) struct FieldReader {
     pub(crate) errors: Vec<CompileError>,
 }
 
 impl FieldReader {
-    /// What was read, unless something was wrong with it.
+    /// The result, if there were no errors.
     pub(crate) fn finish<T>(self, read: Option<T>) -> Result<T, Vec<CompileError>> {
         match read {
             Some(read) if self.errors.is_empty() => Ok(read),
@@ -23,17 +24,17 @@ impl FieldReader {
         self.errors.push(CompileError::new(at, kind));
     }
 
-    /// Takes over the error of a part.
+    /// The value of a result. An error is collected.
     pub(crate) fn take<T>(&mut self, part: Result<T, CompileError>) -> Option<T> {
         part.map_err(|error| self.errors.push(error)).ok()
     }
 
-    /// Takes over the errors of a part.
+    /// The value of a result. Its errors are collected.
     pub(crate) fn take_all<T>(&mut self, part: Result<T, Vec<CompileError>>) -> Option<T> {
         part.map_err(|errors| self.errors.extend(errors)).ok()
     }
 
-    /// Reports members that are not known. Gives whether it is a map at all.
+    /// Reports unknown fields. Returns whether the value is a map.
     pub(crate) fn known(&mut self, value: &Value, known: &[&'static str], at: &Location) -> bool {
         let Some(map) = value.as_map() else {
             self.field(value, "a map", at);
@@ -55,13 +56,13 @@ impl FieldReader {
         true
     }
 
-    /// A field of the wrong type.
+    /// Reports a field of the wrong type.
     pub(crate) fn field(&mut self, value: &Value, expected: &'static str, at: &Location) {
         let found = value.kind();
         self.error(at, CompileErrorKind::Field { expected, found });
     }
 
-    /// A text without expressions, if it is given.
+    /// A text without expressions, if the field is set.
     pub(crate) fn text(&mut self, value: &Value, at: &Location) -> Option<String> {
         match value.as_str() {
             Some(text) if text.contains("${") => {
@@ -77,7 +78,7 @@ impl FieldReader {
         }
     }
 
-    /// `true`, or `false`, which is also what a missing field says.
+    /// A boolean; `false` if the field is missing.
     pub(crate) fn flag(&mut self, value: &Value, at: &Location) -> bool {
         if !value.is_null() && value.as_bool().is_none() {
             self.field(value, "true or false", at);

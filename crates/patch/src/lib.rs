@@ -4,12 +4,12 @@
 //! Three layers, each usable alone:
 //!
 //! - a [`Template`] is a value with `${…}` in its strings;
-//! - an [`Edit`] is what is done to one document: `where`, `forEach`, operations;
-//! - [`Rules`] are a patch document: edits with the objects that they are about.
+//! - an [`Edit`] changes one document: `where`, `forEach`, operations;
+//! - [`Rules`] are a patch document: edits, each with a target that selects objects.
 //!
-//! Everything is compiled once, with errors that carry their [`document::Location`], and
-//! applied as often as needed. A document is given back changed or not at all. The crate
-//! is pure, and every application is bounded by [`Limits`].
+//! A patch is compiled once, with errors that carry their [`document::Location`], and can be
+//! applied many times. All its operations are applied, or none. The crate is pure, and
+//! [`Limits`] bound every application.
 
 mod edit;
 mod error;

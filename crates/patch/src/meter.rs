@@ -1,4 +1,4 @@
-//! What one application of a patch may cost, counted while it runs.
+//! The cost of one application of a patch, counted while it runs.
 
 use cel_interpreter::{EvalError, Program};
 use document::{Bounds, Location, Value};
@@ -6,18 +6,18 @@ use expr::{Env, Interrupt};
 
 use crate::error::{Error, ErrorKind};
 
-/// What a patch may cost on one document.
+/// The limits for applying a patch to one document.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// One evaluation of one expression, see [`cel_interpreter`](cel_interpreter#cost).
+    /// The cost of one evaluation of one expression; see [`cel_interpreter`](cel_interpreter#cost).
     pub expression: u64,
-    /// All evaluations together.
+    /// The cost of all evaluations together.
     pub total: u64,
-    /// Operations, those of all items of `forEach` together.
+    /// The number of operations, summed over all items of `forEach`.
     pub operations: u64,
-    /// How large the document may be after any operation, and what an expression gives.
+    /// The size of the document after each operation, and of the value of each expression.
     pub bounds: Bounds,
-    /// Whether to give up.
+    /// Aborts the application when it is raised.
     pub interrupt: Interrupt,
 }
 
@@ -28,7 +28,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The limits where one expression may cost so much.
+    /// The default limits, with this cost limit for an expression.
     pub fn with_cost(expression: u64) -> Self {
         Self {
             expression,
@@ -51,7 +51,7 @@ impl From<&Env> for Limits {
     }
 }
 
-/// What is left of [`Limits`].
+/// What remains of [`Limits`] while a patch is applied.
 #[derive(Debug)]
 pub struct Meter {
     limits: Limits,
@@ -60,7 +60,7 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// All that the limits allow.
+    /// A meter with nothing spent.
     pub fn new(limits: &Limits) -> Self {
         Self {
             limits: limits.clone(),
@@ -69,7 +69,7 @@ impl Meter {
         }
     }
 
-    /// The value of an expression at a place.
+    /// Evaluates an expression, which is at this location of the patch.
     pub(crate) fn eval(
         &mut self,
         program: &Program,
@@ -99,7 +99,7 @@ impl Meter {
         Ok(value)
     }
 
-    /// Checks that a value is not larger than it may be.
+    /// Checks that a value is within the bounds.
     pub(crate) fn admit(&self, value: &Value, at: &Location) -> Result<(), Box<Error>> {
         let admitted = self.limits.bounds.admit(value);
         admitted.map_err(|error| Error::new(at, ErrorKind::Bounds(error)))

@@ -10,12 +10,12 @@ use crate::meter::Meter;
 use crate::path::PathTemplate;
 use crate::template::{Lookup, Template};
 
-/// What becomes of a field that an operation does not have.
+/// How unknown fields are treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnknownFields {
-    /// It is passed over, as RFC 6902 demands of JSON patches.
+    /// They are ignored, as RFC 6902 demands for JSON patches.
     Ignore,
-    /// It is an error: what is written by hand is more likely a slip.
+    /// They are errors: in a handwritten patch they are likely typing errors.
     Refuse,
 }
 
@@ -37,7 +37,7 @@ struct OperationTemplate {
     fixed: Option<Patch>,
 }
 
-/// What an operation has besides its path.
+/// The fields of an operation besides its path.
 #[derive(Clone, Debug)]
 enum Body {
     None,
@@ -45,18 +45,18 @@ enum Body {
     From(PathTemplate),
 }
 
-/// What stands under a static place, for who needs to know what is written down.
+/// A value without expressions that an operation writes, for code that analyses patches.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LiteralWrite {
-    /// The keys from the resource down.
+    /// The keys from the resource to the value.
     pub keys: Vec<String>,
     /// The value.
     pub value: Value,
 }
 
 impl Operations {
-    /// Compiles a list of operations, with all errors. In a strict one, a filter that
-    /// matches nothing is an error.
+    /// Compiles a list of operations. All errors are returned, not only the first. If `strict`,
+    /// a filter that matches nothing is an error when the operations are applied.
     pub fn compile(
         spec: &Value,
         at: &Location,
@@ -81,7 +81,7 @@ impl Operations {
         }))
     }
 
-    /// Visits the expressions, each with its place.
+    /// Visits the expressions, each with its location.
     pub fn programs<'a>(&'a self, visit: &mut impl FnMut(&'a Program, &'a Location)) {
         for operation in &self.list {
             operation.path.programs(visit);
@@ -93,7 +93,7 @@ impl Operations {
         }
     }
 
-    /// The values that are written down and put under a path of keys.
+    /// The values without expressions that operations write to a path of keys.
     pub fn literal_writes(&self) -> impl Iterator<Item = LiteralWrite> {
         self.list.iter().filter_map(|operation| {
             let Body::Value(value) = &operation.body else {
@@ -110,9 +110,8 @@ impl Operations {
         })
     }
 
-    /// The document with the operations applied one after the other. Each sees what those
-    /// before it have done: `lookup` is asked for variables with the document as it is
-    /// then.
+    /// The document with the operations applied in order. Each sees the result of those before
+    /// it: `lookup` gets the document in its current state.
     pub(crate) fn apply(
         &self,
         document: &Value,
@@ -158,7 +157,7 @@ impl FieldReader {
             self.known(spec, &["op", "path", "from", "value"], at);
         }
         let name = self.name(spec, at)?;
-        // Both are read before either is given up, so that all errors are found.
+        // Both are read before the first error returns, so that all errors are found.
         let path = self.path(spec, "path", at);
         let body = match name {
             "remove" => Some(Body::None),
@@ -204,7 +203,7 @@ impl FieldReader {
         Some(template)
     }
 
-    /// The text of a field that must be there.
+    /// The text of a required field.
     fn required<'a>(
         &mut self,
         spec: &'a Value,
@@ -236,7 +235,7 @@ impl FieldReader {
     }
 }
 
-/// The keys that a path is made of, if it has nothing in brackets.
+/// The keys of a path, if it has no brackets.
 fn names(path: &PatchPath) -> Option<Vec<String>> {
     let text = path.as_str();
     if text.contains('[') {
@@ -266,7 +265,7 @@ fn with_from(name: &str, path: PatchPath, from: PatchPath) -> Operation {
 }
 
 impl OperationTemplate {
-    /// Makes the patch once and for all, if nothing of it is computed.
+    /// Builds the patch once, if it contains no expression.
     fn fix(&mut self, strict: bool) {
         let operation = || {
             let path = self.path.fixed()?.clone();
@@ -289,7 +288,7 @@ impl OperationTemplate {
         })
     }
 
-    /// The error of this operation, without the values that a computed path holds.
+    /// The error of this operation, without the values in a computed path.
     fn failed(&self, patch: &Patch, error: patch::Error) -> Box<Error> {
         let path = patch
             .operations()

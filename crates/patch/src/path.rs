@@ -1,7 +1,13 @@
 //! Paths of operations with CEL in them.
 //!
-//! A value that stands in a segment or in the quotes of a filter is escaped, so that it is
-//! a part of that segment or filter whatever characters it has.
+//! The value of an expression in a segment or in the quotes of a filter is escaped, so that it
+//! stays inside that segment or filter, whatever characters it contains:
+//!
+//! ```text
+//! path     /metadata/labels/${key}
+//! key      example.com/tier
+//! result   /metadata/labels/example.com~1tier
+//! ```
 
 use std::fmt::Write;
 
@@ -23,10 +29,10 @@ pub(crate) enum PathTemplate {
 #[derive(Clone, Debug)]
 pub(crate) struct Computed {
     parts: Box<[PathPart]>,
-    /// As it was written.
+    /// The path as written.
     text: String,
     at: Location,
-    /// How many segments there are, those of a prefix not counted.
+    /// How many segments there are, not counting those of a prefix.
     segments: usize,
 }
 
@@ -36,10 +42,10 @@ enum PathPart {
     Value(Expression, PathSlot),
 }
 
-/// Where in a path an expression stands.
+/// The position of an expression in a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PathSlot {
-    /// At the start, before any slash: the value is a path itself.
+    /// At the start, before any slash: the value is a path.
     Prefix,
     /// In a segment: a key, a position, or a part of a key.
     Segment,
@@ -72,7 +78,7 @@ impl PathTemplate {
         }))
     }
 
-    /// The path as it was written.
+    /// The path as written.
     pub(crate) fn text(&self) -> &str {
         match self {
             Self::Fixed(path) => path.as_str(),
@@ -80,7 +86,7 @@ impl PathTemplate {
         }
     }
 
-    /// The path, if there is no expression in it.
+    /// The path, if it contains no expression.
     pub(crate) fn fixed(&self) -> Option<&PatchPath> {
         match self {
             Self::Fixed(path) => Some(path),
@@ -131,7 +137,7 @@ fn parse(
     })
 }
 
-/// Each expression with the place where it stands, found by reading the text around it.
+/// Finds the position of each expression by scanning the text around it.
 fn placed(parts: Vec<TextPart>, at: &Location) -> Result<Vec<PathPart>, CompileError> {
     let mut scanner = PathScanner::default();
     let mut placed = Vec::with_capacity(parts.len());
@@ -166,14 +172,14 @@ fn placed(parts: Vec<TextPart>, at: &Location) -> Result<Vec<PathPart>, CompileE
     Ok(placed)
 }
 
-/// How many segments a path has: names, and what stands in brackets.
+/// How many segments a path has: names and brackets.
 fn segments(path: &str) -> usize {
     let mut scanner = PathScanner::default();
     let mut count = 0;
     let mut before = None;
     for c in path.chars() {
         if let State::Outside = scanner.state {
-            // After a slash a bracket stands in the place of a name.
+            // A bracket right after a slash is the segment of that slash.
             count += usize::from(c == '/' || (c == '[' && before != Some('/')));
         }
         scanner.step(c);
@@ -186,7 +192,7 @@ fn segments(path: &str) -> usize {
 #[derive(Default)]
 struct PathScanner {
     state: State,
-    /// The character before was a backslash in quotes.
+    /// Whether the previous character was a backslash in quotes.
     escaped: bool,
 }
 
@@ -195,7 +201,7 @@ enum State {
     #[default]
     Outside,
     Bracket {
-        /// Whether nothing was read since the bracket.
+        /// Whether this is right after the opening bracket.
         empty: bool,
     },
     Quoted(char),
@@ -226,8 +232,7 @@ impl PathScanner {
     }
 }
 
-/// The path with some value in the place of each expression, to see what is wrong with the
-/// text around them.
+/// The path with a sample value for each expression, to find errors in the text around them.
 fn sample(parts: &[PathPart]) -> String {
     let texts = parts.iter().map(|part| match part {
         PathPart::Text(text) => text,
@@ -262,7 +267,7 @@ impl Computed {
         Ok(path)
     }
 
-    /// A path that the value is itself. Gives how many segments it has.
+    /// Appends a value that is a path. Returns how many segments it has.
     fn prefix(
         &self,
         expression: &Expression,
@@ -294,7 +299,7 @@ fn refused(expression: &Expression, expected: &'static str, value: &Value) -> Bo
     })
 }
 
-/// Appends a value, escaped for its place.
+/// Appends a value, escaped for its position.
 fn put(
     expression: &Expression,
     place: PathSlot,

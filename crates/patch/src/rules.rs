@@ -1,8 +1,7 @@
 //! Patch documents: rules for sets of objects.
 //!
-//! A document is a list of rules, or a map with `patches` and `removes`, or one rule. The
-//! rules are applied to each object in the order in which they are written, `patches`
-//! before `removes`.
+//! A document is a list of rules, or a map with `patches` and `removes`, or one rule. The rules
+//! apply to each object in the order in which they are written, `patches` before `removes`.
 
 use document::{Location, Value};
 
@@ -35,7 +34,7 @@ use crate::template::Expression;
 /// });
 /// let none = |_: &str, _: &_| None;
 /// let Effect::Patched(patched) = rules.0[0].apply(&object, &none, &Limits::default()).unwrap() else {
-///     panic!("the rule is about this object");
+///     panic!("the rule applies to this object");
 /// };
 /// let containers = patched.get("spec").get("template").get("spec").get("containers");
 /// assert_eq!(containers.at(0).get("env").at(0).get("value"), &json!("2"));
@@ -43,12 +42,12 @@ use crate::template::Expression;
 #[derive(Clone, Debug, Default)]
 pub struct Rules(pub Vec<Rule>);
 
-/// One rule: which objects, and what is done to them.
+/// One rule: a target, and what to do with the objects that match it.
 #[derive(Clone, Debug)]
 pub struct Rule {
-    /// Which objects.
+    /// Selects objects.
     pub target: Target,
-    /// Where it stands.
+    /// The location of the rule in the patch document.
     pub at: Location,
     action: Action,
 }
@@ -56,23 +55,23 @@ pub struct Rule {
 #[derive(Clone, Debug)]
 enum Action {
     Patch(Box<Edit>),
-    /// With the condition.
+    /// Removes objects that satisfy the condition, if there is one.
     Remove(Option<Expression>),
 }
 
-/// What a rule does to an object.
+/// The effect of a rule on an object.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
-    /// The rule is not about it.
+    /// The rule does not apply to it.
     None,
-    /// It is now this.
+    /// The object becomes this one.
     Patched(Value),
-    /// It goes.
+    /// The object is removed.
     Removed,
 }
 
 impl Rules {
-    /// Reads a patch document, with all errors.
+    /// Reads a patch document. All errors are returned, not only the first.
     pub fn read(spec: &Value, at: &Location) -> Result<Self, Vec<CompileError>> {
         let mut reader = FieldReader::default();
         let mut rules = Vec::new();
@@ -82,7 +81,7 @@ impl Rules {
 }
 
 impl Rule {
-    /// What this rule does to an object. If it fails, nothing is done to it.
+    /// Applies this rule to an object. If it fails, it has no effect.
     pub fn apply(
         &self,
         object: &Value,

@@ -1,11 +1,11 @@
-//! Which objects a rule is about.
+//! The target of a rule: which objects it applies to.
 
 use document::{Location, Value};
 
 use crate::error::CompileErrorKind;
 use crate::field_reader::FieldReader;
 
-/// `{group, version, kind, name, namespace}`: what is not said matches everything.
+/// `{group, version, kind, name, namespace}`. A field that is not set matches everything.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     /// The API group; `""` is the core group.
@@ -16,7 +16,7 @@ pub struct Target {
     pub kind: String,
     /// `metadata.name`
     pub name: Option<String>,
-    /// `metadata.namespace`; `""` is none.
+    /// `metadata.namespace`; `""` matches objects without one.
     pub namespace: Option<String>,
 }
 
@@ -24,7 +24,7 @@ pub struct Target {
 const FIELDS: [&str; 6] = ["group", "version", "kind", "name", "namespace", "where"];
 
 impl Target {
-    /// Whether an object is one of these, `where` aside.
+    /// Whether an object matches, apart from `where`.
     pub fn matches(&self, object: &Value) -> bool {
         let version = object.get("apiVersion").as_str().unwrap_or_default();
         let (group, version) = version.split_once('/').unwrap_or(("", version));
@@ -47,7 +47,7 @@ impl Target {
 }
 
 impl FieldReader {
-    /// The target of a rule; `at` is the place of the rule.
+    /// Reads the target of the rule at `at`.
     pub(crate) fn target(&mut self, rule: &Value, at: &Location) -> Option<Target> {
         let Some(spec) = rule.as_map().and_then(|map| map.get_str("target")) else {
             self.error(at, CompileErrorKind::Missing("target"));

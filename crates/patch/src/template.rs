@@ -1,7 +1,7 @@
 //! Values with CEL in them.
 //!
-//! In goes a value whose strings may hold `${…}`, out comes a [`Template`], which is
-//! evaluated to a value as often as needed. Keys of maps are taken as they are.
+//! A [`Template`] is compiled from a value whose strings may contain `${…}`, and evaluates to a
+//! value. Keys of maps are taken literally.
 
 use cel_interpreter::Program;
 use document::{Key, Location, Map, Value, View};
@@ -11,14 +11,14 @@ use expr::ops::string::MAX_STRING;
 use crate::error::{CompileError, CompileErrorKind, Error, ErrorKind};
 use crate::meter::Meter;
 
-/// What a template asks for a variable.
+/// Returns the value of a variable.
 pub type Lookup<'a> = &'a dyn Fn(&str) -> Option<Value>;
 
 /// A value with expressions in it, compiled.
 ///
-/// A string that is one whole `${…}` becomes the value of the expression, of whatever
-/// type. Inside a longer string the string form of the value stands in its place, as
-/// `@concat` has it: null is an error. `$${` is the text `${`.
+/// A string that consists of one `${…}` becomes the value of the expression, of any type. In a
+/// longer string `${…}` is replaced by the string form of the value, as in `@concat`; null is an
+/// error. `$${` means the text `${`.
 ///
 /// ```
 /// use document::{Location, json};
@@ -36,25 +36,25 @@ pub struct Template(TemplateNode);
 
 #[derive(Clone, Debug)]
 enum TemplateNode {
-    /// Without an expression anywhere inside.
+    /// A value without any expression.
     Literal(Value),
-    /// One whole `${…}`.
+    /// A string that consists of one `${…}`.
     Whole(Expression),
-    /// A string with expressions in it.
+    /// A longer string with expressions.
     Text(Box<[TextPart]>),
     List(Box<[TemplateNode]>),
     /// In key order.
     Map(Box<[(Key, TemplateNode)]>),
 }
 
-/// A stretch of a string.
+/// A part of a string with expressions.
 #[derive(Clone, Debug)]
 pub(crate) enum TextPart {
     Text(String),
     Value(Expression),
 }
 
-/// An expression with its place.
+/// An expression with its location.
 #[derive(Clone, Debug)]
 pub(crate) struct Expression {
     pub(crate) program: Program,
@@ -73,7 +73,7 @@ impl Expression {
         meter.eval(&self.program, lookup, &self.at)
     }
 
-    /// Whether the expression, which is a condition, is true.
+    /// Evaluates the expression as a condition.
     pub(crate) fn holds(&self, lookup: Lookup<'_>, meter: &mut Meter) -> Result<bool, Box<Error>> {
         let value = self.eval(lookup, meter)?;
         value.as_bool().ok_or_else(|| {
@@ -100,7 +100,7 @@ fn no_cel(expression: &str, error: cel_interpreter::CompileError, at: &Location)
 }
 
 impl Template {
-    /// Compiles a value; `at` is where it stands. All errors are given, not only the first.
+    /// Compiles the value at the location `at`. All errors are returned, not only the first.
     pub fn compile(value: &Value, at: &Location) -> Result<Self, Vec<CompileError>> {
         let mut errors = Vec::new();
         let node = compile(value, at, &mut errors);
@@ -111,17 +111,17 @@ impl Template {
         }
     }
 
-    /// An expression alone.
+    /// A template that consists of one expression.
     pub(crate) fn whole(expression: Expression) -> Self {
         Self(TemplateNode::Whole(expression))
     }
 
-    /// The value, if there is no expression in it.
+    /// The value, if it contains no expression.
     pub fn as_literal(&self) -> Option<&Value> {
         self.0.literal()
     }
 
-    /// Visits the expressions, each with its place.
+    /// Visits the expressions, each with its location.
     pub fn programs<'a>(&'a self, visit: &mut impl FnMut(&'a Program, &'a Location)) {
         self.0.programs(visit);
     }
@@ -177,7 +177,7 @@ fn compile(value: &Value, at: &Location, errors: &mut Vec<CompileError>) -> Temp
     }
 }
 
-/// One whole expression, a text with expressions in it, or one without.
+/// The node of a string: one expression, a literal text, or a text with expressions.
 fn string(parts: Vec<TextPart>) -> TemplateNode {
     match parts.as_slice() {
         [TextPart::Value(expression)] => TemplateNode::Whole(expression.clone()),
@@ -186,13 +186,13 @@ fn string(parts: Vec<TextPart>) -> TemplateNode {
     }
 }
 
-/// The stretches of a string: expressions, and what stands between them.
+/// Splits a string into expressions and the texts between them.
 pub(crate) fn parts(text: &str, at: &Location) -> Result<Vec<TextPart>, CompileError> {
     let mut parts = Vec::new();
     let mut plain = String::new();
     let mut rest = text;
     while let Some(place) = rest.find("${") {
-        // The `$` before it, if there is one, makes it plain.
+        // `$${` is an escape for `${`.
         if let Some(before) = rest[..place].strip_suffix('$') {
             plain.push_str(before);
             plain.push_str("${");

@@ -1,5 +1,5 @@
-//! A patch stops where the document, or what an expression gives, is out of bounds, and where
-//! it is interrupted.
+//! A patch stops when the document or the value of an expression is out of bounds, and when it is
+//! interrupted.
 
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 
@@ -60,7 +60,7 @@ fn what_a_patch_makes_is_bounded() {
         "too-large",
         "operations[0]",
     );
-    // Printing it would take more than there is.
+    // Printing this would exhaust memory.
     fails(
         &json!([{"op": "add", "path": "/b", "value": "as ${[resource, resource, resource, resource]}"}]),
         "too-large",

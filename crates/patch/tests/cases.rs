@@ -1,5 +1,5 @@
-//! The cases in `cases/`, and those of the specification: a document and a patch give a
-//! document, or an error with its code and place.
+//! The cases in `cases/`, and those of the specification: applying a patch to a document yields a
+//! document, or an error with its code and location.
 
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 
@@ -15,7 +15,7 @@ const FORM: Form = Form {
     unknown: UnknownFields::Ignore,
 };
 
-/// What a case gives: a document, or a code and a place.
+/// The result of a case: a document, or a code and a location.
 fn evaluate(case: &Value) -> Result<Value, (&'static str, String)> {
     let edit = Edit::compile(case, &Location::root(), FORM).map_err(|errors| {
         let error = &errors[0];

@@ -1,5 +1,4 @@
-//! Patch documents: which objects a rule is about, what becomes of them, and what is wrong
-//! with a rule.
+//! Patch documents: which objects a rule applies to, its effect, and its errors.
 
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 
@@ -21,7 +20,7 @@ fn patched(rules: &Value, object: &Value) -> Value {
     current
 }
 
-/// The codes and places of all that is wrong.
+/// The codes and locations of all errors.
 fn wrong(rules: &Value) -> Vec<String> {
     let errors = Rules::read(rules, &Location::root()).unwrap_err();
     let described = errors
@@ -43,7 +42,7 @@ fn marks(target: Value) -> bool {
 }
 
 #[test]
-fn a_target_names_what_it_is_about() {
+fn a_target_selects_objects_by_its_fields() {
     assert!(marks(json!({"kind": "Deployment"})));
     assert!(marks(
         json!({"group": "apps", "version": "v1", "kind": "Deployment"})
@@ -113,7 +112,7 @@ fn one_rule_alone_is_a_document() {
 }
 
 #[test]
-fn all_that_is_wrong_is_said() {
+fn all_errors_are_reported() {
     assert_eq!(wrong(&json!(5)), ["bad-field at "]);
     assert_eq!(
         wrong(&json!([{}])),
@@ -160,7 +159,7 @@ fn all_that_is_wrong_is_said() {
 }
 
 #[test]
-fn a_slip_finds_its_field() {
+fn a_typing_error_gets_a_suggestion() {
     let rules = json!([{"target": {"kind": "Pod"}, "foreach": [], "operations": []}]);
     let errors = Rules::read(&rules, &Location::root()).unwrap_err();
     assert_eq!(errors[0].help().unwrap(), "did you mean forEach?");
