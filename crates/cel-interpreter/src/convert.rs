@@ -1,4 +1,4 @@
-//! Between the values of CEL and those of documents and of the library.
+//! Conversion between CEL values, documents, and values of the library.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,14 +15,14 @@ use crate::function::time;
 use crate::meter::Meter;
 use crate::value::{self, List, Val};
 
-/// What writing out a list or map, or an entry of a map, costs on top of its elements.
+/// The extra cost of converting a list or map, or an entry of a map.
 const CONTAINER: u64 = 2;
 
 type Result<T> = std::result::Result<T, EvalError>;
 
-/// A result as a document. Parts that came from a document are taken as they are; what
-/// was computed is paid for, because a short expression can make a value that is huge
-/// once it is written out (`[[x, x], [x, x]]` and so on).
+/// Converts a result to a document. Parts that came from a document are shared. Computed parts are
+/// charged for, because a short expression can build a value that is huge when it is written out
+/// (`[[x, x], [x, x]]` and so on).
 pub(crate) fn to_document(value: &Val, meter: &mut Meter) -> Result<Value> {
     meter.charge(1)?;
     Ok(match value {
@@ -96,14 +96,14 @@ pub(crate) fn to_library(function: &str, value: &Val, meter: &mut Meter) -> Resu
         Val::Timestamp(at) => cel::Value::Timestamp(at.fixed_offset()),
         Val::Duration(nanos) => cel::Value::Duration(TimeDelta::nanoseconds(*nanos)),
         Val::Opaque(opaque) => cel::Value::Opaque(opaque.clone()),
-        // No function of the library that is called takes one.
+        // No library function that we call accepts one.
         Val::Map(_) | Val::Optional(_) => {
             return Err(EvalError::types(function, [value.type_name()]));
         }
     })
 }
 
-/// What a function of the library gave.
+/// Converts the result of a library function.
 pub(crate) fn from_library(value: &cel::Value, meter: &mut Meter) -> Result<Val> {
     meter.charge(1)?;
     Ok(match value {
@@ -162,6 +162,7 @@ fn from_library_map(
         entries.push((key, from_library(item, meter)?));
     }
     let map = value::Map::new(entries);
-    map.map(Val::Map)
-        .ok_or_else(|| EvalError::Other("the library gave a map with a key twice".to_owned()))
+    map.map(Val::Map).ok_or_else(|| {
+        EvalError::Other("the library returned a map with a duplicate key".to_owned())
+    })
 }

@@ -1,5 +1,4 @@
-//! What can go wrong: while compiling (the expression is at fault) and while
-//! evaluating (the documents are).
+//! Errors of compiling an expression, and of evaluating it.
 
 use crate::parser::{MAX_DEPTH, MAX_LENGTH, MAX_NESTING};
 
@@ -9,9 +8,9 @@ pub enum CompileError {
     /// The text is not CEL.
     #[error("syntax error at line {line}, column {column}: {message}")]
     Syntax {
-        /// What was found and expected.
+        /// What was expected and found.
         message: String,
-        /// The place in the text, in bytes from its start.
+        /// The offset in the text, in bytes.
         offset: usize,
         /// The line, from 1.
         line: usize,
@@ -45,10 +44,10 @@ pub enum CompileError {
         name: &'static str,
         /// What it takes.
         expected: String,
-        /// How it was called.
+        /// How it is called.
         found: String,
     },
-    /// A literal regular expression that is none, or is too large.
+    /// A literal regular expression that is invalid or too large.
     #[error("`{function}`: {reason}")]
     Pattern {
         /// The function that takes it.
@@ -56,7 +55,7 @@ pub enum CompileError {
         /// What is wrong with it.
         reason: String,
     },
-    /// A part of CEL that has no meaning for documents.
+    /// A feature of CEL that makes no sense for documents.
     #[error("{0} are not supported")]
     Unsupported(&'static str),
 }
@@ -80,20 +79,20 @@ fn suggestion(nearest: Option<&str>) -> String {
     nearest.map_or_else(String::new, |name| format!(", did you mean `{name}`?"))
 }
 
-/// An evaluation that failed. Messages name types and members of the expression, never
-/// values of the documents.
+/// An evaluation that failed. Messages contain types, and members that the expression names,
+/// but never values of documents.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EvalError {
-    /// A variable that the caller does not know.
+    /// A variable that the caller does not define.
     #[error("undeclared variable `{0}`")]
     UndeclaredVariable(String),
-    /// A member that is missing: its name, or `(computed)` where the key is a value.
+    /// A missing member: its name, or `(computed)` if the key is a value.
     #[error("no such key `{0}`")]
     NoSuchKey(String),
     /// A position outside a list or string.
     #[error("`{0}`: the index is out of range")]
     OutOfRange(&'static str),
-    /// An operator or function that does not take these types.
+    /// An operator or function that does not accept these types.
     #[error("`{operation}` cannot take ({found})")]
     Type {
         /// The operator or function.
@@ -107,7 +106,7 @@ pub enum EvalError {
     /// Division or remainder by zero.
     #[error("`{0}`: division by zero")]
     DivideByZero(&'static str),
-    /// An argument of the right type that the function cannot use.
+    /// An argument of the right type with an invalid value.
     #[error("`{function}`: {reason}")]
     Argument {
         /// The function.
@@ -115,7 +114,7 @@ pub enum EvalError {
         /// What is wrong with the argument.
         reason: &'static str,
     },
-    /// The evaluation takes more than the limit.
+    /// The evaluation exceeds the cost limit.
     #[error("the evaluation exceeds the cost limit of {limit}")]
     CostExceeded {
         /// The limit.
@@ -124,10 +123,10 @@ pub enum EvalError {
     /// A value with more levels of lists and maps than a document may have.
     #[error("a value is nested deeper than {} levels", document::MAX_DEPTH)]
     TooDeep,
-    /// The result holds something that no document can hold.
+    /// The result contains a value that no document can contain.
     #[error("the result contains {0}, which has no JSON form")]
     NotJson(String),
-    /// A function of the library failed in a way that it should not.
+    /// A function of the library failed unexpectedly.
     #[error("{0}")]
     Other(String),
 }
@@ -150,7 +149,7 @@ impl EvalError {
         }
     }
 
-    /// Whether `&&`, `||`, `all` and `exists` may not look past it.
+    /// Whether `&&`, `||`, `all` and `exists` must not ignore this error.
     pub(crate) fn is_final(&self) -> bool {
         matches!(self, Self::CostExceeded { .. })
     }

@@ -1,8 +1,12 @@
-//! The interpreter: one small function per kind of node.
+//! The interpreter: one small function for each kind of expression.
 //!
-//! In go a tree, the variables and the limits, out comes a value. Every step is paid
-//! for. Errors are values of `&&`, `||`, `all` and `exists` as CEL has it: an error on
-//! one side is forgotten if the other side decides.
+//! It evaluates a tree to a value and charges for every step. As CEL specifies, `&&`, `||`,
+//! `all` and `exists` ignore an error on one side if the other side decides the result:
+//!
+//! ```text
+//! 1/0 == 1 || true     true
+//! 1/0 == 1 || false    the error
+//! ```
 
 use std::sync::Arc;
 
@@ -19,9 +23,9 @@ use crate::value::{MAX_DEPTH, Map, Nested, Val, key};
 pub(crate) struct Interpreter<'a> {
     names: &'a [String],
     lookup: &'a dyn Fn(&str) -> Option<Value>,
-    /// The variables by number, as far as they were asked for.
+    /// The variables by number, each filled in on first use.
     variables: SmallVec<[Option<Value>; 4]>,
-    /// The items of the comprehensions around this place.
+    /// The current items of the enclosing comprehensions.
     locals: Vec<Val>,
     pub(crate) meter: Meter,
 }
@@ -43,8 +47,8 @@ impl<'a> Interpreter<'a> {
         }
     }
 
-    /// The value of a node. Arms are calls, so that the frame of this function, which
-    /// every level of an expression needs, stays small.
+    /// Evaluates an expression. The arms only call functions, to keep the stack frame small:
+    /// every level of an expression needs one.
     pub(crate) fn eval(&mut self, node: &CelExpr) -> Result<Val> {
         self.meter.charge(1)?;
         let value = match node {
@@ -132,7 +136,7 @@ impl<'a> Interpreter<'a> {
     fn member(&mut self, base: &CelExpr, key: &Key) -> Result<Val> {
         match self.eval(base)? {
             Val::Map(map) => map.member(key).ok_or_else(|| no_such_key(key)),
-            // What is read of an optional is optional.
+            // A member of an optional is an optional.
             Val::Optional(inner) => select(content(inner.as_ref()), key),
             other => Err(no_member(key, &other)),
         }
@@ -231,7 +235,7 @@ impl<'a> Interpreter<'a> {
         }
     }
 
-    /// `&&` and `||`: a part that is `decisive` decides, whatever the others are.
+    /// `&&` and `||`: a part with the value `decisive` decides the result.
     fn decide(&mut self, operation: &str, parts: &[CelExpr], decisive: bool) -> Result<Val> {
         let mut failed = None;
         for part in parts {
@@ -310,7 +314,7 @@ impl<'a> Interpreter<'a> {
         }
     }
 
-    /// As `&&` or `||` over all items: one that is decisive decides.
+    /// Like `&&` or `||` over all items.
     fn decide_items(
         &mut self,
         fold: &Fold,
@@ -368,7 +372,7 @@ impl<'a> Interpreter<'a> {
     }
 }
 
-/// A member as an optional: none where there is no such member.
+/// A member as an optional, which is empty if there is no such member.
 fn select(base: Option<&Val>, key: &Key) -> Result<Val> {
     match base {
         None => Ok(Val::Optional(None)),

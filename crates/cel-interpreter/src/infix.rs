@@ -1,4 +1,4 @@
-//! The operators of CEL on two values.
+//! The infix operators of CEL, and its negation.
 
 use std::cmp::Ordering;
 
@@ -11,9 +11,9 @@ use crate::meter::Meter;
 use crate::tree::{Arithmetic, Relation};
 use crate::value::{List, Map, Val, key};
 
-/// `left` and `right` put together by an arithmetic operator. An int meets a double as
-/// a double: a document cannot say `2.0`, so CEL's strictness would make an expression
-/// fail on some numbers of a field and not on others.
+/// Applies an arithmetic operator. Of an int and a double, the int is converted. Plain CEL refuses
+/// that, but a document cannot contain `2.0`: an expression would fail for some numbers of a
+/// field and not for others.
 pub(crate) fn arithmetic(
     operator: Arithmetic,
     left: &Val,
@@ -162,7 +162,7 @@ pub(crate) fn relation(
     })
 }
 
-/// How two values of one type (or two numbers) stand to each other; `None` for NaN.
+/// The order of two values of the same type, or of two numbers; `None` for NaN.
 pub(crate) fn compare(
     operation: &str,
     left: &Val,
@@ -230,7 +230,8 @@ fn exact(int: i64, double: f64) -> Option<Ordering> {
     (!double.is_nan()).then(|| Number::Int(int).cmp(&Number::Float(double)))
 }
 
-/// `left == right`: deep, numbers by value, values of different types are unequal.
+/// `left == right`. Lists and maps are compared deeply, numbers by value. Values of different
+/// types are unequal.
 pub(crate) fn equal(left: &Val, right: &Val, meter: &mut Meter) -> Result<bool, EvalError> {
     meter.charge(1)?;
     if let (Some(a), Some(b)) = (Numeric::of(left), Numeric::of(right)) {
@@ -241,7 +242,7 @@ pub(crate) fn equal(left: &Val, right: &Val, meter: &mut Meter) -> Result<bool, 
         (Val::Bool(a), Val::Bool(b)) => a == b,
         (Val::Str(_), Val::Str(_)) => {
             let (a, b) = (left.as_str(), right.as_str());
-            // Strings of different lengths are not looked at.
+            // Strings of different lengths are not read.
             if a.map(str::len) == b.map(str::len) {
                 meter.bytes(a.map_or(0, str::len))?;
             }
@@ -304,7 +305,7 @@ pub(crate) fn contains(value: &Val, container: &Val, meter: &mut Meter) -> Resul
     }
 }
 
-/// `container[index]`, or `None` where there is nothing.
+/// `container[index]`, or `None` if there is no such element.
 pub(crate) fn index(container: &Val, index: &Val) -> Result<Option<Val>, EvalError> {
     match (container, index) {
         (Val::Map(map), _) => Ok(key(index)?.and_then(|key| map.get(&key))),

@@ -1,4 +1,4 @@
-//! From text to tokens, with literals decoded.
+//! The lexer: splits a text into tokens and decodes literals.
 
 use crate::error::CompileError;
 
@@ -9,7 +9,7 @@ pub(crate) enum Token<'a> {
     Word(&'a str),
     /// A name in backquotes.
     Quoted(&'a str),
-    /// The size of an int: its sign is a token of its own.
+    /// The absolute value of an int. Its sign is a separate token.
     Int(u64),
     UInt(u64),
     Double(f64),
@@ -19,7 +19,7 @@ pub(crate) enum Token<'a> {
     End,
 }
 
-/// Longer ones first, because `<=` starts like `<`.
+/// Longer symbols first, because `<=` starts with `<`.
 const SYMBOLS: [&str; 24] = [
     "==", "!=", "<=", ">=", "&&", "||", "<", ">", "+", "-", "*", "/", "%", "!", "?", ":", ".", ",",
     "(", ")", "[", "]", "{", "}",
@@ -27,7 +27,7 @@ const SYMBOLS: [&str; 24] = [
 
 type Result<T> = std::result::Result<T, CompileError>;
 
-/// The tokens of a text and where they start; the last one is the end.
+/// The tokens of a text with their offsets. The last one is [`Token::End`].
 pub(crate) fn tokens(text: &str) -> Result<Vec<(Token<'_>, usize)>> {
     let mut lexer = Lexer { text, at: 0 };
     let mut tokens = Vec::new();
@@ -43,8 +43,8 @@ pub(crate) fn tokens(text: &str) -> Result<Vec<(Token<'_>, usize)>> {
     }
 }
 
-/// Where the `}` stands that closes the expression which a text starts with. Braces inside
-/// the expression, its strings and its comments do not.
+/// The offset of the `}` that closes the expression at the start of a text. Braces inside the
+/// expression, its strings and its comments do not count.
 pub(crate) fn closing_brace(text: &str) -> Result<usize> {
     let mut lexer = Lexer { text, at: 0 };
     let mut depth = 0_usize;
@@ -61,7 +61,7 @@ pub(crate) fn closing_brace(text: &str) -> Result<usize> {
     }
 }
 
-/// A syntax error at a place of the text.
+/// A syntax error at an offset of the text.
 pub(crate) fn syntax_error(text: &str, offset: usize, message: impl Into<String>) -> CompileError {
     let before = text.get(..offset).unwrap_or(text);
     let line_start = before.rfind('\n').map_or(0, |at| at + 1);
@@ -75,7 +75,7 @@ pub(crate) fn syntax_error(text: &str, offset: usize, message: impl Into<String>
 
 struct Lexer<'a> {
     text: &'a str,
-    /// Where the next token starts.
+    /// The offset of the next character.
     at: usize,
 }
 
@@ -102,7 +102,7 @@ impl<'a> Lexer<'a> {
         found
     }
 
-    /// Reads on while characters belong to a token.
+    /// Consumes characters while they belong to a token.
     fn run(&mut self, belongs: impl Fn(char) -> bool) -> &'a str {
         let rest = self.rest();
         let end = rest.find(|c| !belongs(c)).unwrap_or(rest.len());
@@ -197,7 +197,7 @@ impl<'a> Lexer<'a> {
         token.map_or_else(|| self.error(start, "the number is out of range"), Ok)
     }
 
-    /// `.5` and `e-7`, where digits follow.
+    /// Consumes `.5` and `e-7`, if digits follow.
     fn fraction(&mut self) {
         let digit = |text: &str| text.starts_with(|c: char| c.is_ascii_digit());
         if self.rest().strip_prefix('.').is_some_and(digit) {
@@ -224,7 +224,7 @@ impl<'a> Lexer<'a> {
             },
         })?;
         match invalid {
-            Some(at) => self.error(at, "the escape sequence is no character"),
+            Some(at) => self.error(at, "the escape sequence is not a character"),
             None => Ok(Token::Text(text)),
         }
     }
@@ -240,12 +240,12 @@ impl<'a> Lexer<'a> {
             },
         })?;
         match invalid {
-            Some(at) => self.error(at, "the escape sequence is no byte"),
+            Some(at) => self.error(at, "the escape sequence is not a byte"),
             None => Ok(Token::Bytes(bytes)),
         }
     }
 
-    /// The parts of a literal, from its opening to its closing quotes.
+    /// Reads a literal from its opening to its closing quotes, part by part.
     fn literal(&mut self, raw: bool, mut push: impl FnMut(usize, LiteralPart)) -> Result<()> {
         let start = self.at;
         let rest = self.rest();
@@ -290,7 +290,7 @@ impl<'a> Lexer<'a> {
         self.part(at, code)
     }
 
-    /// Three digits, of which the first is read.
+    /// An escape of three octal digits, the first of which has been consumed.
     fn octal(&mut self, at: usize) -> Result<LiteralPart> {
         let digits = self.text.get(at + 1..at + 4);
         self.at = at + 1 + digits.map_or(0, str::len);
@@ -306,7 +306,7 @@ impl<'a> Lexer<'a> {
 }
 
 fn code(digits: &str, radix: u32) -> Option<u32> {
-    // A sign would be read as a part of the number.
+    // `from_str_radix` would accept a sign.
     let plain = digits.chars().all(|c| c.is_digit(radix));
     plain.then(|| u32::from_str_radix(digits, radix).ok())?
 }
@@ -314,6 +314,6 @@ fn code(digits: &str, radix: u32) -> Option<u32> {
 /// A part of a literal.
 enum LiteralPart {
     Char(char),
-    /// A code point, or in bytes a byte.
+    /// A code point; a byte in a bytes literal.
     Code(u32),
 }

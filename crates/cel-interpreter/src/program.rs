@@ -1,4 +1,4 @@
-//! Programs: compiled once, evaluated often.
+//! Programs: compiled once, evaluated many times.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::parser::parse;
 use crate::reads::reads;
 use crate::tree::CelExpr;
 
-/// A compiled expression. Cloning is one reference count.
+/// A compiled expression. Cloning increments one reference count.
 ///
 /// ```
 /// use cel_interpreter::{Limits, Program};
@@ -33,16 +33,16 @@ pub struct Program(Arc<Compiled>);
 struct Compiled {
     text: String,
     tree: CelExpr,
-    /// By their numbers in the tree.
+    /// The names of the variables, by their numbers in the tree.
     names: Vec<String>,
-    /// The same, sorted.
+    /// The same names, sorted.
     variables: Vec<String>,
 }
 
-/// What an evaluation may take.
+/// The limits of an evaluation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Steps: see [the crate](crate#cost).
+    /// The greatest cost; see [the crate](crate#cost).
     pub cost: u64,
 }
 
@@ -66,8 +66,8 @@ impl Program {
         })))
     }
 
-    /// Compiles the expression that a text starts with, up to the `}` that closes it: what
-    /// follows a `${` in a template. Gives the place of that brace in the text as well.
+    /// Compiles the expression at the start of a text, up to its closing `}`. The text is what
+    /// follows a `${` in a template. Also returns the offset of the brace.
     ///
     /// ```
     /// let text = "{'a}': {}}.size() + 1} and more";
@@ -86,17 +86,15 @@ impl Program {
         &self.0.text
     }
 
-    /// The free identifiers, sorted: neither functions nor the variables of
-    /// comprehensions.
+    /// The free variables, sorted, without functions and the variables of comprehensions.
     pub fn variables(&self) -> &[String] {
         &self.0.variables
     }
 
-    /// The members that are read, each as a chain that starts with its variable; sorted,
-    /// each once.
+    /// The members that the expression reads. Each is a chain of names that starts with a
+    /// variable. The chains are sorted and distinct.
     ///
-    /// A chain ends where an element is picked by a number or a computed key, and where
-    /// the value is used whole.
+    /// A chain ends at an index or a computed key, and where a value is used as a whole.
     ///
     /// ```
     /// let program = cel_interpreter::Program::compile("object.spec.a.b + x['y'] + l[0].z")?;
@@ -110,8 +108,8 @@ impl Program {
         reads(&self.0.tree, &self.0.names)
     }
 
-    /// The value of the expression. A variable is asked for when it is first needed, and
-    /// once at most.
+    /// The value of the expression. `variables` is called on the first use of a variable, and
+    /// at most once for each.
     pub fn eval(
         &self,
         variables: &dyn Fn(&str) -> Option<Value>,
@@ -120,8 +118,8 @@ impl Program {
         self.eval_with_cost(variables, limits).0
     }
 
-    /// As [`Program::eval`], with what it cost: for callers that evaluate many
-    /// expressions within one limit.
+    /// Like [`Program::eval`], with the cost, for callers that evaluate many expressions within
+    /// one limit.
     pub fn eval_with_cost(
         &self,
         variables: &dyn Fn(&str) -> Option<Value>,

@@ -1,8 +1,8 @@
-//! Which members of the variables an expression reads.
+//! The members of variables that an expression reads.
 
 use crate::tree::{CelExpr, Path};
 
-/// The member chains that are read, each with its variable first, sorted and each once.
+/// The chains of members, each with its variable first, sorted and distinct.
 pub(crate) fn reads(tree: &CelExpr, variables: &[String]) -> Vec<Vec<String>> {
     let mut chains = Vec::new();
     collect(tree, variables, &mut chains);
@@ -18,7 +18,7 @@ fn collect(node: &CelExpr, variables: &[String], chains: &mut Vec<Vec<String>>) 
     }
 }
 
-/// The chain that a node is, if it starts at a variable.
+/// The chain of an expression, if it is a chain of members that starts at a variable.
 fn chain(node: &CelExpr, variables: &[String]) -> Option<Vec<String>> {
     match node {
         CelExpr::Path(Path { variable, keys }) => {

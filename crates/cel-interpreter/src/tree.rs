@@ -1,8 +1,19 @@
-//! What runs: the tree that the [`parser`](crate::parser) makes of an expression.
+//! The tree of an expression, which the [`parser`](crate::parser) builds and the interpreter
+//! evaluates.
 //!
-//! Names are resolved: a free identifier is the number of a variable, an identifier of
-//! a comprehension the number of a local. Members of variables are paths, which are
-//! read without copying anything in between.
+//! Names are resolved: a free identifier is the number of a variable, an identifier of a
+//! comprehension the number of a local. A chain of members of a variable is one path, which is
+//! read without intermediate values:
+//!
+//! ```text
+//! object.spec.ports.all(p, p.port > base)
+//!
+//! Fold all
+//! ├ range   Path object.spec.ports        variable 0
+//! └ body    Relation >
+//!           ├ Member port of Local 0
+//!           └ Path base                   variable 1
+//! ```
 
 use std::sync::Arc;
 
@@ -12,7 +23,7 @@ use kube_cel::cel::IdedExpr;
 use crate::function::{Function, pattern::Pattern};
 use crate::value::Val;
 
-/// A part of an expression.
+/// An expression or a part of one.
 pub(crate) enum CelExpr {
     Literal(Val),
     /// A variable, or a member of one: `object.spec.replicas`.
@@ -43,17 +54,17 @@ pub(crate) enum CelExpr {
     Conditional(Box<[CelExpr; 3]>),
     Arithmetic(Arithmetic, Box<[CelExpr; 2]>),
     Relation(Relation, Box<[CelExpr; 2]>),
-    /// `==`, or `!=` if not wanted to be equal.
+    /// `==`, or `!=` if the flag is false.
     Equal(bool, Box<[CelExpr; 2]>),
     In(Box<[CelExpr; 2]>),
     Call(Box<Call>),
-    /// `optional.or(other)`; `orValue` if unwrapped. The other is evaluated if needed.
+    /// `optional.or(other)`; `orValue` if `unwrap`. `other` is evaluated only if needed.
     OptionalOr {
         optional: Box<CelExpr>,
         other: Box<CelExpr>,
         unwrap: bool,
     },
-    /// `optional.optMap(local, body)`; `optFlatMap` if flat.
+    /// `optional.optMap(local, body)`; `optFlatMap` if `flat`.
     OptionalMap {
         optional: Box<CelExpr>,
         body: Box<CelExpr>,
@@ -75,17 +86,17 @@ pub(crate) struct Call {
     pub args: Vec<CelExpr>,
     /// The compiled second argument of a regular expression function, if it is a literal.
     pub pattern: Option<Arc<Pattern>>,
-    /// The call as the library wants it, with arguments by number.
+    /// The call in the form of the library, with arguments by number.
     pub library: Option<Box<IdedExpr>>,
 }
 
-/// A comprehension: what each item of a list (or key of a map) is used for.
+/// A comprehension over the items of a list or the keys of a map.
 pub(crate) struct Fold {
     pub kind: FoldKind,
     pub range: CelExpr,
     /// The condition of `map` with three arguments.
     pub filter: Option<CelExpr>,
-    /// What is computed of an item, or asked about it.
+    /// The value or condition that is evaluated for each item.
     pub body: CelExpr,
 }
 
@@ -151,7 +162,7 @@ impl Relation {
 }
 
 impl CelExpr {
-    /// Calls `visit` with each direct part.
+    /// Visits the direct subexpressions.
     pub(crate) fn each<'a>(&'a self, visit: &mut dyn FnMut(&'a CelExpr)) {
         match self {
             Self::Literal(_) | Self::Path(_) | Self::Local(_) => {}

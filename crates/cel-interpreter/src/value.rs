@@ -1,7 +1,7 @@
-//! Values while they are computed with.
+//! The values of the interpreter.
 //!
-//! CEL knows more types than documents do, and tells `1.0` from `1`. What comes from a
-//! document is kept as it is, so that reading a member copies nothing.
+//! CEL has more types than documents, and distinguishes `1.0` from `1`. A list or map of a document
+//! is wrapped and not converted, so that reading a member copies nothing.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use kube_cel::cel::objects::Opaque;
 
 use crate::error::EvalError;
 
-/// A value of CEL. Cloning is at most one reference count.
+/// A CEL value. Cloning increments at most one reference count.
 #[derive(Clone)]
 pub(crate) enum Val {
     Null,
@@ -50,12 +50,12 @@ pub(crate) enum Map {
     Computed(Arc<Nested<Vec<(Value, Val)>>>),
 }
 
-/// How deep a value may be nested. The interpreter checks every value that it makes:
-/// whoever goes down into one may do so recursively.
+/// How deep a value may be nested. The interpreter checks every value that it builds, so other
+/// code can walk values recursively.
 pub(crate) const MAX_DEPTH: usize = document::MAX_DEPTH;
 
-/// What holds other values, and how many levels of computed values there are in it.
-/// Parts of documents do not count: they are bounded themselves.
+/// A container of values, and the depth of computed values in it. Parts of documents do not count,
+/// because their depth is bounded already.
 pub(crate) struct Nested<T> {
     depth: usize,
     inner: T,
@@ -133,7 +133,7 @@ impl Val {
         Self::Bytes(Value::bytes(bytes))
     }
 
-    /// A number of elements or characters, which memory keeps far below the limit.
+    /// A number of elements or characters, which memory keeps far below `i64::MAX`.
     pub(crate) fn count(count: usize) -> Self {
         Self::Int(i64::try_from(count).unwrap_or(i64::MAX))
     }
@@ -142,7 +142,7 @@ impl Val {
         Self::Optional(value.map(|value| Nested::new(value, |value| Some(value.depth()))))
     }
 
-    /// How many levels of computed values there are.
+    /// How deep computed values are nested.
     pub(crate) fn depth(&self) -> usize {
         match self {
             Self::List(List::Computed(items)) => items.depth,
@@ -192,7 +192,7 @@ impl Val {
         }
     }
 
-    /// What `optional.ofNonZeroValue` takes for nothing.
+    /// Whether `optional.ofNonZeroValue` treats this value as missing.
     pub(crate) fn is_zero(&self) -> bool {
         match self {
             Self::Null => true,
@@ -305,8 +305,8 @@ impl Map {
     }
 }
 
-/// A key of a map: a boolean, a string or a whole number, so that `1`, `1u` and `1.0`
-/// are one key. `None`: a number that is in no map, because it does not fit an int.
+/// The key of a map: a boolean, a string or a whole number. `1`, `1u` and `1.0` are the same key.
+/// `None` for a number that does not fit an int, which no map contains.
 pub(crate) fn key(value: &Val) -> Result<Option<Value>, EvalError> {
     match value {
         Val::Str(text) => Ok(Some(text.clone())),

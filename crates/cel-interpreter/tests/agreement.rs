@@ -1,4 +1,4 @@
-//! Where the library's own parser and interpreter are right, ours agree with them.
+//! Our parser and interpreter agree with those of the library, where the latter are right.
 
 use cel_interpreter::{Limits, Program};
 use document::Value;
@@ -6,7 +6,7 @@ use kube_cel::KubeCelExt;
 use kube_cel::cel;
 use seeded::Random;
 
-/// Both give the same value, or both fail.
+/// Checks that both return the same value, or both fail.
 fn check(text: &str) {
     let ours = Program::compile(text)
         .map_err(|error| error.to_string())
@@ -99,7 +99,7 @@ fn on_what_is_written_by_hand() {
     }
 }
 
-/// Makes expressions.
+/// Generates expressions.
 struct Expressions(Random);
 
 impl Expressions {

@@ -1,11 +1,11 @@
-//! Errors have codes, places and no values.
+//! Errors have codes and positions, and contain no values.
 
 use std::cell::Cell;
 
 use cel_interpreter::{CompileError, EvalError, Limits, Program};
 use document::{Value, json};
 
-/// In every value of the documents, so that no message may contain it.
+/// A part of every value of the documents, which no message may contain.
 const SECRET: &str = "hunter2";
 
 fn variables(name: &str) -> Option<Value> {
@@ -245,8 +245,8 @@ fn syntax_errors_have_a_place() {
     check_syntax("'a\nb'", 1, 1, "the string has no end on its line");
     check_syntax(r"'\q'", 1, 2, "unknown escape sequence");
     check_syntax(r"'\x4'", 1, 2, "malformed escape sequence");
-    check_syntax(r"'\ud800'", 1, 2, "the escape sequence is no character");
-    check_syntax(r"b'\u0100'", 1, 3, "the escape sequence is no byte");
+    check_syntax(r"'\ud800'", 1, 2, "the escape sequence is not a character");
+    check_syntax(r"b'\u0100'", 1, 3, "the escape sequence is not a byte");
     check_syntax("9223372036854775808", 1, 1, "the number is out of range");
     check_syntax("1e999", 1, 1, "the number is out of range");
     check_syntax("12ab", 1, 1, "malformed number");

@@ -1,4 +1,4 @@
-//! Every function at least once.
+//! Tests of every function.
 
 use cel_interpreter::{CompileError, Limits, Program};
 use document::Value;
@@ -11,14 +11,14 @@ fn check(text: &str, expect: &str) {
     assert_eq!(result, expect, "{text}");
 }
 
-/// Each expression is true.
+/// Checks that each expression is true.
 fn check_all(texts: &[&str]) {
     for text in texts {
         check(text, "true");
     }
 }
 
-/// Each expression fails with this code.
+/// Checks that each expression fails with this code.
 fn check_fails(texts: &[&str], code: &str) {
     for text in texts {
         check(text, code);

@@ -1,5 +1,5 @@
-//! Bombs: whatever an expression does, compiling and evaluating it ends soon, with
-//! little memory and without overflowing the stack.
+//! Limits: compiling and evaluating any expression takes bounded time and memory, and does not
+//! overflow the stack.
 
 use std::time::{Duration, Instant};
 
@@ -30,7 +30,7 @@ fn eval(text: &str) -> Result<Value, EvalError> {
     program.eval(&variables, &Limits::default())
 }
 
-/// The expression ends in time, with the error for its cost.
+/// Checks that the evaluation ends in time, with the error for its cost.
 fn check(text: &str) {
     let started = Instant::now();
     let result = eval(text);
@@ -102,7 +102,7 @@ fn regular_expressions_end() {
     check("big.matches('\\\\w+\\\\d+x') || l.all(x, big.matches('\\\\w+\\\\d+x') || true)");
 }
 
-/// A third of the stack of a thread: what fits here has room to spare.
+/// A third of the default stack of a thread, so that the limits leave a margin.
 const STACK: usize = (2 << 20) / 3;
 
 fn on_small_stack(run: impl FnOnce() + Send + 'static) {
@@ -111,7 +111,7 @@ fn on_small_stack(run: impl FnOnce() + Send + 'static) {
     ended.expect("it does not panic");
 }
 
-/// What nests, with as many levels as asked for.
+/// Expressions of each kind that nests, with this many levels.
 type Shape = fn(usize) -> String;
 
 const SHAPES: [(&str, Shape); 20] = [
@@ -150,7 +150,7 @@ fn what_is_nested_too_deep_is_refused() {
             for levels in [MAX_NESTING, MAX_DEPTH - 2, MAX_DEPTH * 2, 1300] {
                 match Program::compile(&shape(levels)) {
                     Ok(program) => {
-                        // Whatever comes out, it comes.
+                        // Any result is fine, as long as it returns.
                         let _ = program.eval(&variables, &Limits::default());
                         program.reads();
                     }
@@ -262,7 +262,7 @@ const VALUES: &[&str] = &[
     "'2024-é2-30'", "'12:é0:00'", "'é'.reverse()", "s", "object", "l", "7", "63", "'2024-01-01T00:é0:00Z'",
 ];
 
-/// Functions with arguments that are none of theirs, or odd.
+/// Calls functions with arguments of wrong types and with unusual values.
 #[test]
 fn odd_arguments_do_no_harm() {
     let mut random = Random::new(seeded::seed(0x0bad_5eed));

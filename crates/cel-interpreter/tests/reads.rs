@@ -1,8 +1,8 @@
-//! What an expression asks for.
+//! The members that an expression reads.
 
 use cel_interpreter::Program;
 
-/// The chains with dots between their parts.
+/// Checks the chains, written with dots.
 fn check(text: &str, reads: &[&str]) {
     let program = Program::compile(text).unwrap_or_else(|error| panic!("{text}: {error}"));
     let chains: Vec<String> = program

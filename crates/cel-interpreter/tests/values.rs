@@ -1,9 +1,9 @@
-//! Documents in, documents out, and the language between.
+//! The language, and the conversion of documents to values and back.
 
 use cel_interpreter::{Limits, Program};
 use document::{Value, json};
 
-/// The expression over one document, whose members are the variables.
+/// Evaluates an expression whose variables are the members of a document.
 fn check_with(document: &Value, text: &str, expect: &str) {
     let program = Program::compile(text).unwrap_or_else(|error| panic!("{text}: {error}"));
     let lookup = |name: &str| document.as_map()?.get_str(name).cloned();
@@ -162,7 +162,7 @@ fn members_are_read_and_tested() {
 }
 
 #[test]
-fn optionals_stand_for_missing_members() {
+fn optionals_represent_missing_members() {
     check("m.?a.orValue(9)", "1");
     check("m.?z.orValue(9)", "9");
     check("m.?b.?c[0].orValue(9)", "5");

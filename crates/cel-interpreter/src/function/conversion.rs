@@ -1,4 +1,4 @@
-//! From one type to another.
+//! Conversions between types.
 
 use document::Value;
 
@@ -10,7 +10,7 @@ use crate::value::Val;
 const INT_LIMIT: f64 = 9_223_372_036_854_775_808.0;
 const UINT_LIMIT: f64 = 18_446_744_073_709_551_616.0;
 
-/// `dyn(x)` is for type checkers.
+/// `dyn(x)` only matters for type checkers.
 #[expect(clippy::unnecessary_wraps, reason = "the shape of all functions")]
 pub(super) fn dynamic(call: &mut Arguments<'_>) -> Result<Val> {
     Ok(call.args[0].clone())
@@ -95,7 +95,7 @@ pub(super) fn string(call: &mut Arguments<'_>) -> Result<Val> {
     }
 }
 
-/// The text of a value that is no list, map or library type.
+/// The text of a scalar; `None` for lists, maps and library types.
 pub(super) fn scalar_text(value: &Val) -> Option<String> {
     match value {
         Val::Bool(b) => Some(b.to_string()),
@@ -114,7 +114,7 @@ pub(super) fn scalar_text(value: &Val) -> Option<String> {
     }
 }
 
-/// As Go prints it: the shortest digits, an exponent where they would be many.
+/// The form of Go: the shortest digits, with an exponent if there would be many.
 fn double_text(double: f64) -> String {
     match Value::number(double) {
         Some(number) => number.to_string(),

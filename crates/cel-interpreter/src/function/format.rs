@@ -8,10 +8,10 @@ use crate::error::EvalError;
 use crate::meter::Meter;
 use crate::value::Val;
 
-/// Digits behind the point that may be asked for.
+/// The greatest precision: digits after the decimal point.
 const MAX_PRECISION: usize = 100;
 
-/// Digits behind the point if none are asked for.
+/// The default precision.
 const PRECISION: usize = 6;
 
 pub(super) fn format(call: &mut Arguments<'_>) -> Result<Val> {
@@ -128,7 +128,7 @@ fn write_digits(out: &mut String, verb: char, number: u64) -> std::fmt::Result {
     }
 }
 
-/// Any value; inside lists and maps strings are quoted.
+/// Writes any value. Strings in lists and maps are quoted.
 fn write_value(out: &mut String, value: &Val, quoted: bool, meter: &mut Meter) -> Result<()> {
     meter.charge(1)?;
     match value {

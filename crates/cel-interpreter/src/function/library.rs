@@ -1,8 +1,13 @@
-//! Calls of functions that the library has.
+//! Calls of library functions.
 //!
-//! The library looks functions up by name in a context and evaluates their arguments
-//! itself. So a call is an expression whose arguments are variables `0`, `1`, …, made
-//! once when the program is compiled, and each evaluation hands over the values.
+//! The library has no direct way to call a function: it evaluates an expression, in a context that
+//! contains the function. So each call is compiled to a library expression whose arguments are
+//! the variables `0`, `1`, …, and each evaluation passes their values:
+//!
+//! ```text
+//! ours       ip(object.status.podIP)
+//! library    ip(`0`), with `0` = the value of object.status.podIP
+//! ```
 
 use std::sync::LazyLock;
 
@@ -17,13 +22,13 @@ use crate::error::EvalError;
 use crate::meter::{LIBRARY_CALL, Meter};
 use crate::value::Val;
 
-/// Functions of ours that hand some types to the library.
+/// Our own functions that leave some types to the library.
 pub(super) const SHARED: &[&str] = &["compareTo", "isGreaterThan", "isLessThan", "string"];
 
 /// All functions, registered once.
 static FUNCTIONS: LazyLock<Context<'static>> = LazyLock::new(|| Context::default().with_all());
 
-/// A call with its arguments by number.
+/// The library expression of a call, with arguments by number.
 pub(super) fn expression(name: &str, method: bool, count: usize) -> IdedExpr {
     let argument = |n: usize| IdedExpr {
         id: 0,
@@ -40,7 +45,7 @@ pub(super) fn expression(name: &str, method: bool, count: usize) -> IdedExpr {
     }
 }
 
-/// The values by number.
+/// The values of the arguments, by number.
 struct Numbered(Vec<cel::Value>);
 
 impl VariableResolver for Numbered {
@@ -70,7 +75,7 @@ pub(super) fn call(
     }
 }
 
-/// The library prints values in its messages, so nothing of them is kept.
+/// Converts an error. Messages of the library are dropped, because they contain values.
 fn failure(name: &'static str, error: &ExecutionError, args: &[Val]) -> EvalError {
     let types = || EvalError::types(name, args.iter().map(Val::type_name));
     match error {

@@ -1,4 +1,4 @@
-//! Lists, and lists as sets.
+//! Functions of lists, and of lists as sets.
 
 use std::cmp::Ordering;
 
@@ -123,12 +123,12 @@ pub(super) fn sort(call: &mut Arguments<'_>) -> Result<Val> {
     for item in &items {
         let length = item.as_str().map_or(0, str::len) / BYTES;
         call.meter.charge(length as u64 * rounds)?;
-        // All items compare with one, so that each compares with each.
+        // If every item compares with the first, all items compare with each other.
         if compare(call.name, &first, item, call.meter)?.is_none() {
             return Err(call.invalid("NaN has no place in an order"));
         }
     }
-    // Paid for above: the comparisons must not fail any more.
+    // Charged for above, so the comparisons do not fail here.
     let mut free = crate::meter::Meter::new(u64::MAX);
     items.sort_by(|a, b| {
         let order = compare(call.name, a, b, &mut free);

@@ -1,10 +1,10 @@
-//! The functions: a table of all names, and the arguments that they are handed.
+//! The functions: a table of all names, and their arguments.
 //!
-//! The Kubernetes types (addresses, URLs, versions, named formats) and `math` are those
-//! of the library. Written here are the functions that could grow without bounds, that
-//! are called often, or that the library gets wrong: there, sums wrap around,
-//! quantities overflow, sorting and formatting can panic, printed maps have a random
-//! order, and strings are measured in bytes.
+//! The Kubernetes types (addresses, URLs, versions, named formats) and `math` come from the
+//! library. We implement the functions whose results can grow without bounds, those that are
+//! called often, and those that are wrong in the library: there, sums wrap around, quantities
+//! overflow, sorting and formatting can panic, maps print in random order, and the length of a
+//! string is in bytes.
 
 mod conversion;
 mod format;
@@ -33,7 +33,7 @@ pub(crate) struct Function {
     /// With its namespace, as in `math.abs`.
     pub name: &'static str,
     form: Form,
-    /// How many arguments there are at least and at most; the target of a method counts.
+    /// The least and greatest number of arguments. The target of a method counts.
     arguments: (usize, usize),
     run: Run,
 }
@@ -54,7 +54,7 @@ enum Run {
     Here(fn(&mut Arguments<'_>) -> Result<Val>),
     /// In the library.
     Library,
-    /// In the library, which wants a double where a document has an int.
+    /// In the library, with ints converted to doubles, because the library expects those.
     LibraryOnDoubles,
 }
 
@@ -73,8 +73,8 @@ pub(crate) fn nearest(name: &str) -> Option<&'static str> {
     (distance <= 2 && distance < name.len()).then_some(known)
 }
 
-/// How many letters must be put in, left out or replaced to get from one to the other;
-/// in upper or lower case is the same.
+/// How many letters must be inserted, deleted or replaced to turn one into the other, ignoring
+/// case.
 fn distance(from: &str, to: &str) -> usize {
     let to: Vec<char> = to
         .chars()
@@ -95,7 +95,7 @@ fn distance(from: &str, to: &str) -> usize {
 }
 
 impl Function {
-    /// Whether it may be called in this form with so many arguments.
+    /// Checks the form and the number of arguments of a call.
     pub(crate) fn check(
         &self,
         method: bool,
@@ -123,7 +123,7 @@ impl Function {
         matches!(self.name, "matches" | "find" | "findAll")
     }
 
-    /// The call as the library wants it, if it runs there (or may do so).
+    /// The call in the form of the library, if the function may run there.
     pub(crate) fn library_call(&self, method: bool, count: usize) -> Option<Box<IdedExpr>> {
         let here = matches!(self.run, Run::Here(_)) && !library::SHARED.contains(&self.name);
         (!here).then(|| Box::new(library::expression(self.name, method, count)))
@@ -146,7 +146,7 @@ fn shape(method: bool, min: usize, max: usize) -> String {
     }
 }
 
-/// Calls a function with arguments that are evaluated.
+/// Calls a function. The arguments have been evaluated.
 pub(crate) fn call(call: &Call, mut arguments: Arguments<'_>) -> Result<Val> {
     let texts = arguments.args.iter().map(text_length);
     arguments.meter.bytes(texts.sum())?;
@@ -199,7 +199,7 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// An argument that may be left out.
+    /// An optional argument.
     fn optional_int(&self, n: usize) -> Result<Option<i64>> {
         if n < self.args.len() {
             self.int(n).map(Some)
@@ -220,7 +220,7 @@ impl<'a> Arguments<'a> {
         EvalError::types(self.name, self.args.iter().map(Val::type_name))
     }
 
-    /// The error for an argument that has the right type and is still of no use.
+    /// The error for an argument of the right type with an invalid value.
     fn invalid(&self, reason: &'static str) -> EvalError {
         EvalError::Argument {
             function: self.name,

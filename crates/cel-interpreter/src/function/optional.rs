@@ -1,4 +1,4 @@
-//! Values that may be missing.
+//! Functions of optionals.
 
 use super::{Arguments, Result};
 use crate::value::Val;

@@ -1,9 +1,9 @@
 //! Regular expressions.
 //!
-//! The syntax is that of RE2, which Kubernetes uses: `\d`, `\s`, `\w` and `\b` are about
-//! ASCII only. A literal pattern is compiled with the expression, any other at each call.
-//! A pattern is bounded in size, and matching costs in proportion to the length of the
-//! text and the size of the pattern, which is what it takes in the worst case.
+//! The syntax is that of RE2, which Kubernetes uses: `\d`, `\s`, `\w` and `\b` match ASCII only.
+//! A literal pattern is compiled with the expression, any other at each call. The size of a
+//! pattern is bounded. A match costs the length of the text times the size of the pattern, which
+//! is the time that it takes in the worst case.
 
 use std::sync::Arc;
 
@@ -16,28 +16,28 @@ use crate::value::Val;
 /// How long a pattern may be, in bytes.
 const MAX_PATTERN: usize = 1024;
 
-/// What compiling a pattern costs at run time.
+/// The cost of compiling a pattern at run time.
 const COMPILE_COST: u64 = 2_000;
 
-/// Sizes of a compiled pattern in bytes, and how much more than the first a match costs.
-/// `[a-z]+` is of the first size, `\pL+` (the letters of all scripts) of the last.
+/// Classes of compiled patterns: the greatest size in bytes, and the factor for the cost of a
+/// match. `[a-z]+` is in the first class, `\pL+` (the letters of all scripts) in the last.
 const SIZES: [(usize, u64); 3] = [(8 << 10, 1), (32 << 10, 4), (128 << 10, 16)];
 
-/// Bytes of text that cost one unit to match with a pattern of the first size.
+/// How many bytes of text cost one unit to match with a pattern of the first class.
 const BYTES: usize = 2;
 
-/// The same for the rest of the text behind a match, which the search may have looked
-/// at before it came back: so the search for all matches is quadratic at worst.
+/// The same for the text after a match. A search may have read it before it returned, so finding
+/// all matches takes quadratic time in the worst case.
 const BYTES_BEHIND: usize = 128;
 
 /// A compiled regular expression.
 pub(crate) struct Pattern {
     regex: Regex,
-    /// What a match costs, as a multiple of the least.
+    /// The factor for the cost of a match.
     weight: u64,
 }
 
-/// Text that is no regular expression, or one that is too large.
+/// A regular expression that is invalid or too large.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PatternError {
     #[error("the regular expression is too large")]
@@ -68,7 +68,7 @@ impl Pattern {
     }
 }
 
-/// The pattern with its classes written out: for the engine they are about all scripts.
+/// The pattern with ASCII classes written out: in the regex crate `\d` matches all scripts.
 fn ascii_classes(pattern: &str) -> String {
     let mut out = String::with_capacity(pattern.len());
     let mut chars = pattern.chars();
@@ -92,7 +92,7 @@ fn ascii_classes(pattern: &str) -> String {
     out
 }
 
-/// The last line of the message; the lines before show the pattern and mark the place.
+/// The last line of the message. The other lines show the pattern.
 fn summary(error: &regex::Error) -> String {
     let text = error.to_string();
     let last = text.lines().last().unwrap_or_default();
@@ -113,7 +113,7 @@ pub(super) fn find(call: &mut Arguments<'_>) -> Result<Val> {
 }
 
 pub(super) fn find_all(call: &mut Arguments<'_>) -> Result<Val> {
-    // A negative limit is none.
+    // A negative limit means no limit.
     let limit = call.optional_int(2)?.map_or(usize::MAX, |limit| {
         usize::try_from(limit).unwrap_or(usize::MAX)
     });
@@ -141,7 +141,7 @@ fn with_pattern(
     call.meter.charge(COMPILE_COST)?;
     let pattern = Pattern::new(written).map_err(|error| match error {
         PatternError::TooLarge => call.invalid("the regular expression is too large"),
-        // The pattern is a value here: what is wrong with it is not told.
+        // The pattern is a value, which may be secret, so the message does not describe it.
         PatternError::Syntax(_) => call.invalid("the string is not a regular expression"),
     })?;
     pay(&pattern, text, call)?;

@@ -1,7 +1,7 @@
 //! Quantities of resources: `500m`, `1.5Gi`, `1e3`.
 //!
-//! A quantity is a whole number of billionths, as in Kubernetes: what is finer is
-//! rounded up, what is above 2^63-1 is cut off.
+//! A quantity is a whole number of billionths. As in Kubernetes, a finer value is rounded up, and
+//! one above 2^63-1 is reduced to that.
 
 use kube_cel::cel::objects::Opaque;
 
@@ -9,15 +9,15 @@ use super::{Arguments, Result};
 use crate::error::EvalError;
 use crate::value::Val;
 
-/// In billionths; its size is at most [`MAX`].
+/// A quantity in billionths. Its absolute value is at most [`MAX`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Quantity(i128);
 
 const BILLION: i128 = 1_000_000_000;
 const MAX: i128 = i64::MAX as i128 * BILLION;
 
-/// Digits that are looked at: enough for any int, few enough that their product with
-/// the largest unit fits.
+/// How many digits are read: enough for any int, and few enough that their product with the
+/// largest unit fits an `i128`.
 const DIGITS: usize = 20;
 
 impl Opaque for Quantity {
@@ -112,7 +112,7 @@ fn scaled(whole: &str, fraction: &str, multiplier: i128, exponent: i64) -> i128 
 fn receive(call: &Arguments<'_>, n: usize) -> Result<Quantity> {
     match call.args.get(n) {
         Some(Val::Opaque(opaque)) => opaque.downcast_ref::<Quantity>().copied(),
-        // `add` and `sub` take ints too.
+        // `add` and `sub` also accept ints.
         Some(Val::Int(int)) if n == 1 => Some(Quantity(i128::from(*int) * BILLION)),
         _ => None,
     }

@@ -9,7 +9,7 @@ const fn function(name: &'static str, min: usize, max: usize, run: Run) -> Funct
     entry(name, Form::Function, min, max, run)
 }
 
-/// A method; the numbers do not count its target.
+/// A method. The numbers of arguments do not include its target.
 const fn method(name: &'static str, min: usize, max: usize, run: Run) -> Function {
     entry(name, Form::Method, min + 1, max + 1, run)
 }

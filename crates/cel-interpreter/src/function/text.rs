@@ -1,4 +1,4 @@
-//! Strings. Positions count characters, not bytes.
+//! Functions of strings. Positions count characters, not bytes.
 
 use super::{Arguments, Result, list};
 use crate::error::EvalError;
@@ -45,7 +45,7 @@ pub(super) fn reverse(call: &mut Arguments<'_>) -> Result<Val> {
     }
 }
 
-/// The character at a position; the end is a position with nothing at it.
+/// The character at a position; empty at the end of the text.
 pub(super) fn char_at(call: &mut Arguments<'_>) -> Result<Val> {
     let text = call.text(0)?;
     let at = byte_at(text, call.int(1)?, call)?;
@@ -65,7 +65,7 @@ pub(super) fn substring(call: &mut Arguments<'_>) -> Result<Val> {
         .ok_or(EvalError::OutOfRange(call.name))
 }
 
-/// The place of the n-th character.
+/// The byte offset of a character.
 fn byte_at(text: &str, position: i64, call: &Arguments<'_>) -> Result<usize> {
     let position = usize::try_from(position).ok();
     let places = text.char_indices().map(|(at, _)| at);
@@ -87,7 +87,7 @@ pub(super) fn index_of(call: &mut Arguments<'_>) -> Result<Val> {
     Ok(position(text, found))
 }
 
-/// The last place where the text occurs, starting at the given position at most.
+/// The last occurrence of a text that starts at or before the given position.
 pub(super) fn last_index_of(call: &mut Arguments<'_>) -> Result<Val> {
     if matches!(call.args[0], Val::List(_)) {
         return list::last_index_of(call);
@@ -97,7 +97,7 @@ pub(super) fn last_index_of(call: &mut Arguments<'_>) -> Result<Val> {
         Some(to) => byte_at(text, to, call)?.saturating_add(wanted.len()),
         None => text.len(),
     };
-    // In the middle of a character no match can end.
+    // No match can end inside a character.
     let found = text[..text.floor_char_boundary(to)].rfind(wanted);
     Ok(position(text, found))
 }
@@ -109,7 +109,7 @@ fn position(text: &str, found: Option<usize>) -> Val {
 pub(super) fn replace(call: &mut Arguments<'_>) -> Result<Val> {
     let (text, old, new) = (call.text(0)?, call.text(1)?, call.text(2)?);
     let limit = call.optional_int(3)?;
-    // A negative limit is none.
+    // A negative limit means no limit.
     let limit = limit.map_or(usize::MAX, |limit| {
         usize::try_from(limit).unwrap_or(usize::MAX)
     });
@@ -121,7 +121,7 @@ pub(super) fn replace(call: &mut Arguments<'_>) -> Result<Val> {
 
 pub(super) fn split(call: &mut Arguments<'_>) -> Result<Val> {
     let (text, separator) = (call.text(0)?, call.text(1)?);
-    // A negative limit is none.
+    // A negative limit means no limit.
     let limit = call.optional_int(2)?.map_or(usize::MAX, |limit| {
         usize::try_from(limit).unwrap_or(usize::MAX)
     });
@@ -136,7 +136,7 @@ pub(super) fn split(call: &mut Arguments<'_>) -> Result<Val> {
     Ok(text.splitn(limit, separator).map(Val::from).collect())
 }
 
-/// The characters one by one; the last piece is the rest.
+/// Splits a text into characters. The last piece is the rest.
 fn characters(text: &str, limit: usize) -> Val {
     let places: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
     let starts = &places[..places.len().min(limit)];

@@ -12,12 +12,12 @@ const SECOND: u64 = 1_000_000_000;
 const MINUTE: u64 = 60 * SECOND;
 const HOUR: u64 = 60 * MINUTE;
 
-/// CEL knows the years 1 to 9999.
+/// CEL supports the years 1 to 9999.
 pub(crate) fn in_range(at: DateTime<Utc>) -> Option<DateTime<Utc>> {
     (1..=9999).contains(&at.year()).then_some(at)
 }
 
-/// A text in RFC 3339, or seconds since 1970.
+/// `timestamp(x)`: a text in RFC 3339, or seconds since 1970.
 pub(super) fn timestamp(call: &mut Arguments<'_>) -> Result<Val> {
     let at = match &call.args[0] {
         Val::Timestamp(at) => Some(*at),
@@ -34,7 +34,7 @@ pub(super) fn timestamp(call: &mut Arguments<'_>) -> Result<Val> {
         .ok_or(EvalError::Overflow(call.name))
 }
 
-/// A text such as `1h30m`.
+/// `duration(x)`: a text such as `1h30m`.
 pub(super) fn duration(call: &mut Arguments<'_>) -> Result<Val> {
     match &call.args[0] {
         Val::Duration(nanos) => Ok(Val::Duration(*nanos)),
@@ -44,7 +44,7 @@ pub(super) fn duration(call: &mut Arguments<'_>) -> Result<Val> {
     }
 }
 
-/// `getHours` and the like: a part of a time in UTC, or a whole duration in that unit.
+/// `getHours` and the like: a component of a time in UTC, or a whole duration in that unit.
 pub(super) fn get(call: &mut Arguments<'_>) -> Result<Val> {
     let part = match &call.args[0] {
         Val::Timestamp(at) => match call.name {
@@ -75,7 +75,7 @@ pub(super) fn get(call: &mut Arguments<'_>) -> Result<Val> {
     Ok(Val::Int(part.into()))
 }
 
-/// In UTC with a `Z`; a fraction of a second without zeros at its end.
+/// The text of a time in UTC, with `Z`, and without trailing zeros in the fraction.
 pub(crate) fn timestamp_text(at: DateTime<Utc>) -> String {
     let seconds = at.format("%Y-%m-%dT%H:%M:%S");
     // A leap second is written as the second before it.
@@ -87,7 +87,7 @@ pub(crate) fn timestamp_text(at: DateTime<Utc>) -> String {
     format!("{seconds}.{}Z", fraction.trim_end_matches('0'))
 }
 
-/// As Go's `time.Duration` prints: `1h30m0s`, `1.5s`, `200ms`.
+/// The text of a duration in the form of Go: `1h30m0s`, `1.5s`, `200ms`.
 pub(crate) fn duration_text(nanos: i64) -> String {
     let mut text = String::new();
     if nanos < 0 {
@@ -124,7 +124,7 @@ fn write_fraction(text: &mut String, size: u64, unit: u64, name: &str) -> std::f
     text.write_str(name)
 }
 
-/// Numbers with units in a row, as Go reads them: `-1.5h`, `1h30m`, `100ms`; also `0`.
+/// Parses a duration in the form of Go: `-1.5h`, `1h30m`, `100ms`, `0`.
 fn parse_duration(text: &str) -> Option<i64> {
     let (negative, mut rest) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
@@ -155,7 +155,7 @@ fn parse_part(text: &str) -> Option<(i128, &str)> {
         return None;
     }
     let (unit, rest) = unit(rest)?;
-    // More than 19 digits are beyond the range; of a fraction 18 are enough.
+    // A number of more than 19 digits is out of range; 18 digits of a fraction are enough.
     let whole = whole.trim_start_matches('0');
     if whole.len() > 19 {
         return None;

@@ -1,8 +1,8 @@
-//! From tokens to the tree that runs: names are resolved, functions and their arguments
-//! checked, macros recognised, patterns compiled.
+//! The parser: builds the tree of an expression from its tokens. It resolves names, checks
+//! functions and their arguments, recognises macros, and compiles literal patterns.
 //!
-//! Brackets are read recursively, everything else in loops. The height of every part is
-//! known, so that neither this nor the interpreter can overflow the stack.
+//! Brackets are parsed recursively, everything else in loops. The parser bounds the height of the
+//! tree, so that neither the parser nor the interpreter can overflow the stack.
 
 mod named;
 
@@ -16,8 +16,7 @@ use crate::value::Val;
 /// How long an expression may be, in bytes.
 pub const MAX_LENGTH: usize = 16 * 1024;
 
-/// How many brackets may stand inside each other. A debug build with a stack of 2 MiB
-/// overflows at about 175.
+/// How deep brackets may be nested. A debug build with a stack of 2 MiB overflows at about 175.
 pub const MAX_NESTING: usize = 50;
 
 /// How many operators, calls, elements and conditions may build on each other: as in
@@ -48,16 +47,16 @@ pub(crate) fn parse(text: &str) -> Result<(CelExpr, Vec<String>)> {
 struct Parser<'a> {
     text: &'a str,
     tokens: Vec<(Token<'a>, usize)>,
-    /// The number of the next token; the last one is the end, and is never passed.
+    /// The number of the next token. The last token is never consumed.
     next: usize,
     /// How many brackets are open.
     nesting: usize,
-    /// The names of the comprehensions around this place.
+    /// The variables of the enclosing comprehensions.
     locals: Vec<&'a str>,
     variables: Vec<String>,
 }
 
-/// A part of the tree and its height.
+/// A subtree and its height.
 struct Subtree {
     node: CelExpr,
     height: usize,
@@ -70,7 +69,7 @@ impl Subtree {
         Self { node, height: 1 }
     }
 
-    /// A node over parts of which the highest has this height.
+    /// A subtree over others, the highest of which has this height.
     fn over(height: usize, node: CelExpr) -> Result<Self> {
         if height >= MAX_DEPTH {
             return Err(CompileError::TooDeep);
@@ -99,7 +98,7 @@ impl<'a> Parser<'a> {
         &self.tokens[self.next].0
     }
 
-    /// The token after the next ones.
+    /// The token `count` places after the next one.
     fn ahead(&self, count: usize) -> &Token<'a> {
         let last = self.tokens.len() - 1;
         &self.tokens[(self.next + count).min(last)].0
@@ -139,7 +138,7 @@ impl<'a> Parser<'a> {
         syntax_error(self.text, at, format!("expected {expected}, found {found}"))
     }
 
-    /// The error for a token that was taken.
+    /// The error for a token that has just been consumed.
     #[cold]
     fn back(&mut self, token: &Token<'_>, expected: &str) -> CompileError {
         self.next -= usize::from(*token != Token::End);
@@ -174,7 +173,7 @@ impl<'a> Parser<'a> {
         Ok(last)
     }
 
-    /// `a || b || c`, and inside of it `a && b && c`.
+    /// `a || b || c`, with `a && b && c` as operands.
     fn logic(&mut self, operator: &'static str) -> Result<Subtree> {
         let either = operator == "||";
         let mut parts = Vec::new();
@@ -205,7 +204,7 @@ impl<'a> Parser<'a> {
         )
     }
 
-    /// Operators of this rank and above, from the left.
+    /// Infix operators of this rank and above, left-associative.
     fn binary(&mut self, rank: u8) -> Result<Subtree> {
         let mut left = self.unary()?;
         while let Some((make, found)) = infix(self.peek()).filter(|(_, found)| *found >= rank) {
@@ -217,7 +216,7 @@ impl<'a> Parser<'a> {
         Ok(left)
     }
 
-    /// `!a` and `-a`. More than two signs in a row are as good as one or two.
+    /// `!a` and `-a`. More than two signs in a row are reduced to one or two.
     fn unary(&mut self) -> Result<Subtree> {
         let sign = match self.peek() {
             Token::Symbol(sign @ ("!" | "-")) => *sign,
@@ -225,7 +224,7 @@ impl<'a> Parser<'a> {
         };
         let mut count = 0;
         while *self.peek() == Token::Symbol(sign) {
-            // The sign of a number is a part of it.
+            // The sign of a literal number is part of the literal.
             if sign == "-" && matches!(self.ahead(1), Token::Int(_) | Token::Double(_)) {
                 break;
             }
@@ -246,7 +245,7 @@ impl<'a> Parser<'a> {
         Ok(part)
     }
 
-    /// Members, elements and methods of an operand.
+    /// An operand with its members, elements and methods.
     fn postfix(&mut self) -> Result<Subtree> {
         let mut part = self.primary()?;
         loop {
@@ -359,7 +358,7 @@ fn literal(value: Val) -> Subtree {
     Subtree::leaf(CelExpr::Literal(value))
 }
 
-/// A member of a path makes it longer, not higher.
+/// A member of an expression. A path gets longer, but not higher.
 fn read(base: Subtree, key: Key, optional: bool) -> Result<Subtree> {
     if optional {
         return Subtree::over(base.height, CelExpr::OptionalMember(base.boxed(), key));
@@ -373,10 +372,10 @@ fn read(base: Subtree, key: Key, optional: bool) -> Result<Subtree> {
     }
 }
 
-/// Makes a node of two operands.
+/// Builds the expression of two operands.
 type Binary = fn(Box<[CelExpr; 2]>) -> CelExpr;
 
-/// What a token does between two operands, and how tightly it binds them.
+/// The infix operator of a token, with its rank: a greater rank binds tighter.
 fn infix(token: &Token<'_>) -> Option<(Binary, u8)> {
     let (Token::Symbol(symbol) | Token::Word(symbol)) = token else {
         return None;

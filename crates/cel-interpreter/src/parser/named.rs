@@ -1,4 +1,4 @@
-//! Whatever has a name: variables, functions, methods and macros.
+//! Parsing of names: variables, functions, methods and macros.
 
 use super::{Parser, Result, Subtree, height, literal, nodes};
 use crate::error::CompileError;
@@ -32,7 +32,7 @@ impl<'a> Parser<'a> {
         call(known(word)?, false, args)
     }
 
-    /// The function of `math.abs(`, which looks like a method of a variable.
+    /// The function of a call such as `math.abs(…)`, which looks like a method of a variable.
     fn qualified(&self, space: &str) -> Option<&'static Function> {
         match (self.peek(), self.ahead(1), self.ahead(2)) {
             (Token::Symbol("."), Token::Word(name), Token::Symbol("(")) => {
@@ -79,7 +79,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The arguments up to the closing bracket; a comma may follow the last.
+    /// The arguments up to the closing bracket. A trailing comma is allowed.
     fn arguments(&mut self) -> Result<Vec<Subtree>> {
         let mut args = Vec::new();
         while !self.eat(")") {
@@ -110,7 +110,7 @@ impl<'a> Parser<'a> {
         call(known(name)?, true, args)
     }
 
-    /// The variable of a macro, and the comma behind it.
+    /// The variable of a macro, and the comma after it.
     fn local(&mut self) -> Result<()> {
         match (self.peek(), self.ahead(1)) {
             (Token::Word(name), Token::Symbol(",")) => {
