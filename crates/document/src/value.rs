@@ -4,12 +4,14 @@
 //! on. Numbers are normalised when they come in: an integral number that fits an `i64` is an
 //! int, even if it was written as `3.0`.
 
+mod from;
+
 use std::sync::LazyLock;
 
 use triomphe::Arc;
 
 use crate::key::Key;
-use crate::list::{Chunk, Chunks, ListRef};
+use crate::list::{Chunks, ListRef};
 use crate::map::Map;
 use crate::measure::Measure;
 use crate::number::Number;
@@ -438,88 +440,6 @@ fn utf8(bytes: &[u8]) -> &str {
 impl Default for Value {
     fn default() -> Self {
         Self::NULL
-    }
-}
-
-impl From<&str> for Value {
-    fn from(text: &str) -> Self {
-        if text.len() > SHORT {
-            return Self(Repr::Long(SharedSlice::bytes(text.as_bytes())));
-        }
-        let mut bytes = [0; SHORT];
-        bytes[..text.len()].copy_from_slice(text.as_bytes());
-        Self(Repr::Short {
-            len: text.len() as u8,
-            bytes,
-        })
-    }
-}
-
-impl From<String> for Value {
-    fn from(text: String) -> Self {
-        Self::from(text.as_str())
-    }
-}
-
-impl From<&String> for Value {
-    fn from(text: &String) -> Self {
-        Self::from(text.as_str())
-    }
-}
-
-impl From<bool> for Value {
-    fn from(b: bool) -> Self {
-        Self(Repr::Bool(b))
-    }
-}
-
-impl From<i64> for Value {
-    fn from(i: i64) -> Self {
-        Self(Repr::Int(i))
-    }
-}
-
-impl From<i32> for Value {
-    fn from(i: i32) -> Self {
-        Self(Repr::Int(i64::from(i)))
-    }
-}
-
-impl From<u32> for Value {
-    fn from(i: u32) -> Self {
-        Self(Repr::Int(i64::from(i)))
-    }
-}
-
-/// For lengths and positions, which memory keeps below `i64::MAX`.
-impl From<usize> for Value {
-    fn from(i: usize) -> Self {
-        Self(Repr::Int(i64::try_from(i).unwrap_or(i64::MAX)))
-    }
-}
-
-impl From<Map> for Value {
-    fn from(map: Map) -> Self {
-        Self(Repr::Map(map))
-    }
-}
-
-/// A list of one chunk, which it shares.
-impl From<Chunk> for Value {
-    fn from(chunk: Chunk) -> Self {
-        Self(Repr::List(chunk))
-    }
-}
-
-impl From<Vec<Value>> for Value {
-    fn from(items: Vec<Value>) -> Self {
-        Self::list(items)
-    }
-}
-
-impl FromIterator<Value> for Value {
-    fn from_iter<I: IntoIterator<Item = Value>>(items: I) -> Self {
-        Self::list(items.into_iter().collect::<Vec<_>>())
     }
 }
 

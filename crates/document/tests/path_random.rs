@@ -1,5 +1,5 @@
-//! Paths against chance: random paths on random documents give what another
-//! implementation of RFC 9535 gives, and no text makes the parser panic.
+//! Random tests: random paths find the same values in random documents as another implementation
+//! of RFC 9535, and no text makes the parser panic.
 
 use document::{Map, Path, Value, View};
 use seeded::Random;
@@ -191,7 +191,7 @@ fn pair(seed: u64, spelled_out: bool) -> (Value, String) {
     (value, query(random, "$", 3))
 }
 
-/// What the other implementation finds.
+/// The matches of the other implementation.
 fn expected(value: &Value, path: &str) -> Vec<Value> {
     let json: serde_json::Value = serde_json::from_str(&value.to_string()).expect("JSON");
     let path = JsonPath::parse(path).unwrap_or_else(|error| panic!("{path}: {error}"));
@@ -230,7 +230,7 @@ fn random_paths_find_what_the_rfc_says() {
     );
 }
 
-/// `value` with "new" for all values that stand at one of `places` in memory.
+/// `value` with "new" for all values whose address is one of `places`.
 fn replaced(value: &Value, places: &[&Value]) -> Value {
     if places.iter().any(|place| std::ptr::eq(*place, value)) {
         return Value::from("new");
@@ -275,7 +275,7 @@ fn setting_replaces_what_was_found_and_nothing_else() {
     assert!(seeded::alone() || enough, "{singular}, {several}");
 }
 
-/// Pieces that paths are made of, to be put together wrongly.
+/// Pieces of paths, which are combined at random.
 const PIECES: [&str; 48] = [
     "$",
     "$$",
@@ -355,14 +355,14 @@ fn no_text_makes_the_parser_panic() {
     );
 }
 
-/// Bytes without any sense, read as text.
+/// Random bytes as text.
 fn noise(random: &mut Choices) -> String {
     let length = random.below(40);
     let bytes = random.random.bytes(length);
     format!("${}", String::from_utf8_lossy(&bytes))
 }
 
-/// A good path with a few characters removed, doubled or replaced.
+/// A valid path with a few characters removed, doubled or replaced.
 fn mutation(random: &mut Choices) -> String {
     let mut chars: Vec<char> = query(random, "$", 3).chars().collect();
     for _ in 0..=random.below(3) {

@@ -1,4 +1,4 @@
-//! What setting a value at a path gives, and where it is an error.
+//! Setting a value at a path.
 
 use document::path::MAX_PADDING;
 use document::{Path, SetError, Value, json};
@@ -8,7 +8,7 @@ fn set(text: &str, target: &Value, value: Value) -> Result<Value, SetError> {
     path.set(target, value, target)
 }
 
-/// Setting 1 at `text` in `target` gives `expect`.
+/// Checks that setting 1 at `text` in `target` results in `expect`.
 #[track_caller]
 fn check(text: &str, target: &Value, expect: &Value) {
     let before = target.to_string();
@@ -16,7 +16,7 @@ fn check(text: &str, target: &Value, expect: &Value) {
     assert_eq!(target.to_string(), before, "{text}");
 }
 
-/// Setting at `text` in `target` fails.
+/// Checks that setting a value at `text` in `target` fails.
 #[track_caller]
 fn check_error(text: &str, target: &Value, code: &str, message: &str) {
     let error = set(text, target, json!(1)).expect_err(text);

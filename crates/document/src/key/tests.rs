@@ -1,11 +1,12 @@
-//! Keys and the interner. `just asan` runs them with a checker for memory.
+//! Keys and the interner. `just asan` runs these tests under `AddressSanitizer`.
 
 use std::collections::BTreeSet;
 use std::thread;
 
 use super::*;
 
-/// Keys that last are never freed. Here their table is kept, so that they are no leak.
+/// Lasting keys are never freed. Their table stays reachable from here, so that they are not
+/// reported as leaks.
 static KEPT: Mutex<Vec<Interner>> = Mutex::new(Vec::new());
 
 fn keep(interner: Interner) {
@@ -113,7 +114,7 @@ fn a_key_is_its_text_of_any_length() {
 
 #[test]
 fn threads_make_drop_and_sweep_keys() {
-    // None of them lasts, so all are counted.
+    // No key is lasting, so all are counted.
     let interner = Mutex::new(Interner {
         lasting: LASTING_KEYS,
         ..Interner::new()

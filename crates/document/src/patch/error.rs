@@ -54,7 +54,7 @@ pub enum Cause {
         length: usize,
     },
     /// A position in a missing list. Only `-` creates a list.
-    #[error("there is no list, expected one that has this position (`-` makes a list)")]
+    #[error("there is no list, expected one that has this position (`-` creates a list)")]
     NoList,
     /// A key where a list needs a position.
     #[error("found a key, expected a position in a list or `-`")]

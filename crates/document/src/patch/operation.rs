@@ -211,14 +211,14 @@ pub enum ReadCause {
         /// The operation of the nearest name.
         nearest: Option<&'static str>,
     },
-    /// A path is none.
-    #[error("`{field}` is no path: {source}")]
+    /// A path is invalid.
+    #[error("`{field}` is not a path: {source}")]
     Path {
         /// `path` or `from`.
         field: &'static str,
         /// What was written.
         text: String,
-        /// Why it is none.
+        /// What is wrong with it.
         source: PathError,
     },
 }
@@ -234,7 +234,7 @@ impl ReadCause {
         }
     }
 
-    /// The field of the operation that is at fault, if it is one.
+    /// The field of the operation that caused the error, if it was a single field.
     pub fn field(&self) -> Option<&'static str> {
         match self {
             Self::NotList { .. } | Self::NotMap { .. } | Self::Missing { .. } => None,
@@ -243,7 +243,7 @@ impl ReadCause {
         }
     }
 
-    /// There is no operation of this name.
+    /// The error for an unknown operation.
     pub fn unknown(name: &str) -> Self {
         Self::UnknownOperation {
             found: name.chars().take(MAX_NAME).collect(),

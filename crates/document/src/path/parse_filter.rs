@@ -282,7 +282,7 @@ impl Cursor<'_> {
                 let source = pattern.as_str().ok_or_else(|| {
                     error_at(
                         start,
-                        "found a literal that is no string, expected a pattern",
+                        "found a literal that is not a string, expected a pattern",
                     )
                 })?;
                 let pattern = self.compile(start, source, extent, false)?;

@@ -28,7 +28,7 @@ pub(super) struct BlockHead {
 /// # Safety
 /// There are no references to its slices left.
 pub(super) unsafe fn free_block(block: NonNull<BlockHead>) {
-    // SAFETY: nobody else uses the block. Its texts were written when it was filled, and
+    // SAFETY: the block is not used any longer. Its texts were written when it was filled, and
     // each is dropped once, here.
     unsafe {
         block.as_ref().access.ends();

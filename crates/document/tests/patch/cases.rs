@@ -3,7 +3,7 @@
 use document::Value;
 use document::patch::Patch;
 
-/// The document after the patch, or what is wrong with it.
+/// The document after the patch, or the error.
 fn apply(patch: &Value, document: &Value) -> Result<Value, String> {
     let patch = Patch::read(patch).map_err(|error| error.to_string())?;
     patch.apply(document).map_err(|error| error.to_string())
@@ -24,8 +24,8 @@ fn the_cases_of_the_specification_pass() {
     }
 }
 
-/// Where the specification wins over RFC 6902: `add` makes the maps that are missing on
-/// its way. The suite expects these to fail.
+/// Cases in which our specification differs from RFC 6902: `add` creates missing maps along its
+/// path. The suite expects these to fail.
 const PARENTS_ARE_MADE: [&str; 2] = [
     "4.1. add with missing object",
     "A.12.  Adding to a Non-existent Target",

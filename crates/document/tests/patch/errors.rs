@@ -1,4 +1,4 @@
-//! What errors say.
+//! Error messages.
 
 use document::patch::{Operation, Patch, ReadCause};
 use document::{Kind, Value, json};
@@ -37,7 +37,7 @@ fn operations_are_read_with_suggestions() {
         ),
         (
             r#"{"op": "copy", "path": "", "from": "a"}"#,
-            "`from` is no path: found `a`, expected `/`, at offset 0 of the path",
+            "`from` is not a path: found `a`, expected `/`, at offset 0 of the path",
         ),
         ("[]", "the operation is a list, expected a map"),
     ] {
@@ -61,7 +61,7 @@ fn a_patch_that_cannot_be_read_names_the_operation_and_the_field() {
     assert_eq!(error.cause.field(), Some("path"));
     assert_eq!(
         error.to_string(),
-        "operation 1: `path` is no path: found `!`, expected `==`, the only comparison of a \
+        "operation 1: `path` is not a path: found `!`, expected `==`, the only comparison of a \
          filter, at offset 8 of the path"
     );
     let error = Patch::read(&json!({})).unwrap_err();

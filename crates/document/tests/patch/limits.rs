@@ -1,4 +1,4 @@
-//! What is bounded.
+//! Limits.
 
 use document::patch::{Cause, MAX_GROWTH, MAX_LENGTH, MAX_MATCHES, Operation, Patch, PatchPath};
 use document::{MAX_DEPTH, Value, json};

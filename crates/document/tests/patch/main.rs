@@ -1,5 +1,5 @@
-//! Patches: the cases of the specification, the public suite for RFC 6902, rule by rule, and
-//! against chance.
+//! Patches: the cases of the specification, the public suite for RFC 6902, tests of each rule, and
+//! random tests.
 
 // A helper that unwraps is a test that fails.
 #![allow(clippy::unwrap_used)]
@@ -10,11 +10,13 @@ use document::patch::Patch;
 mod cases;
 mod errors;
 mod limits;
+mod moves;
 mod operations;
 mod paths;
 mod random;
 
-/// A document and a patch, both as JSON, give another document or an error of this code.
+/// Checks that the patch turns the document into another one, or fails with this code. All are
+/// JSON.
 #[track_caller]
 fn check(document: &str, patch: &str, expect: Result<&str, &str>) {
     run(document, patch, false, expect);

@@ -1,4 +1,4 @@
-//! What paths match.
+//! The matches of paths.
 
 use document::patch::{Cause, PatchPath, Token};
 use document::{Key, Map, Value, json};
@@ -30,7 +30,7 @@ fn paths_are_split_outside_brackets() {
 }
 
 #[test]
-fn brackets_stand_alone_or_behind_a_key_or_one_another() {
+fn brackets_are_segments_or_follow_a_key_or_each_other() {
     let document = r#"{"l": [[1, 2], [3]]}"#;
     check_places(document, "/l[0]", Ok(&["/l/0"]));
     check_places(document, "/l/[0]", Ok(&["/l/0"]));

@@ -1,4 +1,4 @@
-//! Against chance: random patches on random documents.
+//! Random tests: random patches on random documents.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -48,7 +48,7 @@ fn text(random: &mut Random, depth: usize) -> String {
     format!("{{{}}}", entries.join(","))
 }
 
-/// A path that mostly follows what is there; with filters if asked for.
+/// A path that mostly leads to existing values, optionally with filters.
 fn way(random: &mut Random, document: &Json, filters: bool) -> String {
     let mut text = String::new();
     let mut here = document;
@@ -119,7 +119,7 @@ fn read(operations: &Json) -> Patch {
     Patch::read(&ours(operations)).unwrap()
 }
 
-/// Whether `add` would make parents here, which the other implementation refuses.
+/// Whether `add` would create parents here, which the other implementation refuses.
 fn makes_parents(operation: &Json, document: &Json) -> bool {
     if operation["op"] != "add" {
         return false;
@@ -134,7 +134,7 @@ fn plain_patches_give_what_the_other_implementation_gives() {
     let applied = AtomicUsize::new(0);
     seeded::check(20_000, |random| {
         let mut document: Json = any(random);
-        // One after the other, so that operations meet what is there.
+        // One after the other, so that operations are about existing values.
         for _ in 0..4 {
             let operation = operation(random, &document, false);
             if makes_parents(&operation, &document) {
@@ -154,12 +154,11 @@ fn plain_patches_give_what_the_other_implementation_gives() {
             }
         }
     });
-    // Most rounds get somewhere.
+    // Most operations must succeed.
     assert!(seeded::alone() || applied.into_inner() > 20_000);
 }
 
-/// A patch of several operations, each about what those before it have made, as far as they
-/// can be performed.
+/// A patch of several operations, each about the result of those before it that succeed.
 fn patch(random: &mut Random, document: &Json) -> Vec<Json> {
     let mut document = document.clone();
     let mut operations = Vec::new();
@@ -170,7 +169,7 @@ fn patch(random: &mut Random, document: &Json) -> Vec<Json> {
         }
         let step: json_patch::PatchOperation = serde_json::from_value(operation.clone()).unwrap();
         let performed = json_patch::patch(&mut document, &[step]).is_ok();
-        // Some that fail stay in.
+        // Some operations that fail are kept.
         if performed || random.chance(10) {
             operations.push(operation);
         }
@@ -191,7 +190,7 @@ fn whole_patches_give_what_json_patch_gives_on_whole_documents() {
         // `json_patch::patch` panics where it cannot undo a move that it has performed.
         let mut expect = document.clone();
         let expect = json_patch::patch_unsafe(&mut expect, &patch).map(|()| ours(&expect));
-        // Every list and map on its own, all in one block, and in chunks.
+        // With separate lists and maps, in one block, and in chunks.
         for before in [
             ours(&document),
             ours(&document).packed(),
@@ -215,7 +214,7 @@ fn whole_patches_give_what_json_patch_gives_on_whole_documents() {
     assert!(seeded::alone() || enough, "{applied}, {failed}");
 }
 
-/// The same document; if it is a list, in chunks of two.
+/// The same document. A list is split into chunks of two.
 fn chunked(document: &Value) -> Value {
     let Some(list) = document.as_list() else {
         return document.clone();
