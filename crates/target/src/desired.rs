@@ -73,6 +73,13 @@ pub struct Desired {
 }
 
 impl Desired {
+    fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.author, &other.author)
+            && self.document == other.document
+            && self.origin == other.origin
+            && self.owners == other.owners
+    }
+
     /// A problem of this document.
     pub fn problem(&self, cause: Cause) -> Problem {
         Problem {
@@ -93,17 +100,19 @@ pub struct Wanted {
 }
 
 impl Wanted {
+    /// Whether the same is wanted by the same.
+    pub fn is_same(&self, other: &Self) -> bool {
+        let mut pairs = self.writers.iter().zip(&other.writers);
+        self.withdrawn == other.withdrawn
+            && self.writers.len() == other.writers.len()
+            && pairs.all(|(one, other)| one.is_same(other))
+    }
+
     /// A controller wants this now. Says whether that is news.
     pub fn want(&mut self, desired: Desired) -> bool {
         let controller = &desired.author.controller;
         self.withdrawn.remove(controller);
-        let same = |other: &Desired| {
-            Arc::ptr_eq(&other.author, &desired.author)
-                && other.document == desired.document
-                && other.origin == desired.origin
-                && other.owners == desired.owners
-        };
-        if self.writers.iter().any(same) {
+        if self.writers.iter().any(|other| other.is_same(&desired)) {
             return false;
         }
         self.writers

@@ -34,6 +34,57 @@ pub(super) struct TargetEntry {
     pub(super) contention: Option<Box<Contention>>,
 }
 
+/// What a decision about an object is based on. It is decided without the lock, so that one
+/// large object holds up no other.
+#[derive(Debug)]
+pub(super) struct Snapshot {
+    wanted: Wanted,
+    live: Live,
+    record: Record,
+    held: BTreeSet<String>,
+    learned: Learned,
+}
+
+impl Snapshot {
+    pub(super) fn of(entry: &TargetEntry) -> Self {
+        let contention = entry.contention.as_deref();
+        Self {
+            wanted: entry.wanted.clone(),
+            live: entry.live.clone(),
+            record: entry.record.clone(),
+            held: contention.map_or_else(BTreeSet::new, |contention| contention.held.clone()),
+            learned: contention.map_or_else(Learned::default, |known| known.learned.clone()),
+        }
+    }
+
+    /// Whether what was decided still counts.
+    pub(super) fn is_current(&self, entry: &TargetEntry) -> bool {
+        let contention = entry.contention.as_deref();
+        let held = contention.map_or(&NOTHING_HELD, |contention| &contention.held);
+        self.wanted.is_same(&entry.wanted) && self.live == entry.live && self.held == *held
+    }
+
+    pub(super) fn case<'a>(
+        &'a self,
+        key: &'a ObjectKey,
+        kind: &'a TargetKind,
+        operator: &'a str,
+        fresh: bool,
+    ) -> Case<'a> {
+        Case {
+            key,
+            kind,
+            operator,
+            wanted: &self.wanted,
+            live: &self.live,
+            fresh,
+            record: &self.record,
+            held: &self.held,
+            learned: &self.learned,
+        }
+    }
+}
+
 /// A request for an object, of which the watch may know more than the answer will say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Flight {

@@ -7,12 +7,12 @@ use document::Value;
 use object::ObjectKey;
 use target::TargetKind;
 use target::answer::{Failure, Outcome, Refusal, Status};
-use target::decide::{Action, Case, Verb, Wait, Write, decide, resolve};
+use target::decide::{Action, Case, Decision, Verb, Wait, Write, decide, resolve};
 use target::live::Live;
 use target::problem::{Cause, Conflict, Happened, Problem};
 use tracing::Instrument;
 
-use super::entry::{Refused, TargetEntry, WaitsFor};
+use super::entry::{Refused, Snapshot, TargetEntry, WaitsFor};
 use super::request::{self, Answer};
 use super::{Next, WriteError, Writer, fight};
 
@@ -83,19 +83,43 @@ impl<'a> Run<'a> {
 
     /// Decides the next step.
     fn next(&mut self) -> Todo {
+        loop {
+            let Some(snapshot) = self.snapshot() else {
+                self.writer.tell(self.key, &[]);
+                return Todo::Done(Next::Settled);
+            };
+            let snapshot = match snapshot {
+                Ok(snapshot) => snapshot,
+                Err(waits) => return Todo::Done(Next::After(waits)),
+            };
+            let case = snapshot.case(self.key, &self.kind, &self.writer.operator, self.fresh);
+            let decision = decide(&case);
+            if let Some(todo) = self.take_step(&snapshot, decision) {
+                return todo;
+            }
+        }
+    }
+
+    /// What is known of the object, or how long it waits; `None` if nothing is known.
+    fn snapshot(&self) -> Option<Result<Snapshot, Duration>> {
         let now = tokio::time::Instant::now().into_std();
         let mut state = self.writer.state();
-        let Some(entry) = state.get(self.key) else {
-            drop(state);
-            self.writer.tell(self.key, &[]);
-            return Todo::Done(Next::Settled);
-        };
+        let entry = state.get(self.key)?;
         if let Some(rest) = entry.waiting(now) {
-            return Todo::Done(Next::After(rest));
+            return Some(Err(rest));
         }
         entry.waits = None;
-        let case = entry.case(self.key, &self.kind, &self.writer.operator, self.fresh);
-        let decision = decide(&case);
+        Some(Ok(Snapshot::of(entry)))
+    }
+
+    /// What follows from a decision; `None` if the object has changed since.
+    fn take_step(&mut self, snapshot: &Snapshot, decision: Decision) -> Option<Todo> {
+        let now = tokio::time::Instant::now().into_std();
+        let mut state = self.writer.state();
+        let entry = state.get(self.key)?;
+        if !snapshot.is_current(entry) {
+            return None;
+        }
         let mut problems = decision.problems;
         problems.extend(entry.lost_fields());
         let todo = match decision.action {
@@ -119,7 +143,7 @@ impl<'a> Run<'a> {
             }
             _ => self.problems = problems,
         }
-        todo
+        Some(todo)
     }
 
     async fn send(&self, request: Result<Http, kube::core::request::Error>) -> Sent {
