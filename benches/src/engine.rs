@@ -9,7 +9,7 @@ use dataflow::scratch::{Objects, Scratch, State};
 use dataflow::{Budget, Circuit, TargetChange};
 use document::{Value, json};
 use engine::inbox::{Inbox, Input};
-use expr::{Env, Table};
+use expr::{Env, Functions};
 use kube::ResourceExt;
 use object::ObjectName;
 use operator::Controller;
@@ -228,7 +228,7 @@ pub(crate) fn compile(workload: Workload) -> Controller {
             "target": {"kind": "Target"},
         }]},
     });
-    let (operator, problems) = operator::read(&manifest, &Table::builtin());
+    let (operator, problems) = operator::read(&manifest, &Functions::builtin());
     let operator = operator.unwrap_or_else(|| panic!("{problems:?}"));
     let controller = operator.controllers.into_iter().next();
     controller.expect("the Operator has a controller")

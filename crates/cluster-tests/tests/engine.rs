@@ -57,7 +57,7 @@ fn operator(namespace: &str) -> operator::Operator {
             }
         ]}
     });
-    let (operator, problems) = operator::read(&spec, &expr::Table::builtin());
+    let (operator, problems) = operator::read(&spec, &expr::Functions::builtin());
     operator.unwrap_or_else(|| panic!("{problems:?}"))
 }
 

@@ -14,7 +14,7 @@
 //! let spec = json!([{"@select": {"@gt": ["$.spec.replicas", 1]}}]);
 //! let names = |name: &str| vec![name.to_owned()];
 //! let pipeline = Pipeline::parse(
-//!     &spec, &Location::root(), &names("Deployment"), &names("Large"), &expr::Table::builtin(),
+//!     &spec, &Location::root(), &names("Deployment"), &names("Large"), &expr::Functions::builtin(),
 //! ).unwrap();
 //! let kind = OutputKind { api_version: json!("demo.view.dcontroller.io/v1alpha1"), kind: json!("Large") };
 //! let mut circuit = Circuit::new(&pipeline, &[kind], Budget::default());

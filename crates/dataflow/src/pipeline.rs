@@ -12,7 +12,7 @@ mod patch;
 mod stage;
 
 use document::{Location, Path, Value};
-use expr::{Compiler, Expr, Patterns, Raw, Table};
+use expr::{Compiler, Expr, Functions, Patterns, Raw};
 
 pub use self::patch::Patch;
 pub use branches::{Branch, Input, Output};
@@ -102,9 +102,16 @@ impl Pipeline {
         at: &Location,
         sources: &[String],
         targets: &[String],
-        table: &Table,
+        functions: &Functions,
     ) -> Result<Self, Vec<PipelineError>> {
-        Self::parse_with(spec, at, sources, targets, table, &mut Patterns::default())
+        Self::parse_with(
+            spec,
+            at,
+            sources,
+            targets,
+            functions,
+            &mut Patterns::default(),
+        )
     }
 
     /// As [`Pipeline::parse`], of one pipeline of several that may have so many regular
@@ -114,10 +121,10 @@ impl Pipeline {
         at: &Location,
         sources: &[String],
         targets: &[String],
-        table: &Table,
+        functions: &Functions,
         patterns: &mut Patterns,
     ) -> Result<Self, Vec<PipelineError>> {
-        let mut reader = Reader::new(spec, sources, targets, table);
+        let mut reader = Reader::new(spec, sources, targets, functions);
         reader.patterns = *patterns;
         let pipeline = reader.pipeline(spec, at);
         *patterns = reader.patterns;
@@ -133,7 +140,7 @@ impl Pipeline {
 struct Reader<'a> {
     sources: &'a [String],
     targets: &'a [String],
-    table: &'a Table,
+    functions: &'a Functions,
     /// Whether the spec mentions a version at all: if not, nothing has to be hidden.
     mentions_versions: bool,
     patterns: Patterns,
@@ -141,11 +148,16 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn new(spec: &Value, sources: &'a [String], targets: &'a [String], table: &'a Table) -> Self {
+    fn new(
+        spec: &Value,
+        sources: &'a [String],
+        targets: &'a [String],
+        functions: &'a Functions,
+    ) -> Self {
         Self {
             sources,
             targets,
-            table,
+            functions,
             mentions_versions: mentions_versions(spec),
             patterns: Patterns::default(),
             errors: Vec::new(),
@@ -173,7 +185,7 @@ impl<'a> Reader<'a> {
 
     /// Runs the expression compiler on documents of this kind and takes over its errors.
     fn compile<T>(&mut self, raw: Raw, run: impl FnOnce(&mut Compiler<'_>) -> T) -> T {
-        let mut compiler = Compiler::new(self.table);
+        let mut compiler = Compiler::new(self.functions);
         if self.mentions_versions {
             compiler.raw = raw;
         }

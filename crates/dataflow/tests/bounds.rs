@@ -10,14 +10,15 @@ use dataflow::apply::OutputKind;
 use dataflow::fields::{Fields, Keep};
 use dataflow::{Budget, BudgetError, Circuit, Pipeline, SourceEvent, Step};
 use document::{Location, Value, json};
-use expr::{Env, Interrupt, Table};
+use expr::{Env, Functions, Interrupt};
 use object::ObjectName;
 
 fn circuit(pipeline: &Value, sources: &[&str]) -> Circuit {
     let sources: Vec<String> = sources.iter().map(|&source| source.to_owned()).collect();
     let at = Location::root();
     let targets = ["T".to_owned()];
-    let pipeline = Pipeline::parse(pipeline, &at, &sources, &targets, &Table::builtin()).unwrap();
+    let pipeline =
+        Pipeline::parse(pipeline, &at, &sources, &targets, &Functions::builtin()).unwrap();
     let kind = OutputKind {
         api_version: json!("v1"),
         kind: json!("T"),

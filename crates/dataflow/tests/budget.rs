@@ -7,7 +7,7 @@ use dataflow::apply::OutputKind;
 use dataflow::fields::{Fields, Keep};
 use dataflow::{Budget, BudgetError, Circuit, Pipeline, SourceEvent};
 use document::{Location, Value, json};
-use expr::{Env, Table};
+use expr::{Env, Functions};
 use object::ObjectName;
 
 fn circuit(pipeline: &Value, sources: &[&str], budget: Budget) -> Circuit {
@@ -18,7 +18,7 @@ fn circuit(pipeline: &Value, sources: &[&str], budget: Budget) -> Circuit {
         &Location::root(),
         &sources,
         &[target],
-        &Table::builtin(),
+        &Functions::builtin(),
     )
     .unwrap();
     let kind = OutputKind {

@@ -37,7 +37,7 @@ use dataflow::pipeline::PipelineError;
 use dataflow::scratch::{Objects, Scratch, State};
 use dataflow::{Budget, Circuit, Failure, Pipeline, RunError, SourceEvent, Step};
 use document::{Location, Value, json};
-use expr::{Env, Table};
+use expr::{Env, Functions};
 use object::ObjectName;
 
 /// The objects of all targets.
@@ -77,7 +77,7 @@ fn parse(case: &Value) -> Result<Pipeline, Vec<PipelineError>> {
         &at,
         &sources,
         &targets,
-        &Table::builtin(),
+        &Functions::builtin(),
     )
 }
 

@@ -11,7 +11,7 @@ use dataflow::apply::OutputKind;
 use dataflow::fields::{Fields, Intake, Keep, Kept, needs};
 use dataflow::{Budget, Circuit, Pipeline, SourceEvent};
 use document::{Location, Path, Value, json};
-use expr::{Env, Table};
+use expr::{Env, Functions};
 use object::ObjectName;
 
 struct Counting;
@@ -72,7 +72,8 @@ fn object(number: usize, first: bool) -> Value {
 fn held(pipeline: &Value, sources: &[&str]) -> usize {
     let sources: Vec<String> = sources.iter().map(|&source| source.to_owned()).collect();
     let (at, targets) = (Location::root(), ["T".to_owned()]);
-    let pipeline = Pipeline::parse(pipeline, &at, &sources, &targets, &Table::builtin()).unwrap();
+    let pipeline =
+        Pipeline::parse(pipeline, &at, &sources, &targets, &Functions::builtin()).unwrap();
     let kind = OutputKind {
         api_version: json!("v1"),
         kind: json!("T"),

@@ -7,7 +7,7 @@ use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
 
 use document::{Location, Value};
-use expr::{CompileError, Items, Scope, Table};
+use expr::{CompileError, Functions, Items, Scope};
 use manifest::{Diagnostic, Manifest, Source};
 
 use crate::cli;
@@ -41,7 +41,7 @@ fn objects(
     let expr = expr::compile(
         &spec.value,
         &Location::root(),
-        &Table::builtin(),
+        &Functions::builtin(),
         Items::None,
     )
     .map_err(|errors| refused(&spec, &errors))?;

@@ -2,7 +2,7 @@
 //! with everything that is wrong about them.
 
 use document::{Location, Value};
-use expr::Table;
+use expr::Functions;
 use manifest::{Diagnostic, Manifest, Severity, Source};
 use operator::{Operator, Problem};
 
@@ -85,7 +85,7 @@ pub(crate) struct Operators {
 
 impl Operators {
     fn add(&mut self, manifest: Manifest) {
-        let (operator, problems) = operator::read(&manifest.value, &Table::builtin());
+        let (operator, problems) = operator::read(&manifest.value, &Functions::builtin());
         let mut diagnostics: Vec<_> = problems
             .into_iter()
             .map(|problem| diagnostic(&manifest, problem))

@@ -6,7 +6,7 @@
 //! ```
 //! use deltic::dataflow::Budget;
 //! use deltic::document::json;
-//! use deltic::expr::{Env, Table};
+//! use deltic::expr::{Env, Functions};
 //! use deltic::offline::{Event, EventType};
 //! use deltic::{manifest, operator};
 //!
@@ -25,7 +25,7 @@
 //!     target: { kind: Large }
 //! "#;
 //! let manifests = manifest::parse_bytes("operator.yaml", text.into())?;
-//! let (operator, problems) = operator::read(&manifests[0].value, &Table::builtin());
+//! let (operator, problems) = operator::read(&manifests[0].value, &Functions::builtin());
 //! assert_eq!(problems, []);
 //!
 //! let mut offline = offline::Offline::new(operator.unwrap(), Budget::default());
@@ -41,26 +41,26 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Pipelines can use operators of your own: pure functions, added to the [`expr::Table`].
+//! Pipelines can use operators of your own: pure functions, added to [`expr::Functions`].
 //!
 //! ```
 //! use deltic::document::{Location, Value, json};
-//! use deltic::expr::{Arity, Env, Items, Scope, Table, compile};
+//! use deltic::expr::{Arity, Env, Functions, Items, Scope, compile};
 //!
-//! let table = Table::builtin().with_operator("@initials", Arity::Nary(1, Some(1)), |args| {
+//! let functions = Functions::builtin().with_function("@initials", Arity::Nary(1, Some(1)), |args| {
 //!     let text = args[0].as_str().ok_or("expected a string")?;
 //!     let initials: String = text.split('-').filter_map(|word| word.chars().next()).collect();
 //!     Ok(Value::from(initials))
 //! })?;
 //! let spec = json!({"@initials": "$.metadata.name"});
-//! let initials = compile(&spec, &Location::root(), &table, Items::None).unwrap();
+//! let initials = compile(&spec, &Location::root(), &functions, Items::None).unwrap();
 //!
 //! let object = json!({"metadata": {"name": "shop-front-end"}});
 //! let env = Env::default();
 //! assert_eq!(initials.eval(&Scope::new(&env, &object)).unwrap(), json!("sfe"));
 //!
-//! // The same table is given to `operator::read`.
-//! # Ok::<(), deltic::expr::ops::BadName>(())
+//! // Pass the same functions to `operator::read`.
+//! # Ok::<(), deltic::expr::functions::BadName>(())
 //! ```
 //!
 //! A reconciler in Rust takes a view that declarative controllers fill, or what they make on

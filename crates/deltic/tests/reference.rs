@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use dataflow::Pipeline;
 use document::{Location, Value};
-use expr::{Items, Table};
+use expr::{Functions, Items};
 
 /// What a block shows.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -91,7 +91,7 @@ fn stages(spec: &Value, sources: &[&str]) -> Result<(), String> {
         &Location::root(),
         &sources,
         &targets,
-        &Table::builtin(),
+        &Functions::builtin(),
     )
     .map(|_| ())
     .map_err(|errors| format!("{errors:?}"))
@@ -103,7 +103,7 @@ fn check(name: &str, kind: Block) -> Result<(), String> {
         (Block::PipelineField(sources), [value]) => stages(value.get("pipeline"), sources),
         (Block::Stages(sources), [value]) => stages(value, sources),
         (Block::Expression, [value]) => {
-            expr::compile(value, &Location::root(), &Table::builtin(), Items::None)
+            expr::compile(value, &Location::root(), &Functions::builtin(), Items::None)
                 .map(|_| ())
                 .map_err(|errors| format!("{errors:?}"))
         }
@@ -152,7 +152,7 @@ fn the_examples_with_a_result_give_it() {
             "name": "gather", "sources": [{"kind": "In"}], "pipeline": stages, "target": {"kind": "Out"},
         }]},
     });
-    let (operator, problems) = operator::read(&operator, &Table::builtin());
+    let (operator, problems) = operator::read(&operator, &Functions::builtin());
     assert_eq!(problems, []);
     let mut offline = offline::Offline::new(operator.unwrap(), dataflow::Budget::default());
     let events: Vec<Event> = block("12-pipeline-gather-mux")

@@ -82,7 +82,7 @@ mod tests {
                 "target": {"kind": "V"}
             }]}
         });
-        let (operator, problems) = operator::read(&spec, &expr::Table::builtin());
+        let (operator, problems) = operator::read(&spec, &expr::Functions::builtin());
         operator.unwrap_or_else(|| panic!("{problems:?}"))
     }
 

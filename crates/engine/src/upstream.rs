@@ -277,7 +277,7 @@ mod tests {
             "apiVersion": "dcontroller.io/v1alpha1", "kind": "Operator",
             "metadata": {"name": "o"}, "spec": {"controllers": (controllers)},
         });
-        let (operator, problems) = operator::read(&spec, &expr::Table::builtin());
+        let (operator, problems) = operator::read(&spec, &expr::Functions::builtin());
         let operator = operator.unwrap_or_else(|| panic!("{problems:?}"));
         let silent = tower::service_fn(|_: http::Request<kube::client::Body>| {
             std::future::pending::<Result<http::Response<kube::client::Body>, tower::BoxError>>()

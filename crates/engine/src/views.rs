@@ -371,7 +371,7 @@ mod tests {
                 "pipeline": [{"@select": true}], "target": {"kind": "V"}
             }]}
         });
-        let (operator, problems) = operator::read(&spec, &expr::Table::builtin());
+        let (operator, problems) = operator::read(&spec, &expr::Functions::builtin());
         let operator = operator.unwrap_or_else(|| panic!("{problems:?}"));
         let store = Store::new(crate::clock::System, store::Config::default());
         let measures = Measures::new(&Metrics::default(), &operator);

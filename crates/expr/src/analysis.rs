@@ -1,20 +1,28 @@
-//! What an expression reads, found without evaluating it: for join planning and for
-//! keeping only the fields that are read.
+//! Finds what an expression reads, without evaluating it.
+//!
+//! Join planning needs this, and so do sources, which keep only the fields that a pipeline
+//! reads. The analysis may report too much, never too little.
+//!
+//! ```text
+//! {"@eq": ["$.spec.a", "$.b[?(@.x == $.c)]"]}    reads $.spec.a, $.b[…] and $.c
+//! {"@map": ["$$.name", "$.items"]}               reads `name` of every item of $.items
+//! {"@map": ["$$", "$.items"]}                    reads $.items as a whole
+//! ```
 
 use document::path::{Path, Root};
 
-use crate::expr::{Args, Expr, FieldPath};
-use crate::table::{Body, Yields};
+use crate::expr::{Args, Expr, SetFieldPath};
+use crate::function::{Body, Yields};
 
 /// Something that an expression reads.
 #[derive(Clone, Debug)]
 pub enum Read<'a> {
-    /// A path from the document; `$$` paths are part of the list that they walk over,
-    /// which is read whole unless `narrow` says which fields of its items are.
+    /// A path from the document. A path from `$$` is part of the list that contains the item.
+    /// The list is read as a whole, unless `narrow` lists the fields of its items that are read.
     Path {
         /// The path.
         path: &'a Path,
-        /// The paths from the items, where the list is only walked over.
+        /// The paths from the items, if nothing else of an item is read.
         narrow: Option<Vec<&'a Path>>,
     },
     /// Members of the document by name, from CEL.
@@ -23,7 +31,7 @@ pub enum Read<'a> {
     Everything,
 }
 
-/// Things that are not a function of the document.
+/// Inputs of an expression that are not part of the document.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Volatile {
     /// `"@now"`
@@ -40,7 +48,7 @@ impl Expr {
         reads
     }
 
-    /// Whether the value hangs on the time or on chance.
+    /// Whether the value depends on the time or on random numbers.
     pub fn volatile(&self) -> Volatile {
         let mut volatile = Volatile::default();
         self.walk(&mut |expr| match expr {
@@ -61,7 +69,7 @@ impl Expr {
         volatile
     }
 
-    /// Visits this expression and all inside it.
+    /// Visits this expression and all expressions inside it.
     pub fn walk<'a>(&'a self, visit: &mut impl FnMut(&'a Self)) {
         visit(self);
         self.children(&mut |child| child.walk(visit));
@@ -84,7 +92,7 @@ impl Expr {
                 visit(action);
             }),
             Self::SetField(field, _) => {
-                if let FieldPath::Computed(path) = &field.0 {
+                if let SetFieldPath::Computed(path) = &field.0 {
                     visit(path);
                 }
                 visit(&field.1);
@@ -107,7 +115,7 @@ impl Expr {
                     && let [body, list] = args.as_ref()
                     && let Self::Path(path) = list
                     && path.path.root() == Root::Document
-                    && let Body::Each(_, Yields::Results) = call.operator.body
+                    && let Body::Each(_, Yields::Results) = call.function.body
                     && let Some(narrow) = item_paths(body)
                 {
                     read_filters(&path.path, reads);
@@ -155,26 +163,26 @@ impl Args {
     }
 }
 
-/// A path, and those in its filters, at all levels.
+/// Adds a path, and the paths in its filters at all levels.
 fn read_path<'a>(path: &'a Path, reads: &mut Vec<Read<'a>>) {
     let all = path.filter_reads().chain([path]);
     let document = all.filter(|path| path.root() == Root::Document);
     reads.extend(document.map(|path| Read::Path { path, narrow: None }));
 }
 
-/// The paths in the filters of a path, at all levels.
+/// Adds the paths in the filters of a path, at all levels.
 fn read_filters<'a>(path: &'a Path, reads: &mut Vec<Read<'a>>) {
     let inner = path.filter_reads();
     reads.extend(inner.map(|path| Read::Path { path, narrow: None }));
 }
 
-/// The paths from the items that a body reads, where nothing in it passes an item on.
+/// The paths from the item that a body reads; `None` if it may use the item as a whole.
 fn item_paths(body: &Expr) -> Option<Vec<&Path>> {
     let mut paths = Vec::new();
     narrow(body, &mut paths).then_some(paths)
 }
 
-/// Whether all that `body` reads of the item is in `paths`.
+/// Adds the paths from the item to `paths`. Returns whether `body` reads nothing else of it.
 fn narrow<'a>(body: &'a Expr, paths: &mut Vec<&'a Path>) -> bool {
     match body {
         Expr::Path(path) | Expr::Query(path) => {
@@ -186,8 +194,8 @@ fn narrow<'a>(body: &'a Expr, paths: &mut Vec<&'a Path>) -> bool {
         }
         Expr::Cel(_) | Expr::SetField(..) | Expr::GetField(..) => false,
         Expr::Call(call) => {
-            // The body of an inner operator has another item; its list is read whole.
-            if let (Body::Each(..), Args::Written(args)) = (&call.operator.body, &call.args) {
+            // The body of an inner call has another item. Its list is read as a whole.
+            if let (Body::Each(..), Args::Written(args)) = (&call.function.body, &call.args) {
                 return args.iter().skip(1).all(|list| narrow(list, paths));
             }
             let mut all = true;

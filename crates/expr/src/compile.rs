@@ -1,4 +1,14 @@
-//! From JSON to [`Expr`], with every error of the spec, not only the first.
+//! Compiles JSON into an [`Expr`].
+//!
+//! The compiler reports all errors of a spec, not only the first: it records an error, puts
+//! null in place of the wrong part, and continues. The result counts only without errors.
+//!
+//! ```text
+//! "$.metadata.name"            Expr::Path
+//! {"@add": ["$.a", 1]}         Expr::Call     a single key that starts with `@`
+//! {"a": "$.b", "$.c.d": 1}     Expr::Map      plain keys, and setters that start with `$`
+//! {"a": [1, 2]}                Expr::Literal  all parts are constants
+//! ```
 
 mod forms;
 
@@ -9,14 +19,14 @@ use document::{Location, Map, Value, View};
 
 use crate::error::{CompileError, CompileErrorKind};
 use crate::expr::{Args, Call, Expr, MapExpr, PathExpr, Setter};
-use crate::table::{Arity, Body, Operator, Table};
+use crate::function::{Arity, Body, Function, Functions};
 
-/// Whether `$$` is known where an expression stands.
+/// Whether an expression may use `$$`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Items {
-    /// It is not.
+    /// There is no item.
     None,
-    /// It is given from outside, or by an operator around.
+    /// The caller provides an item, or a function such as `@map` around the expression does.
     Given,
 }
 
@@ -24,10 +34,10 @@ pub enum Items {
 pub fn compile(
     spec: &Value,
     at: &Location,
-    table: &Table,
+    functions: &Functions,
     items: Items,
 ) -> Result<Expr, Vec<CompileError>> {
-    let mut compiler = Compiler::new(table);
+    let mut compiler = Compiler::new(functions);
     let expr = compiler.expr(spec, at, items);
     if compiler.errors.is_empty() {
         Ok(expr)
@@ -36,35 +46,36 @@ pub fn compile(
     }
 }
 
-/// Compiles expressions and collects what is wrong with them.
+/// Compiles expressions and collects their errors.
 #[derive(Debug)]
 pub struct Compiler<'a> {
-    table: &'a Table,
-    /// What was wrong so far.
+    functions: &'a Functions,
+    /// The errors so far.
     pub errors: Vec<CompileError>,
-    /// Where the documents are source objects, see [`PathExpr::hides_versions`].
+    /// Whether the documents are source objects, see [`PathExpr::hides_versions`].
     pub raw: Raw,
     /// How many regular expressions may still be compiled.
     pub patterns: Patterns,
 }
 
-/// How many regular expressions a spec may still have. A short one may take a megabyte and
-/// milliseconds when it is compiled.
+/// How many more regular expressions a spec may contain. Even a short one may take a
+/// megabyte and several milliseconds to compile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patterns {
     left: usize,
-    /// Whether one was refused: then nothing is compiled any more, and it was said.
+    /// Whether there were too many. The error is reported once, and no further one is compiled.
     refused: bool,
 }
 
 impl Patterns {
-    /// How many a spec may have.
+    /// How many a spec may contain.
     pub const MOST: usize = 256;
 
-    /// Whether there is one left for each that this text of a path may have.
+    /// Counts the regular expressions that the text of a path may contain. Returns whether
+    /// they are within the limit.
     fn take_for(&mut self, path: &str) -> bool {
-        let operators = ["=~", "match(", "search("];
-        let found = operators.iter().map(|token| path.matches(token).count());
+        let functions = ["=~", "match(", "search("];
+        let found = functions.iter().map(|token| path.matches(token).count());
         self.take(found.sum())
     }
 
@@ -84,30 +95,31 @@ impl Default for Patterns {
     }
 }
 
-/// Which documents an expression reads: needed to hide the versions of source objects.
+/// Whether the documents that an expression reads are source objects, whose versions are
+/// hidden.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Raw {
-    /// Documents that the pipeline has built.
+    /// Documents that a stage has built.
     #[default]
     No,
     /// A source object.
     Object,
-    /// A compound of source objects, by Kind.
+    /// A joined document: source objects by Kind.
     Compound,
 }
 
 impl<'a> Compiler<'a> {
-    /// A compiler for expressions on documents of any kind.
-    pub fn new(table: &'a Table) -> Self {
+    /// A compiler for expressions on documents that are not source objects.
+    pub fn new(functions: &'a Functions) -> Self {
         Self {
-            table,
+            functions,
             errors: Vec::new(),
             raw: Raw::No,
             patterns: Patterns::default(),
         }
     }
 
-    /// Compiles an expression. Where it is wrong, the error is noted and null stands in.
+    /// Compiles an expression. After an error the result is null.
     pub fn expr(&mut self, spec: &Value, at: &Location, items: Items) -> Expr {
         match spec.view() {
             View::Str("@now") => Expr::Now,
@@ -125,7 +137,7 @@ impl<'a> Compiler<'a> {
             }
             View::Map(map) => match map.entries() {
                 [(name, argument)] if name.as_str().starts_with('@') => {
-                    self.operator(name.as_str(), argument, &at.key(name.as_str()), items)
+                    self.function(name.as_str(), argument, &at.key(name.as_str()), items)
                 }
                 _ => self.map(map, at, items),
             },
@@ -138,7 +150,7 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// Notes an error.
+    /// Records an error.
     pub fn error(&mut self, at: &Location, kind: CompileErrorKind) {
         self.errors.push(CompileError {
             at: at.clone(),
@@ -146,7 +158,7 @@ impl<'a> Compiler<'a> {
         });
     }
 
-    /// Compiles a path to read.
+    /// Compiles a path that is read, not set.
     pub fn path(&mut self, text: &str, at: &Location, items: Items) -> Option<PathExpr> {
         let path = self.parse_path(text, at)?;
         if path.root() == Root::Item && items == Items::None {
@@ -180,7 +192,7 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// Whether this path reads a whole source object or its whole metadata.
+    /// Whether this path may read a whole source object or its whole metadata.
     fn hides_versions(&self, path: &Path) -> bool {
         use document::path::Segment;
         let mut segments = path.segments();
@@ -194,7 +206,7 @@ impl<'a> Compiler<'a> {
         }
         match segments {
             [Segment::Name(name)] => name.as_str() == "metadata",
-            // The root; or a wildcard, a union or `..`, which may reach either.
+            // The root, or a wildcard, a union or `..`, which may reach the metadata.
             [] | [_] => true,
             [_, _, ..] => false,
         }
@@ -255,53 +267,53 @@ impl<'a> Compiler<'a> {
         Some(path)
     }
 
-    /// Compiles an operator with its argument; `at` is the place of the argument.
-    pub fn operator(&mut self, name: &str, argument: &Value, at: &Location, items: Items) -> Expr {
-        let Some(operator) = self.table.get(name).cloned() else {
-            let nearest = self.table.nearest(name).map(str::to_owned);
+    /// Compiles a call; `at` is the location of the argument.
+    pub fn function(&mut self, name: &str, argument: &Value, at: &Location, items: Items) -> Expr {
+        let Some(function) = self.functions.get(name).cloned() else {
+            let nearest = self.functions.nearest(name).map(str::to_owned);
             self.error(
                 at,
-                CompileErrorKind::UnknownOperator {
+                CompileErrorKind::UnknownFunction {
                     name: name.to_owned(),
                     nearest,
                 },
             );
             return Expr::Literal(Value::NULL);
         };
-        match operator.body {
-            Body::Form(form) => self.form(form, &operator, argument, at, items),
-            Body::Each(..) => self.each(operator, argument, at, items),
+        match function.body {
+            Body::Form(form) => self.form(form, &function, argument, at, items),
+            Body::Each(..) => self.each(function, argument, at, items),
             Body::List(_) => {
                 let list = self.list(argument, at, items);
-                call(operator, [list], at)
+                call(function, [list], at)
             }
             Body::Whole(_) => {
-                let whole = if operator.list_argument.is_some() {
+                let whole = if function.list_argument.is_some() {
                     self.list(argument, at, items)
                 } else {
                     self.expr(argument, at, items)
                 };
-                call(operator, [whole], at)
+                call(function, [whole], at)
             }
             Body::Strict(_)
             | Body::Metered(_)
             | Body::Equality { .. }
             | Body::Lazy(_)
             | Body::Own(_) => {
-                if operator.arity == Arity::Unary {
-                    let whole = if operator.list_argument.is_some() {
+                if function.arity == Arity::Unary {
+                    let whole = if function.list_argument.is_some() {
                         self.list(argument, at, items)
                     } else {
                         self.expr(argument, at, items)
                     };
-                    return call(operator, [whole], at);
+                    return call(function, [whole], at);
                 }
-                let args = self.args(&operator, argument, at, items);
-                if operator.name == "@regexp" {
+                let args = self.args(&function, argument, at, items);
+                if function.name == "@regexp" {
                     self.check_pattern(&args, at);
                 }
                 Expr::Call(Box::new(Call {
-                    operator,
+                    function,
                     args,
                     at: at.clone(),
                 }))
@@ -309,47 +321,47 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// The arguments of an n-ary operator.
-    fn args(&mut self, operator: &Operator, argument: &Value, at: &Location, items: Items) -> Args {
+    /// The arguments of an n-ary function.
+    fn args(&mut self, function: &Function, argument: &Value, at: &Location, items: Items) -> Args {
         if let Some(list) = argument.as_list() {
             let args: Box<[Expr]> = list
                 .iter()
                 .enumerate()
                 .map(|(i, item)| {
-                    if operator.list_argument == Some(i) {
+                    if function.list_argument == Some(i) {
                         self.list(item, &at.index(i), items)
                     } else {
                         self.expr(item, &at.index(i), items)
                     }
                 })
                 .collect();
-            self.check_arity(operator, args.len(), at);
+            self.check_arity(function, args.len(), at);
             return Args::Written(args);
         }
         let only = self.expr(argument, at, items);
-        let lazy = matches!(operator.body, Body::Lazy(_));
-        // A list was taken apart above: this is no list.
+        let lazy = matches!(function.body, Body::Lazy(_));
+        // Lists are handled above, so a written argument is the only one.
         if lazy || only.is_written() {
-            self.check_arity(operator, 1, at);
+            self.check_arity(function, 1, at);
             return Args::Written(Box::new([only]));
         }
         Args::Yielded(Box::new(only))
     }
 
-    fn check_arity(&mut self, operator: &Operator, found: usize, at: &Location) {
-        if !operator.arity.allows(found) {
+    fn check_arity(&mut self, function: &Function, found: usize, at: &Location) {
+        if !function.arity.allows(found) {
             self.error(
                 at,
                 CompileErrorKind::Arity {
-                    operator: operator.name.to_owned(),
-                    expected: operator.arity.to_string(),
+                    function: function.name.to_owned(),
+                    expected: function.arity.to_string(),
                     found,
                 },
             );
         }
     }
 
-    /// An expression where a list is wanted: `["$.list"]` may be the list itself.
+    /// An expression at a position that needs a list: `["$.list"]` may mean the list itself.
     fn list(&mut self, spec: &Value, at: &Location, items: Items) -> Expr {
         if let Some(list) = spec.as_list()
             && list.len() == 1
@@ -375,14 +387,14 @@ impl<'a> Compiler<'a> {
 
     fn each(
         &mut self,
-        operator: Arc<Operator>,
+        function: Arc<Function>,
         argument: &Value,
         at: &Location,
         items: Items,
     ) -> Expr {
         let Some(args) = argument.as_list().filter(|args| args.len() == 2) else {
             let found = argument.as_list().map_or(1, document::ListRef::len);
-            self.check_arity(&operator, found, at);
+            self.check_arity(&function, found, at);
             return Expr::Literal(Value::NULL);
         };
         let body = self.expr(
@@ -391,7 +403,7 @@ impl<'a> Compiler<'a> {
             Items::Given,
         );
         let list = self.list(args.get(1).unwrap_or(&Value::NULL), &at.index(1), items);
-        call(operator, [body, list], at)
+        call(function, [body, list], at)
     }
 
     fn check_pattern(&mut self, args: &Args, at: &Location) {
@@ -402,12 +414,12 @@ impl<'a> Compiler<'a> {
         };
         if !self.patterns.take(1) {
             self.refuse_pattern(&at.index(0));
-        } else if let Err(error) = crate::ops::string::pattern(pattern) {
+        } else if let Err(error) = crate::functions::string::pattern(pattern) {
             self.error(&at.index(0), CompileErrorKind::Pattern(error));
         }
     }
 
-    /// One error for all that are too many.
+    /// Reports that there are too many regular expressions, once.
     fn refuse_pattern(&mut self, at: &Location) {
         if !std::mem::replace(&mut self.patterns.refused, true) {
             self.error(at, CompileErrorKind::TooManyPatterns);
@@ -415,15 +427,15 @@ impl<'a> Compiler<'a> {
     }
 }
 
-fn call<const N: usize>(operator: Arc<Operator>, args: [Expr; N], at: &Location) -> Expr {
+fn call<const N: usize>(function: Arc<Function>, args: [Expr; N], at: &Location) -> Expr {
     Expr::Call(Box::new(Call {
-        operator,
+        function,
         args: Args::Written(Box::new(args)),
         at: at.clone(),
     }))
 }
 
-/// A list or map of literals is a literal.
+/// Turns a list or map of constants into a constant.
 fn fold(expr: Expr) -> Expr {
     let value = if let Expr::List(items, _) = &expr {
         let items: Option<Vec<Value>> = items

@@ -1,19 +1,20 @@
-//! What can go wrong: when an expression is compiled, and when it is evaluated.
+//! The errors of compiling and of evaluating an expression.
 //!
-//! Codes are stable: scripts match on them, so a code is never given another meaning.
-//! Messages of run-time errors name types and places, never values, which may be secret.
+//! Codes are stable, because scripts match on them: a code never changes its meaning.
+//! Messages of evaluation errors contain types and locations, never values, which may be
+//! secret.
 
 use document::{Kind, Location, OutOfBounds};
 
 use crate::compile::Patterns;
 
-/// An evaluation that failed, with its place in the spec.
+/// An error of an evaluation, with its location in the spec.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{kind}")]
 pub struct Error {
-    /// The operator or path that failed.
+    /// The function or path that failed.
     pub at: Location,
-    /// What happened.
+    /// The reason.
     pub kind: ErrorKind,
 }
 
@@ -30,70 +31,70 @@ pub enum ErrorKind {
     /// An operand of the wrong type.
     #[error("expected {expected}, found {found}")]
     Type {
-        /// What the operator takes.
+        /// The type that the function takes.
         expected: &'static str,
-        /// What it got.
+        /// The type of the operand.
         found: Kind,
     },
-    /// A string that does not spell what it should.
-    #[error("expected {expected}, found a string that is none")]
+    /// A string with the wrong content, such as a number that does not parse.
+    #[error("the string is not {expected}")]
     Text {
-        /// What the string should spell.
+        /// What the string should contain.
         expected: &'static str,
     },
-    /// A number compared with a string that is none.
+    /// A number compared with a string that is not numeric.
     #[error("cannot compare {0} with {1}")]
     Incomparable(Kind, Kind),
-    /// The arguments came from a path, and there are too few or too many.
+    /// A path yields the arguments, and there are too few or too many.
     #[error("expected {expected} arguments, found {found}")]
     Arity {
-        /// How many the operator takes.
+        /// How many the function takes.
         expected: String,
         /// How many there are.
         found: usize,
     },
-    /// A result that no 64-bit integer holds.
+    /// A result that does not fit into a 64-bit integer.
     #[error("integer overflow")]
     Overflow,
     /// A division by zero.
     #[error("division by zero")]
     DivisionByZero,
-    /// A result that is infinite or no number.
+    /// A result that is infinite or not a number.
     #[error("the result is not a finite number")]
     NotFinite,
-    /// A range with no number in it.
+    /// A range without numbers.
     #[error("the upper bound must be above the lower one")]
     EmptyRange,
-    /// More than a bound allows.
+    /// A limit is exceeded.
     #[error("{what} exceeds the limit of {limit}")]
     Limit {
-        /// What was too much.
+        /// The limited quantity.
         what: &'static str,
-        /// How much is allowed.
+        /// The limit.
         limit: u64,
     },
-    /// A value that is larger than what is derived may be.
+    /// A derived value is too large or too deep.
     #[error(transparent)]
     Bounds(#[from] OutOfBounds),
-    /// The batch is given up, see [`Interrupt`](crate::Interrupt).
+    /// The batch is aborted, see [`Interrupt`](crate::Interrupt).
     #[error("the evaluation was interrupted")]
     Interrupted,
-    /// A label selector that is none.
+    /// A value that is not a label selector.
     #[error("bad selector: {0}")]
     Selector(&'static str),
-    /// A computed pattern that is no regular expression.
+    /// A computed pattern that is not a regular expression.
     #[error("bad regular expression")]
     Pattern,
-    /// A computed path that is none.
+    /// A computed path that does not parse.
     #[error("bad path: {0}")]
     Path(String),
-    /// A setter that could not set.
+    /// A field that cannot be set in this document.
     #[error(transparent)]
     Set(#[from] document::path::SetError),
     /// The CEL expression failed.
     #[error(transparent)]
     Cel(#[from] CelFailure),
-    /// An operator of the embedding program failed.
+    /// A function of the embedding program failed.
     #[error("{0}")]
     Own(String),
 }
@@ -104,7 +105,7 @@ pub enum ErrorKind {
 pub struct CelFailure {
     /// The stable code, which starts with `cel-`.
     pub code: &'static str,
-    /// What CEL says, without values.
+    /// The message of CEL, without values.
     pub message: String,
 }
 
@@ -141,7 +142,7 @@ impl ErrorKind {
         }
     }
 
-    /// This error at a place.
+    /// Adds the location.
     pub(crate) fn at(self, at: &Location) -> Box<Error> {
         Box::new(Error {
             at: at.clone(),
@@ -150,71 +151,71 @@ impl ErrorKind {
     }
 }
 
-/// An expression that cannot be compiled, with its place in the spec.
+/// An error in the spec of an expression, with its location.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{kind}")]
 pub struct CompileError {
-    /// Where it stands.
+    /// The location in the spec.
     pub at: Location,
-    /// What is wrong.
+    /// The reason.
     pub kind: CompileErrorKind,
 }
 
-/// The reasons why an expression is refused.
+/// The reasons why an expression does not compile.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum CompileErrorKind {
-    /// No such operator.
+    /// No function has this name.
     #[error("unknown operator {name}")]
-    UnknownOperator {
+    UnknownFunction {
         /// As written.
         name: String,
-        /// The nearest name that exists.
+        /// The most similar name that exists.
         nearest: Option<String>,
     },
-    /// A string that starts with `$` and is no path.
+    /// A string that starts with `$` and does not parse as a path.
     #[error("bad path {path:?}: {message}")]
     Path {
         /// As written.
         path: String,
-        /// What is wrong with it.
+        /// The parse error.
         message: String,
     },
     /// Too few or too many arguments.
-    #[error("{operator} takes {expected}, found {found}")]
+    #[error("{function} takes {expected}, found {found}")]
     Arity {
-        /// The operator.
-        operator: String,
+        /// The function.
+        function: String,
         /// How many it takes.
         expected: String,
         /// How many are written.
         found: usize,
     },
     /// `$$` where there is no item.
-    #[error("`$$` is only known inside @map, @filter, @any, @all, @none and @sortBy")]
+    #[error("`$$` is only defined inside @map, @filter, @any, @all, @none and @sortBy")]
     ItemOutOfScope,
     /// `"$"` as the key of a map.
     #[error("\"$\" cannot be set; to copy all keys of a map use \"$.\"")]
     RootSetter,
-    /// A setter that no document could satisfy.
+    /// A setter that fails on every document.
     #[error("cannot set {path:?}: {message}")]
     Setter {
         /// As written.
         path: String,
-        /// Why not.
+        /// The reason.
         message: String,
     },
-    /// An argument of a form that the operator does not take.
-    #[error("{operator} takes {expected}")]
+    /// An argument that the function does not take.
+    #[error("{function} takes {expected}")]
     Form {
-        /// The operator.
-        operator: String,
+        /// The function.
+        function: String,
         /// What it takes.
         expected: &'static str,
     },
     /// A bad regular expression.
     #[error("bad regular expression: {0}")]
     Pattern(String),
-    /// More regular expressions than a spec may have.
+    /// More regular expressions than a spec may contain.
     #[error("more than {} regular expressions", Patterns::MOST)]
     TooManyPatterns,
     /// A CEL expression that cannot be compiled.
@@ -226,7 +227,7 @@ impl CompileError {
     /// The stable code.
     pub fn code(&self) -> &'static str {
         match self.kind {
-            CompileErrorKind::UnknownOperator { .. } => "unknown-operator",
+            CompileErrorKind::UnknownFunction { .. } => "unknown-operator",
             CompileErrorKind::Path { .. } => "bad-path",
             CompileErrorKind::Arity { .. } => "bad-arity",
             CompileErrorKind::ItemOutOfScope => "item-out-of-scope",
@@ -239,14 +240,14 @@ impl CompileError {
         }
     }
 
-    /// What to do about it, where there is something to suggest.
+    /// A suggestion how to fix it, if there is one.
     pub fn help(&self) -> Option<String> {
         match &self.kind {
-            CompileErrorKind::UnknownOperator {
+            CompileErrorKind::UnknownFunction {
                 nearest: Some(nearest),
                 ..
             } => Some(format!("did you mean {nearest}?")),
-            CompileErrorKind::UnknownOperator { .. } => Some(
+            CompileErrorKind::UnknownFunction { .. } => Some(
                 "a map with one key that starts with `@` is an operator; use @literal or @dict for data"
                     .to_owned(),
             ),

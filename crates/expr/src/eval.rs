@@ -1,4 +1,8 @@
-//! Evaluation: a dispatcher over [`Expr`]. What operators do stands in [`crate::ops`].
+//! Evaluates an [`Expr`].
+//!
+//! This module only dispatches, counts steps and checks sizes; the functions themselves are
+//! in [`crate::functions`]. A call is charged for the arguments that it reads before it runs,
+//! and its result is checked against the bounds afterwards.
 
 mod fields;
 
@@ -9,9 +13,9 @@ use smallvec::SmallVec;
 
 use crate::error::{Error, ErrorKind};
 use crate::expr::{Args, Call, CelExpr, Expr, MapExpr};
-use crate::ops;
+use crate::function::{Body, Cost};
+use crate::functions;
 use crate::scope::{Env, Scope};
-use crate::table::{Body, Cost};
 use fields::{computed_path, read, set, set_field};
 
 pub use fields::without_versions;
@@ -41,7 +45,7 @@ impl Expr {
             }
             Self::Map(map) => map.eval_onto(None, scope),
             Self::Call(call) => call.eval(scope),
-            Self::Switch(pairs, at) => ops::logic::switch(pairs, at, scope),
+            Self::Switch(pairs, at) => functions::logic::switch(pairs, at, scope),
             Self::Query(path) => path.query(scope),
             Self::GetField(path, at) => {
                 let path = computed_path(&path.eval(scope)?, at)?;
@@ -55,9 +59,8 @@ impl Expr {
 }
 
 impl MapExpr {
-    /// The map on top of what was there: with `None` the map alone.
-    ///
-    /// `"$."` comes first, then plain keys, then setters.
+    /// Evaluates the map onto a base: `"$."` is applied first, then plain keys, then setters.
+    /// Without a base the result is the map alone.
     pub fn eval_onto(&self, base: Option<&Value>, scope: &Scope<'_>) -> Result<Value, Box<Error>> {
         let mut result = match base {
             Some(base) => base.clone(),
@@ -119,7 +122,7 @@ fn list(items: &[Expr], at: &Location, scope: &Scope<'_>) -> Result<Value, Box<E
     tally.list(values).map_err(out_of_bounds)
 }
 
-/// The entries of `over` in place of those of `base`.
+/// `base` with its entries replaced by those of `over`; nothing is merged.
 fn overwrite(base: &Value, over: &Value) -> Value {
     match (base.as_map(), over.as_map()) {
         (Some(base), Some(over)) if !base.is_empty() => {
@@ -151,7 +154,7 @@ impl Args {
         }
     }
 
-    /// The written arguments; lazy operators have no others.
+    /// The written arguments. Lazy functions have no others.
     fn written(&self) -> &[Expr] {
         match self {
             Self::Written(args) => args,
@@ -176,7 +179,7 @@ impl Call {
         let at = |kind: ErrorKind| kind.at(&self.at);
         let env = scope.env;
         env.charge(self.args.written().len().max(1)).map_err(at)?;
-        match &self.operator.body {
+        match &self.function.body {
             Body::Whole(function) => {
                 let value = self.args.written()[0].eval(scope)?;
                 let paid = self.pay(std::slice::from_ref(&value), env);
@@ -185,7 +188,7 @@ impl Call {
             Body::List(function) => {
                 let value = self.args.written()[0].eval(scope)?;
                 let paid = self.pay(std::slice::from_ref(&value), env);
-                paid.and_then(|()| ops::list(&value))
+                paid.and_then(|()| functions::list(&value))
                     .and_then(|items| {
                         env.charge(items.len())?;
                         function(items)
@@ -210,7 +213,7 @@ impl Call {
                     Args::Written(args) => args.iter().any(Expr::is_written_null),
                     Args::Yielded(_) => false,
                 };
-                Ok((ops::compare::equal(&values, written_null) != *negated).into())
+                Ok((functions::compare::equal(&values, written_null) != *negated).into())
             }
             Body::Own(function) => {
                 let values = self.checked_values(scope)?;
@@ -223,24 +226,24 @@ impl Call {
             Body::Each(function, _) => {
                 let [body, list] = self.args.written() else {
                     return Err(at(ErrorKind::Arity {
-                        expected: self.operator.arity.to_string(),
+                        expected: self.function.arity.to_string(),
                         found: self.args.written().len(),
                     }));
                 };
                 let value = list.eval(scope)?;
-                let items = ops::list(&value).map_err(at)?;
+                let items = functions::list(&value).map_err(at)?;
                 env.charge(items.len()).map_err(at)?;
                 function(body, items, scope).map_err(|error| self.place(error))
             }
-            // Forms are compiled into variants of their own, or into literals.
+            // Forms are compiled into variants of their own, or into constants.
             Body::Form(_) => Ok(Value::NULL),
         }
     }
 
-    /// Pays for what the operator reads of its arguments.
+    /// Charges for the arguments that the function reads.
     fn pay(&self, values: &[Value], env: &Env) -> Result<(), ErrorKind> {
         for value in values {
-            match self.operator.cost {
+            match self.function.cost {
                 Cost::Written => env.charge_value(value)?,
                 Cost::Shallow => env.charge_bytes(value.as_str().map_or(0, str::len))?,
             }
@@ -250,9 +253,9 @@ impl Call {
 
     fn checked_values(&self, scope: &Scope<'_>) -> Result<Values, Box<Error>> {
         let values = self.args.values(scope)?;
-        if matches!(self.args, Args::Yielded(_)) && !self.operator.arity.allows(values.len()) {
+        if matches!(self.args, Args::Yielded(_)) && !self.function.arity.allows(values.len()) {
             return Err(ErrorKind::Arity {
-                expected: self.operator.arity.to_string(),
+                expected: self.function.arity.to_string(),
                 found: values.len(),
             }
             .at(&self.at));
@@ -260,7 +263,7 @@ impl Call {
         Ok(values)
     }
 
-    /// An error of the operator itself, made without knowing where it stands.
+    /// Adds the location to an error that the function created without one.
     fn place(&self, mut error: Box<Error>) -> Box<Error> {
         if error.at == Location::root() {
             error.at = self.at.clone();
@@ -269,8 +272,8 @@ impl Call {
     }
 }
 
-/// `@rnd`: a keyed hash of the operator, the place, the origin and the item positions,
-/// mapped to the range; nothing is remembered, and nothing changes on update or restart.
+/// `@rnd`: a keyed hash of the location in the spec, the origin and the item positions,
+/// mapped to the range. It is stateless, so the number survives updates and restarts.
 fn random(args: &Args, at: &Location, scope: &Scope<'_>) -> Result<Value, Box<Error>> {
     let values = args.values(scope)?;
     let [low, high] = values.as_slice() else {
@@ -280,8 +283,8 @@ fn random(args: &Args, at: &Location, scope: &Scope<'_>) -> Result<Value, Box<Er
         }
         .at(at));
     };
-    let low = ops::int(low).map_err(|kind| kind.at(at))?;
-    let high = ops::int(high).map_err(|kind| kind.at(at))?;
+    let low = functions::int(low).map_err(|kind| kind.at(at))?;
+    let high = functions::int(high).map_err(|kind| kind.at(at))?;
     if high <= low {
         return Err(ErrorKind::EmptyRange.at(at));
     }
@@ -291,7 +294,7 @@ fn random(args: &Args, at: &Location, scope: &Scope<'_>) -> Result<Value, Box<Er
     Ok(Value::from(random_in(key, low, high)))
 }
 
-/// Units of CEL that count as one step of an evaluation.
+/// This many units of CEL cost count as one step.
 const CEL_UNITS: u64 = 8;
 
 impl CelExpr {

@@ -1,122 +1,121 @@
-//! The compiled expression.
+//! The compiled expression: the AST that the evaluator walks and that planning analyses.
 
 use std::sync::Arc;
 
 use document::{Key, Location, Path, Value};
 
-use crate::table::Operator;
+use crate::function::Function;
 
-/// A compiled expression: what the user wrote, understood.
+/// A compiled expression.
 #[derive(Clone, Debug)]
 pub enum Expr {
-    /// A value as it is.
+    /// A constant.
     Literal(Value),
     /// `"@now"`: the time of the batch.
     Now,
-    /// A path: its first match or null.
+    /// A path: the value is its first match, or null.
     Path(Box<PathExpr>),
     /// A list of expressions.
     List(Box<[Expr]>, Location),
-    /// A list of exactly one path or operator, where a list is wanted: the value itself
-    /// if that is a list, otherwise a list of it.
+    /// A list with one path or function, at a position that needs a list: the value itself
+    /// if it is a list, otherwise a list that contains it.
     One(Box<Expr>),
-    /// A map with plain keys, setters and perhaps `"$."`.
+    /// A map with plain keys, setters and an optional `"$."`.
     Map(Box<MapExpr>),
-    /// An operator of the table.
+    /// The call of a function.
     Call(Box<Call>),
-    /// `@switch`: the first pair whose case holds.
+    /// `@switch`: pairs of case and action. The first case that holds decides.
     Switch(Box<[(Expr, Expr)]>, Location),
     /// `@query`: all matches of a path.
     Query(Box<PathExpr>),
     /// `@getField` with a computed path.
     GetField(Box<Expr>, Location),
     /// `@setField`.
-    SetField(Box<(FieldPath, Expr)>, Location),
-    /// `@rnd`: a stable number of the range.
+    SetField(Box<(SetFieldPath, Expr)>, Location),
+    /// `@rnd`: a number of the range that does not change on updates or restarts.
     Random(Args, Location),
     /// `@cel`.
     Cel(Box<CelExpr>),
 }
 
-/// A path with its place.
+/// A path with its location in the spec.
 #[derive(Clone, Debug)]
 pub struct PathExpr {
     /// The path.
     pub path: Path,
     /// Whether `metadata.resourceVersion` and `metadata.generation` of a source object
-    /// must be taken out of what this path reads: they are seen only where they are named.
+    /// must be removed from the result: only a path that names these fields reads them.
     pub hides_versions: bool,
-    /// Where it stands.
+    /// Its location in the spec.
     pub at: Location,
 }
 
-/// The path of `@setField`.
+/// The path of a `@setField`.
 #[derive(Clone, Debug)]
-pub enum FieldPath {
-    /// Written.
+pub enum SetFieldPath {
+    /// Written in the spec.
     Fixed(Path),
-    /// Computed.
+    /// Computed from the document.
     Computed(Expr),
 }
 
-/// A CEL program with its place.
+/// A CEL program with its location in the spec.
 #[derive(Clone, Debug)]
 pub struct CelExpr {
     /// The program.
     pub program: cel_interpreter::Program,
     /// See [`PathExpr::hides_versions`].
     pub hides_versions: bool,
-    /// Where it stands.
+    /// Its location in the spec.
     pub at: Location,
 }
 
-/// A map that is built anew.
+/// A map that the expression builds.
 #[derive(Clone, Debug)]
 pub struct MapExpr {
-    /// The value of `"$."`: all its keys are copied first.
+    /// The value of `"$."`. Its keys are copied before all others.
     pub copy: Option<Expr>,
     /// Plain keys, sorted.
     pub entries: Box<[(Key, Expr)]>,
     /// Setters, sorted by their text.
     pub setters: Box<[Setter]>,
-    /// Where it stands.
+    /// Its location in the spec.
     pub at: Location,
 }
 
 /// A map key that starts with `$`.
 #[derive(Clone, Debug)]
 pub struct Setter {
-    /// Where to set.
+    /// The field to set.
     pub path: Path,
-    /// What to set.
+    /// Its new value.
     pub value: Expr,
-    /// Where it stands.
+    /// Its location in the spec.
     pub at: Location,
 }
 
-/// An operator with its arguments.
+/// The call of a function.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// The operator.
-    pub operator: Arc<Operator>,
+    /// The function.
+    pub function: Arc<Function>,
     /// Its arguments.
     pub args: Args,
-    /// Where it stands.
+    /// Its location in the spec.
     pub at: Location,
 }
 
-/// The arguments of an operator.
+/// The arguments of a call.
 #[derive(Clone, Debug)]
 pub enum Args {
-    /// Each one written.
+    /// One expression for each argument.
     Written(Box<[Expr]>),
-    /// One expression that yields the list of arguments (or the only one).
+    /// One expression that yields the list of arguments, or the only argument.
     Yielded(Box<Expr>),
 }
 
 impl Expr {
-    /// Whether it is written as a value and not as a path or an operator, which may give
-    /// anything.
+    /// Whether its type shows in the spec. The type of a path or a call does not.
     pub(crate) fn is_written(&self) -> bool {
         match self {
             Self::Literal(_) | Self::Now | Self::List(..) | Self::Map(_) => true,
@@ -132,13 +131,13 @@ impl Expr {
         }
     }
 
-    /// The call of this operator, if it is one.
+    /// The call, if this is a call of the named function.
     pub fn as_call(&self, name: &str) -> Option<&Call> {
         let Self::Call(call) = self else { return None };
-        (call.operator.name == name).then_some(call)
+        (call.function.name == name).then_some(call)
     }
 
-    /// The written arguments, if this is a call of this operator.
+    /// The arguments, if this is a call of the named function with one expression for each.
     pub fn args_of(&self, name: &str) -> Option<&[Expr]> {
         match &self.as_call(name)?.args {
             Args::Written(args) => Some(args),
@@ -146,7 +145,7 @@ impl Expr {
         }
     }
 
-    /// The literal value, if it is one.
+    /// The value of a constant.
     pub fn as_literal(&self) -> Option<&Value> {
         let Self::Literal(value) = self else {
             return None;
@@ -154,7 +153,7 @@ impl Expr {
         Some(value)
     }
 
-    /// Whether the value is written down: `null` in an `@eq` tests for null.
+    /// Whether it is a null that the user wrote, such as the one in `{"@eq": ["$.a", null]}`.
     pub fn is_written_null(&self) -> bool {
         self.as_literal().is_some_and(Value::is_null) || self.as_call("@nil").is_some()
     }

@@ -1,15 +1,19 @@
 //! The expression language: JSON in, compiled [`Expr`] out, evaluated against documents.
 //!
-//! Three phases, three types: a [`document::Value`] is what the user wrote, an [`Expr`]
-//! is what it means, and a [`Scope`] is what it is evaluated in. The crate is pure: the
-//! time and the random key are handed in with [`Env`].
+//! There are three phases with a type each. The user writes a [`document::Value`].
+//! [`compile`] turns it into an [`Expr`] and reports all errors. [`Expr::eval`] evaluates it
+//! in a [`Scope`], which holds the document. The crate is pure: the time and the key for
+//! random numbers come from the [`Env`].
+//!
+//! Users call `@concat` an operator. In this crate it is a [`Function`], because an Operator
+//! is the Kubernetes resource.
 //!
 //! ```
 //! use document::{Location, json};
-//! use expr::{Env, Scope, Table};
+//! use expr::{Env, Scope, Functions};
 //!
 //! let spec = json!({"@concat": ["$.metadata.name", "-", {"@add": ["$.spec.replicas", 1]}]});
-//! let expr = expr::compile(&spec, &Location::root(), &Table::builtin(), expr::Items::None)?;
+//! let expr = expr::compile(&spec, &Location::root(), &Functions::builtin(), expr::Items::None)?;
 //!
 //! let object = json!({"metadata": {"name": "web"}, "spec": {"replicas": 2}});
 //! let env = Env::default();
@@ -18,7 +22,7 @@
 //! # Ok::<(), Vec<expr::CompileError>>(())
 //! ```
 
-// A closed set is matched whole: whoever adds a variant is led to all places that ask.
+// Enums are matched without `_`: after a new variant the compiler lists all places to change.
 #![warn(clippy::wildcard_enum_match_arm)]
 
 mod analysis;
@@ -26,18 +30,20 @@ mod compile;
 mod error;
 mod eval;
 mod expr;
-pub mod ops;
+mod function;
+pub mod functions;
 mod reference;
 mod scope;
 mod suggest;
-mod table;
 
 pub use analysis::{Read, Volatile};
 pub use compile::{Compiler, Items, Patterns, Raw, compile};
 pub use error::{CompileError, CompileErrorKind, Error, ErrorKind};
 pub use eval::without_versions;
-pub use expr::{Args, Call, CelExpr, Expr, FieldPath, MapExpr, PathExpr, Setter};
+pub use expr::{Args, Call, CelExpr, Expr, MapExpr, PathExpr, SetFieldPath, Setter};
+pub use function::{
+    Arity, Body, Cost, Each, Example, Form, Function, Functions, OwnFunction, Yields,
+};
 pub use reference::reference_page;
 pub use scope::{Env, Interrupt, Limits, Scope};
 pub use suggest::nearest;
-pub use table::{Arity, Body, Cost, Each, Example, Form, Operator, OwnFunction, Table, Yields};

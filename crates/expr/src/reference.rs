@@ -1,17 +1,17 @@
-//! The reference page of the operators, generated from the table.
+//! The reference page of the operators, generated from the functions and their examples.
 
 use std::fmt::Write;
 
-use crate::ops;
-use crate::table::{Example, Operator};
+use crate::function::{Example, Function};
+use crate::functions;
 
 /// `docs/reference/expressions.md`.
 pub fn reference_page() -> String {
     let mut page = String::from(PREFACE);
-    for (family, operators) in ops::families() {
+    for (family, functions) in functions::families() {
         let _ = write!(page, "\n## {family}\n");
-        for operator in operators {
-            entry(&mut page, &operator);
+        for function in functions {
+            add_function(&mut page, &function);
         }
     }
     page
@@ -20,26 +20,26 @@ pub fn reference_page() -> String {
 const PREFACE: &str = "\
 # Reference: operators
 
-<!-- Generated from the operator table by `UPDATE=1 cargo test -p expr`. Do not edit. -->
+<!-- Generated from the functions of `expr` by `UPDATE=1 cargo test -p expr`. Do not edit. -->
 
 A map with exactly one key that starts with `@` is an operator. Unary operators take their
-argument whole; the others take a list of arguments, or a path or operator that yields the list.
-Each example shows an expression, what `$` is, and the result; all of them run as tests.
+argument as it is; the others take a list of arguments, or a path or operator that yields the list.
+Each example shows an expression, the value of `$`, and the result. All examples run as tests.
 ";
 
-fn entry(page: &mut String, operator: &Operator) {
+fn add_function(page: &mut String, function: &Function) {
     let _ = write!(
         page,
         "\n### `{}`\n\n{}\n\n",
-        operator.name, operator.summary
+        function.name, function.summary
     );
-    let _ = writeln!(page, "- Signature: `{}`", operator.signature);
-    let _ = writeln!(page, "- Takes: {}", operator.arity);
-    if !operator.aliases.is_empty() {
-        let _ = writeln!(page, "- Also: `{}`", operator.aliases.join("`, `"));
+    let _ = writeln!(page, "- Signature: `{}`", function.signature);
+    let _ = writeln!(page, "- Takes: {}", function.arity);
+    if !function.aliases.is_empty() {
+        let _ = writeln!(page, "- Also: `{}`", function.aliases.join("`, `"));
     }
     let _ = write!(page, "\n| expression | `$` | result |\n|---|---|---|\n");
-    for Example(expr, subject, result) in operator.examples {
+    for Example(expr, subject, result) in function.examples {
         let _ = writeln!(
             page,
             "| `{}` | `{}` | `{}` |",

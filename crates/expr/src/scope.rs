@@ -1,5 +1,12 @@
-//! What an expression is evaluated in: the document, the item, the time, and what it may
-//! cost.
+//! The surroundings of an evaluation.
+//!
+//! An [`Env`] is shared by all evaluations of a batch: the time, the key for random numbers,
+//! the limits, the interrupt. A [`Scope`] belongs to one evaluation: the document `$`, the
+//! item `$$`, and the origin of the document.
+//!
+//! Each evaluation counts its steps. A step is a call or a list item; values that are read as
+//! a whole cost steps by their size. Too many steps are an error. The count also decides how
+//! often the interrupt is checked.
 
 use std::cell::Cell;
 use std::fmt;
@@ -9,33 +16,33 @@ use document::{Bounds, Tally, Value, mix};
 
 use crate::error::ErrorKind;
 
-/// What all evaluations of a batch share.
+/// The state that all evaluations of a batch share.
 #[derive(Clone, Debug)]
 pub struct Env {
-    /// What `"@now"` gives; `YYYY-MM-DDTHH:MM:SSZ`.
+    /// The value of `"@now"`, as `YYYY-MM-DDTHH:MM:SSZ`.
     pub now: Value,
     /// The key of `@rnd`: the same key gives the same numbers.
     pub random_key: u64,
-    /// What one evaluation may cost.
+    /// The limits of one evaluation.
     pub limits: Limits,
-    /// Whether the batch is to be given up.
+    /// Aborts the batch when it is raised.
     pub interrupt: Interrupt,
-    /// Steps that the running evaluation has taken.
+    /// The steps of the current evaluation so far.
     steps: Cell<u64>,
-    /// Steps until the interrupt is asked again.
-    unasked: Cell<u64>,
-    /// Whether the interrupt was raised when it was asked.
+    /// Steps until the interrupt is checked again.
+    unchecked: Cell<u64>,
+    /// Whether a check found the interrupt raised.
     interrupted: Cell<bool>,
 }
 
-/// What one evaluation of one expression on one document may cost.
+/// The limits for evaluating one expression on one document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Operators and list items evaluated. What is read as a whole counts by its size.
+    /// Calls and list items evaluated. Values that are read as a whole count by their size.
     pub steps: u64,
     /// The cost of one CEL expression.
     pub cel_cost: u64,
-    /// How large a value may be that is derived.
+    /// The size and depth of derived values.
     pub bounds: Bounds,
 }
 
@@ -49,27 +56,27 @@ impl Default for Limits {
     }
 }
 
-/// Bytes of a value that is read as a whole and count as one step.
+/// For values that are read as a whole, this many bytes count as one step.
 const BYTES: usize = 256;
 
-/// Items of a list that is made and count as one step.
+/// For lists that are built, this many items count as one step.
 const ITEMS: usize = 8;
 
-/// The interrupt is asked every so many steps, which is a few milliseconds.
-const ASKED_EVERY: u64 = 1 << 14;
+/// The interrupt is checked after this many steps, which take a few milliseconds.
+const CHECK_INTERVAL: u64 = 1 << 14;
 
-/// Says whether a batch is to be given up. It is asked now and then, so that whoever runs
-/// a batch need not wait for its end; by default nothing is given up.
+/// Aborts a batch that takes too long. Evaluations check it from time to time. The default
+/// is never raised.
 #[derive(Clone, Default)]
 pub struct Interrupt(Option<Arc<dyn Fn() -> bool + Send + Sync>>);
 
 impl Interrupt {
-    /// Gives up when this says so.
+    /// An interrupt that is raised when this returns true.
     pub fn when(raised: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(raised)))
     }
 
-    /// Whether to give up.
+    /// Whether the batch should be aborted.
     pub fn is_raised(&self) -> bool {
         self.0.as_ref().is_some_and(|raised| raised())
     }
@@ -96,12 +103,12 @@ impl Env {
             limits: Limits::default(),
             interrupt: Interrupt::default(),
             steps: Cell::new(0),
-            unasked: Cell::new(ASKED_EVERY),
+            unchecked: Cell::new(CHECK_INTERVAL),
             interrupted: Cell::new(false),
         }
     }
 
-    /// Counts steps of the running evaluation.
+    /// Counts steps of the current evaluation.
     pub fn charge(&self, steps: usize) -> Result<(), ErrorKind> {
         let steps = steps as u64;
         let taken = self.steps.get().saturating_add(steps);
@@ -112,30 +119,30 @@ impl Env {
                 limit: self.limits.steps,
             });
         }
-        match self.unasked.get().checked_sub(steps) {
+        match self.unchecked.get().checked_sub(steps) {
             Some(left) => {
-                self.unasked.set(left);
+                self.unchecked.set(left);
                 Ok(())
             }
-            None => self.ask(),
+            None => self.check_interrupt(),
         }
     }
 
     #[cold]
-    fn ask(&self) -> Result<(), ErrorKind> {
+    fn check_interrupt(&self) -> Result<(), ErrorKind> {
         if self.is_interrupted() {
             return Err(ErrorKind::Interrupted);
         }
-        self.unasked.set(ASKED_EVERY);
+        self.unchecked.set(CHECK_INTERVAL);
         Ok(())
     }
 
-    /// Whether the batch is to be given up: asks the interrupt until it is raised. From then
-    /// on all evaluations fail, and what the batch gives is to be thrown away.
+    /// Checks whether the batch is aborted. Once the interrupt was raised, the answer stays
+    /// true, all evaluations fail, and the caller must discard the results of the batch.
     pub fn is_interrupted(&self) -> bool {
         if !self.interrupted.get() && self.interrupt.is_raised() {
             self.interrupted.set(true);
-            self.unasked.set(0);
+            self.unchecked.set(0);
         }
         self.interrupted.get()
     }
@@ -145,7 +152,7 @@ impl Env {
         self.charge_bytes(value.measure().bytes as usize)
     }
 
-    /// Counts a list that was made.
+    /// Counts a list that was built.
     pub(crate) fn charge_list(&self, value: &Value) -> Result<(), ErrorKind> {
         match value.as_list() {
             Some(items) if items.len() >= ITEMS => self.charge(items.len() / ITEMS),
@@ -161,17 +168,17 @@ impl Env {
         self.charge(bytes / BYTES)
     }
 
-    /// Checks that a value is not larger than what is derived may be.
+    /// Checks that a derived value is within the bounds.
     pub fn admit(&self, value: &Value) -> Result<(), ErrorKind> {
         Ok(self.limits.bounds.admit(value)?)
     }
 
-    /// For a list or map that is built.
+    /// Measures a list or map while it is built.
     pub(crate) fn tally(&self) -> Tally {
         Tally::new(self.limits.bounds)
     }
 
-    /// `base` with `over` on top, see [`document::merge`].
+    /// Merges `over` into `base`, see [`document::merge`].
     pub fn merge(&self, base: &Value, over: &Value) -> Result<Value, ErrorKind> {
         self.charge_value(base)?;
         self.charge_value(over)?;
@@ -181,14 +188,14 @@ impl Env {
     }
 }
 
-/// What an expression sees: the document, the item, the time, the origin.
+/// The inputs of one evaluation: the document, the item, the time, the origin.
 #[derive(Clone, Copy, Debug)]
 pub struct Scope<'a> {
-    /// What is shared.
+    /// The state that all evaluations share.
     pub env: &'a Env,
     /// `$`
     pub document: &'a Value,
-    /// What `"@now"` gives here.
+    /// The value of `"@now"`.
     pub now: &'a Value,
     /// A hash of the origin of the document, for `@rnd`.
     pub origin: u64,
@@ -196,17 +203,17 @@ pub struct Scope<'a> {
     pub item: Option<Item<'a>>,
 }
 
-/// The item that `$$` stands for.
+/// The item that `$$` refers to.
 #[derive(Clone, Copy, Debug)]
 pub struct Item<'a> {
     /// The item.
     pub value: &'a Value,
-    /// A hash of its position and the positions of the items around it.
+    /// A hash of its position and the positions of the enclosing items.
     pub(crate) positions: u64,
 }
 
 impl<'a> Scope<'a> {
-    /// The scope of a document without an origin; the steps of the budget start anew.
+    /// The scope of a document without an origin. The count of steps restarts at 0.
     pub fn new(env: &'a Env, document: &'a Value) -> Self {
         env.steps.set(0);
         Self {
@@ -218,13 +225,13 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// This scope with `$$` given from outside.
+    /// This scope with an item that the caller provides.
     #[must_use]
     pub fn with_local(self, item: &'a Value) -> Self {
         self.with_item(item, 0)
     }
 
-    /// This scope inside an operator with items.
+    /// This scope for one item of a function such as `@map`.
     #[must_use]
     pub(crate) fn with_item<'b>(&self, value: &'b Value, index: usize) -> Scope<'b>
     where

@@ -1,3 +1,3 @@
-//! "Did you mean …?"
+//! The most similar name, for "did you mean …?".
 
 pub use document::nearest;

@@ -1,5 +1,5 @@
-//! What an expression builds is bounded while it is built, what it reads as a whole is paid
-//! for, and anything can be interrupted.
+//! The bounds of an evaluation: values are measured while they are built, reading a whole value
+//! costs steps by its size, and every evaluation can be interrupted.
 
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 
@@ -7,13 +7,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use document::{Bounds, Location, Value, json};
-use expr::{Env, Error, Expr, Interrupt, Items, Scope, Table};
+use expr::{Env, Error, Expr, Functions, Interrupt, Items, Scope};
 
 const BYTES: u32 = 3000;
 
 fn compile(spec: &Value) -> Expr {
     let at = Location::root().key("expression");
-    expr::compile(spec, &at, &Table::builtin(), Items::None).unwrap()
+    expr::compile(spec, &at, &Functions::builtin(), Items::None).unwrap()
 }
 
 fn small() -> Env {
@@ -35,7 +35,7 @@ fn fails(spec: &Value, document: &Value, code: &str) {
     assert_ne!(error.at, Location::root(), "{spec}: {error:?}");
 }
 
-/// A list of one value, which holds the one below twice, and so on: 2^levels texts.
+/// Each level wraps the previous one in a list that contains it twice: 2^levels strings.
 fn doubled(levels: usize) -> Value {
     (0..levels).fold(
         json!(["x"]),
@@ -53,7 +53,7 @@ fn document() -> Value {
 }
 
 #[test]
-fn what_grows_is_stopped_on_the_way() {
+fn a_value_that_grows_too_large_is_an_error() {
     let copies = |item: Value| Value::list(vec![item; 60]);
     for spec in [
         json!({"@hash": (doubled(30))}),
@@ -86,17 +86,17 @@ fn what_grows_is_stopped_on_the_way() {
 }
 
 #[test]
-fn a_list_is_given_up_before_it_takes_memory() {
+fn a_list_is_measured_while_it_is_built() {
     let spec = json!({"@map": [{"$.": "$.map", "more": "$$"}, "$.texts"]});
     let mut env = small();
-    // The list, and less than ten of its items.
+    // Enough for the list and fewer than ten of its items.
     env.limits.steps = 150;
     let error = eval(&spec, &document(), &env).unwrap_err();
     assert_eq!(error.code(), "too-large");
 }
 
 #[test]
-fn nesting_is_bounded_as_in_what_is_read() {
+fn derived_values_are_nested_no_deeper_than_documents() {
     let nested = |levels: usize, inner: Value| (0..levels).fold(inner, |v, _| json!({"a": v}));
     let document = nested(60, json!(1));
     let path = format!("${}", ".a".repeat(60));
@@ -115,7 +115,7 @@ fn nesting_is_bounded_as_in_what_is_read() {
 }
 
 #[test]
-fn what_fits_is_built() {
+fn a_value_within_the_bounds_is_built() {
     let value = eval(&doubled(8), &document(), &small()).unwrap();
     assert!(value.measure().bytes > 1000);
     let default = Env::default();
@@ -128,7 +128,7 @@ fn what_fits_is_built() {
 }
 
 #[test]
-fn what_is_read_as_a_whole_is_paid_for() {
+fn reading_a_whole_value_costs_steps() {
     let large: Value = (0..20_000).map(Value::from).collect();
     let twin: Value = (0..20_000).map(Value::from).collect();
     let document = json!({"a": (large), "b": (twin), "text": (Value::from("t".repeat(100_000)))});
@@ -164,7 +164,7 @@ fn what_is_read_as_a_whole_is_paid_for() {
 }
 
 #[test]
-fn written_arguments_are_paid_for() {
+fn arguments_cost_steps() {
     let many = Value::list(vec![json!("$.a"); 500]);
     let mut env = Env::default();
     env.limits.steps = 300;
@@ -178,12 +178,12 @@ fn written_arguments_are_paid_for() {
     }
 }
 
-/// Raised when it is asked for the second time.
-fn raised_at_second() -> (Interrupt, Arc<AtomicUsize>) {
-    let asked = Arc::new(AtomicUsize::new(0));
-    let counted = asked.clone();
-    let raised = move || counted.fetch_add(1, Ordering::Relaxed) >= 1;
-    (Interrupt::when(raised), asked)
+/// Raised at the second check.
+fn raised_at_second_check() -> (Interrupt, Arc<AtomicUsize>) {
+    let checks = Arc::new(AtomicUsize::new(0));
+    let counter = checks.clone();
+    let raised = move || counter.fetch_add(1, Ordering::Relaxed) >= 1;
+    (Interrupt::when(raised), checks)
 }
 
 #[test]
@@ -201,15 +201,15 @@ fn an_evaluation_is_interrupted() {
     ] {
         let spec = json!({"@map": [body, (range.clone())]});
         let mut env = Env::default();
-        let (interrupt, asked) = raised_at_second();
+        let (interrupt, checks) = raised_at_second_check();
         env.interrupt = interrupt;
         let error = eval(&spec, &document, &env).expect_err(&spec.to_string());
         assert_eq!(error.code(), "interrupted", "{spec}");
         assert!(env.is_interrupted());
-        // From then on nothing is evaluated, and nobody is asked.
+        // From then on all evaluations fail, and the interrupt is not checked again.
         let error = eval(&json!({"@hash": 1}), &document, &env).unwrap_err();
         assert_eq!(error.code(), "interrupted");
-        assert_eq!(asked.load(Ordering::Relaxed), 2);
+        assert_eq!(checks.load(Ordering::Relaxed), 2);
     }
 }
 
@@ -221,12 +221,12 @@ fn nested_filters_are_analysed_once() {
 }
 
 #[test]
-fn regular_expressions_are_counted() {
+fn the_number_of_regular_expressions_is_limited() {
     let many = |pattern: &dyn Fn(usize) -> Value, count: usize| {
         let all: Value = (0..count).map(pattern).collect();
         let spec = json!({"@and": all});
         let at = Location::root();
-        expr::compile(&spec, &at, &Table::builtin(), Items::None).map_err(|errors| {
+        expr::compile(&spec, &at, &Functions::builtin(), Items::None).map_err(|errors| {
             let codes: Vec<_> = errors.iter().map(expr::CompileError::code).collect();
             (codes, errors[0].at.to_string())
         })

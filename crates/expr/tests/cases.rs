@@ -1,9 +1,10 @@
-//! The specification's cases: an expression and a subject give a value, or fail.
+//! The cases of the specification: evaluating an expression on a document gives a value or an
+//! error.
 
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 
 use document::{Location, Path, Value};
-use expr::{Env, Items, Scope, Table};
+use expr::{Env, Functions, Items, Scope};
 
 fn evaluate(case: &Value) -> Result<Value, String> {
     let local = case.as_map().and_then(|map| map.get_str("local"));
@@ -15,7 +16,7 @@ fn evaluate(case: &Value) -> Result<Value, String> {
     let compiled = expr::compile(
         case.get("expr"),
         &Location::root(),
-        &Table::builtin(),
+        &Functions::builtin(),
         items,
     )
     .map_err(|errors| errors[0].to_string())?;

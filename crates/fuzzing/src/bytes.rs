@@ -1,7 +1,7 @@
 //! Structure out of bytes: the fuzzer's choices.
 
 use document::{Key, Map, Value};
-use expr::Table;
+use expr::Functions;
 
 /// A reader of choices; zeros when the bytes are used up.
 #[derive(Debug)]
@@ -94,12 +94,12 @@ impl<'a> Bytes<'a> {
             2 => self.map(|bytes| bytes.expression(depth - 1)),
             3 => self.list(|bytes| bytes.expression(depth - 1)),
             _ => {
-                let table = Table::builtin();
-                let at = self.below(table.operators().count());
-                let name = table
-                    .operators()
+                let functions = Functions::builtin();
+                let at = self.below(functions.functions().count());
+                let name = functions
+                    .functions()
                     .nth(at)
-                    .map_or("@eq", |operator| operator.name);
+                    .map_or("@eq", |function| function.name);
                 let argument = if self.byte().is_multiple_of(3) {
                     self.expression(depth - 1)
                 } else {

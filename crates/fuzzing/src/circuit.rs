@@ -8,7 +8,7 @@ use dataflow::fields::{Keep, needs};
 use dataflow::scratch::{Objects, Scratch, State};
 use dataflow::{Budget, Circuit, Pipeline, SourceEvent};
 use document::{Key, Location, Map, Value, json};
-use expr::{Env, Table};
+use expr::{Env, Functions};
 use object::ObjectName;
 
 use crate::bytes::Bytes;
@@ -30,7 +30,7 @@ pub fn circuit(data: &[u8]) {
         &Location::root(),
         &sources,
         &targets,
-        &Table::builtin(),
+        &Functions::builtin(),
     ) else {
         return;
     };

@@ -12,7 +12,7 @@ mod patch;
 use std::sync::Arc;
 
 use document::{Location, Path, Value};
-use expr::{Env, Items, Scope, Table};
+use expr::{Env, Functions, Items, Scope};
 
 pub use bytes::Bytes;
 pub use circuit::circuit;
@@ -49,8 +49,8 @@ pub fn expression(data: &[u8]) {
         Some(spec) => (spec.clone(), spec),
         None => (bytes.expression(4), bytes.value(3)),
     };
-    let table = Table::builtin();
-    match expr::compile(&spec, &Location::root(), &table, Items::None) {
+    let functions = Functions::builtin();
+    match expr::compile(&spec, &Location::root(), &functions, Items::None) {
         Err(errors) => {
             assert!(!errors.is_empty());
             assert!(errors.iter().all(|error| !error.code().is_empty()));

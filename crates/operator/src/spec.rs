@@ -7,7 +7,7 @@ use std::time::Duration;
 use dataflow::Pipeline;
 use dataflow::fields::{self, Header, HeaderFields, Intake, Keep};
 use document::{Location, Path, Value, json};
-use expr::Table;
+use expr::Functions;
 use object::{KindRef, LabelSelector};
 
 use crate::predicate::Predicate;
@@ -255,7 +255,7 @@ impl Default for Options {
 
 /// Reads an Operator. All problems are given; without an error among them, there is an
 /// Operator.
-pub fn read(manifest: &Value, table: &Table) -> (Option<Operator>, Vec<Problem>) {
+pub fn read(manifest: &Value, table: &Functions) -> (Option<Operator>, Vec<Problem>) {
     let mut reader = reader::SpecReader::new(table);
     let operator = reader.operator(manifest);
     let problems = reader.problems;

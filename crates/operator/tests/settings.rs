@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use document::{Value, json};
-use expr::Table;
+use expr::Functions;
 use operator::Operator;
 use operator::spec::{DeletionPolicy, MaxDeletions, ServiceAccount};
 
@@ -12,7 +12,7 @@ fn read(spec: Value) -> Result<Operator, Vec<String>> {
         "apiVersion": "dcontroller.io/v1alpha1", "kind": "Operator",
         "metadata": {"name": "op"}, "spec": spec,
     });
-    let (operator, problems) = operator::read(&manifest, &Table::builtin());
+    let (operator, problems) = operator::read(&manifest, &Functions::builtin());
     operator.ok_or_else(|| {
         let short = |problem: &operator::Problem| format!("{} {}", problem.code, problem.at);
         problems.iter().map(short).collect()

@@ -1,7 +1,7 @@
 //! What a cluster's administrator lets Operators do.
 
 use document::{Location, Value};
-use expr::Table;
+use expr::Functions;
 use operator::{Operator, Problem, Severity};
 
 use super::resource::OperatorObject;
@@ -22,7 +22,7 @@ impl Policy {
         if let Some(problem) = object.unreadable() {
             return Err(vec![problem]);
         }
-        let (operator, mut problems) = operator::read(&object.value, &Table::builtin());
+        let (operator, mut problems) = operator::read(&object.value, &Functions::builtin());
         if let Some(operator) = &operator {
             problems.extend(self.refusals(operator, object.spec()));
         }

@@ -5,8 +5,8 @@
 
 use cel_interpreter::Program;
 use document::{Key, Location, Map, Value, View};
-use expr::ops::convert::string_form;
-use expr::ops::string::MAX_STRING;
+use expr::functions::convert::string_form;
+use expr::functions::string::MAX_STRING;
 
 use crate::error::{CompileError, CompileErrorKind, Error, ErrorKind};
 use crate::meter::Meter;

@@ -127,7 +127,7 @@ impl Shape {
     /// If the file is wrong.
     pub fn operator(&self, edits: Edits) -> Operator {
         let manifest = self.manifest(edits);
-        let (operator, problems) = operator::read(&manifest, &expr::Table::builtin());
+        let (operator, problems) = operator::read(&manifest, &expr::Functions::builtin());
         operator.unwrap_or_else(|| panic!("{} is wrong: {problems:?}", self.name))
     }
 

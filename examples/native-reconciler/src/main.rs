@@ -88,7 +88,7 @@ fn declarative() -> Result<operator::Operator, Failure> {
     let text = include_str!("../operator.yaml");
     let manifests = manifest::parse_bytes("operator.yaml", text.into())?;
     let manifest = manifests.first().ok_or("operator.yaml is empty")?;
-    let (operator, problems) = operator::read(&manifest.value, &expr::Table::builtin());
+    let (operator, problems) = operator::read(&manifest.value, &expr::Functions::builtin());
     operator.ok_or_else(|| format!("operator.yaml: {problems:?}").into())
 }
 

@@ -96,7 +96,7 @@ fn places(expr: &Expr) -> Option<Vec<Box<[Segment]>>> {
 #[cfg(test)]
 mod tests {
     use document::{Location, json};
-    use expr::Table;
+    use expr::Functions;
 
     use super::*;
 
@@ -104,7 +104,7 @@ mod tests {
         let expr = expr::compile(
             spec,
             &Location::root(),
-            &Table::builtin(),
+            &Functions::builtin(),
             expr::Items::None,
         )
         .unwrap();

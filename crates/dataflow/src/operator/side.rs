@@ -4,7 +4,7 @@
 use std::hash::{BuildHasher, Hash, Hasher};
 
 use document::{Chunk, Chunks, Key, Location, Value};
-use expr::{Env, Expr, ops::access};
+use expr::{Env, Expr, functions::access};
 use object::label_text;
 use smallvec::SmallVec;
 

@@ -151,7 +151,7 @@ fn may_touch(segments: &[Segment], place: &[&str]) -> bool {
 #[cfg(test)]
 mod tests {
     use document::{Location, Value, json};
-    use expr::Table;
+    use expr::Functions;
 
     use super::*;
 
@@ -162,7 +162,7 @@ mod tests {
             &Location::root(),
             &names("A"),
             &names("T"),
-            &Table::builtin(),
+            &Functions::builtin(),
         );
         let mut branches = pipeline.unwrap().branches;
         branches.remove(0).stages.remove(0).kind

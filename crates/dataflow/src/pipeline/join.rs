@@ -289,7 +289,7 @@ impl Reader<'_> {
     fn index(&mut self, pair: &Value, at: &Location, inputs: &[String], out: &mut Vec<Conjunct>) {
         let spec = document::json!({"@eq": (pair.clone())});
         let expr = self.compile(Raw::Compound, |compiler| {
-            compiler.operator("@eq", pair, at, Items::None)
+            compiler.function("@eq", pair, at, Items::None)
         });
         self.conjunct(expr, spec, at, inputs, out);
     }

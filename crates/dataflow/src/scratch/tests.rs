@@ -1,7 +1,7 @@
 //! Small cases, each with the whole state after every batch.
 
 use document::{Location, Map, Value, json};
-use expr::{Env, Table};
+use expr::{Env, Functions};
 use object::ObjectName;
 
 use super::{Objects, Scratch, State};
@@ -54,7 +54,7 @@ fn scratch(sources: &[&str], targets: &[&str], pipeline: &Value) -> Scratch {
         &Location::root(),
         &names(sources),
         &names(targets),
-        &Table::builtin(),
+        &Functions::builtin(),
     );
     let kinds = targets.iter().map(|&kind| OutputKind {
         api_version: json!("v1"),

@@ -7,7 +7,7 @@ use dataflow::fields::{Keep, Kept};
 use dataflow::scratch::{Objects, Scratch, State};
 use dataflow::{Budget, Circuit, Failure, Origin, Pipeline, RunError, SourceEvent, Step};
 use document::{Location, Value, json};
-use expr::{Env, Limits, Table};
+use expr::{Env, Functions, Limits};
 use object::ObjectName;
 
 use super::{Case, Event, Random};
@@ -44,7 +44,7 @@ pub(crate) fn check(case: &Case) -> Result<Option<Coverage>, String> {
         &Location::root(),
         &case.sources,
         &case.targets,
-        &Table::builtin(),
+        &Functions::builtin(),
     );
     let Ok(pipeline) = pipeline else {
         return Ok(None);

@@ -1,7 +1,7 @@
 //! `deltic eval --jsonl`: a line with an expression in, a line with its value out.
 
 use document::{Location, Value};
-use expr::{Env, Items, Scope, Table};
+use expr::{Env, Functions, Items, Scope};
 
 use crate::exit::{Outcome, Stop};
 use crate::lines::{self, Refusal};
@@ -29,7 +29,7 @@ fn answer(line: &Value, env: &Env) -> Result<Value, Refusal> {
         None => Items::None,
     };
     let expr =
-        expr::compile(spec, &Location::root(), &Table::builtin(), items).map_err(|errors| {
+        expr::compile(spec, &Location::root(), &Functions::builtin(), items).map_err(|errors| {
             // There is at least one: otherwise it would have compiled.
             let error = &errors[0];
             Refusal::at(error.code(), &error.to_string(), &error.at)

@@ -79,7 +79,7 @@ fn a_run_time_error_shows_its_place_and_object_and_ends_with_1() {
     let run = deltic_on(PODS, &["eval", r#"{"@abs": "$.spec.n"}"#, "-f", "-"]).ended(1);
     run.printed("1\n").complained(
         r#"
-error[text]: expected a number, found a string that is none, for pod/b
+error[text]: the string is not a number, for pod/b
  --> <expression>:1:10
   |
 1 | {"@abs": "$.spec.n"}
@@ -221,7 +221,7 @@ fn a_local_that_is_given_makes_the_item_known() {
         &[
             r#"{"value":1}"#,
             r#"{"value":null}"#,
-            r#"{"error":"`$$` is only known inside @map, @filter, @any, @all, @none and @sortBy","code":"item-out-of-scope"}"#,
+            r#"{"error":"`$$` is only defined inside @map, @filter, @any, @all, @none and @sortBy","code":"item-out-of-scope"}"#,
         ],
     );
 }

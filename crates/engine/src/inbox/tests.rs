@@ -1,6 +1,6 @@
 use dataflow::fields::{Fields, Intake};
 use document::{Path, json};
-use expr::Table;
+use expr::Functions;
 
 use super::*;
 
@@ -17,7 +17,7 @@ fn input(inbox: &Arc<Inbox>) -> Input {
             "target": {"kind": "Target"},
         }]},
     });
-    let (operator, problems) = operator::read(&manifest, &Table::builtin());
+    let (operator, problems) = operator::read(&manifest, &Functions::builtin());
     let operator = operator.unwrap_or_else(|| panic!("{problems:?}"));
     let source = operator.controllers[0].sources[0].clone();
     Input::new(inbox.clone(), (0, 0), source, keep(&["$.spec.x"]))

@@ -171,7 +171,9 @@ fn operator() -> Operator {
             "pipeline": [{"@select": true}], "target": {"apiGroup": "", "kind": "ConfigMap"}
         }]}
     });
-    operator::read(&spec, &expr::Table::builtin()).0.unwrap()
+    operator::read(&spec, &expr::Functions::builtin())
+        .0
+        .unwrap()
 }
 
 /// Wants a config map in the namespace `late`.

@@ -34,7 +34,7 @@ impl World {
                 "target": {"apiGroup": "", "kind": "ConfigMap"}
             }]}
         });
-        let (operator, problems) = operator::read(&spec, &expr::Table::builtin());
+        let (operator, problems) = operator::read(&spec, &expr::Functions::builtin());
         let operator = operator.unwrap_or_else(|| panic!("{problems:?}"));
         let measures = Measures::new(&Metrics::default(), &operator);
         let task = ControllerTask::new("o", 0, &operator.controllers[0], Budget::default());

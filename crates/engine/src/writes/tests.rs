@@ -85,7 +85,7 @@ fn operator(one: Value, two: Value) -> Operator {
         "apiVersion": "dcontroller.io/v1alpha1", "kind": "Operator", "metadata": {"name": "o"},
         "spec": {"controllers": (controllers)},
     });
-    let (operator, problems) = operator::read(&spec, &expr::Table::builtin());
+    let (operator, problems) = operator::read(&spec, &expr::Functions::builtin());
     operator.unwrap_or_else(|| panic!("{problems:?}"))
 }
 

@@ -1,17 +1,17 @@
-//! Operators whose argument has a form of its own.
+//! Functions whose argument has a syntax of its own, such as the pairs of `@switch`.
 
 use document::{Key, Location, Value};
 
 use super::{Compiler, Items, Raw, fold};
 use crate::error::CompileErrorKind;
-use crate::expr::{CelExpr, Expr, FieldPath, MapExpr};
-use crate::table::{Form, Operator};
+use crate::expr::{CelExpr, Expr, MapExpr, SetFieldPath};
+use crate::function::{Form, Function};
 
 impl Compiler<'_> {
     pub(super) fn form(
         &mut self,
         form: Form,
-        operator: &Operator,
+        function: &Function,
         argument: &Value,
         at: &Location,
         items: Items,
@@ -22,7 +22,7 @@ impl Compiler<'_> {
             Form::Dict => self.dict(argument, at, items),
             Form::Switch => self.switch(argument, at, items),
             Form::Random => {
-                let args = self.args(operator, argument, at, items);
+                let args = self.args(function, argument, at, items);
                 Expr::Random(args, at.clone())
             }
             Form::Query => match argument.as_str().filter(|text| text.starts_with('$')) {
@@ -30,19 +30,19 @@ impl Compiler<'_> {
                     Some(path) => Expr::Query(Box::new(path)),
                     None => Expr::Literal(Value::NULL),
                 },
-                None => self.bad_form(operator, "a path, such as \"$.spec.ports[*].name\"", at),
+                None => self.bad_form(function, "a path, such as \"$.spec.ports[*].name\"", at),
             },
-            Form::GetField => self.get_field(operator, argument, at, items),
-            Form::SetField => self.set_field(operator, argument, at, items),
-            Form::Cel => self.cel(operator, argument, at),
+            Form::GetField => self.get_field(function, argument, at, items),
+            Form::SetField => self.set_field(function, argument, at, items),
+            Form::Cel => self.cel(function, argument, at),
         }
     }
 
-    fn bad_form(&mut self, operator: &Operator, expected: &'static str, at: &Location) -> Expr {
+    fn bad_form(&mut self, function: &Function, expected: &'static str, at: &Location) -> Expr {
         self.error(
             at,
             CompileErrorKind::Form {
-                operator: operator.name.to_owned(),
+                function: function.name.to_owned(),
                 expected,
             },
         );
@@ -54,7 +54,7 @@ impl Compiler<'_> {
             self.error(
                 at,
                 CompileErrorKind::Form {
-                    operator: "@dict".to_owned(),
+                    function: "@dict".to_owned(),
                     expected: "a map",
                 },
             );
@@ -95,14 +95,14 @@ impl Compiler<'_> {
 
     fn get_field(
         &mut self,
-        operator: &Operator,
+        function: &Function,
         argument: &Value,
         at: &Location,
         items: Items,
     ) -> Expr {
         let path = self.expr(argument, at, items);
         if path.is_written() {
-            return self.bad_form(operator, "a path, or an operator that computes one", at);
+            return self.bad_form(function, "a path, or an operator that computes one", at);
         }
         if let Expr::Path(_) = path {
             return path;
@@ -112,14 +112,14 @@ impl Compiler<'_> {
 
     fn set_field(
         &mut self,
-        operator: &Operator,
+        function: &Function,
         argument: &Value,
         at: &Location,
         items: Items,
     ) -> Expr {
         let Some(args) = argument.as_list().filter(|args| args.len() == 2) else {
             let found = argument.as_list().map_or(1, document::ListRef::len);
-            self.check_arity(operator, found, at);
+            self.check_arity(function, found, at);
             return Expr::Literal(Value::NULL);
         };
         let target = args.get(0).unwrap_or(&Value::NULL);
@@ -129,10 +129,10 @@ impl Compiler<'_> {
                 let computed = self.expr(target, &at.index(0), items);
                 if computed.is_written() {
                     let expected = "a path, or an operator that computes one, and a value";
-                    self.bad_form(operator, expected, at);
+                    self.bad_form(function, expected, at);
                     None
                 } else {
-                    Some(FieldPath::Computed(computed))
+                    Some(SetFieldPath::Computed(computed))
                 }
             }
         };
@@ -143,7 +143,7 @@ impl Compiler<'_> {
         }
     }
 
-    fn fixed_field(&mut self, text: &str, at: &Location, items: Items) -> Option<FieldPath> {
+    fn fixed_field(&mut self, text: &str, at: &Location, items: Items) -> Option<SetFieldPath> {
         let path = self.path(text, at, items)?.path;
         if let Err(error) = path.check_settable() {
             self.error(
@@ -155,12 +155,12 @@ impl Compiler<'_> {
             );
             return None;
         }
-        Some(FieldPath::Fixed(path))
+        Some(SetFieldPath::Fixed(path))
     }
 
-    fn cel(&mut self, operator: &Operator, argument: &Value, at: &Location) -> Expr {
+    fn cel(&mut self, function: &Function, argument: &Value, at: &Location) -> Expr {
         let Some(text) = argument.as_str() else {
-            return self.bad_form(operator, "a CEL expression as a string", at);
+            return self.bad_form(function, "a CEL expression as a string", at);
         };
         match cel_interpreter::Program::compile(text) {
             Ok(program) => Expr::Cel(Box::new(CelExpr {
@@ -178,7 +178,7 @@ impl Compiler<'_> {
 
 fn switch_form() -> CompileErrorKind {
     CompileErrorKind::Form {
-        operator: "@switch".to_owned(),
+        function: "@switch".to_owned(),
         expected: "a list of [case, action] pairs",
     }
 }

@@ -1,18 +1,18 @@
-//! Reading and setting fields of documents.
+//! Reads and sets fields of documents by path.
 
 use document::path::{Path, Root, TooManyMatches};
 use document::{Location, Map, Value};
 use object::metadata::KEYS;
 
 use crate::error::{Error, ErrorKind};
-use crate::expr::{Expr, FieldPath, PathExpr};
-use crate::ops;
+use crate::expr::{Expr, PathExpr, SetFieldPath};
+use crate::functions;
 use crate::scope::Scope;
 
-/// Steps of a search that count as one step of an evaluation.
+/// This many steps of a path search count as one step of the evaluation.
 const SEARCH_STEPS: usize = 8;
 
-/// Pays for the search of a path.
+/// Charges for a path search.
 fn pay_search(steps: usize, at: &Location, scope: &Scope<'_>) -> Result<(), Box<Error>> {
     if steps == 0 {
         return Ok(());
@@ -85,8 +85,8 @@ impl PathExpr {
     }
 }
 
-/// A source object, its metadata, or a compound of source objects, without the two
-/// fields that are seen only where a path names them.
+/// Removes `metadata.resourceVersion` and `metadata.generation` from a source object, from
+/// its metadata, or from a joined document. Only paths that name these fields read them.
 pub fn without_versions(value: &Value) -> Value {
     let Some(map) = value.as_map() else {
         return value.clone();
@@ -116,24 +116,24 @@ fn metadata_without_versions(metadata: &Value) -> Value {
 }
 
 pub(super) fn computed_path(text: &Value, at: &Location) -> Result<Path, Box<Error>> {
-    let text = ops::text(text).map_err(|kind| kind.at(at))?;
+    let text = functions::text(text).map_err(|kind| kind.at(at))?;
     if !text.starts_with('$') {
         return Err(ErrorKind::Path("it must start with `$`".to_owned()).at(at));
     }
-    // The text came out of a document: say where it is wrong, not what it is.
+    // The text is a value of a document, so the message must not contain it.
     Path::parse(text)
         .map_err(|error| ErrorKind::Path(format!("wrong at character {}", error.offset + 1)).at(at))
 }
 
 pub(super) fn set_field(
-    field: &(FieldPath, Expr),
+    field: &(SetFieldPath, Expr),
     at: &Location,
     scope: &Scope<'_>,
 ) -> Result<Value, Box<Error>> {
     let computed;
     let path = match &field.0 {
-        FieldPath::Fixed(path) => path,
-        FieldPath::Computed(expr) => {
+        SetFieldPath::Fixed(path) => path,
+        SetFieldPath::Computed(expr) => {
             computed = computed_path(&expr.eval(scope)?, at)?;
             &computed
         }
@@ -146,7 +146,7 @@ pub(super) fn set_field(
     set(path, target, value, at, scope)
 }
 
-/// `target` with a value at a path.
+/// Sets a value at a path of `target`.
 pub(super) fn set(
     path: &Path,
     target: &Value,

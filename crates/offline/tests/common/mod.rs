@@ -2,7 +2,7 @@
 
 use dataflow::Budget;
 use document::{Value, json};
-use expr::{Env, Table};
+use expr::{Env, Functions};
 use offline::Offline;
 use offline::{Event, EventType};
 use operator::{Operator, Problem, read};
@@ -13,7 +13,7 @@ pub(crate) fn operator(controller: &Value) -> (Option<Operator>, Vec<Problem>) {
         "apiVersion": "dcontroller.io/v1alpha1", "kind": "Operator", "metadata": {"name": "test"},
         "spec": {"controllers": [(controller.clone())]},
     });
-    read(&manifest, &Table::builtin())
+    read(&manifest, &Functions::builtin())
 }
 
 /// The target objects after a batch of objects.

@@ -6,7 +6,7 @@ mod parts;
 
 use dataflow::Pipeline;
 use document::{Location, Value};
-use expr::{Patterns, Table};
+use expr::{Functions, Patterns};
 
 use super::{Controller, DeletionPolicy, Operator, ServiceAccount, Source, SourceKind};
 use crate::problem::Problem;
@@ -14,7 +14,7 @@ use object::{KindRef, VIEW_SUFFIX, VIEW_VERSION};
 
 /// Reads an Operator and collects what is wrong with it.
 pub(super) struct SpecReader<'a> {
-    table: &'a Table,
+    table: &'a Functions,
     pub(super) problems: Vec<Problem>,
     /// The name of the Operator, for the group of its views.
     operator: String,
@@ -23,7 +23,7 @@ pub(super) struct SpecReader<'a> {
 }
 
 impl<'a> SpecReader<'a> {
-    pub(super) fn new(table: &'a Table) -> Self {
+    pub(super) fn new(table: &'a Functions) -> Self {
         Self {
             table,
             problems: Vec::new(),

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use document::{Map, json};
-use expr::Table;
+use expr::Functions;
 
 use super::*;
 
@@ -137,7 +137,7 @@ fn everything() -> Value {
 #[test]
 fn every_field_is_accepted_here_and_when_it_is_read() {
     check(&everything(), &[]);
-    let (operator, problems) = operator::read(&everything(), &Table::builtin());
+    let (operator, problems) = operator::read(&everything(), &Functions::builtin());
     assert!(operator.is_some(), "{problems:?}");
     let with_targets = controller("targets: [{kind: A}, {kind: B}], options: {maxDeletions: 3}");
     check(&with_targets, &[]);
@@ -161,7 +161,7 @@ fn known(place: &[&str]) -> BTreeSet<String> {
 
 /// The fields that the reader knows at a place, from what it says of an unknown one.
 fn read(spec: &str) -> BTreeSet<String> {
-    let (_, problems) = operator::read(&operator(spec), &Table::builtin());
+    let (_, problems) = operator::read(&operator(spec), &Functions::builtin());
     let helps = problems
         .iter()
         .filter_map(|problem| problem.help.as_deref());

@@ -1,4 +1,4 @@
-use expr::Table;
+use expr::Functions;
 
 use super::*;
 
@@ -7,7 +7,7 @@ fn operator(spec: &str) -> Operator {
         "apiVersion: dcontroller.io/v1alpha1\nkind: Operator\nmetadata: {{name: op}}\nspec: {spec}\n"
     );
     let manifests = manifest::parse_bytes("operator.yaml", text.into_bytes()).unwrap();
-    let (operator, problems) = operator::read(&manifests[0].value, &Table::builtin());
+    let (operator, problems) = operator::read(&manifests[0].value, &Functions::builtin());
     operator.unwrap_or_else(|| panic!("{problems:?}"))
 }
 

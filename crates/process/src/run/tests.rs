@@ -157,7 +157,7 @@ async fn an_operator_of_the_configuration_must_keep_to_the_policy() {
             "target": {"apiGroup": "", "kind": "ConfigMap"},
         }]},
     });
-    let (operator, _) = operator::read(&manifest, &expr::Table::builtin());
+    let (operator, _) = operator::read(&manifest, &expr::Functions::builtin());
     let config = Config {
         files: vec![operator.unwrap()],
         require_service_account: true,

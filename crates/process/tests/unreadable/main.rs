@@ -121,7 +121,7 @@ fn operator(name: &str, pipeline: Value) -> Operator {
 }
 
 fn read(spec: &Value) -> Operator {
-    let (operator, problems) = operator::read(spec, &expr::Table::builtin());
+    let (operator, problems) = operator::read(spec, &expr::Functions::builtin());
     operator.unwrap_or_else(|| panic!("{problems:?}"))
 }
 

@@ -171,7 +171,7 @@ async fn a_view_of_an_operator_that_is_not_in_the_configuration_is_not_available
             "apiVersion": "dcontroller.io/v1alpha1", "kind": "Operator",
             "metadata": {"name": name}, "spec": (spec),
         });
-        ::operator::read(&manifest, &expr::Table::builtin())
+        ::operator::read(&manifest, &expr::Functions::builtin())
             .0
             .unwrap()
     };

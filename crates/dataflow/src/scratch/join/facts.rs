@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use document::Value;
-use expr::ops::access;
+use expr::functions::access;
 use expr::{Env, Scope};
 
 use super::with_member;

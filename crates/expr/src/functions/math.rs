@@ -1,20 +1,20 @@
-//! Numbers: int arithmetic while all operands are ints, float arithmetic otherwise.
+//! Arithmetic: on integers if all operands are integers, otherwise on floats.
 
 use document::{Number, Value};
 
-use super::{TWO, finite, number, operator};
+use super::{TWO, finite, function, number};
 use crate::error::ErrorKind;
-use crate::table::{Arity, Body, Example, Operator};
+use crate::function::{Arity, Body, Example, Function};
 
-pub(super) fn operators() -> Vec<Operator> {
-    let mut operators = binary();
-    operators.extend(unary());
-    operators
+pub(super) fn functions() -> Vec<Function> {
+    let mut functions = binary();
+    functions.extend(unary());
+    functions
 }
 
-fn binary() -> Vec<Operator> {
+fn binary() -> Vec<Function> {
     vec![
-        operator(
+        function(
             "@add",
             Arity::Nary(2, None),
             Body::Strict(|args| sum(args.iter())),
@@ -30,7 +30,7 @@ fn binary() -> Vec<Operator> {
                 Example(r#"{"@add": ["$.missing", 1]}"#, "{}", "error: type"),
             ],
         ),
-        operator(
+        function(
             "@sub",
             TWO,
             Body::Strict(|args| arithmetic(&args[0], &args[1], i64::checked_sub, |a, b| a - b)),
@@ -38,7 +38,7 @@ fn binary() -> Vec<Operator> {
             "The difference.",
             &[Example(r#"{"@sub": [5, 0.5]}"#, "{}", "4.5")],
         ),
-        operator(
+        function(
             "@mul",
             Arity::Nary(2, None),
             Body::Strict(product),
@@ -46,7 +46,7 @@ fn binary() -> Vec<Operator> {
             "The product.",
             &[Example(r#"{"@mul": [-2, 5]}"#, "{}", "-10")],
         ),
-        operator(
+        function(
             "@div",
             TWO,
             Body::Strict(div),
@@ -58,7 +58,7 @@ fn binary() -> Vec<Operator> {
                 Example(r#"{"@div": [1, 0]}"#, "{}", "error: division-by-zero"),
             ],
         ),
-        operator(
+        function(
             "@mod",
             TWO,
             Body::Strict(modulo),
@@ -72,9 +72,9 @@ fn binary() -> Vec<Operator> {
     ]
 }
 
-fn unary() -> Vec<Operator> {
+fn unary() -> Vec<Function> {
     vec![
-        operator(
+        function(
             "@neg",
             Arity::Unary,
             Body::Whole(|value| rounded(value, i64::checked_neg, |f| -f)),
@@ -82,7 +82,7 @@ fn unary() -> Vec<Operator> {
             "The number with the other sign.",
             &[Example(r#"{"@neg": 3}"#, "{}", "-3")],
         ),
-        operator(
+        function(
             "@abs",
             Arity::Unary,
             Body::Whole(|value| rounded(value, i64::checked_abs, f64::abs)),
@@ -90,7 +90,7 @@ fn unary() -> Vec<Operator> {
             "The number without its sign.",
             &[Example(r#"{"@abs": -2.5}"#, "{}", "2.5")],
         ),
-        operator(
+        function(
             "@ceil",
             Arity::Unary,
             Body::Whole(|value| rounded(value, Some, f64::ceil)),
@@ -98,7 +98,7 @@ fn unary() -> Vec<Operator> {
             "The number rounded up.",
             &[Example(r#"{"@ceil": 1.2}"#, "{}", "2")],
         ),
-        operator(
+        function(
             "@floor",
             Arity::Unary,
             Body::Whole(|value| rounded(value, Some, f64::floor)),
@@ -121,7 +121,7 @@ fn arithmetic(
     }
 }
 
-/// Folds numbers: ints while all are ints.
+/// Folds numbers as integers until an operand is a float.
 fn fold<'a>(
     values: impl Iterator<Item = &'a Value> + Clone,
     start: i64,
@@ -162,7 +162,7 @@ fn div(args: &[Value]) -> Result<Value, ErrorKind> {
         return Err(ErrorKind::DivisionByZero);
     }
     match (a, b) {
-        // Exact quotients stay ints, however large; MIN / -1 is the one that overflows.
+        // An exact quotient is an integer. Only `i64::MIN / -1` overflows.
         (Number::Int(a), Number::Int(b)) if a.checked_rem(b) == Some(0) => Ok((a / b).into()),
         (Number::Int(i64::MIN), Number::Int(-1)) => Err(ErrorKind::Overflow),
         (a, b) => finite(a.to_f64() / b.to_f64()),

@@ -1,22 +1,21 @@
-//! Logic and conditions. There is no truthiness: a condition is true or false, and
-//! anything else is an error.
+//! Logic and conditions. A condition must be a boolean: there is no truthiness.
 
 use document::{Location, Value};
 
-use super::{boolean, operator, shallow};
+use super::{boolean, function, shallow};
 use crate::error::Error;
 use crate::expr::Expr;
+use crate::function::{Arity, Body, Example, Form, Function};
 use crate::scope::Scope;
-use crate::table::{Arity, Body, Example, Form, Operator};
 
-pub(super) fn operators() -> Vec<Operator> {
+pub(super) fn functions() -> Vec<Function> {
     vec![
-        operator(
+        function(
             "@and",
             Arity::Nary(0, None),
             Body::Lazy(and),
             r#"{"@and": [<boolean>, …]}"#,
-            "Whether all conditions hold. Stops at the first that does not, and then hides errors to its right. `[]` gives true.",
+            "Whether all conditions hold. Evaluation stops at the first that does not, so later conditions cannot fail. `[]` gives true.",
             &[
                 Example(
                     r#"{"@and": [{"@gt": ["$.a", 1]}, {"@eq": ["$.b", "x"]}]}"#,
@@ -27,12 +26,12 @@ pub(super) fn operators() -> Vec<Operator> {
                 Example(r#"{"@and": ["$.missing", false]}"#, "{}", "error: type"),
             ],
         ),
-        operator(
+        function(
             "@or",
             Arity::Nary(0, None),
             Body::Lazy(or),
             r#"{"@or": [<boolean>, …]}"#,
-            "Whether any condition holds. Stops at the first that does. `[]` gives false.",
+            "Whether any condition holds. Evaluation stops at the first that does. `[]` gives false.",
             &[
                 Example(
                     r#"{"@or": [{"@exists": "$.a"}, {"@exists": "$.b"}]}"#,
@@ -42,12 +41,12 @@ pub(super) fn operators() -> Vec<Operator> {
                 Example(r#"{"@or": []}"#, "{}", "false"),
             ],
         ),
-        shallow(operator(
+        shallow(function(
             "@not",
             Arity::Unary,
             Body::Whole(|value| Ok(Value::from(!boolean(value)?))),
             r#"{"@not": <boolean>}"#,
-            "The opposite.",
+            "The negation of a condition.",
             &[
                 Example(
                     r#"{"@not": {"@eq": ["$.phase", "Running"]}}"#,
@@ -57,12 +56,12 @@ pub(super) fn operators() -> Vec<Operator> {
                 Example(r#"{"@not": [true]}"#, "{}", "error: type"),
             ],
         )),
-        operator(
+        function(
             "@cond",
             Arity::Nary(2, Some(3)),
             Body::Lazy(cond),
             r#"{"@cond": [<boolean>, <then>, <else>]}"#,
-            "If, then, else; only the branch that is taken is evaluated. Without else: null.",
+            "If, then, else. Only the chosen branch is evaluated. Without else the result is null.",
             &[
                 Example(
                     r#"{"@cond": [{"@eq": ["$.env", "prod"]}, "INFO", "DEBUG"]}"#,
@@ -72,7 +71,7 @@ pub(super) fn operators() -> Vec<Operator> {
                 Example(r#"{"@cond": [false, 1]}"#, "{}", "null"),
             ],
         ),
-        operator(
+        function(
             "@switch",
             Arity::Nary(0, None),
             Body::Form(Form::Switch),
@@ -87,12 +86,12 @@ pub(super) fn operators() -> Vec<Operator> {
                 Example(r#"{"@switch": [[false, 1]]}"#, "{}", "null"),
             ],
         ),
-        operator(
+        function(
             "@definedOr",
             Arity::Nary(0, None),
             Body::Lazy(defined_or),
             r#"{"@definedOr": [<value>, <default>, …]}"#,
-            "The first argument that is not null. An error stays an error.",
+            "The first argument that is not null. An error of an argument is not caught.",
             &[
                 Example(r#"{"@definedOr": ["$.port", 8080]}"#, "{}", "8080"),
                 Example(
@@ -102,7 +101,7 @@ pub(super) fn operators() -> Vec<Operator> {
                 ),
             ],
         ),
-        operator(
+        function(
             "@noop",
             Arity::Unary,
             Body::Form(Form::Nothing),
@@ -113,7 +112,7 @@ pub(super) fn operators() -> Vec<Operator> {
     ]
 }
 
-/// Evaluates a condition; the error names the condition's operator.
+/// Evaluates a condition. An error has the location of the condition's function.
 pub(super) fn holds(condition: &Expr, scope: &Scope<'_>) -> Result<bool, Box<Error>> {
     let value = condition.eval(scope)?;
     boolean(&value).map_err(|kind| kind.at(&Location::root()))
@@ -157,7 +156,7 @@ fn defined_or(args: &[Expr], scope: &Scope<'_>) -> Result<Value, Box<Error>> {
     Ok(Value::NULL)
 }
 
-/// `@switch`: its pairs are compiled, so it is no function of the table.
+/// `@switch`. Its pairs are compiled into [`Expr::Switch`], which calls this directly.
 pub(crate) fn switch(
     pairs: &[(Expr, Expr)],
     at: &Location,

@@ -3,23 +3,23 @@
 use document::{Map, Value};
 use object::{LabelSelector, SelectorError};
 
-use super::{TWO, operator, shallow};
+use super::{TWO, function, shallow};
 use crate::error::ErrorKind;
+use crate::function::{Arity, Body, Cost, Example, Form, Function};
 use crate::scope::Env;
-use crate::table::{Arity, Body, Cost, Example, Form, Operator};
 
-pub(super) fn operators() -> Vec<Operator> {
-    let mut operators = fields();
-    operators.extend(maps());
-    operators
+pub(super) fn functions() -> Vec<Function> {
+    let mut functions = fields();
+    functions.extend(maps());
+    functions
 }
 
-fn fields() -> Vec<Operator> {
+fn fields() -> Vec<Function> {
     vec![
-        Operator {
+        Function {
             aliases: &["@has"],
             cost: Cost::Shallow,
-            ..operator(
+            ..function(
                 "@exists",
                 Arity::Unary,
                 Body::Whole(|value| Ok((!value.is_null()).into())),
@@ -31,7 +31,7 @@ fn fields() -> Vec<Operator> {
                 ],
             )
         },
-        shallow(operator(
+        shallow(function(
             "@isnil",
             Arity::Unary,
             Body::Whole(|value| Ok(value.is_null().into())),
@@ -39,7 +39,7 @@ fn fields() -> Vec<Operator> {
             "Whether the value is null.",
             &[Example(r#"{"@isnil": "$.a"}"#, "{}", "true")],
         )),
-        operator(
+        function(
             "@query",
             Arity::Unary,
             Body::Form(Form::Query),
@@ -51,12 +51,12 @@ fn fields() -> Vec<Operator> {
                 "[1,2]",
             )],
         ),
-        operator(
+        function(
             "@getField",
             Arity::Unary,
             Body::Form(Form::GetField),
             r#"{"@getField": <path, or operator that computes one>}"#,
-            "The value at a path that may be computed.",
+            "The value at a path. The path may be computed.",
             &[
                 Example(
                     r#"{"@getField": {"@concat": [{"@literal": "$."}, "$.which"]}}"#,
@@ -66,12 +66,12 @@ fn fields() -> Vec<Operator> {
                 Example(r#"{"@getField": "$.b"}"#, r#"{"b": 2}"#, "2"),
             ],
         ),
-        operator(
+        function(
             "@setField",
             TWO,
             Body::Form(Form::SetField),
             r#"{"@setField": [<path>, <value>]}"#,
-            "The document (or for a `$$` path the item) with this field set.",
+            "The document with this field set. For a `$$` path: the item with this field set.",
             &[
                 Example(
                     r#"{"@setField": ["$.a.b", 1]}"#,
@@ -88,21 +88,21 @@ fn fields() -> Vec<Operator> {
     ]
 }
 
-fn maps() -> Vec<Operator> {
+fn maps() -> Vec<Function> {
     vec![
-        operator(
+        function(
             "@dict",
             Arity::Unary,
             Body::Form(Form::Dict),
             r#"{"@dict": {<key>: <expression>, …}}"#,
-            "A map whose keys are taken literally, also those that start with `@` or `$`.",
+            "A map with literal keys, even those that start with `@` or `$`.",
             &[Example(
                 r#"{"@dict": {"$.a": "$.a"}}"#,
                 r#"{"a": 1}"#,
                 r#"{"$.a":1}"#,
             )],
         ),
-        shallow(operator(
+        shallow(function(
             "@keys",
             Arity::Unary,
             Body::Whole(|value| {
@@ -119,7 +119,7 @@ fn maps() -> Vec<Operator> {
                 r#"["a","b"]"#,
             )],
         )),
-        shallow(operator(
+        shallow(function(
             "@values",
             Arity::Unary,
             Body::Whole(|value| Ok(map(value)?.values().cloned().collect())),
@@ -131,7 +131,7 @@ fn maps() -> Vec<Operator> {
                 "[2,1]",
             )],
         )),
-        operator(
+        function(
             "@merge",
             Arity::Nary(0, None),
             Body::Metered(merge),
@@ -143,12 +143,12 @@ fn maps() -> Vec<Operator> {
                 r#"{"x":{"y":1,"z":2}}"#,
             )],
         ),
-        operator(
+        function(
             "@selector",
             TWO,
             Body::Strict(|args| selector(&args[0], &args[1]).map(Value::from)),
             r#"{"@selector": [<label selector>, <labels>]}"#,
-            "Whether the labels match: a flat map is matchLabels; or matchLabels and matchExpressions (In, NotIn, Exists, DoesNotExist). An empty selector matches all, null on either side gives false.",
+            "Whether the labels match the selector. A selector has matchLabels and matchExpressions (In, NotIn, Exists, DoesNotExist); a flat map is matchLabels. An empty selector matches everything; null on either side gives false.",
             &[
                 Example(
                     r#"{"@selector": ["$.sel", "$.labels"]}"#,
@@ -188,7 +188,7 @@ pub fn selector(selector: &Value, labels: &Value) -> Result<bool, ErrorKind> {
     Ok(selector.is_some_and(|selector| selector.matches(labels)))
 }
 
-/// Labels must be a map, or null for none known.
+/// Checks that labels are a map or null.
 pub fn check_labels(labels: &Value) -> Result<(), ErrorKind> {
     if labels.is_null() {
         return Ok(());
@@ -196,7 +196,7 @@ pub fn check_labels(labels: &Value) -> Result<(), ErrorKind> {
     map(labels).map(drop)
 }
 
-/// Reads a label selector; `None` for null, which matches nothing.
+/// Parses a label selector; `None` for null, which matches nothing.
 pub fn label_selector(value: &Value) -> Result<Option<LabelSelector>, ErrorKind> {
     LabelSelector::new(value).map_err(|error| match error {
         SelectorError::NotAMap(found) => ErrorKind::Type {

@@ -1,5 +1,7 @@
-//! The operators, one file per family. Each is a small function; its entry in the
-//! family's list says what it takes and how it is explained.
+//! The built-in functions, one file per family.
+//!
+//! Each file begins with a list: name, arity, body, documentation and examples. The bodies
+//! follow. The examples run as tests and appear in the reference page.
 
 pub mod access;
 pub mod compare;
@@ -13,41 +15,41 @@ pub mod utility;
 use document::{ListRef, Number, Value};
 
 use crate::error::ErrorKind;
-use crate::table::{Arity, Body, Cost, Example, Operator};
+use crate::function::{Arity, Body, Cost, Example, Function};
 
-/// A name that an operator of your own cannot have: it is taken, or lacks the `@`.
+/// The name of an added function is taken, or does not start with `@`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no free operator name: it must start with `@` and not be taken")]
+#[error("operator name {0:?} is taken or does not start with `@`")]
 pub struct BadName(pub &'static str);
 
-/// All operators of the language, by family, in reading order.
-pub(crate) fn families() -> [(&'static str, Vec<Operator>); 8] {
+/// All functions by family, in the order of the reference page.
+pub(crate) fn families() -> [(&'static str, Vec<Function>); 8] {
     [
-        ("Logic and conditions", logic::operators()),
-        ("Comparison", compare::operators()),
-        ("Lists", sequence::operators()),
-        ("Strings", string::operators()),
-        ("Numbers", math::operators()),
-        ("Type conversion", convert::operators()),
-        ("Fields and maps", access::operators()),
-        ("Utilities", utility::operators()),
+        ("Logic and conditions", logic::functions()),
+        ("Comparison", compare::functions()),
+        ("Lists", sequence::functions()),
+        ("Strings", string::functions()),
+        ("Numbers", math::functions()),
+        ("Type conversion", convert::functions()),
+        ("Fields and maps", access::functions()),
+        ("Utilities", utility::functions()),
     ]
 }
 
-pub(crate) fn all() -> impl Iterator<Item = Operator> {
-    families().into_iter().flat_map(|(_, operators)| operators)
+pub(crate) fn all() -> impl Iterator<Item = Function> {
+    families().into_iter().flat_map(|(_, functions)| functions)
 }
 
-/// An entry without aliases and list argument.
-const fn operator(
+/// A function without aliases and without a list argument.
+const fn function(
     name: &'static str,
     arity: Arity,
     body: Body,
     signature: &'static str,
     summary: &'static str,
     examples: &'static [Example],
-) -> Operator {
-    Operator {
+) -> Function {
+    Function {
         name,
         aliases: &[],
         arity,
@@ -60,11 +62,11 @@ const fn operator(
     }
 }
 
-/// This operator, which looks at its arguments but not far into them.
-fn shallow(operator: Operator) -> Operator {
-    Operator {
+/// Marks a function that reads its arguments, but nothing deep inside them.
+fn shallow(function: Function) -> Function {
+    Function {
         cost: Cost::Shallow,
-        ..operator
+        ..function
     }
 }
 

@@ -1,33 +1,33 @@
-//! Lists: walking over them with `$$`, measuring, picking, making.
+//! Lists: functions that evaluate a body for each item `$$`, aggregates, and ranges.
 
 use std::cmp::Ordering;
 
 use document::{ListRef, Location, Number, OutOfBounds, Value, View, json};
 
-use super::{TWO, boolean, finite, int, list, number, operator, shallow, text};
+use super::{TWO, boolean, finite, function, int, list, number, shallow, text};
 use crate::error::{Error, ErrorKind};
 use crate::expr::Expr;
+use crate::function::{Arity, Body, Cost, Example, Function, Yields};
 use crate::scope::{Env, Scope};
-use crate::table::{Arity, Body, Cost, Example, Operator, Yields};
 
-/// The longest list that `@range` makes.
+/// The length of the longest list that `@range` builds.
 pub const MAX_RANGE: u64 = 100_000;
 
-pub(super) fn operators() -> Vec<Operator> {
-    let mut operators = walking();
-    operators.extend(measuring());
-    operators.extend(making());
-    operators
+pub(super) fn functions() -> Vec<Function> {
+    let mut functions = walking();
+    functions.extend(measuring());
+    functions.extend(making());
+    functions
 }
 
-fn walking() -> Vec<Operator> {
+fn walking() -> Vec<Function> {
     vec![
-        operator(
+        function(
             "@map",
             TWO,
             Body::Each(map, Yields::Results),
             r#"{"@map": [<expression of $$>, <list>]}"#,
-            "The list of what the expression gives for each item `$$`.",
+            "The results of the expression for each item `$$`, as a list.",
             &[
                 Example(
                     r#"{"@map": ["$$.name", "$.ports"]}"#,
@@ -37,7 +37,7 @@ fn walking() -> Vec<Operator> {
                 Example(r#"{"@map": [{"@mul": ["$$", 2]}, [1, 2]]}"#, "{}", "[2,4]"),
             ],
         ),
-        operator(
+        function(
             "@filter",
             TWO,
             Body::Each(filter, Yields::Items),
@@ -49,7 +49,7 @@ fn walking() -> Vec<Operator> {
                 "[2,3]",
             )],
         ),
-        operator(
+        function(
             "@any",
             TWO,
             Body::Each(
@@ -64,7 +64,7 @@ fn walking() -> Vec<Operator> {
                 "true",
             )],
         ),
-        operator(
+        function(
             "@all",
             TWO,
             Body::Each(
@@ -79,7 +79,7 @@ fn walking() -> Vec<Operator> {
                 "true",
             )],
         ),
-        operator(
+        function(
             "@none",
             TWO,
             Body::Each(
@@ -94,12 +94,12 @@ fn walking() -> Vec<Operator> {
                 "true",
             )],
         ),
-        operator(
+        function(
             "@sortBy",
             TWO,
             Body::Each(sort_by, Yields::Items),
             r#"{"@sortBy": [<comparison of $$.a and $$.b>, <list>]}"#,
-            "The list sorted: the comparison gives a number below, equal to or above 0. Equal items keep their order.",
+            "The sorted list. The comparison gives a number below, equal to or above 0. Equal items keep their order.",
             &[Example(
                 r#"{"@sortBy": [{"@sub": ["$$.a.n", "$$.b.n"]}, "$.l"]}"#,
                 r#"{"l": [{"n": 2}, {"n": 1}]}"#,
@@ -109,12 +109,12 @@ fn walking() -> Vec<Operator> {
     ]
 }
 
-fn measuring() -> Vec<Operator> {
+fn measuring() -> Vec<Function> {
     vec![
-        Operator {
+        Function {
             list_argument: Some(0),
             cost: Cost::Shallow,
-            ..operator(
+            ..function(
                 "@len",
                 Arity::Unary,
                 Body::Whole(len),
@@ -127,7 +127,7 @@ fn measuring() -> Vec<Operator> {
                 ],
             )
         },
-        operator(
+        function(
             "@min",
             Arity::Unary,
             Body::List(|items| extreme(items, Ordering::Less)),
@@ -139,7 +139,7 @@ fn measuring() -> Vec<Operator> {
                 "80",
             )],
         ),
-        operator(
+        function(
             "@max",
             Arity::Unary,
             Body::List(|items| extreme(items, Ordering::Greater)),
@@ -147,7 +147,7 @@ fn measuring() -> Vec<Operator> {
             "The greatest number; null for an empty list.",
             &[Example(r#"{"@max": [1, 2.5, "3"]}"#, "{}", "3")],
         ),
-        operator(
+        function(
             "@sum",
             Arity::Unary,
             Body::List(|items| super::math::sum(items.iter())),
@@ -155,7 +155,7 @@ fn measuring() -> Vec<Operator> {
             "The sum; 0 for an empty list.",
             &[Example(r#"{"@sum": "$.l"}"#, r#"{"l": [1, 2.5]}"#, "3.5")],
         ),
-        operator(
+        function(
             "@lexmin",
             Arity::Unary,
             Body::List(|items| lexical(items, Ordering::Less)),
@@ -163,7 +163,7 @@ fn measuring() -> Vec<Operator> {
             "The first string in bytewise order; null for an empty list.",
             &[Example(r#"{"@lexmin": ["b", "a"]}"#, "{}", r#""a""#)],
         ),
-        operator(
+        function(
             "@lexmax",
             Arity::Unary,
             Body::List(|items| lexical(items, Ordering::Greater)),
@@ -174,9 +174,9 @@ fn measuring() -> Vec<Operator> {
     ]
 }
 
-fn making() -> Vec<Operator> {
+fn making() -> Vec<Function> {
     vec![
-        shallow(operator(
+        shallow(function(
             "@list",
             Arity::Unary,
             Body::List(|items| Ok(items.iter().cloned().collect())),
@@ -187,22 +187,22 @@ fn making() -> Vec<Operator> {
                 Example(r#"{"@list": 5}"#, "{}", "error: type"),
             ],
         )),
-        operator(
+        function(
             "@range",
             Arity::Nary(1, Some(2)),
             Body::Strict(range),
             r#"{"@range": [<from>, <to>]}"#,
-            "The integers from the first argument up to, but without, the second. With one argument n: from 1 to n.",
+            "The integers from the first argument up to, but not including, the second. With one argument n: from 1 to n.",
             &[
                 Example(r#"{"@range": [0, "$.n"]}"#, r#"{"n": 3}"#, "[0,1,2]"),
                 Example(r#"{"@range": 3}"#, "{}", "[1,2,3]"),
                 Example(r#"{"@range": [5, 2]}"#, "{}", "[]"),
             ],
         ),
-        Operator {
+        Function {
             list_argument: Some(0),
             cost: Cost::Shallow,
-            ..operator(
+            ..function(
                 "@enumerate",
                 Arity::Unary,
                 Body::Metered(enumerate),
@@ -229,7 +229,7 @@ fn map(body: &Expr, items: ListRef<'_>, scope: &Scope<'_>) -> Result<Value, Box<
     tally.list(out).map_err(out_of_bounds)
 }
 
-/// An error of the operator itself.
+/// An error without a location; the call adds its own.
 fn out_of_bounds(error: OutOfBounds) -> Box<Error> {
     ErrorKind::from(error).at(&Location::root())
 }
@@ -260,7 +260,7 @@ fn filter(body: &Expr, items: ListRef<'_>, scope: &Scope<'_>) -> Result<Value, B
     Ok(out.into())
 }
 
-/// Whether the condition is `wanted` for an item.
+/// Whether the condition has the `wanted` value for any item.
 fn find(
     wanted: bool,
     body: &Expr,
@@ -275,8 +275,8 @@ fn find(
     Ok(false)
 }
 
-/// A merge sort: unlike the standard one it can stop at an error, and a comparison that
-/// contradicts itself costs no more than the wrong order.
+/// A merge sort. Unlike the one of the standard library it can stop at an error, and an
+/// inconsistent comparison leads to a wrong order at worst.
 fn sort_by(body: &Expr, items: ListRef<'_>, scope: &Scope<'_>) -> Result<Value, Box<Error>> {
     let mut sorted: Vec<Value> = items.to_vec();
     let mut width = 1;

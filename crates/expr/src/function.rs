@@ -1,4 +1,14 @@
-//! The operator table: what exists, what it takes, what it does, how it is explained.
+//! The functions of the language, such as `@concat`: their names, arguments, bodies and
+//! documentation. Users call them operators.
+//!
+//! The body decides how the compiler and the evaluator treat the arguments:
+//!
+//! ```text
+//! {"@upper":  "$.name"}          Body::Strict   evaluates the arguments, then calls a function
+//! {"@and":    ["$.a", "$.b"]}    Body::Lazy     evaluates only the arguments that it needs
+//! {"@map":    ["$$.x", "$.l"]}   Body::Each     evaluates the first for every item of the second
+//! {"@switch": [["$.a", 1]]}      Body::Form     has a syntax of its own
+//! ```
 
 use std::sync::{Arc, LazyLock};
 
@@ -7,47 +17,48 @@ use document::{ListRef, Value};
 use crate::error::{Error, ErrorKind};
 use crate::expr::Expr;
 use crate::scope::{Env, Scope};
-use crate::{ops, suggest};
+use crate::{functions, suggest};
 
-/// An operator: one entry of the table.
+/// A function of the language, with its documentation.
 #[derive(Clone, Debug)]
-pub struct Operator {
+pub struct Function {
     /// Its name, with the `@`.
     pub name: &'static str,
     /// Other names for it.
     pub aliases: &'static [&'static str],
     /// How many arguments it takes.
     pub arity: Arity,
-    /// What it does.
+    /// The implementation.
     pub body: Body,
-    /// The position of an argument that must be a list, for `{"@op": [x, ["$.list"]]}`.
+    /// The position of an argument that must be a list. There `["$.list"]` means the list
+    /// itself, not a list that contains it.
     pub list_argument: Option<usize>,
-    /// What it reads of its arguments.
+    /// How much of its arguments it reads.
     pub cost: Cost,
-    /// How it is written.
+    /// The syntax.
     pub signature: &'static str,
-    /// What it gives, in a sentence or two.
+    /// A sentence or two about the result.
     pub summary: &'static str,
     /// Examples; they run as tests.
     pub examples: &'static [Example],
 }
 
-/// An example of an operator as JSON texts: the expression, what `$` is, and what comes
-/// out (`error: CODE` for an error).
+/// An example as JSON texts: the expression, the value of `$`, and the result
+/// (`error: CODE` for an error).
 #[derive(Clone, Copy, Debug)]
 pub struct Example(pub &'static str, pub &'static str, pub &'static str);
 
-/// How many arguments an operator takes.
+/// How many arguments a function takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arity {
-    /// One, taken whole: a list is a list.
+    /// One. A list is the argument itself, not a list of arguments.
     Unary,
-    /// From so many to so many; `None` for any number.
+    /// At least the first number, and at most the second; `None` for no limit.
     Nary(usize, Option<usize>),
 }
 
 impl Arity {
-    /// Whether so many arguments are right.
+    /// Whether it takes this number of arguments.
     pub fn allows(self, count: usize) -> bool {
         match self {
             Self::Unary => count == 1,
@@ -68,54 +79,55 @@ impl std::fmt::Display for Arity {
     }
 }
 
-/// What an operator reads of its arguments, which is what it is charged for.
+/// How much of its arguments a function reads. An evaluation is charged for that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cost {
-    /// A string, or what stands in a list or map, but nothing further down.
+    /// A string, or the elements of a list or map, but nothing inside them.
     Shallow,
-    /// All of them, as they are written out.
+    /// The whole arguments: the charge is their size as JSON.
     Written,
 }
 
-/// What an operator does.
+/// The implementation of a function.
 #[derive(Clone)]
 pub enum Body {
     /// A function of its one argument.
     Whole(fn(&Value) -> Result<Value, ErrorKind>),
     /// A function of its one argument, which must be a list.
     List(fn(ListRef<'_>) -> Result<Value, ErrorKind>),
-    /// A function of its arguments.
+    /// A function of all its arguments.
     Strict(fn(&[Value]) -> Result<Value, ErrorKind>),
-    /// A function of its arguments that pays for what it does on the way.
+    /// A function of its arguments that charges for its work while it runs.
     Metered(fn(&[Value], &Env) -> Result<Value, ErrorKind>),
-    /// Whether two arguments are equal, or are not: a `null` that is written counts.
+    /// Whether two arguments are equal, or are not. Two nulls are equal only if one of
+    /// them is written in the expression.
     Equality {
         /// `@ne`
         negated: bool,
     },
-    /// Evaluates its arguments as it needs them.
+    /// Evaluates only the arguments that it needs.
     Lazy(fn(&[Expr], &Scope<'_>) -> Result<Value, Box<Error>>),
     /// `[body, list]`: evaluates the body with `$$` for items of the list.
     Each(Each, Yields),
-    /// Has a form of its own.
+    /// The argument has a syntax of its own.
     Form(Form),
-    /// A pure function of the embedding program.
+    /// A pure function that the embedding program added.
     Own(Arc<OwnFunction>),
 }
 
-/// The type of functions that [`Table::with_operator`] takes.
+/// The type of functions that [`Functions::with_function`] takes.
 pub type OwnFunction = dyn Fn(&[Value]) -> Result<Value, String> + Send + Sync;
 
-/// What an operator with items makes its result of.
+/// What the result of a [`Body::Each`] is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Yields {
-    /// Of what the body gives: of an item only what the body reads matters.
+    /// Of the results of the body: only the fields of an item that the body reads matter.
     Results,
-    /// Of the items themselves: all of an item matters.
+    /// Of the items themselves: all fields of an item matter.
     Items,
 }
 
-/// A function of an operator with items: body, list, scope.
+/// The function of a [`Body::Each`]: body, list, scope.
 pub type Each = fn(&Expr, ListRef<'_>, &Scope<'_>) -> Result<Value, Box<Error>>;
 
 impl std::fmt::Debug for Body {
@@ -134,14 +146,14 @@ impl std::fmt::Debug for Body {
     }
 }
 
-/// Operators whose argument is not a list of expressions.
+/// The functions whose argument is not a list of expressions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// `@noop`, `@nil`: the argument is ignored.
     Nothing,
     /// `@literal`: the argument verbatim.
     Literal,
-    /// `@dict`: a map whose keys are literal.
+    /// `@dict`: a map with literal keys.
     Dict,
     /// `@switch`: pairs.
     Switch,
@@ -157,52 +169,51 @@ pub enum Form {
     Cel,
 }
 
-/// All operators by name.
+/// All functions by name.
 #[derive(Clone, Debug)]
-pub struct Table {
-    operators: Vec<Arc<Operator>>,
+pub struct Functions {
+    functions: Vec<Arc<Function>>,
 }
 
-static BUILTIN: LazyLock<Table> = LazyLock::new(|| {
-    let mut operators: Vec<_> = ops::all().map(Arc::new).collect();
-    operators.sort_by_key(|operator| operator.name);
-    Table { operators }
+static BUILTIN: LazyLock<Functions> = LazyLock::new(|| {
+    let mut functions: Vec<_> = functions::all().map(Arc::new).collect();
+    functions.sort_by_key(|function| function.name);
+    Functions { functions }
 });
 
-impl Table {
-    /// The operators of the language.
+impl Functions {
+    /// The functions of the language.
     pub fn builtin() -> Self {
         BUILTIN.clone()
     }
 
-    /// This table with one more operator: a pure function of its arguments, under a name
-    /// of your own. The same arguments must give the same result, or incremental results
-    /// go wrong.
+    /// Adds a function of your own. It must be pure: if the same arguments gave different
+    /// results, incremental updates would be wrong.
     ///
     /// ```
     /// use document::{Location, Value, json};
-    /// use expr::{Arity, Env, Scope, Table};
+    /// use expr::{Arity, Env, Functions, Scope};
     ///
-    /// let table = Table::builtin().with_operator("@double", Arity::Nary(1, Some(1)), |args| {
+    /// let functions = Functions::builtin().with_function("@double", Arity::Nary(1, Some(1)), |args| {
     ///     args[0].as_int().map(|i| Value::from(i * 2)).ok_or("expected an integer".to_owned())
     /// })?;
     /// let spec = json!({"@double": "$.n"});
-    /// let double = expr::compile(&spec, &Location::root(), &table, expr::Items::None).unwrap();
+    /// let double = expr::compile(&spec, &Location::root(), &functions, expr::Items::None).unwrap();
     /// let (env, document) = (Env::default(), json!({"n": 21}));
     /// assert_eq!(double.eval(&Scope::new(&env, &document)).unwrap(), json!(42));
-    /// # Ok::<(), expr::ops::BadName>(())
+    /// # Ok::<(), expr::functions::BadName>(())
     /// ```
-    pub fn with_operator(
+    pub fn with_function(
         mut self,
         name: &'static str,
         arity: Arity,
         function: impl Fn(&[Value]) -> Result<Value, String> + Send + Sync + 'static,
-    ) -> Result<Self, ops::BadName> {
+    ) -> Result<Self, functions::BadName> {
         let plain = name.strip_prefix('@').unwrap_or_default();
         if plain.is_empty() || self.get(name).is_some() {
-            return Err(ops::BadName(name));
+            return Err(functions::BadName(name));
         }
-        self.operators.push(Arc::new(Operator {
+        self.functions.push(Arc::new(Function {
             name,
             aliases: &[],
             arity,
@@ -216,24 +227,24 @@ impl Table {
         Ok(self)
     }
 
-    /// The operator of this name or alias.
-    pub fn get(&self, name: &str) -> Option<&Arc<Operator>> {
-        self.operators
+    /// The function with this name or alias.
+    pub fn get(&self, name: &str) -> Option<&Arc<Function>> {
+        self.functions
             .iter()
-            .find(|operator| operator.name == name || operator.aliases.contains(&name))
+            .find(|function| function.name == name || function.aliases.contains(&name))
     }
 
-    /// All operators, by name.
-    pub fn operators(&self) -> impl Iterator<Item = &Operator> {
-        self.operators.iter().map(Arc::as_ref)
+    /// All functions, sorted by name.
+    pub fn functions(&self) -> impl Iterator<Item = &Function> {
+        self.functions.iter().map(Arc::as_ref)
     }
 
-    /// The name that is nearest to this one, if any is near.
+    /// The most similar name, if there is a similar one.
     pub fn nearest(&self, name: &str) -> Option<&'static str> {
         suggest::nearest(
             name,
-            self.operators().flat_map(|operator| {
-                std::iter::once(operator.name).chain(operator.aliases.iter().copied())
+            self.functions().flat_map(|function| {
+                std::iter::once(function.name).chain(function.aliases.iter().copied())
             }),
         )
     }

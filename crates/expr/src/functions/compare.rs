@@ -4,21 +4,21 @@ use std::cmp::Ordering;
 
 use document::{Number, Value};
 
-use super::{TWO, list, operator};
+use super::{TWO, function, list};
 use crate::error::ErrorKind;
-use crate::table::{Body, Example, Operator};
+use crate::function::{Body, Example, Function};
 
-pub(super) fn operators() -> Vec<Operator> {
+pub(super) fn functions() -> Vec<Function> {
     let order = |name, signature, summary, body, examples| {
-        operator(name, TWO, Body::Strict(body), signature, summary, examples)
+        function(name, TWO, Body::Strict(body), signature, summary, examples)
     };
     vec![
-        operator(
+        function(
             "@eq",
             TWO,
             Body::Equality { negated: false },
             r#"{"@eq": [<a>, <b>]}"#,
-            "Whether both are deeply equal; numbers by value. A `null` that is written tests for null; two nulls that were computed are not equal, so that missing fields do not match.",
+            "Whether both are deeply equal; numbers are compared by value. A written `null` tests for null. Two computed nulls are not equal, so that missing fields do not match each other.",
             &[
                 Example(r#"{"@eq": ["$.a", 1]}"#, r#"{"a": 1.0}"#, "true"),
                 Example(r#"{"@eq": [1, "1"]}"#, "{}", "false"),
@@ -26,9 +26,9 @@ pub(super) fn operators() -> Vec<Operator> {
                 Example(r#"{"@eq": ["$.missing", "$.absent"]}"#, "{}", "false"),
             ],
         ),
-        Operator {
+        Function {
             aliases: &["@neq"],
-            ..operator(
+            ..function(
                 "@ne",
                 TWO,
                 Body::Equality { negated: true },
@@ -76,9 +76,9 @@ pub(super) fn operators() -> Vec<Operator> {
             |args: &[Value]| Ok(compare(args)?.is_le().into()),
             &[Example(r#"{"@lte": [2, 1]}"#, "{}", "false")],
         ),
-        Operator {
+        Function {
             list_argument: Some(1),
-            ..operator(
+            ..function(
                 "@in",
                 TWO,
                 Body::Strict(member),
@@ -97,13 +97,13 @@ pub(super) fn operators() -> Vec<Operator> {
     ]
 }
 
-/// Deep equality. Two nulls are equal only where one is written: missing fields must
-/// not match each other.
+/// Deep equality. Two nulls are equal only if one is written in the expression, because
+/// missing fields must not match each other.
 pub(crate) fn equal(args: &[Value], written_null: bool) -> bool {
     matches!(args, [a, b] if a == b && (written_null || !a.is_null()))
 }
 
-/// Numbers and numeric strings as numbers, other strings bytewise.
+/// Compares numbers and numeric strings as numbers, other strings bytewise.
 fn compare(args: &[Value]) -> Result<Ordering, ErrorKind> {
     let [a, b] = args else {
         return Err(ErrorKind::Arity {
@@ -118,7 +118,7 @@ fn compare(args: &[Value]) -> Result<Ordering, ErrorKind> {
     }
 }
 
-/// The number that a value is or spells, or else the text that it is.
+/// A number or numeric string as a number, any other string as it is.
 fn comparable(value: &Value) -> Result<Result<Number, &str>, ErrorKind> {
     if let Some(number) = value.as_number() {
         return Ok(Ok(number));

@@ -3,28 +3,28 @@
 use document::Value;
 use regex::{Regex, RegexBuilder};
 
-use super::{TWO, convert::string_form, int, list, operator, text};
+use super::{TWO, convert::string_form, function, int, list, text};
 use crate::error::ErrorKind;
+use crate::function::{Arity, Body, Example, Function};
 use crate::scope::Env;
-use crate::table::{Arity, Body, Example, Operator};
 
-/// The longest string that an operator makes.
+/// The length in bytes of the longest string that a function builds.
 pub const MAX_STRING: usize = 16 << 20;
 
-pub(super) fn operators() -> Vec<Operator> {
-    let mut operators = building();
-    operators.extend(testing());
-    operators
+pub(super) fn functions() -> Vec<Function> {
+    let mut functions = building();
+    functions.extend(testing());
+    functions
 }
 
-fn building() -> Vec<Operator> {
+fn building() -> Vec<Function> {
     vec![
-        operator(
+        function(
             "@concat",
             Arity::Nary(0, None),
             Body::Strict(concat),
             r#"{"@concat": [<value>, …]}"#,
-            "The string forms of the arguments, one after the other. Null is an error.",
+            "The string forms of the arguments, concatenated. Null is an error.",
             &[
                 Example(
                     r#"{"@concat": ["$.name", "-", 1]}"#,
@@ -34,29 +34,29 @@ fn building() -> Vec<Operator> {
                 Example(r#"{"@concat": ["a", "$.missing"]}"#, "{}", "error: type"),
             ],
         ),
-        Operator {
+        Function {
             list_argument: Some(0),
-            ..operator(
+            ..function(
                 "@join",
                 TWO,
                 Body::Strict(join),
                 r#"{"@join": [<list>, <separator>]}"#,
-                "The string forms of the items with the separator between them. (As a pipeline's first stage `@join` is another thing.)",
+                "The string forms of the items with the separator between them. (As the first stage of a pipeline, `@join` joins the sources instead.)",
                 &[Example(r#"{"@join": [["a", 1], ", "]}"#, "{}", r#""a, 1""#)],
             )
         },
-        operator(
+        function(
             "@split",
             TWO,
             Body::Metered(split),
             r#"{"@split": [<string>, <separator>]}"#,
-            "The parts of the string between the separators; an empty separator gives the characters.",
+            "The parts of the string between the separators. An empty separator splits it into characters.",
             &[
                 Example(r#"{"@split": ["a/b", "/"]}"#, "{}", r#"["a","b"]"#),
                 Example(r#"{"@split": ["ab", ""]}"#, "{}", r#"["a","b"]"#),
             ],
         ),
-        operator(
+        function(
             "@replace",
             Arity::Nary(3, Some(3)),
             Body::Strict(replace),
@@ -68,18 +68,18 @@ fn building() -> Vec<Operator> {
                 r#""a-b-c""#,
             )],
         ),
-        operator(
+        function(
             "@substring",
             Arity::Nary(2, Some(3)),
             Body::Strict(substring),
             r#"{"@substring": [<string>, <start>, <length>]}"#,
-            "Characters from the start (from 1), so many, or to the end.",
+            "The characters from the start position, which counts from 1: as many as the length says, or up to the end.",
             &[
                 Example(r#"{"@substring": ["héllo", 2, 3]}"#, "{}", r#""éll""#),
                 Example(r#"{"@substring": ["hello", 4]}"#, "{}", r#""lo""#),
             ],
         ),
-        operator(
+        function(
             "@upper",
             Arity::Unary,
             Body::Whole(|value| Ok(text(value)?.to_uppercase().into())),
@@ -87,7 +87,7 @@ fn building() -> Vec<Operator> {
             "The string in upper case.",
             &[Example(r#"{"@upper": "aé"}"#, "{}", r#""AÉ""#)],
         ),
-        operator(
+        function(
             "@lower",
             Arity::Unary,
             Body::Whole(|value| Ok(text(value)?.to_lowercase().into())),
@@ -95,7 +95,7 @@ fn building() -> Vec<Operator> {
             "The string in lower case.",
             &[Example(r#"{"@lower": "AÉ"}"#, "{}", r#""aé""#)],
         ),
-        operator(
+        function(
             "@trim",
             Arity::Unary,
             Body::Whole(|value| Ok(text(value)?.trim().into())),
@@ -106,9 +106,9 @@ fn building() -> Vec<Operator> {
     ]
 }
 
-fn testing() -> Vec<Operator> {
+fn testing() -> Vec<Function> {
     vec![
-        operator(
+        function(
             "@startswith",
             TWO,
             Body::Strict(|args| Ok(text(&args[0])?.starts_with(text(&args[1])?).into())),
@@ -120,7 +120,7 @@ fn testing() -> Vec<Operator> {
                 "true",
             )],
         ),
-        operator(
+        function(
             "@endswith",
             TWO,
             Body::Strict(|args| Ok(text(&args[0])?.ends_with(text(&args[1])?).into())),
@@ -128,7 +128,7 @@ fn testing() -> Vec<Operator> {
             "Whether the string ends with the suffix.",
             &[Example(r#"{"@endswith": ["web-1", "-1"]}"#, "{}", "true")],
         ),
-        operator(
+        function(
             "@contains",
             TWO,
             Body::Strict(|args| Ok(text(&args[0])?.contains(text(&args[1])?).into())),
@@ -136,7 +136,7 @@ fn testing() -> Vec<Operator> {
             "Whether the string contains the part.",
             &[Example(r#"{"@contains": ["web-1", "b-"]}"#, "{}", "true")],
         ),
-        operator(
+        function(
             "@regexp",
             TWO,
             Body::Metered(regexp),
@@ -220,7 +220,7 @@ fn replace(args: &[Value]) -> Result<Value, ErrorKind> {
     bounded(string.replace(old, new))
 }
 
-/// As in SQL: positions from 1; what lies outside the string is left out.
+/// As in SQL: positions start at 1, and positions outside the string are ignored.
 fn substring(args: &[Value]) -> Result<Value, ErrorKind> {
     let (string, start) = (text(&args[0])?, int(&args[1])?);
     let end = match args.get(2) {
@@ -243,7 +243,7 @@ fn substring(args: &[Value]) -> Result<Value, ErrorKind> {
         .into())
 }
 
-/// A regular expression of bounded size; the message says what is wrong with it.
+/// Compiles a regular expression of bounded size, or returns the reason why it does not compile.
 pub(crate) fn pattern(text: &str) -> Result<Regex, String> {
     RegexBuilder::new(text)
         .size_limit(1 << 20)
@@ -253,7 +253,7 @@ pub(crate) fn pattern(text: &str) -> Result<Regex, String> {
             if let regex::Error::CompiledTooBig(limit) = error {
                 return format!("larger than {limit} bytes when compiled");
             }
-            // The crate draws the pattern over several lines; the reason is the last.
+            // The message shows the pattern on several lines. The last line is the reason.
             let text = error.to_string();
             let reason = text.lines().next_back().unwrap_or_default();
             reason.trim_start_matches("error: ").to_owned()
@@ -261,14 +261,14 @@ pub(crate) fn pattern(text: &str) -> Result<Regex, String> {
 }
 
 thread_local! {
-    /// The last patterns that were compiled on this thread, newest last: patterns are
-    /// nearly always written in the pipeline, so a few are enough.
+    /// The patterns that this thread compiled last, newest at the end. Nearly all patterns
+    /// are written in the pipeline, so a few are enough.
     static PATTERNS: std::cell::RefCell<Vec<(String, Regex)>> = const { std::cell::RefCell::new(Vec::new()) };
 }
 
 const CACHED_PATTERNS: usize = 16;
 
-/// As how many steps a pattern counts that is compiled: about a millisecond.
+/// The steps that compiling a pattern costs. It takes about a millisecond.
 const COMPILE: usize = 2_000;
 
 fn regexp(args: &[Value], env: &Env) -> Result<Value, ErrorKind> {

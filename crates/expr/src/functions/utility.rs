@@ -3,35 +3,35 @@
 use document::Value;
 use md5::{Digest, Md5};
 
-use super::{TWO, operator};
+use super::{TWO, function};
 use crate::error::ErrorKind;
-use crate::table::{Arity, Body, Example, Form, Operator};
+use crate::function::{Arity, Body, Example, Form, Function};
 
-pub(super) fn operators() -> Vec<Operator> {
+pub(super) fn functions() -> Vec<Function> {
     vec![
-        operator(
+        function(
             "@hash",
             Arity::Unary,
             Body::Whole(hash),
             r#"{"@hash": <value>}"#,
-            "Six characters that depend on the value alone, for names. Takes null.",
+            "Six characters that depend only on the value, for use in names. Null has a hash, too.",
             &[
                 Example(r#"{"@hash": 1}"#, "{}", r#""bnezbv""#),
                 Example(r#"{"@hash": "$.missing"}"#, "{}", r#""3alqt8""#),
             ],
         ),
-        operator(
+        function(
             "@rnd",
             TWO,
             Body::Form(Form::Random),
             r#"{"@rnd": [<min>, <max>]}"#,
-            "An integer from min up to, but without, max. It hangs on the operator, the place in the spec, the object and the item, and does not change on updates or restarts.",
+            "An integer from min up to, but not including, max. It depends on the Operator, the location in the spec, the object and the item, and does not change on updates or restarts.",
             &[
                 Example(r#"{"@rnd": [7, 8]}"#, "{}", "7"),
                 Example(r#"{"@rnd": [5, 5]}"#, "{}", "error: empty-range"),
             ],
         ),
-        operator(
+        function(
             "@nil",
             Arity::Unary,
             Body::Form(Form::Nothing),
@@ -39,7 +39,7 @@ pub(super) fn operators() -> Vec<Operator> {
             "Null.",
             &[Example(r#"{"@nil": null}"#, "{}", "null")],
         ),
-        operator(
+        function(
             "@literal",
             Arity::Unary,
             Body::Form(Form::Literal),
@@ -51,7 +51,7 @@ pub(super) fn operators() -> Vec<Operator> {
                 r#"{"@eq":"$.a"}"#,
             )],
         ),
-        operator(
+        function(
             "@cel",
             Arity::Unary,
             Body::Form(Form::Cel),
@@ -75,8 +75,8 @@ pub(super) fn operators() -> Vec<Operator> {
 
 const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
 
-/// MD5 of the canonical JSON as one number, in base 36, 25 digits, of which the first six.
-#[allow(clippy::unnecessary_wraps)] // The signature of the table.
+/// The first six digits of the MD5 of the canonical JSON, in base 36 with leading zeros.
+#[allow(clippy::unnecessary_wraps)] // All functions of a `Body` have this signature.
 fn hash(value: &Value) -> Result<Value, ErrorKind> {
     let digest = Md5::digest(value.canonical().as_bytes());
     let mut number = u128::from_be_bytes(digest.into());

@@ -1,14 +1,14 @@
-//! Type conversion: strict, so that a wrong value is an error and not a guess.
+//! Type conversion. It is strict: a value that does not fit is an error.
 
 use document::{Value, View};
 
-use super::{number, operator, shallow};
+use super::{function, number, shallow};
 use crate::error::ErrorKind;
-use crate::table::{Arity, Body, Example, Operator};
+use crate::function::{Arity, Body, Example, Function};
 
-pub(super) fn operators() -> Vec<Operator> {
+pub(super) fn functions() -> Vec<Function> {
     vec![
-        operator(
+        function(
             "@string",
             Arity::Unary,
             Body::Whole(|value| Ok(Value::from(string_form(value)?.as_ref()))),
@@ -20,7 +20,7 @@ pub(super) fn operators() -> Vec<Operator> {
                 Example(r#"{"@string": "$.missing"}"#, "{}", "error: type"),
             ],
         ),
-        operator(
+        function(
             "@int",
             Arity::Unary,
             Body::Whole(to_int),
@@ -32,18 +32,18 @@ pub(super) fn operators() -> Vec<Operator> {
                 Example(r#"{"@int": "x"}"#, "{}", "error: text"),
             ],
         ),
-        operator(
+        function(
             "@float",
             Arity::Unary,
             Body::Whole(|value| super::finite(number(value)?)),
             r#"{"@float": <number or numeric string>}"#,
-            "The value as a number; an integral one is an integer, as everywhere.",
+            "The value as a number. An integral number becomes an integer.",
             &[
                 Example(r#"{"@float": "1.5"}"#, "{}", "1.5"),
                 Example(r#"{"@float": "1e3"}"#, "{}", "1000"),
             ],
         ),
-        shallow(operator(
+        shallow(function(
             "@bool",
             Arity::Unary,
             Body::Whole(to_bool),
@@ -55,7 +55,7 @@ pub(super) fn operators() -> Vec<Operator> {
                 Example(r#"{"@bool": 1}"#, "{}", "error: type"),
             ],
         )),
-        shallow(operator(
+        shallow(function(
             "@sqlbool",
             Arity::Unary,
             Body::Whole(|value| {
@@ -71,7 +71,7 @@ pub(super) fn operators() -> Vec<Operator> {
     ]
 }
 
-/// The string form of a value: what `@string` gives and `@concat` joins.
+/// The string form of a value, as in `@string` and `@concat`.
 pub fn string_form(value: &Value) -> Result<std::borrow::Cow<'_, str>, ErrorKind> {
     match value.view() {
         View::Str(text) => Ok(text.into()),
