@@ -17,12 +17,12 @@ use triomphe::Arc;
 use crate::apply::{self, OutputKind};
 use crate::failure::{Failure, RunError};
 use crate::fields::{self, Fields, Kept};
-use crate::operator::output::OutputChange;
-use crate::operator::source::Source;
-use crate::operator::target::{Loser, Target};
-use crate::operator::{Batches, Change, Cx, Detach, sort};
 use crate::origin::{Component, Origin};
 use crate::pipeline::{Input, Pipeline};
+use crate::running::output::OutputChange;
+use crate::running::source::SourceState;
+use crate::running::target::{Loser, TargetState};
+use crate::running::{Batches, Change, Detach, StepContext, sort};
 use branch::BranchState;
 use meter::Meter;
 use pull::Pull;
@@ -46,7 +46,7 @@ impl From<&Self> for SourceEvent {
 
 /// What a step did.
 #[derive(Clone, Debug, Default)]
-pub struct Step {
+pub struct StepResult {
     /// The changes of target objects: for each target deletes first, in key order.
     pub changes: Vec<TargetChange>,
     /// What this step evaluated and failed, and the conflicts that arose or whose winner
@@ -161,9 +161,9 @@ type Outputs = SmallVec<[Vec<OutputChange>; 1]>;
 #[derive(Debug)]
 pub struct Circuit {
     pipeline: Pipeline,
-    sources: Vec<Source>,
+    sources: Vec<SourceState>,
     branches: Vec<BranchState>,
-    targets: Vec<Target>,
+    targets: Vec<TargetState>,
     kinds: Vec<Arc<OutputKind>>,
     budget: Budget,
     stopped: Option<BudgetError>,
@@ -176,13 +176,16 @@ impl Circuit {
         let sources = fields::needs(pipeline)
             .into_iter()
             .enumerate()
-            .map(|(number, fields)| Source::new(number, fields, budget.bytes.is_some()))
+            .map(|(number, fields)| SourceState::new(number, fields, budget.bytes.is_some()))
             .collect();
         let branches = pipeline.branches.iter().map(BranchState::new).collect();
         Self {
             sources,
             branches,
-            targets: target_kinds.iter().map(|_| Target::default()).collect(),
+            targets: target_kinds
+                .iter()
+                .map(|_| TargetState::default())
+                .collect(),
             kinds: target_kinds.iter().cloned().map(Arc::new).collect(),
             pipeline: pipeline.clone(),
             budget,
@@ -203,7 +206,7 @@ impl Circuit {
 
     /// How many objects the sources hold.
     pub fn len(&self) -> usize {
-        self.sources.iter().map(Source::len).sum()
+        self.sources.iter().map(SourceState::len).sum()
     }
 
     /// How many objects a source holds.
@@ -218,7 +221,7 @@ impl Circuit {
 
     /// Takes a batch of events. Only the last event of an object counts. Events that are
     /// handed over by value are freed one by one, as they are taken in.
-    pub fn step<I>(&mut self, batch: I, env: &Env) -> Result<Step, BudgetError>
+    pub fn step<I>(&mut self, batch: I, env: &Env) -> Result<StepResult, BudgetError>
     where
         I: IntoIterator,
         I::Item: Into<SourceEvent>,
@@ -227,7 +230,7 @@ impl Circuit {
         self.step_all(batch, env)
     }
 
-    fn step_all(&mut self, batch: Vec<SourceEvent>, env: &Env) -> Result<Step, BudgetError> {
+    fn step_all(&mut self, batch: Vec<SourceEvent>, env: &Env) -> Result<StepResult, BudgetError> {
         if let Some(error) = self.stopped {
             return Err(error);
         }
@@ -237,7 +240,7 @@ impl Circuit {
             return Err(self.stop(BudgetError::Documents(self.budget.documents)));
         }
         if let Some(limit) = self.budget.bytes
-            && self.sources.iter().map(Source::bytes).sum::<usize>() > limit
+            && self.sources.iter().map(SourceState::bytes).sum::<usize>() > limit
         {
             return Err(self.stop(BudgetError::Bytes(limit)));
         }
@@ -252,7 +255,7 @@ impl Circuit {
         if env.is_interrupted() {
             return Err(self.stop(BudgetError::Time));
         }
-        Ok(Step { changes, errors })
+        Ok(StepResult { changes, errors })
     }
 
     fn stop(&mut self, error: BudgetError) -> BudgetError {
@@ -300,7 +303,7 @@ impl Circuit {
                 })
                 .collect();
             let mut branch = std::mem::take(&mut self.branches[number]);
-            let mut cx = Cx {
+            let mut cx = StepContext {
                 env,
                 branch: number,
                 stage: 0,
@@ -394,9 +397,9 @@ impl Circuit {
 
     /// Whether no state is left: no objects, groups, errors or claims.
     pub fn is_empty(&self) -> bool {
-        self.sources.iter().all(Source::is_empty)
+        self.sources.iter().all(SourceState::is_empty)
             && self.branches.iter().all(BranchState::is_empty)
-            && self.targets.iter().all(Target::is_empty)
+            && self.targets.iter().all(TargetState::is_empty)
     }
 
     /// The running branches, for `explain`.

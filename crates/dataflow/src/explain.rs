@@ -2,7 +2,7 @@
 //! checked where, what a change costs.
 
 use crate::circuit::Circuit;
-use crate::circuit::branch::{JoinState, Operator};
+use crate::circuit::branch::{JoinState, StageState};
 use crate::pipeline::{self, StageKind};
 
 /// The plan of one branch.
@@ -29,23 +29,23 @@ pub struct JoinPlan {
     /// Conditions on one input alone, checked before anything is joined.
     pub filters: Vec<(String, String)>,
     /// For a change in each hard input, the way to its partners.
-    pub ways: Vec<Way>,
+    pub changes: Vec<ChangePlan>,
     /// The soft inputs, in the order in which they are joined.
-    pub soft: Vec<Look>,
+    pub soft: Vec<Lookup>,
 }
 
 /// What a change of one input does.
 #[derive(Clone, Debug)]
-pub struct Way {
+pub struct ChangePlan {
     /// The input that changes.
     pub input: String,
     /// The inputs that are looked into, one after the other.
-    pub looks: Vec<Look>,
+    pub lookups: Vec<Lookup>,
 }
 
 /// A look into one input.
 #[derive(Clone, Debug)]
-pub struct Look {
+pub struct Lookup {
     /// The input.
     pub input: String,
     /// The conditions that are looked up in a hash index; none means that all objects
@@ -66,22 +66,22 @@ impl Circuit {
                 stages: rule
                     .stages
                     .iter()
-                    .zip(&state.operators)
-                    .map(|(stage, operator)| stage_plan(&stage.kind, operator))
+                    .zip(&state.stages)
+                    .map(|(stage, state)| stage_plan(&stage.kind, state))
                     .collect(),
             })
             .collect()
     }
 }
 
-fn stage_plan(kind: &StageKind, operator: &Operator) -> StagePlan {
+fn stage_plan(kind: &StageKind, state: &StageState) -> StagePlan {
     let mut join = None;
-    if let (StageKind::Join(rule), Operator::Join(state)) = (kind, operator) {
-        join = Some(join_plan(rule, state));
+    if let (StageKind::Join(rule), StageState::Join(join_state)) = (kind, state) {
+        join = Some(join_plan(rule, join_state));
     }
     let scans = join.as_ref().is_some_and(|join| {
-        let hard = join.ways.iter().flat_map(|way| &way.looks);
-        hard.chain(&join.soft).any(|look| look.keys.is_empty())
+        let hard = join.changes.iter().flat_map(|change| &change.lookups);
+        hard.chain(&join.soft).any(|lookup| lookup.keys.is_empty())
     });
     StagePlan {
         name: kind.name(),
@@ -106,28 +106,32 @@ fn join_plan(rule: &pipeline::Join, state: &JoinState) -> JoinPlan {
     let name = |input: usize| rule.inputs[input].clone();
     let inputs = state.hard.inputs();
     let plan = state.hard.plan();
-    let ways = plan.probes.iter().enumerate().map(|(start, probes)| Way {
-        input: name(inputs[start]),
-        looks: probes
-            .iter()
-            .map(|probe| {
-                let indexed = probe
-                    .index
-                    .as_ref()
-                    .map_or(&[][..], |index| &index.conjuncts);
-                let rest = probe
-                    .keys
-                    .iter()
-                    .filter(|key| !indexed.contains(key) && !probe.filters.contains(key));
-                Look {
-                    input: name(inputs[probe.table]),
-                    keys: indexed.iter().map(text).collect(),
-                    checks: rest.chain(&probe.filters).map(text).collect(),
-                }
-            })
-            .collect(),
-    });
-    let soft = state.soft.iter().map(|soft| Look {
+    let changes = plan
+        .probes
+        .iter()
+        .enumerate()
+        .map(|(start, probes)| ChangePlan {
+            input: name(inputs[start]),
+            lookups: probes
+                .iter()
+                .map(|probe| {
+                    let indexed = probe
+                        .index
+                        .as_ref()
+                        .map_or(&[][..], |index| &index.conjuncts);
+                    let rest = probe
+                        .keys
+                        .iter()
+                        .filter(|key| !indexed.contains(key) && !probe.filters.contains(key));
+                    Lookup {
+                        input: name(inputs[probe.table]),
+                        keys: indexed.iter().map(text).collect(),
+                        checks: rest.chain(&probe.filters).map(text).collect(),
+                    }
+                })
+                .collect(),
+        });
+    let soft = state.soft.iter().map(|soft| Lookup {
         input: name(soft.input),
         keys: soft.indexed().iter().map(text).collect(),
         checks: soft.checked().iter().map(text).collect(),
@@ -138,7 +142,7 @@ fn join_plan(rule: &pipeline::Join, state: &JoinState) -> JoinPlan {
             .iter()
             .filter_map(|conjunct| Some((name(conjunct.reads.only()?), conjunct.spec.to_string())))
             .collect(),
-        ways: ways.collect(),
+        changes: changes.collect(),
         soft: soft.collect(),
     }
 }

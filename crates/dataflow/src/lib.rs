@@ -35,12 +35,12 @@ mod circuit;
 pub mod explain;
 mod failure;
 pub mod fields;
-mod operator;
 mod origin;
 pub mod pipeline;
+mod running;
 pub mod scratch;
 
-pub use circuit::{Budget, BudgetError, Circuit, Derived, SourceEvent, Step, TargetChange};
+pub use circuit::{Budget, BudgetError, Circuit, Derived, SourceEvent, StepResult, TargetChange};
 pub use failure::{Failure, OutputProblem, RunError};
 pub use origin::{Component, Origin, SourceObject};
 pub use pipeline::Pipeline;

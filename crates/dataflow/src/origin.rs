@@ -38,7 +38,7 @@ pub struct SourceObject {
     /// A hash of both.
     hash: u64,
     /// Where a join that looked for it found it last; it may be elsewhere in another one.
-    place: AtomicU32,
+    slot_hint: AtomicU32,
 }
 
 impl SourceObject {
@@ -50,10 +50,10 @@ impl SourceObject {
 
 /// Where a document came from. Cheap to clone, to hash and to compare for equality.
 #[derive(Clone)]
-pub struct Origin(Parts);
+pub struct Origin(OriginRepr);
 
 #[derive(Clone)]
-enum Parts {
+enum OriginRepr {
     /// The documents of sources are the most: an object knows its hash, and nothing is
     /// needed around it.
     Object(Component),
@@ -69,14 +69,14 @@ impl Origin {
         if components.len() == 1
             && let Some(object @ Component::Object(_)) = components.clone().next()
         {
-            return Self(Parts::Object(object));
+            return Self(OriginRepr::Object(object));
         }
         let mut hasher = foldhash::fast::FixedState::default().build_hasher();
         for component in components.clone() {
             component.hash(&mut hasher);
         }
         let hash = hasher.finish();
-        Self(Parts::Several(ThinArc::from_header_and_iter(
+        Self(OriginRepr::Several(ThinArc::from_header_and_iter(
             hash, components,
         )))
     }
@@ -88,9 +88,9 @@ impl Origin {
             source,
             name,
             hash,
-            place: AtomicU32::new(u32::MAX),
+            slot_hint: AtomicU32::new(u32::MAX),
         };
-        Self(Parts::Object(Component::Object(Arc::new(object))))
+        Self(OriginRepr::Object(Component::Object(Arc::new(object))))
     }
 
     /// The origin of a group.
@@ -138,8 +138,8 @@ impl Origin {
     /// The components.
     pub fn components(&self) -> &[Component] {
         match &self.0 {
-            Parts::Object(object) => std::slice::from_ref(object),
-            Parts::Several(several) => &several.slice,
+            OriginRepr::Object(object) => std::slice::from_ref(object),
+            OriginRepr::Several(several) => &several.slice,
         }
     }
 
@@ -154,34 +154,37 @@ impl Origin {
     /// [`SourceObject::hash_of`] this object.
     pub(crate) fn object_hash(&self) -> Option<u64> {
         match &self.0 {
-            Parts::Object(object) => object.object_hash(),
-            Parts::Several(_) => None,
+            OriginRepr::Object(object) => object.object_hash(),
+            OriginRepr::Several(_) => None,
         }
     }
 
     /// Where the object of this origin may be found, if it is one object alone: what was
     /// last said to [`Origin::found_at`].
-    pub(crate) fn place(&self) -> Option<u32> {
+    pub(crate) fn slot_hint(&self) -> Option<u32> {
         match self.components() {
-            [Component::Object(object)] => Some(object.place.load(Relaxed)),
+            [Component::Object(object)] => Some(object.slot_hint.load(Relaxed)),
             _ => None,
         }
     }
 
     /// Remembers where the object of this origin was found.
-    pub(crate) fn found_at(&self, place: u32) {
+    pub(crate) fn remember_slot(&self, slot_hint: u32) {
         if let [Component::Object(object)] = self.components() {
-            object.place.store(place, Relaxed);
+            object.slot_hint.store(slot_hint, Relaxed);
         }
     }
 
     /// Whether both are one and the same allocation.
     pub(crate) fn same(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {
-            (Parts::Object(Component::Object(a)), Parts::Object(Component::Object(b))) => {
-                Arc::ptr_eq(a, b)
+            (
+                OriginRepr::Object(Component::Object(a)),
+                OriginRepr::Object(Component::Object(b)),
+            ) => Arc::ptr_eq(a, b),
+            (OriginRepr::Several(a), OriginRepr::Several(b)) => {
+                std::ptr::eq(a.as_ptr(), b.as_ptr())
             }
-            (Parts::Several(a), Parts::Several(b)) => std::ptr::eq(a.as_ptr(), b.as_ptr()),
             _ => false,
         }
     }
@@ -201,8 +204,8 @@ impl Origin {
     /// The cached hash: the same for equal origins of one process.
     pub fn quick_hash(&self) -> u64 {
         match &self.0 {
-            Parts::Object(object) => object.object_hash().unwrap_or_default(),
-            Parts::Several(several) => several.header.header,
+            OriginRepr::Object(object) => object.object_hash().unwrap_or_default(),
+            OriginRepr::Several(several) => several.header.header,
         }
     }
 

@@ -124,7 +124,7 @@ impl Pipeline {
         functions: &Functions,
         patterns: &mut Patterns,
     ) -> Result<Self, Vec<PipelineError>> {
-        let mut reader = Reader::new(spec, sources, targets, functions);
+        let mut reader = PipelineReader::new(spec, sources, targets, functions);
         reader.patterns = *patterns;
         let pipeline = reader.pipeline(spec, at);
         *patterns = reader.patterns;
@@ -137,7 +137,7 @@ impl Pipeline {
 }
 
 /// Reads stages and collects what is wrong with them.
-struct Reader<'a> {
+struct PipelineReader<'a> {
     sources: &'a [String],
     targets: &'a [String],
     functions: &'a Functions,
@@ -147,7 +147,7 @@ struct Reader<'a> {
     errors: Vec<PipelineError>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> PipelineReader<'a> {
     fn new(
         spec: &Value,
         sources: &'a [String],

@@ -40,13 +40,13 @@ pub struct State {
     /// origin at one stage, a failed check of the output comes before a conflict.
     pub errors: Vec<RunError>,
     /// What the stages of each branch put out.
-    branches: Vec<BranchState>,
+    branches: Vec<BranchMemory>,
 }
 
 /// What the stages of a branch put out.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct BranchState {
-    stages: Vec<stage::Memory>,
+struct BranchMemory {
+    stages: Vec<stage::StageMemory>,
     /// The outputs, checked, by the origin that they leave the branch with.
     outputs: BTreeMap<Origin, (ObjectName, Value)>,
     /// How many of these are held.
@@ -56,8 +56,8 @@ struct BranchState {
 impl State {
     /// How many results of stages are in place only because the stage fails now.
     pub fn held(&self) -> usize {
-        let of_branch = |branch: &BranchState| -> usize {
-            let stages = branch.stages.iter().map(stage::Memory::held);
+        let of_branch = |branch: &BranchMemory| -> usize {
+            let stages = branch.stages.iter().map(stage::StageMemory::held);
             stages.sum::<usize>() + branch.held
         };
         self.branches.iter().map(of_branch).sum()
@@ -66,7 +66,7 @@ impl State {
     /// How many joined rows lack a soft partner.
     pub fn without_partner(&self) -> usize {
         let stages = self.branches.iter().flat_map(|branch| &branch.stages);
-        stages.map(stage::Memory::without_partner).sum()
+        stages.map(stage::StageMemory::without_partner).sum()
     }
 }
 
@@ -78,7 +78,7 @@ pub struct Scratch {
 }
 
 /// What is known of one evaluation while the branches run.
-struct Run<'a> {
+struct Evaluation<'a> {
     env: &'a Env,
     objects: &'a Objects,
     /// What the branches have put into each stream so far.
@@ -101,14 +101,14 @@ impl Scratch {
 
     /// The state for these objects. Of the state before only what is said above is read.
     pub fn eval(&self, objects: &Objects, previous: &State, env: &Env) -> State {
-        let mut run = Run {
+        let mut run = Evaluation {
             env,
             objects,
             streams: BTreeMap::new(),
             errors: Vec::new(),
         };
-        let nothing = BranchState::default();
-        let mut branches = vec![BranchState::default(); self.pipeline.branches.len()];
+        let nothing = BranchMemory::default();
+        let mut branches = vec![BranchMemory::default(); self.pipeline.branches.len()];
         for &number in &self.pipeline.order {
             let before = previous.branches.get(number).unwrap_or(&nothing);
             branches[number] = self.branch(number, before, &mut run);
@@ -126,15 +126,20 @@ impl Scratch {
         }
     }
 
-    fn branch(&self, number: usize, previous: &BranchState, run: &mut Run<'_>) -> BranchState {
+    fn branch(
+        &self,
+        number: usize,
+        previous: &BranchMemory,
+        run: &mut Evaluation<'_>,
+    ) -> BranchMemory {
         let branch = &self.pipeline.branches[number];
         let inputs: Vec<Documents> = branch
             .inputs
             .iter()
             .map(|input| run.input(*input))
             .collect();
-        let mut state = BranchState::default();
-        let nothing = stage::Memory::default();
+        let mut state = BranchMemory::default();
+        let nothing = stage::StageMemory::default();
         // Several inputs are joined by the first stage; a single one goes in as it is.
         let mut documents = inputs.first().cloned().unwrap_or_default();
         for (i, stage) in branch.stages.iter().enumerate() {
@@ -195,9 +200,9 @@ impl Scratch {
         number: usize,
         kind: &OutputKind,
         documents: &Documents,
-        previous: &BranchState,
-        state: &mut BranchState,
-        run: &mut Run<'_>,
+        previous: &BranchMemory,
+        state: &mut BranchMemory,
+        run: &mut Evaluation<'_>,
     ) {
         let branch = &self.pipeline.branches[number];
         for (origin, document) in documents {
@@ -221,7 +226,7 @@ impl Scratch {
     fn target(
         &self,
         target: usize,
-        branches: &[BranchState],
+        branches: &[BranchMemory],
         errors: &mut Vec<RunError>,
     ) -> BTreeMap<ObjectName, Value> {
         let mut outputs = Outputs::new();
@@ -257,7 +262,7 @@ impl Scratch {
     }
 }
 
-impl Run<'_> {
+impl Evaluation<'_> {
     /// All documents of an input.
     fn input(&self, input: Input) -> Documents {
         match input {

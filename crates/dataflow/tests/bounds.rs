@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use dataflow::apply::OutputKind;
 use dataflow::fields::{Fields, Keep};
-use dataflow::{Budget, BudgetError, Circuit, Pipeline, SourceEvent, Step};
+use dataflow::{Budget, BudgetError, Circuit, Pipeline, SourceEvent, StepResult};
 use document::{Location, Value, json};
 use expr::{Env, Functions, Interrupt};
 use object::ObjectName;
@@ -42,7 +42,7 @@ fn small() -> Env {
     env
 }
 
-fn codes(step: &Step) -> Vec<(&'static str, String)> {
+fn codes(step: &StepResult) -> Vec<(&'static str, String)> {
     let errors = step.errors.iter();
     errors
         .map(|error| (error.failure.code(), error.failure.at().to_string()))

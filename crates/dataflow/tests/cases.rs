@@ -35,7 +35,7 @@ use dataflow::apply::OutputKind;
 use dataflow::fields::Keep;
 use dataflow::pipeline::PipelineError;
 use dataflow::scratch::{Objects, Scratch, State};
-use dataflow::{Budget, Circuit, Failure, Pipeline, RunError, SourceEvent, Step};
+use dataflow::{Budget, Circuit, Failure, Pipeline, RunError, SourceEvent, StepResult};
 use document::{Location, Value, json};
 use expr::{Env, Functions};
 use object::ObjectName;
@@ -171,7 +171,7 @@ impl Run {
     }
 
     /// Both engines take a batch and must come to the same.
-    fn step(&mut self, batch: &[SourceEvent]) -> Result<Step, String> {
+    fn step(&mut self, batch: &[SourceEvent]) -> Result<StepResult, String> {
         for event in batch {
             let key = (event.source, event.name.clone());
             match &event.object {
@@ -263,7 +263,7 @@ impl Run {
     }
 
     /// Compares what a step reports and what stands.
-    fn check_errors(&self, expect: &Value, step: &Step) -> Result<(), String> {
+    fn check_errors(&self, expect: &Value, step: &StepResult) -> Result<(), String> {
         let reported = &step.errors;
         let expected = expect.get("error");
         if expected.as_bool() == Some(true) && reported.is_empty() {
@@ -317,7 +317,7 @@ impl Run {
 }
 
 /// Applies the changes of a step.
-fn sum_up(targets: &mut Targets, step: &Step) -> Result<(), String> {
+fn sum_up(targets: &mut Targets, step: &StepResult) -> Result<(), String> {
     let mut seen = BTreeSet::new();
     let mut last = None;
     for change in &step.changes {

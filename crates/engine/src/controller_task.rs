@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use cluster::object::Unreadable;
 use dataflow::fields::Kept;
-use dataflow::{Circuit, Component, Failure, Origin, RunError, SourceEvent, Step};
+use dataflow::{Circuit, Component, Failure, Origin, RunError, SourceEvent, StepResult};
 use document::Value;
 use expr::{Env, Interrupt};
 use object::{ObjectKey, ObjectName};
@@ -89,14 +89,14 @@ impl ControllerTask {
 
     /// Runs the circuit; `None` if it has used more than it may. One small object may take as
     /// long as a step may take, so nobody else waits for any step.
-    pub(super) fn step(&mut self, batch: Vec<SourceEvent>, env: &Env) -> Option<Step> {
+    pub(super) fn step(&mut self, batch: Vec<SourceEvent>, env: &Env) -> Option<StepResult> {
         if !is_multi_threaded() {
             return self.step_here(batch, env);
         }
         tokio::task::block_in_place(|| self.step_here(batch, env))
     }
 
-    fn step_here(&mut self, batch: Vec<SourceEvent>, env: &Env) -> Option<Step> {
+    fn step_here(&mut self, batch: Vec<SourceEvent>, env: &Env) -> Option<StepResult> {
         if self.stopped.is_some() {
             return None;
         }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use dataflow::explain::{BranchPlan, JoinPlan, Look};
+use dataflow::explain::{BranchPlan, JoinPlan, Lookup};
 use dataflow::{Budget, Circuit};
 
 use crate::spec::{Controller, Operator, Source, SourceKind, TargetType};
@@ -139,9 +139,9 @@ fn join_plan(text: &mut String, join: &JoinPlan) {
     for (input, condition) in &join.filters {
         line!(text, "      before the join: {input} where {condition}");
     }
-    for way in &join.ways {
-        line!(text, "      a change of {}", way.input);
-        for found in &way.looks {
+    for change in &join.changes {
+        line!(text, "      a change of {}", change.input);
+        for found in &change.lookups {
             look(text, "finds", found);
         }
     }
@@ -150,7 +150,7 @@ fn join_plan(text: &mut String, join: &JoinPlan) {
     }
 }
 
-fn look(text: &mut String, verb: &str, look: &Look) {
+fn look(text: &mut String, verb: &str, look: &Lookup) {
     if look.keys.is_empty() {
         line!(
             text,

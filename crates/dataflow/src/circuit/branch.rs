@@ -3,42 +3,42 @@
 use document::Location;
 
 use crate::failure::RunError;
-use crate::operator::distinct::Distinct;
-use crate::operator::gather::Gather;
-use crate::operator::group_by::GroupBy;
-use crate::operator::join::Join;
-use crate::operator::output::{Output, OutputChange};
-use crate::operator::soft::{Joined, SoftJoin};
-use crate::operator::transform::{Rule, Transform};
-use crate::operator::unwind::Unwind;
-use crate::operator::{Batches, Change, Cx, TooLarge};
 use crate::origin::Origin;
 use crate::pipeline::{Branch, SourceSet, StageKind};
+use crate::running::distinct::DistinctState;
+use crate::running::gather::GatherState;
+use crate::running::group_by::GroupByState;
+use crate::running::join::HardJoin;
+use crate::running::output::{OutputChange, OutputCheck};
+use crate::running::soft_join::{Joined, SoftJoin};
+use crate::running::transform::{Rule, TransformState};
+use crate::running::unwind::UnwindState;
+use crate::running::{Batches, Change, StepContext, TooLarge};
 
-use super::pull::{Before, Pull};
+use super::pull::{Pull, StagesBefore};
 
 /// The running stages of a branch.
 #[derive(Debug, Default)]
 pub(crate) struct BranchState {
-    pub(crate) operators: Vec<Operator>,
-    output: Option<Output>,
+    pub(crate) stages: Vec<StageState>,
+    output: Option<OutputCheck>,
 }
 
 /// A running stage.
 #[derive(Debug)]
-pub(crate) enum Operator {
+pub(crate) enum StageState {
     Join(Box<JoinState>),
-    Transform(Transform),
-    Unwind(Unwind),
-    Gather(Gather),
-    GroupBy(GroupBy),
-    Distinct(Distinct),
+    Transform(TransformState),
+    Unwind(UnwindState),
+    Gather(GatherState),
+    GroupBy(GroupByState),
+    Distinct(DistinctState),
 }
 
 /// A running `@join`: the hard inputs, then one soft input after the other.
 #[derive(Debug)]
 pub(crate) struct JoinState {
-    pub(crate) hard: Join,
+    pub(crate) hard: HardJoin,
     pub(crate) soft: Vec<SoftJoin>,
 }
 
@@ -55,12 +55,12 @@ impl JoinState {
             })
             .collect();
         Self {
-            hard: Join::new(rule, at),
+            hard: HardJoin::new(rule, at),
             soft,
         }
     }
 
-    fn step(&mut self, mut inputs: Batches, step: u32, cx: &mut Cx<'_>) -> Vec<Change> {
+    fn step(&mut self, mut inputs: Batches, step: u32, cx: &mut StepContext<'_>) -> Vec<Change> {
         let hard = self
             .hard
             .inputs()
@@ -86,38 +86,43 @@ impl JoinState {
 
 impl BranchState {
     pub(crate) fn new(branch: &Branch) -> Self {
-        let operators = branch
+        let stages = branch
             .stages
             .iter()
             .map(|stage| match &stage.kind {
-                StageKind::Join(join) => Operator::Join(Box::new(JoinState::new(join, &stage.at))),
-                StageKind::Select(condition) => Operator::Transform(Transform::new(
+                StageKind::Join(join) => {
+                    StageState::Join(Box::new(JoinState::new(join, &stage.at)))
+                }
+                StageKind::Select(condition) => StageState::Transform(TransformState::new(
                     Rule::Select(condition.clone()),
                     stage.at.clone(),
                 )),
-                StageKind::Project(project) => Operator::Transform(Transform::new(
+                StageKind::Project(project) => StageState::Transform(TransformState::new(
                     Rule::Project(project.clone()),
                     stage.at.clone(),
                 )),
-                StageKind::Patch(patch) => Operator::Transform(Transform::new(
+                StageKind::Patch(patch) => StageState::Transform(TransformState::new(
                     Rule::Patch(patch.clone()),
                     stage.at.clone(),
                 )),
                 StageKind::Unwind(path) => {
-                    Operator::Unwind(Unwind::new(path.clone(), stage.at.clone()))
+                    StageState::Unwind(UnwindState::new(path.clone(), stage.at.clone()))
                 }
                 StageKind::Gather(gather) => {
-                    Operator::Gather(Gather::new(gather.clone(), stage.at.clone()))
+                    StageState::Gather(GatherState::new(gather.clone(), stage.at.clone()))
                 }
                 StageKind::GroupBy(group) => {
-                    Operator::GroupBy(GroupBy::new(group.clone(), stage.at.clone()))
+                    StageState::GroupBy(GroupByState::new(group.clone(), stage.at.clone()))
                 }
-                StageKind::Distinct => Operator::Distinct(Distinct::default()),
+                StageKind::Distinct => StageState::Distinct(DistinctState::default()),
             })
             .collect();
         Self {
-            operators,
-            output: branch.output.target.map(|_| Output::new(branch.at.clone())),
+            stages,
+            output: branch
+                .output
+                .target
+                .map(|_| OutputCheck::new(branch.at.clone())),
         }
     }
 
@@ -127,39 +132,39 @@ impl BranchState {
         mut inputs: Batches,
         pull: &Pull<'_>,
         step: u32,
-        cx: &mut Cx<'_>,
+        cx: &mut StepContext<'_>,
     ) -> Vec<Change> {
         let number = cx.branch;
-        let joins = matches!(self.operators.first(), Some(Operator::Join(_)));
+        let joins = matches!(self.stages.first(), Some(StageState::Join(_)));
         let mut changes = if joins {
             Vec::new()
         } else {
             inputs.pop().unwrap_or_default()
         };
         let mut stage = 0;
-        while stage < self.operators.len() {
-            let (before, rest) = self.operators.split_at_mut(stage);
+        while stage < self.stages.len() {
+            let (before, rest) = self.stages.split_at_mut(stage);
             cx.stage = stage;
             stage += 1;
             match rest {
-                [Operator::Transform(_) | Operator::Unwind(_), ..] => {
+                [StageState::Transform(_) | StageState::Unwind(_), ..] => {
                     let run = stateless(rest);
                     stage += run - 1;
                     stream(&mut rest[..run], &mut changes, cx);
                 }
-                [Operator::Join(join), ..] => {
+                [StageState::Join(join), ..] => {
                     changes = join.step(std::mem::take(&mut inputs), step, cx);
                 }
-                [Operator::Gather(gather), ..] => {
-                    let upstream = Before {
+                [StageState::Gather(gather), ..] => {
+                    let upstream = StagesBefore {
                         pull,
                         branch: number,
-                        operators: before,
+                        stages: before,
                     };
                     gather.step(&mut changes, &upstream, cx);
                 }
-                [Operator::GroupBy(group), ..] => group.step(&mut changes, cx),
-                [Operator::Distinct(distinct), ..] => distinct.step(&mut changes, cx),
+                [StageState::GroupBy(group), ..] => group.step(&mut changes, cx),
+                [StageState::Distinct(distinct), ..] => distinct.step(&mut changes, cx),
                 [] => {}
             }
         }
@@ -167,48 +172,52 @@ impl BranchState {
     }
 
     /// Checks what goes to the target.
-    pub(crate) fn output(&mut self, changes: Vec<Change>, cx: &mut Cx<'_>) -> Vec<OutputChange> {
+    pub(crate) fn output(
+        &mut self,
+        changes: Vec<Change>,
+        cx: &mut StepContext<'_>,
+    ) -> Vec<OutputChange> {
         match &mut self.output {
             Some(output) => output.step(changes, cx),
             None => Vec::new(),
         }
     }
 
-    pub(crate) fn output_check(&self) -> Option<&Output> {
+    pub(crate) fn output_check(&self) -> Option<&OutputCheck> {
         self.output.as_ref()
     }
 
     /// All standing errors of this branch.
     pub(crate) fn errors(&self, branch: usize, errors: &mut Vec<RunError>) {
-        for (stage, operator) in self.operators.iter().enumerate() {
+        for (number, stage) in self.stages.iter().enumerate() {
             let mut report = |origin: &Origin, failure: &crate::Failure| {
                 errors.push(RunError {
                     branch,
-                    stage,
+                    stage: number,
                     origin: origin.clone(),
                     failure: failure.clone(),
                 });
             };
-            match operator {
-                Operator::Join(join) => {
+            match stage {
+                StageState::Join(join) => {
                     join.hard.errors(&mut report);
                     join.soft.iter().for_each(|soft| soft.errors(&mut report));
                 }
-                Operator::Transform(transform) => all(&transform.failing, &mut report),
-                Operator::Unwind(unwind) => all(&unwind.failing, &mut report),
-                Operator::Gather(gather) => {
+                StageState::Transform(transform) => all(&transform.failing, &mut report),
+                StageState::Unwind(unwind) => all(&unwind.failing, &mut report),
+                StageState::Gather(gather) => {
                     all(&gather.failing, &mut report);
                     all_groups(&gather.too_large, &mut report);
                 }
-                Operator::GroupBy(group) => {
+                StageState::GroupBy(group) => {
                     all(&group.failing, &mut report);
                     all_groups(&group.too_large, &mut report);
                 }
-                Operator::Distinct(_) => {}
+                StageState::Distinct(_) => {}
             }
         }
         if let Some(output) = &self.output {
-            let stage = self.operators.len();
+            let stage = self.stages.len();
             all(&output.failing, &mut |origin, failure| {
                 errors.push(RunError {
                     branch,
@@ -221,15 +230,15 @@ impl BranchState {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        let empty = self.operators.iter().all(|operator| match operator {
-            Operator::Join(join) => {
+        let empty = self.stages.iter().all(|stage| match stage {
+            StageState::Join(join) => {
                 join.hard.is_empty() && join.soft.iter().all(SoftJoin::is_empty)
             }
-            Operator::Transform(transform) => transform.is_empty(),
-            Operator::Unwind(unwind) => unwind.failing.is_empty(),
-            Operator::Gather(gather) => gather.is_empty(),
-            Operator::GroupBy(group) => group.is_empty(),
-            Operator::Distinct(distinct) => distinct.is_empty(),
+            StageState::Transform(transform) => transform.is_empty(),
+            StageState::Unwind(unwind) => unwind.failing.is_empty(),
+            StageState::Gather(gather) => gather.is_empty(),
+            StageState::GroupBy(group) => group.is_empty(),
+            StageState::Distinct(distinct) => distinct.is_empty(),
         });
         empty
             && self
@@ -240,40 +249,40 @@ impl BranchState {
 }
 
 /// How many stages from here on look at one document at a time.
-fn stateless(operators: &[Operator]) -> usize {
+fn stateless(stages: &[StageState]) -> usize {
     let one =
-        |operator: &&Operator| matches!(operator, Operator::Transform(_) | Operator::Unwind(_));
-    operators.iter().take_while(one).count()
+        |stage: &&StageState| matches!(stage, StageState::Transform(_) | StageState::Unwind(_));
+    stages.iter().take_while(one).count()
 }
 
 /// So many changes go through a run of stateless stages together: a load does not hold
 /// all documents that are made on the way at once.
-const PART: usize = 512;
+const CHUNK: usize = 512;
 
 /// Runs stages that look at one document at a time, part by part.
-fn stream(operators: &mut [Operator], changes: &mut Vec<Change>, cx: &mut Cx<'_>) {
+fn stream(stages: &mut [StageState], changes: &mut Vec<Change>, cx: &mut StepContext<'_>) {
     let first = cx.stage;
     let mut run = |part: &mut Vec<Change>| {
-        for (offset, operator) in operators.iter_mut().enumerate() {
+        for (offset, stage) in stages.iter_mut().enumerate() {
             cx.stage = first + offset;
-            match operator {
-                Operator::Transform(transform) => transform.step(part, cx),
-                Operator::Unwind(unwind) => unwind.step(part, cx),
-                Operator::Join(_)
-                | Operator::Gather(_)
-                | Operator::GroupBy(_)
-                | Operator::Distinct(_) => {}
+            match stage {
+                StageState::Transform(transform) => transform.step(part, cx),
+                StageState::Unwind(unwind) => unwind.step(part, cx),
+                StageState::Join(_)
+                | StageState::Gather(_)
+                | StageState::GroupBy(_)
+                | StageState::Distinct(_) => {}
             }
         }
     };
-    if changes.len() <= PART {
+    if changes.len() <= CHUNK {
         run(changes);
         return;
     }
     let mut out = Vec::new();
     let mut rest = std::mem::take(changes).into_iter();
     loop {
-        let mut part: Vec<Change> = rest.by_ref().take(PART).collect();
+        let mut part: Vec<Change> = rest.by_ref().take(CHUNK).collect();
         if part.is_empty() {
             break;
         }
@@ -292,7 +301,7 @@ fn all_groups(groups: &TooLarge, report: &mut dyn FnMut(&Origin, &crate::Failure
 
 /// Reports all failing origins; the caller sorts.
 fn all<T>(
-    failing: &crate::operator::FailingMap<T>,
+    failing: &crate::running::FailingMap<T>,
     report: &mut dyn FnMut(&Origin, &crate::Failure),
 ) {
     for (origin, failing) in failing {

@@ -6,7 +6,7 @@ use expr::Env;
 use super::{Budget, BudgetError};
 
 /// How many join candidates are looked at between two looks at the clock.
-const PART: u64 = 64;
+const CHECK_INTERVAL: u64 = 64;
 
 /// What a step may still use.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ impl Meter {
         if self.candidates > limit {
             self.exceeded.get_or_insert(BudgetError::Candidates(limit));
         }
-        if self.candidates.is_multiple_of(PART) {
+        if self.candidates.is_multiple_of(CHECK_INTERVAL) {
             return self.document(env);
         }
         self.goes_on()

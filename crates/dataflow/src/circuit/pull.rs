@@ -4,32 +4,32 @@
 use document::Value;
 use expr::Env;
 
-use crate::operator::Upstream;
-use crate::operator::output::Keyed;
-use crate::operator::source::Source;
 use crate::origin::{Component, Origin};
 use crate::pipeline::{Input, Pipeline};
+use crate::running::Upstream;
+use crate::running::output::Keyed;
+use crate::running::source::SourceState;
 
-use super::branch::{BranchState, Operator};
+use super::branch::{BranchState, StageState};
 
 /// The whole circuit, to look documents up in.
 pub(crate) struct Pull<'a> {
     pub(crate) pipeline: &'a Pipeline,
-    pub(crate) sources: &'a [Source],
+    pub(crate) sources: &'a [SourceState],
     pub(crate) branches: &'a [BranchState],
     pub(crate) env: &'a Env,
 }
 
 /// The stages before one that is being run.
-pub(crate) struct Before<'a> {
+pub(crate) struct StagesBefore<'a> {
     pub(crate) pull: &'a Pull<'a>,
     pub(crate) branch: usize,
-    pub(crate) operators: &'a [Operator],
+    pub(crate) stages: &'a [StageState],
 }
 
-impl Upstream for Before<'_> {
+impl Upstream for StagesBefore<'_> {
     fn document(&self, origin: &Origin) -> Option<Value> {
-        self.pull.through(self.branch, self.operators, origin)
+        self.pull.through(self.branch, self.stages, origin)
     }
 }
 
@@ -40,7 +40,7 @@ impl Pull<'_> {
         let state = self.branches.get(branch)?;
         let check = state.output_check()?;
         // The check knows documents by the origin with the branch.
-        let input = self.through(branch, &state.operators, &inner);
+        let input = self.through(branch, &state.stages, &inner);
         check.current(input.as_ref(), origin)
     }
 
@@ -56,20 +56,20 @@ impl Pull<'_> {
     }
 
     /// The document that comes out of the last of these stages of a branch.
-    fn through(&self, branch: usize, operators: &[Operator], origin: &Origin) -> Option<Value> {
-        let Some((operator, before)) = operators.split_last() else {
+    fn through(&self, branch: usize, stages: &[StageState], origin: &Origin) -> Option<Value> {
+        let Some((stage, before)) = stages.split_last() else {
             return self.input(branch, origin);
         };
-        match operator {
-            Operator::Join(join) => match join.soft.last() {
+        match stage {
+            StageState::Join(join) => match join.soft.last() {
                 Some(soft) => soft.current(origin),
                 None => join.hard.current(origin, self.env),
             },
-            Operator::Transform(transform) => {
+            StageState::Transform(transform) => {
                 let input = self.through(branch, before, origin);
                 transform.current(input.as_ref(), origin, self.env)
             }
-            Operator::Unwind(unwind) => {
+            StageState::Unwind(unwind) => {
                 let (parent, last) = origin.split_last()?;
                 let Component::Index(index) = last else {
                     return None;
@@ -77,9 +77,9 @@ impl Pull<'_> {
                 let input = self.through(branch, before, &parent);
                 unwind.current(input.as_ref(), &parent, *index as usize)
             }
-            Operator::Gather(gather) => gather.current(group_key(origin)?),
-            Operator::GroupBy(group) => group.current(group_key(origin)?),
-            Operator::Distinct(distinct) => distinct.current(group_key(origin)?),
+            StageState::Gather(gather) => gather.current(group_key(origin)?),
+            StageState::GroupBy(group) => group.current(group_key(origin)?),
+            StageState::Distinct(distinct) => distinct.current(group_key(origin)?),
         }
     }
 
@@ -90,7 +90,7 @@ impl Pull<'_> {
             Input::Stream(_) => {
                 let (from, inner) = self.branch(origin)?;
                 let state = self.branches.get(from)?;
-                self.through(from, &state.operators, &inner)
+                self.through(from, &state.stages, &inner)
             }
         }
     }

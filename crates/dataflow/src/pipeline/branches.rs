@@ -4,7 +4,7 @@ use document::{Location, Value};
 use expr::Raw;
 
 use super::stage::stage_name;
-use super::{PipelineErrorKind, Reader, Stage};
+use super::{PipelineErrorKind, PipelineReader, Stage};
 
 /// A chain of stages from inputs to an output.
 #[derive(Clone, Debug)]
@@ -46,7 +46,7 @@ struct RawBranch {
     at: Location,
 }
 
-impl Reader<'_> {
+impl PipelineReader<'_> {
     pub(super) fn branches(&mut self, spec: &Value, at: &Location) -> Vec<Branch> {
         for (i, name) in self.sources.iter().enumerate() {
             if self.sources[..i].contains(name) {

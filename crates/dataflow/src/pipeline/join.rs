@@ -4,7 +4,7 @@ use document::path::{Root, Segment};
 use document::{Location, Value};
 use expr::{Expr, Items, Raw, Read};
 
-use super::{PipelineErrorKind, Reader};
+use super::{PipelineErrorKind, PipelineReader};
 
 /// Which inputs of a join: a bit for each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -140,7 +140,7 @@ impl Join {
     }
 }
 
-impl Reader<'_> {
+impl PipelineReader<'_> {
     /// Reads `@join`; `inputs` are the names of what is joined.
     pub(super) fn join(&mut self, spec: &Value, at: &Location, inputs: &[String]) -> Join {
         if inputs.len() > MAX_INPUTS {

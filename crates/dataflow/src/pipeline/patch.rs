@@ -4,7 +4,7 @@ use document::{Location, Path, Value};
 use expr::{Items, Raw};
 use patch::{Edit, Form};
 
-use super::{PipelineErrorKind, Reader};
+use super::{PipelineErrorKind, PipelineReader};
 
 /// `@patch: {at, where, forEach, var, strict, operations}`
 #[derive(Clone, Debug)]
@@ -28,7 +28,7 @@ const FORM: PipelineErrorKind = PipelineErrorKind::Form {
     expected: "a map with operations, and perhaps at, where, forEach, var and strict",
 };
 
-impl Reader<'_> {
+impl PipelineReader<'_> {
     pub(super) fn patch(&mut self, spec: &Value, at: &Location, raw: Raw) -> Option<Patch> {
         if spec.as_map().is_none() {
             self.error(at, FORM);

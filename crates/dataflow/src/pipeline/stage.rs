@@ -3,7 +3,7 @@
 use document::{Location, Path, Value};
 use expr::{Expr, Items, Raw};
 
-use super::{Gather, GroupBy, PipelineErrorKind, Project, Reader, Stage, StageKind};
+use super::{Gather, GroupBy, PipelineErrorKind, PipelineReader, Project, Stage, StageKind};
 
 /// The names of the stages, for "did you mean".
 const NAMES: [&str; 10] = [
@@ -19,7 +19,7 @@ const NAMES: [&str; 10] = [
     "@patch",
 ];
 
-impl Reader<'_> {
+impl PipelineReader<'_> {
     /// Reads a list of stages. `inputs` are the names of what comes in; `raw` says
     /// whether that are source objects.
     pub(super) fn stages(

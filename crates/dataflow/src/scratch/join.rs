@@ -14,7 +14,7 @@ use document::{Key, Location, Map, Value};
 use expr::Env;
 
 use super::Documents;
-use super::stage::{Done, Memory};
+use super::stage::{StageMemory, StageResult};
 use crate::apply;
 use crate::failure::Failure;
 use crate::origin::{Component, Origin};
@@ -26,9 +26,9 @@ pub(super) fn run(
     join: &Join,
     at: &Location,
     inputs: &[Documents],
-    previous: &Memory,
+    previous: &StageMemory,
     env: &Env,
-) -> Done {
+) -> StageResult {
     let mut joiner = Joiner {
         join,
         at,
@@ -41,7 +41,7 @@ pub(super) fn run(
     let nothing = Documents::new();
     let before = |part: usize| previous.rows.get(part).unwrap_or(&nothing);
     let mut rows = joiner.hard(before(0));
-    let mut memory = Memory::default();
+    let mut memory = StageMemory::default();
     memory.rows.push(by_origin(&rows));
     let mut joined = join.hard();
     for input in join.soft.iter() {
@@ -54,7 +54,7 @@ pub(super) fn run(
     let mut failures = joiner.row_failures;
     failures.extend(joiner.failures);
     let failures = failures.into_iter();
-    Done {
+    StageResult {
         documents: by_origin(&rows),
         memory,
         failures: failures
@@ -73,14 +73,14 @@ fn by_origin(rows: &[Row]) -> Documents {
 #[derive(Clone)]
 struct Row {
     /// One for each input.
-    slots: Vec<Slot>,
+    slots: Vec<RowInput>,
     /// The documents under the names of their inputs; null where there is no partner.
     compound: Value,
 }
 
 /// What a row has of an input.
 #[derive(Clone)]
-enum Slot {
+enum RowInput {
     NotJoined,
     Absent,
     Document(Origin),
@@ -89,13 +89,13 @@ enum Slot {
 impl Row {
     fn empty(inputs: usize) -> Self {
         Self {
-            slots: vec![Slot::NotJoined; inputs],
+            slots: vec![RowInput::NotJoined; inputs],
             compound: Value::empty_map(),
         }
     }
 
     /// This row with one more input.
-    fn with(&self, join: &Join, input: usize, slot: Slot, document: Value) -> Self {
+    fn with(&self, join: &Join, input: usize, slot: RowInput, document: Value) -> Self {
         let mut slots = self.slots.clone();
         slots[input] = slot;
         Self {
@@ -108,9 +108,9 @@ impl Row {
     fn origin(&self) -> Origin {
         let absent = Origin::of_slice(&[Component::Absent]);
         let parts = self.slots.iter().filter_map(|slot| match slot {
-            Slot::NotJoined => None,
-            Slot::Absent => Some(&absent),
-            Slot::Document(origin) => Some(origin),
+            RowInput::NotJoined => None,
+            RowInput::Absent => Some(&absent),
+            RowInput::Document(origin) => Some(origin),
         });
         Origin::concat(parts)
     }
@@ -205,7 +205,7 @@ impl<'a> Joiner<'a> {
         let partners = self.candidates(input);
         let mut longer = Vec::new();
         for row in rows {
-            let alone = row.with(self.join, input, Slot::Absent, Value::NULL);
+            let alone = row.with(self.join, input, RowInput::Absent, Value::NULL);
             let facts = self.facts_of_row(row, &alone, &conjuncts);
             let mut partner_found = false;
             let mut failed = !facts.failures().is_empty();
@@ -242,7 +242,7 @@ impl<'a> Joiner<'a> {
     }
 
     fn pair(&self, row: &Row, partner: &Candidate<'_>) -> Row {
-        let slot = Slot::Document(partner.origin.clone());
+        let slot = RowInput::Document(partner.origin.clone());
         row.with(self.join, partner.input, slot, partner.document.clone())
     }
 
@@ -279,9 +279,9 @@ impl<'a> Joiner<'a> {
         for &i in conjuncts {
             for (input, slot) in row.slots.iter().enumerate() {
                 let whose = match slot {
-                    Slot::NotJoined => continue,
-                    Slot::Absent => alone.origin(),
-                    Slot::Document(origin) => origin.clone(),
+                    RowInput::NotJoined => continue,
+                    RowInput::Absent => alone.origin(),
+                    RowInput::Document(origin) => origin.clone(),
                 };
                 let Some(side) =
                     facts::side(&self.join.conjuncts[i], input, &row.compound, self.env)

@@ -13,11 +13,11 @@ use crate::pipeline::{Gather, GroupBy, StageKind};
 
 /// What a stage did.
 #[derive(Default)]
-pub(super) struct Done {
+pub(super) struct StageResult {
     /// What it puts out.
     pub documents: Documents,
     /// The same by input, for the next evaluation.
-    pub memory: Memory,
+    pub memory: StageMemory,
     /// On which origins it failed.
     pub failures: Vec<(Origin, Failure)>,
 }
@@ -25,7 +25,7 @@ pub(super) struct Done {
 /// What the next evaluation may need of a stage: what it holds, if it fails then. Each
 /// stage fills the map of its own kind.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Memory {
+pub(super) struct StageMemory {
     /// `@join`: what the hard part and then each soft input gave.
     pub rows: Vec<Documents>,
     /// `@select`, `@project`, `@patch`, `@unwind`: the documents for each origin that came in.
@@ -49,7 +49,7 @@ struct Member {
     document: Value,
 }
 
-impl Memory {
+impl StageMemory {
     pub(super) fn held(&self) -> usize {
         self.held
     }
@@ -74,10 +74,10 @@ pub(super) fn run(
     kind: &StageKind,
     at: &Location,
     input: &Documents,
-    previous: &Memory,
+    previous: &StageMemory,
     env: &Env,
-) -> Done {
-    let mut done = Done::default();
+) -> StageResult {
+    let mut done = StageResult::default();
     for (origin, document) in input {
         let now = previous.now(origin, document, env);
         let scope = Scope {
@@ -134,13 +134,13 @@ fn owned((origin, document): (&Origin, &Value)) -> (Origin, Value) {
     (origin.clone(), document.clone())
 }
 
-impl Done {
+impl StageResult {
     /// Keeps the documents for an origin, or those of before if the stage fails.
     fn keep_documents(
         &mut self,
         origin: &Origin,
         documents: Result<Documents, Failure>,
-        previous: &Memory,
+        previous: &StageMemory,
     ) {
         let documents = documents.unwrap_or_else(|failure| {
             self.failures.push((origin.clone(), failure));
@@ -156,7 +156,7 @@ impl Done {
         &mut self,
         origin: &Origin,
         member: Result<Option<Member>, Failure>,
-        previous: &Memory,
+        previous: &StageMemory,
     ) {
         let member = member.unwrap_or_else(|failure| {
             self.failures.push((origin.clone(), failure));
@@ -172,7 +172,7 @@ impl Done {
         &mut self,
         groups: Documents,
         at: &Location,
-        previous: &Memory,
+        previous: &StageMemory,
         env: &Env,
     ) -> Documents {
         for (origin, document) in groups {
@@ -259,7 +259,7 @@ fn group_member(group: &GroupBy, scope: &Scope<'_>) -> Result<Option<Member>, Fa
 }
 
 /// One document for each key, made of its members in the order of their origins.
-fn groups(memory: &Memory, make: impl Fn(&[&Member]) -> Option<Value>) -> Documents {
+fn groups(memory: &StageMemory, make: impl Fn(&[&Member]) -> Option<Value>) -> Documents {
     let mut groups: BTreeMap<&Value, Vec<&Member>> = BTreeMap::new();
     for member in memory.members.values().flatten() {
         groups.entry(&member.key).or_default().push(member);

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use dataflow::apply::OutputKind;
 use dataflow::fields::{Keep, Kept};
 use dataflow::scratch::{Objects, Scratch, State};
-use dataflow::{Budget, Circuit, Failure, Origin, Pipeline, RunError, SourceEvent, Step};
+use dataflow::{Budget, Circuit, Failure, Origin, Pipeline, RunError, SourceEvent, StepResult};
 use document::{Location, Value, json};
 use expr::{Env, Functions, Limits};
 use object::ObjectName;
@@ -173,7 +173,7 @@ impl<'a> Run<'a> {
     }
 
     /// Applies the changes of a step, which must fit what was there.
-    fn sum_up(&mut self, step: &Step) -> Result<(), String> {
+    fn sum_up(&mut self, step: &StepResult) -> Result<(), String> {
         for (target, objects) in self.targets.iter_mut().enumerate() {
             let changes = step.changes.iter().filter(|change| change.target == target);
             let mut last = None;
@@ -204,7 +204,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    fn compare_errors(&mut self, step: &Step) -> Result<(), String> {
+    fn compare_errors(&mut self, step: &StepResult) -> Result<(), String> {
         let found = self.circuit.errors();
         let places: Vec<_> = found
             .iter()
@@ -235,7 +235,12 @@ impl<'a> Run<'a> {
     }
 
     /// The order of events matters only for the same object.
-    fn compare_shuffled(&mut self, batch: &[Event], step: &Step, env: &Env) -> Result<(), String> {
+    fn compare_shuffled(
+        &mut self,
+        batch: &[Event],
+        step: &StepResult,
+        env: &Env,
+    ) -> Result<(), String> {
         let mut by_object: BTreeMap<_, Vec<&Event>> = BTreeMap::new();
         for event in batch {
             by_object
@@ -349,7 +354,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    fn cover_state(&mut self, step: &Step) {
+    fn cover_state(&mut self, step: &StepResult) {
         self.coverage.count("batches", 1);
         self.coverage.count("held results", self.state.held());
         self.coverage

@@ -7,7 +7,8 @@ use expr::Env;
 use super::gather::{Grouped, grown};
 use super::sequence::{Edit, Sequence};
 use super::{
-    Change, Cx, Detach, Failing, FailingMap, GroupKey, HashMap, TooLarge, release, scope, sort,
+    Change, Detach, Failing, FailingMap, GroupKey, HashMap, StepContext, TooLarge, release, scope,
+    sort,
 };
 use crate::failure::Failure;
 use crate::origin::Origin;
@@ -15,7 +16,7 @@ use crate::pipeline;
 
 /// A running `@groupBy`.
 #[derive(Debug)]
-pub(crate) struct GroupBy {
+pub(crate) struct GroupByState {
     rule: pipeline::GroupBy,
     at: Location,
     volatile: expr::Volatile,
@@ -73,7 +74,7 @@ impl Edits {
     }
 }
 
-impl GroupBy {
+impl GroupByState {
     pub(crate) fn new(rule: pipeline::GroupBy, at: Location) -> Self {
         Self {
             at,
@@ -90,7 +91,7 @@ impl GroupBy {
         }
     }
 
-    pub(crate) fn step(&mut self, changes: &mut Vec<Change>, cx: &mut Cx<'_>) {
+    pub(crate) fn step(&mut self, changes: &mut Vec<Change>, cx: &mut StepContext<'_>) {
         let mut groups: Grouped<Edits> = Grouped::default();
         for change in changes.drain(..) {
             if !cx.goes_on() {
@@ -120,7 +121,7 @@ impl GroupBy {
     fn contributions(
         &mut self,
         change: &Change,
-        cx: &mut Cx<'_>,
+        cx: &mut StepContext<'_>,
     ) -> (Option<Contribution>, Option<Contribution>) {
         let held = release(&mut self.failing, &change.origin);
         let old = match (held, &change.old) {
@@ -183,7 +184,12 @@ impl GroupBy {
         }))
     }
 
-    fn regroup(&mut self, key: &GroupKey, mut edits: Edits, cx: &mut Cx<'_>) -> Option<Change> {
+    fn regroup(
+        &mut self,
+        key: &GroupKey,
+        mut edits: Edits,
+        cx: &mut StepContext<'_>,
+    ) -> Option<Change> {
         sort::by_origin(&mut edits.values, |(origin, _)| origin, cx);
         sort::by_origin(&mut edits.documents, |(origin, _)| origin, cx);
         let key = match self.groups.get_key_value(key) {
@@ -219,7 +225,7 @@ impl GroupBy {
     }
 }
 
-fn document(key: &Value, group: &Group, distinct: bool, cx: &mut Cx<'_>) -> Value {
+fn document(key: &Value, group: &Group, distinct: bool, cx: &mut StepContext<'_>) -> Value {
     let values = group.values.to_list();
     let values = if distinct {
         first_of_equal(&values, cx)
@@ -235,7 +241,7 @@ fn document(key: &Value, group: &Group, distinct: bool, cx: &mut Cx<'_>) -> Valu
 }
 
 /// The list with each value once, where it first stands.
-fn first_of_equal(values: &Value, cx: &mut Cx<'_>) -> Value {
+fn first_of_equal(values: &Value, cx: &mut StepContext<'_>) -> Value {
     let mut seen: HashMap<GroupKey, ()> = HashMap::default();
     let items = values.as_list().into_iter().flatten().cloned();
     let items = items.take_while(|_| cx.goes_on());

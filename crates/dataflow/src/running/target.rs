@@ -14,7 +14,7 @@ use crate::origin::Origin;
 
 /// A running target.
 #[derive(Debug, Default)]
-pub(crate) struct Target {
+pub(crate) struct TargetState {
     /// Who yields each key. Where it is one origin alone, its document is not kept: it
     /// can be computed.
     claims: HashMap<ObjectName, Origin>,
@@ -54,7 +54,7 @@ type KeyEdit = (Origin, Option<Value>, Option<Value>);
 /// What happens to one key in a step.
 type KeyEdits = SmallVec<[KeyEdit; 1]>;
 
-impl Target {
+impl TargetState {
     /// Takes the changes of outputs; `current` computes what an origin puts out that is
     /// not among them. Gives the changes of keys in key order, deletes first, and the
     /// conflicts that arose or whose winner changed. It ends early where the step does.

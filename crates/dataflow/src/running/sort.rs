@@ -5,7 +5,7 @@
 
 use std::cmp::Ordering;
 
-use super::Cx;
+use super::StepContext;
 use crate::origin::Origin;
 
 /// Keys of more bytes take long to compare.
@@ -13,7 +13,11 @@ const LARGE: u32 = 16 << 10;
 
 /// Sorts by origin. If the step ends meanwhile, the order is any: what is made of it is thrown
 /// away.
-pub(crate) fn by_origin<T>(items: &mut Vec<T>, origin: impl Fn(&T) -> &Origin, cx: &mut Cx<'_>) {
+pub(crate) fn by_origin<T>(
+    items: &mut Vec<T>,
+    origin: impl Fn(&T) -> &Origin,
+    cx: &mut StepContext<'_>,
+) {
     let compare = |a: &T, b: &T| origin(a).cmp(origin(b));
     by(items, &origin, compare, || cx.goes_on());
 }
@@ -75,7 +79,7 @@ mod tests {
 
     fn sort(items: &mut Vec<(Origin, usize)>, env: &Env) -> Meter {
         let (mut errors, mut meter) = (Vec::new(), Meter::new(Budget::default()));
-        let mut cx = Cx {
+        let mut cx = StepContext {
             env,
             branch: 0,
             stage: 0,

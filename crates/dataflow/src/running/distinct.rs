@@ -2,18 +2,18 @@
 
 use document::Value;
 
-use super::{Change, Cx, Detach, GroupKey, HashMap};
+use super::{Change, Detach, GroupKey, HashMap, StepContext};
 use crate::origin::Origin;
 
 /// A running `@distinct`.
 #[derive(Debug, Default)]
-pub(crate) struct Distinct {
+pub(crate) struct DistinctState {
     /// How many origins have each document; never 0.
     counts: HashMap<GroupKey, usize>,
 }
 
-impl Distinct {
-    pub(crate) fn step(&mut self, changes: &mut Vec<Change>, cx: &mut Cx<'_>) {
+impl DistinctState {
+    pub(crate) fn step(&mut self, changes: &mut Vec<Change>, cx: &mut StepContext<'_>) {
         // Whether each document that is touched was there before the step.
         let mut before: Vec<(GroupKey, bool)> = Vec::new();
         let mut seen: HashMap<GroupKey, ()> = HashMap::default();

@@ -5,35 +5,35 @@
 //! that is in error keeps what it last put out.
 
 pub(crate) mod plan;
-mod walk;
+mod search;
 
 use document::{Key, Location, Map, Tally, Value};
 use expr::Env;
 use smallvec::SmallVec;
 
+use super::join_table::{JoinTable, LocalStatus, Slot};
 use super::side::{SideValue, sides_match};
-use super::table::{LocalStatus, Slot, Table};
-use super::{Batches, Change, Cx, HashMap, scope};
+use super::{Batches, Change, HashMap, StepContext, scope};
 use crate::apply;
 use crate::circuit::meter::Meter;
 use crate::failure::Failure;
 use crate::origin::Origin;
 use crate::pipeline;
 use plan::Plan;
-use walk::Walk;
+use search::TupleSearch;
 
 /// A tuple by the slots of its documents.
 type Tuple = SmallVec<[Slot; 4]>;
 
 /// A running inner join.
 #[derive(Debug)]
-pub(crate) struct Join {
+pub(crate) struct HardJoin {
     rule: pipeline::Join,
     at: Location,
     /// The inputs that are joined here, by position in the rule.
     inputs: Vec<usize>,
     /// One for each of `inputs`.
-    tables: Vec<Table>,
+    tables: Vec<JoinTable>,
     plan: Plan,
     /// The compound's keys in order, each with its table.
     keys: Vec<(Key, usize)>,
@@ -64,12 +64,12 @@ enum Status {
     Failed(Option<Failure>),
 }
 
-impl Join {
+impl HardJoin {
     pub(crate) fn new(rule: &pipeline::Join, at: &Location) -> Self {
         let inputs: Vec<usize> = rule.hard().iter().collect();
-        let mut tables: Vec<Table> = inputs
+        let mut tables: Vec<JoinTable> = inputs
             .iter()
-            .map(|input| Table::new(rule, *input))
+            .map(|input| JoinTable::new(rule, *input))
             .collect();
         let plan = Plan::new(rule, &inputs, &mut tables);
         let mut keys: Vec<(Key, usize)> = inputs
@@ -100,13 +100,13 @@ impl Join {
         &self.inputs
     }
 
-    /// The documents of each of [`Join::inputs`].
-    pub(crate) fn tables(&self) -> &[Table] {
+    /// The documents of each of [`HardJoin::inputs`].
+    pub(crate) fn tables(&self) -> &[JoinTable] {
         &self.tables
     }
 
     /// Takes the changes of each input and gives those of the tuples.
-    pub(crate) fn step(&mut self, mut changes: Batches, cx: &mut Cx<'_>) -> Vec<Change> {
+    pub(crate) fn step(&mut self, mut changes: Batches, cx: &mut StepContext<'_>) -> Vec<Change> {
         self.step = self.step.wrapping_add(1);
         if let Some(out) = self.same_partners(&mut changes, cx) {
             return out;
@@ -120,7 +120,7 @@ impl Join {
             }
         }
         let out = self.compare(before, after, cx);
-        self.tables.iter_mut().for_each(Table::sweep);
+        self.tables.iter_mut().for_each(JoinTable::sweep);
         out
     }
 
@@ -129,7 +129,7 @@ impl Join {
     fn same_partners(
         &mut self,
         changes: &mut [Vec<Change>],
-        cx: &mut Cx<'_>,
+        cx: &mut StepContext<'_>,
     ) -> Option<Vec<Change>> {
         if !self.failing.is_empty() || !self.plan.keys_decide {
             return None;
@@ -176,7 +176,11 @@ impl Join {
     }
 
     /// What the tuples of the documents that change have put out so far.
-    fn before(&mut self, changes: &[Vec<Change>], cx: &mut Cx<'_>) -> Vec<(Tuple, Option<Value>)> {
+    fn before(
+        &mut self,
+        changes: &[Vec<Change>],
+        cx: &mut StepContext<'_>,
+    ) -> Vec<(Tuple, Option<Value>)> {
         let mut slots = Vec::new();
         for (table, changes) in changes.iter().enumerate() {
             for change in changes.iter().filter(|change| change.old.is_some()) {
@@ -211,7 +215,11 @@ impl Join {
     }
 
     /// Puts the new documents into the tables; errors of single documents show here.
-    fn apply(&mut self, changes: &mut [Vec<Change>], cx: &mut Cx<'_>) -> Vec<(usize, Slot)> {
+    fn apply(
+        &mut self,
+        changes: &mut [Vec<Change>],
+        cx: &mut StepContext<'_>,
+    ) -> Vec<(usize, Slot)> {
         let mut touched = Vec::new();
         for (number, changes) in changes.iter_mut().enumerate() {
             let table = &mut self.tables[number];
@@ -252,14 +260,14 @@ impl Join {
         }
         let mut tuple: Tuple = smallvec::smallvec![Slot::MAX; self.tables.len()];
         tuple[table] = slot;
-        let mut walk = Walk {
+        let mut search = TupleSearch {
             join: self,
             start: table,
             env,
             meter,
             found,
         };
-        walk.extend(&mut tuple, 0, None);
+        search.extend(&mut tuple, 0, None);
     }
 
     /// The compound document of a tuple, or of the part of it that is known.
@@ -293,7 +301,7 @@ impl Join {
         &mut self,
         mut before: Vec<(Tuple, Option<Value>)>,
         after: Vec<Found>,
-        cx: &mut Cx<'_>,
+        cx: &mut StepContext<'_>,
     ) -> Vec<Change> {
         let mut out = Vec::with_capacity(after.len().max(before.len()));
         let mut seen = vec![false; before.len()];
@@ -490,7 +498,7 @@ impl Join {
     pub(crate) fn is_empty(&self) -> bool {
         self.failing.is_empty()
             && self.failing_of.is_empty()
-            && self.tables.iter().all(Table::is_empty)
+            && self.tables.iter().all(JoinTable::is_empty)
     }
 }
 

@@ -11,9 +11,9 @@ use document::{Key, Location, Value};
 use expr::Env;
 use smallvec::SmallVec;
 
+use super::join_table::{JoinTable, LocalStatus, Slot};
 use super::side::{SideValue, indexable, key_hashes, roles, side_value};
-use super::table::{LocalStatus, Slot, Table};
-use super::{Change, Cx, HashMap, sort};
+use super::{Change, HashMap, StepContext, sort};
 use crate::failure::Failure;
 use crate::origin::{Component, Origin};
 use crate::pipeline::{self, SourceSet};
@@ -28,7 +28,7 @@ pub(crate) struct SoftJoin {
     /// The soft input, by position in the rule.
     pub(crate) input: usize,
     name: Key,
-    partners: Table,
+    partners: JoinTable,
     /// The keyed conjuncts between the rows and the input.
     keys: Vec<SoftKey>,
     /// The other conjuncts that are checked here.
@@ -79,7 +79,7 @@ impl SoftJoin {
         input: usize,
         joined: SourceSet,
     ) -> Self {
-        let mut partners = Table::new(rule, input);
+        let mut partners = JoinTable::new(rule, input);
         let reached = joined.union(SourceSet::of(input));
         let mine = |number: &usize| {
             let reads = rule.conjuncts[*number].reads;
@@ -122,7 +122,7 @@ impl SoftJoin {
     }
 
     /// The documents of the soft input.
-    pub(crate) fn table(&self) -> &Table {
+    pub(crate) fn table(&self) -> &JoinTable {
         &self.partners
     }
 
@@ -151,7 +151,7 @@ impl SoftJoin {
         partners: Vec<Change>,
         joined: &Joined<'_>,
         step: u32,
-        cx: &mut Cx<'_>,
+        cx: &mut StepContext<'_>,
     ) -> Vec<Change> {
         let mut affected: Vec<Origin> = Vec::new();
         let mut everyone = false;
@@ -200,7 +200,7 @@ impl SoftJoin {
         change: Change,
         step: u32,
         affected: &mut Vec<Origin>,
-        cx: &mut Cx<'_>,
+        cx: &mut StepContext<'_>,
     ) -> bool {
         let mut everyone = self.index.is_none();
         let old = self.partners.find(&change.origin);
@@ -258,7 +258,7 @@ impl SoftJoin {
         joined: &Joined<'_>,
         affected: &mut Vec<Origin>,
         gone: &mut Vec<Row>,
-        cx: &mut Cx<'_>,
+        cx: &mut StepContext<'_>,
     ) {
         let Some(document) = change.new else {
             if let Some(row) = self.rows.remove(&change.origin) {
@@ -408,7 +408,7 @@ impl SoftJoin {
 fn index(
     rule: &pipeline::Join,
     keys: &[SoftKey],
-    partners: &mut Table,
+    partners: &mut JoinTable,
 ) -> Option<(usize, Vec<usize>)> {
     let conjuncts = indexable(rule, keys.iter().map(|key| key.conjunct));
     if conjuncts.is_empty() {

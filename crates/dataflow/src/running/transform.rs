@@ -1,16 +1,16 @@
 //! `@select`, `@project` and `@patch`: one document in, at most one out.
 
-mod parts;
+mod entries;
 
 use document::{Location, Value};
 use expr::{Env, Expr, Volatile};
 
-use super::{Change, Cx, Failing, FailingMap, HashMap, release, scope};
+use super::{Change, Failing, FailingMap, HashMap, StepContext, release, scope};
 use crate::apply;
 use crate::failure::Failure;
 use crate::origin::Origin;
 use crate::pipeline::{Patch, Project};
-use parts::Parts;
+use entries::ProjectedMap;
 
 /// What is done to a document.
 #[derive(Clone, Debug)]
@@ -41,22 +41,22 @@ impl Rule {
 
 /// A running `@select`, `@project` or `@patch`.
 #[derive(Debug)]
-pub(crate) struct Transform {
+pub(crate) struct TransformState {
     rule: Rule,
     at: Location,
     volatile: Volatile,
     /// The parts of a projection that can be evaluated one by one.
-    parts: Option<Parts>,
+    entries: Option<ProjectedMap>,
     pub(crate) failing: FailingMap<Option<Value>>,
     /// When the document of an origin last changed, for stages that use `@now`.
     times: HashMap<Origin, Value>,
 }
 
-impl Transform {
+impl TransformState {
     pub(crate) fn new(rule: Rule, at: Location) -> Self {
         Self {
             volatile: rule.volatile(),
-            parts: Parts::of(&rule),
+            entries: ProjectedMap::of(&rule),
             rule,
             at,
             failing: FailingMap::default(),
@@ -64,15 +64,16 @@ impl Transform {
         }
     }
 
-    pub(crate) fn step(&mut self, changes: &mut Vec<Change>, cx: &mut Cx<'_>) {
+    pub(crate) fn step(&mut self, changes: &mut Vec<Change>, cx: &mut StepContext<'_>) {
         changes.retain_mut(|change| {
             if !cx.goes_on() {
                 return false;
             }
             let held = release(&mut self.failing, &change.origin);
             if held.is_none()
-                && let (Some(parts), Some(old), Some(new)) = (&self.parts, &change.old, &change.new)
-                && let Some((old, new, differ)) = parts.both(old, new, cx.env)
+                && let (Some(entries), Some(old), Some(new)) =
+                    (&self.entries, &change.old, &change.new)
+                && let Some((old, new, differ)) = entries.both(old, new, cx.env)
             {
                 (change.old, change.new) = (Some(old), Some(new));
                 return differ;
@@ -95,7 +96,7 @@ impl Transform {
         &mut self,
         change: &Change,
         old: Option<&Value>,
-        cx: &mut Cx<'_>,
+        cx: &mut StepContext<'_>,
     ) -> Option<Value> {
         let Some(document) = &change.new else {
             self.times.remove(&change.origin);

@@ -6,8 +6,8 @@ use expr::Env;
 
 use super::sequence::{Edit, Sequence};
 use super::{
-    Change, Cx, Detach, Failing, FailingMap, GroupKey, HashMap, TooLarge, Upstream, release, scope,
-    sort,
+    Change, Detach, Failing, FailingMap, GroupKey, HashMap, StepContext, TooLarge, Upstream,
+    release, scope, sort,
 };
 use crate::apply;
 use crate::failure::Failure;
@@ -16,7 +16,7 @@ use crate::pipeline;
 
 /// A running `@gather`.
 #[derive(Debug)]
-pub(crate) struct Gather {
+pub(crate) struct GatherState {
     rule: pipeline::Gather,
     at: Location,
     groups: HashMap<GroupKey, Group>,
@@ -61,7 +61,7 @@ struct Edits {
     first: Option<(Origin, Value)>,
 }
 
-impl Gather {
+impl GatherState {
     pub(crate) fn new(rule: pipeline::Gather, at: Location) -> Self {
         Self {
             rule,
@@ -76,7 +76,7 @@ impl Gather {
         &mut self,
         changes: &mut Vec<Change>,
         upstream: &dyn Upstream,
-        cx: &mut Cx<'_>,
+        cx: &mut StepContext<'_>,
     ) {
         let mut groups: Grouped<Edits> = Grouped::default();
         for change in changes.drain(..) {
@@ -118,7 +118,7 @@ impl Gather {
     fn contributions(
         &mut self,
         change: &Change,
-        cx: &mut Cx<'_>,
+        cx: &mut StepContext<'_>,
     ) -> (Option<Contribution>, Option<Contribution>) {
         let held = release(&mut self.failing, &change.origin);
         let old = match held {
@@ -162,7 +162,7 @@ impl Gather {
         key: GroupKey,
         mut edits: Edits,
         upstream: &dyn Upstream,
-        cx: &mut Cx<'_>,
+        cx: &mut StepContext<'_>,
     ) -> Option<Change> {
         sort::by_origin(&mut edits.values, |(origin, _)| origin, cx);
         let Some(group) = self.groups.get_mut(&key) else {
@@ -215,7 +215,7 @@ impl Group {
         path: &Path,
         at: &Location,
         too_large: &mut TooLarge,
-        cx: &mut Cx<'_>,
+        cx: &mut StepContext<'_>,
     ) -> Option<Change> {
         let output = fill(path, &self.template.1, self.members.to_list());
         if !grown(&output, at, &self.origin, too_large, cx) {
@@ -233,7 +233,7 @@ pub(crate) fn grown(
     at: &Location,
     group: &Origin,
     too_large: &mut TooLarge,
-    cx: &mut Cx<'_>,
+    cx: &mut StepContext<'_>,
 ) -> bool {
     match apply::admit_group(document, at, cx.env) {
         Ok(()) => {

@@ -3,7 +3,7 @@
 use document::{Location, Value};
 use object::ObjectName;
 
-use super::{Change, Cx, Detach, Failing, FailingMap, release};
+use super::{Change, Detach, Failing, FailingMap, StepContext, release};
 use crate::apply;
 use crate::failure::Failure;
 use crate::origin::Origin;
@@ -27,12 +27,12 @@ pub(crate) struct OutputChange {
 
 /// The check of a branch's outputs.
 #[derive(Debug)]
-pub(crate) struct Output {
+pub(crate) struct OutputCheck {
     at: Location,
     pub(crate) failing: FailingMap<Option<Keyed>>,
 }
 
-impl Output {
+impl OutputCheck {
     pub(crate) fn new(at: Location) -> Self {
         Self {
             at,
@@ -40,7 +40,11 @@ impl Output {
         }
     }
 
-    pub(crate) fn step(&mut self, changes: Vec<Change>, cx: &mut Cx<'_>) -> Vec<OutputChange> {
+    pub(crate) fn step(
+        &mut self,
+        changes: Vec<Change>,
+        cx: &mut StepContext<'_>,
+    ) -> Vec<OutputChange> {
         let mut out = Vec::with_capacity(changes.len());
         for change in changes {
             if !cx.goes_on() {
@@ -53,7 +57,7 @@ impl Output {
         out
     }
 
-    fn change(&mut self, change: Change, cx: &mut Cx<'_>) -> Option<OutputChange> {
+    fn change(&mut self, change: Change, cx: &mut StepContext<'_>) -> Option<OutputChange> {
         let held = release(&mut self.failing, &change.origin);
         let old = match held {
             Some(failing) => failing.held,

@@ -2,14 +2,14 @@
 
 use smallvec::SmallVec;
 
-use crate::operator::table::Table;
 use crate::origin::{Component, Origin};
+use crate::running::join_table::JoinTable;
 
 /// The inputs that rows have already, with their documents: to tell which part of a
 /// row's origin belongs to which input.
 pub(crate) struct Joined<'a> {
     /// In the order of the inputs.
-    pub(crate) tables: Vec<(usize, &'a Table)>,
+    pub(crate) tables: Vec<(usize, &'a JoinTable)>,
 }
 
 impl Joined<'_> {

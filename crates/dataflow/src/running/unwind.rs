@@ -2,13 +2,13 @@
 
 use document::{Location, Path, Value};
 
-use super::{Change, Cx, Failing, FailingMap, release};
+use super::{Change, Failing, FailingMap, StepContext, release};
 use crate::apply;
 use crate::origin::{Component, Origin};
 
 /// A running `@unwind`.
 #[derive(Debug)]
-pub(crate) struct Unwind {
+pub(crate) struct UnwindState {
     path: Path,
     at: Location,
     pub(crate) failing: FailingMap<Vec<Value>>,
@@ -45,7 +45,7 @@ impl Elements<'_> {
     }
 }
 
-impl Unwind {
+impl UnwindState {
     pub(crate) fn new(path: Path, at: Location) -> Self {
         Self {
             path,
@@ -54,7 +54,7 @@ impl Unwind {
         }
     }
 
-    pub(crate) fn step(&mut self, changes: &mut Vec<Change>, cx: &mut Cx<'_>) {
+    pub(crate) fn step(&mut self, changes: &mut Vec<Change>, cx: &mut StepContext<'_>) {
         let mut out = Vec::with_capacity(changes.len());
         for change in changes.drain(..) {
             if !cx.goes_on() {
@@ -65,7 +65,7 @@ impl Unwind {
         *changes = out;
     }
 
-    fn change(&mut self, change: &Change, out: &mut Vec<Change>, cx: &mut Cx<'_>) {
+    fn change(&mut self, change: &Change, out: &mut Vec<Change>, cx: &mut StepContext<'_>) {
         let held = release(&mut self.failing, &change.origin);
         let old = match (&held, &change.old) {
             (Some(failing), _) => Elements::Held(&failing.held),
@@ -106,7 +106,7 @@ impl Unwind {
 }
 
 /// How many elements are compared between two looks at the clock.
-const PART: usize = 64;
+const CHECK_INTERVAL: usize = 64;
 
 /// What changed between the elements of two versions of a document.
 fn difference(
@@ -114,7 +114,7 @@ fn difference(
     old: &Elements<'_>,
     new: &Elements<'_>,
     out: &mut Vec<Change>,
-    cx: &mut Cx<'_>,
+    cx: &mut StepContext<'_>,
 ) {
     let fresh = match (old, new) {
         (Elements::Fresh(old), Elements::Fresh(new)) => Some((old, new)),
@@ -125,7 +125,7 @@ fn difference(
     // without making them.
     let same_around = fresh.is_some_and(|(old, new)| old.same_around(new));
     for index in 0..old.len().max(new.len()) {
-        if index % PART == PART - 1 && !cx.goes_on() {
+        if index % CHECK_INTERVAL == CHECK_INTERVAL - 1 && !cx.goes_on() {
             return;
         }
         if same_around && fresh.is_some_and(|(old, new)| old.same_item(new, index)) {

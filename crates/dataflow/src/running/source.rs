@@ -10,7 +10,7 @@ use crate::origin::{Origin, SourceObject};
 
 /// The objects of one source.
 #[derive(Debug)]
-pub(crate) struct Source {
+pub(crate) struct SourceState {
     number: u32,
     fields: Fields,
     /// By the hash of the name, which the origin knows.
@@ -35,7 +35,7 @@ impl Object {
     }
 }
 
-impl Source {
+impl SourceState {
     pub(crate) fn new(number: usize, fields: Fields, count_bytes: bool) -> Self {
         Self {
             number: number as u32,

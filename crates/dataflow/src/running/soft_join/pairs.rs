@@ -7,10 +7,10 @@ use super::joined::insert;
 use super::{Row, SoftJoin};
 use crate::apply;
 use crate::failure::Failure;
-use crate::operator::side::{SideValue, sides_match};
-use crate::operator::table::{Entry, LocalStatus, Slot};
-use crate::operator::{Change, Cx, scope};
 use crate::origin::{Component, Origin};
+use crate::running::join_table::{LocalStatus, Slot, TableEntry};
+use crate::running::side::{SideValue, sides_match};
+use crate::running::{Change, StepContext, scope};
 
 /// How a row and a partner stand.
 enum Pair {
@@ -21,7 +21,12 @@ enum Pair {
 
 impl SoftJoin {
     /// Computes what a row puts out anew.
-    pub(super) fn rejoin(&mut self, origin: &Origin, out: &mut Vec<Change>, cx: &mut Cx<'_>) {
+    pub(super) fn rejoin(
+        &mut self,
+        origin: &Origin,
+        out: &mut Vec<Change>,
+        cx: &mut StepContext<'_>,
+    ) {
         let Some(row) = self.rows.get(origin) else {
             return;
         };
@@ -170,7 +175,7 @@ impl SoftJoin {
     }
 
     /// Whether a side of this (selector) conjunct failed by itself.
-    fn side_failed(&self, conjunct: usize, row: &Row, entry: &Entry) -> bool {
+    fn side_failed(&self, conjunct: usize, row: &Row, entry: &TableEntry) -> bool {
         self.keys.iter().zip(&row.sides).any(|(key, side)| {
             key.conjunct == conjunct
                 && (*side == SideValue::Failed || entry.sides[key.side] == SideValue::Failed)

@@ -1,9 +1,9 @@
 //! Join planning: in which order a change of one input looks for partners in the
 //! others, through which index, and where each condition is checked.
 
-use crate::operator::side::{indexable, roles};
-use crate::operator::table::Table;
 use crate::pipeline::{Join, JoinKey, SourceSet};
+use crate::running::join_table::JoinTable;
+use crate::running::side::{indexable, roles};
 
 /// A (table, side) pair.
 type SideAt = (usize, usize);
@@ -46,7 +46,7 @@ pub(crate) struct ProbeIndex {
 }
 
 impl Plan {
-    pub(crate) fn new(rule: &Join, inputs: &[usize], tables: &mut [Table]) -> Self {
+    pub(crate) fn new(rule: &Join, inputs: &[usize], tables: &mut [JoinTable]) -> Self {
         let here: SourceSet = SourceSet(
             inputs
                 .iter()
@@ -111,7 +111,7 @@ impl Plan {
         rule: &Join,
         start: usize,
         inputs: &[usize],
-        tables: &mut [Table],
+        tables: &mut [JoinTable],
     ) -> Vec<Probe> {
         let mut known = vec![start];
         let mut probes = Vec::new();
@@ -166,7 +166,7 @@ impl Plan {
         rule: &Join,
         table: usize,
         keys: &[usize],
-        tables: &mut [Table],
+        tables: &mut [JoinTable],
     ) -> Option<ProbeIndex> {
         let covered = indexable(rule, keys.iter().copied());
         if covered.is_empty() {

@@ -10,14 +10,14 @@ pub(crate) mod distinct;
 pub(crate) mod gather;
 pub(crate) mod group_by;
 pub(crate) mod join;
+pub(crate) mod join_table;
 pub(crate) mod output;
 mod reads;
 pub(crate) mod sequence;
 pub(crate) mod side;
-pub(crate) mod soft;
+pub(crate) mod soft_join;
 pub(crate) mod sort;
 pub(crate) mod source;
-pub(crate) mod table;
 pub(crate) mod target;
 pub(crate) mod transform;
 pub(crate) mod unwind;
@@ -146,7 +146,7 @@ pub(crate) fn release<T>(failing: &mut FailingMap<T>, origin: &Origin) -> Option
 }
 
 /// What a stage is given besides its input.
-pub(crate) struct Cx<'a> {
+pub(crate) struct StepContext<'a> {
     pub(crate) env: &'a Env,
     pub(crate) branch: usize,
     pub(crate) stage: usize,
@@ -156,7 +156,7 @@ pub(crate) struct Cx<'a> {
     pub(crate) meter: &'a mut Meter,
 }
 
-impl Cx<'_> {
+impl StepContext<'_> {
     /// A stage looks at a document. Gives whether the step goes on.
     pub(crate) fn goes_on(&mut self) -> bool {
         self.meter.document(self.env)

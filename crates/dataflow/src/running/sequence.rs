@@ -14,11 +14,11 @@ const MIN: usize = MAX / 4;
 #[derive(Debug, Default)]
 pub(crate) struct Sequence {
     /// Never empty chunks, in order.
-    chunks: Vec<Part>,
+    chunks: Vec<MemberChunk>,
 }
 
 #[derive(Debug)]
-struct Part {
+struct MemberChunk {
     /// Sorted; as many as values.
     origins: Vec<Origin>,
     values: Chunk,
@@ -41,8 +41,8 @@ impl Sequence {
     pub(crate) fn to_list(&self) -> Value {
         match self.chunks.as_slice() {
             [] => Value::list([]),
-            [part] => part.values.clone().into(),
-            parts => Value::chunked(Chunks::new(parts.iter().map(|part| part.values.clone()))),
+            [chunk] => chunk.values.clone().into(),
+            parts => Value::chunked(Chunks::new(parts.iter().map(|chunk| chunk.values.clone()))),
         }
     }
 
@@ -61,12 +61,12 @@ impl Sequence {
             let next = edits.peek().map(|(origin, _)| origin.clone());
             let Some(next) = next else { break };
             at += self.chunks[at.min(self.chunks.len())..]
-                .partition_point(|part| part.origins.first().is_some_and(|first| *first <= next))
+                .partition_point(|chunk| chunk.origins.first().is_some_and(|first| *first <= next))
                 .saturating_sub(1);
             let end = self
                 .chunks
                 .get(at + 1)
-                .and_then(|part| part.origins.first().cloned());
+                .and_then(|chunk| chunk.origins.first().cloned());
             let mut mine = Vec::new();
             while let Some(edit) =
                 edits.next_if(|(origin, _)| end.as_ref().is_none_or(|end| origin < end))
@@ -81,14 +81,14 @@ impl Sequence {
     fn replace(&mut self, origin: &Origin, value: &Value) -> bool {
         let at = self
             .chunks
-            .partition_point(|part| part.origins.first().is_some_and(|first| first <= origin));
-        let Some(part) = at.checked_sub(1).and_then(|at| self.chunks.get_mut(at)) else {
+            .partition_point(|chunk| chunk.origins.first().is_some_and(|first| first <= origin));
+        let Some(chunk) = at.checked_sub(1).and_then(|at| self.chunks.get_mut(at)) else {
             return false;
         };
-        let Ok(place) = part.origins.binary_search(origin) else {
+        let Ok(place) = chunk.origins.binary_search(origin) else {
             return false;
         };
-        part.values = Chunks::with_element(&part.values, place, value);
+        chunk.values = Chunks::with_element(&chunk.values, place, value);
         true
     }
 
@@ -97,7 +97,7 @@ impl Sequence {
         let old = if at < self.chunks.len() {
             self.chunks.remove(at)
         } else {
-            Part {
+            MemberChunk {
                 origins: Vec::new(),
                 values: Chunks::chunk([].into_iter()),
             }
@@ -119,15 +119,15 @@ impl Sequence {
         }
         let size = members.len().div_ceil(pieces);
         let mut members = members.into_iter();
-        let parts: Vec<Part> = (0..pieces)
+        let parts: Vec<MemberChunk> = (0..pieces)
             .map(|_| {
                 let (origins, values): (Vec<_>, Vec<_>) = members.by_ref().take(size).unzip();
-                Part {
+                MemberChunk {
                     origins,
                     values: Chunks::chunk(values.into_iter()),
                 }
             })
-            .filter(|part| !part.origins.is_empty())
+            .filter(|chunk| !chunk.origins.is_empty())
             .collect();
         let last = at + parts.len().saturating_sub(1);
         self.chunks.splice(at..at, parts);
@@ -136,9 +136,9 @@ impl Sequence {
 }
 
 /// The members of a part after edits; both are sorted.
-fn merge(part: &Part, edits: Vec<Edit>) -> Vec<(Origin, Value)> {
-    let mut members = Vec::with_capacity(part.origins.len() + edits.len());
-    let mut old = part.origins.iter().zip(part.values.iter()).peekable();
+fn merge(chunk: &MemberChunk, edits: Vec<Edit>) -> Vec<(Origin, Value)> {
+    let mut members = Vec::with_capacity(chunk.origins.len() + edits.len());
+    let mut old = chunk.origins.iter().zip(chunk.values.iter()).peekable();
     for (origin, value) in edits {
         while let Some((before, kept)) = old.next_if(|(before, _)| **before < origin) {
             members.push((before.clone(), kept.clone()));
@@ -195,7 +195,7 @@ mod tests {
                 sequence
                     .chunks
                     .iter()
-                    .all(|part| !part.origins.is_empty() && part.origins.len() <= MAX)
+                    .all(|chunk| !chunk.origins.is_empty() && chunk.origins.len() <= MAX)
             );
         }
         sequence.apply(model.into_keys().map(|origin| (origin, None)).collect());

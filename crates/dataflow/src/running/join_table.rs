@@ -13,20 +13,20 @@ use crate::failure::Failure;
 use crate::origin::Origin;
 use crate::pipeline::Join;
 
-/// A place in a [`Table`]; stable while the entry lives, and until the end of the step
+/// A place in a [`JoinTable`]; stable while the entry lives, and until the end of the step
 /// in which it dies.
 pub(crate) type Slot = u32;
 
 /// The documents of one input of a join.
 #[derive(Debug)]
-pub(crate) struct Table {
+pub(crate) struct JoinTable {
     /// The input's name in the compound document.
     name: Key,
     locals: Vec<Local>,
     sides: Vec<TableSide>,
     /// All that `locals` and `sides` read of a document.
     reads: Reads,
-    pub(crate) entries: Vec<Entry>,
+    pub(crate) entries: Vec<TableEntry>,
     by_origin: HashTable<Slot>,
     free: Vec<Slot>,
     dead: Vec<Slot>,
@@ -60,7 +60,7 @@ fn detached(sides: Sides) -> Sides {
 
 /// A document of the table.
 #[derive(Debug)]
-pub(crate) struct Entry {
+pub(crate) struct TableEntry {
     pub(crate) origin: Origin,
     pub(crate) document: Value,
     /// One for each side, in the order of the conjuncts.
@@ -86,12 +86,12 @@ pub(crate) enum LocalStatus {
 /// An index over some sides of a table.
 #[derive(Debug)]
 struct Index {
-    /// Positions in [`Table::sides`].
+    /// Positions in [`JoinTable::sides`].
     sides: Vec<usize>,
     slots: HashMap<u64, SmallVec<[Slot; 4]>>,
 }
 
-impl Table {
+impl JoinTable {
     /// The table of one input with its conditions.
     pub(crate) fn new(join: &Join, input: usize) -> Self {
         let conjuncts = || join.conjuncts.iter().enumerate();
@@ -154,7 +154,7 @@ impl Table {
 
     pub(crate) fn find(&self, origin: &Origin) -> Option<Slot> {
         // Mostly where it was found before, in this table.
-        if let Some(place) = origin.place()
+        if let Some(place) = origin.slot_hint()
             && let Some(entry) = self.entries.get(place as usize)
             && entry.live
             && entry.origin.same(origin)
@@ -165,11 +165,11 @@ impl Table {
             self.entries[*slot as usize].origin == *origin
         });
         let slot = found.copied()?;
-        origin.found_at(slot);
+        origin.remember_slot(slot);
         Some(slot)
     }
 
-    pub(crate) fn entry(&self, slot: Slot) -> &Entry {
+    pub(crate) fn entry(&self, slot: Slot) -> &TableEntry {
         &self.entries[slot as usize]
     }
 
@@ -208,7 +208,7 @@ impl Table {
             }
             return slot;
         }
-        let entry = Entry {
+        let entry = TableEntry {
             origin: origin.clone(),
             document,
             sides: detached(sides),
@@ -227,7 +227,7 @@ impl Table {
                 (self.entries.len() - 1) as Slot
             }
         };
-        origin.found_at(slot);
+        origin.remember_slot(slot);
         self.by_origin
             .insert_unique(origin.quick_hash(), slot, |slot| {
                 self.entries[*slot as usize].origin.quick_hash()
@@ -253,7 +253,7 @@ impl Table {
         true
     }
 
-    /// Takes a document out. Its slot stays readable until [`Table::sweep`].
+    /// Takes a document out. Its slot stays readable until [`JoinTable::sweep`].
     pub(crate) fn remove(&mut self, slot: Slot) {
         self.unindex(slot);
         let entry = &mut self.entries[slot as usize];

@@ -4,15 +4,15 @@ use expr::Env;
 use smallvec::SmallVec;
 
 use super::plan::Probe;
-use super::{Found, Join, KeyStatus, Tuple};
+use super::{Found, HardJoin, KeyStatus, Tuple};
 use crate::circuit::meter::Meter;
 use crate::failure::Failure;
-use crate::operator::side::{SideValue, key_hashes};
-use crate::operator::table::{LocalStatus, Slot};
+use crate::running::join_table::{LocalStatus, Slot};
+use crate::running::side::{SideValue, key_hashes};
 
 /// The search for all tuples of one document.
-pub(super) struct Walk<'a> {
-    pub(super) join: &'a Join,
+pub(super) struct TupleSearch<'a> {
+    pub(super) join: &'a HardJoin,
     pub(super) start: usize,
     pub(super) env: &'a Env,
     pub(super) meter: &'a mut Meter,
@@ -20,19 +20,24 @@ pub(super) struct Walk<'a> {
 }
 
 /// A failure of a conjunct.
-type Numbered = (usize, Failure);
+type NumberedFailure = (usize, Failure);
 
 /// Of several failures the first in the order of the conjuncts is reported, whichever
 /// was found first.
-fn first(one: Option<Numbered>, other: Numbered) -> Numbered {
+fn first(one: Option<NumberedFailure>, other: NumberedFailure) -> NumberedFailure {
     match one {
         Some(one) if one.0 < other.0 => one,
         _ => other,
     }
 }
 
-impl Walk<'_> {
-    pub(super) fn extend(&mut self, tuple: &mut Tuple, depth: usize, failure: Option<Numbered>) {
+impl TupleSearch<'_> {
+    pub(super) fn extend(
+        &mut self,
+        tuple: &mut Tuple,
+        depth: usize,
+        failure: Option<NumberedFailure>,
+    ) {
         let join = self.join;
         let Some(probe) = join.plan.probes[self.start].get(depth) else {
             self.finish(tuple, failure);
@@ -72,7 +77,7 @@ impl Walk<'_> {
         depth: usize,
         probe: &Probe,
         slot: Slot,
-        failure: Option<&Numbered>,
+        failure: Option<&NumberedFailure>,
     ) {
         let join = self.join;
         if !self.meter.candidate(self.env) {
@@ -108,7 +113,7 @@ impl Walk<'_> {
         tuple[probe.table] = slot;
     }
 
-    fn finish(&mut self, tuple: &Tuple, failure: Option<Numbered>) {
+    fn finish(&mut self, tuple: &Tuple, failure: Option<NumberedFailure>) {
         let join = self.join;
         let compound = join.compound(tuple);
         let mut failure = failure;
