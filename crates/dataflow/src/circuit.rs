@@ -5,6 +5,8 @@
 //! [`Env`].
 
 pub(crate) mod branch;
+mod budget;
+mod errors;
 pub(crate) mod meter;
 mod pull;
 
@@ -15,15 +17,17 @@ use smallvec::SmallVec;
 use triomphe::Arc;
 
 use crate::apply::{self, OutputKind};
-use crate::failure::{Failure, RunError};
+use crate::failure::RunError;
 use crate::fields::{self, Fields, Kept};
 use crate::origin::{Component, Origin};
 use crate::pipeline::{Input, Pipeline};
 use crate::running::output::OutputChange;
 use crate::running::source::SourceState;
-use crate::running::target::{Loser, TargetState};
-use crate::running::{Batches, Change, Detach, StepContext, sort};
+use crate::running::target::TargetState;
+use crate::running::{Batches, Change, Detach, StepContext};
 use branch::BranchState;
+pub use budget::{Budget, BudgetError};
+use errors::{conflict, sorted};
 use meter::Meter;
 use pull::Pull;
 
@@ -94,63 +98,6 @@ impl Derived {
     /// The object that was derived.
     pub fn object(&self) -> Value {
         apply::object(&self.kind, &self.document)
-    }
-}
-
-/// What a circuit may use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Budget {
-    /// Objects that all sources hold together.
-    pub documents: usize,
-    /// Bytes that the documents of all sources take together; not counted if `None`.
-    pub bytes: Option<usize>,
-    /// Documents that one step may look at to join them.
-    pub candidates: u64,
-    /// Documents that the joins of one step may give.
-    pub outputs: usize,
-}
-
-impl Default for Budget {
-    fn default() -> Self {
-        Self {
-            documents: 10_000_000,
-            bytes: None,
-            candidates: 100_000_000,
-            outputs: 10_000_000,
-        }
-    }
-}
-
-/// A budget was exceeded: the circuit has stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BudgetError {
-    /// Too many objects.
-    #[error("the sources hold more than {0} objects")]
-    Documents(usize),
-    /// Too much memory.
-    #[error("the documents of the sources take more than {0} bytes")]
-    Bytes(usize),
-    /// Too many join candidates.
-    #[error("a join looked at more than {0} candidates in one step")]
-    Candidates(u64),
-    /// Too many joined documents.
-    #[error("the joins of one step give more than {0} documents")]
-    Outputs(usize),
-    /// The step was interrupted, see [`expr::Interrupt`].
-    #[error("one step takes too long")]
-    Time,
-}
-
-impl BudgetError {
-    /// The stable code.
-    pub fn code(self) -> &'static str {
-        match self {
-            Self::Documents(_) => "budget-documents",
-            Self::Bytes(_) => "budget-bytes",
-            Self::Candidates(_) => "budget-candidates",
-            Self::Outputs(_) => "budget-outputs",
-            Self::Time => "budget-time",
-        }
     }
 }
 
@@ -423,57 +370,4 @@ fn superseded(batch: &[SourceEvent]) -> SmallVec<[bool; 8]> {
         .collect();
     stale.reverse();
     stale
-}
-
-fn conflict(pipeline: &Pipeline, loser: Loser) -> RunError {
-    let branch = branch_of(pipeline, &loser.origin);
-    RunError {
-        branch,
-        stage: pipeline.branches[branch].stages.len(),
-        failure: Failure::Conflict {
-            key: loser.key.to_string(),
-            winner: loser.winner,
-            at: pipeline.branches[branch].at.clone(),
-        },
-        origin: loser.origin,
-    }
-}
-
-/// The branch that an output came through.
-fn branch_of(pipeline: &Pipeline, origin: &Origin) -> usize {
-    match origin.components().first() {
-        Some(Component::Branch(branch)) if pipeline.branches.len() > 1 => *branch as usize,
-        _ => 0,
-    }
-}
-
-/// One error for each branch, stage and origin, in this order. Beside it may stand that of a
-/// group that has the key of a group before it, and a conflict.
-fn sorted(mut errors: Vec<RunError>, goes_on: impl FnMut() -> bool) -> Vec<RunError> {
-    if errors.is_empty() {
-        return errors;
-    }
-    let rank = |error: &RunError| match error.failure {
-        Failure::Conflict { .. } => 2,
-        Failure::GroupBounds { .. } => 1,
-        Failure::Expression(_)
-        | Failure::Patch(_)
-        | Failure::NoPlace { .. }
-        | Failure::Condition { .. }
-        | Failure::NoObject { .. }
-        | Failure::NoList { .. }
-        | Failure::NoNameToUnwind { .. }
-        | Failure::Output { .. }
-        | Failure::Bounds { .. } => 0,
-    };
-    let place = |error: &RunError| (error.branch, error.stage, rank(error));
-    let compare = |a: &RunError, b: &RunError| {
-        (a.branch, a.stage)
-            .cmp(&(b.branch, b.stage))
-            .then_with(|| a.origin.cmp(&b.origin))
-            .then_with(|| rank(a).cmp(&rank(b)))
-    };
-    sort::by(&mut errors, |error| &error.origin, compare, goes_on);
-    errors.dedup_by(|a, b| place(a) == place(b) && a.origin == b.origin);
-    errors
 }

@@ -11,6 +11,7 @@
 //! ```
 
 mod forms;
+mod patterns;
 
 use std::sync::Arc;
 
@@ -20,6 +21,8 @@ use document::{Location, Map, Value, View};
 use crate::error::{CompileError, CompileErrorKind};
 use crate::expr::{Args, Call, Expr, MapExpr, PathExpr, Setter};
 use crate::function::{Arity, Body, Function, Functions};
+
+pub use patterns::Patterns;
 
 /// Whether an expression may use `$$`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,43 +59,6 @@ pub struct Compiler<'a> {
     pub raw: Raw,
     /// How many regular expressions may still be compiled.
     pub patterns: Patterns,
-}
-
-/// How many more regular expressions a spec may contain. Even a short one may take a
-/// megabyte and several milliseconds to compile.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Patterns {
-    left: usize,
-    /// Whether there were too many. The error is reported once, and no further one is compiled.
-    refused: bool,
-}
-
-impl Patterns {
-    /// How many a spec may contain.
-    pub const MOST: usize = 256;
-
-    /// Counts the regular expressions that the text of a path may contain. Returns whether
-    /// they are within the limit.
-    fn take_for(&mut self, path: &str) -> bool {
-        let functions = ["=~", "match(", "search("];
-        let found = functions.iter().map(|token| path.matches(token).count());
-        self.take(found.sum())
-    }
-
-    fn take(&mut self, count: usize) -> bool {
-        let left = self.left.checked_sub(count);
-        self.left = left.unwrap_or(0);
-        left.is_some()
-    }
-}
-
-impl Default for Patterns {
-    fn default() -> Self {
-        Self {
-            left: Self::MOST,
-            refused: false,
-        }
-    }
 }
 
 /// Whether the documents that an expression reads are source objects, whose versions are
@@ -421,7 +387,7 @@ impl<'a> Compiler<'a> {
 
     /// Reports that there are too many regular expressions, once.
     fn refuse_pattern(&mut self, at: &Location) {
-        if !std::mem::replace(&mut self.patterns.refused, true) {
+        if self.patterns.refuse() {
             self.error(at, CompileErrorKind::TooManyPatterns);
         }
     }

@@ -6,21 +6,22 @@
 
 pub(crate) mod plan;
 mod search;
+mod status;
+mod update;
 
-use document::{Key, Location, Map, Tally, Value};
+use document::{Key, Location, Map, Value};
 use expr::Env;
 use smallvec::SmallVec;
 
 use super::join_table::{JoinTable, LocalStatus, Slot};
-use super::side::{SideValue, sides_match};
-use super::{Batches, Change, HashMap, StepContext, scope};
-use crate::apply;
+use super::{Batches, Change, HashMap, StepContext};
 use crate::circuit::meter::Meter;
 use crate::failure::Failure;
 use crate::origin::Origin;
 use crate::pipeline;
 use plan::Plan;
 use search::TupleSearch;
+use status::Status;
 
 /// A tuple by the slots of its documents.
 type Tuple = SmallVec<[Slot; 4]>;
@@ -55,13 +56,6 @@ struct Found {
     tuple: Tuple,
     compound: Value,
     failure: Option<Failure>,
-}
-
-/// What becomes of a tuple.
-enum Status {
-    Out,
-    True,
-    Failed(Option<Failure>),
 }
 
 impl HardJoin {
@@ -122,57 +116,6 @@ impl HardJoin {
         let out = self.compare(before, after, cx);
         self.tables.iter_mut().for_each(JoinTable::sweep);
         out
-    }
-
-    /// The common case, in one search: one document has changed, nothing that decides
-    /// about its partners has, and nothing fails. `None` if it is another case.
-    fn same_partners(
-        &mut self,
-        changes: &mut [Vec<Change>],
-        cx: &mut StepContext<'_>,
-    ) -> Option<Vec<Change>> {
-        if !self.failing.is_empty() || !self.plan.keys_decide {
-            return None;
-        }
-        let mut all = changes
-            .iter_mut()
-            .enumerate()
-            .filter(|(_, changes)| !changes.is_empty());
-        let (number, changes) = all.next()?;
-        if all.next().is_some() {
-            return None;
-        }
-        let [change] = changes.as_mut_slice() else {
-            return None;
-        };
-        let (Some(old), Some(new)) = (&change.old, &change.new) else {
-            return None;
-        };
-        let slot = self.tables[number].find(&change.origin)?;
-        if !self.tables[number].replace(slot, new, cx.env) {
-            return None;
-        }
-        let mut found = Vec::new();
-        self.enumerate(number, slot, cx.env, cx.meter, &mut found);
-        let mut keys = self.keys.iter();
-        let (key, _) = keys.find(|(_, table)| *table == number)?.clone();
-        let mut changed = Vec::with_capacity(found.len());
-        for found in found {
-            let before = found.compound.as_map()?.replace(&[(&key, old)]).into();
-            let origin = self.origin(&found.tuple);
-            if let Some(failure) = found.failure {
-                cx.report(&origin, &failure);
-                self.fail(&found.tuple, Some(before), Some(failure));
-                continue;
-            }
-            changed.push(Change {
-                origin,
-                old: Some(before),
-                new: Some(found.compound),
-            });
-        }
-        changes.clear();
-        Some(changed)
     }
 
     /// What the tuples of the documents that change have put out so far.
@@ -351,84 +294,6 @@ impl HardJoin {
         out
     }
 
-    /// What becomes of a tuple that had put something out, by evaluating all conditions.
-    fn status(&self, tuple: &[Slot], env: &Env) -> Status {
-        let mut failed: Option<Option<Failure>> = None;
-        for (slot, table) in tuple.iter().zip(&self.tables) {
-            let entry = table.entry(*slot);
-            if !entry.live || entry.local == LocalStatus::Out {
-                return Status::Out;
-            }
-            if entry.local == LocalStatus::Failed {
-                failed = Some(None);
-            }
-        }
-        let compound = self.compound(tuple);
-        for &number in &self.plan.pairwise {
-            match self.key_status(number, tuple) {
-                Some(KeyStatus::False) => return Status::Out,
-                Some(KeyStatus::Failed) => failed = Some(None),
-                Some(KeyStatus::True) => {}
-                None => match self.condition(number, &compound, env) {
-                    Ok(true) => {}
-                    Ok(false) => return Status::Out,
-                    Err(failure) => {
-                        failed.get_or_insert(Some(failure));
-                    }
-                },
-            }
-        }
-        match failed {
-            Some(failure) => Status::Failed(failure),
-            None => self
-                .admit(tuple, env)
-                .map_or_else(|failure| Status::Failed(Some(failure)), |()| Status::True),
-        }
-    }
-
-    /// Checks that the compound of a tuple is not larger than it may be.
-    fn admit(&self, tuple: &[Slot], env: &Env) -> Result<(), Failure> {
-        let mut tally = Tally::new(env.limits.bounds);
-        let mut members = self.keys.iter();
-        let counted = members.try_for_each(|(key, table)| {
-            let document = &self.tables[*table].entry(tuple[*table]).document;
-            tally.member(key, document)
-        });
-        let admitted = counted.and_then(|()| tally.finish());
-        admitted.map(drop).map_err(|problem| Failure::Bounds {
-            problem,
-            at: self.at.clone(),
-        })
-    }
-
-    fn condition(&self, number: usize, compound: &Value, env: &Env) -> Result<bool, Failure> {
-        let conjunct = &self.rule.conjuncts[number];
-        apply::condition(
-            &conjunct.expr,
-            &conjunct.at,
-            &scope(env, compound, &env.now, 0),
-        )
-    }
-
-    /// Whether the sides of a keyed conjunct match; `None` where it must be evaluated.
-    fn key_status(&self, number: usize, tuple: &[Slot]) -> Option<KeyStatus> {
-        let key = self.rule.conjuncts[number].key.as_ref()?;
-        let [first, second] = self.plan.sides[number]?;
-        let value =
-            |(table, side): (usize, usize)| &self.tables[table].entry(tuple[table]).sides[side];
-        let (first, second) = (value(first), value(second));
-        if matches!(first, SideValue::Failed) || matches!(second, SideValue::Failed) {
-            return Some(KeyStatus::Failed);
-        }
-        sides_match(key, first, second).map(|matches| {
-            if matches {
-                KeyStatus::True
-            } else {
-                KeyStatus::False
-            }
-        })
-    }
-
     fn fail(&mut self, tuple: &Tuple, held: Option<Value>, failure: Option<Failure>) {
         if held.is_none() && failure.is_none() {
             self.recover(tuple);
@@ -500,11 +365,4 @@ impl HardJoin {
             && self.failing_of.is_empty()
             && self.tables.iter().all(JoinTable::is_empty)
     }
-}
-
-#[derive(Clone, Copy)]
-enum KeyStatus {
-    True,
-    False,
-    Failed,
 }

@@ -6,19 +6,18 @@
 
 mod joined;
 mod pairs;
+mod rows;
 
 use document::{Key, Location, Value};
-use expr::Env;
 use smallvec::SmallVec;
 
 use super::join_table::{JoinTable, LocalStatus, Slot};
-use super::side::{SideValue, indexable, key_hashes, roles, side_value};
+use super::side::{SideValue, indexable, key_hashes, roles};
 use super::{Change, HashMap, StepContext, sort};
 use crate::failure::Failure;
 use crate::origin::{Component, Origin};
 use crate::pipeline::{self, SourceSet};
 pub(crate) use joined::Joined;
-use joined::insert;
 
 /// A running left join with one soft input.
 #[derive(Debug)]
@@ -250,110 +249,6 @@ impl SoftJoin {
         for hash in key_hashes(&sides) {
             affected.extend(self.rows_by_key.get(&hash).into_iter().flatten().cloned());
         }
-    }
-
-    fn row(
-        &mut self,
-        change: Change,
-        joined: &Joined<'_>,
-        affected: &mut Vec<Origin>,
-        gone: &mut Vec<Row>,
-        cx: &mut StepContext<'_>,
-    ) {
-        let Some(document) = change.new else {
-            if let Some(row) = self.rows.remove(&change.origin) {
-                self.unindex(&change.origin, &row);
-                gone.push(row);
-            }
-            return;
-        };
-        let (sides, failures) = self.row_sides(&change.origin, &document, joined, cx.env);
-        for (origin, failure) in &failures {
-            cx.report(origin, failure);
-        }
-        let mut row = Row {
-            document,
-            cut: joined.cut(&change.origin, self.input),
-            sides,
-            failures,
-            outputs: Vec::new(),
-            failing: Vec::new(),
-        };
-        if let Some(mut old) = self.rows.remove(&change.origin) {
-            self.unindex(&change.origin, &old);
-            row.outputs = std::mem::take(&mut old.outputs);
-        }
-        for hash in self.row_hashes(&row) {
-            self.rows_by_key
-                .entry(hash)
-                .or_default()
-                .push(change.origin.clone());
-        }
-        self.rows.insert(change.origin.clone(), row);
-        affected.push(change.origin);
-    }
-
-    fn unindex(&mut self, origin: &Origin, row: &Row) {
-        for hash in self.row_hashes(row) {
-            if let Some(rows) = self.rows_by_key.get_mut(&hash) {
-                rows.retain(|other| other != origin);
-                if rows.is_empty() {
-                    self.rows_by_key.remove(&hash);
-                }
-            }
-        }
-        for (slot, _) in &row.failing {
-            self.forget_failing(*slot, origin);
-        }
-    }
-
-    fn forget_failing(&mut self, slot: Slot, origin: &Origin) {
-        if let Some(rows) = self.failing_with.get_mut(&slot) {
-            rows.retain(|other| other != origin);
-            if rows.is_empty() {
-                self.failing_with.remove(&slot);
-            }
-        }
-    }
-
-    fn row_hashes(&self, row: &Row) -> SmallVec<[u64; 4]> {
-        let Some((_, keys)) = &self.index else {
-            return SmallVec::new();
-        };
-        let sides: SmallVec<[&SideValue; 4]> = keys.iter().map(|key| &row.sides[*key]).collect();
-        key_hashes(&sides)
-    }
-
-    /// The row's sides of the keys, and which of its documents fail on them.
-    fn row_sides(
-        &self,
-        origin: &Origin,
-        document: &Value,
-        joined: &Joined<'_>,
-        env: &Env,
-    ) -> (Vec<SideValue>, Vec<(Origin, Failure)>) {
-        let mut failures = Vec::new();
-        let mut sides = Vec::new();
-        for key in &self.keys {
-            let conjunct = &self.rule.conjuncts[key.conjunct];
-            let Some(rule) = &conjunct.key else { continue };
-            let [first, second] = roles(rule);
-            let (side, role) = if key.row_first { first } else { second };
-            sides.push(
-                side_value(&side.expr, role, &conjunct.at, document, env).unwrap_or_else(
-                    |failure| {
-                        let part = joined.part(origin, key.row_input);
-                        let null_row =
-                            || insert(origin, joined.cut(origin, self.input), &[Component::Absent]);
-                        failures.push((part.unwrap_or_else(null_row), failure));
-                        SideValue::Failed
-                    },
-                ),
-            );
-        }
-        failures.sort_by(|a, b| a.0.cmp(&b.0));
-        failures.dedup_by(|a, b| a.0 == b.0);
-        (sides, failures)
     }
 
     /// The current document of a joined row, by its full origin.

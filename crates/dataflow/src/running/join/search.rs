@@ -4,7 +4,8 @@ use expr::Env;
 use smallvec::SmallVec;
 
 use super::plan::Probe;
-use super::{Found, HardJoin, KeyStatus, Tuple};
+use super::status::KeyStatus;
+use super::{Found, HardJoin, Tuple};
 use crate::circuit::meter::Meter;
 use crate::failure::Failure;
 use crate::running::join_table::{LocalStatus, Slot};
