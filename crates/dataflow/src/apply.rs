@@ -1,5 +1,5 @@
-//! What each stage does to one document: pure functions, shared by the incremental
-//! engine and the from-scratch evaluator.
+//! The effect of each stage on one document, as pure functions. The incremental engine and the
+//! from-scratch evaluator share them.
 
 mod patch;
 
@@ -15,7 +15,7 @@ use crate::pipeline::Project;
 
 pub use self::patch::patch;
 
-/// `@select`, and the conjuncts of a `@join`: whether a condition holds.
+/// Evaluates a condition of `@select` or `@join`.
 pub fn condition(condition: &Expr, at: &Location, scope: &Scope<'_>) -> Result<bool, Failure> {
     let value = condition.eval(scope)?;
     value.as_bool().ok_or_else(|| Failure::Condition {
@@ -24,7 +24,7 @@ pub fn condition(condition: &Expr, at: &Location, scope: &Scope<'_>) -> Result<b
     })
 }
 
-/// Checks that what a stage makes is not larger than it may be.
+/// Checks that the result of a stage is within the bounds.
 pub fn admit(document: &Value, at: &Location, env: &Env) -> Result<(), Failure> {
     let admitted = env.limits.bounds.admit(document);
     admitted.map_err(|problem| Failure::Bounds {
@@ -33,7 +33,7 @@ pub fn admit(document: &Value, at: &Location, env: &Env) -> Result<(), Failure> 
     })
 }
 
-/// Checks that the document of a group is not larger than it may be.
+/// Checks that the document of a group is within the bounds.
 pub fn admit_group(document: &Value, at: &Location, env: &Env) -> Result<(), Failure> {
     let admitted = env.limits.bounds.admit(document);
     admitted.map_err(|problem| Failure::GroupBounds {
@@ -42,7 +42,7 @@ pub fn admit_group(document: &Value, at: &Location, env: &Env) -> Result<(), Fai
     })
 }
 
-/// `@project`.
+/// Runs `@project` on one document.
 pub fn project(project: &Project, at: &Location, scope: &Scope<'_>) -> Result<Value, Failure> {
     let merge = |result: &Value, item: &Value| {
         let failed = |kind: ErrorKind| {
@@ -84,7 +84,7 @@ pub fn project(project: &Project, at: &Location, scope: &Scope<'_>) -> Result<Va
     Ok(result)
 }
 
-/// `@unwind`: the elements of a list, each in the place of the list.
+/// The elements of an unwound list. Each replaces the list in a copy of the document.
 #[derive(Debug)]
 pub struct Unwound<'a> {
     path: &'a Path,
@@ -93,7 +93,7 @@ pub struct Unwound<'a> {
     items: Option<document::ListRef<'a>>,
 }
 
-/// Finds the list to unwind; its elements are made with [`Unwound::element`].
+/// Finds the list to unwind. [`Unwound::element`] builds the documents.
 pub fn unwind<'a>(
     path: &'a Path,
     at: &Location,
@@ -134,12 +134,12 @@ impl Unwound<'_> {
         self.len() == 0
     }
 
-    /// How many elements there are.
+    /// The number of elements.
     pub fn len(&self) -> usize {
         self.items.map_or(0, document::ListRef::len)
     }
 
-    /// Whether both documents are the same but for the list.
+    /// Whether both documents are equal, apart from the list.
     pub fn same_around(&self, other: &Self) -> bool {
         if self.items.is_none() || other.items.is_none() {
             return false;
@@ -149,7 +149,7 @@ impl Unwound<'_> {
             self.document.as_map(),
             other.document.as_map(),
         ) {
-            // Both maps have the list, so entries pair up if all others are equal.
+            // Both maps contain the list, so their entries pair up if all others are equal.
             return a.len() == b.len()
                 && a.iter()
                     .zip(b)
@@ -164,13 +164,13 @@ impl Unwound<'_> {
         around(self) == around(other)
     }
 
-    /// Whether both have the same item there.
+    /// Whether both lists have the same item at an index.
     pub fn same_item(&self, other: &Self, index: usize) -> bool {
         let item = |unwound: &Self| unwound.items.and_then(|items| items.get(index));
         matches!((item(self), item(other)), (Some(a), Some(b)) if a == b)
     }
 
-    /// The document for one element.
+    /// The document of one element.
     pub fn element(&self, index: usize) -> Option<Value> {
         let item = self.items?.get(index)?;
         let name = numbered(self.name, index);
@@ -183,7 +183,7 @@ impl Unwound<'_> {
             let replaced = map.replace(&[(field, item), (&KEYS.metadata, &metadata)]);
             return Some(replaced.into());
         }
-        // The path matched in this document, so it can be set there.
+        // The path matches in this document, so a value can be set there.
         let document = self
             .path
             .set(self.document, item.clone(), self.document)
@@ -195,7 +195,8 @@ impl Unwound<'_> {
     }
 }
 
-/// `<name>-<index>`, without the machinery of formatting: a load makes millions.
+/// `<name>-<index>`. It avoids `format!`, which is slow for the millions of names of a first
+/// list.
 fn numbered(name: &str, index: usize) -> Value {
     let mut digits = [0; 20];
     let mut start = digits.len();
@@ -215,7 +216,7 @@ fn numbered(name: &str, index: usize) -> Value {
     Value::from(text)
 }
 
-/// What an output becomes.
+/// The kind of a target's objects.
 #[derive(Clone, Debug)]
 pub struct OutputKind {
     /// `apiVersion` of the target.
@@ -233,7 +234,7 @@ impl From<&KindRef> for OutputKind {
     }
 }
 
-/// The last stage: checks the metadata of an output and gives it the target's kind.
+/// Checks the metadata of an output and builds the target object.
 pub fn output(
     target: &OutputKind,
     at: &Location,
@@ -243,7 +244,7 @@ pub fn output(
     Ok((key, object(target, document)))
 }
 
-/// The key of an output, if its metadata is what an object needs.
+/// The name of the target object, if the metadata of the output is valid.
 pub fn output_key(at: &Location, document: &Value) -> Result<ObjectName, Failure> {
     let problem = |problem| Failure::Output {
         problem,
@@ -270,13 +271,13 @@ pub fn output_key(at: &Location, document: &Value) -> Result<ObjectName, Failure
     Ok(ObjectName { namespace, name })
 }
 
-/// Whether two outputs certainly have the same metadata: one and the same map.
+/// Whether two outputs share their metadata. False does not mean that it differs.
 pub(crate) fn same_metadata(one: &Value, other: &Value) -> bool {
     let metadata = one.get_key(&KEYS.metadata);
     metadata.as_map().is_some() && metadata.same(other.get_key(&KEYS.metadata))
 }
 
-/// Whether a field of an output's metadata is used: an empty namespace is none.
+/// Whether a field of an output's metadata is part of the object. An empty namespace is not.
 fn is_used(key: &Key, value: &Value) -> bool {
     let used = [
         &KEYS.name,
@@ -288,8 +289,8 @@ fn is_used(key: &Key, value: &Value) -> bool {
     used.contains(&key) && !(*key == KEYS.namespace && value.as_str() == Some(""))
 }
 
-/// The object of an output: its fields under the target's apiVersion and kind, with
-/// those of its metadata that are used.
+/// Builds the target object: the fields of the output, the apiVersion and kind of the target,
+/// and the used fields of the metadata.
 pub fn object(target: &OutputKind, document: &Value) -> Value {
     let Some(fields) = document.as_map() else {
         return document.clone();
@@ -306,7 +307,7 @@ pub fn object(target: &OutputKind, document: &Value) -> Value {
         (&KEYS.kind, &target.kind),
         (&KEYS.metadata, &metadata),
     ];
-    // Both are in key order.
+    // Both are sorted by key.
     let mut entries: SmallVec<[(Key, Value); 12]> = SmallVec::new();
     let mut identity = identity.into_iter().peekable();
     for (key, value) in fields {
@@ -321,7 +322,7 @@ pub fn object(target: &OutputKind, document: &Value) -> Value {
     Map::from_sorted_iter(entries.into_iter()).into()
 }
 
-/// Whether two outputs become the same object.
+/// Whether two outputs give the same target object.
 pub fn same_object(one: &Value, other: &Value) -> bool {
     if one.same(other) {
         return true;

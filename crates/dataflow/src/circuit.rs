@@ -1,8 +1,16 @@
-//! The incremental engine: a pipeline compiled into running stages.
+//! The incremental engine.
 //!
-//! [`Circuit::step`] takes a batch of source events and gives the changes of target
-//! objects. It is synchronous and pure but for its own state; the time comes in with
-//! [`Env`].
+//! A [`Circuit`] holds the running stages of a pipeline. [`Circuit::step`] takes a batch of
+//! source events and returns the changes of target objects:
+//!
+//! ```text
+//! events ─▶ sources ─▶ branches: stage ─▶ stage ─▶ output check ─▶ targets ─▶ changes
+//!           what was    (origin, old, new) through each stage        who wins
+//!           there?                                                   a conflict?
+//! ```
+//!
+//! A step is synchronous, and deterministic: it depends on the state of the circuit, the
+//! batch, and the [`Env`], which contains the time.
 
 pub(crate) mod branch;
 mod budget;
@@ -31,14 +39,14 @@ use errors::{conflict, sorted};
 use meter::Meter;
 use pull::Pull;
 
-/// What arrives for one object.
+/// The new state of one source object.
 #[derive(Clone, Debug)]
 pub struct SourceEvent {
     /// The source, by position.
     pub source: usize,
     /// The object.
     pub name: ObjectName,
-    /// What the source keeps of it, or `None` if it is gone.
+    /// The fields of the object that the source keeps; `None` if the object was deleted.
     pub object: Option<Kept>,
 }
 
@@ -48,13 +56,13 @@ impl From<&Self> for SourceEvent {
     }
 }
 
-/// What a step did.
+/// The result of a step.
 #[derive(Clone, Debug, Default)]
 pub struct StepResult {
-    /// The changes of target objects: for each target deletes first, in key order.
+    /// The changes of target objects: target by target, deletes first, then sorted by name.
     pub changes: Vec<TargetChange>,
-    /// What this step evaluated and failed, and the conflicts that arose or whose winner
-    /// changed; sorted by branch, stage and origin.
+    /// The evaluations of this step that failed, and the conflicts that are new or have a new
+    /// winner; sorted by branch, stage and origin.
     pub errors: Vec<RunError>,
 }
 
@@ -65,11 +73,11 @@ pub struct TargetChange {
     pub target: usize,
     /// The object.
     pub key: ObjectName,
-    /// Which source objects it comes from; if it is gone, which ones it came from.
+    /// The origin of the derived document; after a delete, the origin of the old one.
     pub origin: Origin,
-    /// What was derived before.
+    /// The document that was derived before.
     pub old: Option<Derived>,
-    /// What is derived now.
+    /// The object that is derived now.
     pub new: Option<Value>,
 }
 
@@ -80,8 +88,8 @@ impl TargetChange {
     }
 }
 
-/// A derived document; the object is made on demand, because nobody needs most of those
-/// that are replaced.
+/// A derived document. The object is built on demand, because most replaced objects are never
+/// looked at.
 #[derive(Clone, Debug)]
 pub struct Derived {
     document: Value,
@@ -101,7 +109,7 @@ impl Derived {
     }
 }
 
-/// What each target gets; mostly there is one.
+/// The changes for each target. Most pipelines have one.
 type Outputs = SmallVec<[Vec<OutputChange>; 1]>;
 
 /// A running pipeline.
@@ -118,7 +126,7 @@ pub struct Circuit {
 }
 
 impl Circuit {
-    /// Compiles a pipeline. `target_kinds` says what the outputs become, for each target.
+    /// Compiles a pipeline. `target_kinds` has the kind of each target.
     pub fn new(pipeline: &Pipeline, target_kinds: &[OutputKind], budget: Budget) -> Self {
         let sources = fields::needs(pipeline)
             .into_iter()
@@ -141,22 +149,22 @@ impl Circuit {
         }
     }
 
-    /// The pipeline that runs here.
+    /// The pipeline.
     pub fn pipeline(&self) -> &Pipeline {
         &self.pipeline
     }
 
-    /// The fields of its objects that a source keeps.
+    /// The fields that a source keeps of its objects.
     pub fn fields(&self, source: usize) -> &Fields {
         self.sources[source].fields()
     }
 
-    /// How many objects the sources hold.
+    /// The number of objects in all sources.
     pub fn len(&self) -> usize {
         self.sources.iter().map(SourceState::len).sum()
     }
 
-    /// How many objects a source holds.
+    /// The number of objects in a source.
     pub fn objects(&self, source: usize) -> usize {
         self.sources[source].len()
     }
@@ -166,8 +174,8 @@ impl Circuit {
         self.sources[source].holds(name)
     }
 
-    /// Takes a batch of events. Only the last event of an object counts. Events that are
-    /// handed over by value are freed one by one, as they are taken in.
+    /// Processes a batch of events. Only the last event of an object counts. Events that are
+    /// passed by value are freed one by one while the sources store them.
     pub fn step<I>(&mut self, batch: I, env: &Env) -> Result<StepResult, BudgetError>
     where
         I: IntoIterator,
@@ -210,7 +218,7 @@ impl Circuit {
         error
     }
 
-    /// The changes of each source.
+    /// Stores the objects in the sources. Returns the changes of each source.
     fn ingest(&mut self, batch: Vec<SourceEvent>, env: &Env) -> Batches {
         let mut changes: Batches = self.sources.iter().map(|_| Vec::new()).collect();
         let stale = superseded(&batch);
@@ -226,7 +234,7 @@ impl Circuit {
         changes
     }
 
-    /// Runs all branches. Gives what each target gets.
+    /// Runs all branches. Returns the changes for each target.
     fn run(
         &mut self,
         mut sources: Batches,
@@ -271,8 +279,8 @@ impl Circuit {
             }
             if let Some(stream) = rule.output.stream {
                 streams.resize_with(streams.len().max(stream + 1), Vec::new);
-                // A branch that reads the stream may store its documents for longer than the
-                // objects that they are parts of.
+                // A branch that reads the stream may store its documents longer than the
+                // objects that contain them exist.
                 for change in &mut changes {
                     change.new = change.new.take().detach();
                 }
@@ -287,7 +295,7 @@ impl Circuit {
         outputs
     }
 
-    /// Takes the outputs into the targets.
+    /// Applies the outputs to the targets.
     fn write(
         &mut self,
         outputs: Outputs,
@@ -325,7 +333,7 @@ impl Circuit {
         written
     }
 
-    /// All errors that stand, sorted by branch, stage and origin.
+    /// All current errors, sorted by branch, stage and origin.
     pub fn errors(&self) -> Vec<RunError> {
         let mut errors = Vec::new();
         for (number, branch) in self.branches.iter().enumerate() {
@@ -342,7 +350,7 @@ impl Circuit {
         sorted(errors, || true)
     }
 
-    /// Whether no state is left: no objects, groups, errors or claims.
+    /// Whether the circuit holds no state: no objects, groups, errors or claims.
     pub fn is_empty(&self) -> bool {
         self.sources.iter().all(SourceState::is_empty)
             && self.branches.iter().all(BranchState::is_empty)
@@ -355,7 +363,7 @@ impl Circuit {
     }
 }
 
-/// For each event, whether a later one is about the same object.
+/// For each event, whether a later event of the batch has the same object.
 fn superseded(batch: &[SourceEvent]) -> SmallVec<[bool; 8]> {
     if batch.len() < 2 {
         return smallvec::smallvec![false; batch.len()];

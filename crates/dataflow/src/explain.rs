@@ -1,5 +1,5 @@
-//! How a circuit does its work, for people: which index serves which change, what is
-//! checked where, what a change costs.
+//! The plan of a circuit for `deltic explain`: which index serves which change, where each
+//! condition is checked, and what a change costs.
 
 use crate::circuit::Circuit;
 use crate::circuit::branch::{JoinState, StageState};
@@ -15,9 +15,9 @@ pub struct BranchPlan {
 /// The plan of one stage.
 #[derive(Clone, Debug)]
 pub struct StagePlan {
-    /// The name of the operation.
+    /// The name of the stage.
     pub name: &'static str,
-    /// What it costs, in words.
+    /// What a change costs, in words.
     pub cost: &'static str,
     /// The plan of a join.
     pub join: Option<JoinPlan>,
@@ -26,37 +26,36 @@ pub struct StagePlan {
 /// The plan of a join.
 #[derive(Clone, Debug)]
 pub struct JoinPlan {
-    /// Conditions on one input alone, checked before anything is joined.
+    /// The conditions on a single input, which are checked before the join: input and condition.
     pub filters: Vec<(String, String)>,
-    /// For a change in each hard input, the way to its partners.
+    /// How a change of each hard input finds its partners.
     pub changes: Vec<ChangePlan>,
     /// The soft inputs, in the order in which they are joined.
     pub soft: Vec<Lookup>,
 }
 
-/// What a change of one input does.
+/// How a change of one input finds its partners.
 #[derive(Clone, Debug)]
 pub struct ChangePlan {
     /// The input that changes.
     pub input: String,
-    /// The inputs that are looked into, one after the other.
+    /// The lookups in the other inputs, in order.
     pub lookups: Vec<Lookup>,
 }
 
-/// A look into one input.
+/// A lookup in one input.
 #[derive(Clone, Debug)]
 pub struct Lookup {
     /// The input.
     pub input: String,
-    /// The conditions that are looked up in a hash index; none means that all objects
-    /// are looked at.
+    /// The conditions that a hash index covers. Without any, all objects are visited.
     pub keys: Vec<String>,
     /// The conditions that are checked on each candidate.
     pub checks: Vec<String>,
 }
 
 impl Circuit {
-    /// How each branch does its work.
+    /// The plan of each branch.
     pub fn explain(&self) -> Vec<BranchPlan> {
         let rules = &self.pipeline().branches;
         rules

@@ -1,4 +1,4 @@
-//! What can go wrong at run time, and whose error it is.
+//! The errors of stages at run time. An error belongs to one origin at one stage.
 
 use document::{Kind, Location, OutOfBounds};
 
@@ -12,9 +12,9 @@ pub struct RunError {
     /// The stage of the branch, by position; the number of stages for the check of the
     /// output and for conflicts.
     pub stage: usize,
-    /// Which objects (and list positions) it is about.
+    /// The document on which the stage failed.
     pub origin: Origin,
-    /// What happened.
+    /// The reason.
     pub failure: Failure,
 }
 
@@ -32,93 +32,93 @@ pub enum Failure {
     NoPlace {
         /// The path.
         path: String,
-        /// Where the stage stands.
+        /// The location of the stage.
         at: Location,
     },
     /// A condition that is neither true nor false.
     #[error("expected a boolean, found {found}")]
     Condition {
-        /// What it gave.
+        /// The type of the result.
         found: Kind,
-        /// Where the condition stands.
+        /// The location of the condition.
         at: Location,
     },
-    /// `@project` or `@patch` gave something that is no object.
+    /// The result of `@project` or `@patch` is not a map.
     #[error("expected an object, found {found}")]
     NoObject {
-        /// What it gave.
+        /// The type of the result.
         found: Kind,
-        /// Where the stage stands.
+        /// The location of the stage.
         at: Location,
     },
-    /// `@unwind` found something that is no list.
+    /// `@unwind` found a value that is not a list.
     #[error("expected a list at {path}, found {found}")]
     NoList {
         /// The path.
         path: String,
-        /// What is there.
+        /// The type of the value.
         found: Kind,
-        /// Where the stage stands.
+        /// The location of the stage.
         at: Location,
     },
     /// `@unwind` of a document without a name.
     #[error("a document needs a metadata.name to be unwound")]
     NoNameToUnwind {
-        /// Where the stage stands.
+        /// The location of the stage.
         at: Location,
     },
-    /// The output's metadata is not what an object needs.
+    /// The metadata of the output is not that of an object.
     #[error("{problem}")]
     Output {
-        /// What is wrong.
+        /// The reason.
         problem: OutputProblem,
-        /// Where the branch stands.
+        /// The location of the branch.
         at: Location,
     },
-    /// What a stage makes is larger than it may be.
+    /// The result of a stage is too large or too deep.
     #[error("{problem}")]
     Bounds {
-        /// In which way.
+        /// The exceeded bound.
         problem: OutOfBounds,
-        /// Where the stage stands.
+        /// The location of the stage.
         at: Location,
     },
-    /// The document of a group is larger than it may be.
+    /// The document of a group is too large or too deep.
     #[error("{problem}")]
     GroupBounds {
-        /// In which way.
+        /// The exceeded bound.
         problem: OutOfBounds,
-        /// Where the stage stands.
+        /// The location of the stage.
         at: Location,
     },
     /// Two origins yield the same target key.
     #[error("{key} is also yielded by another origin, which comes first and is written")]
     Conflict {
-        /// The key of the target.
+        /// The name of the target object.
         key: String,
-        /// The origin that is written.
+        /// The origin of the document that is written.
         winner: Origin,
-        /// Where the branch stands.
+        /// The location of the branch.
         at: Location,
     },
 }
 
-/// What can be wrong with the metadata of an output.
+/// The reasons why an output is not an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OutputProblem {
-    /// No map.
+    /// It is not a map.
     #[error("the output must be an object, found {0}")]
     NoObject(Kind),
-    /// No metadata.
+    /// `metadata` is not a map.
     #[error("the output needs metadata, found {0}")]
     NoMetadata(Kind),
-    /// No name.
+    /// `metadata.name` is not a string.
     #[error("the output's metadata.name must be a string, found {0}")]
     NoName(Kind),
-    /// An empty name.
+    /// `metadata.name` is empty.
     #[error("the output's metadata.name is empty")]
     EmptyName,
-    /// A namespace that is no string.
+    /// `metadata.namespace` is not a string.
     #[error("the output's metadata.namespace must be a string, found {0}")]
     Namespace(Kind),
 }
@@ -145,7 +145,7 @@ impl Failure {
         }
     }
 
-    /// Where in the spec it happened.
+    /// The location in the spec.
     pub fn at(&self) -> &Location {
         match self {
             Self::Expression(error) => &error.at,

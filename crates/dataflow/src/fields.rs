@@ -1,9 +1,25 @@
-//! Which fields of a document are read: sources keep only these.
+//! Pruning: sources keep only the fields that the pipeline reads.
 //!
-//! [`Fields`] is a tree of names; [`needs`] walks a pipeline backwards from its outputs
-//! to find what each source must keep. A part that is read in many ways can make a tree
-//! that is far larger than the pipeline, so the work is bounded: where it takes more, all is
-//! kept.
+//! Most objects are much larger than the part of them that a pipeline reads. Pruning saves
+//! memory, and an update that changes no kept field ends at the source.
+//!
+//! [`needs`] walks the pipeline backwards from its outputs and finds the [`Fields`] of each
+//! source, a tree of names:
+//!
+//! ```text
+//! source Pod
+//! @select: {"@eq": ["$.spec.node", "n1"]}             reads spec.node
+//! @project: {metadata: "$.metadata", ip: "$.status.ip"}   reads metadata, status.ip
+//!
+//! Fields: metadata (all), spec.node, status.ip
+//! ```
+//!
+//! [`Keep`] compiles the fields of a source together with the fields that no pipeline may see
+//! ([`Intake`]). [`ObjectReader`] applies it while JSON is parsed, so the rest of an object is
+//! never in memory.
+//!
+//! A tree can become far larger than the pipeline. So the work is bounded: if it takes too much,
+//! all fields are kept.
 
 mod header;
 mod intake;
@@ -22,14 +38,14 @@ pub use keep::{Keep, Kept};
 pub use needs::needs;
 pub use object::ObjectReader;
 
-/// A part of a document.
+/// A set of fields of a document.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fields {
-    /// Everything from here on.
+    /// All fields below.
     pub all: bool,
-    /// Members by name.
+    /// The members of a map, by name.
     pub names: BTreeMap<Key, Fields>,
-    /// Of every element of a list, and every value of a map.
+    /// The fields of every element of a list, and of every value of a map.
     pub each: Option<Box<Fields>>,
 }
 
@@ -42,17 +58,17 @@ impl Fields {
         }
     }
 
-    /// Whether nothing below is kept.
+    /// Whether it has no fields.
     pub fn is_empty(&self) -> bool {
         !self.all && self.names.is_empty() && self.each.is_none()
     }
 
-    /// Adds another part.
+    /// Adds other fields.
     pub fn add(&mut self, other: &Self) {
         self.add_at(0, other, &mut Work::unbounded());
     }
 
-    /// Adds another part to what is so deep in a document.
+    /// Adds other fields at a depth of the document.
     fn add_at(&mut self, depth: usize, other: &Self, work: &mut Work) {
         if self.all {
             return;
@@ -71,7 +87,7 @@ impl Fields {
         }
     }
 
-    /// Adds `leaf` at the places that a path may reach.
+    /// Adds `leaf` at everything that a path may match.
     pub fn add_path(&mut self, segments: &[Segment], leaf: &Self) {
         self.add_path_at(0, segments, leaf, &mut Work::unbounded());
     }
@@ -133,7 +149,7 @@ impl Fields {
         }
     }
 
-    /// The part below a name.
+    /// The fields below a name.
     fn below(&self, name: &Key, work: &mut Work) -> Self {
         let mut fields = self.below_each(work);
         if let Some(member) = self.names.get(name) {
@@ -142,7 +158,7 @@ impl Fields {
         fields
     }
 
-    /// The part below every element.
+    /// The fields below every element.
     fn below_each(&self, work: &mut Work) -> Self {
         let mut fields = Self {
             all: self.all,
@@ -154,7 +170,7 @@ impl Fields {
         fields
     }
 
-    /// The kept fields as paths, for `explain`.
+    /// The fields as paths, for `explain`.
     pub fn describe(&self) -> Vec<String> {
         let mut paths = Vec::new();
         self.collect("$", &mut paths);
@@ -185,14 +201,14 @@ impl Fields {
     }
 }
 
-/// What may still be done to find the fields of a pipeline.
+/// The remaining work for finding the fields of a pipeline.
 #[derive(Debug)]
 struct Work {
     left: usize,
 }
 
 impl Work {
-    /// How many parts of trees are looked at. A pipeline of a hundred stages takes a few
+    /// The number of tree nodes that may be visited. A pipeline of a hundred stages takes a few
     /// thousand.
     const MOST: usize = 200_000;
 
@@ -204,14 +220,14 @@ impl Work {
         Self { left: usize::MAX }
     }
 
-    /// Counts a part that is so deep. If it says no, everything is kept from there on;
-    /// documents are not nested deeper.
+    /// Counts a tree node at a depth. If it returns false, everything below is kept. Documents are
+    /// not nested deeper than [`MAX_DEPTH`].
     fn goes_on(&mut self, depth: usize) -> bool {
         self.left = self.left.saturating_sub(1);
         self.left > 0 && depth < MAX_DEPTH
     }
 
-    /// Whether it took too much: what was found then is not all.
+    /// Whether the limit was reached. Then the fields that were found are incomplete.
     fn is_done(&self) -> bool {
         self.left == 0
     }
@@ -236,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_fields_that_are_read_stay() {
+    fn only_fields_that_are_read_are_kept() {
         let document = json!({"a": {"b": 1, "c": 2}, "l": [{"x": 1, "y": 2}, {"x": 3}], "s": "t"});
         check(&["$.a.b"], &document, &json!({"a": {"b": 1}}));
         check(
@@ -272,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_deeper_than_documents_is_kept_whole() {
+    fn fields_deeper_than_any_document_are_not_tracked() {
         let mut fields = Fields::all();
         let path = format!("${}", ".a".repeat(60));
         for _ in 0..1_000 {

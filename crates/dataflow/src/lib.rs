@@ -1,9 +1,9 @@
 //! Pipelines as incremental dataflow.
 //!
-//! A [`Pipeline`] is what the user wrote, a [`Circuit`] is what runs: it takes batches
-//! of source events and gives the changes of target objects, with work in proportion to
-//! the change. [`scratch`] computes the same from nothing, simply: it is the oracle of
-//! the tests.
+//! A [`Pipeline`] is the parsed spec. A [`Circuit`] runs it: it takes batches of source
+//! events and returns the changes of target objects. The work is proportional to the change,
+//! not to the number of objects. [`scratch`] evaluates a pipeline on all objects at once, in
+//! the simplest way. It is the oracle of the tests: after every batch both must agree.
 //!
 //! ```
 //! use dataflow::fields::{Intake, Keep};
@@ -27,7 +27,7 @@
 //! # Ok::<(), dataflow::BudgetError>(())
 //! ```
 
-// A closed set is matched whole: whoever adds a variant is led to all places that ask.
+// Enums are matched without `_`: after a new variant the compiler lists all places to change.
 #![warn(clippy::wildcard_enum_match_arm)]
 
 pub mod apply;

@@ -1,8 +1,20 @@
-//! Origins: which objects and which list positions a document came from.
+//! Origins: the identity of derived documents.
 //!
-//! A derived document is unique by its origin, so a change is (origin, old, new) and
-//! nothing has to be hashed to be taken back. Order decides members of groups, winners
-//! of conflicts and output.
+//! An origin lists where a document comes from: source objects, list positions, or the key of
+//! a group.
+//!
+//! ```text
+//! a source object                    [Pod a/web]
+//! joined with a Node                 [Pod a/web, Node n1]
+//! joined with no Node (soft)         [Pod a/web, absent]
+//! an element of the unwound list     [Pod a/web, Node n1, index 0]
+//! grouped by namespace               [key "a"]
+//! ```
+//!
+//! At every point of a pipeline an origin has at most one document. So a change is (origin,
+//! old, new), and a derived document is withdrawn by its origin: documents need no weights,
+//! and none is hashed to be found again. Origins are ordered. The order decides the order of
+//! the members of a group and of the output, and the first origin wins a conflict.
 
 use std::cmp::Ordering;
 use std::fmt::Write;
@@ -13,12 +25,12 @@ use document::{Value, json};
 use object::ObjectName;
 use triomphe::{Arc, ThinArc};
 
-/// One part of an [`Origin`].
+/// One component of an [`Origin`].
 #[derive(Clone, Debug)]
 pub enum Component {
-    /// A soft source without a partner; sorts first.
+    /// A soft input without a partner. It is the first in the order.
     Absent,
-    /// The branch that the document came through.
+    /// The branch that derived the document.
     Branch(u32),
     /// A source object.
     Object(Arc<SourceObject>),
@@ -28,36 +40,37 @@ pub enum Component {
     Key(Arc<Value>),
 }
 
-/// A source object as a part of an origin.
+/// A source object as a component of an origin.
 #[derive(Debug)]
 pub struct SourceObject {
-    /// Which source of the controller, by position.
+    /// The source of the controller, by position.
     pub source: u32,
-    /// Which object.
+    /// The object.
     pub name: ObjectName,
     /// A hash of both.
     hash: u64,
-    /// Where a join that looked for it found it last; it may be elsewhere in another one.
+    /// The slot in the join table that last found this object. It is only a hint: the object
+    /// may have another slot in another table.
     slot_hint: AtomicU32,
 }
 
 impl SourceObject {
-    /// The hash of an object of a source.
+    /// The hash of the name of an object in a source.
     pub(crate) fn hash_of(source: u32, name: &ObjectName) -> u64 {
         foldhash::fast::FixedState::default().hash_one((source, name))
     }
 }
 
-/// Where a document came from. Cheap to clone, to hash and to compare for equality.
+/// The identity of a document. It is cheap to clone, to hash and to compare for equality.
 #[derive(Clone)]
 pub struct Origin(OriginRepr);
 
 #[derive(Clone)]
 enum OriginRepr {
-    /// The documents of sources are the most: an object knows its hash, and nothing is
-    /// needed around it.
+    /// A single source object, the most frequent origin. The object stores its hash, so no
+    /// further allocation is needed.
     Object(Component),
-    /// Any others, with their hash.
+    /// Any other components, with their hash.
     Several(ThinArc<u64, Component>),
 }
 
@@ -107,7 +120,7 @@ impl Origin {
         Self::of_slice(&components)
     }
 
-    /// This origin behind a component.
+    /// This origin with a component in front of it.
     #[must_use]
     pub fn behind(&self, component: Component) -> Self {
         let mut components: smallvec::SmallVec<[Component; 6]> = smallvec::smallvec![component];
@@ -115,7 +128,7 @@ impl Origin {
         Self::of_slice(&components)
     }
 
-    /// The origin of a combination, such as a joined tuple.
+    /// The origin of a joined tuple.
     pub fn concat<'a>(parts: impl IntoIterator<Item = &'a Self>) -> Self {
         let components: smallvec::SmallVec<[Component; 6]> = parts
             .into_iter()
@@ -143,7 +156,7 @@ impl Origin {
         }
     }
 
-    /// The object, if this is the origin of one object alone.
+    /// The object, if this is the origin of a single source object.
     pub(crate) fn object_name(&self) -> Option<&ObjectName> {
         match self.components() {
             [Component::Object(object)] => Some(&object.name),
@@ -151,7 +164,7 @@ impl Origin {
         }
     }
 
-    /// [`SourceObject::hash_of`] this object.
+    /// [`SourceObject::hash_of`] the object, if this is the origin of a single source object.
     pub(crate) fn object_hash(&self) -> Option<u64> {
         match &self.0 {
             OriginRepr::Object(object) => object.object_hash(),
@@ -159,8 +172,8 @@ impl Origin {
         }
     }
 
-    /// Where the object of this origin may be found, if it is one object alone: what was
-    /// last said to [`Origin::found_at`].
+    /// The slot of the last [`Origin::remember_slot`], if this is the origin of a single source
+    /// object.
     pub(crate) fn slot_hint(&self) -> Option<u32> {
         match self.components() {
             [Component::Object(object)] => Some(object.slot_hint.load(Relaxed)),
@@ -168,14 +181,14 @@ impl Origin {
         }
     }
 
-    /// Remembers where the object of this origin was found.
+    /// Remembers the slot of a join table in which the object was found.
     pub(crate) fn remember_slot(&self, slot_hint: u32) {
         if let [Component::Object(object)] = self.components() {
             object.slot_hint.store(slot_hint, Relaxed);
         }
     }
 
-    /// Whether both are one and the same allocation.
+    /// Whether both are the same allocation.
     pub(crate) fn same(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {
             (
@@ -189,7 +202,7 @@ impl Origin {
         }
     }
 
-    /// Whether it holds the key of a group that has more bytes than this, written out.
+    /// Whether it contains the key of a group that has more bytes than this as JSON.
     pub(crate) fn has_key_above(&self, bytes: u32) -> bool {
         let mut components = self.components().iter();
         components.any(|component| match component {
@@ -201,7 +214,7 @@ impl Origin {
         })
     }
 
-    /// The cached hash: the same for equal origins of one process.
+    /// The stored hash. It is only meaningful within a process.
     pub fn quick_hash(&self) -> u64 {
         match &self.0 {
             OriginRepr::Object(object) => object.object_hash().unwrap_or_default(),
@@ -261,7 +274,7 @@ impl Component {
         }
     }
 
-    /// The place of the kind of component in the order.
+    /// The position of this kind of component in the order.
     fn rank(&self) -> u8 {
         match self {
             Self::Absent => 0,

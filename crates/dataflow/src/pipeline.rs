@@ -1,8 +1,12 @@
-//! The pipeline as the user wrote it, understood: branches of stages.
+//! The AST of a pipeline: branches of stages.
 //!
-//! In goes JSON with its place in the spec, out comes a [`Pipeline`] or all errors.
-//! Nothing here runs: see [`crate::Circuit`] for the incremental engine and
-//! [`crate::scratch`] for the from-scratch evaluator.
+//! [`Pipeline::parse`] reads the JSON of a spec and returns a [`Pipeline`] or all errors with
+//! their locations. [`crate::Circuit`] and [`crate::scratch`] run it.
+//!
+//! ```text
+//! sources ─▶ branch: stage ─▶ stage ─▶ output ─▶ target
+//!                                         └────▶ stream ─▶ other branches
+//! ```
 
 mod branches;
 mod error;
@@ -22,29 +26,29 @@ pub use join::{Conjunct, Join, JoinKey, Side, SourceSet};
 /// A pipeline: one branch, or several that feed each other.
 #[derive(Clone, Debug)]
 pub struct Pipeline {
-    /// The names of the sources: Kinds, or what `as` says.
+    /// The names of the sources: `as`, or the Kind without it.
     pub sources: Vec<String>,
     /// The Kinds of the targets.
     pub targets: Vec<String>,
     /// The branches; a branch reads only outputs of branches before it in [`Pipeline::order`].
     pub branches: Vec<Branch>,
-    /// The branches by position, in the order in which they must run.
+    /// The positions of the branches in the order in which they run.
     pub order: Vec<usize>,
-    /// Whether a path names `metadata.resourceVersion` or `metadata.generation` of a
-    /// source object; otherwise sources do not keep them.
+    /// Whether the pipeline mentions `resourceVersion` or `generation`. Otherwise sources do not
+    /// keep these fields of the metadata.
     pub reads_versions: bool,
 }
 
-/// One operation of a branch.
+/// One stage of a branch.
 #[derive(Clone, Debug)]
 pub struct Stage {
-    /// What it does.
+    /// The kind of stage with its arguments.
     pub kind: StageKind,
-    /// Where it stands in the spec.
+    /// The location in the spec.
     pub at: Location,
 }
 
-/// The operations.
+/// The kinds of stages.
 #[derive(Clone, Debug)]
 pub enum StageKind {
     /// `@join`
@@ -68,35 +72,35 @@ pub enum StageKind {
 /// `@project` in its two modes.
 #[derive(Clone, Debug)]
 pub enum Project {
-    /// A new object. An expression that gives a list works as [`Project::Steps`] do.
+    /// One expression builds the result. If it gives a list, the elements are merged in order.
     Whole(Expr),
-    /// Each item modifies the result so far.
+    /// Each expression modifies the result so far.
     Steps(Vec<Expr>),
 }
 
 /// `@gather: [key, path]`
 #[derive(Clone, Debug)]
 pub struct Gather {
-    /// What members are grouped by.
+    /// The key of the group.
     pub key: Expr,
-    /// Where the values come from, and where their list goes.
+    /// The path of a member's value, and of the list in the document of the group.
     pub path: Path,
 }
 
 /// `@groupBy: [key, value, {distinct}]`
 #[derive(Clone, Debug)]
 pub struct GroupBy {
-    /// What members are grouped by.
+    /// The key of the group.
     pub key: Expr,
-    /// What is collected; `None` for the whole document.
+    /// The value to collect; `None` for the whole document.
     pub value: Option<Expr>,
-    /// Whether equal values are collected once.
+    /// Whether equal values are listed once.
     pub distinct: bool,
 }
 
 impl Pipeline {
-    /// Reads a pipeline. `sources` are the names of the sources, `targets` the Kinds of
-    /// the targets; `at` is where the pipeline stands in the spec.
+    /// Parses a pipeline. `sources` are the names of the sources, `targets` the Kinds of the
+    /// targets, and `at` is the location of the pipeline in the spec.
     pub fn parse(
         spec: &Value,
         at: &Location,
@@ -114,8 +118,7 @@ impl Pipeline {
         )
     }
 
-    /// As [`Pipeline::parse`], of one pipeline of several that may have so many regular
-    /// expressions together.
+    /// As [`Pipeline::parse`], for pipelines that share a limit on regular expressions.
     pub fn parse_with(
         spec: &Value,
         at: &Location,
@@ -136,12 +139,13 @@ impl Pipeline {
     }
 }
 
-/// Reads stages and collects what is wrong with them.
+/// Parses a pipeline and collects its errors.
 struct PipelineReader<'a> {
     sources: &'a [String],
     targets: &'a [String],
     functions: &'a Functions,
-    /// Whether the spec mentions a version at all: if not, nothing has to be hidden.
+    /// Whether the spec mentions `resourceVersion` or `generation`. Otherwise sources drop both,
+    /// and nothing has to be hidden.
     mentions_versions: bool,
     patterns: Patterns,
     errors: Vec<PipelineError>,
@@ -183,7 +187,7 @@ impl<'a> PipelineReader<'a> {
         });
     }
 
-    /// Runs the expression compiler on documents of this kind and takes over its errors.
+    /// Runs the expression compiler, and collects its errors.
     fn compile<T>(&mut self, raw: Raw, run: impl FnOnce(&mut Compiler<'_>) -> T) -> T {
         let mut compiler = Compiler::new(self.functions);
         if self.mentions_versions {
@@ -198,7 +202,7 @@ impl<'a> PipelineReader<'a> {
     }
 }
 
-/// Whether a string of the spec, or a key, names one of the two hidden fields.
+/// Whether a string or a key of the spec mentions `resourceVersion` or `generation`.
 fn mentions_versions(spec: &Value) -> bool {
     let named = |text: &str| text.contains("resourceVersion") || text.contains("generation");
     match spec.view() {

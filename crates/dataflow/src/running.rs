@@ -1,10 +1,34 @@
-//! The running stages. `@select`, `@project` and `@patch` share `transform`; each other stage has
-//! a file of its own, and a join has several.
+//! Running stages: the state of each stage, and what it does with a change.
 //!
-//! Changes go in, changes come out: each says for one origin which document was there
-//! and which is there now. A stage that fails on an origin leaves what it last put out
-//! in place, and remembers it ([`Failing`]); nothing else is remembered by stages that
-//! look at one document at a time.
+//! A stage takes [`Change`]s and returns [`Change`]s. A change has the old and the new document
+//! of an origin:
+//!
+//! ```text
+//!                                (web, old: {replicas: 1}, new: {replicas: 3})
+//! @select: replicas > 2          (web, old: none,          new: {replicas: 3})
+//! @project: {n: "$.replicas"}    (web, old: none,          new: {n: 3})
+//! ```
+//!
+//! `@select`, `@project`, `@patch` and `@unwind` look at one document at a time. They do not
+//! store their outputs: they compute the old output again from the old input. Joins and groups
+//! store what they need to find partners and members.
+//!
+//! # Holds
+//!
+//! A stage may fail on a document, for example because a field has the wrong type. An error
+//! never deletes: the stage reports it and leaves its last good output in place. This output is
+//! *held*. It cannot be computed from the input any more, so it is stored ([`Failing`]) until
+//! the input changes:
+//!
+//! ```text
+//! input      @project: {n: {"@add": ["$.a", 1]}}    stored
+//! {a: 1}     {n: 2}                                 nothing
+//! {a: "x"}   {n: 2}                                 held {n: 2}, the error
+//! {a: 4}     {n: 5}                                 nothing
+//! ```
+//!
+//! `@select`, `@project` and `@patch` are in [`transform`], joins in [`join`] and [`soft_join`].
+//! Every other stage has a file of its own name.
 
 pub(crate) mod distinct;
 pub(crate) mod gather;
@@ -32,10 +56,10 @@ use crate::circuit::meter::Meter;
 use crate::failure::{Failure, RunError};
 use crate::origin::Origin;
 
-/// Maps that are only looked up, never walked: their order cannot show.
+/// A map without a stable order. Whatever is read from it by iteration is sorted afterwards.
 pub(crate) type HashMap<K, V> = hashbrown::HashMap<K, V, foldhash::fast::FixedState>;
 
-/// What changed for one origin. `old` and `new` differ, and one of them is there.
+/// A change of the document of one origin. `old` and `new` differ, and one of them is present.
 #[derive(Clone, Debug)]
 pub(crate) struct Change {
     pub(crate) origin: Origin,
@@ -44,19 +68,19 @@ pub(crate) struct Change {
 }
 
 impl Change {
-    /// A change, unless nothing changed.
+    /// A change, or `None` if both are equal.
     pub(crate) fn new(origin: Origin, old: Option<Value>, new: Option<Value>) -> Option<Self> {
         (old != new).then_some(Self { origin, old, new })
     }
 }
 
-/// The changes of each of several inputs; mostly there are one or two.
+/// The changes of each input. Most branches have one or two.
 pub(crate) type Batches = SmallVec<[Vec<Change>; 2]>;
 
-/// What a stage stores for longer than the document that it is a part of. A part of a document
-/// keeps all of it in memory, so a copy is stored.
+/// A value that may be part of a document, and that a stage stores longer than the document
+/// exists. A part keeps the memory of the whole document, so the stage stores a copy.
 pub(crate) trait Detach: Sized {
-    /// The same, which is no part of another document.
+    /// The same value, in memory of its own.
     fn detach(self) -> Self;
 }
 
@@ -78,7 +102,7 @@ impl<T: Detach> Detach for Vec<T> {
     }
 }
 
-/// An origin on which a stage fails, and what the stage leaves in place for it.
+/// The error of a stage on an origin, and the output that it holds.
 #[derive(Clone, Debug)]
 pub(crate) struct Failing<T> {
     pub(crate) held: T,
@@ -95,11 +119,11 @@ impl<T: Detach> Failing<T> {
 /// The failing origins of a stage.
 pub(crate) type FailingMap<T> = HashMap<Origin, Failing<T>>;
 
-/// The groups whose document is larger than it may be: what they last put out stays.
+/// The groups with a document that is too large. Their last output stays in place.
 pub(crate) type TooLarge = HashMap<Origin, Failure>;
 
-/// A value by which things are grouped. It knows its hash: a table that grows hashes its keys
-/// again, and these may be whole documents.
+/// The key of a group, with its hash. A hash table that grows needs the hashes again, and a
+/// key may be a whole document.
 #[derive(Clone, Debug)]
 pub(crate) struct GroupKey {
     hash: u64,
@@ -136,8 +160,8 @@ impl Hash for GroupKey {
     }
 }
 
-/// Ends the failure of an origin, if it fails: its input has changed. Nearly always
-/// nothing fails, and nothing is looked up.
+/// Removes the error of an origin, because its input has changed. The empty map, which is the
+/// common case, needs no lookup.
 pub(crate) fn release<T>(failing: &mut FailingMap<T>, origin: &Origin) -> Option<Failing<T>> {
     if failing.is_empty() {
         return None;
@@ -145,19 +169,19 @@ pub(crate) fn release<T>(failing: &mut FailingMap<T>, origin: &Origin) -> Option
     failing.remove(origin)
 }
 
-/// What a stage is given besides its input.
+/// The surroundings of a running stage during a step.
 pub(crate) struct StepContext<'a> {
     pub(crate) env: &'a Env,
     pub(crate) branch: usize,
     pub(crate) stage: usize,
-    /// What was evaluated in this step and failed.
+    /// The errors of this step.
     pub(crate) errors: &'a mut Vec<RunError>,
-    /// What this step may still use.
+    /// The budget of this step.
     pub(crate) meter: &'a mut Meter,
 }
 
 impl StepContext<'_> {
-    /// A stage looks at a document. Gives whether the step goes on.
+    /// Checks the interrupt before the next document. Returns whether the step continues.
     pub(crate) fn goes_on(&mut self) -> bool {
         self.meter.document(self.env)
     }
@@ -173,7 +197,7 @@ impl StepContext<'_> {
     }
 }
 
-/// The scope of a document of this origin.
+/// The scope in which an expression is evaluated on a document.
 pub(crate) fn scope<'a>(
     env: &'a Env,
     document: &'a Value,
@@ -186,9 +210,8 @@ pub(crate) fn scope<'a>(
     scope
 }
 
-/// The documents that a stage gets, by origin: for stages that need one that is not
-/// part of the change at hand.
+/// Computes the inputs of a stage that are not part of the change.
 pub(crate) trait Upstream {
-    /// The document that reaches the stage under this origin now.
+    /// The current input of the stage for this origin.
     fn document(&self, origin: &Origin) -> Option<Value>;
 }

@@ -1,12 +1,26 @@
-//! The from-scratch evaluator: all objects in, all target objects and all errors out.
+//! The from-scratch evaluator: computes all target objects and all errors from all objects.
 //!
-//! It is what the incremental engine is tested against, so it is written to be read:
-//! nested loops and sorted maps, nothing looked up, nothing kept up to date. Only what
-//! a stage does to one document ([`crate::apply`]) is shared with the engine.
+//! It is the oracle for the incremental engine. Tests run both on the same history and compare
+//! them after every batch:
 //!
-//! A state is a function of the objects, with two exceptions for which the state before
-//! is handed in: a stage that fails on an origin holds what it put out for it before,
-//! and `"@now"` stays as it was while the input of its stage is the same.
+//! ```text
+//! batch 1 ─▶ circuit.step ─▶ changes ─▶ targets ─┐
+//!    │                                           = ?
+//!    └─▶ objects ─▶ scratch.eval ─▶ targets ─────┘
+//! ```
+//!
+//! So the oracle must be obviously right, not fast: nested loops over sorted maps, no indexes, no
+//! incremental state. Only the functions for one document ([`crate::apply`]) are shared with the
+//! engine.
+//!
+//! The state after batch k is a function of the objects and of the state before:
+//!
+//! ```text
+//! state[k] = eval(objects[k], state[k-1])
+//! ```
+//!
+//! The state before is needed for two things only. A stage that fails on an origin holds its
+//! last output for it. And `"@now"` keeps its value while the input of its stage is the same.
 
 mod join;
 mod patch;
@@ -25,36 +39,36 @@ use crate::failure::{Failure, RunError};
 use crate::origin::{Component, Origin};
 use crate::pipeline::{Branch, Input, Pipeline, StageKind};
 
-/// All source objects: by source and name.
+/// All source objects, by source and name.
 pub type Objects = BTreeMap<(usize, ObjectName), Value>;
 
-/// Documents at one place of a pipeline: an origin has one at the most.
+/// The documents between two stages. An origin has at most one.
 type Documents = BTreeMap<Origin, Value>;
 
-/// What a pipeline makes of a set of objects.
+/// The result of an evaluation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct State {
     /// The objects of each target.
     pub targets: Vec<BTreeMap<ObjectName, Value>>,
-    /// All errors that stand, conflicts included, by branch, stage and origin. Of one
-    /// origin at one stage, a failed check of the output comes before a conflict.
+    /// All errors including conflicts, sorted by branch, stage and origin. If an origin has both,
+    /// the error of the output check comes before the conflict.
     pub errors: Vec<RunError>,
-    /// What the stages of each branch put out.
+    /// The outputs of the stages of each branch, for the next evaluation.
     branches: Vec<BranchMemory>,
 }
 
-/// What the stages of a branch put out.
+/// The outputs of the stages of a branch.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct BranchMemory {
     stages: Vec<stage::StageMemory>,
-    /// The outputs, checked, by the origin that they leave the branch with.
+    /// The checked outputs of the branch. The origins include the branch.
     outputs: BTreeMap<Origin, (ObjectName, Value)>,
-    /// How many of these are held.
+    /// The number of these that are held.
     held: usize,
 }
 
 impl State {
-    /// How many results of stages are in place only because the stage fails now.
+    /// The number of held outputs of all stages.
     pub fn held(&self) -> usize {
         let of_branch = |branch: &BranchMemory| -> usize {
             let stages = branch.stages.iter().map(stage::StageMemory::held);
@@ -63,7 +77,7 @@ impl State {
         self.branches.iter().map(of_branch).sum()
     }
 
-    /// How many joined rows lack a soft partner.
+    /// The number of joined rows without a soft partner.
     pub fn without_partner(&self) -> usize {
         let stages = self.branches.iter().flat_map(|branch| &branch.stages);
         stages.map(stage::StageMemory::without_partner).sum()
@@ -77,21 +91,20 @@ pub struct Scratch {
     target_kinds: Vec<OutputKind>,
 }
 
-/// What is known of one evaluation while the branches run.
+/// The state of one evaluation while the branches run.
 struct Evaluation<'a> {
     env: &'a Env,
     objects: &'a Objects,
-    /// What the branches have put into each stream so far.
+    /// The documents of each stream so far.
     streams: BTreeMap<usize, Documents>,
     errors: Vec<RunError>,
 }
 
-/// All outputs for the objects of one target: by name, then by origin, each with the
-/// number of its branch.
+/// All outputs for one target by name and origin, each with the number of its branch.
 type Outputs<'a> = BTreeMap<&'a ObjectName, BTreeMap<&'a Origin, (usize, &'a Value)>>;
 
 impl Scratch {
-    /// An evaluator; `target_kinds` are those of the pipeline's targets, in their order.
+    /// An evaluator; `target_kinds` has the kind of each target.
     pub fn new(pipeline: Pipeline, target_kinds: Vec<OutputKind>) -> Self {
         Self {
             pipeline,
@@ -99,7 +112,7 @@ impl Scratch {
         }
     }
 
-    /// The state for these objects. Of the state before only what is said above is read.
+    /// The state for these objects. `previous` is read only for holds and `"@now"`.
     pub fn eval(&self, objects: &Objects, previous: &State, env: &Env) -> State {
         let mut run = Evaluation {
             env,
@@ -117,7 +130,7 @@ impl Scratch {
             .map(|target| self.target(target, &branches, &mut run.errors))
             .collect();
         let mut errors = run.errors;
-        // The sort is stable: conflicts, found last, stay behind other errors.
+        // The sort is stable, so conflicts, which are found last, stay behind other errors.
         errors.sort_by(|a, b| (a.branch, a.stage, &a.origin).cmp(&(b.branch, b.stage, &b.origin)));
         State {
             targets,
@@ -140,7 +153,7 @@ impl Scratch {
             .collect();
         let mut state = BranchMemory::default();
         let nothing = stage::StageMemory::default();
-        // Several inputs are joined by the first stage; a single one goes in as it is.
+        // The first stage joins several inputs. A single input is passed to it as it is.
         let mut documents = inputs.first().cloned().unwrap_or_default();
         for (i, stage) in branch.stages.iter().enumerate() {
             let before = previous.stages.get(i).unwrap_or(&nothing);
@@ -182,7 +195,7 @@ impl Scratch {
         state
     }
 
-    /// The documents of a branch as the others see them.
+    /// Adds the branch to the origins, for the other branches and the target.
     fn leave(&self, number: usize, documents: Documents) -> Documents {
         if self.pipeline.branches.len() == 1 {
             return documents;
@@ -194,7 +207,7 @@ impl Scratch {
             .collect()
     }
 
-    /// The last stage: documents become objects of the target.
+    /// The output check: turns documents into target objects.
     fn check(
         &self,
         number: usize,
@@ -222,7 +235,7 @@ impl Scratch {
         }
     }
 
-    /// The objects of a target: of several outputs for one name, that of the first origin.
+    /// The objects of a target. Of several outputs for one name the first origin wins.
     fn target(
         &self,
         target: usize,

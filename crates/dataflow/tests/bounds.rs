@@ -1,5 +1,5 @@
-//! What a pipeline derives is bounded: a stage that makes a document that is too deep or too
-//! large fails on that origin and holds, and any step can be interrupted.
+//! Derived documents are bounded: a stage with a result that is too deep or too large fails on
+//! that origin and holds. Every step can be interrupted.
 
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 
@@ -49,8 +49,8 @@ fn codes(step: &StepResult) -> Vec<(&'static str, String)> {
         .collect()
 }
 
-/// Runs a small and then a large version of an object through a pipeline: the second one fails
-/// at a place, and what was derived of the first stays.
+/// Runs a small and then a large version of an object through a pipeline. The second one must
+/// fail at a location, and the object that was derived from the first stays.
 fn holds(pipeline: &Value, sources: &[&str], large: &Value, expect: (&'static str, &str)) {
     let mut circuit = circuit(pipeline, sources);
     let env = small();
@@ -79,7 +79,7 @@ fn holds(pipeline: &Value, sources: &[&str], large: &Value, expect: (&'static st
         [(expect.0, expect.1.to_owned())],
         "{pipeline}"
     );
-    // It ends when the input is good again, or gone.
+    // The error ends when the input is small again, or deleted.
     let good = [event(0, "a", &json!([2])), event(0, "b", &json!([2]))];
     let step = circuit.step(good, &env).unwrap();
     assert!(
@@ -168,7 +168,7 @@ fn joined_documents_are_bounded() {
     let env = small();
     let step = circuit.step([event(0, "a", &long()), event(1, "b", &json!(1))], &env);
     assert_eq!(step.unwrap().changes.len(), 1);
-    // Two of them are too much.
+    // Two of them are too large.
     let step = circuit
         .step([event(1, "b", &json!([(long()), (long())]))], &env)
         .unwrap();
@@ -217,7 +217,7 @@ fn a_group_that_grows_too_large_holds_what_it_was() {
             object: None,
             ..member(i)
         });
-        // With one member left it is made again.
+        // With one member left the group is small enough again.
         let step = circuit.step(gone.clone().take(9), &env).unwrap();
         assert!(!step.changes.is_empty() && circuit.errors().is_empty());
         circuit.step(gone, &env).unwrap();
@@ -252,7 +252,7 @@ fn stages_that_nest_a_document_end_with_an_error() {
     assert_eq!(errors[0].stage, 1);
 }
 
-/// Raised when it is asked for the nth time.
+/// Raised at the nth check.
 fn raised_at(n: usize) -> (Interrupt, Arc<AtomicUsize>) {
     let asked = Arc::new(AtomicUsize::new(0));
     let counted = asked.clone();
@@ -276,7 +276,7 @@ fn every_stage_can_be_interrupted() {
             &["A"],
         ),
         (json!(["@distinct"]), &["A"]),
-        // All of them yield one object.
+        // All of them yield the same object.
         (json!([one]), &["A"]),
         (
             json!([{"@patch": {"operations": [{"op": "add", "path": "/a", "value": 1}]}}]),
@@ -298,7 +298,7 @@ fn every_stage_can_be_interrupted() {
             });
             events.collect::<Vec<_>>()
         };
-        // As often as a step asks that is let through.
+        // The number of checks of a step that is not interrupted.
         let (never, asked) = raised_at(usize::MAX);
         let mut env = Env::default();
         env.interrupt = never;
@@ -312,7 +312,7 @@ fn every_stage_can_be_interrupted() {
             let mut circuit = circuit(&pipeline, sources);
             let stopped = circuit.step(batch(), &env).err();
             assert_eq!(stopped, Some(BudgetError::Time), "{pipeline}, at {n}");
-            // A patch asks by itself, and is asked about once more.
+            // A patch checks the interrupt itself, and the step does so once more.
             assert!(asked.load(Ordering::Relaxed) <= n + 1, "{pipeline}");
         }
     }
@@ -333,7 +333,7 @@ fn an_evaluation_is_interrupted_on_the_way() {
 
 #[test]
 fn planning_takes_bounded_work() {
-    // Each pair of stages doubles what is read of the document before it.
+    // Each pair of stages doubles the fields that are read of the document before it.
     let mut stages = Vec::new();
     for _ in 0..60 {
         stages.push(json!({"@project": {"metadata": "$.metadata", "c": "$[0]"}}));

@@ -1,4 +1,4 @@
-//! Budgets: a circuit that uses more than it may stops with a named error, and stays
+//! Budgets: a circuit that exceeds its budget stops with the code of the limit, and stays
 //! stopped.
 
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
@@ -151,7 +151,7 @@ fn a_step_ends_when_it_is_interrupted() {
         }
         let stopped = circuit.step(batch, &env);
         assert_eq!(stopped.err(), Some(BudgetError::Time), "{pipeline}");
-        // It ends there and then.
+        // The step ends at once.
         assert_eq!(times.load(count), 4);
         let again = circuit.step(objects(0, 1), &Env::default());
         assert_eq!(again.err(), Some(BudgetError::Time));

@@ -1,33 +1,37 @@
-//! The cases in `cases/`: batches of events in, target objects out; and pipelines that
-//! are refused. `pipeline.json` is the specification's, the others are ours.
+//! Runs the cases in `cases/`: batches of events with the expected target objects, and
+//! pipelines that do not parse. `pipeline.json` is part of the specification, the others are
+//! ours.
 //!
 //! A case of `pipeline.json`, `more.json` and `patch.json`:
 //! - `sources`: Kinds, or `{kind, as}`. `target`: a Kind, or `targets`: several.
-//! - `steps`: the batches. A batch is a list of events, or `{now, events}` to set the
-//!   time from there on. An event is `{op, object}` with the op `add`, `update`,
+//! - `steps`: the batches. A batch is a list of events, or `{now, events}`, which also sets
+//!   the time. An event is `{op, object}` with the op `add`, `update`,
 //!   `upsert`, `delete` or `sync` (which does nothing); it goes to all sources of the
 //!   object's Kind, or with `source` to the one of that name.
 //! - `expect`, for each step:
-//!   - `state`: all target objects, in any order. Without apiVersion it is that of the
-//!     tests, without kind that of the first target.
+//!   - `state`: all target objects, in any order. The default apiVersion is that of the tests,
+//!     the default kind that of the first target.
 //!   - `error`: true if the step must report an error, `"maybe"` if it may; otherwise it
 //!     must not.
-//!   - `errors`: exactly what the step reports, in the order of branch, stage and origin;
-//!     `standing`: exactly the errors that stand after it, the same way. An error has
-//!     `stage` (a number; the number of stages for the output), `origin`, `code`, and
-//!     where it matters `branch` and the `winner` of a conflict. What is left out is
-//!     not compared.
-//! - `chosen`: top-level fields of target objects whose values are for the engine to
-//!   choose, but only once for each object: they stay, even if the object comes back.
-//! - `expect_error`: the pipeline is refused.
+//!   - `errors`: exactly the errors that the step reports, sorted by branch, stage and
+//!     origin; `standing`: exactly the current errors after the step. An error has `stage`
+//!     (a number; the number of stages for the output check), `origin`, `code`, and
+//!     optionally `branch` and the `winner` of a conflict. Missing fields are not compared.
+//! - `chosen`: top-level fields of target objects with a value that the engine chooses, such
+//!   as a random number. The value must never change, even if the object is derived again.
+//! - `expect_error`: the pipeline does not parse.
 //!
-//! Always checked: the changes of a step fit what was there, deletes first, then in key
-//! order, each key once and none without effect; the from-scratch evaluator comes to the
-//! same; where no error stands (but conflicts) and no time is given, a restart comes to
-//! the same; and when all objects are deleted, nothing is left.
+//! Every case also checks that:
+//! - the changes of a step apply to the state before: deletes first, then sorted by name, each
+//!   name once, and none without effect;
+//! - the from-scratch evaluator has the same result;
+//! - a new circuit that gets all objects at once has the same result, if there are no errors
+//!   but conflicts and the case sets no time;
+//! - after all objects are deleted, no state is left.
 //!
-//! A case of `create.json` and `patch_create.json` has `sources`, `target` or `targets`, `pipeline`, and all
-//! `errors` in any order: `code`, `at`, and where it matters what the help `suggests`.
+//! A case of `create.json` and `patch_create.json` has `sources`, `target` or `targets`,
+//! `pipeline`, and all `errors` in any order: `code`, `at`, and optionally what the help
+//! `suggests`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -88,17 +92,17 @@ fn describe(errors: &[PipelineError]) -> String {
     lines.collect::<Vec<_>>().join(", ")
 }
 
-/// A case while it runs.
+/// A running case.
 struct Run {
     /// The Kinds of the sources.
     source_kinds: Vec<String>,
     kinds: Vec<OutputKind>,
     chosen: Vec<String>,
-    /// What was chosen: by target, object and field.
+    /// The chosen values by target, object and field.
     choices: BTreeMap<(usize, ObjectName, String), Value>,
     timed: bool,
     env: Env,
-    /// What each source keeps.
+    /// The fields that each source keeps.
     keeps: Vec<Keep>,
     circuit: Circuit,
     targets: Targets,
@@ -136,7 +140,7 @@ impl Run {
         }
     }
 
-    /// The events of a batch; sets the time.
+    /// The events of a batch. Sets the time if the batch has one.
     fn batch(&mut self, step: &Value) -> Vec<SourceEvent> {
         if !step.get("now").is_null() {
             self.env = Env::new(step.get("now").clone(), 0);
@@ -170,12 +174,13 @@ impl Run {
         batch
     }
 
-    /// Both engines take a batch and must come to the same.
+    /// Runs a batch on both engines and compares them.
     fn step(&mut self, batch: &[SourceEvent]) -> Result<StepResult, String> {
         for event in batch {
             let key = (event.source, event.name.clone());
             match &event.object {
-                // `"@now"` is kept and versions are hidden by what the sources keep.
+                // The oracle gets the pruned objects too: pruning hides versions, and decides
+                // whether the input of a stage with `"@now"` is the same.
                 Some(object) => self.objects.insert(key, object.document().clone()),
                 None => self.objects.remove(&key),
             };
@@ -197,7 +202,7 @@ impl Run {
         Ok(step)
     }
 
-    /// A new circuit that gets all objects at once comes to the same.
+    /// Compares with a new circuit that gets all objects at once.
     fn restart(&self) -> Result<(), String> {
         let mut circuit = Circuit::new(self.circuit.pipeline(), &self.kinds, Budget::default());
         let events = self
@@ -219,7 +224,7 @@ impl Run {
         Ok(())
     }
 
-    /// What was chosen once stays.
+    /// Checks that chosen values do not change.
     fn choose(&mut self) -> Result<(), String> {
         for ((target, name), object) in &self.targets {
             for field in &self.chosen {
@@ -262,7 +267,7 @@ impl Run {
         Ok(())
     }
 
-    /// Compares what a step reports and what stands.
+    /// Compares the reported errors and the current errors.
     fn check_errors(&self, expect: &Value, step: &StepResult) -> Result<(), String> {
         let reported = &step.errors;
         let expected = expect.get("error");
@@ -297,7 +302,7 @@ impl Run {
         Ok(())
     }
 
-    /// Without objects nothing is left.
+    /// Deletes all objects and checks that no state is left.
     fn delete_all(&mut self) -> Result<(), String> {
         let events = self.objects.keys().map(|(source, name)| SourceEvent {
             source: *source,
@@ -357,7 +362,7 @@ fn number(position: usize) -> i64 {
     i64::try_from(position).expect("a position is small")
 }
 
-/// An error as cases write it.
+/// An error in the form of the cases.
 fn plain(error: &RunError, sources: &[String]) -> Value {
     let winner = match &error.failure {
         Failure::Conflict { winner, .. } => winner.describe(sources),
@@ -461,7 +466,7 @@ fn refused_patches_report_all_their_errors() {
     run(include_str!("cases/patch_create.json"), check_refused);
 }
 
-/// The codes of all errors at creation.
+/// The codes of all errors of parsing.
 const CODES: [&str; 26] = [
     "all-soft",
     "bad-argument",

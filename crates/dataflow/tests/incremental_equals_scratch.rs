@@ -1,10 +1,10 @@
-//! The incremental engine against the from-scratch evaluator, on random pipelines,
-//! objects and histories.
+//! Compares the incremental engine with the from-scratch evaluator, on random pipelines, objects
+//! and histories.
 //!
-//! `RANDOM_RUNS` sets how many seeds are run, `RANDOM_FIRST` the first of them, and
-//! `RANDOM_SEED` runs one alone. A case that fails is printed small and in full.
+//! `RANDOM_RUNS` sets the number of seeds, `RANDOM_FIRST` the first of them, and `RANDOM_SEED`
+//! runs a single one. A case that fails is printed shrunk and in full.
 
-// What the runs have reached is there to be read.
+// The counts of the runs are printed for the reader.
 #![allow(clippy::print_stdout)]
 
 mod random;
@@ -16,13 +16,13 @@ use std::time::Instant;
 
 use random::{Case, Coverage, check, shrink};
 
-/// Seeds of an ordinary test run.
+/// The number of seeds of a normal test run.
 const RUNS: u64 = 12_000;
 
-/// What runs of this many seeds must have reached.
+/// From this number of seeds on, the runs must have reached all of [`REACHED`].
 const ENOUGH: u64 = 5_000;
 
-/// What must have happened.
+/// The situations that must have occurred.
 const REACHED: [&str; 61] = [
     "batches without a failure so far",
     "held results",
@@ -87,7 +87,7 @@ const REACHED: [&str; 61] = [
     "error output-bad-namespace",
 ];
 
-/// Runs a case; a panic is a failure like any other.
+/// Runs a case. A panic counts as a failure.
 fn outcome(case: &Case) -> Result<Option<Coverage>, String> {
     catch_unwind(AssertUnwindSafe(|| check(case))).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);

@@ -1,5 +1,5 @@
-//! A part of a document that is stored keeps nothing else of it in memory: what a source keeps
-//! of an object takes what the budget counts, and no old version of an object stays.
+//! A stored part of a document does not keep the rest of it in memory. The objects of a source
+//! take as much memory as the budget counts, and no old version of an object stays.
 
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 #![allow(unsafe_code)] // An allocator is unsafe by its signature; this one only counts.
@@ -17,7 +17,7 @@ use object::ObjectName;
 struct Counting;
 
 thread_local! {
-    /// The bytes that this thread has allocated and not freed.
+    /// The bytes that this thread has allocated and not yet freed.
     static LIVE: Cell<isize> = const { Cell::new(0) };
 }
 
@@ -25,7 +25,7 @@ fn count(bytes: isize) {
     LIVE.set(LIVE.get() + bytes);
 }
 
-/// How many more bytes are allocated than there were.
+/// The allocated bytes since an earlier value.
 fn held_since(before: isize) -> usize {
     usize::try_from(LIVE.get() - before).unwrap()
 }
@@ -49,12 +49,12 @@ unsafe impl GlobalAlloc for Counting {
 static ALLOCATOR: Counting = Counting;
 
 const OBJECTS: usize = 100;
-/// The bytes of a list of so many numbers are most of an object.
+/// The length of a list of numbers that makes up most of an object.
 const NUMBERS: usize = 1_500;
 const BYTES: usize = NUMBERS * 16;
 
-/// The first version of an object is large. The second one differs in that it is small, and in
-/// that its number is none.
+/// The first version of an object is large. The second one is small, and its number has the wrong
+/// type.
 fn object(number: usize, first: bool) -> Value {
     let numbers = if first { NUMBERS } else { 1 };
     let number_or_text = if first { json!(1) } else { json!("none") };
@@ -68,7 +68,7 @@ fn object(number: usize, first: bool) -> Value {
     })
 }
 
-/// How many bytes a circuit holds after both versions of all objects.
+/// The bytes that a circuit holds after both versions of all objects.
 fn held(pipeline: &Value, sources: &[&str]) -> usize {
     let sources: Vec<String> = sources.iter().map(|&source| source.to_owned()).collect();
     let (at, targets) = (Location::root(), ["T".to_owned()]);
@@ -122,7 +122,7 @@ fn what_is_kept_takes_no_more_memory_than_is_counted() {
         ("read", &read as &dyn Fn() -> Kept),
         ("of what several sinks read", &taken),
     ] {
-        // The first one allocates the tape, which the next one uses again.
+        // The first object allocates the tape, which the next one uses again.
         let first = make();
         let before = LIVE.get();
         let kept: Vec<Kept> = (0..OBJECTS).map(|_| make()).collect();

@@ -1,7 +1,8 @@
-//! Reading in one pass gives what three passes give: read all of an object, clean it, prune it.
+//! Reading in one pass has the same result as three passes: read the whole object, clean it, and
+//! prune it.
 //!
-//! Objects are random JSON texts, with keys in any order and values that nobody expects there.
-//! The three passes are written down here once more, as plainly as possible.
+//! The objects are random JSON, with keys in any order and values of unexpected types. The three
+//! passes are implemented here as simply as possible.
 
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 
@@ -12,10 +13,10 @@ use document::{Key, Map, Value, View};
 use object::marks::is_mark;
 use seeded::Random;
 
-/// Seeds of an ordinary test run.
+/// The number of seeds of a normal test run.
 const RUNS: u64 = 10_000;
 
-/// What a pipeline may see of an object, all of it.
+/// The second pass: removes the fields that no pipeline sees.
 fn clean(object: &Value, intake: Intake) -> Value {
     let Some(fields) = object.as_map() else {
         return object.clone();
@@ -48,7 +49,7 @@ fn clean_metadata(metadata: &Value, intake: Intake) -> Value {
     fields.collect::<Map>().into()
 }
 
-/// Labels or annotations without marks; `None` if there are only marks.
+/// Labels or annotations without marks; `None` if they consist of marks.
 fn without_marks(value: &Value) -> Option<Value> {
     let Some(map) = value.as_map().filter(|map| !map.is_empty()) else {
         return Some(value.clone());
@@ -76,7 +77,7 @@ fn decode(data: &Value) -> Value {
     decoded.collect::<Map>().into()
 }
 
-/// The fields of a value.
+/// The third pass: keeps only these fields of a value.
 fn prune(value: &Value, fields: &Fields) -> Value {
     if fields.all {
         return value.clone();
@@ -108,7 +109,7 @@ fn prune(value: &Value, fields: &Fields) -> Value {
     }
 }
 
-/// The members of objects, of their metadata, and others.
+/// Names of members of objects, of their metadata, and others.
 const OBJECT: [&str; 8] = [
     "apiVersion",
     "kind",
@@ -150,7 +151,7 @@ const OTHERS: [&str; 5] = [
     "a name that is longer than a value",
 ];
 
-/// What can be read and kept: some fields of random objects.
+/// Random fields to keep.
 fn fields(random: &mut Random, names: &[&str], depth: usize) -> Fields {
     let mut fields = Fields::default();
     if depth == 4 || random.chance(15) {
@@ -169,7 +170,7 @@ fn fields(random: &mut Random, names: &[&str], depth: usize) -> Fields {
     fields
 }
 
-/// The names that are likely inside of a member.
+/// Likely names inside a member.
 fn below(name: &str) -> &'static [&'static str] {
     match name {
         "metadata" => &METADATA,
@@ -187,7 +188,7 @@ fn intake(random: &mut Random) -> Intake {
     }
 }
 
-/// The JSON of a map that has some of these members, in any order and some of them twice.
+/// The JSON of a map with some of these members, in any order, and some of them twice.
 fn map(random: &mut Random, names: &[&'static str], depth: usize) -> String {
     let mut members: Vec<String> = Vec::new();
     let mut names = names.to_vec();
@@ -249,7 +250,7 @@ fn object(random: &mut Random) -> String {
     map(random, &OBJECT, 0)
 }
 
-/// What reading, cleaning and pruning give, and the uid that is kept beside the document.
+/// The result of the three passes, and the uid that is stored beside the document.
 fn three_passes(object: &Value, fields: &Fields, intake: Option<Intake>) -> (Value, Value) {
     let cleaned = intake.map_or_else(|| object.clone(), |intake| clean(object, intake));
     let uid = match intake {

@@ -1,4 +1,4 @@
-//! `@patch` on one document.
+//! Runs `@patch` on one document.
 
 use document::path::Segment;
 use document::{Location, Value};
@@ -8,12 +8,12 @@ use patch::{Limits, RESOURCE};
 use crate::failure::Failure;
 use crate::pipeline::Patch;
 
-/// `@patch`: the document with the place patched, or as it is where the condition does not
-/// hold.
+/// Patches the resource, which is the part of the document that `at` names. Without a match of
+/// the condition the document stays as it is.
 pub fn patch(stage: &Patch, at: &Location, scope: &Scope<'_>) -> Result<Value, Failure> {
     let document = scope.document;
     let limits = Limits::from(scope.env);
-    let resource = stage.place.first(document, document);
+    let resource = stage.resource_path.first(document, document);
     let Some(resource) = resource.filter(|resource| !resource.is_null()) else {
         return nothing(stage, at, document, &limits);
     };
@@ -32,7 +32,7 @@ pub fn patch(stage: &Patch, at: &Location, scope: &Scope<'_>) -> Result<Value, F
     Ok(patched)
 }
 
-/// A document without anything at the place: it stays as it is if nothing is to be done.
+/// The result for a document without the resource: an error, unless the condition excludes it.
 fn nothing(
     stage: &Patch,
     at: &Location,
@@ -50,15 +50,15 @@ fn nothing(
     };
     if stage.edit.selects(&Value::NULL, &variables, limits)? {
         return Err(Failure::NoPlace {
-            path: stage.place.to_string(),
+            path: stage.resource_path.to_string(),
             at: at.clone(),
         });
     }
     Ok(document.clone())
 }
 
-/// A variable of an expression: a top-level key of the document, in which the resource is
-/// as it is now.
+/// A variable of an expression: a top-level key of the document. It sees the operations that
+/// were applied before, so the resource is replaced by its current form.
 fn variable(stage: &Patch, document: &Value, name: &str, resource: &Value) -> Option<Value> {
     let (hide_of_resource, hide_of_document) = stage.hides_versions;
     if name == RESOURCE {
@@ -68,7 +68,7 @@ fn variable(stage: &Patch, document: &Value, name: &str, resource: &Value) -> Op
         let document = expr::without_versions(&current(stage, document, resource));
         return member(&document, name);
     }
-    match stage.place.segments() {
+    match stage.resource_path.segments() {
         [] => member(resource, name),
         [Segment::Name(key)] if key.as_str() == name => Some(resource.clone()),
         [Segment::Name(key), ..] if key.as_str() != name => member(document, name),
@@ -80,9 +80,11 @@ fn member(document: &Value, name: &str) -> Option<Value> {
     document.as_map()?.get_str(name).cloned()
 }
 
-/// The document with the resource as it is now. There was something at the place, so
-/// something else can be set there.
+/// The document with the current form of the resource. The path matches in the document, so a
+/// value can be set there.
 fn current(stage: &Patch, document: &Value, resource: &Value) -> Value {
-    let current = stage.place.set(document, resource.clone(), document);
+    let current = stage
+        .resource_path
+        .set(document, resource.clone(), document);
     current.unwrap_or_else(|_| document.clone())
 }

@@ -1,4 +1,4 @@
-//! A running branch: its stages in order.
+//! A running branch: the states of its stages, in order.
 
 use document::Location;
 
@@ -171,7 +171,7 @@ impl BranchState {
         changes
     }
 
-    /// Checks what goes to the target.
+    /// Checks the outputs for the target.
     pub(crate) fn output(
         &mut self,
         changes: Vec<Change>,
@@ -187,7 +187,7 @@ impl BranchState {
         self.output.as_ref()
     }
 
-    /// All standing errors of this branch.
+    /// All current errors of this branch.
     pub(crate) fn errors(&self, branch: usize, errors: &mut Vec<RunError>) {
         for (number, stage) in self.stages.iter().enumerate() {
             let mut report = |origin: &Origin, failure: &crate::Failure| {
@@ -248,18 +248,18 @@ impl BranchState {
     }
 }
 
-/// How many stages from here on look at one document at a time.
+/// The number of stages, from the first, that look at one document at a time.
 fn stateless(stages: &[StageState]) -> usize {
     let one =
         |stage: &&StageState| matches!(stage, StageState::Transform(_) | StageState::Unwind(_));
     stages.iter().take_while(one).count()
 }
 
-/// So many changes go through a run of stateless stages together: a load does not hold
-/// all documents that are made on the way at once.
+/// This many changes pass through consecutive stateless stages together. A first list is large:
+/// in chunks, its intermediate documents are not all in memory at once.
 const CHUNK: usize = 512;
 
-/// Runs stages that look at one document at a time, part by part.
+/// Runs stages that look at one document at a time, chunk by chunk.
 fn stream(stages: &mut [StageState], changes: &mut Vec<Change>, cx: &mut StepContext<'_>) {
     let first = cx.stage;
     let mut run = |part: &mut Vec<Change>| {
@@ -292,14 +292,14 @@ fn stream(stages: &mut [StageState], changes: &mut Vec<Change>, cx: &mut StepCon
     *changes = out;
 }
 
-/// Reports all groups that are too large; the caller sorts.
+/// Reports all groups that are too large, in any order.
 fn all_groups(groups: &TooLarge, report: &mut dyn FnMut(&Origin, &crate::Failure)) {
     for (origin, failure) in groups {
         report(origin, failure);
     }
 }
 
-/// Reports all failing origins; the caller sorts.
+/// Reports all failing origins, in any order.
 fn all<T>(
     failing: &crate::running::FailingMap<T>,
     report: &mut dyn FnMut(&Origin, &crate::Failure),

@@ -1,15 +1,16 @@
-//! The limits of a circuit. They cannot be exceeded: the circuit stops first.
+//! The limits of a circuit. A circuit that exceeds one stops: its state is incomplete, so
+//! every later step returns the same error.
 
-/// What a circuit may use.
+/// The limits of a circuit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
-    /// Objects that all sources hold together.
+    /// Objects in all sources together.
     pub documents: usize,
-    /// Bytes that the documents of all sources take together; not counted if `None`.
+    /// Bytes of the documents of all sources together; `None` for no limit.
     pub bytes: Option<usize>,
-    /// Documents that one step may look at to join them.
+    /// Join candidates that one step may check.
     pub candidates: u64,
-    /// Documents that the joins of one step may give.
+    /// Documents that the joins of one step may put out.
     pub outputs: usize,
 }
 
@@ -34,10 +35,10 @@ pub enum BudgetError {
     #[error("the documents of the sources take more than {0} bytes")]
     Bytes(usize),
     /// Too many join candidates.
-    #[error("a join looked at more than {0} candidates in one step")]
+    #[error("the joins of one step checked more than {0} candidates")]
     Candidates(u64),
     /// Too many joined documents.
-    #[error("the joins of one step give more than {0} documents")]
+    #[error("the joins of one step put out more than {0} documents")]
     Outputs(usize),
     /// The step was interrupted, see [`expr::Interrupt`].
     #[error("one step takes too long")]

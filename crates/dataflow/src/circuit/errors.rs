@@ -20,7 +20,7 @@ pub(super) fn conflict(pipeline: &Pipeline, loser: Loser) -> RunError {
     }
 }
 
-/// The branch that an output came through.
+/// The branch that derived an output.
 fn branch_of(pipeline: &Pipeline, origin: &Origin) -> usize {
     match origin.components().first() {
         Some(Component::Branch(branch)) if pipeline.branches.len() > 1 => *branch as usize,
@@ -28,8 +28,8 @@ fn branch_of(pipeline: &Pipeline, origin: &Origin) -> usize {
     }
 }
 
-/// One error for each branch, stage and origin, in this order. Beside it may stand that of a
-/// group that has the key of a group before it, and a conflict.
+/// Sorts errors by branch, stage and origin, and keeps one of each. A group that is too large,
+/// and a conflict, may have the same origin as another error; they are kept beside it.
 pub(super) fn sorted(mut errors: Vec<RunError>, goes_on: impl FnMut() -> bool) -> Vec<RunError> {
     if errors.is_empty() {
         return errors;

@@ -1,14 +1,17 @@
-//! What a step has used of its budget. Once it has used too much, loops end as they are:
-//! what they give is thrown away with the circuit.
+//! Counts what a step uses of its budget.
+//!
+//! All loops of a step ask the meter whether to continue. After the budget is exceeded they
+//! return early with incomplete results. That is safe, because the circuit stops and discards
+//! them.
 
 use expr::Env;
 
 use super::{Budget, BudgetError};
 
-/// How many join candidates are looked at between two looks at the clock.
+/// The number of join candidates between two checks of the interrupt.
 const CHECK_INTERVAL: u64 = 64;
 
-/// What a step may still use.
+/// The use of a budget by one step.
 #[derive(Debug)]
 pub(crate) struct Meter {
     budget: Budget,
@@ -27,17 +30,17 @@ impl Meter {
         }
     }
 
-    /// Which budget was exceeded.
+    /// The exceeded limit.
     pub(crate) fn exceeded(&self) -> Option<BudgetError> {
         self.exceeded
     }
 
-    /// Whether the step goes on.
+    /// Whether the step continues.
     pub(crate) fn goes_on(&self) -> bool {
         self.exceeded.is_none()
     }
 
-    /// A join looks at a document. Gives whether the step goes on.
+    /// Counts a candidate of a join. Returns whether the step continues.
     pub(crate) fn candidate(&mut self, env: &Env) -> bool {
         self.candidates += 1;
         let limit = self.budget.candidates;
@@ -50,8 +53,8 @@ impl Meter {
         self.goes_on()
     }
 
-    /// A join gives a document, which is held until the step is done. Gives whether the
-    /// step goes on.
+    /// Counts a document that a join puts out, which stays in memory until the end of the step.
+    /// Returns whether the step continues.
     pub(crate) fn joined(&mut self) -> bool {
         self.joined += 1;
         let limit = self.budget.outputs;
@@ -61,7 +64,7 @@ impl Meter {
         self.goes_on()
     }
 
-    /// A stage looks at a document. Gives whether the step goes on.
+    /// Checks the interrupt before the next document. Returns whether the step continues.
     pub(crate) fn document(&mut self, env: &Env) -> bool {
         if self.goes_on() && env.is_interrupted() {
             self.exceeded = Some(BudgetError::Time);

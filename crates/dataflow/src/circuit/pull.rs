@@ -1,5 +1,19 @@
-//! Documents on demand: what reaches a stage under an origin, computed from the sources
-//! and what the stages hold. It spares keeping every derived document.
+//! Computes the current document of an origin on demand.
+//!
+//! Stages do not store their outputs. Sometimes one needs a document that is not part of the
+//! change: the next template of a `@gather`, or the document of a claim that becomes contested.
+//! It is pulled through the stages before, backwards to the source:
+//!
+//! ```text
+//! source ─▶ @select ─▶ @project ─▶ @gather
+//!                                    │ document(web)?
+//!                         ◀──────────┘ through(@project, web)
+//!              ◀──────────             through(@select, web)
+//!    ◀─────────                        source.document(web)
+//! ```
+//!
+//! A stage that fails on the origin returns what it holds. Joins and groups know their current
+//! documents, so the way back ends there.
 
 use document::Value;
 use expr::Env;
@@ -12,7 +26,7 @@ use crate::running::source::SourceState;
 
 use super::branch::{BranchState, StageState};
 
-/// The whole circuit, to look documents up in.
+/// The parts of a circuit that are needed to compute documents.
 pub(crate) struct Pull<'a> {
     pub(crate) pipeline: &'a Pipeline,
     pub(crate) sources: &'a [SourceState],
@@ -20,7 +34,7 @@ pub(crate) struct Pull<'a> {
     pub(crate) env: &'a Env,
 }
 
-/// The stages before one that is being run.
+/// The stages before the one that runs.
 pub(crate) struct StagesBefore<'a> {
     pub(crate) pull: &'a Pull<'a>,
     pub(crate) branch: usize,
@@ -34,17 +48,17 @@ impl Upstream for StagesBefore<'_> {
 }
 
 impl Pull<'_> {
-    /// What an origin (with its branch) puts out to a target.
+    /// The output of an origin to a target. The origin includes the branch.
     pub(crate) fn output(&self, origin: &Origin) -> Option<Keyed> {
         let (branch, inner) = self.branch(origin)?;
         let state = self.branches.get(branch)?;
         let check = state.output_check()?;
-        // The check knows documents by the origin with the branch.
+        // The output check knows documents by the origin that includes the branch.
         let input = self.through(branch, &state.stages, &inner);
         check.current(input.as_ref(), origin)
     }
 
-    /// The branch of an origin that has left it, and the origin inside of it.
+    /// Splits an origin outside of its branch into the branch and the origin inside of it.
     fn branch(&self, origin: &Origin) -> Option<(usize, Origin)> {
         if self.pipeline.branches.len() == 1 {
             return Some((0, origin.clone()));
@@ -55,7 +69,7 @@ impl Pull<'_> {
         }
     }
 
-    /// The document that comes out of the last of these stages of a branch.
+    /// The document that the last of these stages puts out.
     fn through(&self, branch: usize, stages: &[StageState], origin: &Origin) -> Option<Value> {
         let Some((stage, before)) = stages.split_last() else {
             return self.input(branch, origin);
@@ -83,7 +97,7 @@ impl Pull<'_> {
         }
     }
 
-    /// The document that comes into a branch without a join.
+    /// The document that enters a branch without a join.
     fn input(&self, branch: usize, origin: &Origin) -> Option<Value> {
         match *self.pipeline.branches[branch].inputs.first()? {
             Input::Source(source) => self.sources[source].document(origin),

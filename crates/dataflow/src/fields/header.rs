@@ -1,12 +1,12 @@
-//! What is known about an object besides the document that a pipeline sees.
+//! The header of an object: metadata that deltic itself needs.
 
 use document::Value;
 
 use object::ObjectName;
 
-/// What is known about an object besides the document that a pipeline sees: which object it
-/// is, in which version, and what selectors and predicates compare. A field that is missing or
-/// was not read is null.
+/// The metadata that deltic needs besides the document of the pipeline: name, version, and the
+/// fields that selectors and predicates compare. A missing field, or one that was not read, is
+/// null.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Header {
     /// `metadata.namespace`
@@ -56,7 +56,7 @@ impl HeaderFields {
 }
 
 impl Header {
-    /// The header of an object that is in memory.
+    /// The header of an object in memory.
     pub fn of(object: &Value) -> Self {
         let metadata = object.get("metadata");
         let field = |name: &str| metadata.get(name).clone();
@@ -71,12 +71,12 @@ impl Header {
         }
     }
 
-    /// The name of the object; `None` without a usable one.
+    /// The name of the object; `None` if it is missing or empty.
     pub fn object_name(&self) -> Option<ObjectName> {
         ObjectName::from_values(&self.namespace, &self.name)
     }
 
-    /// A copy that keeps nothing else of the object in memory.
+    /// A copy that does not keep the rest of the object in memory.
     #[must_use]
     pub fn detached(&self) -> Self {
         Self {
@@ -86,7 +86,7 @@ impl Header {
         }
     }
 
-    /// Where a member of the metadata goes, if it is wanted.
+    /// The field for a member of the metadata, if it is wanted.
     pub(super) fn field(&mut self, name: KnownName, wanted: HeaderFields) -> Option<&mut Value> {
         match name {
             KnownName::Namespace => Some(&mut self.namespace),
@@ -103,7 +103,7 @@ impl Header {
     }
 }
 
-/// The names of members of objects and of their metadata that mean something to the reader.
+/// The names of members of objects and of their metadata that the reader treats specially.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum KnownName {
     ApiVersion,

@@ -1,26 +1,26 @@
-//! What no pipeline sees of an object, whatever it reads.
+//! The fields that no pipeline sees, and the decoding of Secrets.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use document::Value;
 
-/// What a source lets in of its objects, besides the fields that the pipeline reads.
+/// How a source treats its objects, apart from pruning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools)] // Any of them goes with any other.
 pub struct Intake {
-    /// A view: its own uid, resourceVersion, generation and creationTimestamp stay out.
+    /// Whether it is a view. Then uid, resourceVersion, generation and creationTimestamp are hidden.
     pub view: bool,
-    /// A Secret of the core group: its data is decoded.
+    /// Whether its objects are core Secrets. Then their data is decoded.
     pub secret: bool,
     /// Whether the pipeline names `metadata.resourceVersion` or `metadata.generation`.
     pub versions: bool,
-    /// Whether the uid is kept beside the document, because the pipeline may yield
-    /// references to owners.
+    /// Whether the uid is stored beside the document, because the pipeline may yield owner
+    /// references.
     pub uid: bool,
 }
 
 impl Intake {
-    /// The members of the metadata that stay out.
+    /// Whether a member of the metadata is hidden.
     pub(super) fn hides(self, name: &str) -> bool {
         match name {
             "managedFields" => true,
@@ -30,8 +30,8 @@ impl Intake {
         }
     }
 
-    /// What lets in all that one of these lets in. The data of a Secret is not decoded: each
-    /// of them decodes what it takes.
+    /// An intake that hides only what all of these hide. It does not decode Secrets: each of these
+    /// does so itself afterwards.
     pub(super) fn union(intakes: &[Self]) -> Self {
         Self {
             view: intakes.iter().all(|intake| intake.view),
@@ -40,7 +40,7 @@ impl Intake {
         }
     }
 
-    /// Those that may be hidden at all.
+    /// All members of the metadata that may be hidden.
     pub(super) const HIDDEN: [&'static str; 5] = [
         "creationTimestamp",
         "generation",
@@ -50,8 +50,8 @@ impl Intake {
     ];
 }
 
-/// A text of a Secret's data, decoded; bytes that are no text stay opaque. What is no base64
-/// stays as it is.
+/// Decodes a string of a Secret's data from base64. The result is a string if it is UTF-8,
+/// otherwise bytes. A string that is not base64 stays unchanged.
 pub(super) fn decoded(text: &str) -> Value {
     match STANDARD.decode(text) {
         Ok(bytes) => match std::str::from_utf8(&bytes) {

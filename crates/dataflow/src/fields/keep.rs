@@ -1,9 +1,9 @@
-//! What a source stores of its objects: the fields that the pipeline reads, without what no
+//! The fields that a source stores: those that the pipeline reads, without those that no
 //! pipeline may see, compiled into one tree.
 //!
-//! The same [`Keep`] is applied while JSON is read ([`ObjectReader`](super::ObjectReader)) and
-//! to objects that are in memory already ([`Keep::of`]). A pipeline that reads
-//! `metadata.labels` and `data` of Secrets gives this tree of [`Cut`]s:
+//! The same [`Keep`] is applied while JSON is parsed ([`ObjectReader`](super::ObjectReader)) and
+//! to objects in memory ([`Keep::of`]). A pipeline that reads
+//! `metadata.labels` and `data` of Secrets has this tree of [`Cut`]s:
 //!
 //! ```text
 //! Some
@@ -22,8 +22,8 @@ use super::object::ObjectReader;
 use super::{Fields, Work};
 use object::marks::is_mark;
 
-/// What a source stores of an object. Only a [`Keep`] makes it, so nothing has to be left out
-/// of it any more.
+/// The part of an object that a source stores. Only a [`Keep`] creates it, so it never needs
+/// further pruning.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Kept {
     document: Value,
@@ -45,12 +45,12 @@ impl Kept {
         self.document
     }
 
-    /// The uid of the object where [`Intake::uid`] wants it, otherwise null.
+    /// The uid of the object if [`Intake::uid`] is set, otherwise null.
     pub fn uid(&self) -> &Value {
         &self.uid
     }
 
-    /// The same, as a copy if it is a part of a larger document, which it would keep in memory.
+    /// The same, in memory of its own: a part of a larger document would keep all of it.
     #[must_use]
     pub fn detached(self) -> Self {
         Self {
@@ -60,7 +60,7 @@ impl Kept {
     }
 }
 
-/// What a source stores of its objects.
+/// Selects the fields that a source stores.
 ///
 /// ```
 /// use dataflow::fields::{Fields, Intake, Keep};
@@ -82,7 +82,7 @@ pub struct Keep {
 }
 
 impl Keep {
-    /// These fields, as far as they are let in.
+    /// Keeps these fields, unless the intake hides them.
     pub fn new(fields: &Fields, intake: Intake) -> Self {
         Self {
             cut: Cut::new(fields).of_object(intake),
@@ -91,7 +91,7 @@ impl Keep {
         }
     }
 
-    /// These fields, all of them.
+    /// Keeps these fields, and hides nothing.
     pub fn fields(fields: &Fields) -> Self {
         Self {
             cut: Cut::new(fields),
@@ -100,8 +100,8 @@ impl Keep {
         }
     }
 
-    /// What all of these need, to be read once for all of them: each of them can be applied
-    /// to it.
+    /// Keeps what all of these need. An object is then read once, and each of these is applied to
+    /// the result.
     pub fn union<'a>(keeps: impl IntoIterator<Item = &'a Self> + Clone) -> Self {
         let mut fields = Fields::default();
         for keep in keeps.clone() {
@@ -116,14 +116,14 @@ impl Keep {
             return Self::new(&fields, Intake::union(&intakes));
         }
         if !intakes.is_empty() {
-            // Whether labels with nothing but marks are left out is seen at all of them.
+            // A map that contains only marks is left out. To see that, all labels are needed.
             add_metadata(&mut fields, "labels");
             add_metadata(&mut fields, "annotations");
         }
         Self::fields(&fields)
     }
 
-    /// What is stored of an object. It may share memory with the object.
+    /// The stored part of an object in memory. It may share memory with the object.
     pub fn of(&self, object: &Value) -> Kept {
         let uid = if self.keeps_uid() {
             object.get("metadata").get("uid").clone()
@@ -134,7 +134,7 @@ impl Keep {
         Kept::new(document.unwrap_or_default(), uid)
     }
 
-    /// What is stored of an object that is JSON, which must be UTF-8.
+    /// The stored part of an object in JSON, which must be UTF-8.
     pub fn read(&self, json: &[u8]) -> Result<Kept, FromJsonError> {
         let reader = ObjectReader::new(self.clone(), HeaderFields::default());
         let mut json = serde_json::Deserializer::from_slice(json);
@@ -143,12 +143,12 @@ impl Keep {
         Ok(kept)
     }
 
-    /// Whether the uid is kept beside the document.
+    /// Whether the uid is stored beside the document.
     pub(super) fn keeps_uid(&self) -> bool {
         self.intake.is_some_and(|intake| intake.uid && !intake.view)
     }
 
-    /// All of it, to be read or taken.
+    /// The root of the tree.
     pub(super) fn piece(&self) -> Piece<'_> {
         Piece::new(&self.cut)
     }
@@ -159,22 +159,21 @@ fn add_metadata(fields: &mut Fields, name: &str) {
     fields.add_path(&place, &Fields::all());
 }
 
-/// [`Fields`], compiled to be quick, with what is hidden.
+/// [`Fields`] compiled for fast lookup, without the hidden ones.
 #[derive(Clone, Debug, PartialEq)]
 enum Cut {
-    /// Everything from here on.
+    /// Everything below.
     All,
-    /// Some members of a map, or a part of every element.
+    /// Some members of a map, or some fields of every element.
     Some {
-        /// Members by name, in order, with what is kept of them: what `each` keeps is
-        /// included, and `None` are hidden.
+        /// Members by name, in order. They include the fields of `each`; `None` is hidden.
         members: Box<[(Key, Option<Cut>)]>,
-        /// Of every element of a list, and every other member of a map.
+        /// Every element of a list, and every other member of a map.
         each: Option<Box<Cut>>,
     },
     /// Labels or annotations, without marks.
     Unmarked(Box<Cut>),
-    /// The data of a Secret: its texts are decoded.
+    /// The data of a Secret: its strings are decoded.
     Decoded(Box<Cut>),
 }
 
@@ -182,12 +181,12 @@ impl Cut {
     fn new(fields: &Fields) -> Self {
         let mut work = Work::new();
         let cut = Self::within(fields, &mut work);
-        // A tree that ends in the middle is of no use.
+        // After the limit the tree is incomplete.
         if work.is_done() { Self::All } else { cut }
     }
 
-    /// Every name has what is kept of each member added to it, so that a tree of both may
-    /// double with every level.
+    /// Adds the fields of `each` to every name. If both are nested, the tree may double with every
+    /// level, so the work is bounded.
     fn within(fields: &Fields, work: &mut Work) -> Self {
         if fields.all {
             return Self::All;
@@ -204,7 +203,7 @@ impl Cut {
         }
     }
 
-    /// The same of an object, as far as it is let in.
+    /// The same for an object, without the fields that the intake hides.
     fn of_object(self, intake: Intake) -> Self {
         let object = self.with_member("metadata", |metadata| Some(metadata.of_metadata(intake)));
         if intake.secret {
@@ -223,7 +222,7 @@ impl Cut {
         })
     }
 
-    /// The same with another cut of a member, if anything of it is kept.
+    /// Changes the cut of a member, if anything of it is kept.
     fn with_member(self, name: &str, change: impl FnOnce(Self) -> Option<Self>) -> Self {
         let (mut members, each) = match self {
             Self::All => (Vec::new(), Some(Box::new(Self::All))),
@@ -246,11 +245,11 @@ impl Cut {
     }
 }
 
-/// What is kept of a value.
+/// The cut of one value while it is read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Piece<'a> {
     cut: &'a Cut,
-    /// Whether it is decoded if it is a text.
+    /// Whether a string is decoded.
     decode: bool,
 }
 

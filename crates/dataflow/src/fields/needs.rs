@@ -1,4 +1,18 @@
-//! What a pipeline reads of its sources, found backwards from the outputs.
+//! Finds the fields that a pipeline reads of its sources.
+//!
+//! The search starts at the outputs and walks the stages backwards. For each stage it answers:
+//! if these fields of the output are needed, which fields of the input are?
+//!
+//! ```text
+//!                                             needed of the input
+//! source                                      a.b, c, d   ▲
+//! @select: {"@gt": ["$.d", 1]}                a.b, c, d   │
+//! @project: {x: "$.a.b", y: "$.c"}            a.b, c      │
+//! target                                      everything  │
+//! ```
+//!
+//! An expression that may fail is needed even if nothing uses its value, because an error holds
+//! the output.
 
 use document::Key;
 use document::path::{Root, Segment};
@@ -7,8 +21,8 @@ use expr::{Expr, MapExpr, Read};
 use super::{Fields, Work};
 use crate::pipeline::{Branch, Gather, GroupBy, Input, Join, Patch, Pipeline, Project, StageKind};
 
-/// For each source, the fields that the pipeline reads of its objects: all, if it takes too
-/// much to find them.
+/// For each source, the fields that the pipeline reads. If the search takes too much work, all
+/// fields.
 pub fn needs(pipeline: &Pipeline) -> Vec<Fields> {
     let mut needs = Needs { work: Work::new() };
     let sources = needs.pipeline(pipeline);
@@ -18,7 +32,7 @@ pub fn needs(pipeline: &Pipeline) -> Vec<Fields> {
     sources
 }
 
-/// Finds what is read, as far as the work goes.
+/// The search, with its remaining work.
 struct Needs {
     work: Work,
 }
@@ -67,7 +81,7 @@ impl Needs {
         fields.below_each(&mut self.work)
     }
 
-    /// What a branch reads of each of its inputs, when `output` is read of its documents.
+    /// The fields of each input that a branch reads, if `output` is needed of its documents.
     fn branch(&mut self, branch: &Branch, output: Fields) -> Vec<Fields> {
         let mut fields = output;
         for stage in branch.stages.iter().rev() {
@@ -76,8 +90,8 @@ impl Needs {
                 StageKind::Select(condition) => self.with_reads(fields, condition),
                 StageKind::Project(Project::Whole(expr)) => self.project(expr, &fields),
                 StageKind::Project(Project::Steps(steps)) => {
-                    // A setter may walk through what an earlier step has copied, and fail on
-                    // it: then the copy is needed whole.
+                    // A setter may fail on a value that an earlier step has copied. So the copy
+                    // is needed as a whole.
                     let sets =
                         |step: &Expr| matches!(step, Expr::Map(map) if !map.setters.is_empty());
                     let used = if steps.iter().any(sets) {
@@ -146,9 +160,10 @@ impl Needs {
         self.add_path(fields, &names, &Fields::all());
     }
 
-    /// A patch may look at anything in its place, and change it; all else stays as it is.
+    /// A patch may read and change anything inside the resource. The rest of the document stays as
+    /// it is.
     fn patch(&mut self, patch: &Patch, mut fields: Fields) -> Fields {
-        self.add_path(&mut fields, patch.place.segments(), &Fields::all());
+        self.add_path(&mut fields, patch.resource_path.segments(), &Fields::all());
         patch.edit.programs(&mut |program, _, var| {
             for chain in program.reads() {
                 let own = |name: &String| name == patch::RESOURCE || Some(name.as_str()) == var;
@@ -160,8 +175,8 @@ impl Needs {
         fields
     }
 
-    /// A projection reads all that its operators read, because any of them may fail; but a
-    /// plain copy cannot, so only the part of it that is used later is needed.
+    /// A projection needs all fields that its functions read, because any of them may fail. A plain
+    /// copy cannot fail, so only the fields that are used later are needed.
     fn project(&mut self, expr: &Expr, output: &Fields) -> Fields {
         let mut needs = Fields::default();
         self.value(expr, output, &mut needs);
@@ -189,7 +204,8 @@ impl Needs {
                 self.add_path(needs, path.segments(), &Fields::all());
             }
             *needs = self.with_reads(std::mem::take(needs), &setter.value);
-            // What a setter walks through decides whether it fails: keep it in copies.
+            // The values along the path of a setter decide whether it fails, so they are needed
+            // in copies.
             if let Some(Expr::Path(copied)) = &map.copy
                 && copied.path.root() == Root::Document
             {
@@ -211,7 +227,7 @@ impl Needs {
         }
     }
 
-    /// The element stands where the list stood.
+    /// `@unwind`: the output has an element where the input has the list.
     fn unwind(&mut self, output: &Fields, path: &document::Path) -> Fields {
         if output.all {
             return Fields::all();
@@ -227,7 +243,7 @@ impl Needs {
         needs
     }
 
-    /// The list stands where the value stood.
+    /// `@gather`: the output has the list where the input has the value.
     fn gather(&mut self, gather: &Gather, output: Fields) -> Fields {
         if output.all {
             return output;
@@ -254,7 +270,7 @@ impl Needs {
         self.with_reads(needs, &group.key)
     }
 
-    /// The part of `fields` at a path of names.
+    /// The fields below a path of names.
     fn at(&mut self, fields: &Fields, path: &document::Path) -> Fields {
         let mut here = fields.clone();
         for segment in path.segments() {
@@ -268,7 +284,7 @@ impl Needs {
         here
     }
 
-    /// `fields` without the part at a path of names, but with the way to it.
+    /// `fields` without those at a path of names. The maps on the way to it stay.
     fn without(&mut self, fields: &Fields, path: &document::Path) -> Fields {
         fn remove(fields: &mut Fields, segments: &[Segment]) {
             match segments {
@@ -280,7 +296,7 @@ impl Needs {
                         remove(inner, rest);
                     }
                 }
-                // Behind a position everything stays.
+                // Below a list index nothing is removed.
                 [] | [_, ..] => {}
             }
         }
@@ -291,7 +307,7 @@ impl Needs {
     }
 }
 
-/// What tells an object from others is always kept.
+/// Name and namespace, which are always kept.
 fn identity() -> Fields {
     let mut fields = Fields::default();
     let metadata = fields.names.entry(Key::new("metadata")).or_default();

@@ -1,5 +1,5 @@
-//! Reading objects from JSON in one pass: the document that a source stores, and beside it
-//! the [`Header`].
+//! Reads an object from JSON in one pass, into the document that a source stores and the
+//! [`Header`].
 //!
 //! A source that keeps `spec.replicas` and selects by labels reads this object like this:
 //!
@@ -23,7 +23,7 @@ use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqA
 use super::header::{Header, HeaderFields, KnownName};
 use super::keep::{Keep, Kept, Piece};
 
-/// Reads objects: what a [`Keep`] keeps of them, and their [`Header`]. What is neither is
+/// Reads objects: the fields that a [`Keep`] keeps, and the [`Header`]. All other fields are
 /// skipped.
 ///
 /// ```
@@ -47,7 +47,7 @@ pub struct ObjectReader {
 }
 
 impl ObjectReader {
-    /// Reads what is kept, and these parts of the header.
+    /// A reader for these fields of the document and of the header.
     pub fn new(keep: Keep, mut header: HeaderFields) -> Self {
         header.uid |= keep.keeps_uid();
         Self {
@@ -57,8 +57,7 @@ impl ObjectReader {
         }
     }
 
-    /// The same, with `apiVersion` and `kind` of objects that leave them out, as the elements
-    /// of a list do.
+    /// The same, with defaults for `apiVersion` and `kind`: the items of a list omit them.
     #[must_use]
     pub fn with_types(mut self, api_version: &str, kind: &str) -> Self {
         self.types = Some([
@@ -76,8 +75,8 @@ impl ObjectReader {
         Ok(object)
     }
 
-    /// Reads an object to its end, whatever is in it: lists and maps that are nested too deep
-    /// are left empty. `excess` says whether there were any, and how large the object is.
+    /// Reads an object without failing on its size or depth: lists and maps that are nested too
+    /// deep are left empty. `excess` records whether there are any, and the size of the object.
     pub fn noting<'de, D: Deserializer<'de>>(
         &self,
         deserializer: D,
@@ -92,7 +91,7 @@ impl ObjectReader {
         deserializer: D,
     ) -> Result<(Header, Kept), D::Error> {
         let mut header = Header::default();
-        let object = Level {
+        let object = ObjectSeed {
             metadata: false,
             key: None,
             piece: Some(self.keep.piece()),
@@ -109,7 +108,7 @@ impl ObjectReader {
         Ok((header, Kept::new(tape.into_packed(), uid)))
     }
 
-    /// Puts those of the types on the tape that the object has not, if they are kept.
+    /// Adds the default `apiVersion` and `kind` that the object does not have, if they are kept.
     fn complete(&self, tape: &mut Tape<'_>, seen: [bool; 2]) {
         for ((key, value), seen) in self.types.iter().flatten().zip(seen) {
             if !seen && let Member::Read(key, _) = self.keep.piece().member(key.as_str()) {
@@ -128,18 +127,18 @@ impl<'de> DeserializeSeed<'de> for &ObjectReader {
 }
 
 /// Reads an object, or its metadata.
-struct Level<'a, 't> {
+struct ObjectSeed<'a, 't> {
     /// Whether it is the metadata.
     metadata: bool,
     key: Option<Key>,
-    /// What is kept of it, if anything.
+    /// The cut, if anything is kept.
     piece: Option<Piece<'a>>,
     reader: &'a ObjectReader,
     header: &'a mut Header,
     tape: &'a mut Tape<'t>,
 }
 
-impl<'t> Level<'_, 't> {
+impl<'t> ObjectSeed<'_, 't> {
     fn read_object<'de, A: MapAccess<'de>>(&mut self, map: &mut A) -> Result<(), A::Error> {
         let mut types = [false; 2];
         while let Some((name, member)) = map.next_key_seed(NameSeed(self.piece))? {
@@ -155,14 +154,14 @@ impl<'t> Level<'_, 't> {
         Ok(())
     }
 
-    /// Reads the metadata of the object. Of several the last one counts.
-    fn metadata<'b>(&'b mut self, member: Member<Piece<'b>>) -> Level<'b, 't> {
+    /// Reads the metadata of the object. If there are several, the last one counts.
+    fn metadata<'b>(&'b mut self, member: Member<Piece<'b>>) -> ObjectSeed<'b, 't> {
         *self.header = Header::default();
         let (key, piece) = match member {
             Member::Read(key, piece) => (Some(key), Some(piece)),
             Member::Skipped | Member::Hidden => (None, None),
         };
-        Level {
+        ObjectSeed {
             metadata: true,
             key,
             piece,
@@ -189,7 +188,7 @@ impl<'t> Level<'_, 't> {
         Ok(())
     }
 
-    /// Reads what should be a map, and is none.
+    /// Reads a value that should be a map, but is not.
     fn other<E>(
         self,
         read: impl FnOnce(ValueSeed<'_, 't, Piece<'_>>) -> Result<(), E>,
@@ -212,7 +211,7 @@ fn read_member<'de, A: MapAccess<'de>>(
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Level<'_, '_> {
+impl<'de> DeserializeSeed<'de> for ObjectSeed<'_, '_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -220,7 +219,7 @@ impl<'de> DeserializeSeed<'de> for Level<'_, '_> {
     }
 }
 
-impl<'de> Visitor<'de> for Level<'_, '_> {
+impl<'de> Visitor<'de> for ObjectSeed<'_, '_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -278,7 +277,7 @@ impl<'de> Visitor<'de> for Level<'_, '_> {
     }
 }
 
-/// Reads the name of a member, and gives what is kept of the member.
+/// Reads the name of a member, and finds its cut.
 struct NameSeed<'a>(Option<Piece<'a>>);
 
 impl<'de, 'a> DeserializeSeed<'de> for NameSeed<'a> {

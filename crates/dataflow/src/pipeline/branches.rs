@@ -1,4 +1,11 @@
-//! The forms of a pipeline: one operation, a list of operations, or branches.
+//! The forms of a pipeline: one stage, a list of stages, or branches.
+//!
+//! ```text
+//! {"@project": …}                                             one stage
+//! [{"@select": …}, {"@project": …}]                           a list of stages
+//! [[{"@inputs": [A]}, {"@select": …}, {"@output": S}],        branches
+//!  [{"@inputs": [B, S]}, {"@join": …}, {"@output": Target}]]
+//! ```
 
 use document::{Location, Value};
 use expr::Raw;
@@ -9,27 +16,26 @@ use super::{PipelineErrorKind, PipelineReader, Stage};
 /// A chain of stages from inputs to an output.
 #[derive(Clone, Debug)]
 pub struct Branch {
-    /// What comes in, in order.
+    /// The inputs in order.
     pub inputs: Vec<Input>,
-    /// The stages. With several inputs the first is a join.
+    /// The stages. If there are several inputs, the first is a join.
     pub stages: Vec<Stage>,
-    /// Where the result goes.
+    /// The target or stream that gets the result.
     pub output: Output,
-    /// Where it stands in the spec.
+    /// The location in the spec.
     pub at: Location,
 }
 
-/// What a branch reads.
+/// An input of a branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Input {
     /// A source, by position.
     Source(usize),
-    /// A stream: the union of all branches that put their documents there.
+    /// A stream: the union of the outputs of all branches that write to it.
     Stream(usize),
 }
 
-/// Where a branch puts its documents: a target, a stream that other branches read, or
-/// both.
+/// The output of a branch: a target, a stream that other branches read, or both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Output {
     /// The target, by position.
@@ -38,7 +44,7 @@ pub struct Output {
     pub stream: Option<usize>,
 }
 
-/// A branch before its names are understood.
+/// A branch before its names are resolved.
 struct RawBranch {
     inputs: Vec<(String, Location)>,
     stages: Vec<(Value, Location)>,
@@ -235,7 +241,7 @@ impl PipelineReader<'_> {
         }
     }
 
-    /// The branches in an order in which each finds its inputs ready.
+    /// An order of the branches in which each comes after those that it reads.
     pub(super) fn order(&mut self, branches: &[Branch], at: &Location) -> Vec<usize> {
         let feeds = |from: &Branch, to: &Branch| {
             from.output

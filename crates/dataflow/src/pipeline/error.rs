@@ -1,18 +1,18 @@
-//! What can be wrong with a pipeline when it is created.
+//! The errors of parsing a pipeline.
 
 use document::Location;
 
-/// A pipeline that cannot be created: one error of possibly many.
+/// An error in the spec of a pipeline, with its location.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{kind}")]
 pub struct PipelineError {
-    /// Where it stands in the spec.
+    /// The location in the spec.
     pub at: Location,
-    /// What is wrong.
+    /// The reason.
     pub kind: PipelineErrorKind,
 }
 
-/// The reasons why a pipeline is refused.
+/// The reasons why a pipeline does not parse.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum PipelineErrorKind {
     /// An expression is wrong.
@@ -21,12 +21,12 @@ pub enum PipelineErrorKind {
     /// A patch is wrong.
     #[error(transparent)]
     Patch(patch::CompileError),
-    /// A stage that is no map with one `@` key, or an unknown one.
-    #[error("{found} is no pipeline stage")]
+    /// A stage that is not a map with one `@` key, or that is unknown.
+    #[error("{found} is not a pipeline stage")]
     NoStage {
-        /// What stands there.
+        /// The value in the spec.
         found: String,
-        /// The nearest name that exists.
+        /// The most similar name that exists.
         nearest: Option<String>,
     },
     /// `@join` is not the first stage.
@@ -44,10 +44,10 @@ pub enum PipelineErrorKind {
         /// The name.
         name: String,
     },
-    /// More sources than an engine can join.
+    /// More sources than a join can have.
     #[error("more than {limit} sources")]
     TooManySources {
-        /// How many are allowed.
+        /// The limit.
         limit: usize,
     },
     /// A pipeline without a source.
@@ -56,23 +56,23 @@ pub enum PipelineErrorKind {
     /// `soft` or `@inputs` names something that does not exist.
     #[error("unknown {what} {name}")]
     UnknownName {
-        /// A source, an input, an option.
+        /// The kind of name: a source, an input, an option.
         what: &'static str,
         /// As written.
         name: String,
-        /// The nearest name that exists.
+        /// The most similar name that exists.
         nearest: Option<String>,
     },
     /// All sources of a join are soft.
     #[error("at least one source of a @join must not be soft")]
     AllSoft,
-    /// A join condition or a group key hangs on the time or on chance.
+    /// A join condition or a group key depends on the time or on random numbers.
     #[error("{what} cannot use @now or @rnd")]
     Volatile {
         /// A join condition or a group key.
         what: &'static str,
     },
-    /// An argument of a form that the stage does not take.
+    /// An argument that the stage does not take.
     #[error("{stage} takes {expected}")]
     Form {
         /// The stage.
@@ -80,9 +80,9 @@ pub enum PipelineErrorKind {
         /// What it takes.
         expected: &'static str,
     },
-    /// A path that may match several places.
+    /// A path that may match several fields.
     #[error(
-        "{stage} needs a path that matches one place at most: no wildcard, filter, slice or `..`"
+        "{stage} needs a path that matches at most one field: no wildcard, filter, slice or `..`"
     )]
     PluralPath {
         /// The stage.
@@ -94,7 +94,7 @@ pub enum PipelineErrorKind {
     /// A branch without `@inputs` or `@output`.
     #[error("a branch must start with @inputs and end with @output")]
     BranchForm,
-    /// A stream that no branch reads and no target takes.
+    /// An output that is neither a target nor read by a branch.
     #[error("nothing reads the output {name}")]
     UnusedStream {
         /// Its name.
@@ -118,10 +118,10 @@ pub enum PipelineErrorKind {
         /// The name.
         name: String,
     },
-    /// Branches that feed themselves.
-    #[error("the branches feed each other in a circle: {names}")]
+    /// Branches that read each other.
+    #[error("the branches read each other in a cycle: {names}")]
     BranchCycle {
-        /// The outputs in the circle.
+        /// The locations of the branches in the cycle.
         names: String,
     },
 }
@@ -145,7 +145,7 @@ impl From<patch::CompileError> for PipelineError {
 }
 
 impl PipelineError {
-    /// Whether the key at the place is meant, not its value.
+    /// Whether the error is about the key at the location, not about its value.
     pub fn at_key(&self) -> bool {
         matches!(&self.kind, PipelineErrorKind::Patch(error) if error.at_key())
     }
@@ -176,7 +176,7 @@ impl PipelineError {
         }
     }
 
-    /// What to do about it, where there is something to suggest.
+    /// A suggestion how to fix it, if there is one.
     pub fn help(&self) -> Option<String> {
         match &self.kind {
             PipelineErrorKind::Expression(error) => error.help(),

@@ -1,5 +1,5 @@
-//! Facts about stages, for all code that asks. Each is a match without `_`: the compiler
-//! stops at every question that a new stage has to answer.
+//! Properties of stages, for all code that depends on them. Each is a match without `_`, so the
+//! compiler lists every property that a new stage has to define.
 
 use document::path::{Root, Segment};
 use expr::{Expr, MapExpr};
@@ -7,7 +7,7 @@ use expr::{Expr, MapExpr};
 use super::{Branch, Pipeline, Project, StageKind};
 
 impl StageKind {
-    /// The name of the operation, as it is written.
+    /// The name of the stage in the spec.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Join(_) => "@join",
@@ -21,8 +21,8 @@ impl StageKind {
         }
     }
 
-    /// Whether it puts documents together under a key. The origin of what it puts out is
-    /// that key and names no source object.
+    /// Whether it groups documents by a key. The origin of its output is that key, without source
+    /// objects.
     pub fn groups(&self) -> bool {
         match self {
             Self::Gather(_) | Self::GroupBy(_) | Self::Distinct => true,
@@ -34,7 +34,7 @@ impl StageKind {
         }
     }
 
-    /// Whether a missing document shows in its output as a missing partner.
+    /// Whether it may put out a document because another one is missing, as a soft join does.
     pub fn is_soft(&self) -> bool {
         match self {
             Self::Join(join) => !join.soft.is_empty(),
@@ -48,7 +48,8 @@ impl StageKind {
         }
     }
 
-    /// Whether what it puts out is built anew: no longer source objects, changed or not.
+    /// Whether it builds new documents. The output of other stages consists of source objects,
+    /// changed or not.
     pub fn rebuilds(&self) -> bool {
         match self {
             Self::Project(_) | Self::GroupBy(_) => true,
@@ -61,8 +62,8 @@ impl StageKind {
         }
     }
 
-    /// Whether what it puts out may have something at a place, which is a chain of names;
-    /// `before` says so of what it takes. Where that is not known, it may.
+    /// Whether its output may have a value at a path of names. `before` says so of its input. If it
+    /// is not known, the answer is yes.
     pub fn may_yield(&self, place: &[&str], before: bool) -> bool {
         match self {
             Self::Project(Project::Whole(expr)) => projects(expr, place, before),
@@ -72,19 +73,19 @@ impl StageKind {
             Self::Unwind(path) => may_touch(path.segments(), place) || before,
             Self::Gather(gather) => may_touch(gather.path.segments(), place) || before,
             Self::Select(_) | Self::Distinct => before,
-            // Their documents have the keys `key`, `values` and `documents`.
+            // The document of a group has the keys `key`, `values` and `documents`.
             Self::GroupBy(_) => matches!(
                 place.first(),
                 None | Some(&("key" | "values" | "documents"))
             ),
-            // A patch may add something anywhere.
+            // A patch may add a value anywhere.
             Self::Join(_) | Self::Patch(_) => true,
         }
     }
 }
 
 impl Pipeline {
-    /// Whether what a target gets may have something at a place, which is a chain of names.
+    /// Whether the objects of a target may have a value at a path of names.
     pub fn may_yield(&self, target: usize, place: &[&str]) -> bool {
         let branches = self.branches.iter();
         let mut branches = branches.filter(|branch| branch.output.target == Some(target));
@@ -99,7 +100,7 @@ impl Branch {
     }
 }
 
-/// Whether what an expression makes may have something at a place.
+/// Whether the value of an expression may have a value at a path of names.
 fn projects(expr: &Expr, place: &[&str], before: bool) -> bool {
     match expr {
         Expr::Map(map) => builds(map, place, before),
@@ -107,7 +108,7 @@ fn projects(expr: &Expr, place: &[&str], before: bool) -> bool {
             let found = place.iter().fold(value, |value, name| value.get(name));
             !found.is_null()
         }
-        // `$` is the document as it came in.
+        // `$` is the input document.
         Expr::Path(path) => before || path.path.root() != Root::Document || !path.path.is_root(),
         Expr::Now
         | Expr::List(..)
@@ -129,7 +130,7 @@ fn builds(map: &MapExpr, place: &[&str], before: bool) -> bool {
     let copied = map.copy.as_ref();
     let mut entries = map.entries.iter();
     copied.is_some_and(|copied| projects(copied, place, before))
-        // A document inside of this one is not the one that came in.
+        // Inside an entry, `before` does not apply: the path continues in another value.
         || entries.any(|(key, value)| key.as_str() == *first && projects(value, rest, true))
         || map
             .setters
@@ -137,7 +138,7 @@ fn builds(map: &MapExpr, place: &[&str], before: bool) -> bool {
             .any(|setter| may_touch(setter.path.segments(), place))
 }
 
-/// Whether a path leads to a place, to something in it, or to something that it is in.
+/// Whether setting this path may change the value at a path of names: one contains the other.
 fn may_touch(segments: &[Segment], place: &[&str]) -> bool {
     segments
         .iter()

@@ -1,4 +1,16 @@
-//! `@join`: the condition as a set of conjuncts, each with the inputs that it reads.
+//! `@join`: the condition as a set of conjuncts.
+//!
+//! A condition is split at `@and`. For each conjunct the parser finds the inputs that it reads,
+//! and whether it is a key, which an index can look up:
+//!
+//! ```text
+//! {"@and": [                                       reads   key
+//!   {"@eq": ["$.A.x", "$.B.y"]},                   A, B    Equal
+//!   {"@in": ["$.A.x", "$.B.list"]},                A, B    Member
+//!   {"@selector": ["$.A.sel", "$.B.labels"]},      A, B    Selector
+//!   {"@gt": ["$.A.x", 1]},                         A       none
+//!   {"@lt": ["$.A.x", "$.B.y"]}]}                  A, B    none
+//! ```
 
 use document::path::{Root, Segment};
 use document::{Location, Value};
@@ -6,11 +18,11 @@ use expr::{Expr, Items, Raw, Read};
 
 use super::{PipelineErrorKind, PipelineReader};
 
-/// Which inputs of a join: a bit for each.
+/// A set of inputs of a join, as bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SourceSet(pub u64);
 
-/// How many inputs a join has at the most.
+/// The most inputs of a join.
 pub(super) const MAX_INPUTS: usize = 64;
 
 impl SourceSet {
@@ -33,18 +45,18 @@ impl SourceSet {
         self.0 & (1 << input) != 0
     }
 
-    /// Both sets.
+    /// The union of both sets.
     #[must_use]
     pub fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// Whether all of this set is in the other.
+    /// Whether it is a subset of the other set.
     pub fn within(self, other: Self) -> bool {
         self.0 & !other.0 == 0
     }
 
-    /// How many inputs.
+    /// The number of inputs.
     pub fn len(self) -> u32 {
         self.0.count_ones()
     }
@@ -54,7 +66,7 @@ impl SourceSet {
         self.0 == 0
     }
 
-    /// The only input of a set of one.
+    /// The input, if there is exactly one.
     pub fn only(self) -> Option<usize> {
         (self.len() == 1).then(|| self.0.trailing_zeros() as usize)
     }
@@ -68,36 +80,35 @@ impl SourceSet {
 /// A join of inputs.
 #[derive(Clone, Debug)]
 pub struct Join {
-    /// Under which key each input stands in the compound document.
+    /// The keys of the inputs in the joined document.
     pub inputs: Vec<String>,
-    /// The condition: all must hold. False wins over error, in any order.
+    /// The conjuncts of the condition. False wins over error, in any order.
     pub conjuncts: Vec<Conjunct>,
-    /// The inputs that may be missing.
+    /// The soft inputs: a row without a partner has null for them.
     pub soft: SourceSet,
 }
 
-/// One part of the condition.
+/// One conjunct of the condition.
 #[derive(Clone, Debug)]
 pub struct Conjunct {
     /// The condition.
     pub expr: Expr,
-    /// Which inputs it reads.
+    /// The inputs that it reads.
     pub reads: SourceSet,
-    /// Its two sides, if it compares one input with another in a way that can be
-    /// looked up.
+    /// Its two sides, if an index can look it up.
     pub key: Option<JoinKey>,
-    /// As the user wrote it.
+    /// The spec, for `explain`.
     pub spec: Value,
-    /// Where it stands.
+    /// The location in the spec.
     pub at: Location,
 }
 
-/// A conjunct that can be looked up. Each side reads exactly one input.
+/// A conjunct that an index can look up. Each side reads exactly one input.
 #[derive(Clone, Debug)]
 pub enum JoinKey {
-    /// `@eq`: both sides are the same value, which is not null.
+    /// `@eq`: both sides are equal and not null.
     Equal(Side, Side),
-    /// `@in`: the element, which is not null, is in the list.
+    /// `@in`: the list contains the element, which is not null.
     Member {
         /// The element.
         element: Side,
@@ -118,7 +129,7 @@ pub enum JoinKey {
 pub struct Side {
     /// The input that it reads.
     pub input: usize,
-    /// What it is.
+    /// The expression.
     pub expr: Expr,
 }
 
@@ -134,14 +145,14 @@ impl JoinKey {
 }
 
 impl Join {
-    /// The inputs that must be there.
+    /// The inputs that are not soft.
     pub fn hard(&self) -> SourceSet {
         SourceSet(SourceSet::first(self.inputs.len()).0 & !self.soft.0)
     }
 }
 
 impl PipelineReader<'_> {
-    /// Reads `@join`; `inputs` are the names of what is joined.
+    /// Parses `@join`; `inputs` are the names of the inputs.
     pub(super) fn join(&mut self, spec: &Value, at: &Location, inputs: &[String]) -> Join {
         if inputs.len() > MAX_INPUTS {
             self.error(at, PipelineErrorKind::TooManySources { limit: MAX_INPUTS });
@@ -162,7 +173,7 @@ impl PipelineReader<'_> {
         }
     }
 
-    /// Takes the forms apart: a condition, `{on, soft}`, or `[condition, {soft, index}]`.
+    /// Parses the three forms: a condition, `{on, soft}`, or `[condition, {soft, index}]`.
     fn join_parts<'v>(&mut self, spec: &'v Value, at: &Location) -> JoinParts<'v> {
         let mut parts = JoinParts::default();
         if let Some(map) = spec.as_map()
@@ -262,7 +273,7 @@ impl PipelineReader<'_> {
         soft
     }
 
-    /// Splits a condition at `@and`, however deep.
+    /// Splits a condition at `@and`, at all levels.
     fn conjuncts(
         &mut self,
         spec: &Value,
@@ -285,7 +296,7 @@ impl PipelineReader<'_> {
         self.conjunct(expr, spec.clone(), at, inputs, out);
     }
 
-    /// The `index` option: a pair of expressions as one more `@eq`.
+    /// The `index` option: a pair of expressions that becomes another `@eq`.
     fn index(&mut self, pair: &Value, at: &Location, inputs: &[String], out: &mut Vec<Conjunct>) {
         let spec = document::json!({"@eq": (pair.clone())});
         let expr = self.compile(Raw::Compound, |compiler| {
@@ -321,11 +332,11 @@ impl PipelineReader<'_> {
 struct JoinParts<'v> {
     conditions: Vec<(&'v Value, Location)>,
     soft: Vec<(&'v Value, Location)>,
-    /// Two expressions that must be equal.
+    /// The pair of the `index` option.
     index: Option<(&'v Value, Location)>,
 }
 
-/// The inputs that an expression on the compound document reads.
+/// The inputs that an expression on the joined document reads.
 fn sources_read(expr: &Expr, inputs: &[String]) -> SourceSet {
     let all = SourceSet::first(inputs.len());
     let named = |name: &str| {

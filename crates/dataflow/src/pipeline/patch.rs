@@ -1,4 +1,4 @@
-//! `@patch`: changes a part of the document.
+//! Parses `@patch`.
 
 use document::{Location, Path, Value};
 use expr::{Items, Raw};
@@ -9,12 +9,12 @@ use super::{PipelineErrorKind, PipelineReader};
 /// `@patch: {at, where, forEach, var, strict, operations}`
 #[derive(Clone, Debug)]
 pub struct Patch {
-    /// What is patched: one place, perhaps the whole document.
-    pub place: Path,
-    /// What is done there.
+    /// The path of the resource, the part of the document that is patched. It may be the root.
+    pub resource_path: Path,
+    /// The operations with their condition.
     pub edit: Edit,
-    /// Whether the versions of source objects must be taken out of what expressions see:
-    /// of `resource`, and of the other variables.
+    /// Whether the versions of source objects must be hidden from expressions: in `resource`, and
+    /// in the other variables.
     pub hides_versions: (bool, bool),
 }
 
@@ -34,21 +34,21 @@ impl PipelineReader<'_> {
             self.error(at, FORM);
             return None;
         }
-        let place = self.place(spec.get("at"), &at.key("at"), raw);
+        let path = self.resource_path(spec.get("at"), &at.key("at"), raw);
         let edit = Edit::compile(spec, at, FIELDS);
         let edit = edit
             .map_err(|errors| self.errors.extend(errors.into_iter().map(Into::into)))
             .ok();
-        let (place, resource) = place?;
+        let (resource_path, hides) = path?;
         Some(Patch {
-            place,
+            resource_path,
             edit: edit?,
-            hides_versions: (resource, self.mentions_versions && raw != Raw::No),
+            hides_versions: (hides, self.mentions_versions && raw != Raw::No),
         })
     }
 
-    /// The place that is patched, and whether it holds versions that must be hidden.
-    fn place(&mut self, spec: &Value, at: &Location, raw: Raw) -> Option<(Path, bool)> {
+    /// The path of the resource, and whether its versions must be hidden.
+    fn resource_path(&mut self, spec: &Value, at: &Location, raw: Raw) -> Option<(Path, bool)> {
         let text = match spec.as_str() {
             Some(text) if text.starts_with('$') => text,
             None if spec.is_null() => "$",

@@ -1,4 +1,4 @@
-//! The stages after `@join`.
+//! Parses the stages other than `@join` and `@patch`.
 
 use document::{Location, Path, Value};
 use expr::{Expr, Items, Raw};
@@ -20,8 +20,8 @@ const NAMES: [&str; 10] = [
 ];
 
 impl PipelineReader<'_> {
-    /// Reads a list of stages. `inputs` are the names of what comes in; `raw` says
-    /// whether that are source objects.
+    /// Parses a list of stages. `inputs` are the names of the inputs; `raw` says whether their
+    /// documents are source objects.
     pub(super) fn stages(
         &mut self,
         specs: &[(Value, Location)],
@@ -160,7 +160,7 @@ impl PipelineReader<'_> {
         Project::Steps(steps)
     }
 
-    /// A path that matches one place at most.
+    /// A path that matches at most one field.
     fn one_place(&mut self, spec: &Value, stage: &'static str, at: &Location) -> Option<Path> {
         let Some(text) = spec.as_str().filter(|text| text.starts_with('$')) else {
             self.error(

@@ -1,4 +1,7 @@
-//! `@distinct`: one document while an equal one exists.
+//! `@distinct`: puts out one document for each set of equal documents.
+//!
+//! The stage counts how many origins have each document. A change of the output happens only
+//! when a count leaves or reaches 0. The document itself is the key in the output's origin.
 
 use document::Value;
 
@@ -8,13 +11,13 @@ use crate::origin::Origin;
 /// A running `@distinct`.
 #[derive(Debug, Default)]
 pub(crate) struct DistinctState {
-    /// How many origins have each document; never 0.
+    /// The number of origins that have each document; never 0.
     counts: HashMap<GroupKey, usize>,
 }
 
 impl DistinctState {
     pub(crate) fn step(&mut self, changes: &mut Vec<Change>, cx: &mut StepContext<'_>) {
-        // Whether each document that is touched was there before the step.
+        // The documents of this step, and whether each was present before.
         let mut before: Vec<(GroupKey, bool)> = Vec::new();
         let mut seen: HashMap<GroupKey, ()> = HashMap::default();
         for change in changes.drain(..) {
@@ -63,7 +66,7 @@ impl DistinctState {
         }
     }
 
-    /// The document of this key, if it is there.
+    /// The document of this key, if it is present.
     pub(crate) fn current(&self, document: &Value) -> Option<Value> {
         let key = GroupKey::from(document.clone());
         self.counts.contains_key(&key).then_some(key.value)

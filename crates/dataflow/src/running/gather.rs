@@ -1,5 +1,19 @@
-//! `@gather`: members grouped by a key; the group's document is its first member with
-//! the list of all values in it.
+//! `@gather: [key, path]`: combines all documents with the same key into one.
+//!
+//! The document of a group is a copy of its first member, the template. It contains the list of
+//! the values of all members at the path. Members are in the order of their origins:
+//!
+//! ```text
+//! @gather: ["$.ns", "$.port"]
+//!
+//! {ns: x, port: 80, app: a}      the template
+//! {ns: x, port: 81, app: b}      ─▶ {ns: x, port: [80, 81], app: a}
+//! ```
+//!
+//! A group may have many members, and a change must not cost as much as the whole group. The
+//! values are in a [`Sequence`], so that one changed value copies one chunk of the list. Of the
+//! members' documents only the template is stored. If the template leaves the group, the stage
+//! computes the document of the next member through the stages before ([`Upstream`]).
 
 use document::{Location, Path, Value};
 use expr::Env;
@@ -24,7 +38,7 @@ pub(crate) struct GatherState {
     pub(crate) too_large: TooLarge,
 }
 
-/// What a document gives to a group.
+/// The contribution of a document to its group.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Contribution {
     key: Value,
@@ -48,16 +62,16 @@ struct Group {
     members: Sequence,
     /// The first member and its document.
     template: (Origin, Value),
-    /// The last one that was not too large.
+    /// The last document that was not too large.
     output: Option<Value>,
 }
 
-/// What happens to one group in a step.
+/// The edits of one group in a step.
 #[derive(Default)]
 struct Edits {
     values: Vec<Edit>,
-    /// The first of the members that are new or changed, with its document: if one of
-    /// them is the template, it is this one.
+    /// The first member that is new or changed, with its document. No other changed member can
+    /// be the template.
     first: Option<(Origin, Value)>,
 }
 
@@ -114,7 +128,7 @@ impl GatherState {
         }
     }
 
-    /// What the document gave before, and what it gives now.
+    /// The old and the new contribution of a document.
     fn contributions(
         &mut self,
         change: &Change,
@@ -143,7 +157,7 @@ impl GatherState {
         }
     }
 
-    /// `None` for a null key or a null value: such a document is skipped.
+    /// `None` for a null key or a null value: the document has no group.
     fn contribution(&self, document: &Value, env: &Env) -> Result<Option<Contribution>, Failure> {
         let key = self.rule.key.eval(&scope(env, document, &env.now, 0))?;
         let value = self.rule.path.first(document, document);
@@ -209,7 +223,7 @@ impl GatherState {
 }
 
 impl Group {
-    /// Makes the document anew, of the template and the members.
+    /// Builds the document from the template and the values.
     fn refill(
         &mut self,
         path: &Path,
@@ -218,7 +232,7 @@ impl Group {
         cx: &mut StepContext<'_>,
     ) -> Option<Change> {
         let output = fill(path, &self.template.1, self.members.to_list());
-        if !grown(&output, at, &self.origin, too_large, cx) {
+        if !is_admitted(&output, at, &self.origin, too_large, cx) {
             return None;
         }
         let old = self.output.replace(output.clone());
@@ -226,9 +240,9 @@ impl Group {
     }
 }
 
-/// Whether the document of a group is not larger than it may be; otherwise that is the error of
-/// the group.
-pub(crate) fn grown(
+/// Checks that the document of a group is within the bounds. Otherwise it records the error of
+/// the group and returns false.
+pub(crate) fn is_admitted(
     document: &Value,
     at: &Location,
     group: &Origin,
@@ -250,7 +264,7 @@ pub(crate) fn grown(
     }
 }
 
-/// The document of a member: from this step, held, or as it reaches this stage.
+/// The document of a member: from this step, held, or computed by the stages before.
 fn document_of(
     member: &Origin,
     changed: Option<(Origin, Value)>,
@@ -268,19 +282,19 @@ fn document_of(
     }
 }
 
-/// The template with the list in it. The template has a value at the path, so a list
-/// can stand there.
+/// The template with the list at the path. It has a value at the path, so a list can be set
+/// there.
 fn fill(path: &Path, template: &Value, list: Value) -> Value {
     path.set(template, list, template)
         .unwrap_or_else(|_| template.clone())
 }
 
-/// Work by group key, in order of first appearance. A step touches few groups, or it is
-/// a load and touches many.
+/// Edits by group key, in the order of first appearance. Most steps touch a few groups, but the
+/// first list of a source touches many.
 #[derive(Debug)]
 pub(crate) struct Grouped<T> {
     entries: Vec<(Value, T)>,
-    /// Positions by key, once there are more than a few.
+    /// Positions by key, once there are more than [`FEW`].
     index: HashMap<GroupKey, usize>,
 }
 
@@ -293,6 +307,7 @@ impl<T> Default for Grouped<T> {
     }
 }
 
+/// Up to this number of groups a linear search is faster than an index.
 const FEW: usize = 8;
 
 impl<T: Default> Grouped<T> {

@@ -1,10 +1,20 @@
-//! `@groupBy`: members grouped by a key; the group's document lists keys, values and
-//! documents.
+//! `@groupBy: [key, value]`: collects the values and the documents of each key.
+//!
+//! ```text
+//! @groupBy: ["$.ns", "$.port"]
+//!
+//! {ns: x, port: 80}
+//! {ns: x, port: 81}      ─▶ {key: x, values: [80, 81], documents: [{ns: x, port: 80}, …]}
+//! ```
+//!
+//! Members are in the order of their origins. Both lists are [`Sequence`]s, so that one changed
+//! member copies one chunk of each. With `distinct: true` equal values are listed once, which
+//! needs a pass over all values of the group.
 
 use document::{Key, Location, Map, Value};
 use expr::Env;
 
-use super::gather::{Grouped, grown};
+use super::gather::{Grouped, is_admitted};
 use super::sequence::{Edit, Sequence};
 use super::{
     Change, Detach, Failing, FailingMap, GroupKey, HashMap, StepContext, TooLarge, release, scope,
@@ -23,15 +33,15 @@ pub(crate) struct GroupByState {
     groups: HashMap<GroupKey, Group>,
     pub(crate) failing: FailingMap<Option<Contribution>>,
     pub(crate) too_large: TooLarge,
-    /// When the document of an origin last changed, if the value uses `@now`.
+    /// The time at which the document of an origin last changed, if the value uses `@now`.
     times: HashMap<Origin, Value>,
 }
 
-/// What a document gives to a group.
+/// The contribution of a document to its group.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Contribution {
     key: Value,
-    /// `null` is not listed among the values.
+    /// Null is not listed in `values`.
     value: Value,
     document: Value,
 }
@@ -50,7 +60,7 @@ impl Detach for Contribution {
 struct Group {
     values: Sequence,
     documents: Sequence,
-    /// The last one that was not too large.
+    /// The last document that was not too large.
     output: Option<Value>,
 }
 
@@ -155,7 +165,7 @@ impl GroupByState {
         }
     }
 
-    /// `None` for a null key: such a document is skipped.
+    /// `None` for a null key: the document has no group.
     fn contribution(
         &self,
         document: &Value,
@@ -206,7 +216,7 @@ impl GroupByState {
             return Change::new(origin, old, None);
         }
         let output = document(&key.value, group, self.rule.distinct, cx);
-        if !grown(&output, &self.at, &origin, &mut self.too_large, cx) {
+        if !is_admitted(&output, &self.at, &origin, &mut self.too_large, cx) {
             return None;
         }
         let old = group.output.replace(output.clone());
@@ -240,7 +250,7 @@ fn document(key: &Value, group: &Group, distinct: bool, cx: &mut StepContext<'_>
     .into()
 }
 
-/// The list with each value once, where it first stands.
+/// The list with only the first of equal values.
 fn first_of_equal(values: &Value, cx: &mut StepContext<'_>) -> Value {
     let mut seen: HashMap<GroupKey, ()> = HashMap::default();
     let items = values.as_list().into_iter().flatten().cloned();

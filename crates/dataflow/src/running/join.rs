@@ -1,8 +1,40 @@
-//! The hard part of `@join`: tuples of documents for which all conditions hold.
+//! The hard part of `@join`: all tuples of documents for which the condition holds.
 //!
-//! A change of one document looks up its partners through the indexes of the plan,
-//! before the change and after it, and the two sets of tuples are compared. A tuple
-//! that is in error keeps what it last put out.
+//! The number of possible tuples is the product of the sizes of the inputs. A change of one
+//! document must find its tuples without visiting the others. So the condition is split into
+//! conjuncts, and each is used where it is cheapest:
+//!
+//! ```text
+//! @join: {"@and": [
+//!   {"@eq": ["$.Pod.ready", true]},                        reads Pod alone: checked when a Pod
+//!                                                          is stored
+//!   {"@eq": ["$.Pod.spec.node", "$.Node.metadata.name"]},  compares two inputs: a hash index
+//!   {"@gt": ["$.Node.cpu", "$.Pod.cpu"]}]}                 anything else: checked on the
+//!                                                          candidates that the index finds
+//! ```
+//!
+//! The documents of an input are in a [`JoinTable`] with its indexes. The [`Plan`] says, for a
+//! change in each table, in which order to visit the others and through which index.
+//!
+//! A step compares the tuples of the changed documents before and after the change:
+//!
+//! ```text
+//! before      find the tuples of the documents that change, in the old tables
+//! apply       store the new documents
+//! enumerate   find the tuples of the changed documents, in the new tables
+//! compare     in both: an update; only after: an insert; only before: see below
+//! ```
+//!
+//! If several documents of a tuple change in one step, the tuple is found from the first of them
+//! only.
+//!
+//! # Errors
+//!
+//! False wins over error, in any order: if one conjunct is false, the tuple is out, even if
+//! another one fails. If none is false and one fails, the tuple is in error, and its last output
+//! is held. An index cannot see the difference, because a key that fails has no hash. Therefore
+//! a tuple that is not found any more is judged by all of its conjuncts together
+//! ([`HardJoin::status`]).
 
 pub(crate) mod plan;
 mod search;
@@ -31,12 +63,12 @@ type Tuple = SmallVec<[Slot; 4]>;
 pub(crate) struct HardJoin {
     rule: pipeline::Join,
     at: Location,
-    /// The inputs that are joined here, by position in the rule.
+    /// The hard inputs, by position in the rule.
     inputs: Vec<usize>,
     /// One for each of `inputs`.
     tables: Vec<JoinTable>,
     plan: Plan,
-    /// The compound's keys in order, each with its table.
+    /// The keys of the joined document in order, each with its table.
     keys: Vec<(Key, usize)>,
     failing: HashMap<Tuple, FailingTuple>,
     /// The failing tuples of each (table, slot).
@@ -47,11 +79,11 @@ pub(crate) struct HardJoin {
 #[derive(Debug)]
 struct FailingTuple {
     held: Option<Value>,
-    /// `None` where a document of the tuple fails by itself.
+    /// `None` if a document of the tuple fails by itself: that error is reported for the document.
     failure: Option<Failure>,
 }
 
-/// A tuple that the indexes gave.
+/// A tuple that the search found.
 struct Found {
     tuple: Tuple,
     compound: Value,
@@ -89,7 +121,7 @@ impl HardJoin {
         &self.plan
     }
 
-    /// The inputs that are joined here, by position in the rule.
+    /// The hard inputs, by position in the rule.
     pub(crate) fn inputs(&self) -> &[usize] {
         &self.inputs
     }
@@ -99,7 +131,7 @@ impl HardJoin {
         &self.tables
     }
 
-    /// Takes the changes of each input and gives those of the tuples.
+    /// Applies the changes of each input. Returns the changes of the tuples.
     pub(crate) fn step(&mut self, mut changes: Batches, cx: &mut StepContext<'_>) -> Vec<Change> {
         self.step = self.step.wrapping_add(1);
         if let Some(out) = self.same_partners(&mut changes, cx) {
@@ -118,7 +150,7 @@ impl HardJoin {
         out
     }
 
-    /// What the tuples of the documents that change have put out so far.
+    /// The tuples of the documents that change, with their outputs before the step.
     fn before(
         &mut self,
         changes: &[Vec<Change>],
@@ -157,7 +189,8 @@ impl HardJoin {
         before
     }
 
-    /// Puts the new documents into the tables; errors of single documents show here.
+    /// Stores the new documents in the tables, and reports the errors of single documents.
+    /// Returns the documents that are new or changed.
     fn apply(
         &mut self,
         changes: &mut [Vec<Change>],
@@ -189,7 +222,7 @@ impl HardJoin {
         touched
     }
 
-    /// All tuples of a document that the keys allow and no condition refuses.
+    /// Finds all tuples of a document for which no conjunct is false.
     fn enumerate(
         &self,
         table: usize,
@@ -213,7 +246,7 @@ impl HardJoin {
         search.extend(&mut tuple, 0, None);
     }
 
-    /// The compound document of a tuple, or of the part of it that is known.
+    /// The joined document of a tuple. Inputs without a slot are left out.
     fn compound(&self, tuple: &[Slot]) -> Value {
         let known = |(_, table): &&(Key, usize)| tuple[*table] != Slot::MAX;
         let entries: SmallVec<[(Key, Value); 4]> = self
@@ -239,7 +272,7 @@ impl HardJoin {
         )
     }
 
-    /// Matches what was with what is.
+    /// Compares the tuples before and after the step.
     fn compare(
         &mut self,
         mut before: Vec<(Tuple, Option<Value>)>,
@@ -266,8 +299,8 @@ impl HardJoin {
                 self.fail(&found.tuple, old, Some(failure));
             } else {
                 self.recover(&found.tuple);
-                // A document of the tuple has changed, so the compound has, unless it
-                // comes back to what was held.
+                // A document of the tuple has changed, so the joined document differs, unless
+                // it equals the held one.
                 let new = Some(found.compound);
                 if !held || old != new {
                     out.push(Change { origin, old, new });
@@ -326,7 +359,7 @@ impl HardJoin {
         }
     }
 
-    /// The current document of a tuple.
+    /// The current joined document of an origin.
     pub(crate) fn current(&self, origin: &Origin, env: &Env) -> Option<Value> {
         let mut rest = origin.components();
         let mut tuple = Tuple::new();
@@ -342,7 +375,7 @@ impl HardJoin {
         matches!(self.status(&tuple, env), Status::True).then(|| self.compound(&tuple))
     }
 
-    /// All standing errors.
+    /// All current errors, in any order.
     pub(crate) fn errors(&self, report: &mut dyn FnMut(&Origin, &Failure)) {
         for table in &self.tables {
             for slot in table.slots() {
@@ -352,7 +385,6 @@ impl HardJoin {
                 }
             }
         }
-        // The caller sorts.
         for (tuple, failing) in &self.failing {
             if let Some(failure) = &failing.failure {
                 report(&self.origin(tuple), failure);

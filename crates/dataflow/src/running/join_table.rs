@@ -1,4 +1,14 @@
-//! The documents of one join input, with the hash indexes that the plan wants.
+//! The documents of one input of a join, with hash indexes.
+//!
+//! A document has a slot, a small number by which tuples and indexes refer to it. The conditions
+//! and key sides that read this input alone are evaluated once, when the document is stored.
+//!
+//! ```text
+//! slot   origin     document     sides        local
+//! 0      Pod a/x    {node: n1}   ["n1"]       Pass       index on side 0: hash("n1") → [0, 2]
+//! 1      Pod a/y    {node: 7}    [7]          Out                         hash(7)    → [1]
+//! 2      Pod a/z    {node: n1}   ["n1"]       Pass
+//! ```
 
 use document::{Key, Location, Value};
 use expr::{Env, Expr};
@@ -13,18 +23,18 @@ use crate::failure::Failure;
 use crate::origin::Origin;
 use crate::pipeline::Join;
 
-/// A place in a [`JoinTable`]; stable while the entry lives, and until the end of the step
-/// in which it dies.
+/// The position of a document in a [`JoinTable`]. It stays valid until the end of the step that
+/// removes the document.
 pub(crate) type Slot = u32;
 
 /// The documents of one input of a join.
 #[derive(Debug)]
 pub(crate) struct JoinTable {
-    /// The input's name in the compound document.
+    /// The name of the input in the joined document.
     name: Key,
     locals: Vec<Local>,
     sides: Vec<TableSide>,
-    /// All that `locals` and `sides` read of a document.
+    /// The fields that `locals` and `sides` read of a document.
     reads: Reads,
     pub(crate) entries: Vec<TableEntry>,
     by_origin: HashTable<Slot>,
@@ -33,7 +43,7 @@ pub(crate) struct JoinTable {
     indexes: Vec<Index>,
 }
 
-/// A condition that reads this input alone.
+/// A conjunct that reads this input alone.
 #[derive(Debug)]
 struct Local {
     conjunct: usize,
@@ -50,10 +60,10 @@ struct TableSide {
     at: Location,
 }
 
-/// The side values of a document; most joins have one or two.
+/// The side values of a document. Most joins have one or two.
 pub(crate) type Sides = SmallVec<[SideValue; 2]>;
 
-/// The sides as they are stored: they may be the same while their document is replaced.
+/// Detaches the sides: they may outlive the document that they are part of.
 fn detached(sides: Sides) -> Sides {
     sides.into_iter().map(SideValue::detach).collect()
 }
@@ -66,20 +76,20 @@ pub(crate) struct TableEntry {
     /// One for each side, in the order of the conjuncts.
     pub(crate) sides: Sides,
     pub(crate) local: LocalStatus,
-    /// The first thing that failed on this document alone.
+    /// The first failure on this document alone.
     pub(crate) failure: Option<Box<Failure>>,
     pub(crate) live: bool,
-    /// The step in which it last changed.
+    /// The number of the step in which it last changed.
     pub(crate) changed: u32,
 }
 
-/// Whether the conditions on this document alone hold.
+/// The result of the conditions on this document alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LocalStatus {
     Pass,
-    /// One is false: never joined.
+    /// One is false. The document has no tuples.
     Out,
-    /// None is false, and one failed: joined with nothing new.
+    /// None is false, and one fails. The document gets no new tuples.
     Failed,
 }
 
@@ -92,7 +102,7 @@ struct Index {
 }
 
 impl JoinTable {
-    /// The table of one input with its conditions.
+    /// An empty table for one input of a join.
     pub(crate) fn new(join: &Join, input: usize) -> Self {
         let conjuncts = || join.conjuncts.iter().enumerate();
         let locals = conjuncts()
@@ -136,7 +146,8 @@ impl JoinTable {
         self.sides.iter().position(|side| side.conjunct == conjunct)
     }
 
-    /// An index over these conjuncts, which all have a side here.
+    /// The number of an index over these conjuncts, which all have a side in this table. The index
+    /// is created if there is none yet.
     pub(crate) fn index_on(&mut self, conjuncts: &[usize]) -> usize {
         let sides: Vec<usize> = conjuncts
             .iter()
@@ -153,7 +164,7 @@ impl JoinTable {
     }
 
     pub(crate) fn find(&self, origin: &Origin) -> Option<Slot> {
-        // Mostly where it was found before, in this table.
+        // Usually the slot is the one that was found before.
         if let Some(place) = origin.slot_hint()
             && let Some(entry) = self.entries.get(place as usize)
             && entry.live
@@ -173,12 +184,12 @@ impl JoinTable {
         &self.entries[slot as usize]
     }
 
-    /// The living entries.
+    /// The slots of all live documents.
     pub(crate) fn slots(&self) -> impl Iterator<Item = Slot> + '_ {
         (0..self.entries.len() as Slot).filter(|slot| self.entries[*slot as usize].live)
     }
 
-    /// The slots under a hash of key values.
+    /// The slots with this hash of their key values.
     pub(crate) fn lookup(&self, index: usize, hash: u64) -> &[Slot] {
         self.indexes[index]
             .slots
@@ -186,7 +197,7 @@ impl JoinTable {
             .map_or(&[], SmallVec::as_slice)
     }
 
-    /// Puts a document in, or another in its place.
+    /// Stores a document, or replaces the document of its origin.
     pub(crate) fn insert(
         &mut self,
         origin: &Origin,
@@ -236,8 +247,8 @@ impl JoinTable {
         slot
     }
 
-    /// Puts another document in the place of one, if that changes nothing but the
-    /// document: not its keys, and not whether it fails or passes. Gives whether it did.
+    /// Replaces a document if its keys and the results of its conditions stay the same. Returns
+    /// whether it did.
     pub(crate) fn replace(&mut self, slot: Slot, document: &Value, env: &Env) -> bool {
         let entry = &self.entries[slot as usize];
         if entry.failure.is_some() {
@@ -253,7 +264,7 @@ impl JoinTable {
         true
     }
 
-    /// Takes a document out. Its slot stays readable until [`JoinTable::sweep`].
+    /// Removes a document. Its slot stays readable until [`JoinTable::sweep`].
     pub(crate) fn remove(&mut self, slot: Slot) {
         self.unindex(slot);
         let entry = &mut self.entries[slot as usize];
@@ -267,7 +278,7 @@ impl JoinTable {
         self.dead.push(slot);
     }
 
-    /// Ends a step: the slots of removed documents may be used again.
+    /// Ends a step: frees the slots of removed documents.
     pub(crate) fn sweep(&mut self) {
         for slot in self.dead.drain(..) {
             let entry = &mut self.entries[slot as usize];
@@ -299,11 +310,11 @@ impl JoinTable {
         }
     }
 
-    /// Evaluates all that hangs on this document alone.
+    /// Evaluates the conditions and sides that read this document alone.
     fn evaluate(&self, document: &Value, env: &Env) -> (Sides, LocalStatus, Option<Box<Failure>>) {
         let mut failures: SmallVec<[(usize, Failure); 1]> = SmallVec::new();
         let mut local = LocalStatus::Pass;
-        // A compound with this input alone: that is all that these expressions read.
+        // These expressions read no other input, so a joined document with this one is enough.
         let compound = Value::from(document::Map::from_sorted_iter(
             [(self.name.clone(), document.clone())].into_iter(),
         ));

@@ -1,4 +1,5 @@
-//! The last stage of a branch that feeds a target: the check of the output's metadata.
+//! The output check, after the last stage of a branch that feeds a target: an output needs the
+//! metadata of an object. It holds like any other stage.
 
 use document::{Location, Value};
 use object::ObjectName;
@@ -8,7 +9,7 @@ use crate::apply;
 use crate::failure::Failure;
 use crate::origin::Origin;
 
-/// A document under its target key; the object is made of it when it is needed.
+/// A document with the name of its target object. The object is built later, if it is needed.
 pub(crate) type Keyed = (ObjectName, Value);
 
 impl Detach for Keyed {
@@ -17,7 +18,7 @@ impl Detach for Keyed {
     }
 }
 
-/// A change of what an origin puts out to a target.
+/// A change of the output of an origin to a target.
 #[derive(Clone, Debug)]
 pub(crate) struct OutputChange {
     pub(crate) origin: Origin,
@@ -25,7 +26,7 @@ pub(crate) struct OutputChange {
     pub(crate) new: Option<Keyed>,
 }
 
-/// The check of a branch's outputs.
+/// A running output check.
 #[derive(Debug)]
 pub(crate) struct OutputCheck {
     at: Location,
@@ -64,7 +65,7 @@ impl OutputCheck {
             None => change.old.and_then(|document| self.keyed(document).ok()),
         };
         let new = change.new.map(|document| match &old {
-            // Mostly the key is what it was.
+            // In most changes the metadata, and so the name, stays the same.
             Some((key, before)) if apply::same_metadata(before, &document) => {
                 Ok((key.clone(), document))
             }
@@ -81,7 +82,7 @@ impl OutputCheck {
                 return None;
             }
         };
-        // Whether they differ is seen where their keys are compared.
+        // The target compares both documents.
         Some(OutputChange {
             origin: change.origin,
             old,
@@ -93,7 +94,7 @@ impl OutputCheck {
         Ok((apply::output_key(&self.at, &document)?, document))
     }
 
-    /// What an origin puts out now, given the document that reaches this stage.
+    /// The current output of an origin, given its current input.
     pub(crate) fn current(&self, input: Option<&Value>, origin: &Origin) -> Option<Keyed> {
         match self.failing.get(origin) {
             Some(failing) => failing.held.clone(),

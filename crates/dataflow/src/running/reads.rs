@@ -1,62 +1,72 @@
-//! What expressions read, to see without evaluating them that a change does not concern
-//! them.
+//! The fields that expressions read, to skip evaluations.
+//!
+//! Most updates change a few fields. An expression that reads none of them keeps its value:
+//!
+//! ```text
+//! $.metadata.name reads metadata.name
+//! old {metadata: M, status: 1}    new {metadata: M, status: 2}    no evaluation is needed
+//! ```
+//!
+//! The comparison is conservative. If it is not known which fields an expression reads, or if
+//! it uses `@now` or `@rnd`, it is always evaluated.
 
 use document::path::{Root, Segment, same_at};
 use document::{Key, Value};
 use expr::{Expr, Read};
 
-/// All that some expressions read of a document.
+/// The fields that some expressions read of a document.
 #[derive(Debug)]
 pub(crate) struct Reads {
-    /// Place by place; `None` if that is not known, or not all that their values hang on.
-    places: Option<Box<[Box<[Segment]>]>>,
+    /// The paths; `None` if they are not known, or if the values depend on something else.
+    paths: Option<Box<[Box<[Segment]>]>>,
 }
 
 impl Reads {
-    /// What these expressions read.
+    /// The fields that these expressions read.
     pub(crate) fn of<'a>(exprs: impl IntoIterator<Item = &'a Expr>) -> Self {
-        let places = exprs.into_iter().map(places);
-        let places: Option<Vec<_>> = places.collect();
+        let paths = exprs.into_iter().map(paths);
+        let paths: Option<Vec<_>> = paths.collect();
         Self {
-            places: places.map(|places| places.concat().into()),
+            paths: paths.map(|paths| paths.concat().into()),
         }
     }
 
-    /// The same of expressions that read nothing but this member of a document, and are
-    /// asked about the member.
+    /// The paths below a member. Afterwards the documents to compare are the values of the member.
+    /// All paths must lead through it.
     pub(crate) fn below(self, name: &Key) -> Self {
-        let below = |place: Box<[Segment]>| match &*place {
+        let below = |path: Box<[Segment]>| match &*path {
             [Segment::Name(first), rest @ ..] if first == name => Some(rest.into()),
             _ => None,
         };
         Self {
-            places: self
-                .places
-                .and_then(|places| places.into_iter().map(below).collect()),
+            paths: self
+                .paths
+                .and_then(|paths| paths.into_iter().map(below).collect()),
         }
     }
 
-    /// As [`Reads::same`], of two documents that differ in one member, with its values.
+    /// As [`Reads::same`], for two documents that differ in one member only. The argument is the
+    /// result of [`difference`].
     pub(crate) fn same_below(&self, (key, one, other): (&Key, &Value, &Value)) -> bool {
-        let same = |place: &[Segment]| match place {
+        let same = |path: &[Segment]| match path {
             [Segment::Name(first), rest @ ..] => first != key || same_at(rest, one, other),
             _ => false,
         };
-        self.places
+        self.paths
             .as_ref()
-            .is_some_and(|places| places.iter().all(|place| same(place)))
+            .is_some_and(|paths| paths.iter().all(|path| same(path)))
     }
 
-    /// Whether all that is read is certainly the same in both documents.
+    /// Whether all fields that are read are certainly the same in both documents.
     pub(crate) fn same(&self, one: &Value, other: &Value) -> bool {
-        self.places
+        self.paths
             .as_ref()
-            .is_some_and(|places| places.iter().all(|place| same_at(place, one, other)))
+            .is_some_and(|paths| paths.iter().all(|path| same_at(path, one, other)))
     }
 }
 
-/// The member in which two documents differ, and its values in both, if it is certainly
-/// the only one.
+/// The only member in which two documents differ, with its old and new value. `None` if there
+/// may be several.
 pub(crate) fn difference<'a>(
     one: &'a Value,
     other: &'a Value,
@@ -77,20 +87,21 @@ pub(crate) fn difference<'a>(
     found
 }
 
-/// The places that an expression reads, if each is one place and nothing else counts.
-fn places(expr: &Expr) -> Option<Vec<Box<[Segment]>>> {
+/// The paths that an expression reads; `None` if one may match several fields, or if its value
+/// depends on something else.
+fn paths(expr: &Expr) -> Option<Vec<Box<[Segment]>>> {
     let volatile = expr.volatile();
     if volatile.now || volatile.random {
         return None;
     }
     let reads = expr.reads();
-    let places = reads.iter().map(|read| match read {
+    let paths = reads.iter().map(|read| match read {
         Read::Path { path, .. } if path.is_singular() && path.root() == Root::Document => {
             Some(path.segments().into())
         }
         Read::Path { .. } | Read::Members(_) | Read::Everything => None,
     });
-    places.collect()
+    paths.collect()
 }
 
 #[cfg(test)]
@@ -115,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_shared_and_what_is_nowhere_is_the_same() {
+    fn shared_and_missing_fields_are_the_same() {
         let shared = json!({"name": "a name that is no short text"});
         let old = json!({"metadata": (shared.clone()), "list": [1, {"a": 1}]});
         let new = json!({"metadata": (shared), "list": [2, {"a": 1}]});

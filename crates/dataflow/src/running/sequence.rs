@@ -1,30 +1,42 @@
-//! The members of a group in origin order, as a list that shares its unchanged parts
-//! with its earlier versions.
+//! The members of a group in origin order, as a list of shared chunks.
+//!
+//! The document of a group contains the list of its members. A plain list would have to be
+//! copied for every change, even if one of 40,000 members changes. Here a change copies one
+//! chunk, and the new list shares all others with the old one:
+//!
+//! ```text
+//! old list   [a b c] [d e f] [g h]
+//!               │       ✕      │       e becomes E
+//! new list   [a b c] [d E f] [g h]
+//! ```
+//!
+//! A chunk with more than [`MAX`] members is split. One with less than [`MIN`] is joined with
+//! its right neighbour if both fit into one.
 
 use document::{Chunk, Chunks, Value};
 
 use crate::origin::Origin;
 
-/// At most so many members in a chunk; a change copies one chunk.
+/// The most members of a chunk.
 const MAX: usize = 128;
-/// Chunks smaller than this are joined with a neighbour.
+/// A chunk with fewer members is joined with its right neighbour, if that has room.
 const MIN: usize = MAX / 4;
 
 /// Members in origin order.
 #[derive(Debug, Default)]
 pub(crate) struct Sequence {
-    /// Never empty chunks, in order.
+    /// The chunks in order, none of them empty.
     chunks: Vec<MemberChunk>,
 }
 
 #[derive(Debug)]
 struct MemberChunk {
-    /// Sorted; as many as values.
+    /// The origins of the values, sorted.
     origins: Vec<Origin>,
     values: Chunk,
 }
 
-/// What becomes of a member: another value, or none.
+/// An edit of a member: its new value, or `None` to remove it.
 pub(crate) type Edit = (Origin, Option<Value>);
 
 impl Sequence {
@@ -56,8 +68,7 @@ impl Sequence {
         let mut edits = edits.into_iter().peekable();
         let mut at = 0;
         while edits.peek().is_some() {
-            // The part that the next edit falls into: the last whose first member is not
-            // behind it.
+            // The chunk of the next edit is the last one that does not begin after it.
             let next = edits.peek().map(|(origin, _)| origin.clone());
             let Some(next) = next else { break };
             at += self.chunks[at.min(self.chunks.len())..]
@@ -77,7 +88,8 @@ impl Sequence {
         }
     }
 
-    /// Replaces the value of a member that is there: the common case.
+    /// Replaces the value of a present member, which is the common case. Returns whether the
+    /// member is present.
     fn replace(&mut self, origin: &Origin, value: &Value) -> bool {
         let at = self
             .chunks
@@ -92,7 +104,8 @@ impl Sequence {
         true
     }
 
-    /// Applies edits to one part and cuts it to size. Gives the part that ends it.
+    /// Applies edits to one chunk and splits or joins it. Returns the position of the last chunk
+    /// that came out of it.
     fn rebuild(&mut self, at: usize, edits: Vec<Edit>) -> usize {
         let old = if at < self.chunks.len() {
             self.chunks.remove(at)
@@ -135,7 +148,7 @@ impl Sequence {
     }
 }
 
-/// The members of a part after edits; both are sorted.
+/// The members of a chunk after edits; both are sorted.
 fn merge(chunk: &MemberChunk, edits: Vec<Edit>) -> Vec<(Origin, Value)> {
     let mut members = Vec::with_capacity(chunk.origins.len() + edits.len());
     let mut old = chunk.origins.iter().zip(chunk.values.iter()).peekable();

@@ -1,5 +1,15 @@
-//! The sides of keyed conjuncts: what they give for a document, how they are hashed, and
-//! when they match.
+//! The sides of keyed conjuncts: their values, hashes and matches.
+//!
+//! A keyed conjunct compares a value of one input with a value of another. Each side is
+//! evaluated once per document. Its hash finds the documents of the other side:
+//!
+//! ```text
+//! {"@eq": ["$.A.x", "$.B.y"]}          both sides have one value
+//! {"@in": ["$.A.x", "$.B.list"]}       the list is indexed under every element
+//! {"@selector": ["$.A.sel", "$.B.l"]}  labels are indexed under every key=value pair; the
+//!                                      selector is looked up by one required pair, and
+//!                                      evaluated on the candidates
+//! ```
 
 use std::hash::{BuildHasher, Hash, Hasher};
 
@@ -12,12 +22,12 @@ use super::{Detach, scope};
 use crate::failure::Failure;
 use crate::pipeline::{Join, JoinKey, Side};
 
-/// What a side means.
+/// The role of a side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     /// A value that must be equal to the other side's.
     Value,
-    /// A list that the other side's value must be in.
+    /// A list that must contain the other side's value.
     List,
     /// A label selector.
     Selector,
@@ -25,13 +35,13 @@ pub(crate) enum Role {
     Labels,
 }
 
-/// What a side gives for a document.
+/// The value of a side for one document.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum SideValue {
-    /// Null: matches nothing.
+    /// Null, which matches nothing.
     Nothing,
     One(Value),
-    /// Sorted, each once.
+    /// Sorted and without duplicates.
     Many(Chunk),
     Failed,
 }
@@ -49,7 +59,7 @@ impl Detach for SideValue {
 }
 
 impl SideValue {
-    /// The values to look up.
+    /// The values that are hashed.
     pub(crate) fn values(&self) -> &[Value] {
         match self {
             Self::Nothing | Self::Failed => &[],
@@ -70,8 +80,8 @@ pub(crate) fn roles(key: &JoinKey) -> [(&Side, Role); 2] {
     }
 }
 
-/// Which of these keyed conjuncts an index covers: all, but one at most that has many
-/// values on a side, because two lists would multiply.
+/// The keyed conjuncts that one index covers. At most one of them may have a side with many
+/// values: with two, the number of hashes would be the product of both.
 pub(crate) fn indexable(rule: &Join, conjuncts: impl Iterator<Item = usize>) -> Vec<usize> {
     let mut lists = 0;
     conjuncts
@@ -143,7 +153,7 @@ pub(crate) fn side_value(
     })
 }
 
-/// Under what selectors without a required label are found.
+/// The value under which a selector without a required label finds all labels.
 fn any_label() -> Value {
     Value::from(true)
 }
@@ -158,14 +168,14 @@ fn many(mut values: Vec<Value>) -> SideValue {
     SideValue::Many(Chunks::chunk(values.into_iter()))
 }
 
-/// The hashes of the key values of these sides: one, or one for each value of the side
-/// that has many; none if a side matches nothing.
+/// The hashes of the values of these sides: one, or one for each value of a side that has many.
+/// There is none if a side matches nothing.
 pub(crate) fn hashes(values: &[SideValue], sides: &[usize]) -> SmallVec<[u64; 4]> {
     let picked: SmallVec<[&SideValue; 4]> = sides.iter().map(|side| &values[*side]).collect();
     key_hashes(&picked)
 }
 
-/// As [`hashes`], of sides that are picked already.
+/// As [`hashes`], for a selection of sides.
 pub(crate) fn key_hashes(sides: &[&SideValue]) -> SmallVec<[u64; 4]> {
     let start = foldhash::fast::FixedState::default().build_hasher();
     let mut hashes = SmallVec::new();
@@ -195,7 +205,7 @@ fn add_hashes(
     hashes.push(hasher.finish());
 }
 
-/// Whether two sides of a conjunct match; `None` for selectors, which are evaluated.
+/// Whether the sides of a conjunct match; `None` if it must be evaluated, as for selectors.
 pub(crate) fn sides_match(key: &JoinKey, first: &SideValue, second: &SideValue) -> Option<bool> {
     match key {
         JoinKey::Equal(..) => {

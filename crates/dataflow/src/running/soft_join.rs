@@ -1,8 +1,23 @@
-//! The soft part of `@join`: each row is joined with one more input, or with null where
-//! there is no partner.
+//! The soft part of `@join`: a left join with one soft input.
 //!
-//! The rows remember what they put out: a row has few partners, and whether null stands
-//! in for them hangs on all of them together.
+//! Rows are the results of the hard part, or of the soft input before. A row is put out once for
+//! every partner that matches, or once with null if there is none:
+//!
+//! ```text
+//! rows        partners       output
+//! {A: a1}     b1, b2         {A: a1, B: b1}, {A: a1, B: b2}
+//! {A: a2}     none           {A: a2, B: null}
+//! ```
+//!
+//! Whether a row has the null output depends on all of its partners. So a change of a partner
+//! affects the row as a whole: the step finds the affected rows by their key hashes, and computes
+//! all outputs of these rows again (`pairs.rs`). A row stores its outputs, to compare them with
+//! the new ones and to hold them. This is cheap, because a row has few partners.
+//!
+//! A pair that fails holds its last output. The null output appears only if it is certain that
+//! there is no partner: no pair matches, and none fails. While one fails, a null output that
+//! exists stays, and none is added. A partner that fails by itself could match any row, so it
+//! affects all of them.
 
 mod joined;
 mod pairs;
@@ -19,7 +34,7 @@ use crate::origin::{Component, Origin};
 use crate::pipeline::{self, SourceSet};
 pub(crate) use joined::Joined;
 
-/// A running left join with one soft input.
+/// A running left join.
 #[derive(Debug)]
 pub(crate) struct SoftJoin {
     rule: pipeline::Join,
@@ -28,18 +43,18 @@ pub(crate) struct SoftJoin {
     pub(crate) input: usize,
     name: Key,
     partners: JoinTable,
-    /// The keyed conjuncts between the rows and the input.
+    /// The keyed conjuncts between rows and partners.
     keys: Vec<SoftKey>,
-    /// The other conjuncts that are checked here.
+    /// The conjuncts that are evaluated on each pair.
     filters: Vec<usize>,
-    /// The index of `partners` over all that can be looked up, and which of `keys`.
+    /// The index of `partners`, and the positions in `keys` that it covers.
     index: Option<(usize, Vec<usize>)>,
     rows: HashMap<Origin, Row>,
-    /// The rows under the hash of their key values; sorted when they are read.
+    /// The rows by the hash of their key values, in any order.
     rows_by_key: HashMap<u64, Vec<Origin>>,
-    /// The rows that have a failing pair with a partner.
+    /// For each partner, the rows with which its pair fails.
     failing_with: HashMap<Slot, Vec<Origin>>,
-    /// Partners that fail by themselves: any row might be theirs.
+    /// The partners that fail by themselves. They may match any row.
     failed_partners: Vec<Slot>,
 }
 
@@ -57,21 +72,21 @@ struct SoftKey {
 #[derive(Debug)]
 struct Row {
     document: Value,
-    /// Where the soft input's components go in the origin: origins are in the order of
-    /// the inputs.
+    /// The position in the row's origin at which the partner's components are inserted. Origins
+    /// are in the order of the inputs.
     cut: usize,
-    /// One for each of `keys`.
+    /// The row's side of each of `keys`.
     sides: Vec<SideValue>,
-    /// The documents of the row that fail by themselves, with their origins.
+    /// The failures of the row's own sides, with the origins of the documents that they read.
     failures: Vec<(Origin, Failure)>,
-    /// What is put out, by partner.
+    /// The outputs by partner; `None` for the null output.
     outputs: Vec<(Option<Slot>, Origin, Value)>,
-    /// Pairs in error.
+    /// The pairs that fail. A failure is `None` if it is reported for a single document.
     failing: Vec<(Slot, Option<Failure>)>,
 }
 
 impl SoftJoin {
-    /// `joined` are the inputs that the rows have already.
+    /// Creates the join with `input`; `joined` are the inputs that rows already contain.
     pub(crate) fn new(
         rule: &pipeline::Join,
         at: &Location,
@@ -125,7 +140,7 @@ impl SoftJoin {
         &self.partners
     }
 
-    /// The conjuncts that are looked up.
+    /// The conjuncts that the index covers.
     pub(crate) fn indexed(&self) -> Vec<usize> {
         let positions = self.index.as_ref().map_or(&[][..], |(_, keys)| keys);
         positions
@@ -134,7 +149,7 @@ impl SoftJoin {
             .collect()
     }
 
-    /// The conjuncts that are checked on each candidate.
+    /// The conjuncts that are checked on each candidate, for `explain`.
     pub(crate) fn checked(&self) -> Vec<usize> {
         let indexed = self.indexed();
         let keys = self.keys.iter().map(|key| key.conjunct);
@@ -143,7 +158,7 @@ impl SoftJoin {
         rest.chain(self.filters.iter().copied()).collect()
     }
 
-    /// Takes the changes of the rows and of the soft input.
+    /// Applies the changes of rows and partners. Returns the changes of the outputs.
     pub(crate) fn step(
         &mut self,
         rows: Vec<Change>,
@@ -192,8 +207,8 @@ impl SoftJoin {
         merge(out)
     }
 
-    /// Applies the change of a partner and notes the rows that it may touch. Gives
-    /// whether that may be any row.
+    /// Applies the change of a partner, and adds the rows that it may affect. Returns whether it
+    /// may affect all rows.
     fn partner(
         &mut self,
         change: Change,
@@ -238,7 +253,7 @@ impl SoftJoin {
         everyone
     }
 
-    /// The rows that have the keys of a partner.
+    /// Adds the rows that have the keys of a partner.
     fn rows_of(&self, slot: Slot, affected: &mut Vec<Origin>) {
         let Some((_, keys)) = &self.index else { return };
         let entry = self.partners.entry(slot);
@@ -253,8 +268,8 @@ impl SoftJoin {
 
     /// The current document of a joined row, by its full origin.
     pub(crate) fn current(&self, origin: &Origin) -> Option<Value> {
-        // The row is what is left without the components of the soft input, wherever
-        // they stand.
+        // The origin of the row is this one without the components of the soft input. Their
+        // position and number are not known, so all are tried.
         let components = origin.components();
         let cuts = (0..components.len())
             .flat_map(|from| (from + 1..=components.len()).map(move |to| (from, to)));
@@ -270,7 +285,7 @@ impl SoftJoin {
         })
     }
 
-    /// All standing errors.
+    /// All current errors, in any order.
     pub(crate) fn errors(&self, report: &mut dyn FnMut(&Origin, &Failure)) {
         for slot in self.partners.slots() {
             let entry = self.partners.entry(slot);
@@ -278,7 +293,6 @@ impl SoftJoin {
                 report(&entry.origin, failure);
             }
         }
-        // The caller sorts.
         for (origin, row) in &self.rows {
             for (document, failure) in &row.failures {
                 report(document, failure);
@@ -299,7 +313,7 @@ impl SoftJoin {
     }
 }
 
-/// The index that serves the keys, and which of them.
+/// An index over the keys, and the positions of the keys that it covers.
 fn index(
     rule: &pipeline::Join,
     keys: &[SoftKey],
@@ -313,8 +327,8 @@ fn index(
     Some((partners.index_on(&conjuncts), covered.collect()))
 }
 
-/// One change for each origin, of changes that are sorted by origin: a row that went and came in
-/// one step is an update.
+/// Merges the changes of each origin; they are sorted by origin. A row that is removed and added
+/// in one step is an update.
 fn merge(changes: Vec<Change>) -> Vec<Change> {
     let mut merged: Vec<Change> = Vec::with_capacity(changes.len());
     for change in changes {

@@ -1,18 +1,20 @@
-//! Sorting by origin.
+//! Sorts by origin, and can be interrupted.
 //!
-//! The key of a group is a part of an origin and may be a whole document, so that one
-//! comparison may take long, and a sort of many for ever.
+//! An origin may contain the key of a group, and a key may be a large document. Then a single
+//! comparison is slow, and a sort of many items could run for minutes. The sort of the standard
+//! library cannot stop early, so large keys use a merge sort that checks the interrupt at every
+//! comparison.
 
 use std::cmp::Ordering;
 
 use super::StepContext;
 use crate::origin::Origin;
 
-/// Keys of more bytes take long to compare.
+/// Keys with more bytes are slow to compare.
 const LARGE: u32 = 16 << 10;
 
-/// Sorts by origin. If the step ends meanwhile, the order is any: what is made of it is thrown
-/// away.
+/// Sorts by origin. If the step is interrupted, the order is undefined; its results are
+/// discarded.
 pub(crate) fn by_origin<T>(
     items: &mut Vec<T>,
     origin: impl Fn(&T) -> &Origin,
@@ -22,7 +24,7 @@ pub(crate) fn by_origin<T>(
     by(items, &origin, compare, || cx.goes_on());
 }
 
-/// Sorts by something that the origin is a part of, as long as `goes_on` holds.
+/// Sorts with `compare`, which includes the origin, until `goes_on` returns false.
 pub(crate) fn by<T>(
     items: &mut Vec<T>,
     origin: impl Fn(&T) -> &Origin,
@@ -97,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn large_keys_are_sorted_as_others() {
+    fn large_keys_are_sorted_like_small_ones() {
         for count in [0, 1, 2, 3, 17] {
             let mut items = large_keys(count);
             let mut expect = items.clone();

@@ -1,4 +1,5 @@
-//! A source: what is kept of the objects as they last were.
+//! A source: the current objects, reduced to the fields that the pipeline reads. It turns
+//! events into changes.
 
 use document::Value;
 use hashbrown::HashTable;
@@ -13,9 +14,9 @@ use crate::origin::{Origin, SourceObject};
 pub(crate) struct SourceState {
     number: u32,
     fields: Fields,
-    /// By the hash of the name, which the origin knows.
+    /// By the hash of the name, which the origin stores.
     objects: HashTable<Object>,
-    /// How many bytes the documents take, if that is counted.
+    /// The bytes of the documents; `None` if they are not counted.
     bytes: Option<usize>,
 }
 
@@ -45,7 +46,7 @@ impl SourceState {
         }
     }
 
-    /// What the pipeline reads of the objects.
+    /// The fields that the pipeline reads.
     pub(crate) fn fields(&self) -> &Fields {
         &self.fields
     }
@@ -54,12 +55,12 @@ impl SourceState {
         self.objects.len()
     }
 
-    /// How many bytes the documents take; 0 if that is not counted.
+    /// The bytes of the documents; 0 if they are not counted.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes.unwrap_or_default()
     }
 
-    /// Takes what is known of an object now, and counts its bytes.
+    /// Stores the new state of an object, and counts its bytes.
     pub(crate) fn set(&mut self, name: ObjectName, object: Option<Kept>) -> Option<Change> {
         let change = self.change(name, object)?;
         if let Some(bytes) = &mut self.bytes {
@@ -69,8 +70,8 @@ impl SourceState {
         Some(change)
     }
 
-    /// Takes what is known of an object now. What arrives is compared with what is
-    /// stored: duplicates and deletes of unknown objects change nothing.
+    /// Stores the new state of an object. Returns `None` if it equals the old one, and for a
+    /// delete of an unknown object.
     fn change(&mut self, name: ObjectName, object: Option<Kept>) -> Option<Change> {
         let hash = SourceObject::hash_of(self.number, &name);
         let Some(object) = object else {
@@ -115,7 +116,7 @@ impl SourceState {
         self.objects.find(hash, |object| object.is(name)).is_some()
     }
 
-    /// The document of an object.
+    /// The stored document of an object.
     pub(crate) fn document(&self, origin: &Origin) -> Option<Value> {
         let name = origin.object_name()?;
         let hash = origin.object_hash()?;

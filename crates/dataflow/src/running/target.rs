@@ -1,4 +1,18 @@
-//! A target: which origin yields each key, and who wins where several do.
+//! A target: which origin writes each object, and which one wins a conflict.
+//!
+//! Several origins may yield an object with the same name. The first in the order of origins
+//! is written. The others are losers: they are reported as conflicts, unless they yield the
+//! same object, and become winners when the origins before them are gone.
+//!
+//! ```text
+//! name   documents by origin             state                     written
+//! web    [a]: {x: 1}                     claim of [a]              {x: 1}
+//! web    [a]: {x: 1}, [b]: {x: 2}        contest, [b] loses        {x: 1}
+//! web    [b]: {x: 2}                     claim of [b]              {x: 2}
+//! ```
+//!
+//! Conflicts are rare. A claim stores no document: if a second origin comes, the document of
+//! the claim is computed again through the stages before. A contest stores all documents.
 
 use std::collections::BTreeMap;
 
@@ -15,20 +29,20 @@ use crate::origin::Origin;
 /// A running target.
 #[derive(Debug, Default)]
 pub(crate) struct TargetState {
-    /// Who yields each key. Where it is one origin alone, its document is not kept: it
-    /// can be computed.
+    /// The origin that is written under each name. The document of an uncontested claim is not
+    /// stored, because it can be computed.
     claims: HashMap<ObjectName, Origin>,
-    /// All documents of the keys that several origins yield.
+    /// All documents of the names that several origins yield.
     contested: HashMap<ObjectName, Contest>,
 }
 
-/// Several origins that yield one key; the first in order is written.
+/// The documents of several origins for one name. The first is written.
 #[derive(Debug, Default)]
 struct Contest {
     documents: BTreeMap<Origin, Value>,
 }
 
-/// A loser of a conflict.
+/// The loser of a conflict.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Loser {
     pub(crate) key: ObjectName,
@@ -36,28 +50,28 @@ pub(crate) struct Loser {
     pub(crate) winner: Origin,
 }
 
-/// A change of what is written under a key.
+/// A change of the document that is written under a name.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct KeyChange {
     pub(crate) key: ObjectName,
-    /// Whose document is to be written, or was if there is none any more.
+    /// The origin of the new document; after a delete, that of the old one.
     pub(crate) origin: Origin,
-    /// What was written.
+    /// The old document.
     pub(crate) old: Option<Value>,
-    /// What is to be written.
+    /// The new document.
     pub(crate) new: Option<Value>,
 }
 
-/// What an origin does to a key: a document that goes, a document that comes.
+/// A change of the document of one origin under a name: origin, old, new.
 type KeyEdit = (Origin, Option<Value>, Option<Value>);
 
-/// What happens to one key in a step.
+/// The edits of one name in a step.
 type KeyEdits = SmallVec<[KeyEdit; 1]>;
 
 impl TargetState {
-    /// Takes the changes of outputs; `current` computes what an origin puts out that is
-    /// not among them. Gives the changes of keys in key order, deletes first, and the
-    /// conflicts that arose or whose winner changed. It ends early where the step does.
+    /// Applies the changes of outputs. `current` computes the output of an origin that has no
+    /// change. Returns the changes, deletes first and sorted by name, and the conflicts that are
+    /// new or have a new winner. Returns early if the step is interrupted.
     pub(crate) fn step(
         &mut self,
         changes: Vec<OutputChange>,
@@ -109,8 +123,7 @@ impl TargetState {
         if self.contested.is_empty()
             && let [(_, Some(_), Some(_))] = edits.as_slice()
         {
-            // Nobody shares a key with anybody: the old document was written, and the claim
-            // stays as it is.
+            // No name is contested, so the old document was written, and the claim stays.
             let (origin, old, new) = edits.remove(0);
             return KeyChange::new(key, origin, old, new);
         }
@@ -130,7 +143,7 @@ impl TargetState {
         self.contest(key, edits, current, conflicts, env)
     }
 
-    /// Several origins are involved: compare the winners before and after.
+    /// Handles a name with several origins: compares the winners before and after.
     fn contest(
         &mut self,
         key: ObjectName,
@@ -181,7 +194,7 @@ impl TargetState {
         KeyChange::new(key, new_origin.or(old_origin)?, old, new)
     }
 
-    /// All standing conflicts.
+    /// All current conflicts.
     pub(crate) fn conflicts(&self) -> Vec<Loser> {
         // The caller sorts.
         let contests = self.contested.iter();
@@ -217,13 +230,13 @@ impl KeyChange {
 }
 
 impl Contest {
-    /// Who is written.
+    /// The document that is written.
     fn first(&self) -> Option<(Origin, Value)> {
         let (origin, document) = self.documents.first_key_value()?;
         Some((origin.clone(), document.clone()))
     }
 
-    /// The origins that wait, but for those whose document is the one that is written.
+    /// All origins but the first, without those that yield the same object as the first.
     fn losers(&self, key: &ObjectName, goes_on: &dyn Fn() -> bool) -> Vec<Loser> {
         let Some((winner, written)) = self.documents.first_key_value() else {
             return Vec::new();

@@ -1,4 +1,7 @@
-//! `@select`, `@project` and `@patch`: one document in, at most one out.
+//! `@select`, `@project` and `@patch`: stages with at most one output for an input.
+//!
+//! The state consists of holds and, for stages that use `@now`, the time at which each input
+//! last changed. All outputs are computed again when they are needed.
 
 mod entries;
 
@@ -12,7 +15,7 @@ use crate::origin::Origin;
 use crate::pipeline::{Patch, Project};
 use entries::ProjectedMap;
 
-/// What is done to a document.
+/// The stage.
 #[derive(Clone, Debug)]
 pub(crate) enum Rule {
     Select(Expr),
@@ -45,10 +48,10 @@ pub(crate) struct TransformState {
     rule: Rule,
     at: Location,
     volatile: Volatile,
-    /// The parts of a projection that can be evaluated one by one.
+    /// The entries of a projection, if they can be evaluated one by one.
     entries: Option<ProjectedMap>,
     pub(crate) failing: FailingMap<Option<Value>>,
-    /// When the document of an origin last changed, for stages that use `@now`.
+    /// The time at which the document of an origin last changed, for stages that use `@now`.
     times: HashMap<Origin, Value>,
 }
 
@@ -120,7 +123,7 @@ impl TransformState {
         }
     }
 
-    /// What this stage puts out for an origin that does not fail.
+    /// The output for an origin that does not fail.
     fn good(&self, document: Option<&Value>, origin: &Origin, env: &Env) -> Option<Value> {
         let now = if self.volatile.now {
             self.times.get(origin).unwrap_or(&env.now)

@@ -1,4 +1,14 @@
-//! `@unwind`: one document in, one per list element out.
+//! `@unwind`: puts out one document for each element of a list.
+//!
+//! ```text
+//! @unwind: "$.ports"
+//! (web)  {metadata: {name: web}, ports: [80, 81]}
+//!   ─▶ (web, 0)  {metadata: {name: web-0}, ports: 80}
+//!      (web, 1)  {metadata: {name: web-1}, ports: 81}
+//! ```
+//!
+//! Elements are compared by position. If only the list has changed, elements that are equal in
+//! both versions are skipped without building their documents.
 
 use document::{Location, Path, Value};
 
@@ -14,7 +24,7 @@ pub(crate) struct UnwindState {
     pub(crate) failing: FailingMap<Vec<Value>>,
 }
 
-/// The elements of one document: made on demand, or held.
+/// The elements of one document: built on demand, or held.
 enum Elements<'a> {
     None,
     Fresh(apply::Unwound<'a>),
@@ -105,10 +115,10 @@ impl UnwindState {
     }
 }
 
-/// How many elements are compared between two looks at the clock.
+/// The number of elements between two checks of the interrupt.
 const CHECK_INTERVAL: usize = 64;
 
-/// What changed between the elements of two versions of a document.
+/// Adds the changes between the elements of two versions of a document.
 fn difference(
     origin: &Origin,
     old: &Elements<'_>,
@@ -120,9 +130,8 @@ fn difference(
         (Elements::Fresh(old), Elements::Fresh(new)) => Some((old, new)),
         _ => None,
     };
-    // The document of an element is that of the list with the element in its place: two
-    // of them are equal if both the surroundings and the elements are, which is known
-    // without making them.
+    // Two element documents are equal if the elements and the rest of the documents are. That
+    // can be checked without building them.
     let same_around = fresh.is_some_and(|(old, new)| old.same_around(new));
     for index in 0..old.len().max(new.len()) {
         if index % CHECK_INTERVAL == CHECK_INTERVAL - 1 && !cx.goes_on() {

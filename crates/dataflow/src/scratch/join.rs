@@ -1,9 +1,15 @@
-//! `@join`, from scratch: every tuple of documents is tried.
+//! `@join`, from scratch: tries every tuple of documents.
 //!
-//! The hard inputs come first, then each soft input is left-joined to the rows so far.
-//! A conjunct is used as soon as all that it reads is joined. It is true, false or
-//! fails; a failure belongs to a single document where the conjunct, or the side of a
-//! join key, reads nothing else, and to the whole tuple otherwise.
+//! The hard inputs are joined first, then each soft input is left-joined to the rows so far:
+//!
+//! ```text
+//! hard A, B; soft C     rows = {(a, b) | a in A, b in B, the conjuncts on A and B hold}
+//!                       rows = {(a, b, c) | …}, or (a, b, null) if no c matches
+//! ```
+//!
+//! A conjunct is used as soon as all inputs that it reads are joined. It is true, false or
+//! fails. The failure belongs to a single document if the conjunct, or the side of its key, reads
+//! nothing else. Otherwise it belongs to the tuple.
 
 mod facts;
 
@@ -74,11 +80,11 @@ fn by_origin(rows: &[Row]) -> Documents {
 struct Row {
     /// One for each input.
     slots: Vec<RowInput>,
-    /// The documents under the names of their inputs; null where there is no partner.
+    /// The joined document: the documents by input name, null where there is no partner.
     compound: Value,
 }
 
-/// What a row has of an input.
+/// The document of one input in a row.
 #[derive(Clone)]
 enum RowInput {
     NotJoined,
@@ -122,10 +128,11 @@ fn with_member(compound: &Value, name: &str, document: Value) -> Value {
     entries.collect::<Map>().into()
 }
 
-/// By whose it is; of several failures that of the first conjunct.
+/// The failures by origin, each with the position of its conjunct. Of several failures the first
+/// conjunct's is kept.
 type Failures = BTreeMap<Origin, (usize, Failure)>;
 
-/// A document that may be joined.
+/// A document for which no conjunct is false by itself.
 struct Candidate<'a> {
     input: usize,
     origin: &'a Origin,
@@ -133,14 +140,14 @@ struct Candidate<'a> {
     facts: Facts,
 }
 
-/// What becomes of a tuple.
+/// The result of all conjuncts for one tuple.
 enum Verdict {
     /// A conjunct is false.
     Out,
-    /// None is false, one fails.
+    /// None is false, and one fails.
     Failed {
-        /// The first failure of the tuple itself; none if a failure of a single
-        /// document is involved, which is reported for that document.
+        /// The first failure of the tuple itself; `None` if a single document fails, which is
+        /// reported for that document.
         own: Option<(usize, Failure)>,
     },
     /// All are true.
@@ -153,8 +160,8 @@ struct Joiner<'a> {
     inputs: &'a [Documents],
     env: &'a Env,
     failures: Failures,
-    /// What fails on documents as they are in rows, which may be held and older:
-    /// reported where nothing fails on the document as it is now.
+    /// Failures on the documents in rows, which may be older versions that are held. They are
+    /// reported only if the current version of the document does not fail.
     row_failures: Failures,
     held: usize,
 }
@@ -246,9 +253,8 @@ impl<'a> Joiner<'a> {
         row.with(self.join, partner.input, slot, partner.document.clone())
     }
 
-    /// The documents of an input that are not out by themselves. What fails on one is
-    /// its error, whether there are partners or not, also where the conjunct is not
-    /// used yet.
+    /// The documents of an input for which no conjunct is false by itself. Failures are reported
+    /// for the document, whether or not it has partners, even if the conjunct is used later.
     fn candidates(&mut self, input: usize) -> Vec<Candidate<'a>> {
         let inputs = self.inputs;
         let mut candidates = Vec::new();
@@ -271,9 +277,9 @@ impl<'a> Joiner<'a> {
         candidates
     }
 
-    /// The sides of join keys that read what is in the row already, which may be held
-    /// and older than the documents are. What fails there is the error of the document
-    /// that it reads, or that of the row without a partner if there is none to read.
+    /// The key sides that read documents of the row, which may be older versions that are held. A
+    /// failure belongs to the document that the side reads. If that document is absent, it belongs
+    /// to the row without a partner.
     fn facts_of_row(&mut self, row: &Row, alone: &Row, conjuncts: &[usize]) -> Facts {
         let mut facts = Facts::default();
         for &i in conjuncts {
@@ -298,7 +304,7 @@ impl<'a> Joiner<'a> {
         facts
     }
 
-    /// Tries a tuple; `tuple` are the facts of its documents.
+    /// Evaluates all conjuncts on a tuple; `tuple` has the facts of its documents.
     fn verdict(&self, conjuncts: &[usize], tuple: &[&Facts], compound: &Value) -> Verdict {
         let mut own = None;
         let mut document_failed = false;
@@ -335,7 +341,7 @@ impl<'a> Joiner<'a> {
         }
     }
 
-    /// The row as it was before, if it was there.
+    /// The row with its last output; `None` if it had none.
     fn hold(&mut self, row: Row, previous: &Documents) -> Option<Row> {
         let compound = previous.get(&row.origin())?.clone();
         self.held += 1;

@@ -1,5 +1,4 @@
-//! `@patch`, from scratch: the whole document is made anew for every question that an
-//! expression asks.
+//! `@patch`, from scratch: builds the whole document again for every variable of an expression.
 
 use document::{Location, Value};
 use expr::Env;
@@ -14,13 +13,17 @@ pub(super) fn patched(
     document: &Value,
     env: &Env,
 ) -> Result<Value, Failure> {
-    let found = stage.place.first(document, document).cloned();
+    let found = stage.resource_path.first(document, document).cloned();
     let resource = found.unwrap_or_default();
     let missing = resource.is_null();
-    let with = |resource: &Value| match stage.place.set(document, resource.clone(), document) {
-        Ok(whole) if !missing => whole,
-        _ => document.clone(),
-    };
+    let with =
+        |resource: &Value| match stage
+            .resource_path
+            .set(document, resource.clone(), document)
+        {
+            Ok(whole) if !missing => whole,
+            _ => document.clone(),
+        };
     let hidden = |value: Value, hide: bool| {
         if hide {
             expr::without_versions(&value)
@@ -41,7 +44,7 @@ pub(super) fn patched(
         return Ok(document.clone());
     }
     if missing {
-        let path = stage.place.to_string();
+        let path = stage.resource_path.to_string();
         let at = at.clone();
         return Err(Failure::NoPlace { path, at });
     }

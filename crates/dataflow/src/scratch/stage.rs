@@ -1,4 +1,5 @@
-//! The stages after `@join`, from scratch: all documents in, all documents out.
+//! The stages other than `@join`, from scratch: from all input documents to all output
+//! documents.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,37 +12,36 @@ use crate::failure::Failure;
 use crate::origin::{Component, Origin};
 use crate::pipeline::{Gather, GroupBy, StageKind};
 
-/// What a stage did.
+/// The result of a stage.
 #[derive(Default)]
 pub(super) struct StageResult {
-    /// What it puts out.
+    /// The outputs.
     pub documents: Documents,
-    /// The same by input, for the next evaluation.
+    /// The outputs by input, for the next evaluation.
     pub memory: StageMemory,
-    /// On which origins it failed.
+    /// The failures by origin.
     pub failures: Vec<(Origin, Failure)>,
 }
 
-/// What the next evaluation may need of a stage: what it holds, if it fails then. Each
-/// stage fills the map of its own kind.
+/// The state that the next evaluation needs if the stage fails then. Each stage fills the fields
+/// of its kind.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct StageMemory {
-    /// `@join`: what the hard part and then each soft input gave.
+    /// `@join`: the rows after the hard part, and after each soft input.
     pub rows: Vec<Documents>,
-    /// `@select`, `@project`, `@patch`, `@unwind`: the documents for each origin that came in.
+    /// `@select`, `@project`, `@patch`, `@unwind`: the outputs by the origin of the input.
     documents: BTreeMap<Origin, Documents>,
-    /// `@gather`, `@groupBy`: the contribution of each origin that came in; none if it
-    /// was skipped.
+    /// `@gather`, `@groupBy`: the contribution of each input; `None` if it has no group.
     members: BTreeMap<Origin, Option<Member>>,
     /// `@gather`, `@groupBy`: the document of each group.
     groups: Documents,
-    /// The document of each origin that came in, and what `"@now"` gives for it.
+    /// Each input document, and the value of `"@now"` for it.
     seen: BTreeMap<Origin, (Value, Value)>,
-    /// How many results are held.
+    /// The number of held outputs.
     pub held: usize,
 }
 
-/// What a document contributes to its group.
+/// The contribution of a document to its group.
 #[derive(Clone, Debug, PartialEq)]
 struct Member {
     key: Value,
@@ -60,7 +60,7 @@ impl StageMemory {
             .count()
     }
 
-    /// What `"@now"` gives: the time at which this document came in for this origin.
+    /// The value of `"@now"`: the time at which the origin got this document.
     fn now(&self, origin: &Origin, document: &Value, env: &Env) -> Value {
         match self.seen.get(origin) {
             Some((before, now)) if before == document => now.clone(),
@@ -69,7 +69,7 @@ impl StageMemory {
     }
 }
 
-/// Runs any stage but `@join`.
+/// Runs a stage other than `@join`.
 pub(super) fn run(
     kind: &StageKind,
     at: &Location,
@@ -135,7 +135,7 @@ fn owned((origin, document): (&Origin, &Value)) -> (Origin, Value) {
 }
 
 impl StageResult {
-    /// Keeps the documents for an origin, or those of before if the stage fails.
+    /// Stores the outputs of an origin. If the stage fails, the last ones are held.
     fn keep_documents(
         &mut self,
         origin: &Origin,
@@ -151,7 +151,7 @@ impl StageResult {
         self.memory.documents.insert(origin.clone(), documents);
     }
 
-    /// Keeps the contribution of an origin, or that of before if the stage fails.
+    /// Stores the contribution of an origin. If the stage fails, the last one is held.
     fn keep_member(
         &mut self,
         origin: &Origin,
@@ -167,7 +167,7 @@ impl StageResult {
         self.memory.members.insert(origin.clone(), member);
     }
 
-    /// Keeps the documents of groups, or those of before if they are too large now.
+    /// Stores the documents of groups. If one is too large, the last one is held.
     fn keep_groups(
         &mut self,
         groups: Documents,
@@ -192,7 +192,7 @@ impl StageResult {
     }
 }
 
-/// What a stage that looks at documents one by one makes of one.
+/// The outputs of a stage that looks at one document at a time.
 fn one(
     kind: &StageKind,
     at: &Location,
@@ -220,12 +220,13 @@ fn one(
             Ok(only(origin.clone(), patched))
         }
         StageKind::Distinct => Ok(only(Origin::group(document.clone()), document.clone())),
-        // Joins have inputs of their own, groups are made of members.
+        // Not called for joins and groups.
         StageKind::Join(_) | StageKind::Gather(_) | StageKind::GroupBy(_) => Ok(Documents::new()),
     }
 }
 
-/// A null key or a null value: skipped. The key comes first.
+/// The contribution to a `@gather`; `None` for a null key or value. The key is evaluated first,
+/// so it may fail even if the value is null.
 fn gather_member(gather: &Gather, scope: &Scope<'_>) -> Result<Option<Member>, Failure> {
     let document = scope.document;
     let key = gather.key.eval(scope)?;
@@ -241,7 +242,7 @@ fn gather_member(gather: &Gather, scope: &Scope<'_>) -> Result<Option<Member>, F
     }))
 }
 
-/// A null key: skipped, whatever the value.
+/// The contribution to a `@groupBy`; `None` for a null key.
 fn group_member(group: &GroupBy, scope: &Scope<'_>) -> Result<Option<Member>, Failure> {
     let key = group.key.eval(scope)?;
     if key.is_null() {
@@ -258,7 +259,7 @@ fn group_member(group: &GroupBy, scope: &Scope<'_>) -> Result<Option<Member>, Fa
     }))
 }
 
-/// One document for each key, made of its members in the order of their origins.
+/// One document for each key. Its members are in the order of their origins.
 fn groups(memory: &StageMemory, make: impl Fn(&[&Member]) -> Option<Value>) -> Documents {
     let mut groups: BTreeMap<&Value, Vec<&Member>> = BTreeMap::new();
     for member in memory.members.values().flatten() {
@@ -270,11 +271,11 @@ fn groups(memory: &StageMemory, make: impl Fn(&[&Member]) -> Option<Value>) -> D
         .collect()
 }
 
-/// The first member with all values in the place of its own.
+/// The document of the first member, with the list of all values at the path.
 fn gathered(gather: &Gather, members: &[&Member]) -> Option<Value> {
     let template = &members.first()?.document;
     let values = members.iter().map(|member| member.value.clone()).collect();
-    // The template has a value there, so that one can be set.
+    // The template has a value at the path, so a list can be set there.
     gather.path.set(template, values, template).ok()
 }
 

@@ -13,9 +13,9 @@ use crate::failure::{Failure, RunError};
 use crate::origin::{Component, Origin};
 use crate::pipeline::Pipeline;
 
-/// Runs a history. A batch is a map from source to objects, which are maps from name to
-/// spec (null: deleted). After it come the expected targets, as maps from name to spec,
-/// and the expected errors, as `stage origin code`.
+/// Runs a history. A batch maps each source to its objects, by name and spec; null deletes one.
+/// Each batch has the expected target objects, by name and spec, and the expected errors as
+/// `stage origin code`.
 fn check(sources: &[&str], pipeline: &Value, history: &[(Value, Value, &[&str])]) {
     check_targets(sources, &["T"], pipeline, history);
 }

@@ -1,4 +1,4 @@
-//! What must hold after every batch of every case.
+//! Runs a case, and checks what must hold after every batch.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use object::ObjectName;
 
 use super::{Case, Event, Random};
 
-/// How often something happened in the runs: to see that they reach what they should.
+/// Counts situations, to check that the random runs reach them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Coverage(pub(crate) BTreeMap<String, u64>);
 
@@ -23,7 +23,7 @@ impl Coverage {
         }
     }
 
-    /// Adds what other runs have seen.
+    /// Adds the counts of other runs.
     pub(crate) fn add(&mut self, other: &Self) {
         for (what, times) in &other.0 {
             *self.0.entry(what.clone()).or_default() += times;
@@ -34,10 +34,10 @@ impl Coverage {
 /// The objects of each target.
 type Targets = Vec<BTreeMap<ObjectName, Value>>;
 
-/// What an error is told apart by.
+/// The identity of an error.
 type ErrorId = (usize, usize, Origin, &'static str, Option<Origin>);
 
-/// Runs a case; `Ok(None)` if its pipeline is refused.
+/// Runs a case; `Ok(None)` if its pipeline does not parse.
 pub(crate) fn check(case: &Case) -> Result<Option<Coverage>, String> {
     let pipeline = Pipeline::parse(
         &case.pipeline,
@@ -67,22 +67,22 @@ struct Run<'a> {
     pipeline: &'a Pipeline,
     kinds: Vec<OutputKind>,
     random: Random,
-    /// What each source keeps.
+    /// The fields that each source keeps.
     keeps: Vec<Keep>,
     circuit: Circuit,
-    /// Gets the events of each batch in another order, and objects that are read from JSON.
+    /// A circuit that gets the events of each batch in another order, with objects read from JSON.
     shuffled: Circuit,
     scratch: Scratch,
     objects: Objects,
     state: State,
-    /// The changes of all steps, summed up.
+    /// The target objects after the changes of all steps.
     targets: Targets,
     standing: BTreeSet<ErrorId>,
     /// Whether a stage has failed so far.
     failed: bool,
     /// Whether the pipeline reads the time.
     timed: bool,
-    /// Whether what is derived may be out of bounds.
+    /// Whether derived documents may be out of bounds.
     bounded: bool,
     limits: Limits,
     batches: usize,
@@ -124,8 +124,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The time goes on only where the pipeline reads it: otherwise states can be
-    /// compared as a whole.
+    /// The time of a step. It advances only if the pipeline reads it; otherwise whole states can be
+    /// compared.
     fn env(&self) -> Env {
         let seconds = if self.timed { self.batches } else { 0 };
         let mut env = Env::new(Value::from(format!("1970-01-01T00:00:{seconds:02}Z")), 7);
@@ -160,10 +160,9 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// `"@now"` is kept while the input of its stage is the same, and that input has
-    /// only the fields that are read: where the time is read, the evaluator must get
-    /// no others either. Nor where something may be too large: fields that nobody reads do
-    /// not count.
+    /// The objects for the from-scratch evaluator. They are pruned in two cases. `"@now"` keeps its
+    /// value while the input of its stage is the same, and fields that are not read must not matter
+    /// for that. And they must not count where something may be too large.
     fn pruned(&self, source: usize, object: &Value) -> Value {
         if self.timed || self.bounded {
             self.keeps[source].of(object).into_document()
@@ -172,7 +171,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Applies the changes of a step, which must fit what was there.
+    /// Applies the changes of a step, and checks them against the state before.
     fn sum_up(&mut self, step: &StepResult) -> Result<(), String> {
         for (target, objects) in self.targets.iter_mut().enumerate() {
             let changes = step.changes.iter().filter(|change| change.target == target);
@@ -234,7 +233,8 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// The order of events matters only for the same object.
+    /// Runs the batch in a random order, in which only events of the same object keep their order.
+    /// The result must be the same.
     fn compare_shuffled(
         &mut self,
         batch: &[Event],
@@ -279,13 +279,13 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// An object as a running controller reads it.
+    /// An object, read from JSON as on a cluster.
     fn read(&self, source: usize, object: &Value) -> Kept {
         let read = self.keeps[source].read(object.to_string().as_bytes());
         read.expect("what is written out can be read")
     }
 
-    /// As long as nothing has failed, the state is a function of the objects.
+    /// Checks that the state is a function of the objects while nothing has failed.
     fn compare_pure(&mut self, env: &Env) -> Result<(), String> {
         self.failed |= has_failures(&self.state);
         if self.failed || self.timed {
@@ -299,7 +299,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// A new circuit that gets all objects at once is in the state of a new evaluation.
+    /// Checks that a new circuit that gets all objects at once equals a new evaluation.
     fn restart(&mut self) -> Result<(), String> {
         let env = self.env();
         let expected = self.scratch.eval(&self.objects, &State::default(), &env);
@@ -328,7 +328,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Without objects nothing is left.
+    /// Deletes all objects and checks that no state is left.
     fn delete_all(&mut self) -> Result<(), String> {
         let mut names: Vec<_> = self.objects.keys().cloned().collect();
         self.random.shuffle(&mut names);

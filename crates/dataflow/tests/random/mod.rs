@@ -1,7 +1,7 @@
-//! Random pipelines, random objects, random histories; and what must hold for each.
+//! Random pipelines, objects and histories, with their check.
 //!
-//! A [`Case`] follows from its seed alone. [`check()`] runs it through the incremental
-//! engine and the from-scratch evaluator; [`shrink()`] makes a case that fails small.
+//! A [`Case`] is a function of its seed. [`check()`] runs it on the incremental engine and on the
+//! from-scratch evaluator. [`shrink()`] reduces a case that fails.
 
 mod check;
 mod objects;
@@ -18,7 +18,7 @@ use seeded::Random;
 pub(crate) use check::{Coverage, check};
 pub(crate) use shrink::shrink;
 
-/// A pipeline with the batches that it gets.
+/// A pipeline and its batches.
 #[derive(Clone, Debug)]
 pub(crate) struct Case {
     /// Names of the sources.
@@ -29,20 +29,20 @@ pub(crate) struct Case {
     pub(crate) pipeline: Value,
     /// Batches of events.
     pub(crate) history: Vec<Vec<Event>>,
-    /// What an evaluation may cost, and how large what it gives may be.
+    /// The limits of an evaluation.
     pub(crate) limits: Limits,
-    /// What else is random in the check.
+    /// The seed of the random choices of the check.
     pub(crate) seed: u64,
 }
 
-/// What arrives for one object.
+/// The new state of one object.
 #[derive(Clone, Debug)]
 pub(crate) struct Event {
     /// The source, by position.
     pub(crate) source: usize,
     /// The object.
     pub(crate) name: ObjectName,
-    /// All of it, or `None` if it is gone.
+    /// The whole object; `None` if it was deleted.
     pub(crate) object: Option<Value>,
 }
 
@@ -67,13 +67,13 @@ impl Case {
         }
     }
 
-    /// Whether its documents may be larger than they may.
+    /// Whether its documents may exceed the bounds.
     pub(crate) fn is_bounded(&self) -> bool {
         self.limits != Limits::default()
     }
 }
 
-/// Mostly such that nothing reaches them, but in every third case.
+/// Random limits. In two of three cases nothing reaches them.
 fn limits(random: &mut Random) -> Limits {
     let mut limits = Limits::default();
     match random.below(9) {
@@ -85,7 +85,7 @@ fn limits(random: &mut Random) -> Limits {
     limits
 }
 
-/// JSON, to be read by people.
+/// Indented JSON.
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = |names: &[String]| names.iter().map(Value::from).collect::<Value>();
@@ -109,7 +109,7 @@ impl fmt::Display for Case {
     }
 }
 
-/// A map with one key, which [`json!`] cannot compute.
+/// A map with one computed key, which [`json!`] does not support.
 fn entry(key: &str, value: Value) -> Value {
     Map::from_entries(vec![(key.into(), value)]).into()
 }

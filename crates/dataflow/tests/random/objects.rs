@@ -1,5 +1,5 @@
-//! Random objects and histories. Domains are small, so that keys meet, names collide and
-//! errors come and go.
+//! Random objects and histories. Values are from small sets, so that keys match, names collide,
+//! and errors come and go.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ pub(crate) fn history(random: &mut Random, sources: usize) -> Vec<Vec<Event>> {
     let mut live = Live::new();
     let mut batches = Vec::new();
     if writer.random.chance(80) {
-        // Something to begin with.
+        // The first batch creates objects.
         let mut first = Vec::new();
         for _ in 0..2 + sources * 3 {
             writer.event(sources, &mut live, &mut first);
@@ -38,11 +38,11 @@ pub(crate) fn history(random: &mut Random, sources: usize) -> Vec<Vec<Event>> {
 
 struct Writer<'a> {
     random: &'a mut Random,
-    /// How many percent of the values are of the wrong type, null or missing.
+    /// The percentage of values that have the wrong type, are null or missing.
     bad: usize,
-    /// How many percent of the changes make a value wrong.
+    /// The percentage of changes that make a value wrong.
     breaks: usize,
-    /// How many names there are.
+    /// The number of names.
     names: usize,
     /// Whether there are two namespaces besides none.
     namespaced: bool,
@@ -79,7 +79,7 @@ impl Writer<'_> {
             });
         };
         match (self.random.below(20), old) {
-            // Gone, perhaps not for long; perhaps it never was there.
+            // Delete an object, which may not exist, or may come back.
             (0..3, _) => send(None),
             (3, Some(old)) => {
                 send(None);
@@ -90,7 +90,7 @@ impl Writer<'_> {
                 };
                 send(Some(object));
             }
-            // Nothing new.
+            // An event without a change.
             (4, Some(old)) => send(Some(old)),
             (5..14, Some(old)) => send(Some(self.changed(&old))),
             _ => {
@@ -126,7 +126,7 @@ impl Writer<'_> {
         json!({"kind": "Any", "metadata": (Map::from_entries(metadata)), "spec": (Map::from_entries(spec))})
     }
 
-    /// The object with one field changed, or one that no pipeline reads.
+    /// The object with one changed field. The pipeline may or may not read it.
     fn changed(&mut self, object: &Value) -> Value {
         let often = ["k", "n", "n", "g", "l", "ll"];
         let field = if self.random.chance(60) {

@@ -1,4 +1,4 @@
-//! Random pipelines that are always accepted: joins, stages and branches.
+//! Random pipelines that always parse: joins, stages and branches.
 
 mod expressions;
 mod joins;
@@ -31,7 +31,7 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Several branches: a graph without cycles, in any order.
+    /// Several branches in any order. They form a graph without cycles.
     fn branches(&mut self, sources: &[String]) -> (Vec<String>, Value) {
         let count = 2 + self.random.below(3);
         let targets = 1 + self.random.below(2);
@@ -55,7 +55,7 @@ impl Writer<'_> {
                 self.random.shuffle(&mut known);
             }
             known.truncate(inputs);
-            // A branch must not read what it writes, nor what is written further on.
+            // A branch must not read its own output, or that of a later branch.
             let later = number + targets.len() >= count;
             let output = if later {
                 targets[count - 1 - number].clone()
@@ -80,8 +80,8 @@ impl Writer<'_> {
         (targets, branches.into())
     }
 
-    /// A branch reads a stream only if no branch from it on writes there; streams that
-    /// nobody reads become targets.
+    /// Drops inputs that this branch or a later one writes, and turns streams that no branch reads
+    /// into targets.
     fn untangle(
         &mut self,
         inputs: &mut [Vec<String>],
@@ -132,7 +132,7 @@ impl Writer<'_> {
             0 => stages.push(json!({"@select": (self.condition(shape, 1))})),
             1 => stages.push(self.project(shape)),
             2 => {
-                // Often twice, where there are lists of lists.
+                // Often twice, because lists may be nested.
                 let path = self.path(shape, |depth| depth > 0);
                 loop {
                     let name = *self.random.pick(&["@unwind", "@demux"]);
@@ -220,7 +220,7 @@ impl Writer<'_> {
                 }
                 steps.into()
             }
-            // A list that is computed.
+            // A computed list.
             3 if self.random.chance(50) => {
                 let list = self.path(&before, |depth| depth > 0);
                 let name = self.name(&before);

@@ -1,10 +1,10 @@
-//! Makes a case that fails smaller, as long as it still fails.
+//! Shrinks a failing case as long as it still fails.
 
 use document::{Value, View};
 
 use super::{Case, Event};
 
-/// How many smaller cases are tried.
+/// The number of smaller cases to try.
 const ATTEMPTS: usize = 20_000;
 
 /// The smallest case found for which `fails` still holds.
@@ -23,7 +23,7 @@ pub(crate) fn shrink(case: &Case, fails: impl Fn(&Case) -> bool) -> Case {
     }
 }
 
-/// Cases that are one step smaller, the largest steps first.
+/// Cases that are one step smaller. Larger steps come first.
 fn candidates(case: &Case) -> impl Iterator<Item = Case> {
     let with_history = |history| Case {
         history,
@@ -78,7 +78,7 @@ fn smaller_objects(event: &Event) -> Vec<Value> {
     objects
 }
 
-/// The value with one element or member less, or with a part of it in place of the whole.
+/// The value without one element or member, or replaced by one of its parts.
 fn smaller(value: &Value) -> Vec<Value> {
     let mut found = Vec::new();
     match value.view() {

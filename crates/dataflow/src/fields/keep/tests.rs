@@ -10,14 +10,14 @@ fn fields(paths: &[&str]) -> Fields {
     fields
 }
 
-/// What is kept of an object, in memory and read from JSON.
+/// The stored part of an object, both from memory and from JSON.
 fn check(keep: &Keep, object: &Value, expect: &Value) {
     assert_eq!(keep.of(object).document(), expect, "{object}");
     let read = keep.read(object.to_string().as_bytes()).unwrap();
     assert_eq!(read, keep.of(object), "{object}, read");
 }
 
-/// An object with everything that never enters a pipeline.
+/// An object with all fields that no pipeline sees.
 fn marked() -> Value {
     json!({"apiVersion": "v1", "kind": "Pod", "metadata": {
         "name": "a", "uid": "u", "resourceVersion": "7", "generation": 2,
@@ -78,7 +78,7 @@ fn what_is_hidden_is_hidden_where_single_fields_are_kept() {
         &marked(),
         &json!({"metadata": {"annotations": {"x": "y"}}, "spec": {}}),
     );
-    // A map of marks alone is no map of the user's; one that has others is.
+    // A map that contains only marks is left out.
     let labels = Keep::new(&fields(&["$.metadata.labels.a"]), Intake::default());
     for (found, kept) in [
         (json!({}), json!({"labels": {}})),

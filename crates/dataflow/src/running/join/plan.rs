@@ -1,42 +1,51 @@
-//! Join planning: in which order a change of one input looks for partners in the
-//! others, through which index, and where each condition is checked.
+//! Join planning: for a change in each table, the order in which the others are searched.
+//!
+//! ```text
+//! A.x = B.x,  B.y = C.y,  A.z < C.z
+//!
+//! a change in A    probe B by the index on x, then C by the index on y; there check z
+//! a change in C    probe B by the index on y, then A by the index on x; there check z
+//! ```
+//!
+//! The next table is always the one with the most keys to the tables so far. A conjunct is
+//! checked at the first probe after which all inputs that it reads are known.
 
 use crate::pipeline::{Join, JoinKey, SourceSet};
 use crate::running::join_table::JoinTable;
 use crate::running::side::{indexable, roles};
 
-/// A (table, side) pair.
+/// A side of a table: the positions of both.
 type SideAt = (usize, usize);
 
 /// How a join finds its tuples.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    /// For a change in each table, the tables to look into, one after the other.
+    /// For a change in each table, the probes of the other tables, in order.
     pub(crate) probes: Vec<Vec<Probe>>,
-    /// For each conjunct of the rule that is keyed here, its two sides.
+    /// For each conjunct of the rule, its two sides if it is keyed and reads hard inputs only.
     pub(crate) sides: Vec<Option<[SideAt; 2]>>,
     /// The conjuncts that read several inputs, or none.
     pub(crate) pairwise: Vec<usize>,
-    /// The conjuncts that read no input, and are not simply true.
+    /// The conjuncts that read no input, other than a literal `true`.
     pub(crate) constants: Vec<usize>,
-    /// Whether keys and conditions on single inputs are all there is: then documents
-    /// with the same keys have the same partners.
+    /// Whether all conjuncts are keys or read a single input. Then documents with the same keys
+    /// have the same partners.
     pub(crate) keys_decide: bool,
 }
 
-/// The look into one table.
+/// The search of one table.
 #[derive(Debug)]
 pub(crate) struct Probe {
     pub(crate) table: usize,
-    /// Without one, all documents of the table are looked at.
+    /// The index; `None` to visit all documents of the table.
     pub(crate) index: Option<ProbeIndex>,
-    /// The keyed conjuncts between this table and those known already.
+    /// The keyed conjuncts between this table and those before it.
     pub(crate) keys: Vec<usize>,
-    /// The other conjuncts that can be checked from here on.
+    /// The other conjuncts that can be checked at this table.
     pub(crate) filters: Vec<usize>,
 }
 
-/// Which index, and where the values to look up come from.
+/// The index of a probe, and the sides that provide the values to look up.
 #[derive(Debug)]
 pub(crate) struct ProbeIndex {
     pub(crate) number: usize,
@@ -104,8 +113,8 @@ impl Plan {
         plan
     }
 
-    /// From one table to all others: next comes the table with the most keys to those
-    /// that are known.
+    /// The probes for a change in one table. The next table is the one with the most keys to the
+    /// tables so far.
     fn order(
         &self,
         rule: &Join,
@@ -149,7 +158,7 @@ impl Plan {
         probes
     }
 
-    /// The keyed conjuncts between a table and tables that are known.
+    /// The keyed conjuncts between a table and the tables so far.
     fn keys_to(&self, table: usize, known: &[usize]) -> Vec<usize> {
         (0..self.sides.len())
             .filter(|number| {
@@ -160,7 +169,7 @@ impl Plan {
             .collect()
     }
 
-    /// An index that serves these conjuncts.
+    /// An index that covers these conjuncts; `None` if there are none.
     fn index(
         &self,
         rule: &Join,

@@ -1,4 +1,7 @@
-//! The search for the tuples of one document, through the indexes of the plan.
+//! The search for the tuples of one document.
+//!
+//! It is a depth-first search along the probes of the plan: each probe adds a document of one
+//! more table to the tuple, and candidates for which a conjunct is false are dropped early.
 
 use expr::Env;
 use smallvec::SmallVec;
@@ -11,7 +14,7 @@ use crate::failure::Failure;
 use crate::running::join_table::{LocalStatus, Slot};
 use crate::running::side::{SideValue, key_hashes};
 
-/// The search for all tuples of one document.
+/// The search for all tuples of a document in the table `start`.
 pub(super) struct TupleSearch<'a> {
     pub(super) join: &'a HardJoin,
     pub(super) start: usize,
@@ -20,11 +23,10 @@ pub(super) struct TupleSearch<'a> {
     pub(super) found: &'a mut Vec<Found>,
 }
 
-/// A failure of a conjunct.
+/// The failure of a conjunct, with its position.
 type NumberedFailure = (usize, Failure);
 
-/// Of several failures the first in the order of the conjuncts is reported, whichever
-/// was found first.
+/// The failure of the earlier conjunct. The order in which failures are found does not matter.
 fn first(one: Option<NumberedFailure>, other: NumberedFailure) -> NumberedFailure {
     match one {
         Some(one) if one.0 < other.0 => one,
@@ -88,7 +90,7 @@ impl TupleSearch<'_> {
         if entry.local != LocalStatus::Pass {
             return;
         }
-        // A tuple of two documents that both changed is found from the first of them.
+        // If several documents of a tuple change, the tuple is found from the first of them.
         if entry.changed == join.step && probe.table < self.start {
             return;
         }

@@ -10,7 +10,7 @@ use crate::running::join_table::{LocalStatus, Slot};
 use crate::running::scope;
 use crate::running::side::{SideValue, sides_match};
 
-/// What becomes of a tuple.
+/// The result of all conjuncts for one tuple.
 pub(super) enum Status {
     Out,
     True,
@@ -25,7 +25,7 @@ pub(super) enum KeyStatus {
 }
 
 impl HardJoin {
-    /// What becomes of a tuple that had put something out, by evaluating all conditions.
+    /// Evaluates all conjuncts for a tuple that had an output.
     pub(super) fn status(&self, tuple: &[Slot], env: &Env) -> Status {
         let mut failed: Option<Option<Failure>> = None;
         for (slot, table) in tuple.iter().zip(&self.tables) {
@@ -60,7 +60,7 @@ impl HardJoin {
         }
     }
 
-    /// Checks that the compound of a tuple is not larger than it may be.
+    /// Checks that the joined document of a tuple is within the bounds.
     pub(super) fn admit(&self, tuple: &[Slot], env: &Env) -> Result<(), Failure> {
         let mut tally = Tally::new(env.limits.bounds);
         let mut members = self.keys.iter();
@@ -89,7 +89,7 @@ impl HardJoin {
         )
     }
 
-    /// Whether the sides of a keyed conjunct match; `None` where it must be evaluated.
+    /// Whether the sides of a keyed conjunct match; `None` if it must be evaluated.
     pub(super) fn key_status(&self, number: usize, tuple: &[Slot]) -> Option<KeyStatus> {
         let key = self.rule.conjuncts[number].key.as_ref()?;
         let [first, second] = self.plan.sides[number]?;

@@ -1,11 +1,14 @@
-//! The common case: one document changes, and its partners stay the same.
+//! The common update: one document changes, but not its keys.
+//!
+//! Then its partners stay the same, and one search finds all tuples. Their old joined documents
+//! are the new ones with the old version of the document. The general case needs two searches.
 
 use super::HardJoin;
 use crate::running::{Change, StepContext};
 
 impl HardJoin {
-    /// The common case, in one search: one document has changed, nothing that decides
-    /// about its partners has, and nothing fails. `None` if it is another case.
+    /// Handles a step in which one document changes, its partners stay the same, and nothing
+    /// fails. `None` if the step is of another kind.
     pub(super) fn same_partners(
         &mut self,
         changes: &mut [Vec<Change>],

@@ -1,4 +1,4 @@
-//! What a row puts out: its partners, what it holds, or null.
+//! Computes the outputs of a row: pairs with partners, held pairs, or the null output.
 
 use document::Value;
 use expr::Env;
@@ -12,7 +12,7 @@ use crate::running::join_table::{LocalStatus, Slot, TableEntry};
 use crate::running::side::{SideValue, sides_match};
 use crate::running::{Change, StepContext, scope};
 
-/// How a row and a partner stand.
+/// The result of all conjuncts for a row and a partner.
 enum Pair {
     Out,
     True,
@@ -20,7 +20,7 @@ enum Pair {
 }
 
 impl SoftJoin {
-    /// Computes what a row puts out anew.
+    /// Computes the outputs of a row again.
     pub(super) fn rejoin(
         &mut self,
         origin: &Origin,
@@ -75,7 +75,7 @@ impl SoftJoin {
         self.replace(origin, outputs, failing, out);
     }
 
-    /// Puts new outputs in the place of a row's old ones.
+    /// Replaces the outputs of a row, and adds the changes.
     fn replace(
         &mut self,
         origin: &Origin,
@@ -109,7 +109,7 @@ impl SoftJoin {
         }
     }
 
-    /// The partners that a row may have.
+    /// The partners that may match a row.
     fn candidates(&self, row: &Row) -> Vec<Slot> {
         let all = self.index.is_none() || row.sides.contains(&SideValue::Failed);
         let mut slots: Vec<Slot> = if all {
@@ -174,7 +174,7 @@ impl SoftJoin {
         }
     }
 
-    /// Whether a side of this (selector) conjunct failed by itself.
+    /// Whether a side of this conjunct, which is a selector, failed by itself.
     fn side_failed(&self, conjunct: usize, row: &Row, entry: &TableEntry) -> bool {
         self.keys.iter().zip(&row.sides).any(|(key, side)| {
             key.conjunct == conjunct
@@ -182,8 +182,8 @@ impl SoftJoin {
         })
     }
 
-    /// A row with a partner, or with null, which is not checked again: it adds no more than
-    /// its name.
+    /// The joined document of a row and a partner, or null. The one with null is not checked
+    /// against the bounds: it adds only a name.
     fn compound(&self, row: &Row, partner: Value) -> Value {
         match row.document.as_map() {
             Some(map) => map.with(self.name.clone(), partner).into(),

@@ -85,7 +85,7 @@ impl SoftJoin {
         key_hashes(&sides)
     }
 
-    /// The row's sides of the keys, and which of its documents fail on them.
+    /// The row's sides of the keys, and the failures with the origins of the documents.
     fn row_sides(
         &self,
         origin: &Origin,

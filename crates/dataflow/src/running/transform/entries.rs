@@ -1,5 +1,12 @@
-//! A projection that builds a plain map, entry by entry: an update evaluates again only
-//! the entries that read something that changed, and shares the others.
+//! Projections that build a plain map, entry by entry.
+//!
+//! An update needs the old and the new output. Both are computed here in one pass. An entry
+//! that reads no changed field has the same value in both, so it is evaluated once:
+//!
+//! ```text
+//! @project: {name: "$.metadata.name", n: "$.spec.replicas"}
+//! spec.replicas changes 1 → 3       name is evaluated once, n twice
+//! ```
 
 use document::{Key, Map, Tally, Value};
 use expr::{Env, Expr};
@@ -10,7 +17,7 @@ use crate::pipeline::Project;
 use crate::running::reads::{Reads, difference};
 use crate::running::scope;
 
-/// The entries of a map that is built anew from each document.
+/// The entries of a map that a projection builds.
 #[derive(Debug)]
 pub(super) struct ProjectedMap(Box<[ProjectedEntry]>);
 
@@ -22,8 +29,8 @@ struct ProjectedEntry {
 }
 
 impl ProjectedMap {
-    /// The parts of a projection; `None` if its value hangs on more than the document, or
-    /// its entries on each other.
+    /// The entries of a projection; `None` if its value depends on the time or on random numbers,
+    /// or if entries depend on each other.
     pub(super) fn of(rule: &Rule) -> Option<Self> {
         let Rule::Project(Project::Whole(Expr::Map(map))) = rule else {
             return None;
@@ -40,8 +47,8 @@ impl ProjectedMap {
         Some(Self(entries.collect()))
     }
 
-    /// The projections of two versions of a document, and whether they differ; `None` if
-    /// one fails. The old one was within bounds when it was the new one.
+    /// The outputs for two versions of a document, and whether they differ; `None` if one fails.
+    /// The old output is not checked against the bounds: it was checked when it was new.
     pub(super) fn both(&self, old: &Value, new: &Value, env: &Env) -> Option<(Value, Value, bool)> {
         let difference = difference(old, new);
         let same = |entry: &ProjectedEntry| match difference {

@@ -1,4 +1,4 @@
-//! What the conjuncts of a join say of a single document.
+//! The results of the conjuncts that depend on a single document.
 
 use std::collections::BTreeMap;
 
@@ -11,18 +11,17 @@ use crate::apply;
 use crate::failure::Failure;
 use crate::pipeline::{Conjunct, Join, JoinKey};
 
-/// What is known of one document (or of one row, for a soft input) before it meets
-/// others.
+/// The results for one document, or for one row that is joined with a soft input.
 #[derive(Default)]
 pub(super) struct Facts {
-    /// By conjunct: whether it holds, where it reads this document only.
+    /// By conjunct: whether it holds, if it reads this document alone.
     pub alone: BTreeMap<usize, Result<bool, Failure>>,
-    /// By conjunct and input: the side of a join key.
+    /// By conjunct and input: the value of the side of a join key.
     pub sides: BTreeMap<(usize, usize), Result<Value, Failure>>,
 }
 
 impl Facts {
-    /// All that the conjuncts say of a document of this input alone.
+    /// The results for a document of this input.
     pub(super) fn of(document: &Value, input: usize, join: &Join, env: &Env) -> Self {
         let name = &join.inputs[input];
         let compound = with_member(&Value::empty_map(), name, document.clone());
@@ -38,12 +37,12 @@ impl Facts {
         facts
     }
 
-    /// Whether the document is in no tuple, whatever the others are.
+    /// Whether a conjunct is false, so that the document is in no tuple.
     pub(super) fn out(&self) -> bool {
         self.alone.values().any(|holds| matches!(holds, Ok(false)))
     }
 
-    /// What fails, by conjunct.
+    /// The failures by conjunct.
     pub(super) fn failures(&self) -> BTreeMap<usize, &Failure> {
         let alone = self
             .alone
@@ -65,7 +64,7 @@ pub(super) fn condition(conjunct: &Conjunct, compound: &Value, env: &Env) -> Res
     apply::condition(&conjunct.expr, &conjunct.at, &Scope::new(env, compound))
 }
 
-/// The side of a join key that reads this input, checked; none if there is no such side.
+/// The value of the side of a join key that reads this input; `None` if no side does.
 pub(super) fn side(
     conjunct: &Conjunct,
     input: usize,
@@ -81,7 +80,7 @@ pub(super) fn side(
     }))
 }
 
-/// What a side must be, whatever it is compared with.
+/// Checks the type of a side.
 fn check_side(
     conjunct: &Conjunct,
     key: &JoinKey,

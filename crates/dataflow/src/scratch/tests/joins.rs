@@ -4,7 +4,7 @@ use document::{Value, json};
 
 use super::check;
 
-/// Names of the joined objects as name and spec.
+/// A `@project` to the names and the `spec.v` of the joined objects.
 fn named_by(inputs: &[&str]) -> Value {
     let names: Vec<Value> = inputs
         .iter()
@@ -103,13 +103,13 @@ fn a_pair_that_fails_is_held_and_reported_by_itself() {
                 json!({"a-b": [1, 2]}),
                 &[],
             ),
-            // With c it is out: the keys differ.
+            // With c there is no pair: the keys differ.
             (
                 json!({"A": {"a": {"v": "x", "k": 1, "i": 1}}}),
                 json!({"a-b": [1, 2]}),
                 &["0 a+b incomparable"],
             ),
-            // The failure of the object covers that of the pair.
+            // The failure of the object is reported instead of that of the pair.
             (
                 json!({"A": {"a": {"v": "x", "k": 1, "i": "x"}}}),
                 json!({"a-b": [1, 2]}),
@@ -191,7 +191,7 @@ fn the_null_row_holds_while_a_partner_fails() {
                 json!({"a-none": [1, null]}),
                 &["0 a+s incomparable"],
             ),
-            // A new row was never put out, so there is nothing to hold.
+            // A new row has no output to hold.
             (
                 json!({"A": {"b": {"v": 1}}}),
                 json!({"a-none": [1, null]}),
@@ -280,7 +280,7 @@ fn a_failing_soft_document_keeps_all_rows_without_a_partner_in_error() {
                 json!({"a-none": [null, null], "b-none": [null, null]}),
                 &[],
             ),
-            // With b the key is false, which wins.
+            // With b the key is false, which wins over the error.
             (
                 json!({"S": {"s": {"k": 1}}, "A": {"a": {"k": 1, "v": 1}, "b": {"k": 2, "v": 2}}}),
                 json!({"a-none": [null, null], "b-none": [2, null]}),
@@ -310,7 +310,7 @@ fn later_soft_inputs_see_null_for_absent_ones() {
                 json!({"a-s-r": [null, null, null]}),
                 &[],
             ),
-            // The key side reads an absent document: the error of the row itself.
+            // The key side reads an absent document, so the error belongs to the row.
             (
                 json!({"A": {"b": {"k": 2}}}),
                 json!({"a-s-r": [null, null, null]}),
@@ -340,7 +340,7 @@ fn a_held_row_enters_the_soft_part_as_it_was() {
                 json!({"a-b-s": [1, 2, 3]}),
                 &[],
             ),
-            // The old key of a still finds s, and s may change.
+            // The held row with the old key of a still finds s, and s may change.
             (
                 json!({"A": {"a": {"k": 2, "v": "x"}}, "S": {"s": {"k": 1, "v": 4}, "t": {"k": 2}}}),
                 json!({"a-b-s": [1, 2, 4]}),
@@ -371,7 +371,7 @@ fn a_held_row_that_fails_is_the_error_of_its_object_if_that_has_no_other() {
                 json!({}),
                 &["0 a type"],
             ),
-            // The pair is held with the old document, on which the soft key still fails.
+            // The pair is held with the old document, and the soft key fails on it.
             (
                 json!({"A": {"a": {"k": 1, "v": "x", "s": 1}}}),
                 json!({}),

@@ -41,7 +41,7 @@ fn a_failing_select_holds_until_its_input_goes() {
                 &["0 a type"],
             ),
             (json!({"A": {"a": 1}}), json!({"b": 3}), &[]),
-            // What it held is forgotten once it has dropped the document.
+            // After the document was deleted, nothing is held any more.
             (json!({"A": {"a": []}}), json!({"b": 3}), &["0 a type"]),
             (json!({"A": {"a": null}}), json!({"b": 3}), &[]),
         ],
@@ -159,7 +159,7 @@ fn a_failing_member_of_a_group_keeps_its_contribution() {
                 json!({"a": [1, 2]}),
                 &[],
             ),
-            // The held member keeps its document too, and so the group its template.
+            // The held member keeps its document, so the group keeps its template.
             (
                 json!({"A": {"a": {"k": "x", "v": 3}, "c": {"k": 2, "v": 4}}}),
                 json!({"a": [1, 2], "c": [4]}),
@@ -226,7 +226,7 @@ fn distinct_passes_a_document_while_a_member_exists() {
 }
 
 #[test]
-fn the_check_of_the_output_holds_as_a_stage() {
+fn the_output_check_holds_like_a_stage() {
     check(
         &["A"],
         &json!([{"@project": {"metadata": {"name": "$.spec.n"}, "spec": "$.spec.v"}}]),
@@ -241,7 +241,7 @@ fn the_check_of_the_output_holds_as_a_stage() {
                 json!({"x": 1}),
                 &["1 a output-no-name"],
             ),
-            // What is held takes part in conflicts.
+            // A held output takes part in conflicts.
             (
                 json!({"A": {"A": {"n": "x", "v": 3}}}),
                 json!({"x": 3}),
@@ -348,7 +348,7 @@ fn now_is_kept_while_the_input_of_its_stage_is_the_same() {
 }
 
 #[test]
-fn random_numbers_hang_on_the_origin_alone() {
+fn random_numbers_depend_on_the_origin_alone() {
     let pipeline =
         json!([{"@project": {"metadata": "$.metadata", "spec": {"@rnd": [0, 1_000_000]}}}]);
     let scratch = scratch(&["A"], &["T"], &pipeline);

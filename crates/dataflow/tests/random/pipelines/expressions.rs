@@ -6,7 +6,7 @@ use super::Writer;
 use super::shape::Shape;
 
 impl Writer<'_> {
-    /// A path of the shape with such nesting; any path if there is none.
+    /// A path with this depth of nested lists; any path if there is none.
     pub(super) fn path(&mut self, shape: &Shape, depth: impl Fn(usize) -> bool) -> String {
         let fitting: Vec<&String> = shape
             .paths
@@ -30,8 +30,7 @@ impl Writer<'_> {
         self.likely(shape, 1, &[".l", ".n", ".values"])
     }
 
-    /// A path of this nesting with one of these endings, if there is one; now and then
-    /// any other.
+    /// A path with this nesting and one of these endings, if there is one. Sometimes any other path.
     pub(super) fn likely(&mut self, shape: &Shape, depth: usize, endings: &[&str]) -> String {
         let fitting: Vec<&String> = shape
             .paths
@@ -68,7 +67,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A value for a field, of the right form if all goes well.
+    /// A value for a field. It usually has the right type.
     pub(super) fn value_for(&mut self, shape: &Shape, field: &str) -> Value {
         match field {
             "k" | "g" => match self.random.below(6) {

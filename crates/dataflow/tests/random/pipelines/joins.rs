@@ -1,12 +1,12 @@
-//! Random conditions of joins.
+//! Random join conditions.
 
 use document::{Value, json};
 
 use super::Writer;
 use super::shape::Shape;
 
-/// How many kinds of join keys there are: texts, numbers, namespaces, pairs, groups, and
-/// the field `k`, which is anything.
+/// The number of kinds of join keys: strings, numbers, namespaces, pairs, groups, and the field
+/// `k`, which has any type.
 const KEY_KINDS: usize = 6;
 
 impl Writer<'_> {
@@ -60,7 +60,7 @@ impl Writer<'_> {
         }
     }
 
-    /// `@and` is flattened, however it is nested.
+    /// Conjuncts in randomly nested `@and`s.
     fn conjunction(&mut self, mut conjuncts: Vec<Value>) -> Value {
         if conjuncts.len() == 1 && self.random.chance(60) {
             return conjuncts.remove(0);
@@ -99,7 +99,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Two join keys, mostly of one type.
+    /// Two join keys, usually of the same type.
     fn keys(&mut self, a: &str, b: &str) -> Value {
         let kind = self.random.below(KEY_KINDS);
         let other = if self.random.chance(90) {
@@ -126,7 +126,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A join key and a list of such.
+    /// A join key and a list of join keys.
     fn key_and_list(&mut self, a: &str, b: &str) -> Value {
         let spec = |field: &str| format!("$.{b}.spec.{field}");
         let (kind, list) = match self.random.below(7) {
@@ -139,7 +139,7 @@ impl Writer<'_> {
         json!([(self.key(a, kind)), list])
     }
 
-    /// A condition on one input, which must not hang on time or chance.
+    /// A condition on one input, without `@now` and `@rnd`.
     fn stable_condition(&mut self, input: &str) -> Value {
         let shape = Shape::object(&format!("$.{input}"));
         loop {

@@ -1,4 +1,4 @@
-//! Random `@patch` stages; a good part of them fail on some documents.
+//! Random `@patch` stages. Many of them fail on some documents.
 
 use document::{Key, Map, Value, json};
 
@@ -13,7 +13,7 @@ impl Writer<'_> {
         let (at, inside) = match self.random.weighted(&[60, 15, 15, 10]) {
             0 => (object, "/spec"),
             1 => (format!("{object}.spec"), ""),
-            // From the document down, through maps and positions alike.
+            // Maps and list indexes on the way from the root.
             2 => {
                 let way = object.trim_start_matches('$').replace('.', "/");
                 let operations = self.operations(shape, &format!("{way}/spec"), None);
@@ -46,7 +46,7 @@ impl Writer<'_> {
         json!({"@patch": entries})
     }
 
-    /// Something that CEL reads from the document.
+    /// A CEL expression that reads the document.
     fn cel(path: &str) -> String {
         path.trim_start_matches("$.").to_owned()
     }
@@ -70,7 +70,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Operations on the fields of a `spec`, which stands at this path.
+    /// Operations on the fields of the `spec` at this path.
     fn operations(&mut self, shape: &Shape, at: &str, var: Option<&str>) -> Value {
         let mut operations = Vec::new();
         for _ in 0..=self.random.weighted(&[50, 35, 15]) {

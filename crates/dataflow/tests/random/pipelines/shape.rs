@@ -1,9 +1,9 @@
-//! What a generator knows of documents, so that most paths that it writes find something.
+//! The shape of documents, as far as the generator knows it. It makes most generated paths match.
 
-/// What is known of the documents at some place of a pipeline.
+/// The known shape of the documents between two stages.
 #[derive(Clone, Debug)]
 pub(super) struct Shape {
-    /// Paths with how deep lists are nested there, as long as the data is as it should.
+    /// Paths with the depth of nested lists, if the data has the right types.
     pub paths: Vec<(String, usize)>,
     /// Paths of names.
     pub names: Vec<String>,
@@ -76,7 +76,7 @@ impl Shape {
         }
     }
 
-    /// Without the fields of `spec` that are not among these.
+    /// The shape with only these fields of `spec`.
     pub(super) fn keep(&mut self, fields: &[&str]) {
         self.paths.retain(|(path, _)| {
             fields
@@ -85,7 +85,7 @@ impl Shape {
         });
     }
 
-    /// After lists were opened (-1) or made (+1) at a path.
+    /// The shape after lists at a path were unwound (-1) or built (+1).
     pub(super) fn nest(&mut self, path: &str, by: isize) {
         for (known, depth) in &mut self.paths {
             if known == path {

@@ -69,7 +69,7 @@ impl SpecReader<'_> {
             match &stage.kind {
                 StageKind::Select(expr) => exprs.push(expr),
                 // The keys stay: what is patched is inside of one.
-                StageKind::Patch(patch) if !patch.place.is_root() => {}
+                StageKind::Patch(patch) if !patch.resource_path.is_root() => {}
                 // Behind this the document has other keys.
                 StageKind::Project(Project::Whole(expr)) => {
                     exprs.push(expr);

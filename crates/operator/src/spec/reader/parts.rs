@@ -251,7 +251,7 @@ pub(super) fn written(controller: &mut Controller) {
         };
         for stage in branch.stages.iter().rev() {
             match &stage.kind {
-                StageKind::Patch(patch) if patch.place.is_root() => {
+                StageKind::Patch(patch) if patch.resource_path.is_root() => {
                     for mut written in patch.edit.literal_writes() {
                         literal(&written.value, &mut written.keys, &mut note);
                     }

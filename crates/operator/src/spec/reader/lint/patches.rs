@@ -21,7 +21,7 @@ impl SpecReader<'_> {
                     if let Some(keys) = &keys {
                         self.unknown_in_patch(patch, keys, &stage.at);
                     }
-                    if patch.place.is_root() {
+                    if patch.resource_path.is_root() {
                         keys = None;
                     }
                 }
@@ -37,7 +37,7 @@ impl SpecReader<'_> {
     }
 
     fn unknown_in_patch(&mut self, patch: &Patch, keys: &[String], at: &Location) {
-        if let Some(Segment::Name(name)) = patch.place.segments().first() {
+        if let Some(Segment::Name(name)) = patch.resource_path.segments().first() {
             self.unknown_key(name.as_str(), keys, &at.key("at"));
         }
         patch.edit.programs(&mut |program, at, var| {
