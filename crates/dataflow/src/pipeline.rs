@@ -16,7 +16,7 @@ mod patch;
 mod stage;
 
 use document::{Location, Path, Value};
-use expr::{Compiler, Expr, Functions, Patterns, Raw};
+use expr::{Compiler, DocumentKind, Expr, Functions, Patterns};
 
 pub use self::patch::Patch;
 pub use branches::{Branch, Input, Output};
@@ -188,10 +188,14 @@ impl<'a> PipelineReader<'a> {
     }
 
     /// Runs the expression compiler, and collects its errors.
-    fn compile<T>(&mut self, raw: Raw, run: impl FnOnce(&mut Compiler<'_>) -> T) -> T {
+    fn compile<T>(
+        &mut self,
+        documents: DocumentKind,
+        run: impl FnOnce(&mut Compiler<'_>) -> T,
+    ) -> T {
         let mut compiler = Compiler::new(self.functions);
         if self.mentions_versions {
-            compiler.raw = raw;
+            compiler.documents = documents;
         }
         compiler.patterns = self.patterns;
         let result = run(&mut compiler);

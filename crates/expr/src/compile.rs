@@ -55,23 +55,23 @@ pub struct Compiler<'a> {
     functions: &'a Functions,
     /// The errors so far.
     pub errors: Vec<CompileError>,
-    /// Whether the documents are source objects, see [`PathExpr::hides_versions`].
-    pub raw: Raw,
+    /// The kind of the documents.
+    pub documents: DocumentKind,
     /// How many regular expressions may still be compiled.
     pub patterns: Patterns,
 }
 
-/// Whether the documents that an expression reads are source objects, whose versions are
-/// hidden.
+/// The kind of the documents that an expression reads. The versions of source objects are hidden,
+/// see [`PathExpr::hides_versions`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Raw {
+pub enum DocumentKind {
     /// Documents that a stage has built.
     #[default]
-    No,
-    /// A source object.
-    Object,
-    /// A joined document: source objects by Kind.
-    Compound,
+    Derived,
+    /// Source objects.
+    Source,
+    /// Joined documents: source objects by name of the input.
+    Joined,
 }
 
 impl<'a> Compiler<'a> {
@@ -80,7 +80,7 @@ impl<'a> Compiler<'a> {
         Self {
             functions,
             errors: Vec::new(),
-            raw: Raw::No,
+            documents: DocumentKind::Derived,
             patterns: Patterns::default(),
         }
     }
@@ -162,13 +162,13 @@ impl<'a> Compiler<'a> {
     fn hides_versions(&self, path: &Path) -> bool {
         use document::path::Segment;
         let mut segments = path.segments();
-        match self.raw {
-            Raw::No => return false,
-            Raw::Compound => match segments {
+        match self.documents {
+            DocumentKind::Derived => return false,
+            DocumentKind::Joined => match segments {
                 [] => return true,
                 [_, rest @ ..] => segments = rest,
             },
-            Raw::Object => {}
+            DocumentKind::Source => {}
         }
         match segments {
             [Segment::Name(name)] => name.as_str() == "metadata",

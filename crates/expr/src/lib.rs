@@ -37,7 +37,7 @@ mod scope;
 mod suggest;
 
 pub use analysis::{Read, Volatile};
-pub use compile::{Compiler, Items, Patterns, Raw, compile};
+pub use compile::{Compiler, DocumentKind, Items, Patterns, compile};
 pub use error::{CompileError, CompileErrorKind, Error, ErrorKind};
 pub use eval::without_versions;
 pub use expr::{Args, Call, CelExpr, Expr, MapExpr, PathExpr, SetFieldPath, Setter};

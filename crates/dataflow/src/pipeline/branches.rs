@@ -8,7 +8,7 @@
 //! ```
 
 use document::{Location, Value};
-use expr::Raw;
+use expr::DocumentKind;
 
 use super::stage::stage_name;
 use super::{PipelineErrorKind, PipelineReader, Stage};
@@ -97,7 +97,7 @@ impl PipelineReader<'_> {
         let inputs = self.sources.to_vec();
         Branch {
             inputs: (0..inputs.len()).map(Input::Source).collect(),
-            stages: self.stages(stages, &inputs, Raw::Object, at),
+            stages: self.stages(stages, &inputs, DocumentKind::Source, at),
             output: Output {
                 target: Some(0),
                 stream: None,
@@ -227,14 +227,18 @@ impl PipelineReader<'_> {
             names.push(name.clone());
         }
         let sources_only = inputs.iter().all(|input| matches!(input, Input::Source(_)));
-        let stages_raw = if sources_only { Raw::Object } else { Raw::No };
+        let documents = if sources_only {
+            DocumentKind::Source
+        } else {
+            DocumentKind::Derived
+        };
         let position = |names: &[String]| names.iter().position(|name| *name == raw.output.0);
         let output = Output {
             target: position(self.targets),
             stream: position(streams),
         };
         Branch {
-            stages: self.stages(&raw.stages, &names, stages_raw, &raw.at),
+            stages: self.stages(&raw.stages, &names, documents, &raw.at),
             inputs,
             output,
             at: raw.at.clone(),

@@ -14,7 +14,7 @@
 
 use document::path::{Root, Segment};
 use document::{Location, Value};
-use expr::{Expr, Items, Raw, Read};
+use expr::{DocumentKind, Expr, Items, Read};
 
 use super::{PipelineErrorKind, PipelineReader};
 
@@ -290,7 +290,7 @@ impl PipelineReader<'_> {
             }
             return;
         }
-        let expr = self.compile(Raw::Compound, |compiler| {
+        let expr = self.compile(DocumentKind::Joined, |compiler| {
             compiler.expr(spec, at, Items::None)
         });
         self.conjunct(expr, spec.clone(), at, inputs, out);
@@ -299,7 +299,7 @@ impl PipelineReader<'_> {
     /// The `index` option: a pair of expressions that becomes another `@eq`.
     fn index(&mut self, pair: &Value, at: &Location, inputs: &[String], out: &mut Vec<Conjunct>) {
         let spec = document::json!({"@eq": (pair.clone())});
-        let expr = self.compile(Raw::Compound, |compiler| {
+        let expr = self.compile(DocumentKind::Joined, |compiler| {
             compiler.function("@eq", pair, at, Items::None)
         });
         self.conjunct(expr, spec, at, inputs, out);

@@ -1,7 +1,7 @@
 //! Parses `@patch`.
 
 use document::{Location, Path, Value};
-use expr::{Items, Raw};
+use expr::{DocumentKind, Items};
 use patch::{Edit, Form};
 
 use super::{PipelineErrorKind, PipelineReader};
@@ -29,12 +29,17 @@ const FORM: PipelineErrorKind = PipelineErrorKind::Form {
 };
 
 impl PipelineReader<'_> {
-    pub(super) fn patch(&mut self, spec: &Value, at: &Location, raw: Raw) -> Option<Patch> {
+    pub(super) fn patch(
+        &mut self,
+        spec: &Value,
+        at: &Location,
+        documents: DocumentKind,
+    ) -> Option<Patch> {
         if spec.as_map().is_none() {
             self.error(at, FORM);
             return None;
         }
-        let path = self.resource_path(spec.get("at"), &at.key("at"), raw);
+        let path = self.resource_path(spec.get("at"), &at.key("at"), documents);
         let edit = Edit::compile(spec, at, FIELDS);
         let edit = edit
             .map_err(|errors| self.errors.extend(errors.into_iter().map(Into::into)))
@@ -43,12 +48,20 @@ impl PipelineReader<'_> {
         Some(Patch {
             resource_path,
             edit: edit?,
-            hides_versions: (hides, self.mentions_versions && raw != Raw::No),
+            hides_versions: (
+                hides,
+                self.mentions_versions && documents != DocumentKind::Derived,
+            ),
         })
     }
 
     /// The path of the resource, and whether its versions must be hidden.
-    fn resource_path(&mut self, spec: &Value, at: &Location, raw: Raw) -> Option<(Path, bool)> {
+    fn resource_path(
+        &mut self,
+        spec: &Value,
+        at: &Location,
+        documents: DocumentKind,
+    ) -> Option<(Path, bool)> {
         let text = match spec.as_str() {
             Some(text) if text.starts_with('$') => text,
             None if spec.is_null() => "$",
@@ -61,7 +74,7 @@ impl PipelineReader<'_> {
                 return None;
             }
         };
-        let path = self.compile(raw, |compiler| compiler.path(text, at, Items::None))?;
+        let path = self.compile(documents, |compiler| compiler.path(text, at, Items::None))?;
         if !path.path.is_singular() {
             self.error(at, PipelineErrorKind::PluralPath { stage: "@patch" });
             return None;

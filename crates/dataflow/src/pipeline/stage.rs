@@ -1,7 +1,7 @@
 //! Parses the stages other than `@join` and `@patch`.
 
 use document::{Location, Path, Value};
-use expr::{Expr, Items, Raw};
+use expr::{DocumentKind, Expr, Items};
 
 use super::{Gather, GroupBy, PipelineErrorKind, PipelineReader, Project, Stage, StageKind};
 
@@ -20,13 +20,13 @@ const NAMES: [&str; 10] = [
 ];
 
 impl PipelineReader<'_> {
-    /// Parses a list of stages. `inputs` are the names of the inputs; `raw` says whether their
-    /// documents are source objects.
+    /// Parses a list of stages. `inputs` are the names of the inputs, and `documents` is
+    /// the kind of their documents.
     pub(super) fn stages(
         &mut self,
         specs: &[(Value, Location)],
         inputs: &[String],
-        raw: Raw,
+        documents: DocumentKind,
         at: &Location,
     ) -> Vec<Stage> {
         let joins = specs
@@ -41,16 +41,16 @@ impl PipelineReader<'_> {
                 },
             );
         }
-        let mut raw = if joins && raw != Raw::No {
-            Raw::Compound
+        let mut documents = if joins && documents != DocumentKind::Derived {
+            DocumentKind::Joined
         } else {
-            raw
+            documents
         };
         let mut stages = Vec::new();
         for (i, (spec, at)) in specs.iter().enumerate() {
-            if let Some(stage) = self.stage(spec, at, inputs, i == 0, raw) {
+            if let Some(stage) = self.stage(spec, at, inputs, i == 0, documents) {
                 if stage.kind.rebuilds() {
-                    raw = Raw::No;
+                    documents = DocumentKind::Derived;
                 }
                 stages.push(stage);
             }
@@ -64,7 +64,7 @@ impl PipelineReader<'_> {
         at: &Location,
         inputs: &[String],
         first: bool,
-        raw: Raw,
+        documents: DocumentKind,
     ) -> Option<Stage> {
         if spec.as_str() == Some("@distinct") {
             return Some(Stage {
@@ -85,14 +85,14 @@ impl PipelineReader<'_> {
                 }
                 StageKind::Join(self.join(argument, &inner, inputs))
             }
-            "@select" => StageKind::Select(
-                self.compile(raw, |compiler| compiler.expr(argument, &inner, Items::None)),
-            ),
-            "@project" => StageKind::Project(self.project(argument, &inner, raw)),
+            "@select" => StageKind::Select(self.compile(documents, |compiler| {
+                compiler.expr(argument, &inner, Items::None)
+            })),
+            "@project" => StageKind::Project(self.project(argument, &inner, documents)),
             "@unwind" | "@demux" => StageKind::Unwind(self.one_place(argument, "@unwind", &inner)?),
-            "@gather" | "@mux" => StageKind::Gather(self.gather(argument, &inner, raw)?),
-            "@groupBy" => StageKind::GroupBy(self.group_by(argument, &inner, raw)?),
-            "@patch" => StageKind::Patch(Box::new(self.patch(argument, &inner, raw)?)),
+            "@gather" | "@mux" => StageKind::Gather(self.gather(argument, &inner, documents)?),
+            "@groupBy" => StageKind::GroupBy(self.group_by(argument, &inner, documents)?),
+            "@patch" => StageKind::Patch(Box::new(self.patch(argument, &inner, documents)?)),
             "@distinct" => {
                 if !(argument.is_null() || argument.as_map().is_some_and(document::Map::is_empty)) {
                     self.error(
@@ -139,10 +139,10 @@ impl PipelineReader<'_> {
         self.error(at, PipelineErrorKind::NoStage { found, nearest });
     }
 
-    fn project(&mut self, spec: &Value, at: &Location, raw: Raw) -> Project {
+    fn project(&mut self, spec: &Value, at: &Location, documents: DocumentKind) -> Project {
         let Some(items) = spec.as_list() else {
             return Project::Whole(
-                self.compile(raw, |compiler| compiler.expr(spec, at, Items::None)),
+                self.compile(documents, |compiler| compiler.expr(spec, at, Items::None)),
             );
         };
         if items.is_empty() {
@@ -152,7 +152,7 @@ impl PipelineReader<'_> {
             .iter()
             .enumerate()
             .map(|(i, item)| {
-                self.compile(raw, |compiler| {
+                self.compile(documents, |compiler| {
                     compiler.expr(item, &at.index(i), Items::None)
                 })
             })
@@ -177,7 +177,9 @@ impl PipelineReader<'_> {
             return None;
         };
         let path = self
-            .compile(Raw::No, |compiler| compiler.path(text, at, Items::None))?
+            .compile(DocumentKind::Derived, |compiler| {
+                compiler.path(text, at, Items::None)
+            })?
             .path;
         if !path.is_singular() || path.is_root() {
             self.error(at, PipelineErrorKind::PluralPath { stage });
@@ -186,7 +188,7 @@ impl PipelineReader<'_> {
         Some(path)
     }
 
-    fn gather(&mut self, spec: &Value, at: &Location, raw: Raw) -> Option<Gather> {
+    fn gather(&mut self, spec: &Value, at: &Location, documents: DocumentKind) -> Option<Gather> {
         let Some(args) = spec.as_list().filter(|args| args.len() == 2) else {
             self.error(
                 at,
@@ -197,12 +199,17 @@ impl PipelineReader<'_> {
             );
             return None;
         };
-        let key = self.group_key(args.get(0).unwrap_or(&Value::NULL), &at.index(0), raw);
+        let key = self.group_key(args.get(0).unwrap_or(&Value::NULL), &at.index(0), documents);
         let path = self.one_place(args.get(1).unwrap_or(&Value::NULL), "@gather", &at.index(1))?;
         Some(Gather { key, path })
     }
 
-    fn group_by(&mut self, spec: &Value, at: &Location, raw: Raw) -> Option<GroupBy> {
+    fn group_by(
+        &mut self,
+        spec: &Value,
+        at: &Location,
+        documents: DocumentKind,
+    ) -> Option<GroupBy> {
         let Some(args) = spec.as_list().filter(|args| (2..=3).contains(&args.len())) else {
             self.error(
                 at,
@@ -213,9 +220,9 @@ impl PipelineReader<'_> {
             );
             return None;
         };
-        let key = self.group_key(args.get(0).unwrap_or(&Value::NULL), &at.index(0), raw);
+        let key = self.group_key(args.get(0).unwrap_or(&Value::NULL), &at.index(0), documents);
         let value = args.get(1).filter(|value| !value.is_null()).map(|value| {
-            self.compile(raw, |compiler| {
+            self.compile(documents, |compiler| {
                 compiler.expr(value, &at.index(1), Items::None)
             })
         });
@@ -266,8 +273,8 @@ impl PipelineReader<'_> {
         distinct
     }
 
-    fn group_key(&mut self, spec: &Value, at: &Location, raw: Raw) -> Expr {
-        let key = self.compile(raw, |compiler| compiler.expr(spec, at, Items::None));
+    fn group_key(&mut self, spec: &Value, at: &Location, documents: DocumentKind) -> Expr {
+        let key = self.compile(documents, |compiler| compiler.expr(spec, at, Items::None));
         let volatile = key.volatile();
         if volatile.now || volatile.random {
             self.error(

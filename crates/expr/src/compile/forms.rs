@@ -2,7 +2,7 @@
 
 use document::{Key, Location, Value};
 
-use super::{Compiler, Items, Raw, fold};
+use super::{Compiler, DocumentKind, Items, fold};
 use crate::error::CompileErrorKind;
 use crate::expr::{CelExpr, Expr, MapExpr, SetFieldPath};
 use crate::function::{Form, Function};
@@ -165,7 +165,7 @@ impl Compiler<'_> {
         match cel_interpreter::Program::compile(text) {
             Ok(program) => Expr::Cel(Box::new(CelExpr {
                 program,
-                hides_versions: self.raw != Raw::No,
+                hides_versions: self.documents != DocumentKind::Derived,
                 at: at.clone(),
             })),
             Err(error) => {
