@@ -350,7 +350,7 @@ impl Circuit {
         sorted(errors, || true)
     }
 
-    /// Whether the circuit holds no state: no objects, groups, errors or claims.
+    /// Whether the circuit holds no state: no objects, groups, errors or targets.
     pub fn is_empty(&self) -> bool {
         self.sources.iter().all(SourceState::is_empty)
             && self.branches.iter().all(BranchState::is_empty)

@@ -1,7 +1,8 @@
 //! Computes the current document of an origin on demand.
 //!
 //! Stages do not store their outputs. Sometimes one needs a document that is not part of the
-//! change: the next template of a `@gather`, or the document of a claim that becomes contested.
+//! change: the next template of a `@gather`, or the document of a target object for which a
+//! second origin comes.
 //! It is pulled through the stages before, backwards to the source:
 //!
 //! ```text

@@ -6,13 +6,14 @@
 //!
 //! ```text
 //! name   documents by origin             state                     written
-//! web    [a]: {x: 1}                     claim of [a]              {x: 1}
+//! web    [a]: {x: 1}                     [a] wins                  {x: 1}
 //! web    [a]: {x: 1}, [b]: {x: 2}        contest, [b] loses        {x: 1}
-//! web    [b]: {x: 2}                     claim of [b]              {x: 2}
+//! web    [b]: {x: 2}                     [b] wins                  {x: 2}
 //! ```
 //!
-//! Conflicts are rare. A claim stores no document: if a second origin comes, the document of
-//! the claim is computed again through the stages before. A contest stores all documents.
+//! Conflicts are rare, so a name with one origin stores no document. If a second origin comes,
+//! the document of the first is computed again through the stages before. A contest stores all
+//! documents.
 
 use std::collections::BTreeMap;
 
@@ -29,9 +30,9 @@ use crate::origin::Origin;
 /// A running target.
 #[derive(Debug, Default)]
 pub(crate) struct TargetState {
-    /// The origin that is written under each name. The document of an uncontested claim is not
-    /// stored, because it can be computed.
-    claims: HashMap<ObjectName, Origin>,
+    /// The origin that is written under each name. Without a contest its document is not stored,
+    /// because it can be computed.
+    winners: HashMap<ObjectName, Origin>,
     /// All documents of the names that several origins yield.
     contested: HashMap<ObjectName, Contest>,
 }
@@ -123,20 +124,20 @@ impl TargetState {
         if self.contested.is_empty()
             && let [(_, Some(_), Some(_))] = edits.as_slice()
         {
-            // No name is contested, so the old document was written, and the claim stays.
+            // No name is contested, so the old document was written, and the winner stays.
             let (origin, old, new) = edits.remove(0);
             return KeyChange::new(key, origin, old, new);
         }
-        let claim = self.claims.get(&key);
+        let winner = self.winners.get(&key);
         let alone = edits.len() == 1
-            && claim.is_none_or(|claim| *claim == edits[0].0)
+            && winner.is_none_or(|winner| *winner == edits[0].0)
             && !self.contested.contains_key(&key);
         if alone {
             let (origin, old, new) = edits.remove(0);
             if new.is_none() {
-                self.claims.remove(&key);
-            } else if claim.is_none() {
-                self.claims.insert(key.clone(), origin.clone());
+                self.winners.remove(&key);
+            } else if winner.is_none() {
+                self.winners.insert(key.clone(), origin.clone());
             }
             return KeyChange::new(key, origin, old, new);
         }
@@ -153,16 +154,16 @@ impl TargetState {
         env: &Env,
     ) -> Option<KeyChange> {
         let mut contest = self.contested.remove(&key).unwrap_or_default();
-        if let Some(claim) = self.claims.remove(&key)
+        if let Some(winner) = self.winners.remove(&key)
             && contest.documents.is_empty()
         {
-            let before = match edits.iter().find(|(origin, ..)| *origin == claim) {
+            let before = match edits.iter().find(|(origin, ..)| *origin == winner) {
                 Some((_, old, _)) => old.clone(),
-                None => current(&claim).map(|(_, document)| document),
+                None => current(&winner).map(|(_, document)| document),
             };
             contest
                 .documents
-                .extend(before.map(|document| (claim, document.detach())));
+                .extend(before.map(|document| (winner, document.detach())));
         }
         let goes_on = || !env.is_interrupted();
         let losers_before = contest.losers(&key, &goes_on);
@@ -184,7 +185,7 @@ impl TargetState {
                 .filter(|loser| !losers_before.contains(loser)),
         );
         if let Some((winner, _)) = &after {
-            self.claims.insert(key.clone(), winner.clone());
+            self.winners.insert(key.clone(), winner.clone());
         }
         if contest.documents.len() > 1 {
             self.contested.insert(key.clone(), contest);
@@ -204,7 +205,7 @@ impl TargetState {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.claims.is_empty() && self.contested.is_empty()
+        self.winners.is_empty() && self.contested.is_empty()
     }
 }
 
