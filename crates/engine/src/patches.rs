@@ -12,7 +12,7 @@ use document::{Key, Value};
 use fieldset::MergeKeys;
 use object::{GroupKind, ObjectName};
 use operator::spec::Target;
-use store::{Error, Store, Write, Writer, Written};
+use store::{Caller, Error, Store, Write, Written};
 use target::layer::{Layer, Patched, Wish, lay};
 use target::outgoing::patch_of;
 
@@ -158,7 +158,7 @@ fn write(
     live: &Value,
     new: &Value,
 ) -> Result<Option<Written>, Error> {
-    let writer = Writer::controller(&place.operator, "");
+    let caller = Caller::controller(&place.operator, "");
     let bare = |object: &Value| {
         object
             .as_map()
@@ -167,7 +167,7 @@ fn write(
     let mut written = None;
     if bare(live) != bare(new) {
         let replace = Write::Replace(new.clone());
-        written = Some(store.write_one(&writer, &place.collection, replace)?);
+        written = Some(store.write(&caller, &place.collection, &replace)?);
     }
     let status = new.get("status");
     if status != live.get("status") {
@@ -176,7 +176,7 @@ fn write(
             .as_map()
             .map(|map| map.with(Key::new("status"), status.clone()));
         let status = Write::Status(now.map_or(Value::NULL, Value::from));
-        written = Some(store.write_one(&writer, &place.collection, status)?);
+        written = Some(store.write(&caller, &place.collection, &status)?);
     }
     Ok(written)
 }

@@ -11,7 +11,7 @@ use object::{GroupKind, KindRef, ObjectName};
 use operator::spec::{Source, SourceKind, Target, TargetType};
 use operator::{Controller, Operator};
 pub(super) use stale::Stale;
-use store::{Change, Holder, Preconditions, Store, Write, Writer, Written};
+use store::{Caller, Change, Holder, Preconditions, Store, Write, Written};
 use target::layer::overlay;
 use target::outgoing::patch_of;
 
@@ -213,10 +213,10 @@ pub(crate) fn take_out(
 ) {
     for yielded in store.yielded(operator) {
         if goes(&yielded.collection, &yielded.key) {
-            let writer = Writer::controller(operator, &yielded.controller);
+            let caller = Caller::controller(operator, &yielded.controller);
             let delete = Write::Delete(yielded.key, Preconditions::default());
             // What is gone already is gone.
-            let _ = store.write_one(&writer, &yielded.collection, delete);
+            let _ = store.write(&caller, &yielded.collection, &delete);
         }
     }
 }
@@ -265,7 +265,7 @@ impl<'a> Object<'a> {
         if held {
             let patched = self.patches.apply(self.store, &self.place, &wanted, gone);
             // Where a user holds the key, the controller waits.
-            let refused = put.map(|(number, put)| self.send(number, put)).transpose();
+            let refused = put.map(|(number, put)| self.send(number, &put)).transpose();
             return (number, patched.and_then(|patched| refused.map(|_| patched)));
         }
         self.patches.forget(&self.place);
@@ -276,17 +276,17 @@ impl<'a> Object<'a> {
             )
         };
         let (by, write) = put.unwrap_or_else(delete);
-        let result = match self.send(by, write) {
+        let result = match self.send(by, &write) {
             Err(store::Error::NotFound { .. }) => Ok(None),
             result => result.map(Some),
         };
         (number, result)
     }
 
-    fn send(&self, controller: usize, write: Write) -> Result<Written, store::Error> {
+    fn send(&self, controller: usize, write: &Write) -> Result<Written, store::Error> {
         let controller = &self.operator.controllers[controller].name;
-        let writer = Writer::controller(&self.operator.name, controller);
-        self.store.write_one(&writer, &self.place.collection, write)
+        let caller = Caller::controller(&self.operator.name, controller);
+        self.store.write(&caller, &self.place.collection, write)
     }
 
     /// The document of the first Updater, or of an Applier where there is nothing yet, with
@@ -389,7 +389,7 @@ mod tests {
         let other = json!({"apiVersion": "x.view.dcontroller.io/v1alpha1", "kind": "W", "metadata": {"name": "b"}});
         let elsewhere = GroupKind::new("x.view.dcontroller.io", "W");
         store
-            .write_one(&Writer::User, &elsewhere, Write::Create(other))
+            .write(&Caller::user("alice"), &elsewhere, &Write::Create(other))
             .unwrap();
         // As it is already: no watch hears of it.
         put(&mut outputs);

@@ -5,11 +5,12 @@ use document::Value;
 use object::metadata::KEYS;
 use object::{GroupKind, ObjectName};
 
+use crate::caller::{Caller, ControllerName};
 use crate::converge::{converge, yielded};
 use crate::draft::{System, draft, field, key_of, rule, unseal, with_or_without};
 use crate::error::{Error, Holder};
 use crate::policy::forbidden;
-use crate::write::{Preconditions, Write, Writer};
+use crate::write::{Preconditions, Write};
 
 /// An object that is stored.
 #[derive(Clone, Debug)]
@@ -24,8 +25,7 @@ pub(crate) struct Entry {
 /// Which controller yields an object, and what it says of it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Owner {
-    pub(crate) operator: String,
-    pub(crate) controller: String,
+    pub(crate) controller: ControllerName,
     pub(crate) yielded: Value,
 }
 
@@ -57,7 +57,7 @@ pub(crate) fn key_of_write(write: &Write) -> Result<ObjectName, Error> {
 pub(crate) struct Case<'a> {
     pub(crate) collection: &'a GroupKind,
     pub(crate) key: &'a ObjectName,
-    pub(crate) writer: &'a Writer,
+    pub(crate) caller: &'a Caller,
     pub(crate) live: Option<&'a Entry>,
 }
 
@@ -67,10 +67,10 @@ impl Case<'_> {
             Write::Create(object) => self.create(object),
             Write::Replace(object) => self.replace(object),
             Write::Status(object) => self.status(object),
-            Write::Put(document) => match (self.writer, self.live) {
+            Write::Put(document) => match (&self.caller.controller, self.live) {
                 (_, None) => self.create(document),
-                (Writer::User, Some(_)) => self.replace(document),
-                (Writer::Controller { .. }, Some(live)) => self.converge(live, document),
+                (None, Some(_)) => self.replace(document),
+                (Some(by), Some(live)) => self.converge(by, live, document),
             },
             Write::Delete(_, preconditions) => self.delete(preconditions),
         }
@@ -84,11 +84,7 @@ impl Case<'_> {
             });
         }
         let draft = draft(object, self.collection)?;
-        let Writer::Controller {
-            operator,
-            controller,
-        } = self.writer
-        else {
+        let Some(controller) = &self.caller.controller else {
             if wanted(object, "resourceVersion").is_some() {
                 return Err(rule(
                     "metadata.resourceVersion",
@@ -99,7 +95,6 @@ impl Case<'_> {
         };
         let draft = yielded(&draft);
         let owner = Owner {
-            operator: operator.clone(),
             controller: controller.clone(),
             yielded: draft.clone(),
         };
@@ -112,14 +107,14 @@ impl Case<'_> {
         let old = unseal(&live.object);
         let status = field(&old, &KEYS.status).cloned();
         let new = with_or_without(&draft(object, self.collection)?, &KEYS.status, status);
-        match (self.writer, &live.owner) {
-            (Writer::User, None) => {}
-            (Writer::User, Some(owner)) => {
+        match (&self.caller.controller, &live.owner) {
+            (None, None) => {}
+            (None, Some(owner)) => {
                 if let Some(what) = forbidden(&owner.yielded, &old, &new) {
                     return Err(self.derived(owner, what));
                 }
             }
-            (Writer::Controller { .. }, _) => self.check_operator(live)?,
+            (Some(_), _) => self.check_operator(live)?,
         }
         if live.system.deleted.is_none() {
             return Ok(set(new, live.owner.clone()));
@@ -151,9 +146,13 @@ impl Case<'_> {
     }
 
     /// A controller yields a document for an object that exists.
-    fn converge(&self, live: &Entry, document: &Value) -> Result<Decision, Error> {
-        let (Some(owner), Writer::Controller { controller, .. }) = (&live.owner, self.writer)
-        else {
+    fn converge(
+        &self,
+        controller: &ControllerName,
+        live: &Entry,
+        document: &Value,
+    ) -> Result<Decision, Error> {
+        let Some(owner) = &live.owner else {
             return Err(self.held(live));
         };
         self.check_operator(live)?;
@@ -165,7 +164,6 @@ impl Case<'_> {
         let yielded = yielded(&draft(document, self.collection)?);
         let draft = converge(&unseal(&live.object), &owner.yielded, &yielded);
         let owner = Owner {
-            operator: owner.operator.clone(),
             controller: controller.clone(),
             yielded,
         };
@@ -181,13 +179,13 @@ impl Case<'_> {
             self.check(live, "resourceVersion", &version.to_string())?;
         }
         let terminating = live.system.deleted.is_some();
-        match (self.writer, &live.owner) {
-            (Writer::User, Some(owner)) if !terminating => {
-                return Err(self.derived(owner, "whether it exists".to_owned()));
+        match (&self.caller.controller, &live.owner) {
+            (None, Some(owner)) if !terminating => {
+                return Err(self.derived(owner, "the existence".to_owned()));
             }
-            (Writer::User, _) => {}
-            (Writer::Controller { .. }, None) => return Err(self.held(live)),
-            (Writer::Controller { .. }, Some(_)) => self.check_operator(live)?,
+            (None, _) => {}
+            (Some(_), None) => return Err(self.held(live)),
+            (Some(_), Some(_)) => self.check_operator(live)?,
         }
         let draft = unseal(&live.object);
         let metadata = draft.get_key(&KEYS.metadata);
@@ -234,8 +232,8 @@ impl Case<'_> {
 
     /// A controller writes to what users hold and to what its own operator yields.
     fn check_operator(&self, live: &Entry) -> Result<(), Error> {
-        match (self.writer, &live.owner) {
-            (Writer::Controller { operator, .. }, Some(owner)) if *operator != owner.operator => {
+        match (&self.caller.controller, &live.owner) {
+            (Some(by), Some(owner)) if by.operator != owner.controller.operator => {
                 Err(self.held(live))
             }
             _ => Ok(()),
@@ -244,6 +242,7 @@ impl Case<'_> {
 
     fn held(&self, live: &Entry) -> Error {
         Error::Held {
+            caller: self.caller.to_string(),
             key: self.key.clone(),
             holder: Holder::of(live.owner.as_ref()),
         }
@@ -251,8 +250,8 @@ impl Case<'_> {
 
     fn derived(&self, owner: &Owner, what: String) -> Error {
         Error::Derived {
+            caller: self.caller.to_string(),
             key: self.key.clone(),
-            operator: owner.operator.clone(),
             controller: owner.controller.clone(),
             what,
         }
@@ -263,10 +262,7 @@ impl Holder {
     pub(crate) fn of(owner: Option<&Owner>) -> Self {
         match owner {
             None => Self::User,
-            Some(owner) => Self::Controller {
-                operator: owner.operator.clone(),
-                controller: owner.controller.clone(),
-            },
+            Some(owner) => Self::Controller(owner.controller.clone()),
         }
     }
 }

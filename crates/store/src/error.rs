@@ -5,6 +5,8 @@ use std::fmt;
 use document::Kind;
 use object::{GroupKind, ObjectName};
 
+use crate::caller::ControllerName;
+
 /// Why a write was refused. Messages name keys, paths and types, never values.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
@@ -38,22 +40,22 @@ pub enum Error {
         expected: String,
     },
     /// A user may not do this to an object that a controller yields (403).
-    #[error(
-        "{key} is derived by controller {controller} of operator {operator}, which alone changes {what}"
-    )]
+    #[error("{caller} may not change {what} of {key}, which {controller} derives")]
     Derived {
+        /// Who may not.
+        caller: String,
         /// The object.
         key: ObjectName,
-        /// The operator.
-        operator: String,
-        /// The controller.
-        controller: String,
-        /// What the write would change: a path, or "whether it exists".
+        /// The controller that derives it.
+        controller: ControllerName,
+        /// What the write would change: a path, or "the existence".
         what: String,
     },
     /// A controller meets an object that is not its own, and waits (`conflict`).
-    #[error("{key} is held by {holder}")]
+    #[error("{caller} may not write {key}, which {holder} holds")]
     Held {
+        /// Who may not.
+        caller: String,
         /// The object.
         key: ObjectName,
         /// Who holds it.
@@ -92,22 +94,14 @@ pub enum Holder {
     /// Somebody who is no controller of deltic.
     User,
     /// A controller.
-    Controller {
-        /// Its operator.
-        operator: String,
-        /// Its name.
-        controller: String,
-    },
+    Controller(ControllerName),
 }
 
 impl fmt::Display for Holder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::User => f.write_str("a user"),
-            Self::Controller {
-                operator,
-                controller,
-            } => write!(f, "controller {controller} of operator {operator}"),
+            Self::Controller(controller) => controller.fmt(f),
         }
     }
 }

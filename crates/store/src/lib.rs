@@ -1,7 +1,6 @@
 //! Versioned objects with watches, in memory: where views live.
 //!
-//! In come writes of users and controllers, one by one or as a batch that becomes
-//! visible at once; out come objects as an API server shows them (uid, resourceVersion,
+//! In come writes of users and controllers; out come objects as an API server shows them (uid, resourceVersion,
 //! generation, creationTimestamp), lists at a version, and watches from a version.
 //!
 //! The store knows no clock and no randomness: both come in with an [`Env`]. It waits
@@ -9,7 +8,7 @@
 //!
 //! ```
 //! use document::json;
-//! use store::{Config, Env, Selector, Store, Write, Writer};
+//! use store::{Caller, Config, Env, Selector, Store, Write};
 //! use object::GroupKind;
 //!
 //! struct Fixed;
@@ -30,11 +29,12 @@
 //!     "metadata": {"name": "web"},
 //!     "ready": 2
 //! });
-//! let written = store.write_one(&Writer::User, &health, Write::Create(web)).unwrap();
+//! let written = store.write(&Caller::user("alice"), &health, &Write::Create(web)).unwrap();
 //! assert_eq!(written.object.get("metadata").get("generation").as_int(), Some(1));
 //! assert_eq!(store.list(&health, &Selector::default()).items, [written.object]);
 //! ```
 
+mod caller;
 mod converge;
 mod decide;
 mod draft;
@@ -48,9 +48,10 @@ mod version;
 mod watch;
 mod write;
 
+pub use caller::{Caller, ControllerName};
 pub use error::{Error, Holder};
 pub use selector::Selector;
 pub use store::{Config, Env, List, Store, Yielded};
 pub use version::Version;
 pub use watch::{Event, Expired, Start, Watch};
-pub use write::{Change, Preconditions, Request, Write, Writer, Written};
+pub use write::{Change, Preconditions, Write, Written};

@@ -7,6 +7,7 @@ use document::Value;
 use object::{GroupKind, ObjectName};
 use tokio::sync::watch;
 
+use crate::caller::Caller;
 use crate::decide::{Case, Decision, Entry, Owner, key_of_write};
 use crate::draft::{System, at_version, content_differs, unseal};
 use crate::error::Error;
@@ -14,7 +15,7 @@ use crate::history::{History, Record};
 use crate::selector::Selector;
 use crate::store::Env;
 use crate::version::Version;
-use crate::write::{Change, Request, Written};
+use crate::write::{Change, Write, Written};
 
 /// All objects.
 #[derive(Debug)]
@@ -63,10 +64,15 @@ impl State {
             .expect("the collection was inserted above")
     }
 
-    /// Does one write. Watches are told by the caller, once for all writes of a batch.
-    pub(crate) fn write(&mut self, env: &dyn Env, request: &Request<'_>) -> Result<Written, Error> {
-        let collection = request.collection;
-        let key = key_of_write(&request.write)?;
+    /// Does one write.
+    pub(crate) fn write(
+        &mut self,
+        env: &dyn Env,
+        caller: &Caller,
+        collection: &GroupKind,
+        write: &Write,
+    ) -> Result<Written, Error> {
+        let key = key_of_write(write)?;
         let live = self
             .collections
             .get(collection)
@@ -74,10 +80,10 @@ impl State {
         let case = Case {
             collection,
             key: &key,
-            writer: request.writer,
+            caller,
             live,
         };
-        match case.decide(&request.write)? {
+        match case.decide(write)? {
             Decision::Remove => Ok(self.remove(collection, &key)),
             Decision::Set {
                 draft,
@@ -162,18 +168,13 @@ impl State {
     /// A window as long as the collection: a reader that falls behind it lists again,
     /// which costs about as much.
     fn record(&mut self, collection: &GroupKind, record: Record) {
-        self.version = record.version;
+        let version = record.version;
+        self.version = version;
         let least = self.history;
         let objects = self.objects(collection);
         let window = least.max(objects.entries.len());
         objects.history.push(record, window);
-    }
-
-    /// Tells the watches of a collection that something is new.
-    pub(crate) fn tell(&self, collection: &GroupKind) {
-        if let Some(objects) = self.collections.get(collection) {
-            objects.changed.send_replace(self.version);
-        }
+        objects.changed.send_replace(version);
     }
 }
 

@@ -5,12 +5,13 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use document::Value;
 use object::{GroupKind, ObjectName};
 
+use crate::caller::{Caller, ControllerName};
 use crate::error::{Error, Holder};
 use crate::selector::Selector;
 use crate::state::State;
 use crate::version::Version;
 use crate::watch::{Expired, Start, Watch};
-use crate::write::{Request, Write, Writer, Written};
+use crate::write::{Write, Written};
 
 /// Where the store gets what it cannot compute.
 pub trait Env: Send + Sync {
@@ -129,11 +130,12 @@ impl Store {
         for (collection, objects) in &state.collections {
             for (key, entry) in &objects.entries {
                 let owner = entry.owner.as_ref();
-                if let Some(owner) = owner.filter(|owner| owner.operator == operator) {
+                let own = |by: &&ControllerName| by.operator == operator;
+                if let Some(by) = owner.map(|owner| &owner.controller).filter(own) {
                     all.push(Yielded {
                         collection: collection.clone(),
                         key: key.clone(),
-                        controller: owner.controller.clone(),
+                        controller: by.controller.clone(),
                     });
                 }
             }
@@ -141,48 +143,15 @@ impl Store {
         all
     }
 
-    /// Does several writes at once, in order: readers see none or all of them, and
-    /// watches are told once. A write that is refused holds up no other; the answers are
-    /// in the order of the writes.
-    pub fn write<'a>(
+    /// Does one write. One that changes nothing makes no version and no event.
+    pub fn write(
         &self,
-        requests: impl IntoIterator<Item = Request<'a>>,
-    ) -> Vec<Result<Written, Error>> {
-        let mut state = self.state();
-        let mut touched: Vec<&GroupKind> = Vec::new();
-        let mut answers = Vec::new();
-        for request in requests {
-            let version = state.version;
-            answers.push(state.write(&*self.shared.env, &request));
-            if state.version > version && !touched.contains(&request.collection) {
-                touched.push(request.collection);
-            }
-        }
-        for collection in touched {
-            state.tell(collection);
-        }
-        answers
-    }
-
-    /// Does one write.
-    pub fn write_one(
-        &self,
-        writer: &Writer,
+        caller: &Caller,
         collection: &GroupKind,
-        write: Write,
+        write: &Write,
     ) -> Result<Written, Error> {
-        let mut state = self.state();
-        let version = state.version;
-        let request = Request {
-            writer,
-            collection,
-            write,
-        };
-        let answer = state.write(&*self.shared.env, &request);
-        if state.version > version {
-            state.tell(collection);
-        }
-        answer
+        let env = &*self.shared.env;
+        self.state().write(env, caller, collection, write)
     }
 
     /// Watches a collection. One that was never seen before is remembered from now on,

@@ -1,45 +1,9 @@
-//! Writes: who writes, what is written, and what came of it.
+//! Writes: what is written, and what came of it.
 
 use document::Value;
-use object::{GroupKind, ObjectName};
+use object::ObjectName;
 
 use crate::version::Version;
-
-/// Who writes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Writer {
-    /// A user, or a native reconciler: anybody who is no controller of deltic.
-    User,
-    /// A declarative controller. What it yields belongs to its operator: a renamed
-    /// controller takes its objects over.
-    Controller {
-        /// The operator.
-        operator: String,
-        /// The controller.
-        controller: String,
-    },
-}
-
-impl Writer {
-    /// A controller of an operator.
-    pub fn controller(operator: impl Into<String>, controller: impl Into<String>) -> Self {
-        Self::Controller {
-            operator: operator.into(),
-            controller: controller.into(),
-        }
-    }
-}
-
-/// A write, by whom, and where to.
-#[derive(Clone, Debug)]
-pub struct Request<'a> {
-    /// Who writes.
-    pub writer: &'a Writer,
-    /// Where to.
-    pub collection: &'a GroupKind,
-    /// What is written.
-    pub write: Write,
-}
 
 /// One write to a collection. An object's key is in its metadata; what the store itself
 /// sets there (uid, generation, timestamps) is ignored on the way in.

@@ -14,7 +14,7 @@ fn put(store: &Store, i: usize, ready: usize) {
         &json!({"name": (format!("{i:06}"))}),
         &json!({"ready": ready}),
     );
-    let put = store.write_one(&controller(), &health(), Write::Put(object));
+    let put = store.write(&controller(), &health(), &Write::Put(object));
     put.unwrap();
 }
 

@@ -14,12 +14,12 @@ use model::{FINALIZERS, LABELS, Labels, Model, Op, Outcome, Said, Verb, Who};
 use object::{GroupKind, LabelSelector, ObjectName};
 use seeded::Random;
 use store::{
-    Change, Error, Event, Expired, Preconditions, Request, Selector, Start, Store, Version, Watch,
-    Write, Writer,
+    Caller, Change, Error, Event, Expired, Preconditions, Selector, Start, Store, Version, Watch,
+    Write,
 };
 
 const SEEDS: u64 = 300;
-const STEPS: usize = 120;
+const STEPS: usize = 320;
 
 /// A watch, and the place of the model's log that it has reached.
 struct Reader {
@@ -157,28 +157,16 @@ impl Run {
         }
     }
 
-    /// A batch of writes.
     fn write(&mut self) {
-        let size = 1 + self.random.below(4);
-        let mut expect = Vec::new();
-        let mut writes = Vec::new();
-        for _ in 0..size {
-            let op = self.op();
-            expect.push(self.model.apply(&op));
-            writes.push((writer(op.who), op.collection, to_write(&op)));
-        }
-        let requests = writes.iter().map(|(writer, collection, write)| Request {
-            writer,
-            collection: &self.collections[*collection],
-            write: write.clone(),
-        });
-        let answers = self.store.write(requests.collect::<Vec<_>>());
-        let found: Vec<_> = answers.iter().map(outcome).collect();
-        assert_eq!(found, expect, "{writes:#?}");
+        let op = self.op();
+        let expect = self.model.apply(&op);
+        let collection = &self.collections[op.collection];
+        let answer = self
+            .store
+            .write(&caller(op.who), collection, &to_write(&op));
+        assert_eq!(outcome(&answer), expect, "{op:#?}");
         assert_eq!(self.store.version(), Version(self.model.version));
-        for outcome in expect {
-            self.count(format!("{outcome:?}"));
-        }
+        self.count(format!("{expect:?}"));
     }
 
     fn start(&mut self) {
@@ -295,10 +283,10 @@ fn event(record: &model::Record, label: Option<&'static str>) -> Option<Event> {
     }
 }
 
-fn writer(who: Who) -> Writer {
+fn caller(who: Who) -> Caller {
     match who {
-        Who::User => Writer::User,
-        Who::Controller(operator, controller) => Writer::controller(operator, controller),
+        Who::User => Caller::user("alice"),
+        Who::Controller(operator, controller) => Caller::controller(operator, controller),
     }
 }
 

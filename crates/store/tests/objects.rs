@@ -3,12 +3,10 @@
 
 mod common;
 
-use common::{
-    controller, delete, health, live, object, store, user, with_field, with_metadata, write,
-};
+use common::{delete, health, live, object, store, user, with_field, with_metadata, write};
 use document::{Value, json};
 use object::ObjectName;
-use store::{Change, Error, Preconditions, Request, Selector, Store, Version, Write};
+use store::{Change, Error, Preconditions, Selector, Store, Version, Write};
 
 fn web(fields: &Value) -> Value {
     object(&json!({"name": "web"}), fields)
@@ -228,38 +226,6 @@ fn deletion_waits_for_finalizers() {
     let none = with_metadata(&two, "finalizers", json!([]));
     check(&store, Write::Replace(none), "105", 2, Change::Deleted);
     assert_eq!(live(&store, "web"), None);
-}
-
-#[test]
-fn a_batch_is_done_in_order_and_a_refusal_holds_up_no_other() {
-    let store = store();
-    let (user, controller, health) = (user(), controller(), health());
-    let request = |writer, write| Request {
-        writer,
-        collection: &health,
-        write,
-    };
-    let db = object(&json!({"name": "db"}), &json!({}));
-    let answers = store.write([
-        request(&user, Write::Create(web(&json!({"spec": 1})))),
-        request(&user, Write::Create(web(&json!({"spec": 2})))),
-        request(&controller, Write::Put(db)),
-        request(&user, Write::Replace(web(&json!({"spec": 3})))),
-    ]);
-    let done: Vec<_> = answers
-        .iter()
-        .map(|answer| answer.as_ref().map(|written| written.change).ok())
-        .collect();
-    assert_eq!(
-        done,
-        [
-            Some(Change::Created),
-            None,
-            Some(Change::Created),
-            Some(Change::Updated)
-        ]
-    );
-    assert_eq!(store.version(), Version(103));
 }
 
 #[test]

@@ -5,7 +5,7 @@ mod common;
 
 use common::{controller, delete, live, object, store, user, with_field, with_metadata, write};
 use document::{Value, json};
-use store::{Change, Error, Holder, Store, Version, Write, Writer};
+use store::{Caller, Change, Error, Holder, Store, Version, Write};
 
 fn yielded() -> Value {
     object(
@@ -62,7 +62,8 @@ fn all_else_is_refused_and_names_the_controller() {
         assert_eq!(
             write(&store, &user(), refused).unwrap_err().to_string(),
             format!(
-                "web is derived by controller health of operator shop, which alone changes {what}"
+                "user alice may not change {what} of web, \
+                 which controller health of operator shop derives"
             )
         );
     };
@@ -77,7 +78,7 @@ fn all_else_is_refused_and_names_the_controller() {
     );
     let owners = with_metadata(&yielded(), "ownerReferences", json!([{"uid": "1"}]));
     check(Write::Replace(owners), "metadata.ownerReferences");
-    check(delete("web"), "whether it exists");
+    check(delete("web"), "the existence");
     assert_eq!(store.version(), Version(101));
 }
 
@@ -89,6 +90,7 @@ fn where_a_user_holds_the_key_the_controller_waits() {
         assert_eq!(
             write(&store, &controller(), refused),
             Err(Error::Held {
+                caller: "controller health of operator shop".to_owned(),
                 key: object::ObjectName::new("", "web"),
                 holder: Holder::User,
             })
@@ -112,7 +114,7 @@ fn a_patch_of_a_controller_leaves_the_object_with_its_user() {
 #[test]
 fn another_operator_is_refused_and_a_renamed_controller_takes_over() {
     let store = with_yielded();
-    let other = Writer::controller("other", "health");
+    let other = Caller::controller("other", "health");
     for refused in [
         Write::Put(yielded()),
         Write::Replace(yielded()),
@@ -121,10 +123,11 @@ fn another_operator_is_refused_and_a_renamed_controller_takes_over() {
     ] {
         assert_eq!(
             write(&store, &other, refused).unwrap_err().to_string(),
-            "web is held by controller health of operator shop"
+            "controller health of operator other may not write web, \
+             which controller health of operator shop holds"
         );
     }
-    let renamed = Writer::controller("shop", "pods");
+    let renamed = Caller::controller("shop", "pods");
     let put = write(&store, &renamed, Write::Put(yielded())).unwrap();
     assert_eq!(put.change, Change::Unchanged);
     let yielded: Vec<_> = store.yielded("shop").into_iter().collect();

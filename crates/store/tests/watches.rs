@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Wake};
 
-use common::{controller, delete, health, object, store, user, with_history, write};
+use common::{delete, health, object, store, user, with_history, write};
 use document::{Value, json};
 use object::{GroupKind, LabelSelector};
-use store::{Event, Expired, Request, Selector, Start, Store, Version, Watch, Write};
+use store::{Event, Expired, Selector, Start, Store, Version, Watch, Write};
 
 fn put(store: &Store, name: &str, label: &str, ready: i64) {
     let metadata = json!({"name": name, "labels": {"app": label}});
@@ -103,7 +103,7 @@ fn a_bookmark_passes_changes_elsewhere() {
     let mut watch = watch(&store, 100);
     let pods = GroupKind::new("", "Pod");
     let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}});
-    store.write_one(&user(), &pods, Write::Create(pod)).unwrap();
+    store.write(&user(), &pods, &Write::Create(pod)).unwrap();
     assert_eq!(
         watch.bookmark().unwrap().as_ref().map(text),
         Some("at 101".to_owned())
@@ -154,23 +154,13 @@ fn a_slow_watch_expires_and_costs_nothing_meanwhile() {
 }
 
 #[test]
-fn a_batch_as_large_as_the_collection_expires_nobody() {
+fn as_many_changes_as_there_are_objects_expire_nobody() {
     let store = with_history(2);
     let mut watch = watch(&store, 100);
-    let (controller, health) = (controller(), health());
-    let batch = |ready: i64| {
-        let requests = (0..1000).map(|i| {
-            let metadata = json!({"name": (format!("{i:03}"))});
-            Request {
-                writer: &controller,
-                collection: &health,
-                write: Write::Put(object(&metadata, &json!({"ready": ready}))),
-            }
-        });
-        store.write(requests.collect::<Vec<_>>());
-    };
     for ready in [1, 2] {
-        batch(ready);
+        for i in 0..1000 {
+            put(&store, &format!("{i:03}"), "a", ready);
+        }
         for i in 0..1000 {
             let event = watch.try_next().unwrap().unwrap();
             assert!(text(&event).contains(&format!(" {i:03}@")), "{event:?}");
@@ -190,7 +180,7 @@ impl Wake for Wakes {
 }
 
 #[test]
-fn a_waiting_watch_is_woken_once_for_a_batch_and_never_for_other_collections() {
+fn a_waiting_watch_is_woken_by_its_own_collection_alone() {
     let store = store();
     let mut watch = watch(&store, 100);
     let wakes = Arc::new(Wakes::default());
@@ -201,16 +191,12 @@ fn a_waiting_watch_is_woken_once_for_a_batch_and_never_for_other_collections() {
 
     let pods = GroupKind::new("", "Pod");
     let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}});
-    store.write_one(&user(), &pods, Write::Create(pod)).unwrap();
+    store.write(&user(), &pods, &Write::Create(pod)).unwrap();
     assert_eq!(wakes.0.load(Ordering::Relaxed), 0);
 
-    let (user, health) = (user(), health());
-    let requests = ["a", "b", "c"].map(|name| Request {
-        writer: &user,
-        collection: &health,
-        write: Write::Create(object(&json!({"name": name}), &json!({"ready": 1}))),
-    });
-    store.write(requests);
+    for name in ["a", "b", "c"] {
+        put(&store, name, "a", 1);
+    }
     assert_eq!(wakes.0.load(Ordering::Relaxed), 1);
     assert!(next.as_mut().poll(&mut context).is_ready());
     drop(next);

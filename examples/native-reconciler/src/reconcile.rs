@@ -9,7 +9,7 @@ use std::time::Duration;
 use deltic::controller::Action;
 use deltic::native::ViewStore;
 use deltic::object::GroupKind;
-use deltic::store::{Write, Writer};
+use deltic::store::{Caller, Write};
 use futures::StreamExt;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
@@ -73,7 +73,8 @@ impl Context {
         let text = serde_json::to_string(&credential)?;
         let object = text.parse().unwrap_or_default();
         let store = self.views.store();
-        store.write_one(&Writer::User, &collection, Write::Replace(object))?;
+        let caller = Caller::user(LABEL.1);
+        store.write(&caller, &collection, &Write::Replace(object))?;
         Ok(())
     }
 }

@@ -11,7 +11,7 @@ use kube::ResourceExt;
 use kube::api::GroupVersionKind;
 use kube::runtime::controller::Controller as KubeController;
 use object::GroupKind;
-use store::{Preconditions, Write, Writer};
+use store::{Caller, Preconditions, Write};
 use tokio::sync::mpsc;
 
 use super::*;
@@ -29,14 +29,18 @@ fn put(views: &ViewStore, name: &str, data: Value) {
     });
     let write = Write::Put(object);
     let collection = GroupKind::new(GROUP, "Health");
-    let written = views.store().write_one(&Writer::User, &collection, write);
+    let written = views
+        .store()
+        .write(&Caller::user("alice"), &collection, &write);
     written.unwrap();
 }
 
 fn delete(views: &ViewStore, name: &str) {
     let write = Write::Delete(object::ObjectName::new("n", name), Preconditions::default());
     let collection = GroupKind::new(GROUP, "Health");
-    let written = views.store().write_one(&Writer::User, &collection, write);
+    let written = views
+        .store()
+        .write(&Caller::user("alice"), &collection, &write);
     written.unwrap();
 }
 

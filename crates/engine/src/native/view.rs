@@ -22,7 +22,7 @@ use crate::{Views, clock};
 /// use kube::ResourceExt;
 /// use engine::native::ViewStore;
 /// use cluster::object::Object;
-/// use store::{Write, Writer};
+/// use store::{Caller, Write};
 /// use object::GroupKind;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
@@ -36,7 +36,8 @@ use crate::{Views, clock};
 ///     "metadata": {"name": "web"}, "ready": 2
 /// });
 /// let health = GroupKind::new(group, "Health");
-/// views.store().write_one(&Writer::User, &health, Write::Create(web))?;
+/// let me = Caller::user("shop-reconciler");
+/// views.store().write(&me, &health, &Write::Create(web))?;
 ///
 /// // With a type of your own it is `views.watch::<Health>()`.
 /// let kind = ApiResource::from_gvk(&GroupVersionKind::gvk(group, "v1alpha1", "Health"));
@@ -68,10 +69,10 @@ impl Default for ViewStore {
 }
 
 impl ViewStore {
-    /// The objects themselves. A reconciler writes to them as
-    /// [`Writer::User`](store::Writer::User): objects of its own, and of those that a
-    /// controller yields the status, finalizers, and labels and annotations that the
-    /// pipeline leaves alone.
+    /// The objects themselves. A reconciler writes to them as a
+    /// [`Caller::user`](store::Caller::user) with a name of its own: objects of its own, and
+    /// of those that a controller yields the status, finalizers, and labels and annotations
+    /// that the pipeline leaves alone.
     pub fn store(&self) -> &Store {
         &self.store
     }

@@ -116,7 +116,10 @@ impl Engine {
     }
 
     fn user(&mut self, write: Write) {
-        let written = self.store.write_one(&Writer::User, &view(), write).unwrap();
+        let written = self
+            .store
+            .write(&Caller::user("alice"), &view(), &write)
+            .unwrap();
         let name = ObjectName::of(&written.object).unwrap();
         self.outputs
             .touched()

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use object::{GroupKind, KindRef, ObjectName};
 use operator::Operator;
 use operator::spec::TargetType;
-use store::{Preconditions, Store, Write, Writer};
+use store::{Caller, Preconditions, Store, Write};
 
 use super::super::causes::Causes;
 use super::super::patches::PatchedObject;
@@ -74,10 +74,10 @@ impl Outputs {
         causes.begin(&self.operator, &stale.collection);
         let written = match &stale.patcher {
             None => {
-                let writer = Writer::controller(&self.operator, &stale.controller);
+                let caller = Caller::controller(&self.operator, &stale.controller);
                 let delete = Write::Delete(stale.name.clone(), Preconditions::default());
                 // What is gone already is gone.
-                store.write_one(&writer, &stale.collection, delete).ok()
+                store.write(&caller, &stale.collection, &delete).ok()
             }
             Some(by) => {
                 let view = self.views.get(&stale.collection);

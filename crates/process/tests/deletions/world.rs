@@ -13,7 +13,7 @@ use simulation::api::{Caller, Server, State};
 use simulation::clock::Virtual;
 use simulation::faults::Fault;
 use simulation::fields::{set, unset};
-use store::{Selector, Write, Writer};
+use store::{Selector, Write};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
@@ -163,7 +163,11 @@ impl World {
         let object = json!({"apiVersion": "a.view.dcontroller.io/v1alpha1", "kind": "U",
             "metadata": {"name": name, "namespace": "ns"}});
         let store = self.views.store();
-        let created = store.write_one(&Writer::User, &view(), Write::Create(object));
+        let created = store.write(
+            &store::Caller::user("alice"),
+            &view(),
+            &Write::Create(object),
+        );
         created.unwrap();
     }
 

@@ -1,7 +1,7 @@
 //! View kinds that no controller yields: what is in them lives as long as the process.
 
 use object::{GroupKind, ObjectName};
-use store::{Preconditions, Write, Writer};
+use store::{Caller, Preconditions, Write};
 
 use super::*;
 
@@ -16,14 +16,17 @@ fn put(world: &World, operator: &str, name: &str) {
     let written = world
         .views
         .store()
-        .write_one(&Writer::User, &view, Write::Put(object));
+        .write(&Caller::user("alice"), &view, &Write::Put(object));
     written.unwrap();
 }
 
 fn delete(world: &World, operator: &str, name: &str) {
     let view = GroupKind::new(&format!("{operator}.view.dcontroller.io"), "Fact");
     let delete = Write::Delete(ObjectName::new("n", name), Preconditions::default());
-    let written = world.views.store().write_one(&Writer::User, &view, delete);
+    let written = world
+        .views
+        .store()
+        .write(&Caller::user("alice"), &view, &delete);
     written.unwrap();
 }
 
@@ -96,7 +99,7 @@ async fn a_view_that_is_not_yielded_any_more_keeps_only_what_users_put_in() {
     let written = world
         .views
         .store()
-        .write_one(&Writer::User, &view, Write::Create(mine));
+        .write(&Caller::user("alice"), &view, &Write::Create(mine));
     written.unwrap();
     rest().await;
     world.expect(&["a", "b", "c", "mine"], "True/Ready");

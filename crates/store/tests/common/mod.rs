@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use document::{Key, Map, Value};
 use object::{GroupKind, ObjectName};
-use store::{Config, Env, Error, Preconditions, Store, Version, Write, Writer, Written};
+use store::{Caller, Config, Env, Error, Preconditions, Store, Version, Write, Written};
 
 /// Times and uids that count up.
 #[derive(Default)]
@@ -44,12 +44,12 @@ pub fn health() -> GroupKind {
     GroupKind::new("shop.view.dcontroller.io", "Health")
 }
 
-pub fn user() -> Writer {
-    Writer::User
+pub fn user() -> Caller {
+    Caller::user("alice")
 }
 
-pub fn controller() -> Writer {
-    Writer::controller("shop", "health")
+pub fn controller() -> Caller {
+    Caller::controller("shop", "health")
 }
 
 /// An object of [`health`] with these metadata and fields.
@@ -66,8 +66,8 @@ pub fn object(metadata: &Value, fields: &Value) -> Value {
     Map::from_entries(entries).into()
 }
 
-pub fn write(store: &Store, writer: &Writer, write: Write) -> Result<Written, Error> {
-    store.write_one(writer, &health(), write)
+pub fn write(store: &Store, caller: &Caller, write: Write) -> Result<Written, Error> {
+    store.write(caller, &health(), &write)
 }
 
 pub fn delete(name: &str) -> Write {
