@@ -1,4 +1,4 @@
-//! Why a write was refused.
+//! Why a request was refused.
 
 use std::fmt;
 
@@ -7,10 +7,11 @@ use object::{GroupKind, ObjectName};
 
 use crate::caller::ControllerName;
 
-/// Why a write was refused. Messages name keys, paths and types, never values.
+/// Why a request was refused. Messages name keys, paths and types, never values;
+/// [`code`](Self::code) and [`reason`](Self::reason) are those of Kubernetes.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// There is no such object (404).
+    /// There is no such object.
     #[error("{collection} {key} not found")]
     NotFound {
         /// Where it was looked for.
@@ -18,7 +19,7 @@ pub enum Error {
         /// What was looked for.
         key: ObjectName,
     },
-    /// There is such an object (409).
+    /// There is such an object already.
     #[error("{collection} {key} already exists")]
     AlreadyExists {
         /// Where it is.
@@ -26,8 +27,7 @@ pub enum Error {
         /// What it is called.
         key: ObjectName,
     },
-    /// The object is not the one, or not in the version, that the write was meant for
-    /// (409).
+    /// The object is not the one, or not in the version, that the write was meant for.
     #[error("{key} has been changed: {field} is {found}, the write expects {expected}")]
     Changed {
         /// The object.
@@ -39,7 +39,7 @@ pub enum Error {
         /// What the write wants.
         expected: String,
     },
-    /// A user may not do this to an object that a controller yields (403).
+    /// A user may not do this to an object that a controller yields.
     #[error("{caller} may not change {what} of {key}, which {controller} derives")]
     Derived {
         /// Who may not.
@@ -68,7 +68,7 @@ pub enum Error {
         /// The object.
         key: ObjectName,
     },
-    /// No object has this form (422).
+    /// No object has this form.
     #[error("{path}: expected {expected}, found {found}")]
     Form {
         /// Where.
@@ -78,7 +78,7 @@ pub enum Error {
         /// What is there.
         found: Kind,
     },
-    /// The object is well-formed, but may not say this (422).
+    /// The object is well-formed, but may not say this.
     #[error("{path}: {rule}")]
     Rule {
         /// Where.
@@ -86,6 +86,30 @@ pub enum Error {
         /// What holds there.
         rule: &'static str,
     },
+}
+
+impl Error {
+    /// The HTTP status with which an API server answers.
+    pub fn code(&self) -> u16 {
+        self.status().0
+    }
+
+    /// The reason in the `metav1.Status` with which an API server answers.
+    pub fn reason(&self) -> &'static str {
+        self.status().1
+    }
+
+    fn status(&self) -> (u16, &'static str) {
+        match self {
+            Self::NotFound { .. } => (404, "NotFound"),
+            Self::AlreadyExists { .. } => (409, "AlreadyExists"),
+            Self::Changed { .. } | Self::Held { .. } | Self::Terminating { .. } => {
+                (409, "Conflict")
+            }
+            Self::Derived { .. } => (403, "Forbidden"),
+            Self::Form { .. } | Self::Rule { .. } => (422, "Invalid"),
+        }
+    }
 }
 
 /// Who holds an object.
@@ -102,6 +126,98 @@ impl fmt::Display for Holder {
         match self {
             Self::User => f.write_str("a user"),
             Self::Controller(controller) => controller.fmt(f),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn collection() -> GroupKind {
+        GroupKind::new("shop.view.dcontroller.io", "Health")
+    }
+
+    fn key() -> ObjectName {
+        ObjectName::new("", "web")
+    }
+
+    fn caller() -> String {
+        "user alice".to_owned()
+    }
+
+    /// One of each variant, with its code and reason.
+    fn table() -> Vec<(Error, u16, &'static str)> {
+        let (collection, key) = (collection(), key());
+        let controller = ControllerName {
+            operator: "shop".to_owned(),
+            controller: "health".to_owned(),
+        };
+        let not_found = Error::NotFound {
+            collection: collection.clone(),
+            key: key.clone(),
+        };
+        let exists = Error::AlreadyExists {
+            collection,
+            key: key.clone(),
+        };
+        let changed = Error::Changed {
+            key: key.clone(),
+            field: "uid",
+            found: "a".to_owned(),
+            expected: "b".to_owned(),
+        };
+        let derived = Error::Derived {
+            caller: caller(),
+            key: key.clone(),
+            controller,
+            what: "spec".to_owned(),
+        };
+        let held = Error::Held {
+            caller: caller(),
+            key: key.clone(),
+            holder: Holder::User,
+        };
+        let form = Error::Form {
+            path: "metadata".to_owned(),
+            expected: "a map",
+            found: Kind::Str,
+        };
+        let rule = Error::Rule {
+            path: "kind".to_owned(),
+            rule: "must be the kind of the collection",
+        };
+        vec![
+            (not_found, 404, "NotFound"),
+            (exists, 409, "AlreadyExists"),
+            (changed, 409, "Conflict"),
+            (derived, 403, "Forbidden"),
+            (held, 409, "Conflict"),
+            (Error::Terminating { key }, 409, "Conflict"),
+            (form, 422, "Invalid"),
+            (rule, 422, "Invalid"),
+        ]
+    }
+
+    /// The position in the table: a new variant does not compile before it is there.
+    fn position(error: &Error) -> usize {
+        match error {
+            Error::NotFound { .. } => 0,
+            Error::AlreadyExists { .. } => 1,
+            Error::Changed { .. } => 2,
+            Error::Derived { .. } => 3,
+            Error::Held { .. } => 4,
+            Error::Terminating { .. } => 5,
+            Error::Form { .. } => 6,
+            Error::Rule { .. } => 7,
+        }
+    }
+
+    #[test]
+    fn each_error_has_the_code_and_reason_of_kubernetes() {
+        for (at, (error, code, reason)) in table().into_iter().enumerate() {
+            assert_eq!(position(&error), at, "{error}");
+            assert_eq!((error.code(), error.reason()), (code, reason), "{error}");
         }
     }
 }
