@@ -64,11 +64,12 @@ fn operator(namespace: &str) -> operator::Operator {
 fn start(cluster: &Cluster, namespace: &str) -> (Running, Metrics) {
     let metrics = Metrics::default();
     let clients = Clients::new(cluster.client(), Rate::default(), Leadership::always());
+    let store = store::Store::new(engine::clock::System, store::Config::default());
     let context = Context {
         watches: Watches::new(clients.clone(), metrics.clone()),
         clients,
-        store: store::Store::new(engine::clock::System, store::Config::default()),
-        views: Views::default(),
+        views: Views::new(&store),
+        store,
         budget: Budget::default(),
         namespace: None,
         metrics: metrics.clone(),

@@ -1,35 +1,33 @@
-//! Which views are available, and what may be concluded from what they lack.
+//! Who makes which view available, and when.
 //!
-//! A view whose Operator does not fill it is unavailable, not empty. Engines and
-//! reconcilers in Rust ask the same place:
+//! A view whose Operator does not fill it is unavailable, not empty. The rules are here;
+//! what they say is kept in the store, as the completeness of its collections, and every
+//! reader asks there: engines, reconcilers in Rust, and whoever serves views.
 //!
-//! ```text
-//! producer   starts ──▶ complete (1) ──▶ edited ─────▶ complete (2)
-//! reader     waits      lists, follows   keeps all     lists again, applies the difference
-//! ```
-//!
-//! Each time a view becomes available begins a *period* with a number of its own. A
-//! reader that finds another period, or none, discards the events that it has not
-//! delivered yet: they may be of a producer that was deleted together with its view.
+//! | the Operator | its views |
+//! |---|---|
+//! | does not exist, does not run | incomplete |
+//! | runs | those that it yields: complete once it says so; all others: complete |
+//! | runs over its budget | incomplete |
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use cluster::source::Unavailable;
 use object::{GroupKind, VIEW_SUFFIX};
-use tokio::sync::watch;
+use store::{Basis, Completeness, GroupCompleteness, Store};
 
 use super::causes::Causes;
 use super::patches::Patches;
 use super::secrets::SecretFlows;
-use crate::view_source::{Availability, Period};
 
 /// The views of all operators of a process. Clones share them.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Views(Arc<Shared>);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Shared {
+    /// Where readers ask.
+    store: Store,
     registry: Mutex<Registry>,
     /// What Patchers have set on objects of users.
     patches: Patches,
@@ -44,10 +42,8 @@ struct Registry {
     /// Whether views need no Operator, because this process runs none.
     without_operators: bool,
     operators: BTreeMap<String, Standing>,
-    /// The views that have readers.
-    read: BTreeMap<GroupKind, watch::Sender<Availability>>,
-    /// The last number that an engine or a period got.
-    last: u64,
+    /// The number of the last engine.
+    engines: u64,
 }
 
 /// How an Operator stands, as far as its views depend on it.
@@ -70,45 +66,73 @@ impl Standing {
     fn is_of(&self, number: u64) -> bool {
         matches!(self, Self::Runs { engine, .. } if *engine == number)
     }
+
+    /// What readers of the views are to know.
+    fn completeness(&self) -> GroupCompleteness {
+        let none = |why: &str| GroupCompleteness {
+            collections: BTreeMap::new(),
+            others: Completeness::Incomplete(why.to_owned()),
+        };
+        match self {
+            Self::Down(why) => none(why),
+            Self::Runs {
+                over_budget: true, ..
+            } => none("the Operator is over its budget"),
+            Self::Runs { yields, .. } => GroupCompleteness {
+                collections: yields
+                    .iter()
+                    .map(|(view, basis)| (view.clone(), yielded(*basis)))
+                    .collect(),
+                others: Completeness::Complete(Basis::USERS),
+            },
+        }
+    }
 }
 
-/// What a complete view lacks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Basis {
-    /// Whoever has read the view up to this version has all that is derived. `None` while
-    /// an object upstream is in error: what it yields may be missing.
-    pub(super) settled: Option<u64>,
-    /// Whether it derives from objects that no controller yields, which a restart forgets.
-    pub(super) volatile: bool,
-}
-
-impl Basis {
-    /// Of a view that only users write to.
-    const USERS: Self = Self {
-        settled: Some(0),
-        volatile: true,
-    };
+/// How a view stands that an engine yields.
+fn yielded(basis: Option<Basis>) -> Completeness {
+    let why = || "it is not complete yet since the Operator started".to_owned();
+    basis.map_or_else(|| Completeness::Incomplete(why()), Completeness::Complete)
 }
 
 impl Views {
+    /// The views of this store. They are not available before their operators run.
+    pub fn new(store: &Store) -> Self {
+        let why = "there is no such Operator".to_owned();
+        store.set_default_completeness(Completeness::Incomplete(why));
+        Self(Arc::new(Shared {
+            store: store.clone(),
+            registry: Mutex::default(),
+            patches: Patches::default(),
+            causes: Causes::default(),
+            secrets: SecretFlows::default(),
+        }))
+    }
+
     /// This process runs no operators: views hold what users put into them, and are all
     /// available.
     pub fn without_operators(&self) {
         let mut registry = self.registry();
         registry.without_operators = true;
-        registry.tell(|_| true);
+        for operator in registry.operators.keys() {
+            self.0.store.set_completeness(&group(operator), None);
+        }
+        let complete = Completeness::Complete(Basis::USERS);
+        self.0.store.set_default_completeness(complete);
     }
 
     /// The views of an Operator are not available, because of this.
     pub fn down(&self, operator: &str, why: impl Into<String>) {
-        self.registry().stand(operator, Standing::Down(why.into()));
+        self.stand(
+            &mut self.registry(),
+            operator,
+            Some(Standing::Down(why.into())),
+        );
     }
 
     /// An Operator does not exist any more.
     pub fn remove(&self, operator: &str) {
-        let mut registry = self.registry();
-        registry.operators.remove(operator);
-        registry.tell(|collection| operator_of(collection) == operator);
+        self.stand(&mut self.registry(), operator, None);
     }
 
     /// An engine of an operator starts: it will fill these views.
@@ -118,37 +142,19 @@ impl Views {
         yields: impl IntoIterator<Item = GroupKind>,
     ) -> Producer {
         let mut registry = self.registry();
-        let engine = registry.number();
-        let yields = yields.into_iter().map(|view| (view, None)).collect();
+        registry.engines += 1;
+        let engine = registry.engines;
         let standing = Standing::Runs {
             engine,
             over_budget: false,
-            yields,
+            yields: yields.into_iter().map(|view| (view, None)).collect(),
         };
-        registry.stand(operator, standing);
+        self.stand(&mut registry, operator, Some(standing));
         Producer {
             views: self.clone(),
             operator: operator.to_owned(),
             engine,
         }
-    }
-
-    /// Whether a view is available, now and whenever that changes.
-    pub(crate) fn subscribe(&self, collection: &GroupKind) -> watch::Receiver<Availability> {
-        let mut registry = self.registry();
-        if let Some(sender) = registry.read.get(collection) {
-            return sender.subscribe();
-        }
-        let mut availability = registry.availability(collection);
-        availability.period = availability.period.map(|_| registry.number());
-        let (sender, receiver) = watch::channel(availability);
-        registry.read.insert(collection.clone(), sender);
-        receiver
-    }
-
-    /// What a view lacks; `None` if it is not available.
-    pub(super) fn basis(&self, collection: &GroupKind) -> Option<Basis> {
-        self.registry().basis(collection).ok()
     }
 
     pub(super) fn patches(&self) -> &Patches {
@@ -165,6 +171,27 @@ impl Views {
         &self.0.causes
     }
 
+    fn stand(&self, registry: &mut Registry, operator: &str, standing: Option<Standing>) {
+        match standing {
+            Some(standing) => registry.operators.insert(operator.to_owned(), standing),
+            None => registry.operators.remove(operator),
+        };
+        self.publish(registry, operator);
+    }
+
+    /// Says in the store how the views of an Operator stand. The registry is locked
+    /// meanwhile, so that the last word in the store is the last one here.
+    fn publish(&self, registry: &Registry, operator: &str) {
+        if registry.without_operators {
+            return;
+        }
+        let standing = registry.operators.get(operator);
+        let completeness = standing.map(Standing::completeness);
+        self.0
+            .store
+            .set_completeness(&group(operator), completeness);
+    }
+
     fn registry(&self) -> MutexGuard<'_, Registry> {
         let registry = self.0.registry.lock();
         // The registry is valid between any two statements.
@@ -172,91 +199,9 @@ impl Views {
     }
 }
 
-impl Registry {
-    fn number(&mut self) -> u64 {
-        self.last += 1;
-        self.last
-    }
-
-    fn stand(&mut self, operator: &str, standing: Standing) {
-        self.operators.insert(operator.to_owned(), standing);
-        self.tell(|collection| operator_of(collection) == operator);
-    }
-
-    /// Tells the readers of some views what has changed.
-    fn tell(&mut self, changed: impl Fn(&GroupKind) -> bool) {
-        self.read.retain(|_, sender| sender.receiver_count() > 0);
-        let mut last = self.last;
-        for (collection, sender) in self.read.iter().filter(|(view, _)| changed(view)) {
-            let mut new = self.availability(collection);
-            sender.send_if_modified(|old| {
-                new.period = match (&old.period, new.period) {
-                    (Ok(period), Ok(_)) => Ok(*period),
-                    (Err(_), Ok(_)) => {
-                        last += 1;
-                        Ok(last)
-                    }
-                    (_, Err(why)) => Err(why),
-                };
-                let news = *old != new;
-                *old = new;
-                news
-            });
-        }
-        self.last = last;
-    }
-
-    /// How a view stands; the number of its period is the caller's to give.
-    fn availability(&self, collection: &GroupKind) -> Availability {
-        match self.basis(collection) {
-            Ok(Basis { settled, volatile }) => Availability {
-                period: Ok(Period::default()),
-                settled,
-                volatile,
-            },
-            Err(why) => Availability {
-                period: Err(unavailable(collection, why)),
-                settled: None,
-                volatile: false,
-            },
-        }
-    }
-
-    /// What a view lacks, or why it is not available.
-    fn basis(&self, collection: &GroupKind) -> Result<Basis, &str> {
-        if self.without_operators {
-            return Ok(Basis::USERS);
-        }
-        match self.operators.get(operator_of(collection)) {
-            None => Err("there is no such Operator"),
-            Some(Standing::Down(why)) => Err(why),
-            Some(Standing::Runs {
-                over_budget: true, ..
-            }) => Err("the Operator is over its budget"),
-            Some(Standing::Runs { yields, .. }) => match yields.get(collection) {
-                None => Ok(Basis::USERS),
-                Some(None) => Err("it is not complete yet since the Operator started"),
-                Some(Some(basis)) => Ok(*basis),
-            },
-        }
-    }
-}
-
-fn unavailable(collection: &GroupKind, why: &str) -> Unavailable {
-    let operator = operator_of(collection);
-    Unavailable {
-        code: "view-unavailable",
-        message: format!(
-            "view {} of Operator {operator} is not available: {why}",
-            collection.kind
-        ),
-    }
-}
-
-/// The Operator that a view belongs to.
-pub(super) fn operator_of(collection: &GroupKind) -> &str {
-    let group = collection.group.as_str();
-    group.strip_suffix(VIEW_SUFFIX).unwrap_or(group)
+/// The API group of the views of an Operator.
+fn group(operator: &str) -> String {
+    format!("{operator}{VIEW_SUFFIX}")
 }
 
 /// An engine that fills views. When it is dropped, they are not available any more.
@@ -292,7 +237,7 @@ impl Producer {
             }
         }
         if news {
-            registry.tell(|collection| operator_of(collection) == self.operator);
+            self.views.publish(&registry, &self.operator);
         }
     }
 
@@ -302,7 +247,8 @@ impl Producer {
         let mut registry = self.views.registry();
         let standing = registry.operators.get(&self.operator);
         if standing.is_some_and(|standing| standing.is_of(self.engine)) {
-            registry.stand(&self.operator, Standing::Down(why.to_owned()));
+            let down = Standing::Down(why.to_owned());
+            self.views.stand(&mut registry, &self.operator, Some(down));
         }
     }
 }
@@ -315,111 +261,106 @@ impl Drop for Producer {
 
 #[cfg(test)]
 mod tests {
+    use store::Version;
+
     use super::*;
 
     fn view() -> GroupKind {
         GroupKind::new("o.view.dcontroller.io", "V")
     }
 
+    fn views() -> Views {
+        Views::new(&Store::new(crate::clock::System, store::Config::default()))
+    }
+
     fn publish(producer: &Producer, settled: Option<u64>) {
         let basis = Basis {
-            settled,
+            settled: settled.map(Version),
             volatile: false,
         };
         producer.publish(false, [(&view(), Some(basis))].into_iter());
     }
 
-    /// Why the view is not available; empty if it is.
-    fn why(views: &Views) -> String {
-        let availability = views.subscribe(&view()).borrow().clone();
-        let why = availability.period.err();
-        why.map_or_else(String::new, |why| why.message)
+    fn check(views: &Views, expect: Result<Basis, &str>) {
+        let found = match views.0.store.require_complete(&view()) {
+            Err(store::Error::Incomplete { reason, .. }) => Err(reason),
+            other => Ok(other.unwrap()),
+        };
+        assert_eq!(found, expect.map_err(str::to_owned));
     }
 
     #[test]
     fn a_view_is_available_while_a_complete_engine_runs() {
-        let views = Views::default();
-        let prefix = "view V of Operator o is not available: ";
-        let check = |expect: &str| assert_eq!(why(&views), format!("{prefix}{expect}"));
-        check("there is no such Operator");
+        let views = views();
+        let basis = Basis {
+            settled: Some(Version(1)),
+            volatile: false,
+        };
+        check(&views, Err("there is no such Operator"));
         views.down("o", "it is too early");
-        check("it is too early");
+        check(&views, Err("it is too early"));
         let producer = views.start("o", [view()]);
-        check("it is not complete yet since the Operator started");
+        let starting = "it is not complete yet since the Operator started";
+        check(&views, Err(starting));
         publish(&producer, Some(1));
-        assert_eq!(why(&views), "");
+        check(&views, Ok(basis));
         producer.publish(true, std::iter::empty());
-        check("the Operator is over its budget");
+        check(&views, Err("the Operator is over its budget"));
         producer.publish(false, std::iter::empty());
-        assert_eq!(why(&views), "");
+        check(&views, Ok(basis));
         drop(producer);
-        check("the Operator has stopped");
+        check(&views, Err("the Operator has stopped"));
         views.remove("o");
-        check("there is no such Operator");
+        check(&views, Err("there is no such Operator"));
     }
 
     #[test]
     fn an_engine_that_was_replaced_says_nothing_any_more() {
-        let views = Views::default();
+        let views = views();
+        let available = || views.0.store.require_complete(&view()).is_ok();
         let old = views.start("o", [view()]);
         let new = views.start("o", [view()]);
         publish(&old, Some(1));
-        assert_ne!(why(&views), "");
+        assert!(!available());
         publish(&new, Some(1));
         drop(old);
-        assert_eq!(why(&views), "");
+        assert!(available());
         new.down("it is being deleted");
         publish(&new, Some(2));
-        assert_ne!(why(&views), "");
+        assert!(!available());
     }
 
     #[test]
-    fn each_time_a_view_becomes_available_is_another_period() {
-        let views = Views::default();
-        let mut availability = views.subscribe(&view());
-        let mut period = || availability.borrow_and_update().period.clone();
+    fn each_engine_that_completes_a_view_begins_a_period() {
+        let views = views();
+        let status = views.0.store.status(&view());
+        let period = || {
+            let status = status.borrow();
+            status.basis().map(|_| status.period)
+        };
         let first = views.start("o", [view()]);
         publish(&first, Some(1));
-        let one = period().unwrap();
+        assert_eq!(period(), Some(1));
         publish(&first, None);
-        assert_eq!(period(), Ok(one));
+        assert_eq!(period(), Some(1));
         drop(first);
-        assert!(period().is_err());
+        assert_eq!(period(), None);
         let second = views.start("o", [view()]);
         publish(&second, Some(1));
-        assert_ne!(period(), Ok(one));
-        assert!(period().is_ok());
-    }
-
-    #[test]
-    fn readers_are_woken_by_what_changes_and_by_nothing_else() {
-        let views = Views::default();
-        let mut availability = views.subscribe(&view());
-        let mut news = || {
-            let news = availability.has_changed().unwrap();
-            availability.mark_unchanged();
-            news
-        };
-        views.down("p", "it is another one");
-        assert!(!news());
-        let producer = views.start("o", [view()]);
-        assert!(news());
-        publish(&producer, None);
-        assert!(news());
-        publish(&producer, None);
-        assert!(!news());
-        publish(&producer, Some(1));
-        assert!(news());
+        assert_eq!(period(), Some(2));
     }
 
     #[test]
     fn a_view_that_no_controller_yields_is_available_and_volatile() {
-        let views = Views::default();
-        let _producer = views.start("o", []);
-        assert_eq!(views.basis(&view()), Some(Basis::USERS));
-        let alone = Views::default();
-        assert_eq!(alone.basis(&view()), None);
+        let running = views();
+        let _producer = running.start("o", []);
+        check(&running, Ok(Basis::USERS));
+        let alone = views();
+        alone.down("o", "it has not started yet");
+        check(&alone, Err("it has not started yet"));
         alone.without_operators();
-        assert_eq!(alone.basis(&view()), Some(Basis::USERS));
+        check(&alone, Ok(Basis::USERS));
+        alone.down("o", "it has not started yet");
+        check(&alone, Ok(Basis::USERS));
     }
 }

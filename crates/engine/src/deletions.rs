@@ -17,8 +17,8 @@ use operator::{Controller, Operator};
 use target::too_many_deletions;
 
 use super::Task;
-use super::availability::operator_of;
 use super::views::{Stale, collection, view_of};
+use crate::view_source::operator_of;
 
 /// The removals of one controller that are being summed.
 #[derive(Debug)]

@@ -11,12 +11,11 @@ use operator::spec::{ONE_SHOT, SourceKind, Target, TargetType};
 use store::Store;
 
 use super::Context;
-use super::availability::operator_of;
 use super::problem_log::ProblemLog;
 use super::views::{Touched, collection, view_of};
 use super::writes::{TargetSink, Writes};
 use crate::inbox::{Inbox, Input, Port};
-use crate::view_source::{ViewSubscription, follow, names};
+use crate::view_source::{Gate, ViewSubscription, follow, names, operator_of};
 
 /// The inputs of all controllers.
 pub(super) fn ports(operator: &Operator) -> Vec<Port> {
@@ -93,10 +92,14 @@ pub(super) fn subscribe(
             if let Some(view) = view_of(source) {
                 // The own ones are complete in the order of the controllers.
                 let others = operator_of(&view) != operator.name;
-                let availability = others.then(|| context.views.subscribe(&view));
-                let (causes, of) = (context.views.causes().clone(), view.clone());
-                let is_bulk = move |version| causes.is_bulk(&of, version);
-                let part = follow(&context.store, view, sink, availability, is_bulk);
+                let gate = if others {
+                    Gate::closed(&context.store, &view)
+                } else {
+                    Gate::always_open(&view)
+                };
+                let causes = context.views.causes().clone();
+                let is_bulk = move |version| causes.is_bulk(&view, version);
+                let part = follow(&context.store, gate, sink, is_bulk);
                 subscriptions.views.push(part);
                 continue;
             }

@@ -14,8 +14,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use operator::Operator;
 use operator::spec::Source;
 
-use super::availability::operator_of;
 use super::views::view_of;
+use crate::view_source::operator_of;
 
 /// What all Operators of a process read.
 #[derive(Debug, Default)]

@@ -17,11 +17,12 @@ use std::collections::BTreeMap;
 
 use object::GroupKind;
 use operator::Operator;
+use store::{Basis, Version};
 
 use super::Task;
-use super::availability::{Basis, operator_of};
 use super::controller_task::ControllerTask;
 use super::views::{Outputs, view_of};
+use crate::view_source::operator_of;
 
 /// What a controller derives from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -166,7 +167,7 @@ impl Task {
             let complete = producers.iter().all(|number| tasks[*number].open);
             let volatile = producers.iter().any(|number| upstream[*number].volatile);
             complete.then(|| Basis {
-                settled: graph.settle(view, views, tasks, upstream),
+                settled: graph.settle(view, views, tasks, upstream).map(Version),
                 volatile: volatile || !views.yields(view),
             })
         });
@@ -184,12 +185,14 @@ impl Task {
                 continue;
             }
             let (kind, operator) = (&view.kind, operator_of(view));
-            let basis = self.context.views.basis(view);
+            let basis = self.context.store.status(view).borrow().basis();
             upstream.volatile |= basis.is_some_and(|basis| basis.volatile);
             let why = match basis.map(|basis| basis.settled) {
                 None => "is not available",
                 Some(None) => "derives from objects in error",
-                Some(Some(version)) if self.read(number, *input) < version => "is being read",
+                Some(Some(Version(version))) if self.read(number, *input) < version => {
+                    "is being read"
+                }
                 Some(Some(_)) => continue,
             };
             upstream.missing = Some(format!("view {kind} of Operator {operator} {why}"));
@@ -285,11 +288,12 @@ mod tests {
         let client = kube::Client::new(silent, "default");
         let clients = Clients::new(client, Rate::default(), Leadership::always());
         let metrics = Metrics::default();
+        let store = Store::new(crate::clock::System, store::Config::default());
         let context = Context {
             watches: Watches::new(clients.clone(), metrics.clone()),
             clients,
-            store: Store::new(crate::clock::System, store::Config::default()),
-            views: Views::default(),
+            views: Views::new(&store),
+            store,
             budget: Budget::default(),
             namespace: None,
             metrics,
@@ -328,7 +332,7 @@ mod tests {
 
     fn settle(producer: &Producer, settled: Option<u64>) {
         let basis = Basis {
-            settled,
+            settled: settled.map(Version),
             volatile: false,
         };
         producer.publish(false, [(&other(), Some(basis))].into_iter());
@@ -366,7 +370,8 @@ mod tests {
             let upstream = task.upstream();
             task.publish(&upstream);
             let view = GroupKind::new("o.view.dcontroller.io", kind);
-            task.context.views.basis(&view).unwrap().settled
+            let basis = task.context.store.require_complete(&view).unwrap();
+            basis.settled.map(|version| version.0)
         };
         assert_eq!(settled(&mut task, "X"), None);
         read(&mut task, 1, 5);

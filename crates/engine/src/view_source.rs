@@ -4,58 +4,57 @@ use std::collections::BTreeSet;
 
 use cluster::source::{Sink, Unavailable};
 use document::Value;
-use object::{GroupKind, ObjectName};
-use store::{Event, Selector, Start, Store, Watch};
+use object::{GroupKind, ObjectName, VIEW_SUFFIX};
+use store::{CollectionStatus, Completeness, Event, Selector, Start, Store, Watch};
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
 use crate::inbox::Input;
 
-/// A period in which a view is available, by number. No two periods have the same.
-pub type Period = u64;
-
-/// How a view stands.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Availability {
-    /// The period in which it is available, or why it is not.
-    pub period: Result<Period, Unavailable>,
-    /// Whoever has read it up to this version has all that is derived; `None` while
-    /// something may be missing.
-    pub settled: Option<u64>,
-    /// Whether it derives from objects that a restart forgets.
-    pub volatile: bool,
-}
-
-/// Lets the events of a view through as long as it is available.
+/// Lets the events of a view through as long as it is complete.
 #[derive(Debug)]
-pub(crate) struct Gate {
-    /// `None` for a view of the reader's own operator, which is always available.
-    availability: Option<watch::Receiver<Availability>>,
+pub struct Gate {
+    collection: GroupKind,
+    /// `None` for a view of the reader's own operator, which it reads from the start.
+    status: Option<watch::Receiver<CollectionStatus>>,
     /// The period that is read.
-    period: Period,
+    period: u64,
 }
 
 impl Gate {
-    /// A gate that is closed until [`Gate::opened`]; without `availability` it is open.
-    pub(crate) fn new(availability: Option<watch::Receiver<Availability>>) -> Self {
+    /// A gate that is closed until the view is complete.
+    pub fn closed(store: &Store, collection: &GroupKind) -> Self {
         Self {
-            availability,
+            status: Some(store.status(collection)),
+            ..Self::always_open(collection)
+        }
+    }
+
+    /// A gate that lets everything through.
+    pub fn always_open(collection: &GroupKind) -> Self {
+        Self {
+            collection: collection.clone(),
+            status: None,
             period: 0,
         }
     }
 
-    /// Waits until the view is available. Until then `tell` gets the reason why it is not.
+    /// Waits until the view is complete. Until then `tell` gets the reason why it is not.
     pub(crate) async fn opened(&mut self, tell: impl Fn(&Unavailable)) {
         loop {
-            let Some(availability) = &mut self.availability else {
+            let Some(status) = &mut self.status else {
                 return;
             };
-            match &availability.borrow_and_update().period {
-                Ok(period) => {
-                    self.period = *period;
+            let CollectionStatus {
+                completeness,
+                period,
+            } = status.borrow_and_update().clone();
+            match completeness {
+                Completeness::Complete(_) => {
+                    self.period = period;
                     return;
                 }
-                Err(why) => tell(why),
+                Completeness::Incomplete(why) => tell(&unavailable(&self.collection, &why)),
             }
             self.changed().await;
         }
@@ -81,19 +80,38 @@ impl Gate {
     /// Whether the view is still available. To be asked after an event was taken: what
     /// a deleted Operator takes out of its views comes after the end of the period.
     fn is_open(&self) -> bool {
-        let availability = self.availability.as_ref();
-        availability.is_none_or(|availability| availability.borrow().period == Ok(self.period))
+        let open =
+            |status: &CollectionStatus| status.basis().is_some() && status.period == self.period;
+        let status = self.status.as_ref();
+        status.is_none_or(|status| open(&status.borrow()))
     }
 
     async fn changed(&mut self) {
-        if let Some(availability) = &mut self.availability
-            && availability.changed().await.is_ok()
+        if let Some(status) = &mut self.status
+            && status.changed().await.is_ok()
         {
             return;
         }
         // Nothing will change any more.
         std::future::pending::<()>().await;
     }
+}
+
+fn unavailable(collection: &GroupKind, why: &str) -> Unavailable {
+    let operator = operator_of(collection);
+    Unavailable {
+        code: "view-unavailable",
+        message: format!(
+            "view {} of Operator {operator} is not available: {why}",
+            collection.kind
+        ),
+    }
+}
+
+/// The Operator that a view belongs to.
+pub(crate) fn operator_of(collection: &GroupKind) -> &str {
+    let group = collection.group.as_str();
+    group.strip_suffix(VIEW_SUFFIX).unwrap_or(group)
 }
 
 /// A part in the watch of a view; dropping it ends it.
@@ -106,19 +124,18 @@ impl Drop for ViewSubscription {
     }
 }
 
-/// Delivers all that happens in a view to an input. With `availability`, only while the
-/// view is available: when it is again, the input gets the difference. `is_bulk` tells from
-/// the version of a change whether it belongs to a list, a re-list or an edit.
+/// Delivers all that happens in a view to an input while the gate is open: when it opens
+/// again, the input gets the difference. `is_bulk` tells from the version of a change whether
+/// it belongs to a list, a re-list or an edit.
 pub fn follow(
     store: &Store,
-    collection: GroupKind,
+    mut gate: Gate,
     input: Input,
-    availability: Option<watch::Receiver<Availability>>,
     is_bulk: impl Fn(u64) -> bool + Send + Sync + 'static,
 ) -> ViewSubscription {
     let store = store.clone();
     let task = tokio::spawn(async move {
-        let mut gate = Gate::new(availability);
+        let collection = gate.collection.clone();
         let mut known = BTreeSet::new();
         loop {
             gate.opened(|why| input.unavailable(why)).await;

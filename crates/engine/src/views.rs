@@ -11,11 +11,11 @@ use object::{GroupKind, KindRef, ObjectName};
 use operator::spec::{Source, SourceKind, Target, TargetType};
 use operator::{Controller, Operator};
 pub(super) use stale::Stale;
-use store::{Caller, Change, Holder, Preconditions, Store, Write, Written};
+use store::{Basis, Caller, Change, Holder, Preconditions, Store, Write, Written};
 use target::layer::overlay;
 use target::outgoing::patch_of;
 
-use super::availability::{Basis, Producer, Views};
+use super::availability::{Producer, Views};
 use super::patches::{Patch, PatchedObject, Patches};
 use super::problem_log::ProblemLog;
 
@@ -377,7 +377,7 @@ mod tests {
         let measures = Measures::new(&Metrics::default(), &operator);
         let problem_log = ProblemLog::new(Arc::new(Quiet), Arc::default(), measures);
         let view = GroupKind::new("o.view.dcontroller.io", "V");
-        let mut outputs = Outputs::new(&Views::default(), &operator);
+        let mut outputs = Outputs::new(&Views::new(&store), &operator);
         let object = json!({"apiVersion": "o.view.dcontroller.io/v1alpha1", "kind": "V", "metadata": {"name": "a"}});
         let put = |outputs: &mut Outputs| {
             let name = ObjectName::new("", "a");

@@ -68,6 +68,14 @@ pub enum Error {
         /// The object.
         key: ObjectName,
     },
+    /// The collection does not hold all that belongs into it.
+    #[error("{collection} is not complete: {reason}")]
+    Incomplete {
+        /// The collection.
+        collection: GroupKind,
+        /// What is missing.
+        reason: String,
+    },
     /// No object has this form.
     #[error("{path}: expected {expected}, found {found}")]
     Form {
@@ -107,6 +115,7 @@ impl Error {
                 (409, "Conflict")
             }
             Self::Derived { .. } => (403, "Forbidden"),
+            Self::Incomplete { .. } => (503, "ServiceUnavailable"),
             Self::Form { .. } | Self::Rule { .. } => (422, "Invalid"),
         }
     }
@@ -187,6 +196,10 @@ mod tests {
             path: "kind".to_owned(),
             rule: "must be the kind of the collection",
         };
+        let incomplete = Error::Incomplete {
+            collection: self::collection(),
+            reason: "it has not started".to_owned(),
+        };
         vec![
             (not_found, 404, "NotFound"),
             (exists, 409, "AlreadyExists"),
@@ -196,6 +209,7 @@ mod tests {
             (Error::Terminating { key }, 409, "Conflict"),
             (form, 422, "Invalid"),
             (rule, 422, "Invalid"),
+            (incomplete, 503, "ServiceUnavailable"),
         ]
     }
 
@@ -210,6 +224,7 @@ mod tests {
             Error::Terminating { .. } => 5,
             Error::Form { .. } => 6,
             Error::Rule { .. } => 7,
+            Error::Incomplete { .. } => 8,
         }
     }
 

@@ -35,6 +35,7 @@
 //! ```
 
 mod caller;
+mod completeness;
 mod converge;
 mod decide;
 mod draft;
@@ -49,6 +50,7 @@ mod watch;
 mod write;
 
 pub use caller::{Caller, ControllerName};
+pub use completeness::{Basis, CollectionStatus, Completeness, GroupCompleteness};
 pub use error::{Error, Holder};
 pub use selector::Selector;
 pub use store::{Config, Env, List, Store, Yielded};

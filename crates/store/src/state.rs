@@ -8,6 +8,7 @@ use object::{GroupKind, ObjectName};
 use tokio::sync::watch;
 
 use crate::caller::Caller;
+use crate::completeness::{CollectionStatus, Completenesses};
 use crate::decide::{Case, Decision, Entry, Owner, key_of_write};
 use crate::draft::{System, at_version, content_differs, unseal};
 use crate::error::Error;
@@ -27,6 +28,8 @@ pub(crate) struct State {
     /// How many changes a collection remembers, at least.
     history: usize,
     pub(crate) collections: BTreeMap<GroupKind, Objects>,
+    /// What producers have said of collections, also of those that nobody has used yet.
+    completenesses: Completenesses,
 }
 
 /// The objects of one collection.
@@ -36,6 +39,8 @@ pub(crate) struct Objects {
     pub(crate) history: History,
     /// Tells watches that there is something new; its value is of no matter.
     pub(crate) changed: watch::Sender<Version>,
+    /// Tells readers whether the collection is complete.
+    pub(crate) status: watch::Sender<CollectionStatus>,
 }
 
 impl State {
@@ -45,6 +50,7 @@ impl State {
             first,
             history,
             collections: BTreeMap::new(),
+            completenesses: Completenesses::default(),
         }
     }
 
@@ -52,16 +58,29 @@ impl State {
     pub(crate) fn objects(&mut self, collection: &GroupKind) -> &mut Objects {
         let first = self.first;
         if !self.collections.contains_key(collection) {
+            let completeness = self.completenesses.of(collection).clone();
             let objects = Objects {
                 entries: BTreeMap::new(),
                 history: History::new(first),
                 changed: watch::Sender::new(first),
+                status: watch::Sender::new(CollectionStatus::new(completeness)),
             };
             self.collections.insert(collection.clone(), objects);
         }
         self.collections
             .get_mut(collection)
             .expect("the collection was inserted above")
+    }
+
+    /// Changes what producers have said, and tells the readers of collections for which
+    /// that is something new.
+    pub(crate) fn set_completeness(&mut self, set: impl FnOnce(&mut Completenesses)) {
+        set(&mut self.completenesses);
+        for (collection, objects) in &self.collections {
+            let new = self.completenesses.of(collection);
+            let set = |status: &mut CollectionStatus| status.set(new.clone());
+            objects.status.send_if_modified(set);
+        }
     }
 
     /// Does one write.

@@ -4,8 +4,10 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use document::Value;
 use object::{GroupKind, ObjectName};
+use tokio::sync::watch;
 
 use crate::caller::{Caller, ControllerName};
+use crate::completeness::{Basis, CollectionStatus, Completeness, GroupCompleteness};
 use crate::error::{Error, Holder};
 use crate::selector::Selector;
 use crate::state::State;
@@ -141,6 +143,41 @@ impl Store {
             }
         }
         all
+    }
+
+    /// Whether a collection is complete, now and whenever that changes.
+    pub fn status(&self, collection: &GroupKind) -> watch::Receiver<CollectionStatus> {
+        if let Some(objects) = self.read().collections.get(collection) {
+            return objects.status.subscribe();
+        }
+        self.state().objects(collection).status.subscribe()
+    }
+
+    /// What a complete collection rests on. Whoever shows a list as all there is asks
+    /// here first.
+    pub fn require_complete(&self, collection: &GroupKind) -> Result<Basis, Error> {
+        match &self.status(collection).borrow().completeness {
+            Completeness::Complete(basis) => Ok(*basis),
+            Completeness::Incomplete(reason) => Err(Error::Incomplete {
+                collection: collection.clone(),
+                reason: reason.clone(),
+            }),
+        }
+    }
+
+    /// The producer of an API group says how its collections stand; `None` if it has none
+    /// any more. To be called after what they hold has been written, and before anything
+    /// is removed that stays derived.
+    pub fn set_completeness(&self, group: &str, completeness: Option<GroupCompleteness>) {
+        let mut state = self.state();
+        state.set_completeness(|all| all.set_group(group, completeness));
+    }
+
+    /// How collections stand whose group has no producer. At first they are complete: users
+    /// fill them.
+    pub fn set_default_completeness(&self, completeness: Completeness) {
+        let mut state = self.state();
+        state.set_completeness(|all| all.set_default(completeness));
     }
 
     /// Does one write. One that changes nothing makes no version and no event.

@@ -343,5 +343,6 @@ fn outcome(answer: &Result<store::Written, Error>) -> Outcome {
         Err(Error::Held { .. }) => Outcome::Held,
         Err(Error::Terminating { .. }) => Outcome::Terminating,
         Err(Error::Rule { .. } | Error::Form { .. }) => Outcome::Rule,
+        Err(other) => panic!("no write ends in this: {other}"),
     }
 }

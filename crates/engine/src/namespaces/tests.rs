@@ -181,11 +181,12 @@ fn start(server: &Arc<Server>) -> (Writes, Arc<Told>) {
     let (operator, told) = (operator(), Arc::new(Told::default()));
     let clients = Clients::new(server.client(), Rate::default(), Leadership::always());
     let metrics = Metrics::default();
+    let store = store::Store::new(crate::clock::System, store::Config::default());
     let context = Context {
         watches: Watches::new(clients.clone(), metrics.clone()),
         clients,
-        store: store::Store::new(crate::clock::System, store::Config::default()),
-        views: Views::default(),
+        views: Views::new(&store),
+        store,
         budget: Budget::default(),
         namespace: None,
         metrics,

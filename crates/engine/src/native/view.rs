@@ -61,9 +61,10 @@ impl Default for ViewStore {
             first_version: Version(clock::micros()),
             ..store::Config::default()
         };
+        let store = Store::new(clock::System, settings);
         Self {
-            store: Store::new(clock::System, settings),
-            availability: Views::default(),
+            availability: Views::new(&store),
+            store,
         }
     }
 }
@@ -113,7 +114,7 @@ impl ViewStore {
         let collection = GroupKind::new(&K::group(dyntype), &K::kind(dyntype));
         let reader = ViewReader {
             store: self.store.clone(),
-            gate: Gate::new(Some(self.availability.subscribe(&collection))),
+            gate: Gate::closed(&self.store, &collection),
             collection,
             phase: Phase::Begin,
         };

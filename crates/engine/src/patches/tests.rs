@@ -70,7 +70,8 @@ struct Engine {
 impl Engine {
     fn new() -> Self {
         let store = Store::new(crate::clock::System, store::Config::default());
-        Self::on(store, Views::default())
+        let views = Views::new(&store);
+        Self::on(store, views)
     }
 
     fn on(store: Store, views: Views) -> Self {

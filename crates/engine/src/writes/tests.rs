@@ -102,11 +102,12 @@ impl World {
         let client = client(answer, &requests);
         let clients = Clients::new(client.clone(), Rate::default(), Leadership::always());
         let metrics = Metrics::default();
+        let store = store::Store::new(crate::clock::System, store::Config::default());
         let context = Context {
             watches: Watches::new(clients.clone(), metrics.clone()),
             clients,
-            store: store::Store::new(crate::clock::System, store::Config::default()),
-            views: Views::default(),
+            views: Views::new(&store),
+            store,
             budget: Budget::default(),
             namespace: None,
             metrics: metrics.clone(),

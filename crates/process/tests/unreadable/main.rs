@@ -45,11 +45,12 @@ impl World {
     fn start(server: &Server, operators: Vec<Operator>) -> Self {
         let metrics = Metrics::default();
         let clients = Clients::new(server.client(), Rate::default(), Leadership::always());
+        let store = store::Store::new(engine::clock::System, store::Config::default());
         let context = Context {
             watches: Watches::new(clients.clone(), metrics.clone()),
             clients,
-            store: store::Store::new(engine::clock::System, store::Config::default()),
-            views: Views::default(),
+            views: Views::new(&store),
+            store,
             budget: Budget::default(),
             namespace: None,
             metrics,
