@@ -6,6 +6,7 @@ use document::Kind;
 use object::{GroupKind, ObjectName};
 
 use crate::caller::ControllerName;
+use crate::version::Version;
 
 /// Why a request was refused. Messages name keys, paths and types, never values;
 /// [`code`](Self::code) and [`reason`](Self::reason) are those of Kubernetes.
@@ -76,6 +77,18 @@ pub enum Error {
         /// What is missing.
         reason: String,
     },
+    /// The version that a list should go on from is not remembered any more.
+    #[error("version {from} is not within what is remembered")]
+    Expired {
+        /// The version.
+        from: Version,
+        /// A token with which the list goes on at the newest version instead: its pages are
+        /// not of one version then.
+        fresh: Option<String>,
+    },
+    /// What should say where a list goes on is no token of a store.
+    #[error("the token of the list cannot be read")]
+    Token,
     /// No object has this form.
     #[error("{path}: expected {expected}, found {found}")]
     Form {
@@ -115,6 +128,8 @@ impl Error {
                 (409, "Conflict")
             }
             Self::Derived { .. } => (403, "Forbidden"),
+            Self::Expired { .. } => (410, "Expired"),
+            Self::Token => (400, "BadRequest"),
             Self::Incomplete { .. } => (503, "ServiceUnavailable"),
             Self::Form { .. } | Self::Rule { .. } => (422, "Invalid"),
         }
@@ -200,6 +215,10 @@ mod tests {
             collection: self::collection(),
             reason: "it has not started".to_owned(),
         };
+        let expired = Error::Expired {
+            from: Version(1),
+            fresh: None,
+        };
         vec![
             (not_found, 404, "NotFound"),
             (exists, 409, "AlreadyExists"),
@@ -210,6 +229,8 @@ mod tests {
             (form, 422, "Invalid"),
             (rule, 422, "Invalid"),
             (incomplete, 503, "ServiceUnavailable"),
+            (expired, 410, "Expired"),
+            (Error::Token, 400, "BadRequest"),
         ]
     }
 
@@ -225,6 +246,8 @@ mod tests {
             Error::Form { .. } => 6,
             Error::Rule { .. } => 7,
             Error::Incomplete { .. } => 8,
+            Error::Expired { .. } => 9,
+            Error::Token => 10,
         }
     }
 

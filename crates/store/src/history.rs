@@ -1,8 +1,10 @@
 //! The last changes of a collection, for watches: a window, never more.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
+use std::ops::Bound;
 
 use document::Value;
+use object::ObjectName;
 
 use crate::version::Version;
 
@@ -10,6 +12,7 @@ use crate::version::Version;
 #[derive(Clone, Debug)]
 pub(crate) struct Record {
     pub(crate) version: Version,
+    pub(crate) key: ObjectName,
     /// `None` if the object is new.
     pub(crate) old: Option<Value>,
     /// `None` if it is gone.
@@ -20,6 +23,8 @@ pub(crate) struct Record {
 #[derive(Debug)]
 pub(crate) struct History {
     records: VecDeque<Record>,
+    /// The same changes by object.
+    by_key: BTreeSet<(ObjectName, Version)>,
     /// Invariant: every change after this version is in `records`.
     floor: Version,
 }
@@ -29,16 +34,19 @@ impl History {
     pub(crate) fn new(floor: Version) -> Self {
         Self {
             records: VecDeque::new(),
+            by_key: BTreeSet::new(),
             floor,
         }
     }
 
     /// One more change; changes beyond the window are forgotten.
     pub(crate) fn push(&mut self, record: Record, window: usize) {
+        self.by_key.insert((record.key.clone(), record.version));
         self.records.push_back(record);
         while self.records.len() > window {
             if let Some(record) = self.records.pop_front() {
                 self.floor = record.version;
+                self.by_key.remove(&(record.key, record.version));
             }
         }
     }
@@ -50,6 +58,26 @@ impl History {
         }
         let at = self.records.partition_point(|r| r.version <= version);
         Some(self.records.range(at..))
+    }
+
+    /// The first object from here on that has changed.
+    pub(crate) fn next_key(&self, from: Bound<&ObjectName>) -> Option<&ObjectName> {
+        let from = match from {
+            Bound::Included(key) => Bound::Included((key.clone(), Version(0))),
+            Bound::Excluded(key) => Bound::Excluded((key.clone(), Version(u64::MAX))),
+            Bound::Unbounded => Bound::Unbounded,
+        };
+        let mut changes = self.by_key.range((from, Bound::Unbounded));
+        changes.next().map(|(key, _)| key)
+    }
+
+    /// The first change of an object after a version.
+    pub(crate) fn first_after(&self, key: &ObjectName, version: Version) -> Option<&Record> {
+        let from = Bound::Excluded((key.clone(), version));
+        let mut changes = self.by_key.range((from, Bound::Unbounded));
+        let (_, version) = changes.next().filter(|(changed, _)| changed == key)?;
+        let at = self.records.partition_point(|r| r.version < *version);
+        self.records.get(at)
     }
 }
 
@@ -72,6 +100,7 @@ mod tests {
         for version in [12, 15, 16, 20] {
             let record = Record {
                 version: Version(version),
+                key: ObjectName::new("", if version % 2 == 0 { "even" } else { "odd" }),
                 old: None,
                 new: None,
             };
@@ -82,5 +111,17 @@ mod tests {
         check(&history, 12, Some(&[15, 16, 20]));
         check(&history, 15, Some(&[16, 20]));
         check(&history, 30, Some(&[]));
+        let first = |key: &str, after: u64| {
+            let key = ObjectName::new("", key);
+            let record = history.first_after(&key, Version(after));
+            record.map(|record| record.version.0)
+        };
+        assert_eq!(first("even", 12), Some(16));
+        assert_eq!(first("even", 16), Some(20));
+        assert_eq!(first("odd", 12), Some(15));
+        assert_eq!(first("odd", 15), None);
+        let odd = ObjectName::new("", "odd");
+        assert_eq!(history.next_key(Bound::Included(&odd)), Some(&odd));
+        assert_eq!(history.next_key(Bound::Excluded(&odd)), None);
     }
 }

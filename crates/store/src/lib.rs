@@ -41,6 +41,7 @@ mod decide;
 mod draft;
 mod error;
 mod history;
+mod page;
 mod policy;
 mod selector;
 mod state;

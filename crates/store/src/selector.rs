@@ -1,8 +1,8 @@
 //! Which objects of a collection a reader wants.
 
 use document::{Key, Value};
-use object::LabelSelector;
 use object::metadata::KEYS;
+use object::{LabelSelector, ObjectName};
 
 /// Which objects of a collection a reader wants; by default all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,6 +16,15 @@ pub struct Selector {
 }
 
 impl Selector {
+    /// Whether no object from this key on is wanted, where all before it were looked at
+    /// from the first one that may be.
+    pub(crate) fn ends_before(&self, key: &ObjectName) -> bool {
+        let name = self.name.as_deref();
+        self.namespace.as_deref().is_some_and(|namespace| {
+            namespace != key.namespace() || name.is_some_and(|name| name != key.name())
+        })
+    }
+
     /// Whether this object is wanted.
     pub fn admits(&self, object: &Value) -> bool {
         let metadata = object.get_key(&KEYS.metadata);

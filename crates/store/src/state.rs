@@ -1,7 +1,6 @@
 //! All objects, and how a decision becomes a new version.
 
 use std::collections::BTreeMap;
-use std::ops::Bound;
 
 use document::Value;
 use object::{GroupKind, ObjectName};
@@ -13,7 +12,6 @@ use crate::decide::{Case, Decision, Entry, Owner, key_of_write};
 use crate::draft::{System, at_version, content_differs, unseal};
 use crate::error::Error;
 use crate::history::{History, Record};
-use crate::selector::Selector;
 use crate::store::Env;
 use crate::version::Version;
 use crate::write::{Change, Write, Written};
@@ -157,13 +155,20 @@ impl State {
             system,
             owner,
         };
-        let old = objects.entries.insert(key, entry).map(|old| old.object);
+        let old = objects.entries.insert(key.clone(), entry);
+        let old = old.map(|old| old.object);
         let change = match old {
             None => Change::Created,
             Some(_) => Change::Updated,
         };
         let new = Some(object.clone());
-        self.record(collection, Record { version, old, new });
+        let record = Record {
+            version,
+            key,
+            old,
+            new,
+        };
+        self.record(collection, record);
         Written { object, change }
     }
 
@@ -174,6 +179,7 @@ impl State {
         let object = at_version(&old, version);
         let record = Record {
             version,
+            key: key.clone(),
             old: Some(old),
             new: None,
         };
@@ -194,25 +200,5 @@ impl State {
         let window = least.max(objects.entries.len());
         objects.history.push(record, window);
         objects.changed.send_replace(version);
-    }
-}
-
-impl Objects {
-    /// The objects that a selector admits, in key order. Looks only at the selector's
-    /// namespace.
-    pub(crate) fn select<'a>(&'a self, selector: &'a Selector) -> impl Iterator<Item = &'a Value> {
-        let namespace = selector.namespace.as_deref();
-        let from = match (namespace, &selector.name) {
-            (None, _) => Bound::Unbounded,
-            (Some(namespace), name) => {
-                let name = name.as_deref().unwrap_or_default();
-                Bound::Included(ObjectName::new(namespace, name))
-            }
-        };
-        self.entries
-            .range((from, Bound::Unbounded))
-            .take_while(move |(key, _)| namespace.is_none_or(|ns| key.namespace() == ns))
-            .map(|(_, entry)| &entry.object)
-            .filter(|object| selector.admits(object))
     }
 }

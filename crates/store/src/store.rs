@@ -1,5 +1,6 @@
 //! The store: a handle that all share.
 
+use std::num::NonZeroUsize;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use document::Value;
@@ -9,8 +10,9 @@ use tokio::sync::watch;
 use crate::caller::{Caller, ControllerName};
 use crate::completeness::{Basis, CollectionStatus, Completeness, GroupCompleteness};
 use crate::error::{Error, Holder};
+use crate::page::{CHUNK, Cursor, Token};
 use crate::selector::Selector;
-use crate::state::State;
+use crate::state::{Objects, State};
 use crate::version::Version;
 use crate::watch::{Expired, Start, Watch};
 use crate::write::{Write, Written};
@@ -62,6 +64,8 @@ pub struct List {
     pub items: Vec<Value>,
     /// The version of the list: a watch from here misses nothing.
     pub version: Version,
+    /// Where the list goes on, if this is a part of it and not the last one.
+    pub token: Option<String>,
 }
 
 /// An object that a controller yields.
@@ -108,16 +112,84 @@ impl Store {
 
     /// The objects of a collection; of one that was never written to, none.
     pub fn list(&self, collection: &GroupKind, selector: &Selector) -> List {
-        let state = self.read();
-        let objects = state.collections.get(collection);
-        List {
-            items: objects
-                .into_iter()
-                .flat_map(|objects| objects.select(selector))
-                .cloned()
-                .collect(),
-            version: state.version,
+        self.list_now(collection, selector, usize::MAX)
+    }
+
+    /// A part of a list: at most `limit` objects, from the beginning or from where `token`
+    /// says, which is the [`token`](List::token) of the part before. All parts are of the
+    /// version of the first one, though writes go on. That works as long as this version is
+    /// remembered; then the error has a fresh token.
+    pub fn list_page(
+        &self,
+        collection: &GroupKind,
+        selector: &Selector,
+        limit: Option<NonZeroUsize>,
+        token: Option<&str>,
+    ) -> Result<List, Error> {
+        let most = limit.map_or(usize::MAX, NonZeroUsize::get);
+        // One more, to see whether there is more.
+        let one_more = most.saturating_add(1);
+        let mut list = match token.map(Token::parse).transpose()? {
+            None => self.list_now(collection, selector, one_more),
+            Some(token) => {
+                let cursor = token.cursor(self.version());
+                let list =
+                    cursor.and_then(|cursor| self.collect(collection, selector, cursor, one_more));
+                list.map_err(|Expired { from }| Error::Expired {
+                    from,
+                    fresh: Some(token.fresh().print()),
+                })?
+            }
+        };
+        if list.items.len() > most {
+            list.items.truncate(most);
+            let token = list.items.last();
+            let token = token.and_then(|last| Token::after(list.version, last));
+            list.token = token.map(|token| token.print());
         }
+        Ok(list)
+    }
+
+    /// The first objects of the newest version.
+    fn list_now(&self, collection: &GroupKind, selector: &Selector, most: usize) -> List {
+        let cursor = Cursor::start(self.version());
+        let listed = self.collect(collection, selector, cursor, most);
+        listed.unwrap_or_else(|_| {
+            // More was written meanwhile than is remembered: nothing is written now.
+            let state = self.read();
+            let objects = state.collections.get(collection);
+            let mut cursor = Cursor::start(state.version);
+            let items =
+                objects.map(|objects| objects.chunk(&mut cursor, selector, most, usize::MAX));
+            List {
+                items: items.and_then(Result::ok).unwrap_or_default(),
+                version: cursor.version,
+                token: None,
+            }
+        })
+    }
+
+    /// The next objects of a list, at most `most`. Writers wait for a chunk at most.
+    fn collect(
+        &self,
+        collection: &GroupKind,
+        selector: &Selector,
+        mut cursor: Cursor,
+        most: usize,
+    ) -> Result<List, Expired> {
+        let mut items = Vec::new();
+        while !cursor.done && items.len() < most {
+            let state = self.read();
+            let Some(objects) = state.collections.get(collection) else {
+                break;
+            };
+            items.extend(objects.chunk(&mut cursor, selector, most - items.len(), CHUNK)?);
+        }
+        Ok(List {
+            items,
+            version: cursor.version,
+            token: None,
+        })
     }
 
     /// The collections that were written to or watched, in order.
@@ -147,10 +219,7 @@ impl Store {
 
     /// Whether a collection is complete, now and whenever that changes.
     pub fn status(&self, collection: &GroupKind) -> watch::Receiver<CollectionStatus> {
-        if let Some(objects) = self.read().collections.get(collection) {
-            return objects.status.subscribe();
-        }
-        self.state().objects(collection).status.subscribe()
+        self.with(collection, |_, objects| objects.status.subscribe())
     }
 
     /// What a complete collection rests on. Whoever shows a list as all there is asks
@@ -200,6 +269,22 @@ impl Store {
         start: Start,
     ) -> Result<Watch, Expired> {
         Watch::new(self.clone(), collection.clone(), selector, start)
+    }
+
+    /// Looks at a collection, which is made if it was never seen before.
+    pub(crate) fn with<T>(
+        &self,
+        collection: &GroupKind,
+        look: impl FnOnce(Version, &Objects) -> T,
+    ) -> T {
+        let state = self.read();
+        if let Some(objects) = state.collections.get(collection) {
+            return look(state.version, objects);
+        }
+        drop(state);
+        let mut state = self.state();
+        let version = state.version;
+        look(version, state.objects(collection))
     }
 
     pub(crate) fn read(&self) -> RwLockReadGuard<'_, State> {

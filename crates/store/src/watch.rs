@@ -1,7 +1,8 @@
 //! Watches: the changes of a collection after a version.
 //!
-//! A watch keeps a place in the collection's history, not a queue of its own: however
-//! slow its reader, it costs nothing, and one that falls behind the history expires.
+//! A watch keeps a place in the collection's history, and at first one in the list that it
+//! begins with, not a queue of its own: however slow its reader, it costs nothing, and one
+//! that falls behind the history expires.
 
 use std::collections::VecDeque;
 
@@ -10,13 +11,12 @@ use object::GroupKind;
 use tokio::sync::watch;
 
 use crate::draft::at_version;
+use crate::error::Error;
 use crate::history::Record;
+use crate::page::{CHUNK, Cursor};
 use crate::selector::Selector;
 use crate::store::Store;
 use crate::version::Version;
-
-/// How many changes are taken from the history at once.
-const CHUNK: usize = 256;
 
 /// Where a watch starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +55,12 @@ pub struct Expired {
     pub from: Version,
 }
 
+impl From<Expired> for Error {
+    fn from(Expired { from }: Expired) -> Self {
+        Self::Expired { from, fresh: None }
+    }
+}
+
 /// A watch of one collection.
 #[derive(Debug)]
 pub struct Watch {
@@ -63,7 +69,10 @@ pub struct Watch {
     selector: Selector,
     /// Invariant: all changes up to here have been reported or are in `events`.
     position: Version,
-    /// At most [`CHUNK`], and at the start the objects of the first list.
+    /// The objects that the watch begins with, as far as they are not in `events` yet:
+    /// those of the version `position`.
+    initial: Option<Cursor>,
+    /// About [`CHUNK`] at most.
     events: VecDeque<Event>,
     changed: watch::Receiver<Version>,
 }
@@ -75,34 +84,25 @@ impl Watch {
         selector: Selector,
         start: Start,
     ) -> Result<Self, Expired> {
-        let mut state = store.state();
-        let version = state.version;
-        let objects = state.objects(&collection);
-        let changed = objects.changed.subscribe();
-        let mut events = VecDeque::new();
-        let position = match start {
-            Start::Now => {
-                events.extend(objects.select(&selector).cloned().map(Event::Added));
-                events.push_back(Event::Bookmark {
-                    version,
-                    initial: true,
-                });
-                version
+        let now = start == Start::Now;
+        let (position, changed) = store.with(&collection, |version, objects| {
+            let changed = objects.changed.subscribe();
+            match start {
+                Start::Now => Ok((version, changed)),
+                Start::After(from) if from > version => Err(Expired { from }),
+                Start::After(from) => match objects.history.after(from) {
+                    Some(_) => Ok((from, changed)),
+                    None => Err(Expired { from }),
+                },
             }
-            Start::After(from) => {
-                if from > version || objects.history.after(from).is_none() {
-                    return Err(Expired { from });
-                }
-                from
-            }
-        };
-        drop(state);
+        })?;
         Ok(Self {
             store,
             collection,
             selector,
             position,
-            events,
+            initial: now.then(|| Cursor::start(position)),
+            events: VecDeque::new(),
             changed,
         })
     }
@@ -146,12 +146,24 @@ impl Watch {
         Ok(None)
     }
 
-    /// Takes the next changes from the history; `false` if there are none.
+    /// Takes the next events from the store; `false` if there are none.
     fn take_chunk(&mut self) -> Result<bool, Expired> {
         let state = self.store.read();
         let Some(objects) = state.collections.get(&self.collection) else {
             return Ok(false);
         };
+        if let Some(cursor) = &mut self.initial {
+            let chunk = objects.chunk(cursor, &self.selector, CHUNK, CHUNK)?;
+            self.events.extend(chunk.into_iter().map(Event::Added));
+            if cursor.done {
+                self.initial = None;
+                self.events.push_back(Event::Bookmark {
+                    version: self.position,
+                    initial: true,
+                });
+            }
+            return Ok(true);
+        }
         let Some(records) = objects.history.after(self.position) else {
             let from = self.position;
             return Err(Expired { from });

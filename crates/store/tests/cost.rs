@@ -1,13 +1,15 @@
-//! A write costs the same, however many objects there are.
+//! A write costs the same, however many objects there are, and however many lists of them
+//! are open.
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 
 mod common;
 
+use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
 use common::{controller, health, object, store};
 use document::json;
-use store::{Selector, Start, Store, Version, Write};
+use store::{List, Selector, Start, Store, Version, Write};
 
 fn put(store: &Store, i: usize, ready: usize) {
     let object = object(
@@ -44,4 +46,44 @@ fn an_update_costs_the_same_with_sixty_four_times_the_objects() {
     let many = updates(64_000);
     // A cost that grows with the number of objects would be 64 times as much.
     assert!(many < few * 8, "{few:?} with 1,000, {many:?} with 64,000");
+}
+
+/// The quickest of several rounds of 40 lists and watches that begin, with 10 updates
+/// while each is open.
+fn updates_during_lists(objects: usize) -> Duration {
+    let store = store();
+    for i in 0..objects {
+        put(&store, i, 0);
+    }
+    let round = |round: usize| {
+        let start = Instant::now();
+        for list in 0..40 {
+            let mut watch = store
+                .watch(&health(), Selector::default(), Start::Now)
+                .unwrap();
+            let first = page(&store, None);
+            for i in 0..10 {
+                put(&store, i * 7919 % objects, round * 40 + list + 1);
+            }
+            assert!(watch.try_next().unwrap().is_some());
+            let second = page(&store, first.token.as_deref());
+            assert_eq!(second.version, first.version);
+        }
+        start.elapsed()
+    };
+    (0..8).map(round).min().unwrap()
+}
+
+fn page(store: &Store, token: Option<&str>) -> List {
+    let limit = NonZeroUsize::new(50);
+    let page = store.list_page(&health(), &Selector::default(), limit, token);
+    page.unwrap()
+}
+
+#[test]
+fn an_update_during_a_list_costs_the_same_with_a_thousand_times_the_objects() {
+    let few = updates_during_lists(100);
+    let many = updates_during_lists(100_000);
+    // A copy of the collection for each list would be a thousand times as much.
+    assert!(many < few * 8, "{few:?} with 100, {many:?} with 100,000");
 }

@@ -1,4 +1,4 @@
-//! Random writes and watches against a naive model. A failure prints its seed;
+//! Random writes, watches and paged lists against a naive model. A failure prints its seed;
 //! `RANDOM_SEED` runs one alone.
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 
@@ -7,6 +7,7 @@ mod common;
 mod model;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroUsize;
 
 use common::with_history;
 use document::{Key, Map, Value, json};
@@ -19,7 +20,7 @@ use store::{
 };
 
 const SEEDS: u64 = 300;
-const STEPS: usize = 320;
+const STEPS: usize = 400;
 
 /// A watch, and the place of the model's log that it has reached.
 struct Reader {
@@ -30,12 +31,25 @@ struct Reader {
     initial: Vec<Event>,
 }
 
+/// A list in parts, and what the model holds at its version and is not listed yet.
+struct Listing {
+    collection: usize,
+    label: Option<&'static str>,
+    limit: usize,
+    version: u64,
+    token: String,
+    /// The name of the last object that was listed.
+    last: usize,
+    rest: Vec<model::Object>,
+}
+
 struct Run {
     random: Random,
     store: Store,
     model: Model,
     collections: [GroupKind; 2],
     readers: Vec<Reader>,
+    listings: Vec<Listing>,
     /// Which outcomes were seen: the test is worth nothing if some never are.
     seen: BTreeMap<String, usize>,
 }
@@ -65,6 +79,10 @@ fn the_store_equals_a_naive_model() {
             "Rule",
             "expired",
             "event",
+            "next page",
+            "page of an old version",
+            "expired page",
+            "initial events of an old version",
         ] {
             assert!(seen.get(name).is_some_and(|n| *n > 100), "{name}: {seen:?}");
         }
@@ -81,12 +99,15 @@ fn run(seed: u64) -> BTreeMap<String, usize> {
         collections: [0, 1]
             .map(|i| GroupKind::new("shop.view.dcontroller.io", &format!("View{i}"))),
         readers: Vec::new(),
+        listings: Vec::new(),
         seen: BTreeMap::new(),
     };
     for _ in 0..STEPS {
-        match run.random.below(8) {
+        match run.random.below(11) {
             0 => run.start(),
             1 | 2 => run.read(),
+            3 => run.first_page(),
+            4 | 5 => run.next_page(),
             _ => run.write(),
         }
     }
@@ -172,10 +193,7 @@ impl Run {
     fn start(&mut self) {
         let collection = self.random.below(2);
         let label = [None, Some("x")][self.random.below(2)];
-        let selector = Selector {
-            labels: label.map(|name| LabelSelector::from_query(name).unwrap()),
-            ..Selector::default()
-        };
+        let selector = selector(label);
         let now = self.random.below(3) == 0;
         let first = self.model.version.saturating_sub(12).max(99);
         let from = first + self.random.below((self.model.version - first) as usize + 2) as u64;
@@ -195,9 +213,8 @@ impl Run {
         let version = self.model.version;
         let mut initial = Vec::new();
         if now {
-            let objects = self.model.objects.values();
-            let admitted = objects.filter(|o| o.collection == collection && admits(label, o));
-            initial.extend(admitted.map(|object| Event::Added(object.value())));
+            let objects = self.objects(collection, label, None).into_iter();
+            initial.extend(objects.map(|object| Event::Added(object.value())));
             initial.push(Event::Bookmark {
                 version: Version(version),
                 initial: true,
@@ -222,7 +239,10 @@ impl Run {
         let (log, forgotten) = &self.model.logs[reader.collection];
         let mut expect = std::mem::take(&mut reader.initial);
         let expired = reader.position < *forgotten;
-        if !expired {
+        let old = !expect.is_empty() && reader.position < self.model.version;
+        if expired {
+            expect.clear();
+        } else {
             let news = log.iter().filter(|record| record.0 > reader.position);
             expect.extend(news.filter_map(|record| event(record, reader.label)));
             reader.position = self.model.version;
@@ -250,10 +270,102 @@ impl Run {
         if expired {
             self.readers.remove(at);
             self.count("expired");
+        } else if old {
+            self.count("initial events of an old version");
         }
         for _ in found {
             self.count("event");
         }
+    }
+
+    /// What the model holds now, of objects after this name.
+    fn objects(
+        &self,
+        collection: usize,
+        label: Option<&'static str>,
+        after: Option<usize>,
+    ) -> Vec<model::Object> {
+        let objects = self.model.objects.values();
+        let objects = objects.filter(|o| o.collection == collection && admits(label, o));
+        let objects = objects.filter(|o| after.is_none_or(|after| o.name > after));
+        objects.cloned().collect()
+    }
+
+    fn first_page(&mut self) {
+        let collection = self.random.below(2);
+        let label = [None, Some("x")][self.random.below(2)];
+        let limit = 1 + self.random.below(2);
+        let (rest, version) = (self.objects(collection, label, None), self.model.version);
+        self.page(None, collection, label, limit, version, rest);
+    }
+
+    /// A list goes on, maybe after writes.
+    fn next_page(&mut self) {
+        if self.listings.is_empty() {
+            return;
+        }
+        let at = self.random.below(self.listings.len());
+        let Listing {
+            collection,
+            label,
+            limit,
+            version,
+            mut token,
+            last,
+            mut rest,
+        } = self.listings.remove(at);
+        let mut of = version;
+        if version < self.model.logs[collection].1 {
+            let limit = NonZeroUsize::new(limit);
+            let of_collection = &self.collections[collection];
+            let answer = self
+                .store
+                .list_page(of_collection, &selector(label), limit, Some(&token));
+            let Err(Error::Expired { from, fresh }) = answer else {
+                panic!("{version} is forgotten: {answer:?}");
+            };
+            assert_eq!(from, Version(version));
+            self.count("expired page");
+            // It goes on with what there is now.
+            token = fresh.unwrap();
+            rest = self.objects(collection, label, Some(last));
+            of = self.model.version;
+        } else if version < self.model.version {
+            self.count("page of an old version");
+        }
+        self.count("next page");
+        self.page(Some(&token), collection, label, limit, of, rest);
+    }
+
+    /// Asks for a page, and compares it with the first of what is to be listed.
+    fn page(
+        &mut self,
+        token: Option<&str>,
+        collection: usize,
+        label: Option<&'static str>,
+        limit: usize,
+        version: u64,
+        mut rest: Vec<model::Object>,
+    ) {
+        let of = &self.collections[collection];
+        let page = self
+            .store
+            .list_page(of, &selector(label), NonZeroUsize::new(limit), token);
+        let page = page.unwrap();
+        let listed: Vec<_> = rest.drain(..limit.min(rest.len())).collect();
+        let expect: Vec<Value> = listed.iter().map(model::Object::value).collect();
+        assert_eq!(page.items, expect);
+        assert_eq!(page.version, Version(version));
+        assert_eq!(page.token.is_some(), !rest.is_empty());
+        self.listings.extend(page.token.map(|token| Listing {
+            collection,
+            label,
+            limit,
+            version,
+            token,
+            last: listed.last().map_or(0, |object| object.name),
+            rest,
+        }));
     }
 
     fn lists(&self) {
@@ -264,6 +376,13 @@ impl Run {
             assert_eq!(list.items, expect);
             assert_eq!(list.version, Version(self.model.version));
         }
+    }
+}
+
+fn selector(label: Option<&'static str>) -> Selector {
+    Selector {
+        labels: label.map(|name| LabelSelector::from_query(name).unwrap()),
+        ..Selector::default()
     }
 }
 

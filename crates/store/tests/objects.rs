@@ -260,3 +260,63 @@ fn lists_are_ordered_narrowed_and_have_a_version() {
     check(Some("a"), Some("2"), &["a/2"]);
     check(Some("c"), None, &[]);
 }
+
+/// The names of a page of two objects, and its token.
+fn page(store: &Store, token: Option<&str>) -> Result<(Vec<String>, Option<String>), Error> {
+    let limit = std::num::NonZeroUsize::new(2);
+    let page = store.list_page(&health(), &Selector::default(), limit, token)?;
+    let names = page.items.iter().map(|item| {
+        let name = item.get("metadata").get("name").as_str();
+        format!("{}={}", name.unwrap(), item.get("spec"))
+    });
+    Ok((names.collect(), page.token))
+}
+
+#[test]
+fn pages_are_of_one_version() {
+    let store = store();
+    let put = |name: &str, spec: i64| {
+        let put = Write::Put(object(&json!({"name": name}), &json!({"spec": spec})));
+        write(&store, &user(), put).unwrap();
+    };
+    for name in ["a", "b", "d", "e"] {
+        put(name, 1);
+    }
+    let (names, token) = page(&store, None).unwrap();
+    assert_eq!(names, ["a=1", "b=1"]);
+    put("c", 1);
+    put("d", 2);
+    write(&store, &user(), delete("e")).unwrap();
+    let (names, end) = page(&store, token.as_deref()).unwrap();
+    assert_eq!(names, ["d=1", "e=1"]);
+    assert_eq!(end, None);
+    let (names, _) = page(&store, None).unwrap();
+    assert_eq!(names, ["a=1", "b=1"]);
+    let all = store.list(&health(), &Selector::default());
+    assert_eq!((all.items.len(), all.token), (4, None));
+}
+
+#[test]
+fn a_list_whose_version_is_forgotten_goes_on_with_a_fresh_token() {
+    let store = common::with_history(1);
+    let put = |name: &str, spec: i64| {
+        let put = Write::Put(object(&json!({"name": name}), &json!({"spec": spec})));
+        write(&store, &user(), put).unwrap();
+    };
+    for name in ["a", "b", "c"] {
+        put(name, 1);
+    }
+    let (_, token) = page(&store, None).unwrap();
+    for spec in 2..6 {
+        put("c", spec);
+    }
+    let expired = page(&store, token.as_deref()).unwrap_err();
+    assert_eq!(expired.code(), 410);
+    let Error::Expired { from, fresh } = expired else {
+        panic!("{expired}");
+    };
+    assert_eq!(from, Version(103));
+    let (names, end) = page(&store, fresh.as_deref()).unwrap();
+    assert_eq!((names, end), (vec!["c=5".to_owned()], None));
+    assert_eq!(page(&store, Some("?")), Err(Error::Token));
+}
