@@ -98,8 +98,6 @@ fn yielded(basis: Option<Basis>) -> Completeness {
 impl Views {
     /// The views of this store. They are not available before their operators run.
     pub fn new(store: &Store) -> Self {
-        let why = "there is no such Operator".to_owned();
-        store.set_default_completeness(Completeness::Incomplete(why));
         Self(Arc::new(Shared {
             store: store.clone(),
             registry: Mutex::default(),

@@ -95,20 +95,11 @@ pub struct GroupCompleteness {
 }
 
 /// What producers have said.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Completenesses {
     groups: BTreeMap<String, GroupCompleteness>,
-    /// Of groups without a producer.
-    default: Completeness,
-}
-
-impl Default for Completenesses {
-    fn default() -> Self {
-        Self {
-            groups: BTreeMap::new(),
-            default: Completeness::Complete(Basis::USERS),
-        }
-    }
+    /// Of groups without a producer; `None` if strategies say it.
+    default: Option<Completeness>,
 }
 
 impl Completenesses {
@@ -120,13 +111,15 @@ impl Completenesses {
     }
 
     pub(crate) fn set_default(&mut self, completeness: Completeness) {
-        self.default = completeness;
+        self.default = Some(completeness);
     }
 
-    pub(crate) fn of(&self, collection: &GroupKind) -> &Completeness {
+    /// `None` if nobody has said anything.
+    pub(crate) fn of(&self, collection: &GroupKind) -> Option<&Completeness> {
         let Some(group) = self.groups.get(collection.group.as_str()) else {
-            return &self.default;
+            return self.default.as_ref();
         };
-        group.collections.get(collection).unwrap_or(&group.others)
+        let listed = group.collections.get(collection);
+        Some(listed.unwrap_or(&group.others))
     }
 }

@@ -1,15 +1,14 @@
 //! What a write does to an object: pure, from the object as it is to the object as it
-//! will be.
+//! will be. What a caller may change, the strategy of the collection says.
 
 use document::Value;
 use object::metadata::KEYS;
 use object::{GroupKind, ObjectName};
 
-use crate::caller::{Caller, ControllerName};
-use crate::converge::{converge, yielded};
-use crate::draft::{System, draft, field, key_of, rule, unseal, with_or_without};
-use crate::error::{Error, Holder};
-use crate::policy::forbidden;
+use crate::caller::Caller;
+use crate::draft::{System, field, key_of, rule, unseal, with_or_without};
+use crate::error::Error;
+use crate::strategy::{Admitted, Live, Request, Strategy};
 use crate::write::{Preconditions, Write};
 
 /// An object that is stored.
@@ -18,26 +17,25 @@ pub(crate) struct Entry {
     /// As readers see it.
     pub(crate) object: Value,
     pub(crate) system: System,
-    /// `None` if a user holds the key.
-    pub(crate) owner: Option<Owner>,
+    /// What the strategy keeps beside it.
+    pub(crate) marks: Value,
 }
 
-/// Which controller yields an object, and what it says of it.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Owner {
-    pub(crate) controller: ControllerName,
-    pub(crate) yielded: Value,
+impl Entry {
+    fn live(&self) -> Live<'_> {
+        Live {
+            draft: unseal(&self.object),
+            marks: &self.marks,
+            terminating: self.system.deleted.is_some(),
+        }
+    }
 }
 
 /// What becomes of an object.
 #[derive(Debug)]
 pub(crate) enum Decision {
-    /// It becomes this draft; `delete` if its deletion begins.
-    Set {
-        draft: Value,
-        owner: Option<Owner>,
-        delete: bool,
-    },
+    /// It becomes this; `delete` if its deletion begins.
+    Set { admitted: Admitted, delete: bool },
     /// It goes.
     Remove,
 }
@@ -58,6 +56,7 @@ pub(crate) struct Case<'a> {
     pub(crate) collection: &'a GroupKind,
     pub(crate) key: &'a ObjectName,
     pub(crate) caller: &'a Caller,
+    pub(crate) strategy: &'a dyn Strategy,
     pub(crate) live: Option<&'a Entry>,
 }
 
@@ -67,10 +66,10 @@ impl Case<'_> {
             Write::Create(object) => self.create(object),
             Write::Replace(object) => self.replace(object),
             Write::Status(object) => self.status(object),
-            Write::Put(document) => match (&self.caller.controller, self.live) {
-                (_, None) => self.create(document),
-                (None, Some(_)) => self.replace(document),
-                (Some(by), Some(live)) => self.converge(by, live, document),
+            Write::Put(document) => match self.live {
+                None => self.create(document),
+                Some(live) if self.strategy.derives(self.caller) => self.derive(live, document),
+                Some(_) => self.replace(document),
             },
             Write::Delete(_, preconditions) => self.delete(preconditions),
         }
@@ -83,47 +82,35 @@ impl Case<'_> {
                 key: self.key.clone(),
             });
         }
-        let draft = draft(object, self.collection)?;
-        let Some(controller) = &self.caller.controller else {
+        let mut new = self.strategy.normalize(self.collection, object)?;
+        if !self.strategy.derives(self.caller) {
             if wanted(object, "resourceVersion").is_some() {
                 return Err(rule(
                     "metadata.resourceVersion",
                     "must not be set on an object that is created",
                 ));
             }
-            return Ok(set(with_or_without(&draft, &KEYS.status, None), None));
-        };
-        let draft = yielded(&draft);
-        let owner = Owner {
-            controller: controller.clone(),
-            yielded: draft.clone(),
-        };
-        Ok(set(draft, Some(owner)))
+            if self.strategy.has_status() {
+                new = with_or_without(&new, &KEYS.status, None);
+            }
+        }
+        self.strategy.create(&self.request(), new).map(set)
     }
 
     fn replace(&self, object: &Value) -> Result<Decision, Error> {
-        let live = self.live()?;
-        self.check_identity(live, object)?;
-        let old = unseal(&live.object);
-        let status = field(&old, &KEYS.status).cloned();
-        let new = with_or_without(&draft(object, self.collection)?, &KEYS.status, status);
-        match (&self.caller.controller, &live.owner) {
-            (None, None) => {}
-            (None, Some(owner)) => {
-                if let Some(what) = forbidden(&owner.yielded, &old, &new) {
-                    return Err(self.derived(owner, what));
-                }
-            }
-            (Some(_), _) => self.check_operator(live)?,
+        let entry = self.live()?;
+        self.check_identity(entry, object)?;
+        let live = entry.live();
+        let mut new = self.strategy.normalize(self.collection, object)?;
+        if self.strategy.has_status() {
+            let status = field(&live.draft, &KEYS.status).cloned();
+            new = with_or_without(&new, &KEYS.status, status);
         }
-        if live.system.deleted.is_none() {
-            return Ok(set(new, live.owner.clone()));
+        let admitted = self.strategy.replace(&self.request(), &live, new)?;
+        if !live.terminating {
+            return Ok(set(admitted));
         }
-        let finalizers = |draft: &Value| {
-            let list = draft.get_key(&KEYS.metadata).get_key(&KEYS.finalizers);
-            list.as_list().map_or(Vec::new(), document::ListRef::to_vec)
-        };
-        let (before, after) = (finalizers(&old), finalizers(&new));
+        let (before, after) = (finalizers(&live.draft), finalizers(&admitted.draft));
         if after.is_empty() {
             return Ok(Decision::Remove);
         }
@@ -133,70 +120,59 @@ impl Case<'_> {
                 "no finalizer can be added to an object that is being deleted",
             ));
         }
-        Ok(set(new, live.owner.clone()))
+        Ok(set(admitted))
     }
 
     fn status(&self, object: &Value) -> Result<Decision, Error> {
-        let live = self.live()?;
-        self.check_identity(live, object)?;
-        self.check_operator(live)?;
+        if !self.strategy.has_status() {
+            return Err(rule("status", "is not written by itself"));
+        }
+        let entry = self.live()?;
+        self.check_identity(entry, object)?;
+        let live = entry.live();
+        self.strategy.write_status(&self.request(), &live)?;
         let status = field(object, &KEYS.status).filter(|status| !status.is_null());
-        let draft = with_or_without(&unseal(&live.object), &KEYS.status, status.cloned());
-        Ok(set(draft, live.owner.clone()))
+        Ok(set(Admitted {
+            draft: with_or_without(&live.draft, &KEYS.status, status.cloned()),
+            marks: entry.marks.clone(),
+        }))
     }
 
-    /// A controller yields a document for an object that exists.
-    fn converge(
-        &self,
-        controller: &ControllerName,
-        live: &Entry,
-        document: &Value,
-    ) -> Result<Decision, Error> {
-        let Some(owner) = &live.owner else {
-            return Err(self.held(live));
-        };
-        self.check_operator(live)?;
-        if live.system.deleted.is_some() {
-            return Err(Error::Terminating {
-                key: self.key.clone(),
-            });
-        }
-        let yielded = yielded(&draft(document, self.collection)?);
-        let draft = converge(&unseal(&live.object), &owner.yielded, &yielded);
-        let owner = Owner {
-            controller: controller.clone(),
-            yielded,
-        };
-        Ok(set(draft, Some(owner)))
+    /// A caller that derives objects puts a document for one that exists.
+    fn derive(&self, entry: &Entry, document: &Value) -> Result<Decision, Error> {
+        let new = self.strategy.normalize(self.collection, document)?;
+        let admitted = self.strategy.derive(&self.request(), &entry.live(), new);
+        admitted.map(set)
     }
 
     fn delete(&self, preconditions: &Preconditions) -> Result<Decision, Error> {
-        let live = self.live()?;
+        let entry = self.live()?;
         if let Some(uid) = &preconditions.uid {
-            self.check(live, "uid", uid)?;
+            self.check(entry, "uid", uid)?;
         }
         if let Some(version) = preconditions.version {
-            self.check(live, "resourceVersion", &version.to_string())?;
+            self.check(entry, "resourceVersion", &version.to_string())?;
         }
-        let terminating = live.system.deleted.is_some();
-        match (&self.caller.controller, &live.owner) {
-            (None, Some(owner)) if !terminating => {
-                return Err(self.derived(owner, "the existence".to_owned()));
-            }
-            (None, _) => {}
-            (Some(_), None) => return Err(self.held(live)),
-            (Some(_), Some(_)) => self.check_operator(live)?,
-        }
-        let draft = unseal(&live.object);
-        let metadata = draft.get_key(&KEYS.metadata);
-        if metadata.get_key(&KEYS.finalizers).is_null() {
+        let live = entry.live();
+        self.strategy.delete(&self.request(), &live)?;
+        if finalizers(&live.draft).is_empty() {
             return Ok(Decision::Remove);
         }
         Ok(Decision::Set {
-            draft,
-            owner: live.owner.clone(),
-            delete: !terminating,
+            delete: !live.terminating,
+            admitted: Admitted {
+                draft: live.draft,
+                marks: entry.marks.clone(),
+            },
         })
+    }
+
+    fn request(&self) -> Request<'_> {
+        Request {
+            collection: self.collection,
+            key: self.key,
+            caller: self.caller,
+        }
     }
 
     fn live(&self) -> Result<&Entry, Error> {
@@ -229,50 +205,18 @@ impl Case<'_> {
             expected: expected.to_owned(),
         })
     }
-
-    /// A controller writes to what users hold and to what its own operator yields.
-    fn check_operator(&self, live: &Entry) -> Result<(), Error> {
-        match (&self.caller.controller, &live.owner) {
-            (Some(by), Some(owner)) if by.operator != owner.controller.operator => {
-                Err(self.held(live))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn held(&self, live: &Entry) -> Error {
-        Error::Held {
-            caller: self.caller.to_string(),
-            key: self.key.clone(),
-            holder: Holder::of(live.owner.as_ref()),
-        }
-    }
-
-    fn derived(&self, owner: &Owner, what: String) -> Error {
-        Error::Derived {
-            caller: self.caller.to_string(),
-            key: self.key.clone(),
-            controller: owner.controller.clone(),
-            what,
-        }
-    }
 }
 
-impl Holder {
-    pub(crate) fn of(owner: Option<&Owner>) -> Self {
-        match owner {
-            None => Self::User,
-            Some(owner) => Self::Controller(owner.controller.clone()),
-        }
-    }
-}
-
-fn set(draft: Value, owner: Option<Owner>) -> Decision {
+fn set(admitted: Admitted) -> Decision {
     Decision::Set {
-        draft,
-        owner,
+        admitted,
         delete: false,
     }
+}
+
+fn finalizers(draft: &Value) -> Vec<Value> {
+    let list = draft.get_key(&KEYS.metadata).get_key(&KEYS.finalizers);
+    list.as_list().map_or(Vec::new(), document::ListRef::to_vec)
 }
 
 /// What a write says of a field of the store's own, if anything.

@@ -1,12 +1,11 @@
 //! Why a request was refused.
 
-use std::fmt;
-
 use document::Kind;
 use object::{GroupKind, ObjectName};
 
 use crate::caller::ControllerName;
 use crate::version::Version;
+use crate::views::Holder;
 
 /// Why a request was refused. Messages name keys, paths and types, never values;
 /// [`code`](Self::code) and [`reason`](Self::reason) are those of Kubernetes.
@@ -40,11 +39,21 @@ pub enum Error {
         /// What the write wants.
         expected: String,
     },
+    /// The strategy of the collection does not let the caller do this.
+    #[error("{caller} may not write {key}: {why}")]
+    Forbidden {
+        /// Who may not.
+        caller: Box<str>,
+        /// The object.
+        key: ObjectName,
+        /// Why not.
+        why: &'static str,
+    },
     /// A user may not do this to an object that a controller yields.
     #[error("{caller} may not change {what} of {key}, which {controller} derives")]
     Derived {
         /// Who may not.
-        caller: String,
+        caller: Box<str>,
         /// The object.
         key: ObjectName,
         /// The controller that derives it.
@@ -56,7 +65,7 @@ pub enum Error {
     #[error("{caller} may not write {key}, which {holder} holds")]
     Held {
         /// Who may not.
-        caller: String,
+        caller: Box<str>,
         /// The object.
         key: ObjectName,
         /// Who holds it.
@@ -127,29 +136,11 @@ impl Error {
             Self::Changed { .. } | Self::Held { .. } | Self::Terminating { .. } => {
                 (409, "Conflict")
             }
-            Self::Derived { .. } => (403, "Forbidden"),
+            Self::Forbidden { .. } | Self::Derived { .. } => (403, "Forbidden"),
             Self::Expired { .. } => (410, "Expired"),
             Self::Token => (400, "BadRequest"),
             Self::Incomplete { .. } => (503, "ServiceUnavailable"),
             Self::Form { .. } | Self::Rule { .. } => (422, "Invalid"),
-        }
-    }
-}
-
-/// Who holds an object.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Holder {
-    /// Somebody who is no controller of deltic.
-    User,
-    /// A controller.
-    Controller(ControllerName),
-}
-
-impl fmt::Display for Holder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::User => f.write_str("a user"),
-            Self::Controller(controller) => controller.fmt(f),
         }
     }
 }
@@ -166,8 +157,8 @@ mod tests {
         ObjectName::new("", "web")
     }
 
-    fn caller() -> String {
-        "user alice".to_owned()
+    fn caller() -> Box<str> {
+        "user alice".into()
     }
 
     /// One of each variant, with its code and reason.
@@ -215,6 +206,11 @@ mod tests {
             collection: self::collection(),
             reason: "it has not started".to_owned(),
         };
+        let forbidden = Error::Forbidden {
+            caller: caller(),
+            key: key.clone(),
+            why: "it is not theirs",
+        };
         let expired = Error::Expired {
             from: Version(1),
             fresh: None,
@@ -231,6 +227,7 @@ mod tests {
             (incomplete, 503, "ServiceUnavailable"),
             (expired, 410, "Expired"),
             (Error::Token, 400, "BadRequest"),
+            (forbidden, 403, "Forbidden"),
         ]
     }
 
@@ -248,6 +245,7 @@ mod tests {
             Error::Incomplete { .. } => 8,
             Error::Expired { .. } => 9,
             Error::Token => 10,
+            Error::Forbidden { .. } => 11,
         }
     }
 

@@ -1,10 +1,33 @@
-//! Versioned objects with watches, in memory: where views live.
+//! Versioned objects with watches, in memory: where views are kept.
 //!
-//! In come writes of users and controllers; out come objects as an API server shows them (uid, resourceVersion,
-//! generation, creationTimestamp), lists at a version, and watches from a version.
+//! A [`Store`] holds objects by *collection* (API group and kind) and name, and shows them
+//! as an API server does:
 //!
-//! The store knows no clock and no randomness: both come in with an [`Env`]. It waits
-//! for nothing but the next change, so it runs under any executor.
+//! - **Writes** ([`Store::write`]) say who makes them ([`Caller`]). Each one that changes
+//!   something makes a new [`Version`] of the whole store, which is the object's
+//!   `resourceVersion`. An [`Error`] has the HTTP status and reason of Kubernetes.
+//! - **Lists** ([`Store::list`], [`Store::list_page`]) are of one version, also in pages
+//!   with writes in between.
+//! - **Watches** ([`Store::watch`]) deliver the changes after a version, or begin with all
+//!   objects and a bookmark that ends them. A version that is not remembered any more is
+//!   [`Expired`].
+//! - **Completeness** ([`Store::status`]): whether a collection holds all that belongs into
+//!   it. Who fills it says so, who reads it asks first.
+//!
+//! All this is the mechanism, and the same for every collection. What is special about one
+//! (who may write what, whether the status is written by itself) its [`Strategy`] decides;
+//! [`Views`] is that of objects that controllers derive.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `store`, `state` | the handle; all collections, and how a decision becomes a version |
+//! | `decide`, `draft` | what a write does to an object: identity, preconditions, finalizers |
+//! | `strategy`, `views` | who may write what |
+//! | `history`, `page`, `watch` | the last changes, and what is read from them |
+//! | `completeness` | what producers say of collections |
+//!
+//! The store has no clock and no randomness: both come with an [`Env`]. It waits for
+//! nothing but the next change, so it runs under any executor.
 //!
 //! ```
 //! use document::json;
@@ -36,25 +59,27 @@
 
 mod caller;
 mod completeness;
-mod converge;
 mod decide;
 mod draft;
 mod error;
 mod history;
 mod page;
-mod policy;
 mod selector;
 mod state;
 mod store;
+mod strategy;
 mod version;
+mod views;
 mod watch;
 mod write;
 
 pub use caller::{Caller, ControllerName};
 pub use completeness::{Basis, CollectionStatus, Completeness, GroupCompleteness};
-pub use error::{Error, Holder};
+pub use error::Error;
 pub use selector::Selector;
-pub use store::{Config, Env, List, Store, Yielded};
+pub use store::{Config, Env, List, Store};
+pub use strategy::{Admitted, Live, Request, Strategy};
 pub use version::Version;
+pub use views::{Holder, Views, Yielded};
 pub use watch::{Event, Expired, Start, Watch};
 pub use write::{Change, Preconditions, Write, Written};

@@ -77,10 +77,8 @@ impl Objects {
             None => return Err(Expired { from: version }),
         };
         let from = cursor.from(selector);
-        let mut past = match unchanged {
-            true => None,
-            false => self.history.next_key(from.as_ref()),
-        };
+        let changed = |from: Bound<&ObjectName>| self.history.next_key(from);
+        let mut past = (!unchanged).then(|| changed(from.as_ref())).flatten();
         let mut live = self.entries.range((from, Bound::Unbounded)).peekable();
         let (mut items, mut last) = (Vec::new(), None);
         for _ in 0..look {
@@ -97,7 +95,7 @@ impl Objects {
             let entry = live.next_if(|(live, _)| *live == key);
             let mut object = entry.map(|(_, entry)| &entry.object);
             if past == Some(key) {
-                past = self.history.next_key(Bound::Excluded(key));
+                past = changed(Bound::Excluded(key));
                 if let Some(change) = self.history.first_after(key, version) {
                     object = change.old.as_ref();
                 }
@@ -146,9 +144,10 @@ impl Token {
         let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
         let value: Value = std::str::from_utf8(&bytes).ok()?.parse().ok()?;
         let [version, namespace, name] = value.as_list()?.to_vec().try_into().ok()?;
-        let version = match version.is_null() {
-            true => None,
-            false => Some(version.as_str()?.parse().ok()?),
+        let version = if version.is_null() {
+            None
+        } else {
+            Some(version.as_str()?.parse().ok()?)
         };
         let after = ObjectName::new(namespace.as_str()?, name.as_str()?);
         Some(Self { version, after })

@@ -1,18 +1,21 @@
 //! All objects, and how a decision becomes a new version.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use document::Value;
+use object::metadata::KEYS;
 use object::{GroupKind, ObjectName};
 use tokio::sync::watch;
 
 use crate::caller::Caller;
 use crate::completeness::{CollectionStatus, Completenesses};
-use crate::decide::{Case, Decision, Entry, Owner, key_of_write};
-use crate::draft::{System, at_version, content_differs, unseal};
+use crate::decide::{Case, Decision, Entry, key_of_write};
+use crate::draft::{System, at_version, content_differs, field, unseal};
 use crate::error::Error;
 use crate::history::{History, Record};
-use crate::store::Env;
+use crate::store::{Config, Env};
+use crate::strategy::{Admitted, Strategies, Strategy};
 use crate::version::Version;
 use crate::write::{Change, Write, Written};
 
@@ -25,6 +28,7 @@ pub(crate) struct State {
     first: Version,
     /// How many changes a collection remembers, at least.
     history: usize,
+    strategies: Strategies,
     pub(crate) collections: BTreeMap<GroupKind, Objects>,
     /// What producers have said of collections, also of those that nobody has used yet.
     completenesses: Completenesses,
@@ -33,6 +37,7 @@ pub(crate) struct State {
 /// The objects of one collection.
 #[derive(Debug)]
 pub(crate) struct Objects {
+    strategy: Arc<dyn Strategy>,
     pub(crate) entries: BTreeMap<ObjectName, Entry>,
     pub(crate) history: History,
     /// Tells watches that there is something new; its value is of no matter.
@@ -42,11 +47,12 @@ pub(crate) struct Objects {
 }
 
 impl State {
-    pub(crate) fn new(first: Version, history: usize) -> Self {
+    pub(crate) fn new(config: Config, strategies: Strategies) -> Self {
         Self {
-            version: first,
-            first,
-            history,
+            version: config.first_version,
+            first: config.first_version,
+            history: config.history,
+            strategies,
             collections: BTreeMap::new(),
             completenesses: Completenesses::default(),
         }
@@ -56,8 +62,11 @@ impl State {
     pub(crate) fn objects(&mut self, collection: &GroupKind) -> &mut Objects {
         let first = self.first;
         if !self.collections.contains_key(collection) {
-            let completeness = self.completenesses.of(collection).clone();
+            let strategy = self.strategies.of(collection);
+            let said = self.completenesses.of(collection).cloned();
+            let completeness = said.unwrap_or_else(|| strategy.completeness());
             let objects = Objects {
+                strategy,
                 entries: BTreeMap::new(),
                 history: History::new(first),
                 changed: watch::Sender::new(first),
@@ -75,9 +84,9 @@ impl State {
     pub(crate) fn set_completeness(&mut self, set: impl FnOnce(&mut Completenesses)) {
         set(&mut self.completenesses);
         for (collection, objects) in &self.collections {
-            let new = self.completenesses.of(collection);
-            let set = |status: &mut CollectionStatus| status.set(new.clone());
-            objects.status.send_if_modified(set);
+            let said = self.completenesses.of(collection).cloned();
+            let new = said.unwrap_or_else(|| objects.strategy.completeness());
+            objects.status.send_if_modified(|status| status.set(new));
         }
     }
 
@@ -90,23 +99,21 @@ impl State {
         write: &Write,
     ) -> Result<Written, Error> {
         let key = key_of_write(write)?;
-        let live = self
-            .collections
-            .get(collection)
-            .and_then(|objects| objects.entries.get(&key));
+        let objects = self.collections.get(collection);
+        let strategy = objects.map(|objects| objects.strategy.clone());
+        let strategy = strategy.unwrap_or_else(|| self.strategies.of(collection));
         let case = Case {
             collection,
             key: &key,
             caller,
-            live,
+            strategy: &*strategy,
+            live: objects.and_then(|objects| objects.entries.get(&key)),
         };
         match case.decide(write)? {
             Decision::Remove => Ok(self.remove(collection, &key)),
-            Decision::Set {
-                draft,
-                owner,
-                delete,
-            } => Ok(self.set(env, collection, key, &draft, owner, delete)),
+            Decision::Set { admitted, delete } => {
+                Ok(self.set(env, collection, key, admitted, delete))
+            }
         }
     }
 
@@ -115,12 +122,12 @@ impl State {
         env: &dyn Env,
         collection: &GroupKind,
         key: ObjectName,
-        draft: &Value,
-        owner: Option<Owner>,
+        Admitted { draft, marks }: Admitted,
         delete: bool,
     ) -> Written {
         let version = self.version.next();
         let objects = self.objects(collection);
+        let with_status = !objects.strategy.has_status();
         let old = objects.entries.get_mut(&key);
         let system = match old {
             None => System {
@@ -131,8 +138,8 @@ impl State {
             },
             Some(entry) => {
                 let before = unseal(&entry.object);
-                if before == *draft && !delete {
-                    entry.owner = owner;
+                if before == draft && !delete {
+                    entry.marks = marks;
                     return Written {
                         object: entry.object.clone(),
                         change: Change::Unchanged,
@@ -140,7 +147,7 @@ impl State {
                 }
                 let mut system = entry.system.clone();
                 // As Kubernetes has it, so that who looks at generations sees a deletion.
-                if delete || content_differs(&before, draft).is_some() {
+                if delete || differs(&before, &draft, with_status) {
                     system.generation += 1;
                 }
                 if delete {
@@ -149,11 +156,11 @@ impl State {
                 system
             }
         };
-        let object = system.seal(draft, version);
+        let object = system.seal(&draft, version);
         let entry = Entry {
             object: object.clone(),
             system,
-            owner,
+            marks,
         };
         let old = objects.entries.insert(key.clone(), entry);
         let old = old.map(|old| old.object);
@@ -201,4 +208,10 @@ impl State {
         objects.history.push(record, window);
         objects.changed.send_replace(version);
     }
+}
+
+/// Whether two drafts differ in what a generation counts.
+fn differs(one: &Value, other: &Value, with_status: bool) -> bool {
+    let status = |draft: &Value| field(draft, &KEYS.status).cloned();
+    content_differs(one, other).is_some() || (with_status && status(one) != status(other))
 }

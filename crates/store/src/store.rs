@@ -7,13 +7,15 @@ use document::Value;
 use object::{GroupKind, ObjectName};
 use tokio::sync::watch;
 
-use crate::caller::{Caller, ControllerName};
+use crate::caller::Caller;
 use crate::completeness::{Basis, CollectionStatus, Completeness, GroupCompleteness};
-use crate::error::{Error, Holder};
+use crate::error::Error;
 use crate::page::{CHUNK, Cursor, Token};
 use crate::selector::Selector;
 use crate::state::{Objects, State};
+use crate::strategy::{Strategies, Strategy};
 use crate::version::Version;
+use crate::views::Views;
 use crate::watch::{Expired, Start, Watch};
 use crate::write::{Write, Written};
 
@@ -68,21 +70,20 @@ pub struct List {
     pub token: Option<String>,
 }
 
-/// An object that a controller yields.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Yielded {
-    /// Its collection.
-    pub collection: GroupKind,
-    /// Its key.
-    pub key: ObjectName,
-    /// The controller that last yielded it.
-    pub controller: String,
-}
-
 impl Store {
-    /// An empty store.
+    /// An empty store of views.
     pub fn new(env: impl Env + 'static, config: Config) -> Self {
-        let state = State::new(config.first_version, config.history);
+        Self::with_strategies(env, config, |_| Arc::new(Views))
+    }
+
+    /// An empty store whose collections have these strategies. `choose` is asked before a
+    /// collection is used for the first time, and always gives the same for it.
+    pub fn with_strategies(
+        env: impl Env + 'static,
+        config: Config,
+        choose: impl Fn(&GroupKind) -> Arc<dyn Strategy> + Send + Sync + 'static,
+    ) -> Self {
+        let state = State::new(config, Strategies::new(choose));
         Self {
             shared: Arc::new(Shared {
                 env: Box::new(env),
@@ -103,11 +104,11 @@ impl Store {
         objects.entries.get(key).map(|entry| entry.object.clone())
     }
 
-    /// Who holds an object; `None` if there is none.
-    pub fn holder(&self, collection: &GroupKind, key: &ObjectName) -> Option<Holder> {
+    /// What the strategy of its collection keeps beside an object.
+    pub fn marks(&self, collection: &GroupKind, key: &ObjectName) -> Option<Value> {
         let state = self.read();
         let entry = state.collections.get(collection)?.entries.get(key)?;
-        Some(Holder::of(entry.owner.as_ref()))
+        Some(entry.marks.clone())
     }
 
     /// The objects of a collection; of one that was never written to, none.
@@ -197,26 +198,6 @@ impl Store {
         self.read().collections.keys().cloned().collect()
     }
 
-    /// All that an operator's controllers yield, by collection and key.
-    pub fn yielded(&self, operator: &str) -> Vec<Yielded> {
-        let state = self.read();
-        let mut all = Vec::new();
-        for (collection, objects) in &state.collections {
-            for (key, entry) in &objects.entries {
-                let owner = entry.owner.as_ref();
-                let own = |by: &&ControllerName| by.operator == operator;
-                if let Some(by) = owner.map(|owner| &owner.controller).filter(own) {
-                    all.push(Yielded {
-                        collection: collection.clone(),
-                        key: key.clone(),
-                        controller: by.controller.clone(),
-                    });
-                }
-            }
-        }
-        all
-    }
-
     /// Whether a collection is complete, now and whenever that changes.
     pub fn status(&self, collection: &GroupKind) -> watch::Receiver<CollectionStatus> {
         self.with(collection, |_, objects| objects.status.subscribe())
@@ -242,8 +223,8 @@ impl Store {
         state.set_completeness(|all| all.set_group(group, completeness));
     }
 
-    /// How collections stand whose group has no producer. At first they are complete: users
-    /// fill them.
+    /// How all collections stand whose group has no producer, whatever their strategies
+    /// say.
     pub fn set_default_completeness(&self, completeness: Completeness) {
         let mut state = self.state();
         state.set_completeness(|all| all.set_default(completeness));

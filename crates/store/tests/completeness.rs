@@ -42,7 +42,8 @@ fn a_producer_speaks_for_its_group_and_the_default_for_all_others() {
     let store = store();
     let other = GroupKind::new(GROUP, "Other");
     let foreign = GroupKind::new("bank.view.dcontroller.io", "Health");
-    check(&store, &health(), Ok(Basis::USERS));
+    let none = "Health.shop.view.dcontroller.io is not complete: there is no such Operator";
+    check(&store, &health(), Err(none));
     store.set_default_completeness(incomplete("nobody fills it"));
     let nobody = "Health.shop.view.dcontroller.io is not complete: nobody fills it";
     check(&store, &health(), Err(nobody));

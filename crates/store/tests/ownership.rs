@@ -90,7 +90,7 @@ fn where_a_user_holds_the_key_the_controller_waits() {
         assert_eq!(
             write(&store, &controller(), refused),
             Err(Error::Held {
-                caller: "controller health of operator shop".to_owned(),
+                caller: "controller health of operator shop".into(),
                 key: object::ObjectName::new("", "web"),
                 holder: Holder::User,
             })

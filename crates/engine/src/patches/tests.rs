@@ -116,10 +116,10 @@ impl Engine {
             .write(&self.store, &self.operator, &self.problem_log);
     }
 
-    fn user(&mut self, write: Write) {
+    fn user(&mut self, write: &Write) {
         let written = self
             .store
-            .write(&Caller::user("alice"), &view(), &write)
+            .write(&Caller::user("alice"), &view(), write)
             .unwrap();
         let name = ObjectName::of(&written.object).unwrap();
         self.outputs
@@ -185,13 +185,13 @@ fn a_patch_layers_on_what_another_controller_yields() {
 fn what_is_set_on_an_object_of_a_user_is_taken_back_if_it_is_as_written() {
     let mut engine = Engine::new();
     engine.source(1, "u", Some(config("u", json!({"x": 1, "y": {"z": 2}}))));
-    engine.user(Write::Create(of_view("u", json!({"own": true}))));
+    engine.user(&Write::Create(of_view("u", json!({"own": true}))));
     assert_eq!(
         specs(&engine),
         [json!({"own": true, "x": 1, "y": {"z": 2}})]
     );
     // Somebody changes what we set: it is put back.
-    engine.user(Write::Replace(of_view("u", json!({"own": true, "x": 5}))));
+    engine.user(&Write::Replace(of_view("u", json!({"own": true, "x": 5}))));
     assert_eq!(
         specs(&engine),
         [json!({"own": true, "x": 1, "y": {"z": 2}})]
@@ -210,7 +210,7 @@ fn what_is_set_on_an_object_of_a_user_is_taken_back_if_it_is_as_written() {
 fn what_a_user_has_already_stays() {
     let mut engine = Engine::new();
     let own = json!({"x": 1, "y": {"z": 2}, "l": [{"k": 1}], "s": [1]});
-    engine.user(Write::Create(of_view("u", own.clone())));
+    engine.user(&Write::Create(of_view("u", own.clone())));
     let version = engine.store.version();
     engine.source(1, "u", Some(config("u", own.clone())));
     assert_eq!(engine.store.version(), version, "nothing is written");
@@ -228,9 +228,9 @@ fn what_a_user_has_already_stays() {
 #[test]
 fn what_a_user_changes_is_put_back_and_then_ours() {
     let mut engine = Engine::new();
-    engine.user(Write::Create(of_view("u", json!({"x": 1, "own": 1}))));
+    engine.user(&Write::Create(of_view("u", json!({"x": 1, "own": 1}))));
     engine.source(1, "u", Some(config("u", json!({"x": 1}))));
-    engine.user(Write::Replace(of_view("u", json!({"x": 2, "own": 1}))));
+    engine.user(&Write::Replace(of_view("u", json!({"x": 2, "own": 1}))));
     assert_eq!(specs(&engine), [json!({"x": 1, "own": 1})]);
     engine.source(1, "u", None);
     assert_eq!(specs(&engine), [json!({"x": 2, "own": 1})]);
@@ -239,14 +239,14 @@ fn what_a_user_changes_is_put_back_and_then_ours() {
 #[test]
 fn the_status_is_patched_and_taken_back_too() {
     let mut engine = Engine::new();
-    engine.user(Write::Create(of_view("u", json!({}))));
+    engine.user(&Write::Create(of_view("u", json!({}))));
     let mut status = of_view("u", json!({}));
     status = status
         .as_map()
         .unwrap()
         .with(Key::new("status"), json!({"mine": 1}))
         .into();
-    engine.user(Write::Status(status));
+    engine.user(&Write::Status(status));
     let with_status = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "u"},
         "data": {"x": 1}, "status": {"ours": 2}});
     engine.source(1, "u", Some(with_status));
@@ -262,7 +262,7 @@ fn the_status_is_patched_and_taken_back_too() {
 fn after_an_edit_only_what_is_no_longer_derived_is_taken_back() {
     let mut engine = Engine::new();
     for name in ["stays", "goes"] {
-        engine.user(Write::Create(of_view(name, json!({"own": (name)}))));
+        engine.user(&Write::Create(of_view(name, json!({"own": (name)}))));
         engine.source(1, name, Some(config(name, json!({"x": 1}))));
     }
     let version = engine.store.version();
@@ -330,11 +330,11 @@ fn views_are_as_they_are_offline() {
             if number == 2 {
                 if gone && there {
                     let key = ObjectName::new("", name);
-                    engine.user(Write::Delete(key, Preconditions::default()));
+                    engine.user(&Write::Delete(key, Preconditions::default()));
                 } else if gone {
                     continue;
                 } else {
-                    engine.user(Write::Put(object.clone()));
+                    engine.user(&Write::Put(object.clone()));
                 }
             } else {
                 engine.source(number, name, (!gone).then(|| object.clone()));

@@ -66,6 +66,7 @@ pub fn object(metadata: &Value, fields: &Value) -> Value {
     Map::from_entries(entries).into()
 }
 
+#[allow(clippy::needless_pass_by_value)] // Tests say what is written, and no more.
 pub fn write(store: &Store, caller: &Caller, write: Write) -> Result<Written, Error> {
     store.write(caller, &health(), &write)
 }
