@@ -6,6 +6,7 @@ mod common;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Wake};
+use std::time::Duration;
 
 use common::{delete, health, object, store, user, with_history, write};
 use document::{Value, json};
@@ -219,4 +220,103 @@ async fn a_wait_that_is_given_up_loses_nothing() {
         let event = watch.next().await.unwrap();
         assert_eq!(text(&event), format!("{sign} web@{version} {ready}"));
     }
+}
+
+/// What a server does with `allowWatchBookmarks`: the interval is its own.
+#[tokio::test(start_paused = true)]
+async fn bookmarks_come_at_the_interval_of_the_caller() {
+    let store = store();
+    put(&store, "web", "a", 1);
+    let mut watch = store
+        .watch(&health(), Selector::default(), Start::Now)
+        .unwrap();
+    let writer = store.clone();
+    tokio::spawn(async move {
+        // Elsewhere, after 90 seconds; here, after 150.
+        tokio::time::sleep(Duration::from_secs(90)).await;
+        let pods = GroupKind::new("", "Pod");
+        let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}});
+        writer.write(&user(), &pods, &Write::Create(pod)).unwrap();
+        tokio::time::sleep(Duration::from_mins(1)).await;
+        put(&writer, "web", "a", 2);
+    });
+    let start = tokio::time::Instant::now();
+    let mut found = Vec::new();
+    let mut due = start + Duration::from_mins(1);
+    while found.len() < 6 {
+        let event = match tokio::time::timeout_at(due, watch.next()).await {
+            Ok(event) => Some(event.unwrap()),
+            Err(_) => {
+                due += Duration::from_mins(1);
+                watch.bookmark().unwrap()
+            }
+        };
+        let seconds = start.elapsed().as_secs();
+        found.extend(event.map(|event| format!("{seconds}s {}", text(&event))));
+    }
+    assert_eq!(
+        found,
+        [
+            "0s + web@101 1",
+            "0s begin 101",
+            "60s at 101",
+            "120s at 102",
+            "150s ~ web@103 2",
+            "180s at 103",
+        ]
+    );
+}
+
+#[test]
+fn no_bookmark_comes_before_the_initial_events_end() {
+    let store = store();
+    put(&store, "web", "a", 1);
+    let selector = Selector {
+        labels: Some(LabelSelector::from_query("app=other").unwrap()),
+        ..Selector::default()
+    };
+    for selector in [Selector::default(), selector] {
+        let mut watch = store.watch(&health(), selector, Start::Now).unwrap();
+        assert_eq!(watch.bookmark(), Ok(None));
+        while let Some(event) = watch.try_next().unwrap() {
+            let last = matches!(event, Event::Bookmark { initial: true, .. });
+            assert_eq!(last, watch.bookmark().unwrap().is_some(), "{event:?}");
+        }
+    }
+}
+
+#[test]
+fn a_long_list_of_initial_events_is_of_one_version() {
+    let store = with_history(5000);
+    for i in 0..2000 {
+        put(&store, &format!("{i:04}"), "a", 1);
+    }
+    let mut watch = store
+        .watch(&health(), Selector::default(), Start::Now)
+        .unwrap();
+    let mut next = || text(&watch.try_next().unwrap().unwrap());
+    assert_eq!(next(), "+ 0000@101 1");
+    put(&store, "1999", "a", 2);
+    put(&store, "2000", "a", 1);
+    write(&store, &user(), delete("1998")).unwrap();
+    for i in 1..2000 {
+        assert_eq!(next(), format!("+ {i:04}@{} 1", 101 + i));
+    }
+    assert_eq!(next(), "begin 2100");
+    assert_eq!(next(), "~ 1999@2101 2");
+    assert_eq!(next(), "+ 2000@2102 1");
+    assert_eq!(next(), "- 1998@2103 1");
+}
+
+#[test]
+fn initial_events_expire_with_their_version() {
+    let store = with_history(2);
+    put(&store, "web", "a", 1);
+    let mut watch = store
+        .watch(&health(), Selector::default(), Start::Now)
+        .unwrap();
+    for ready in 2..6 {
+        put(&store, "web", "a", ready);
+    }
+    assert_eq!(watch.try_next(), Err(Expired { from: Version(101) }));
 }
