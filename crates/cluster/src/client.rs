@@ -150,20 +150,23 @@ impl Clients {
     fn make(&self, identity: &Identity) -> Client {
         let headers = headers(identity);
         let (base, gate) = (self.base.clone(), self.gate.clone());
-        let pace = Arc::new(WatchPace::default());
+        let pace = WatchPace::default();
         let service = tower::service_fn(move |mut request: Request<Body>| {
             for (name, value) in &headers {
                 request.headers_mut().append(*name, value.clone());
             }
-            let (base, gate) = (base.clone(), gate.clone());
-            let wait = pace.wait(request.uri());
+            let (base, gate, pace) = (base.clone(), gate.clone(), pace.clone());
             async move {
+                let uri = request.uri().clone();
+                let wait = pace.wait(&uri);
                 if !wait.is_zero() {
                     tokio::time::sleep(wait).await;
                 }
                 gate.pass().await?;
-                let answer = base.send(request).await;
-                answer.map_err(|error| Box::new(error) as Box<dyn std::error::Error + Send + Sync>)
+                match base.send(request).await {
+                    Ok(answer) => Ok(pace.follow(&uri, answer)),
+                    Err(error) => Err(Box::new(error) as Box<dyn std::error::Error + Send + Sync>),
+                }
             }
         });
         Client::new(service, self.base.default_namespace())

@@ -1,72 +1,111 @@
 //! How fast watches are opened again.
 //!
 //! A server, or a proxy before it, may close a watch as soon as it is open. That is no error, so
-//! nobody waits before the next try. Here each watch waits that was opened just before, and
-//! longer each time; one that has lasted is opened again at once.
+//! nobody waits before the next try. Here a watch waits that the server has closed soon several
+//! times in a row, and longer each time. What ends because nobody reads it any more does not
+//! count, nor does it matter how many read the same.
+//!
+//! ```text
+//! open ─▶ closed after 1 ms ─▶ open ─▶ closed after 1 ms ─▶ … ─▶ pause ─▶ open ─▶ lasts: all is forgotten
+//! ```
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use controller::{Backoff, Pause};
-use http::Uri;
+use controller::Backoff;
+use http::{Response, Uri};
+use hyper::body::{Body, Frame, SizeHint};
 use tokio::time::Instant;
 
 /// A watch that ends sooner has not lasted.
 const QUICK: Duration = Duration::from_secs(5);
-/// The pauses after watches that have not lasted.
+/// So many are opened again at once: a connection may break, and a list may follow.
+const PATIENCE: u32 = 3;
+/// The pauses after that.
 const PAUSES: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(30));
-/// Beyond so many watches those that nobody has opened for long are forgotten.
-const MANY: usize = 1_000;
-/// How long that is.
-const LONG: Duration = Duration::from_mins(15);
 
-/// When each watch was opened last.
-#[derive(Debug, Default)]
-pub(super) struct WatchPace(Mutex<HashMap<String, Opened>>);
-
-#[derive(Debug)]
-struct Opened {
-    at: Instant,
-    /// How often in a row it has not lasted.
-    quick: u32,
-    pause: Pause,
-}
+/// How often in a row the server has closed each watch soon; only those that it has.
+#[derive(Clone, Debug, Default)]
+pub(super) struct WatchPace(Arc<Mutex<HashMap<String, u32>>>);
 
 impl WatchPace {
     /// How long a request has to wait.
     pub(super) fn wait(&self, uri: &Uri) -> Duration {
-        let Some(watch) = watch_of(uri) else {
-            return Duration::ZERO;
-        };
-        let now = Instant::now();
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if all.len() > MANY {
-            all.retain(|_, opened| now.duration_since(opened.at) < LONG);
-        }
-        let opened = all.entry(watch).or_insert_with(|| Opened {
-            at: now,
-            quick: 0,
-            pause: Pause::new(PAUSES),
+        let closed = watch_of(uri).and_then(|watch| self.closed().get(&watch).copied());
+        PAUSES.after(closed.unwrap_or_default().saturating_sub(PATIENCE))
+    }
+
+    /// Follows the answer to a request.
+    pub(super) fn follow<B>(&self, uri: &Uri, answer: Response<B>) -> Response<PacedBody<B>> {
+        let watch = watch_of(uri).filter(|_| answer.status().is_success());
+        let open = watch.map(|watch| OpenWatch {
+            watch,
+            since: Instant::now(),
+            pace: self.clone(),
         });
-        let wait = opened.next(now);
-        opened.at = now + wait;
-        wait
+        answer.map(|body| PacedBody { body, open })
+    }
+
+    fn closed(&self) -> MutexGuard<'_, HashMap<String, u32>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Opened {
-    fn next(&mut self, now: Instant) -> Duration {
-        if now.saturating_duration_since(self.at) >= QUICK {
-            self.quick = 0;
-            self.pause.reset();
+#[derive(Debug)]
+struct OpenWatch {
+    watch: String,
+    since: Instant,
+    pace: WatchPace,
+}
+
+impl OpenWatch {
+    /// The server has closed it.
+    fn ended(self) {
+        let mut closed = self.pace.closed();
+        if self.since.elapsed() >= QUICK {
+            closed.remove(&self.watch);
+            return;
         }
-        self.quick = self.quick.saturating_add(1);
-        // A broken connection is opened again at once, and once more after a list.
-        if self.quick <= 3 {
-            return Duration::ZERO;
+        let times = closed.entry(self.watch).or_default();
+        *times = times.saturating_add(1);
+    }
+}
+
+/// The body of an answer, which notices when a watch ends.
+#[derive(Debug)]
+pub(super) struct PacedBody<B> {
+    body: B,
+    /// `None` for answers that are no watch, and for one that has ended.
+    open: Option<OpenWatch>,
+}
+
+impl<B: Body + Unpin> Body for PacedBody<B> {
+    type Data = B::Data;
+    type Error = B::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
+        if !matches!(frame, Some(Ok(_)))
+            && let Some(open) = self.open.take()
+        {
+            open.ended();
         }
-        self.pause.grow()
+        Poll::Ready(frame)
+    }
+
+    // A body that says that it is at its end is not polled again.
+    fn is_end_stream(&self) -> bool {
+        self.open.is_none() && self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
     }
 }
 
@@ -88,6 +127,11 @@ mod tests {
         text.parse().unwrap()
     }
 
+    fn open(pace: &WatchPace, uri: &Uri) -> OpenWatch {
+        let answer = pace.follow(uri, Response::new(()));
+        answer.into_body().open.unwrap()
+    }
+
     #[tokio::test(start_paused = true)]
     async fn a_watch_that_is_closed_at_once_waits_longer_each_time() {
         let pace = WatchPace::default();
@@ -97,30 +141,48 @@ mod tests {
                 "/api/v1/pods?watch=true&resourceVersion={version}"
             ));
             tokio::time::sleep(pace.wait(&uri)).await;
+            open(&pace, &uri).ended();
         }
-        assert!(start.elapsed() > Duration::from_mins(5));
+        assert!(start.elapsed() > Duration::from_mins(4));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_watch_that_has_lasted_is_opened_at_once() {
+    async fn one_that_lasts_is_opened_again_at_once() {
         let pace = WatchPace::default();
-        let pods = uri("/api/v1/pods?watch=true&resourceVersion=1");
-        for _ in 0..20 {
-            assert_eq!(pace.wait(&pods), Duration::ZERO);
-            tokio::time::sleep(Duration::from_mins(5)).await;
+        let pods = uri("/api/v1/pods?watch=true");
+        for _ in 0..10 {
+            open(&pace, &pods).ended();
         }
+        assert!(pace.wait(&pods) > Duration::ZERO);
+        let watch = open(&pace, &pods);
+        tokio::time::sleep(QUICK).await;
+        watch.ended();
+        assert_eq!(pace.wait(&pods), Duration::ZERO);
+        assert!(pace.closed().is_empty(), "nothing is kept of it");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn many_readers_of_the_same_do_not_wait_for_each_other() {
+        let pace = WatchPace::default();
+        let namespaces = uri("/api/v1/namespaces?watch=true");
+        let open: Vec<OpenWatch> = (0..100).map(|_| open(&pace, &namespaces)).collect();
+        assert_eq!(pace.wait(&namespaces), Duration::ZERO);
+        // Whoever stops reading has closed it, not the server.
+        drop(open);
+        assert_eq!(pace.wait(&namespaces), Duration::ZERO);
     }
 
     #[tokio::test(start_paused = true)]
     async fn other_watches_and_other_requests_do_not_wait() {
         let pace = WatchPace::default();
-        let pods = uri("/api/v1/pods?watch=true");
         for _ in 0..10 {
-            pace.wait(&pods);
+            open(&pace, &uri("/api/v1/pods?watch=true")).ended();
         }
-        assert!(pace.wait(&pods) > Duration::ZERO);
         let services = uri("/api/v1/services?watch=true");
         assert_eq!(pace.wait(&services), Duration::ZERO);
         assert_eq!(pace.wait(&uri("/api/v1/pods")), Duration::ZERO);
+        let refused = Response::builder().status(403).body(()).unwrap();
+        let refused = pace.follow(&services, refused);
+        assert!(refused.into_body().open.is_none());
     }
 }
