@@ -93,12 +93,13 @@ impl Context {
         self.views.down(operator, "the Operator is being deleted");
         take_out(&self.store, operator, |_, _| true);
         self.views.remove(operator);
+        self.views.secrets().remove(operator);
         let version = self.store.version().0;
         self.views.causes().forget(operator, version);
     }
 }
 
-/// Who is told what happens. All calls are short and must not block.
+/// Receives what happens to objects and what goes wrong. Calls must not block.
 pub trait EngineEvents: Send + Sync {
     /// An object that existed was taken over.
     fn adopted(&self, key: &ObjectKey, controller: &str);

@@ -42,6 +42,11 @@ impl SecretFlows {
         self.reads().insert(operator.name.clone(), reads);
     }
 
+    /// An Operator does not exist any more.
+    pub(super) fn remove(&self, operator: &str) {
+        self.reads().remove(operator);
+    }
+
     /// Whether values of Secrets may reach an Operator. Of one that does not run nobody
     /// knows what is in its views.
     pub(super) fn reach(&self, operator: &str) -> bool {
@@ -115,7 +120,11 @@ mod tests {
     #[test]
     fn of_an_operator_that_does_not_run_the_worst_is_assumed() {
         let flows = SecretFlows::default();
-        flows.set(&operator("a", &[core("Pod"), view("gone")]));
+        flows.set(&operator("a", &[core("Pod"), view("b")]));
+        assert!(flows.reach("a"));
+        flows.set(&operator("b", &[core("Pod")]));
+        assert!(!flows.reach("a"));
+        flows.remove("b");
         assert!(flows.reach("a"));
     }
 }
