@@ -15,7 +15,6 @@ use std::sync::{LazyLock, OnceLock};
 use dataflow::fields::{Fields, Keep};
 use document::{Excess, Key, Map, PartSeed, Value, Whole};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
-use kube::core::DynamicResourceScope;
 use kube::discovery::ApiResource;
 pub use object::{MAX_SIZE, Unreadable};
 use serde::de::DeserializeSeed;
@@ -149,28 +148,7 @@ impl fmt::Debug for Object {
 }
 
 impl kube::Resource for Object {
-    type DynamicType = ApiResource;
-    type Scope = DynamicResourceScope;
-
-    fn kind(resource: &ApiResource) -> Cow<'_, str> {
-        resource.kind.as_str().into()
-    }
-
-    fn group(resource: &ApiResource) -> Cow<'_, str> {
-        resource.group.as_str().into()
-    }
-
-    fn version(resource: &ApiResource) -> Cow<'_, str> {
-        resource.version.as_str().into()
-    }
-
-    fn api_version(resource: &ApiResource) -> Cow<'_, str> {
-        resource.api_version.as_str().into()
-    }
-
-    fn plural(resource: &ApiResource) -> Cow<'_, str> {
-        resource.plural.as_str().into()
-    }
+    crate::of_any_kind!();
 
     /// Without annotations and managedFields: they are read from the value.
     fn meta(&self) -> &ObjectMeta {

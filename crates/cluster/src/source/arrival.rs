@@ -26,7 +26,6 @@ use dataflow::fields::{Fields, Header, HeaderFields, Keep, Kept, ObjectReader};
 use document::{Excess, Value};
 use futures::Stream;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::core::DynamicResourceScope;
 use kube::discovery::ApiResource;
 use serde::{Deserialize, Deserializer};
 
@@ -212,28 +211,7 @@ impl fmt::Debug for Arrival {
 }
 
 impl kube::Resource for Arrival {
-    type DynamicType = ApiResource;
-    type Scope = DynamicResourceScope;
-
-    fn kind(resource: &ApiResource) -> Cow<'_, str> {
-        resource.kind.as_str().into()
-    }
-
-    fn group(resource: &ApiResource) -> Cow<'_, str> {
-        resource.group.as_str().into()
-    }
-
-    fn version(resource: &ApiResource) -> Cow<'_, str> {
-        resource.version.as_str().into()
-    }
-
-    fn api_version(resource: &ApiResource) -> Cow<'_, str> {
-        resource.api_version.as_str().into()
-    }
-
-    fn plural(resource: &ApiResource) -> Cow<'_, str> {
-        resource.plural.as_str().into()
-    }
+    crate::of_any_kind!();
 
     /// What a watch asks for: the name and the version.
     fn meta(&self) -> &ObjectMeta {
