@@ -38,7 +38,7 @@ pub trait Sink: Send + Sync {
     /// The kind is served like this.
     fn resolved(&self, _resolved: &discovery::Resolved) {}
 
-    /// All objects are told anew.
+    /// A list begins: all objects are delivered again.
     fn listing(&self) {}
 
     /// All objects that there are have been told.

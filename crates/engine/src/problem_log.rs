@@ -57,7 +57,7 @@ impl Standing<'_> {
     }
 }
 
-/// An error of a pipeline as it is told.
+/// An error of a pipeline as status and Events show it.
 fn reported(controller: &Controller, error: &RunError) -> ReportedError {
     let report = RunReport::new(controller, error);
     ReportedError {

@@ -7,8 +7,8 @@ use document::Value;
 /// How an operator stands.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct OperatorStatus {
-    /// In the order of the spec, and then those that are gone and have left something
-    /// which stands in the way.
+    /// In the order of the spec; after them controllers that were removed from it and whose
+    /// leftovers still have errors.
     pub controllers: Vec<ControllerStatus>,
 }
 

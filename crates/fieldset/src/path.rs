@@ -46,7 +46,7 @@ impl FieldPath {
         self.0.len() >= other.0.len() && self.overlaps(other)
     }
 
-    /// The field of the object that it stands in.
+    /// The top-level field of the object that it is in.
     pub fn top(&self) -> &str {
         match self.0.first() {
             Some(PathElement::Field(field)) => field.as_str(),

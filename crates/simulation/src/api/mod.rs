@@ -189,7 +189,7 @@ impl Server {
         Client::new(service, "default")
     }
 
-    /// Looks at the state, or changes it. Watches are told.
+    /// Looks at the state, or changes it, and wakes the watches.
     pub fn with<T>(&self, see: impl FnOnce(&mut State) -> T) -> T {
         let mut state = self.state();
         let before = (state.store.version(), state.epoch);

@@ -98,7 +98,7 @@ impl Route {
 pub struct Query(BTreeMap<String, String>);
 
 impl Query {
-    /// Reads a query as it stands in the URI.
+    /// Reads the query of a URI.
     pub fn of(text: &str) -> Self {
         let pairs = text.split('&').filter_map(|pair| pair.split_once('='));
         Self(pairs.map(|(k, v)| (decode(k), decode(v))).collect())

@@ -110,7 +110,7 @@ impl Watch {
         }
     }
 
-    /// The next stream begins with a list. A streaming list is told as such only when the
+    /// The next stream begins with a list. A streaming list is announced only when the
     /// server answers; until then the readers must not think that they know everything.
     fn lists_again(&mut self, reason: &'static str) {
         self.reason = reason;
