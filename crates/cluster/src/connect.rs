@@ -1,4 +1,7 @@
-//! Finding the cluster: a kubeconfig, or the one that this process runs in.
+//! Finds the cluster and makes clients for it.
+//!
+//! The cluster comes from a kubeconfig or, in a pod, from the pod's service account. See [`find`]
+//! for the order.
 
 use std::path::PathBuf;
 use std::task::{Context, Poll};
@@ -17,19 +20,19 @@ use metrics::Metrics;
 use tower::util::option_layer;
 use tower::{BoxError, Layer, Service, ServiceExt};
 
-/// How long a server may say nothing while an answer is open.
+/// How long a connection with an open request may stay silent before it is given up.
 const SILENCE: Duration = Duration::from_mins(5);
 
 /// Where to look for the cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// This kubeconfig, and no other.
+    /// The path of the kubeconfig; without it the usual places are searched.
     pub kubeconfig: Option<PathBuf>,
-    /// Another context than the current one.
+    /// The context to use instead of the current one.
     pub context: Option<String>,
 }
 
-/// A cluster that was found; nothing was sent to it yet.
+/// The address of a cluster and the credentials for it. Making one sends no request.
 #[derive(Clone)]
 pub struct Connection {
     /// The name of the context, or `in-cluster`.
@@ -50,25 +53,29 @@ impl std::fmt::Debug for Connection {
     }
 }
 
-/// Why there is no cluster.
+/// Why no client could be made.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     /// The kubeconfig is missing or wrong.
     #[error("cannot use the kubeconfig: {0}")]
     Kubeconfig(#[source] KubeconfigError),
-    /// There is no kubeconfig, and this is no pod.
-    #[error("no cluster: there is no kubeconfig ({0}), and this is no pod ({1})")]
+    /// There is no kubeconfig, and this process does not run in a pod.
+    #[error(
+        "no cluster found: there is no kubeconfig ({0}), and this process does not run in a pod ({1})"
+    )]
     NoCluster(
         #[source] KubeconfigError,
         Box<dyn std::error::Error + Send + Sync>,
     ),
-    /// The client cannot be made: a bad certificate, or a bad proxy.
+    /// The client cannot be made, for example because of a bad certificate or proxy address.
     #[error("cannot connect: {0}")]
     Client(#[source] Box<kube::Error>),
 }
 
-/// Finds the cluster: the kubeconfig or context that is named; otherwise `KUBECONFIG` or
-/// `~/.kube/config`; otherwise, in a pod, the cluster around.
+/// Finds the cluster.
+///
+/// If the options name a kubeconfig or a context, only that is used. Otherwise `KUBECONFIG` and
+/// `~/.kube/config` are tried first, then the cluster of the pod that this process runs in.
 pub async fn find(options: &Options) -> Result<Connection, ConnectError> {
     let read = match &options.kubeconfig {
         Some(path) => Kubeconfig::read_from(path),
@@ -85,7 +92,8 @@ pub async fn find(options: &Options) -> Result<Connection, ConnectError> {
     }
 }
 
-/// An empty kubeconfig, as `KUBECONFIG=/dev/null` gives, is none.
+/// Whether a kubeconfig has a current context. An empty one, as from `KUBECONFIG=/dev/null`,
+/// counts as missing.
 fn is_usable(kubeconfig: &Kubeconfig) -> bool {
     kubeconfig
         .current_context
@@ -117,10 +125,10 @@ fn in_cluster(no_kubeconfig: KubeconfigError) -> Result<Connection, ConnectError
 
 impl Connection {
     fn new(context: String, mut config: Config) -> Self {
-        // Failed requests are answered by those who sent them: each knows what to do, and
-        // whether it still may.
+        // The code that sends a request decides whether to retry it: after the lease is lost,
+        // nothing may be sent again.
         config.default_retry = false;
-        // A connection whose other end is gone without a word. A watch ends before that.
+        // Closes a connection that broke without an error. The server ends a watch earlier.
         config.read_timeout = Some(SILENCE);
         config.reset_reader_on_write = true;
         Self {
@@ -131,7 +139,7 @@ impl Connection {
         }
     }
 
-    /// A client of its own, with connections of its own; its requests are counted.
+    /// Makes a client with its own connections; its requests are counted in the metrics.
     pub fn client(&self, metrics: &Metrics) -> Result<Client, ConnectError> {
         let made = match &self.config.proxy_url {
             None => self.direct(metrics),
@@ -141,7 +149,7 @@ impl Connection {
         made.map_err(|error| ConnectError::Client(Box::new(error)))
     }
 
-    /// As kube makes it, but with `TCP_NODELAY`: otherwise the first request of each
+    /// Makes a client as kube does, but with `TCP_NODELAY`: without it the first request of each
     /// connection waits 40 ms for the server to acknowledge the handshake.
     fn direct(&self, metrics: &Metrics) -> Result<Client, kube::Error> {
         let config = &self.config;
@@ -166,7 +174,7 @@ impl Connection {
     }
 }
 
-/// The client of a builder, whose requests are counted.
+/// Builds a client that counts its requests.
 fn counted<S, B>(builder: ClientBuilder<S>, metrics: &Metrics) -> Client
 where
     S: Service<Request<Body>, Response = Response<B>> + Send + 'static,
@@ -183,7 +191,7 @@ where
     builder.with_layer(&counted).build()
 }
 
-/// Counts requests and their answers.
+/// A layer that counts requests by method and status code.
 struct Counted<S> {
     inner: S,
     metrics: Metrics,
@@ -214,7 +222,7 @@ where
     }
 }
 
-/// The address without user and password, and without what only a proxy reads.
+/// The address of the server, without user, password, query and trailing slash.
 fn server(url: &http::Uri) -> String {
     let authority = url.authority().map_or("", http::uri::Authority::as_str);
     let host = authority

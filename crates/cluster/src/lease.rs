@@ -1,15 +1,25 @@
-//! Leader election by a Lease: of several replicas one works, the others stand by.
+//! Leader election with a Lease: one of several replicas leads, the others stand by.
 //!
-//! [`elect`] gives a [`Leadership`], which everybody asks, and an [`Elector`], which runs
-//! beside and keeps it true. A leader that cannot renew its lease in time has lost it
-//! before anybody else can have it: [`Leadership::is_leader`] looks at the clock and not
-//! only at what the elector said last, so that a process that was asleep knows, too.
+//! [`elect`] returns a [`Leadership`], which other code asks before it writes, and an
+//! [`Elector`], a task that acquires and renews the Lease and updates the `Leadership`.
 //!
 //! ```text
-//!           acquire                renew fails for `deadline`, or another holder
-//! Standby ───────────▶ Leading ───────────────────────────────────────────────▶ Lost
-//!                         └── the process ends well ──▶ Released
+//!           acquire               not renewed for `deadline`, or another holder
+//! Standby ───────────▶ Leading ──────────────────────────────────────────────▶ Lost
+//!                         └── the process stops ──▶ Released
 //! ```
+//!
+//! A leader gives up before anyone else may take over, because `deadline` is shorter than
+//! `duration`. With the usual times, after a last renewal at second 0:
+//!
+//! ```text
+//! second  0         10                  15
+//!         renewed   the leader stops    another replica may take the Lease
+//!                   └── requests that were sent before are finished by then
+//! ```
+//!
+//! [`Leadership::is_leader`] compares the current time with that limit itself. So a process that
+//! was suspended for a minute knows that it no longer leads, even before its elector runs again.
 
 mod elector;
 
@@ -23,21 +33,21 @@ use metrics::Metrics;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-/// Which lease, for whom, and how long.
+/// Which Lease to use, the identity of this process, and the times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// The namespace of the lease.
+    /// The namespace of the Lease.
     pub namespace: String,
-    /// The name of the lease.
+    /// The name of the Lease.
     pub name: String,
-    /// Who we are, different for each process; see [`identity`].
+    /// The name of this process, different for each process; see [`identity`].
     pub identity: String,
-    /// How long others wait for a leader that says nothing.
+    /// How long the other replicas wait after the last renewal before they take over.
     pub duration: Duration,
-    /// How long a leader tries to renew before it gives up; shorter than `duration`, so
-    /// that what it has sent by then is over before another leads.
+    /// How long after its last renewal a leader gives up. It is shorter than `duration`, so that
+    /// the leader's last requests are finished before another replica leads.
     pub deadline: Duration,
-    /// The pause between two attempts.
+    /// The pause between two attempts to acquire or renew the Lease.
     pub retry: Duration,
 }
 
@@ -55,11 +65,11 @@ impl Settings {
     }
 }
 
-/// The name of the lease, unless another is wanted.
+/// The default name of the Lease.
 pub const NAME: &str = "deltic";
 
-/// A name for this process: the host (in a pod its name), and something random, so that
-/// a process that starts again does not take itself for the one before.
+/// A name for this process: the host name (in a pod the name of the pod) and a random number, so
+/// that a restarted process does not take its predecessor's Lease for its own.
 pub fn identity() -> String {
     let kernel = || std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
     let host = std::env::var("HOSTNAME").ok().or_else(kernel);
@@ -70,28 +80,28 @@ pub fn identity() -> String {
     format!("{}_{:016x}", host.unwrap_or("deltic"), random())
 }
 
-/// A random number; nothing secret hangs on it.
+/// A random number, not for secrets.
 fn random() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
-/// Whether this process leads. Clones are handles to the same.
+/// Tells whether this process leads. Clones share one state.
 #[derive(Clone, Debug)]
 pub struct Leadership(watch::Receiver<State>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum State {
-    /// Another leads, or nobody.
+    /// Another process leads, or none does.
     Standby { leader: Option<String> },
-    /// We lead until then, if nothing is said before; `None`: for good.
+    /// This process leads until then unless it renews the Lease; `None`: it leads forever.
     Leading { until: Option<Instant> },
-    /// We led, and may not any more.
+    /// This process led and lost the Lease.
     Lost,
-    /// We led, and gave it back.
+    /// This process led and released the Lease.
     Released,
 }
 
-/// Takes part in an election.
+/// Takes part in an election. The election makes progress while [`Elector::run`] is polled.
 pub fn elect(client: &Client, settings: Settings, metrics: Metrics) -> (Leadership, Elector) {
     let (sender, receiver) = watch::channel(State::Standby { leader: None });
     let elector = Elector::new(client, settings, sender, metrics);
@@ -99,7 +109,7 @@ pub fn elect(client: &Client, settings: Settings, metrics: Metrics) -> (Leadersh
 }
 
 impl Leadership {
-    /// That of a process without others.
+    /// The leadership of a process that needs no election: it always leads.
     pub fn always() -> Self {
         Self(watch::channel(State::Leading { until: None }).1)
     }
@@ -112,7 +122,7 @@ impl Leadership {
         }
     }
 
-    /// Whether this process led and may not any more: then no request may be sent.
+    /// Whether this process led and no longer leads. Then it must not send any request.
     pub fn is_over(&self) -> bool {
         match *self.0.borrow() {
             State::Leading { until } => until.is_some_and(|until| Instant::now() >= until),
@@ -121,7 +131,7 @@ impl Leadership {
         }
     }
 
-    /// Who leads, if it is another and known.
+    /// The identity of the process that leads, if it is known and not this one.
     pub fn leader(&self) -> Option<String> {
         match &*self.0.borrow() {
             State::Standby { leader } => leader.clone(),
@@ -134,12 +144,12 @@ impl Leadership {
         let mut state = self.0.clone();
         let leads = |state: &State| !matches!(state, State::Standby { .. });
         if state.wait_for(leads).await.is_err() {
-            // The elector is gone: nobody will ever say that we lead.
+            // The elector ended: this process will never lead.
             std::future::pending::<()>().await;
         }
     }
 
-    /// Completes when this process has lost the lease; never, if it gave it back.
+    /// Completes when this process has lost the Lease; never if it released it.
     pub async fn lost(&self) {
         let mut state = self.0.clone();
         loop {
@@ -160,7 +170,7 @@ impl Leadership {
                 }
             };
             if gone {
-                // The elector is gone, and nothing can prolong what it said last.
+                // The elector ended, so the Lease is not renewed any more.
                 passed(deadline).await;
                 return;
             }
@@ -168,7 +178,7 @@ impl Leadership {
     }
 }
 
-/// Completes at a time, or never.
+/// Completes at the given time; never if there is none.
 async fn passed(time: Option<Instant>) {
     match time {
         Some(time) => sleep_until(time).await,

@@ -1,8 +1,18 @@
-//! Watches: what happens to objects on the cluster, for all who read them.
+//! Shared watches: the events of objects on the cluster, delivered to all sinks that read them.
 //!
 //! ```text
-//! kube watcher ─▶ Watch (one for each kind, selector, identity) ─▶ Sink, Sink, …
+//! kube watcher ─▶ Watch (one for each kind, selector and identity) ─▶ Sink, Sink, …
 //! ```
+//!
+//! Ten controllers that read Pods as one account share one watch. For a list the watch calls its
+//! sinks in this order:
+//!
+//! ```text
+//! listing, apply a, apply b, …, delete x (gone since the last list), synced
+//! ```
+//!
+//! Then each event is one `apply` or `delete`. When the watch fails for longer, it calls
+//! `unavailable`, and the sinks keep what they have.
 
 pub mod arrival;
 pub mod discovery;
@@ -13,42 +23,45 @@ pub use arrival::{Arrival, Reading, Reads};
 use object::ObjectName;
 pub use watch::{Subscription, WatchKey, Watches};
 
-/// What a watch tells.
+/// A receiver of the events of a watch.
 pub trait Sink: Send + Sync {
-    /// What it reads of the objects: it may get no more than that.
+    /// The parts of objects that this sink reads. Other parts may be missing from the objects that
+    /// it gets.
     fn reads(&self) -> Reads {
         Reads::Everything
     }
 
-    /// An object is there, in this state. In a `listing` it may have been known.
+    /// An object exists and has this state. While `listing` it may be one that the sink has
+    /// received before.
     ///
-    /// If what this sink reads of it cannot be read, what was known of it stays, and it
-    /// counts as listed.
+    /// If the parts that this sink reads are unreadable, the sink keeps the last state that it
+    /// received. The object still counts as listed.
     fn apply(&self, name: &ObjectName, object: &Arrival, listing: bool);
 
-    /// An object is gone; `last` is what it was, if that is known.
+    /// An object was deleted; `last` is its last state, if that is known.
     fn delete(&self, name: &ObjectName, last: Option<&Arrival>);
 
-    /// Whether [`Resolved::lists`](discovery::Resolved::lists) is of interest, which takes
+    /// Whether this sink needs [`Resolved::lists`](discovery::Resolved::lists). Reading them takes
     /// another request.
     fn wants_lists(&self) -> bool {
         false
     }
 
-    /// The kind is served like this.
+    /// The kind was found on the cluster.
     fn resolved(&self, _resolved: &discovery::Resolved) {}
 
     /// A list begins: all objects are delivered again.
     fn listing(&self) {}
 
-    /// All objects that there are have been told.
+    /// The list is complete: every object that exists has been delivered.
     fn synced(&self);
 
-    /// Nothing can be told any more, until the next [`Sink::synced`]. What was told stays.
+    /// The watch cannot deliver events until the next [`Sink::synced`]. The sink keeps the objects
+    /// that it received.
     fn unavailable(&self, why: &Unavailable);
 }
 
-/// Why a source cannot be read.
+/// Why the objects of a source are unavailable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unavailable {
     /// The stable code.

@@ -1,8 +1,9 @@
-//! Gets the lease, renews it, gives it back.
+//! The task that acquires, renews and releases the Lease.
 //!
-//! Whether another's lease has run out is measured by our own clock, from when we saw it
-//! change last: the clocks of two machines are never compared. A lease is written only in
-//! the version that was read, so that of two who try one succeeds.
+//! Clocks of two machines are never compared. Another holder's Lease has expired when it has not
+//! changed for its duration, measured by our own clock from the moment at which we read the last
+//! change; `renewTime` is ignored. Every write carries the `resourceVersion` that was read, so
+//! that of two processes that try to take an expired Lease only one succeeds.
 
 use std::future::Future;
 use std::pin::pin;
@@ -19,33 +20,33 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::{Settings, State, random};
 
-/// How long giving the lease back may take.
+/// How long releasing the Lease may take.
 const RELEASE: Duration = Duration::from_secs(5);
-/// How often that is tried.
+/// How many times the release is tried when another write interferes.
 const RELEASES: usize = 3;
 
-/// Keeps a [`Leadership`](super::Leadership) true, see [`Elector::run`].
+/// Updates a [`Leadership`](super::Leadership); see [`Elector::run`].
 #[derive(Debug)]
 pub struct Elector {
     api: Api<Lease>,
     settings: Settings,
     state: watch::Sender<State>,
     metrics: Metrics,
-    /// The lease as it was last read or written; `None` if it has to be read.
+    /// The Lease as it was last read or written; `None` if it must be read first.
     known: Option<Lease>,
-    /// What was seen of another's lease, and when it came to be so.
+    /// The last state of another holder's Lease, and when we first read it.
     seen: Option<(LeaseSpec, Instant)>,
-    /// What went wrong last, so that it is said once.
-    trouble: Option<String>,
+    /// The failure that was logged last, so that each is logged once.
+    last_failure: Option<String>,
 }
 
-/// What an attempt came to.
+/// The outcome of an attempt to acquire or renew the Lease.
 enum Attempt {
-    /// We have the lease.
+    /// We hold the Lease.
     Ours,
-    /// Another has it.
+    /// Another process holds it.
     Theirs(String),
-    /// Someone wrote it at the same time, or there was no answer.
+    /// Another write interfered, or the request failed.
     Unclear,
 }
 
@@ -63,12 +64,12 @@ impl Elector {
             metrics,
             known: None,
             seen: None,
-            trouble: None,
+            last_failure: None,
         }
     }
 
-    /// Gets the lease and renews it, until it is lost or `stop` completes: then it is
-    /// given back. So `stop` must not complete before the last write is done.
+    /// Acquires the Lease and renews it until it is lost. When `stop` completes, the Lease is
+    /// released, so `stop` must not complete before the last write of this process is done.
     pub async fn run(mut self, stop: impl Future<Output = ()>) {
         let mut stop = pin!(stop);
         let stopped = tokio::select! {
@@ -79,14 +80,14 @@ impl Elector {
         self.metrics.leading(false);
         if stopped {
             self.state.send_replace(State::Released);
-            // If there is no answer the lease runs out by itself.
+            // If this fails, the Lease expires.
             let _ = timeout(RELEASE, self.release()).await;
         } else {
             self.state.send_replace(State::Lost);
         }
     }
 
-    /// Completes when the lease is lost.
+    /// Acquires the Lease and completes when it is lost.
     async fn lead(&mut self) {
         let until = self.acquire().await;
         tracing::info!(identity = %self.settings.identity, "leading");
@@ -95,7 +96,7 @@ impl Elector {
         tracing::error!("lost the lease: {why}");
     }
 
-    /// Tries until it has the lease; gives until when that is good.
+    /// Tries until we hold the Lease. Returns until when we lead.
     async fn acquire(&mut self) -> Instant {
         loop {
             let started = Instant::now();
@@ -133,13 +134,14 @@ impl Elector {
         });
     }
 
-    /// The pause while another leads: not all at once when it is gone.
+    /// The pause between two attempts while another process leads. It is random, so that not all
+    /// replicas try at the same time.
     fn jittered(&self) -> Duration {
         let share = (random() >> 40) as f64 / f64::from(1_u32 << 24);
         self.settings.retry.mul_f64(1.0 + 1.2 * share)
     }
 
-    /// Renews until that fails; gives why.
+    /// Renews the Lease until it is lost. Returns the reason.
     async fn renew(&mut self, mut until: Instant) -> String {
         loop {
             let left = until.saturating_duration_since(Instant::now());
@@ -150,25 +152,25 @@ impl Elector {
             }
             match self.attempt(until - started).await {
                 Attempt::Ours => until = self.leading_since(started),
-                Attempt::Theirs(leader) => return format!("{leader} has it"),
+                Attempt::Theirs(leader) => return format!("{leader} holds it"),
                 Attempt::Unclear => {}
             }
         }
     }
 
-    /// One attempt to get or renew the lease, for this long.
-    async fn attempt(&mut self, patience: Duration) -> Attempt {
-        match timeout(patience, self.try_once()).await {
+    /// Tries once to acquire or renew the Lease, within a time limit.
+    async fn attempt(&mut self, limit: Duration) -> Attempt {
+        match timeout(limit, self.try_once()).await {
             Ok(Ok(attempt)) => {
-                self.trouble = None;
+                self.last_failure = None;
                 attempt
             }
             Ok(Err(error)) => {
-                self.complain(self.explain(&error));
+                self.log_failure(self.explain(&error));
                 Attempt::Unclear
             }
             Err(_) => {
-                self.complain("no answer from the API server".to_owned());
+                self.log_failure("no answer from the API server".to_owned());
                 Attempt::Unclear
             }
         }
@@ -202,13 +204,13 @@ impl Elector {
                 self.known = Some(lease);
                 Ok(Attempt::Ours)
             }
-            // Someone was faster, or it was deleted: it is read the next time.
+            // Another process wrote or deleted it: the next attempt reads it again.
             Err(Error::Api(status)) if matches!(status.code, 404 | 409) => Ok(Attempt::Unclear),
             Err(error) => Err(error),
         }
     }
 
-    /// The holder, if it is another and its time has not run out as far as we saw.
+    /// The holder of a Lease that another process holds and that has not expired.
     fn held_by_another(&mut self, spec: &LeaseSpec) -> Option<String> {
         let holder = holder(spec)?;
         if holder == self.settings.identity {
@@ -230,7 +232,7 @@ impl Elector {
         (now.duration_since(since) < duration).then(|| holder.to_owned())
     }
 
-    /// The lease with us as its holder.
+    /// Makes us the holder of a Lease.
     fn filled(&self, mut lease: Lease, ours: bool) -> Lease {
         let now = MicroTime(Timestamp::now());
         let old = lease.spec.take().unwrap_or_default();
@@ -258,7 +260,7 @@ impl Elector {
         lease
     }
 
-    /// Gives the lease back, so that another need not wait until it runs out.
+    /// Clears the holder, so that another replica need not wait until the Lease expires.
     async fn release(&mut self) {
         for _ in 0..RELEASES {
             let Ok(Some(mut lease)) = self.api.get_opt(&self.settings.name).await else {
@@ -273,17 +275,17 @@ impl Elector {
             spec.renew_time = Some(MicroTime(Timestamp::now()));
             let params = PostParams::default();
             let written = self.api.replace(&self.settings.name, &params, &lease).await;
-            // A renewal that was on its way may have been faster.
+            // A conflict comes from a renewal of ours that was still under way: try again.
             if !matches!(written, Err(Error::Api(status)) if status.code == 409) {
                 return;
             }
         }
     }
 
-    fn complain(&mut self, trouble: String) {
-        if self.trouble.as_ref() != Some(&trouble) {
-            tracing::warn!("cannot get or renew the lease: {trouble}");
-            self.trouble = Some(trouble);
+    fn log_failure(&mut self, failure: String) {
+        if self.last_failure.as_ref() != Some(&failure) {
+            tracing::warn!("cannot acquire or renew the lease: {failure}");
+            self.last_failure = Some(failure);
         }
     }
 
@@ -291,7 +293,7 @@ impl Elector {
         let namespace = &self.settings.namespace;
         match error {
             Error::Api(status) if status.code == 403 => format!(
-                "not allowed: grant get, create and update of leases (coordination.k8s.io) in namespace {namespace}"
+                "forbidden: grant get, create and update on leases (coordination.k8s.io) in namespace {namespace}"
             ),
             Error::Api(status) => format!("{} ({})", status.message, status.code),
             error => error.to_string(),
@@ -299,7 +301,7 @@ impl Elector {
     }
 }
 
-/// Who holds a lease; one that was given back has an empty holder.
+/// The holder of a Lease. A Lease that was released has an empty holder.
 fn holder(spec: &LeaseSpec) -> Option<&str> {
     spec.holder_identity
         .as_deref()

@@ -1,4 +1,4 @@
-//! Elections against a stand-in for the API server, in paused time.
+//! Elections on a fake API server, in paused time.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -14,7 +14,7 @@ use tokio::time::{Instant, advance, sleep, timeout};
 
 use super::*;
 
-/// An API server that has one lease.
+/// An API server that stores one Lease.
 #[derive(Clone, Default)]
 struct Server(Arc<Mutex<Inner>>);
 
@@ -30,11 +30,11 @@ struct Inner {
 enum Mood {
     #[default]
     Good,
-    /// 500 to everything.
+    /// Answers every request with 500.
     Failing,
-    /// No answer to anything.
+    /// Answers no request.
     Silent,
-    /// Nothing is allowed.
+    /// Answers every request with 403.
     Strict,
 }
 
@@ -107,7 +107,7 @@ impl Server {
         self.inner().mood = mood;
     }
 
-    /// Changes the lease from outside.
+    /// Changes the Lease as another client would.
     fn edit(&self, edit: impl FnOnce(&mut Value)) {
         let mut inner = self.inner();
         inner.version += 1;
@@ -127,7 +127,7 @@ impl Server {
     }
 }
 
-/// A process that takes part.
+/// A process that takes part in the election.
 struct Candidate {
     leadership: Leadership,
     task: JoinHandle<()>,
@@ -148,7 +148,7 @@ fn candidate(server: &Server, identity: &str) -> Candidate {
     }
 }
 
-/// How long until something completes; fails after a minute.
+/// How long a future takes to complete; fails after a minute.
 async fn took(what: impl Future<Output = ()>) -> Duration {
     let start = Instant::now();
     timeout(Duration::from_mins(1), what)
@@ -191,7 +191,7 @@ async fn others_stand_by_and_know_the_leader() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_silent_leader_is_replaced_after_its_time() {
+async fn a_silent_leader_is_replaced_when_its_lease_expires() {
     let server = Server::default();
     let a = candidate(&server, "a");
     took(a.leadership.acquired()).await;
@@ -206,7 +206,7 @@ async fn a_silent_leader_is_replaced_after_its_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_clock_of_another_does_not_count() {
+async fn the_renew_time_of_another_machine_is_ignored() {
     let server = Server::default();
     let a = candidate(&server, "a");
     took(a.leadership.acquired()).await;
@@ -218,7 +218,7 @@ async fn the_clock_of_another_does_not_count() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lease_that_was_given_back_is_taken_at_once() {
+async fn a_released_lease_is_taken_at_once() {
     let server = Server::default();
     let a = candidate(&server, "a");
     took(a.leadership.acquired()).await;
@@ -230,12 +230,12 @@ async fn a_lease_that_was_given_back_is_taken_at_once() {
     assert!(!a.leadership.is_leader() && a.leadership.is_over());
     let took = took(b.leadership.acquired()).await;
     assert!(took < 5 * SECOND, "{took:?}");
-    // Giving back is not losing.
+    // A released Lease is not a lost one.
     assert!(timeout(60 * SECOND, a.leadership.lost()).await.is_err());
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_an_answer_the_lease_is_lost_before_another_can_have_it() {
+async fn without_an_answer_the_lease_is_lost_before_another_can_take_it() {
     for mood in [Mood::Failing, Mood::Silent, Mood::Strict] {
         let server = Server::default();
         let a = candidate(&server, "a");
@@ -243,7 +243,7 @@ async fn without_an_answer_the_lease_is_lost_before_another_can_have_it() {
         sleep(5 * SECOND).await;
         server.mood(mood);
         let took = took(a.leadership.lost()).await;
-        // Since the last renewal, which is up to two seconds ago.
+        // Ten seconds after the last renewal, which is up to two seconds ago.
         assert!(took > 7 * SECOND && took <= 10 * SECOND, "{took:?}");
         assert!(!a.leadership.is_leader() && a.leadership.is_over());
         timeout(SECOND, a.task).await.unwrap().unwrap();
@@ -251,18 +251,18 @@ async fn without_an_answer_the_lease_is_lost_before_another_can_have_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_process_that_was_asleep_knows_that_it_lost() {
+async fn a_process_that_was_suspended_knows_that_it_lost_the_lease() {
     let server = Server::default();
     let a = candidate(&server, "a");
     took(a.leadership.acquired()).await;
     assert!(a.leadership.is_leader());
-    // The elector has no chance to say anything.
+    // The elector does not run in between.
     advance(11 * SECOND).await;
     assert!(!a.leadership.is_leader() && a.leadership.is_over());
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lease_that_another_has_is_lost_at_once() {
+async fn a_lease_that_another_took_is_lost_at_once() {
     let server = Server::default();
     let a = candidate(&server, "a");
     took(a.leadership.acquired()).await;
@@ -292,7 +292,7 @@ async fn a_short_failure_and_a_write_by_someone_else_are_survived() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_many_one_leads_whatever_happens() {
+async fn at_most_one_of_many_leads() {
     let server = Server::default();
     let mut candidates: Vec<_> = (0..5)
         .map(|i| candidate(&server, &format!("c{i}")))
@@ -311,7 +311,7 @@ async fn of_many_one_leads_whatever_happens() {
             if process.leadership.is_leader() {
                 leaders.insert(i);
             }
-            // Who lost it starts again, as a new process.
+            // A process that lost the Lease is replaced by a new one.
             if process.task.is_finished() {
                 *process = candidate(&server, &format!("c{i}-{second}"));
             }
@@ -321,7 +321,7 @@ async fn of_many_one_leads_whatever_happens() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_others_it_always_leads() {
+async fn a_process_without_an_election_always_leads() {
     let always = Leadership::always();
     always.acquired().await;
     sleep(100 * SECOND).await;

@@ -1,16 +1,23 @@
-//! Objects that cannot be read: nested too deep, or too large.
+//! Objects that cannot be read because they are nested too deep or too large.
 //!
-//! Such an object is read to its end, so that its name and its metadata are known wherever
-//! they stand in it, and then counts as an error of this object alone.
+//! Such an object is parsed to its end all the same, because its metadata may follow the part
+//! that is over the limits:
+//!
+//! ```text
+//! {"spec": {"a": [[[[ … 200 levels … ]]]]}, "metadata": {"name": "x"}}
+//! ```
+//!
+//! So its name is known, and the error is reported for this object alone; the other objects of
+//! the list or watch are read as usual.
 
 use kube::runtime::watcher;
 
-/// Whether a watch failed on an event that is no JSON, or not that of an event: then the
-/// name of its object is not known, either.
+/// Whether a watch failed because an event is not valid JSON or does not have the form of an
+/// event. Then not even the name of its object is known.
 pub fn lost_event(error: &watcher::Error) -> bool {
     match error {
         watcher::Error::WatchFailed(kube::Error::SerdeError(_)) => true,
-        // kube takes what is JSON for a status without anything in it.
+        // kube reads any other JSON as a Status in which all fields are empty.
         watcher::Error::WatchFailed(kube::Error::Api(status)) => {
             status.code == 0 && status.reason.is_empty() && status.message.is_empty()
         }
@@ -30,7 +37,7 @@ mod tests {
         format!("{}{}", "[".repeat(levels), "]".repeat(levels))
     }
 
-    /// What watch lines and lists make of an object.
+    /// An object read from a watch event, from a list and by itself.
     fn read(object: &str) -> [Object; 3] {
         let line = format!(r#"{{"type": "ADDED", "object": {object}}}"#);
         let WatchEvent::Added(event) = serde_json::from_str::<WatchEvent<Object>>(&line).unwrap()
@@ -47,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn the_name_is_known_wherever_it_stands() {
+    fn the_name_is_known_before_and_after_the_part_over_the_limit() {
         for levels in [100, 127, 128, 129, 10_000] {
             let deep = nested(levels);
             let metadata = r#""metadata": {"namespace": "n", "name": "a", "resourceVersion": "7"}"#;
@@ -68,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn the_limits_are_limits_of_the_object() {
+    fn the_limits_count_from_the_root_of_the_object() {
         let object = |levels| {
             format!(
                 r#"{{"metadata": {{"name": "a"}}, "spec": {}}}"#,
@@ -116,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn who_manages_a_deep_object_is_nested_deeper_than_the_object() {
+    fn the_depth_of_managed_fields_does_not_count() {
         let object = format!(
             r#"{{"metadata": {{"name": "a", "managedFields": [{{"fieldsV1": {}}}]}}, "spec": {}}}"#,
             nested(120),

@@ -1,8 +1,7 @@
 //! Objects as they arrive from a watch, read in one pass.
 //!
-//! A watch with one sink reads each object as that sink stores it, and nothing has to be left
-//! out of it later. A watch with several sinks reads what any of them needs, and each sink
-//! takes its part of that:
+//! A watch with one sink reads each object in the form that the sink stores. A watch with several
+//! sinks reads the fields that any of them needs, and each sink copies its part:
 //!
 //! ```text
 //! sinks                         read from the JSON      stored
@@ -12,8 +11,8 @@
 //! spec.x and a target's sink    everything              a copy of spec.x; the target's state
 //! ```
 //!
-//! kube reads through `Deserialize`, which takes no argument that could say what is read. So a
-//! [`Reading`] is set for the thread: while it runs, it decides how [`Arrival`]s are read.
+//! kube parses objects with `Deserialize`, which takes no argument. So the fields to read are
+//! passed in a thread-local: [`Reading::run`] sets it while a function parses [`Arrival`]s.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -31,12 +30,12 @@ use serde::{Deserialize, Deserializer};
 
 use crate::object::{Unreadable, bare, without_managed_fields};
 
-/// What a sink reads of objects.
+/// The parts of objects that a sink reads.
 #[derive(Clone, Debug)]
 pub enum Reads {
-    /// What a source stores, and what it has to know of their headers.
+    /// The part that a source stores, and the header fields that it needs.
     Kept(Keep, HeaderFields),
-    /// All of them.
+    /// The whole object.
     Everything,
 }
 
@@ -47,7 +46,7 @@ pub struct Reading(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     reader: ObjectReader,
-    /// Whether all sinks read the same: then what is read is what each of them stores.
+    /// Whether all sinks read the same part. Then each of them stores an object as it was read.
     is_own: bool,
 }
 
@@ -56,7 +55,7 @@ thread_local! {
 }
 
 impl Reading {
-    /// Reads what sinks read.
+    /// A reading of the parts that these sinks need.
     pub fn new(sinks: &[Reads]) -> Self {
         let header = sinks.iter().map(|reads| match reads {
             Reads::Kept(_, header) => *header,
@@ -78,7 +77,8 @@ impl Reading {
         Self(Arc::new(Inner { reader, is_own }))
     }
 
-    /// The same for objects of this kind: the elements of a list leave their types out.
+    /// This reading for objects of one kind. It adds `apiVersion` and `kind`, which the elements
+    /// of a list lack.
     #[must_use]
     pub fn of_kind(&self, resource: &ApiResource) -> Self {
         let reader = self.0.reader.clone();
@@ -88,13 +88,13 @@ impl Reading {
         }))
     }
 
-    /// Reads objects like this while a function runs.
+    /// Runs a function. The [`Arrival`]s that it parses are read with this reading.
     pub fn run<T>(&self, function: impl FnOnce() -> T) -> T {
         let _restore = Restore(READING.replace(Some(self.clone())));
         function()
     }
 
-    /// A stream whose objects are read like this.
+    /// Wraps a stream, so that the objects it parses are read with this reading.
     pub fn stream<S>(self, stream: S) -> ReadingStream<S> {
         ReadingStream {
             stream,
@@ -112,7 +112,7 @@ impl Drop for Restore {
     }
 }
 
-/// A stream whose objects are read as a [`Reading`] says.
+/// A stream whose objects are read with a [`Reading`].
 #[derive(Debug)]
 pub struct ReadingStream<S> {
     stream: S,
@@ -132,43 +132,44 @@ impl<S: Stream + Unpin> Stream for ReadingStream<S> {
 /// An object as it arrives from a watch.
 #[derive(Clone)]
 pub struct Arrival {
-    /// Which object it is, in which version.
+    /// The name and version of the object.
     pub header: Header,
     kept: Kept,
-    /// Whether `kept` is what each sink stores.
+    /// Whether each sink stores `kept` as it is.
     is_own: bool,
-    /// Whether something of it is over the limits, and was left out.
+    /// Whether a part of it is over the limits and was left out.
     is_over: bool,
     /// Made from the header when kube asks for it.
     meta: OnceLock<Box<ObjectMeta>>,
 }
 
 impl Arrival {
-    /// What a sink stores that keeps this of objects; an error if that cannot be read.
+    /// The part of the object that a sink with this `Keep` stores; an error if that part was over
+    /// the limits.
     pub fn kept(&self, keep: &Keep) -> Result<Kept, Unreadable> {
         let kept = if self.is_own {
             self.kept.clone()
         } else {
-            // The rest is freed when all sinks have taken their parts.
+            // Detached, so that the rest of the object is freed with the `Arrival`.
             keep.of(self.kept.document()).detached()
         };
         self.check(kept.document())?;
         Ok(kept)
     }
 
-    /// All of it, for sinks that read everything.
+    /// The whole object, for sinks that read everything.
     pub fn whole(&self) -> Result<Cow<'_, Value>, Unreadable> {
         let whole = self.kept.document();
         if !self.is_over {
             return Ok(Cow::Borrowed(whole));
         }
-        // They are no content, and always nested deeper than the object itself.
+        // They do not count: they are always nested deeper than the object itself.
         let whole = without_managed_fields(whole.clone());
         self.check(&whole)?;
         Ok(Cow::Owned(whole))
     }
 
-    /// The type and the metadata of an object that is read whole, but for managedFields.
+    /// The type and the metadata, without managedFields, of an object that was read whole.
     pub fn bare(&self) -> Value {
         bare(self.kept.document())
     }
@@ -200,7 +201,7 @@ impl<'de> Deserialize<'de> for Arrival {
     }
 }
 
-/// Which object it is; never its content, which may be secret.
+/// Prints the name only: the content may be secret.
 impl fmt::Debug for Arrival {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Arrival")
@@ -213,14 +214,14 @@ impl fmt::Debug for Arrival {
 impl kube::Resource for Arrival {
     crate::of_any_kind!();
 
-    /// What a watch asks for: the name and the version.
+    /// Name, namespace and resourceVersion, which are all that kube's watcher reads.
     fn meta(&self) -> &ObjectMeta {
         self.meta.get_or_init(|| Box::new(meta(&self.header)))
     }
 
     fn meta_mut(&mut self) -> &mut ObjectMeta {
         self.meta.get_or_init(|| Box::new(meta(&self.header)));
-        self.meta.get_mut().expect("set in the line above")
+        self.meta.get_mut().expect("get_or_init has set it")
     }
 }
 

@@ -1,4 +1,4 @@
-//! Which resource a kind is on the cluster.
+//! Discovery: which resource of the cluster serves a kind.
 
 use kube::core::GroupVersionKind;
 use kube::discovery::{ApiCapabilities, ApiResource, Scope, pinned_kind};
@@ -8,21 +8,21 @@ use object::KindRef;
 use super::Unavailable;
 use super::schema::ListKeys;
 
-/// A kind of the cluster.
+/// A kind that the cluster serves.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Resolved {
-    /// Where its objects are found.
+    /// Its group, version and resource name.
     pub resource: ApiResource,
-    /// Whether its objects live in namespaces.
+    /// Whether its objects are in namespaces.
     pub namespaced: bool,
-    /// Whether it has a `/status` of its own.
+    /// Whether it has the subresource `/status`.
     pub status: bool,
-    /// What its schema says about its lists, if somebody has asked for it.
+    /// The merge keys of its lists, read from its schema if a sink asks for them.
     pub lists: Vec<ListKeys>,
 }
 
-/// Asks the cluster for a kind. Without a version it is the one that the server prefers
-/// among those that have the kind.
+/// Finds a kind on the cluster. Without a version it takes the version that the server prefers
+/// among those that serve the kind.
 pub async fn resolve(client: &Client, resource: &KindRef) -> Result<Resolved, Unavailable> {
     let found = match &resource.version {
         Some(version) => {
@@ -81,12 +81,12 @@ fn unavailable(resource: &KindRef, error: &kube::Error) -> Unavailable {
         return Unavailable {
             code: "kind-missing",
             message: format!(
-                "the cluster has no kind {kind} in {group}: waiting for its CustomResourceDefinition"
+                "the cluster does not serve {kind} in {group}: waiting for its CustomResourceDefinition"
             ),
         };
     }
     Unavailable {
         code: "discovery-failed",
-        message: format!("cannot ask the cluster for {kind} in {group}: {error}"),
+        message: format!("discovery of {kind} in {group} failed: {error}"),
     }
 }

@@ -1,7 +1,15 @@
-//! What schemas say about lists: the fields that tell their elements apart.
+//! Merge keys of lists, read from the schemas of custom resources.
 //!
-//! They are read from `/openapi/v3`, which every account may: the definitions of custom
-//! resources themselves need a right of their own.
+//! A schema says which fields identify an element of a list:
+//!
+//! ```text
+//! spec.parts: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name]}
+//! ```
+//!
+//! Here the element with `name: a` of a patch is merged with the element `name: a` of the object.
+//!
+//! Schemas are read from `/openapi/v3`, which every account may read. Reading the
+//! `CustomResourceDefinition`s would need a permission of its own.
 
 use std::time::Duration;
 
@@ -12,33 +20,32 @@ use kube::discovery::ApiResource;
 
 use crate::object::Object;
 
-/// A list by the names of the fields that lead to it, and the fields that tell its elements
-/// apart.
+/// The path of a list (names of fields) and its merge keys: the fields that identify an element.
 pub type ListKeys = (Vec<String>, Vec<String>);
 
-/// How often it is asked whether a schema has changed.
+/// How often a schema is checked for changes.
 const EVERY: Duration = Duration::from_mins(1);
-/// The schema of a new definition is shown some time after its kind is served: for so many
-/// seconds it is asked for again.
+/// For how many seconds a missing schema is requested again: the server publishes the schema of
+/// a new definition some time after it serves the kind.
 const LAG: usize = 5;
-/// How deep a schema is looked into.
+/// The depth to which a schema is searched for lists.
 const MAX_DEPTH: usize = 64;
-/// How many lists of a schema count.
+/// The number of lists that are taken from one schema.
 const MAX_LISTS: usize = 1000;
 
 /// The schema of a kind.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Schema {
-    /// Where it was read: another place, which has a hash in it, is another content.
-    /// `None` if the server has none.
+    /// The address it was read from. It contains a hash of the content, so that another content
+    /// has another address. `None` if the server has no schema.
     address: Option<String>,
-    /// Its lists of maps.
+    /// Its lists with merge keys.
     pub(super) lists: Vec<ListKeys>,
 }
 
 impl Schema {
-    /// Asks the cluster for the schema of a kind. A server that shows none, or does not let
-    /// us see it, has none.
+    /// Reads the schema of a kind from the cluster. If the server publishes none or denies access,
+    /// the result has no lists.
     pub(super) async fn read(client: &Client, resource: &ApiResource) -> Result<Self, kube::Error> {
         let mut found = address(client, resource).await?;
         for _ in 0..LAG {
@@ -61,11 +68,11 @@ impl Schema {
         })
     }
 
-    /// Completes when the schema is another.
+    /// Completes when the schema has changed.
     pub(super) async fn changed(&self, client: &Client, resource: &ApiResource) {
         loop {
             tokio::time::sleep(EVERY).await;
-            // What cannot be asked now is asked again.
+            // After an error the next round tries again.
             let now = address(client, resource).await;
             if now.is_ok_and(|now| now != self.address) {
                 return;
@@ -74,7 +81,7 @@ impl Schema {
     }
 }
 
-/// Where the schemas of a kind's group and version are.
+/// The address of the schemas of a kind's group and version.
 async fn address(client: &Client, resource: &ApiResource) -> Result<Option<String>, kube::Error> {
     let index = get(client, "/openapi/v3").await?.unwrap_or_default();
     let path = format!("apis/{}", resource.api_version);
@@ -82,11 +89,11 @@ async fn address(client: &Client, resource: &ApiResource) -> Result<Option<Strin
     Ok(address.as_str().map(str::to_owned))
 }
 
-/// A document of the server; `None` if there is none for us.
+/// Reads a JSON document from the server; `None` if it does not exist or access is denied.
 async fn get(client: &Client, path: &str) -> Result<Option<Value>, kube::Error> {
     let request = Request::get(path).header(http::header::ACCEPT, "application/json");
     let request = request.body(Vec::new()).map_err(kube::Error::HttpError)?;
-    // As objects are read: a kind whose schema is nested too deep hides no other.
+    // Read as an object is: a schema that is nested too deep does not fail the others.
     match client.request::<Object>(request).await {
         Ok(document) => Ok(Some(document.into_value())),
         Err(kube::Error::Api(status)) if matches!(status.code, 401 | 403 | 404 | 406) => Ok(None),
@@ -94,7 +101,7 @@ async fn get(client: &Client, path: &str) -> Result<Option<Value>, kube::Error> 
     }
 }
 
-/// The lists of maps of a kind, as the schemas of its group and version say.
+/// The lists with merge keys of a kind, from the schemas of its group and version.
 fn lists(document: &Value, resource: &ApiResource) -> Vec<ListKeys> {
     let schemas = document.get("components").get("schemas");
     let is_kind = |schema: &&Value| {
@@ -189,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_schema_has_no_lists() {
+    fn a_document_that_is_not_a_schema_has_no_lists() {
         for odd in [
             json!(null),
             json!([]),
@@ -199,7 +206,7 @@ mod tests {
         }
     }
 
-    /// A server whose schemas have this hash; `""` for none.
+    /// A client of a server whose schemas have this hash; `""`: it has no schemas.
     fn client(hash: &Arc<Mutex<String>>, reads: &Arc<AtomicUsize>) -> Client {
         let (hash, reads) = (hash.clone(), reads.clone());
         let service = tower::service_fn(move |request: Request<Body>| {
@@ -217,7 +224,7 @@ mod tests {
                 reads.fetch_add(1, Ordering::SeqCst);
                 document()
             };
-            // The schema of another kind, which is nested too deep.
+            // Adds the schema of another kind that is nested too deep.
             let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
             let body = body.to_string();
             let body = body.replace(r#""schemas":{"#, &format!(r#""schemas":{{"a":{deep},"#));

@@ -35,7 +35,7 @@ fn read(reading: &Reading, object: &str) -> Arrival {
 }
 
 #[test]
-fn one_reader_gets_what_is_read() {
+fn a_single_sink_stores_the_object_as_it_was_read() {
     let own = keep(&["$.spec.x"]);
     let object = read(&Reading::new(&[reads(&own)]), &pod().to_string());
     assert_eq!(object.kept.document(), &json!({"spec": {"x": 1}}));
@@ -47,11 +47,11 @@ fn one_reader_gets_what_is_read() {
     assert_eq!(object.resource_version().as_deref(), Some("7"));
     assert_eq!(object.name_any(), "a");
     assert_eq!(object.header.object_name(), object::ObjectName::of(&pod()));
-    assert!(object.header.labels.is_null(), "nobody asked for them");
+    assert!(object.header.labels.is_null(), "no sink reads them");
 }
 
 #[test]
-fn readers_of_the_same_share_it() {
+fn sinks_that_read_the_same_fields_share_one_copy() {
     let (one, same) = (keep(&["$.spec.x"]), keep(&["$.spec.x"]));
     let labels = HeaderFields {
         labels: true,
@@ -65,7 +65,7 @@ fn readers_of_the_same_share_it() {
 }
 
 #[test]
-fn readers_of_other_fields_take_their_part() {
+fn sinks_that_read_different_fields_store_copies() {
     let keeps = [keep(&["$.spec.x"]), keep(&["$.spec.y", "$.metadata.uid"])];
     let sinks = keeps.each_ref().map(reads);
     let object = read(&Reading::new(&sinks), &pod().to_string());
@@ -77,7 +77,7 @@ fn readers_of_other_fields_take_their_part() {
         let document = kept.document();
         assert!(
             document.detached().same(document),
-            "it keeps nothing in memory that only others read"
+            "it does not keep the fields of other sinks in memory"
         );
     }
     let sinks = [reads(&keeps[0]), Reads::Everything];
@@ -112,7 +112,7 @@ fn nested(levels: usize) -> String {
 }
 
 #[test]
-fn what_cannot_be_read_concerns_those_who_read_it() {
+fn only_sinks_that_read_the_field_over_the_limit_fail() {
     let object = format!(
         r#"{{"spec": {{"deep": {}, "x": 1}}, "metadata": {{"name": "a", "resourceVersion": "7"}}}}"#,
         nested(200)
@@ -140,7 +140,7 @@ fn what_cannot_be_read_concerns_those_who_read_it() {
 }
 
 #[test]
-fn who_manages_a_deep_object_is_nested_deeper_than_the_object() {
+fn the_depth_of_managed_fields_does_not_count() {
     let object = format!(
         r#"{{"metadata": {{"name": "a", "managedFields": [{{"fieldsV1": {}}}]}}, "spec": {}}}"#,
         nested(120),
@@ -152,7 +152,7 @@ fn who_manages_a_deep_object_is_nested_deeper_than_the_object() {
 }
 
 #[tokio::test]
-async fn a_stream_is_read_as_its_readers_want_and_nothing_else_is() {
+async fn a_reading_applies_to_its_stream_only() {
     let parsed = || serde_json::from_str::<Arrival>(&pod().to_string()).unwrap();
     let stream = futures::stream::iter(0..2).map(|_| parsed());
     let reading = Reading::new(&[reads(&keep(&["$.spec.x"]))]);
