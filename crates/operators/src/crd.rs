@@ -1,8 +1,7 @@
-//! The Operator resource as the API server knows it.
+//! The `CustomResourceDefinition` of the Operator resource.
 //!
-//! The definition is a file, [`YAML`], so that it reads as what it is; [`definition`] is
-//! the same as a document. What it cannot check (pipelines, predicates) is checked when
-//! an Operator is read, see [`operator::read`].
+//! The definition is written as a YAML file, [`YAML`]; [`definition`] returns it as a document.
+//! Its schema cannot check pipelines and predicates: [`operator::read`] checks those.
 
 use document::Value;
 use kube::discovery::ApiResource;
@@ -14,7 +13,7 @@ pub const YAML: &str = include_str!("crd/operators.yaml");
 pub const GROUP: &str = "dcontroller.io";
 /// The version of Operators.
 pub const VERSION: &str = "v1alpha1";
-/// The name of the definition.
+/// The name of the `CustomResourceDefinition`.
 pub const NAME: &str = "operators.dcontroller.io";
 /// The finalizer of an Operator whose `deletionPolicy` is `Delete`.
 pub const FINALIZER: &str = "dcontroller.io/delete-derived";
@@ -27,7 +26,7 @@ pub const FINALIZER: &str = "dcontroller.io/delete-derived";
 /// ```
 pub fn definition() -> Value {
     let manifests = manifest::parse_bytes("operators.yaml", YAML.as_bytes().to_vec());
-    // The file is one document, as the tests know.
+    // A test checks that the file holds exactly one document.
     let mut manifests = manifests.unwrap_or_default();
     manifests
         .pop()
@@ -35,7 +34,7 @@ pub fn definition() -> Value {
         .unwrap_or_default()
 }
 
-/// Where Operators are found.
+/// The API resource of Operators.
 pub fn resource() -> ApiResource {
     ApiResource {
         group: GROUP.to_owned(),

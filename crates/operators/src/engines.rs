@@ -1,4 +1,4 @@
-//! What an Operator's life needs of an engine, so that tests can stand in for one.
+//! The interface between an Operator's task and its engine. Tests implement it with fakes.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use futures::future::BoxFuture;
 use operator::Operator;
 use tokio::sync::watch;
 
-/// Starts operators.
+/// Starts the engines of Operators.
 pub trait Engines: Send + Sync {
-    /// Starts an operator. `held` are the controllers whose removals were held when it ran
-    /// last: they stay so.
+    /// Starts the engine of an Operator. The removals of the controllers in `held` were held by
+    /// `maxDeletions` when the Operator last ran, and stay held.
     fn start(
         &self,
         operator: Operator,
@@ -20,25 +20,26 @@ pub trait Engines: Send + Sync {
         events: Arc<dyn EngineEvents>,
     ) -> Box<dyn Run>;
 
-    /// An operator does not run, because of this: its views are not available.
+    /// Marks the views of an Operator as unavailable, because it does not run for this reason.
     fn down(&self, operator: &str, why: &str);
 
-    /// An operator is gone, and its engine has stopped: what it put into views goes.
+    /// Removes the view objects of an Operator that was deleted and whose engine has stopped.
     fn forget(&self, operator: &str);
 }
 
-/// A running operator; see [`Running`]. Dropping it ends it without waiting.
+/// A running engine; see [`Running`]. Dropping it ends it without waiting.
 pub trait Run: Send + Sync {
-    /// How it stands. Its sender is gone when the engine has ended by itself.
+    /// Its status. The sender is dropped when the engine ends by itself.
     fn status(&self) -> watch::Receiver<OperatorStatus>;
 
-    /// Finishes what runs, and ends; what is derived stays.
+    /// Finishes the writes under way and ends. Derived objects stay.
     fn stop(self: Box<Self>) -> BoxFuture<'static, ()>;
 
-    /// Removes all that is derived; to be asked again until nothing is left.
+    /// Removes derived objects. Returns whether none is left; if not, call it again.
     fn delete_all(&self) -> BoxFuture<'_, bool>;
 
-    /// Lets held deletions go on, and others that are too many, or not any more.
+    /// Sets whether deletions beyond `maxDeletions` are carried out. With `true`, held deletions
+    /// are released.
     fn allow_deletions(&self, allowed: bool);
 }
 

@@ -1,8 +1,13 @@
 //! Kubernetes Events about Operators.
 //!
-//! In goes what happens ([`EngineEvents`] and the lives of Operators), out come Events,
-//! aggregated by kube's recorder. The number of Events per Operator is bounded, and a
-//! server that is slow holds up nobody: what does not fit is left out and counted.
+//! Engines (through [`EngineEvents`]) and Operator tasks report what happens. The reports wait in
+//! a queue, from which one task sends them as Events, aggregated by kube's recorder. A token
+//! bucket bounds the number of Events per Operator, and a full queue drops new ones, so that a
+//! slow API server never blocks an engine. Dropped Events are counted in the next one:
+//!
+//! ```text
+//! controller web: conflict … (75 others were left out)
+//! ```
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,17 +25,17 @@ use tokio::time::Instant;
 use crate::crd;
 use crate::report::text;
 
-/// How many Events of one Operator may come at once.
+/// How many Events of one Operator may be sent at once.
 pub const BURST: u32 = 25;
-/// After that, one in this time.
+/// How long it takes until another Event may be sent after a burst.
 pub const EVERY: Duration = Duration::from_secs(10);
 /// How many Events wait to be sent.
 const QUEUE: usize = 256;
-/// How long one may take.
+/// How long sending one Event may take.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// The longest note, in bytes, as the API server has it.
+/// The longest note that the API server accepts, in bytes.
 const MAX_NOTE: usize = 1024;
-/// The longest reason and action.
+/// The longest reason and action that the API server accepts, in bytes.
 const MAX_WORD: usize = 128;
 
 /// Sends Events. Clones share one queue.
@@ -44,8 +49,8 @@ impl fmt::Debug for Events {
 }
 
 impl Events {
-    /// Events that are sent by this client; `instance` is who reports them. The task
-    /// ends with the last handle.
+    /// Starts a task that sends Events with this client; `instance` is their reporting instance.
+    /// The task ends when the last handle is dropped.
     pub fn start(client: Client, instance: &str) -> Self {
         let reporter = Reporter {
             controller: "dcontroller.io/deltic".to_owned(),
@@ -56,12 +61,12 @@ impl Events {
         Self(Some(sender))
     }
 
-    /// No Events, only lines in the log.
+    /// Sends no Events; everything is still logged.
     pub fn none() -> Self {
         Self(None)
     }
 
-    /// Those about one Operator.
+    /// The Events about one Operator.
     pub fn of(&self, operator: &str, uid: &str) -> Arc<OperatorEvents> {
         let resource = crd::resource();
         Arc::new(OperatorEvents {
@@ -103,17 +108,18 @@ pub struct OperatorEvents {
     bucket: Mutex<Bucket>,
 }
 
-/// How many Events may be sent now.
+/// A token bucket: how many Events may be sent now.
 #[derive(Debug)]
 struct Bucket {
     left: u32,
     at: Instant,
-    /// How many were left out since the last.
+    /// How many Events were dropped since the last one that was sent.
     dropped: u32,
 }
 
 impl Bucket {
-    /// Takes one, and says how many were left out before; `None` if there is none left.
+    /// Takes a token and returns how many Events were dropped since the last one; `None` if the
+    /// bucket is empty.
     fn take(&mut self) -> Option<u32> {
         let now = Instant::now();
         while self.left < BURST && now.duration_since(self.at) >= EVERY {
@@ -133,7 +139,7 @@ impl Bucket {
 }
 
 impl OperatorEvents {
-    /// Something that is wrong with the Operator as a whole.
+    /// Reports a problem of the Operator as a whole.
     pub fn warn(&self, reason: &str, note: &str) {
         self.send(EventType::Warning, reason, "Operator", note, None);
     }
@@ -173,7 +179,7 @@ impl OperatorEvents {
             secondary: related,
         };
         if let Some(queue) = &self.events.0 {
-            // A full queue: the server is slow, and the log has it.
+            // If the queue is full, the server is slow. The message has been logged.
             let _ = queue.try_send((event, self.reference.clone()));
         }
     }
@@ -181,7 +187,7 @@ impl OperatorEvents {
 
 impl EngineEvents for OperatorEvents {
     fn adopted(&self, key: &ObjectKey, controller: &str) {
-        let note = format!("{key} existed and is kept as derived; it will not be deleted");
+        let note = format!("{key} already existed and is now managed; it will never be deleted");
         self.send(
             EventType::Normal,
             "Adopted",
@@ -213,7 +219,7 @@ fn reference(key: &ObjectKey) -> ObjectReference {
     }
 }
 
-/// A code as the reason of an Event: `deletion-held` is `DeletionHeld`.
+/// Turns a code into the reason of an Event: `deletion-held` becomes `DeletionHeld`.
 fn reason(code: &str) -> String {
     let words = code.split(['-', '_', ' ']).filter(|word| !word.is_empty());
     let words = words.map(|word| {

@@ -1,4 +1,13 @@
-//! The finalizer of an Operator: there under `deletionPolicy: Delete`, and only then.
+//! The finalizer of an Operator.
+//!
+//! An Operator has it exactly while `deletionPolicy` is `Delete` and derived objects may exist:
+//!
+//! ```text
+//! Operator applied ─▶ add the finalizer ─▶ derive objects ─▶ …
+//! kubectl delete   ─▶ delete derived objects ─▶ remove the finalizer ─▶ the Operator is deleted
+//! ```
+//!
+//! It is added before the first object is derived, so that no derived object is left behind.
 
 use kube::api::{Patch, PatchParams};
 use tokio::time::timeout;
@@ -8,7 +17,7 @@ use super::resource::OperatorObject;
 use super::status::{MANAGER, TIMEOUT, WriteError};
 
 impl OperatorTask {
-    /// Puts our finalizer on the Operator, or takes it off.
+    /// Adds or removes our finalizer, as `deletionPolicy` requires.
     pub(super) async fn finalizer(&mut self) -> TaskStep {
         let Some(object) = self.object.clone() else {
             return TaskStep::Done;
@@ -25,7 +34,7 @@ impl OperatorTask {
             }
             Err(WriteError::Kube(kube::Error::Api(status))) if status.code == 404 => TaskStep::Done,
             Err(error) => {
-                let what = if wanted { "put on" } else { "taken off" };
+                let what = if wanted { "added" } else { "removed" };
                 let message = format!("the finalizer cannot be {what}: {error}");
                 tracing::warn!(operator = self.name, message);
                 if !is_conflict(&error) {

@@ -1,18 +1,16 @@
-//! Whether the process is alive and ready.
+//! Liveness and readiness of the process, as `/healthz` and `/readyz` report them.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What the process says about itself. Clones are handles to the same.
-///
-/// At first it is alive, and not ready.
+/// The health of the process: at first it is alive and not ready. Clones share one state.
 #[derive(Clone, Debug, Default)]
 pub struct Health(Arc<Mutex<State>>);
 
 #[derive(Debug)]
 struct State {
-    /// Why it must be restarted.
+    /// Why the process must be restarted.
     broken: Option<String>,
-    /// Why it is not ready.
+    /// Why the process is not ready.
     waiting: Option<String>,
 }
 
@@ -26,22 +24,22 @@ impl Default for State {
 }
 
 impl Health {
-    /// It does its work from now on.
+    /// Marks the process as ready.
     pub fn ready(&self) {
         self.edit(|state| state.waiting = None);
     }
 
-    /// It does not do its work yet, or no longer, and why.
+    /// Marks the process as not ready, with the reason.
     pub fn not_ready(&self, why: impl Into<String>) {
         self.edit(|state| state.waiting = Some(why.into()));
     }
 
-    /// It cannot go on: whoever looks after it should restart it.
+    /// Marks the process as broken, with the reason: the kubelet should restart it.
     pub fn broken(&self, why: impl Into<String>) {
         self.edit(|state| state.broken = Some(why.into()));
     }
 
-    /// Whether it does its work, or why not.
+    /// Whether the process is ready; otherwise the reason.
     pub fn readiness(&self) -> Result<(), String> {
         let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match state.broken.as_ref().or(state.waiting.as_ref()) {
@@ -50,7 +48,7 @@ impl Health {
         }
     }
 
-    /// Whether it can go on, or why not.
+    /// Whether the process is alive; otherwise why it must be restarted.
     pub fn liveness(&self) -> Result<(), String> {
         let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.broken.clone().map_or(Ok(()), Err)

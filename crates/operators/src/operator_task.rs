@@ -1,8 +1,19 @@
-//! The life of one Operator: from the first time that it is seen until it is gone.
+//! The task that runs one Operator, from its first event until it is deleted.
 //!
-//! One task owns it. It brings what runs in line with what the Operator says, one step at
-//! a time: a new engine starts only after the old one has stopped, and what is derived
-//! stays in between.
+//! The task reconciles the engine with the Operator object, one step at a time:
+//!
+//! ```text
+//! the object                            the task
+//! is valid, and its spec is new         stops the old engine, then starts one with the new spec
+//! has the spec that runs                keeps the engine
+//! is invalid                            keeps the engine of the last valid spec; status: Invalid
+//! cannot be read                        stops the engine
+//! is being deleted, policy Delete       deletes derived objects, then removes the finalizer
+//! is being deleted, policy Orphan       stops the engine
+//! ```
+//!
+//! Derived objects stay while an engine is replaced. A step that fails is tried again after a
+//! growing pause.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,7 +26,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::engines::Run;
-use super::report::{self, Report, Standing};
+use super::report::{self, OperatorState, Report};
 use super::resource::OperatorObject;
 use super::status::Publisher;
 use super::{Seen, Shared};
@@ -28,49 +39,49 @@ const RESTART: Backoff = Backoff::new(Duration::from_millis(500), Duration::from
 /// How long one round of deletions may take.
 const DELETE_ROUND: Duration = Duration::from_secs(10);
 
-/// The task of one Operator.
+/// The task that runs one Operator.
 pub(super) struct OperatorTask {
     pub(super) shared: Arc<Shared>,
     pub(super) name: String,
     seen: watch::Receiver<Seen>,
-    /// The Operator as it is, as far as is known; `None` if it is gone.
+    /// The last known state of the Operator; `None` before the first event.
     pub(super) object: Option<OperatorObject>,
     events: Arc<OperatorEvents>,
-    engine: Option<Current>,
-    standing: Standing,
+    engine: Option<CurrentEngine>,
+    state: OperatorState,
     pub(super) publisher: Publisher,
-    /// When the next step is due, if not with the next event.
+    /// When the next step is due if no event comes before.
     again: Option<Instant>,
-    /// How many steps in a row could not be finished.
+    /// The pause after a step that did not succeed.
     attempts: Pause,
-    /// How many engines in a row ended by themselves.
+    /// The pause after an engine that ended by itself.
     crashes: Pause,
-    /// After that, no engine is started before this time.
+    /// No engine is started before this time, because the last one ended by itself.
     not_before: Option<Instant>,
 }
 
 /// The engine that runs.
-struct Current {
+struct CurrentEngine {
     run: Box<dyn Run>,
     status: watch::Receiver<OperatorStatus>,
-    /// The Operator that it runs.
+    /// The version of the Operator that it runs.
     of: OperatorObject,
-    /// Whether it was told that any number of deletions may go on.
+    /// Whether deletions beyond `maxDeletions` are allowed.
     allowed: bool,
     since: Instant,
 }
 
-/// How a step ended.
+/// The outcome of a step.
 pub(super) enum TaskStep {
     /// Nothing is left to do until something changes.
     Done,
-    /// It is to be tried again.
+    /// Try again after a pause.
     Again,
-    /// It is to be tried at this time.
+    /// Try again at this time.
     At(Instant),
 }
 
-/// What woke the task.
+/// Why the task woke up.
 enum Wake {
     Seen,
     Status,
@@ -89,7 +100,7 @@ impl OperatorTask {
             seen,
             object: None,
             engine: None,
-            standing: Standing::Runs,
+            state: OperatorState::Runs,
             publisher: Publisher::default(),
             again: None,
             attempts: Pause::new(PAUSES),
@@ -98,7 +109,7 @@ impl OperatorTask {
         }
     }
 
-    /// Runs until the Operator is gone, or the process ends.
+    /// Runs until the Operator is deleted or the process stops.
     pub(super) async fn run(mut self) {
         self.seen.mark_changed();
         loop {
@@ -111,7 +122,7 @@ impl OperatorTask {
                     self.step().await;
                 }
                 Wake::Status => {
-                    self.calm_down();
+                    self.reset_crashes();
                     self.publisher.changed();
                 }
                 Wake::Died => self.died(),
@@ -139,7 +150,7 @@ impl OperatorTask {
             biased;
             changed = self.seen.changed() => match changed {
                 Ok(()) => Wake::Seen,
-                // Nobody will say any more.
+                // The sender is gone: no further event will come.
                 Err(_) => std::future::pending().await,
             },
             alive = status_changed(&mut self.engine) => if alive { Wake::Status } else { Wake::Died },
@@ -148,7 +159,7 @@ impl OperatorTask {
         }
     }
 
-    /// Takes note of the Operator. Gives whether its life goes on.
+    /// Stores the new state of the Operator. Returns whether the task goes on.
     fn look(&mut self, seen: Seen) -> bool {
         let object = match seen {
             Seen::There(object) => object,
@@ -166,7 +177,7 @@ impl OperatorTask {
         true
     }
 
-    /// Brings what runs in line with the Operator, as far as that goes now.
+    /// Reconciles the engine with the Operator, as far as that is possible now.
     async fn step(&mut self) {
         let Some(object) = self.object.clone() else {
             return;
@@ -186,19 +197,19 @@ impl OperatorTask {
         };
     }
 
-    /// The Operator is to run as it says.
+    /// Runs an engine for the Operator's current spec.
     async fn settle(&mut self, object: OperatorObject) -> TaskStep {
         if self.runs(&object) {
-            self.still(object);
+            self.keep_engine(object);
             return self.finalizer().await;
         }
-        // Nobody knows what it says now, not even whether it is to run.
+        // Its current spec is unknown, so the old one must not run on.
         if object.is_unreadable() {
             self.stop_engine().await;
         }
         let Some(operator) = self.read(&object) else {
-            // What its last good version derived is still to be deleted, so the finalizer
-            // stays; one that never ran gets none.
+            // If it has the finalizer, objects of its last valid spec still have to be deleted
+            // with it; if it has none, it never ran and needs none.
             if object.deletes() {
                 return TaskStep::Done;
             }
@@ -207,7 +218,7 @@ impl OperatorTask {
         if let Some(time) = self.not_before.filter(|time| *time > Instant::now()) {
             return TaskStep::At(time);
         }
-        // Before anything is derived, so that nothing is left behind.
+        // The finalizer comes before the first derived object, so that none is left behind.
         if object.deletes() && matches!(self.finalizer().await, TaskStep::Again) {
             return TaskStep::Again;
         }
@@ -217,23 +228,23 @@ impl OperatorTask {
         self.finalizer().await
     }
 
-    /// Whether this spec runs already.
+    /// Whether an engine runs with this spec.
     fn runs(&self, object: &OperatorObject) -> bool {
         let same = |of: &OperatorObject| of.uid() == object.uid() && of.spec() == object.spec();
         let engine = self.engine.as_ref();
         !object.is_unreadable() && engine.is_some_and(|engine| same(&engine.of))
     }
 
-    /// What runs goes on; the Operator may say a little more.
-    fn still(&mut self, object: OperatorObject) {
-        self.standing = Standing::Runs;
+    /// Keeps the engine; the annotation that allows deletions may have changed.
+    fn keep_engine(&mut self, object: OperatorObject) {
+        self.state = OperatorState::Runs;
         if let Some(engine) = &mut self.engine {
             engine.of = object;
             engine.allow();
         }
     }
 
-    /// Starts an engine; `held` are the controllers whose removals were held before.
+    /// Starts an engine. The removals of the controllers in `held` stay held.
     fn start(&mut self, operator: Operator, object: OperatorObject, held: BTreeSet<String>) {
         let generation = object.generation();
         tracing::info!(operator = self.name, generation, "starts");
@@ -241,7 +252,7 @@ impl OperatorTask {
             .shared
             .engines
             .start(operator, held, self.events.clone());
-        let mut engine = Current {
+        let mut engine = CurrentEngine {
             status: run.status(),
             run,
             of: object,
@@ -250,12 +261,12 @@ impl OperatorTask {
         };
         engine.allow();
         self.engine = Some(engine);
-        self.standing = Standing::Runs;
-        self.calm_down();
+        self.state = OperatorState::Runs;
+        self.reset_crashes();
         self.publisher.changed();
     }
 
-    /// Reads an Operator, and checks whether it may run.
+    /// Reads an Operator and checks the policy. If it may not run, its state says why.
     fn read(&mut self, object: &OperatorObject) -> Option<Operator> {
         let problems = match self.shared.policy.read(object) {
             Ok(operator) => return Some(operator),
@@ -269,19 +280,19 @@ impl OperatorTask {
             self.shared.engines.down(&self.name, &why);
         }
         let running = self.engine.as_ref().map(|engine| engine.of.generation());
-        let standing = Standing::Invalid { problems, running };
-        if self.standing != standing {
+        let state = OperatorState::Invalid { problems, running };
+        if self.state != state {
             self.events.warn("Invalid", &note);
-            self.standing = standing;
+            self.state = state;
             self.publisher.changed();
         }
         None
     }
 
-    /// The Operator is being deleted.
+    /// Handles the deletion of the Operator.
     async fn leave(&mut self, object: OperatorObject) -> TaskStep {
         if !object.has_finalizer() || !object.deletes() {
-            // What it derived stays.
+            // Derived objects stay.
             self.stop_engine().await;
             let why = "the Operator is being deleted";
             self.shared.engines.down(&self.name, why);
@@ -289,14 +300,14 @@ impl OperatorTask {
         }
         if self.engine.is_none() {
             let Some(operator) = self.read(&object) else {
-                let message = "what it derived cannot be deleted while the spec is invalid: \
+                let message = "derived objects cannot be deleted while the spec is invalid: \
                     correct it, or set deletionPolicy to Orphan";
                 self.waits("Invalid", message.to_owned());
                 return TaskStep::Done;
             };
             self.start(operator, object, BTreeSet::new());
         }
-        let message = "what it derived is being deleted".to_owned();
+        let message = "derived objects are being deleted".to_owned();
         self.waits("Deleting", message);
         let Some(engine) = &self.engine else {
             return TaskStep::Again;
@@ -310,14 +321,14 @@ impl OperatorTask {
     }
 
     pub(super) fn waits(&mut self, reason: &'static str, message: String) {
-        let standing = Standing::Waits { reason, message };
-        if self.standing != standing {
-            self.standing = standing;
+        let state = OperatorState::Waits { reason, message };
+        if self.state != state {
+            self.state = state;
             self.publisher.changed();
         }
     }
 
-    /// Stops the engine; gives what it said last.
+    /// Stops the engine and returns its last status.
     async fn stop_engine(&mut self) -> Option<OperatorStatus> {
         let engine = self.engine.take()?;
         tracing::info!(operator = self.name, "stops");
@@ -327,21 +338,21 @@ impl OperatorTask {
         (!last.controllers.is_empty()).then_some(last)
     }
 
-    /// The engine ended by itself, which it should not: it gets another chance.
+    /// Handles an engine that ended by itself, which is a bug: it is started again after a pause.
     fn died(&mut self) {
         self.engine = None;
         let pause = self.crashes.grow();
-        let why = "the Operator ended unexpectedly and is started again";
+        let why = "the Operator ended unexpectedly and will be restarted";
         self.shared.engines.down(&self.name, why);
-        let message = "it ended unexpectedly and is started again".to_owned();
+        let message = "it ended unexpectedly and will be restarted".to_owned();
         self.events.warn("Crashed", &message);
         self.waits("Crashed", message);
         self.not_before = Some(Instant::now() + pause);
         self.again = self.not_before;
     }
 
-    /// An engine that has run for some time starts anew without a pause, if it must.
-    fn calm_down(&mut self) {
+    /// Forgets earlier crashes once an engine has run for longer than the longest pause.
+    fn reset_crashes(&mut self) {
         let Some(engine) = &self.engine else {
             return;
         };
@@ -356,7 +367,7 @@ impl OperatorTask {
         };
         let report = Report {
             generation: object.generation(),
-            standing: &self.standing,
+            state: &self.state,
             engine,
         };
         let published = self
@@ -368,8 +379,8 @@ impl OperatorTask {
     }
 }
 
-impl Current {
-    /// Lets any number of deletions go on as long as the Operator says so.
+impl CurrentEngine {
+    /// Allows deletions beyond `maxDeletions` while the Operator's annotation does.
     fn allow(&mut self) {
         let allowed = self.of.allows_deletions(self.of.generation());
         if self.allowed != allowed {
@@ -379,8 +390,8 @@ impl Current {
     }
 }
 
-/// Waits for a new status; gives whether the engine is alive.
-async fn status_changed(engine: &mut Option<Current>) -> bool {
+/// Waits for a new status. Returns whether the engine is alive.
+async fn status_changed(engine: &mut Option<CurrentEngine>) -> bool {
     match engine {
         Some(engine) => engine.status.changed().await.is_ok(),
         None => std::future::pending().await,

@@ -1,4 +1,12 @@
-//! What a cluster's administrator lets Operators do.
+//! The rules that the administrator of a cluster sets for Operators.
+//!
+//! An Operator that breaks a rule is refused like one whose spec is invalid: it gets no engine,
+//! and its status names the field and the flag, for example
+//!
+//! ```text
+//! target-denied at spec.controllers[0].target: rbac.authorization.k8s.io/Role may not be a
+//! target here: needs --allow-target rbac.authorization.k8s.io/Role
+//! ```
 
 use document::{Location, Value};
 use expr::Functions;
@@ -7,17 +15,17 @@ use operator::{Operator, Problem, Severity};
 use super::resource::OperatorObject;
 use crate::targets::TargetPolicy;
 
-/// What an Operator must keep to.
+/// The rules that an Operator must follow to run.
 #[derive(Clone, Debug, Default)]
 pub struct Policy {
-    /// Whether it must name a `serviceAccount`.
+    /// Whether it must have a `serviceAccount`.
     pub require_service_account: bool,
     /// Which kinds it may write.
     pub targets: TargetPolicy,
 }
 
 impl Policy {
-    /// Reads an Operator that is to run; otherwise all the errors.
+    /// Reads an Operator. Returns all errors if it is invalid or refused.
     pub(super) fn read(&self, object: &OperatorObject) -> Result<Operator, Vec<Problem>> {
         if let Some(problem) = object.unreadable() {
             return Err(vec![problem]);
@@ -33,14 +41,14 @@ impl Policy {
         }
     }
 
-    /// Why this Operator may not run; `spec` is where it was read from.
+    /// The rules that an Operator breaks; `spec` is the spec that it was read from.
     pub fn refusals(&self, operator: &Operator, spec: &Value) -> Vec<Problem> {
         let at = Location::root().key("spec");
         let mut refusals = Vec::new();
         if self.require_service_account && operator.service_account.is_none() {
-            let message = "an Operator without a serviceAccount is refused here";
+            let message = "this deltic only runs Operators with a serviceAccount";
             let problem = Problem::error("service-account-required", &at, message);
-            let help = "set spec.serviceAccount to the account whose rights it is to have";
+            let help = "set spec.serviceAccount to an account with the permissions it needs";
             refusals.push(problem.with_help(help));
         }
         for (i, controller) in operator.controllers.iter().enumerate() {
@@ -56,7 +64,7 @@ impl Policy {
                     at.key("targets").index(k)
                 };
                 let problem = Problem::error("target-denied", &at, denied.to_string());
-                let help = "write another kind, or ask who runs deltic to allow this one";
+                let help = "write another kind, or ask the administrator of deltic to allow it";
                 refusals.push(problem.with_help(help));
             }
         }

@@ -1,7 +1,20 @@
-//! The status of an Operator, as the API server stores it.
+//! Renders the status of an Operator.
 //!
-//! In go what the engine says, what is wrong with the spec, and the status that is there;
-//! out comes the status as it should be. Times move only where a condition changes.
+//! The input is the engine's status, the problems of the spec and the status that is stored; the
+//! output is the status that should be stored:
+//!
+//! ```text
+//! status:
+//!   observedGeneration: 3
+//!   conditions:                  # the worst of all controllers; conditions of others are kept
+//!   - {type: Ready, status: Unknown, reason: ReconciliationFailed,
+//!      message: "controller web: 1 error; the newest: …", lastTransitionTime: …}
+//!   controllers:
+//!   - {name: web, conditions: […], lastErrors: […], counts: {…}}
+//! ```
+//!
+//! `lastTransitionTime` changes only when the status of its condition does. So rendering again
+//! without news gives the stored status, and nothing is written.
 
 use document::{Key, ListRef, Map, Value, json};
 use engine::status::{ControllerStatus, MAX_ERRORS, OperatorStatus, Ready, ReportedError};
@@ -10,36 +23,36 @@ use operator::Problem;
 
 /// The longest message of a condition or an error, in bytes.
 pub(super) const MAX_MESSAGE: usize = 1024;
-/// The longest message about an invalid spec, in bytes: it lists several problems.
+/// The longest message about an invalid spec, in bytes. It lists several problems.
 const MAX_PROBLEMS: usize = 4096;
 
-/// How an Operator stands, apart from its engine.
+/// The state of an Operator, apart from that of its engine.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) enum Standing {
-    /// The engine of its spec runs, and says how it is.
+pub(super) enum OperatorState {
+    /// The engine of its current spec runs and reports its own status.
     #[default]
     Runs,
-    /// Its spec is wrong, or refused.
+    /// Its spec is invalid or refused.
     Invalid {
-        /// Why.
+        /// The reasons.
         problems: Vec<Problem>,
-        /// The generation whose engine goes on.
+        /// The earlier generation whose engine keeps running.
         running: Option<i64>,
     },
-    /// Something stands in its way.
+    /// It cannot run now.
     Waits {
-        /// In one word.
+        /// The reason of its condition.
         reason: &'static str,
-        /// What it waits for.
+        /// The message of its condition.
         message: String,
     },
 }
 
-/// What a status is made of.
+/// The input of a status.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Report<'a> {
     pub(super) generation: i64,
-    pub(super) standing: &'a Standing,
+    pub(super) state: &'a OperatorState,
     pub(super) engine: &'a OperatorStatus,
 }
 
@@ -50,7 +63,7 @@ struct Condition {
     message: String,
 }
 
-/// The status as it should be, where `there` is the one that is stored.
+/// Renders the status; `there` is the one that is stored.
 pub(super) fn render(report: &Report<'_>, there: &Value, now: &str) -> Value {
     let generation = report.generation;
     let controllers: Value = report
@@ -74,7 +87,7 @@ pub(super) fn render(report: &Report<'_>, there: &Value, now: &str) -> Value {
         })
         .collect();
     let ready = overall(report).render(there.get("conditions"), generation, now);
-    // Conditions of others stay.
+    // Keep the conditions that others wrote.
     let others = there
         .get("conditions")
         .as_list()
@@ -89,14 +102,14 @@ pub(super) fn render(report: &Report<'_>, there: &Value, now: &str) -> Value {
     })
 }
 
-/// Whether the parts that we write are as they should be.
+/// Whether the fields that we write equal those that are stored.
 pub(super) fn same(rendered: &Value, there: &Value) -> bool {
     let fields = rendered.as_map().into_iter().flatten();
     let mut fields = fields.map(|(key, value)| (key.as_str(), value));
     fields.all(|(key, value)| there.get(key) == value)
 }
 
-/// Whether only counts differ, which may wait a little.
+/// Whether only counts differ. Writing those may wait.
 pub(super) fn same_but_counts(rendered: &Value, there: &Value) -> bool {
     same(&without_counts(rendered), &without_counts(there))
 }
@@ -152,18 +165,18 @@ fn named<'a>(list: &'a Value, key: &str, name: &str) -> &'a Value {
 }
 
 fn overall(report: &Report<'_>) -> Condition {
-    match report.standing {
-        Standing::Invalid { problems, running } => {
+    match report.state {
+        OperatorState::Invalid { problems, running } => {
             Condition::new("False", "Invalid", invalid(problems, *running))
         }
-        Standing::Waits { reason, message } => {
+        OperatorState::Waits { reason, message } => {
             Condition::new("False", reason, bounded(message, MAX_MESSAGE))
         }
-        Standing::Runs => of_all(&report.engine.controllers),
+        OperatorState::Runs => of_all(&report.engine.controllers),
     }
 }
 
-/// The worst of the controllers.
+/// The condition of the controller that is furthest from ready.
 fn of_all(controllers: &[ControllerStatus]) -> Condition {
     let rank = |controller: &&ControllerStatus| match controller.ready {
         Ready::Stopped(_) => 0,
@@ -187,7 +200,7 @@ fn of_all(controllers: &[ControllerStatus]) -> Condition {
 
 fn of_controller(controller: &ControllerStatus) -> Condition {
     match &controller.ready {
-        Ready::True => Condition::new("True", "Ready", "all is as derived"),
+        Ready::True => Condition::new("True", "Ready", "all targets are in sync"),
         Ready::False(why) => Condition::new("False", "NotReady", bounded(why, MAX_MESSAGE)),
         Ready::Stopped(why) => Condition::new("False", "BudgetExceeded", bounded(why, MAX_MESSAGE)),
         Ready::Failing => {
@@ -205,11 +218,11 @@ fn of_controller(controller: &ControllerStatus) -> Condition {
     }
 }
 
-/// All that is wrong with a spec, as far as it fits.
+/// The problems of a spec, as many as fit into the message.
 fn invalid(problems: &[Problem], running: Option<i64>) -> String {
     let errors: Vec<String> = problems.iter().map(problem).collect();
-    let goes_on = running.map_or_else(String::new, |generation| {
-        format!("generation {generation} goes on running; ")
+    let still_running = running.map_or_else(String::new, |generation| {
+        format!("generation {generation} keeps running; ")
     });
     let shown = errors.iter().take(MAX_ERRORS);
     let shown = shown.map(String::as_str).collect::<Vec<_>>().join("; ");
@@ -218,10 +231,10 @@ fn invalid(problems: &[Problem], running: Option<i64>) -> String {
         0 => String::new(),
         more => format!("; and {more} more"),
     };
-    bounded(&format!("{goes_on}{shown}{more}"), MAX_PROBLEMS)
+    bounded(&format!("{still_running}{shown}{more}"), MAX_PROBLEMS)
 }
 
-/// One problem: code, place, what is wrong, what to do.
+/// A problem as text: code, location, message and help.
 pub fn problem(problem: &Problem) -> String {
     let Problem {
         code,
@@ -236,7 +249,7 @@ pub fn problem(problem: &Problem) -> String {
     }
 }
 
-/// One error: code, stage, which objects, what happened.
+/// An error as text: code, stage, objects and message.
 pub(crate) fn text(reported: &ReportedError) -> String {
     let ReportedError {
         code,
@@ -258,7 +271,8 @@ pub(crate) fn text(reported: &ReportedError) -> String {
     bounded(&format!("{code}{place}{objects}: {message}"), MAX_MESSAGE)
 }
 
-/// The objects of an origin. Group keys are left out: they are values of documents.
+/// The objects of an origin. Group keys are left out, because they are values of documents and
+/// may be secret.
 fn objects(origin: &Value) -> String {
     let parts = origin.as_list().into_iter().flat_map(ListRef::iter);
     let objects = parts.filter_map(|part| {

@@ -1,4 +1,4 @@
-//! What an Operator object says besides its pipelines.
+//! The Operator object: its metadata, deletion policy and annotations.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::crd;
 /// An Operator object.
 #[derive(Clone, Debug)]
 pub(super) struct OperatorObject {
-    /// Its document; without what cannot be read, if it is unreadable.
+    /// The object; only its type and metadata if it is unreadable.
     pub(super) value: Value,
     unreadable: Option<Unreadable>,
 }
@@ -39,17 +39,17 @@ impl OperatorObject {
         self.value.get("status")
     }
 
-    /// Whether it cannot be read: then it does not run.
+    /// Whether the object cannot be read. Then it does not run.
     pub(super) fn is_unreadable(&self) -> bool {
         self.unreadable.is_some()
     }
 
-    /// What is wrong with one that cannot be read.
+    /// Why the object cannot be read, if it cannot.
     pub(super) fn unreadable(&self) -> Option<Problem> {
         let why = self.unreadable.as_ref()?;
         let at = Location::root().key("spec");
         let problem = Problem::error(Unreadable::CODE, &at, why.to_string());
-        Some(problem.with_help("it does not run; what it derived stays as it was"))
+        Some(problem.with_help("it does not run; the objects it derived stay as they are"))
     }
 
     pub(super) fn uid(&self) -> &str {
@@ -63,13 +63,13 @@ impl OperatorObject {
             .unwrap_or_default()
     }
 
-    /// Whether it is to be deleted, and waits for finalizers.
+    /// Whether the object is being deleted and waits for finalizers.
     pub(super) fn is_leaving(&self) -> bool {
         !self.metadata().get("deletionTimestamp").is_null()
     }
 
-    /// Whether derived objects go with it. Read from the object itself, because it counts
-    /// even where the rest is wrong.
+    /// Whether derived objects are deleted with the Operator. This is read from the raw object,
+    /// because it applies even if the rest of the spec is invalid.
     pub(super) fn deletes(&self) -> bool {
         self.spec().get("deletionPolicy").as_str() == Some("Delete")
     }
@@ -84,7 +84,7 @@ impl OperatorObject {
         list.into_iter().flat_map(ListRef::iter)
     }
 
-    /// The patch that puts our finalizer on, or takes it off, if nothing has changed since.
+    /// The patch that adds or removes our finalizer. It fails if the object has changed meanwhile.
     pub(super) fn finalizer_patch(&self, wanted: bool) -> Value {
         let ours = Value::from(crd::FINALIZER);
         let others = self.finalizers().filter(|finalizer| **finalizer != ours);
@@ -99,7 +99,7 @@ impl OperatorObject {
         }})
     }
 
-    /// Whether deletions of this generation are allowed.
+    /// Whether the annotation allows deletions beyond `maxDeletions` for this generation.
     pub(super) fn allows_deletions(&self, generation: i64) -> bool {
         let annotation = self
             .metadata()
@@ -110,7 +110,7 @@ impl OperatorObject {
             .is_some_and(|text| text.trim() == generation.to_string())
     }
 
-    /// The controllers whose removals were held when the status was last written.
+    /// The controllers whose removals were held, according to the stored status.
     pub(super) fn held(&self) -> BTreeSet<String> {
         let controllers = self.status().get("controllers").as_list();
         let controllers = controllers.into_iter().flat_map(ListRef::iter);
@@ -122,8 +122,8 @@ impl OperatorObject {
             .collect()
     }
 
-    /// Whether this is an older version of `other`, as an event may be that was sent
-    /// before the answer to a write.
+    /// Whether this is an older version of `other`. An event can arrive after the answer to a
+    /// later write.
     pub(super) fn is_older_than(&self, other: &Self) -> bool {
         let version = |object: &Self| {
             let version = object.metadata().get("resourceVersion").as_str();

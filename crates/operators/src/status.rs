@@ -1,7 +1,8 @@
-//! When the status of an Operator is written.
+//! Decides when the status of an Operator is written, and writes it.
 //!
-//! Changes are collected for a moment, what is equal to the stored status is not written,
-//! and after a failure there is a growing pause: no loop, however busy an Operator is.
+//! However busy an Operator is, its status is written at a limited rate: changes are collected
+//! for a second, counts alone are written every five seconds, a status that equals the stored one
+//! is not written, and failures are followed by growing pauses.
 
 use std::time::Duration;
 
@@ -15,39 +16,39 @@ use super::Shared;
 use super::report::{Report, render, same, same_but_counts};
 use super::resource::OperatorObject;
 
-/// How long changes are collected.
+/// How long changes are collected before a write.
 const DEBOUNCE: Duration = Duration::from_secs(1);
-/// How often counts alone are written.
+/// How often changes of counts alone are written.
 const COUNTS_EVERY: Duration = Duration::from_secs(5);
-/// The pauses after failures.
+/// The pauses after failed writes.
 const PAUSES: Backoff = Backoff::new(Duration::from_secs(2), Duration::from_mins(1));
 /// How long a write may take.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(10);
-/// Who writes.
+/// The field manager of writes to Operators.
 pub(super) const MANAGER: &str = "deltic";
 
 /// Writes the status of one Operator.
 #[derive(Debug, Default)]
 pub(super) struct Publisher {
-    /// When to look next.
+    /// When to publish next.
     due: Option<Instant>,
     written: Option<Instant>,
     failures: u32,
 }
 
 impl Publisher {
-    /// Something may have changed.
+    /// Schedules a write, because something may have changed.
     pub(super) fn changed(&mut self) {
         let pause = DEBOUNCE.max(self.pause());
         self.due.get_or_insert_with(|| Instant::now() + pause);
     }
 
-    /// What is published next is the last: it does not wait for more.
+    /// Makes the next [`Publisher::publish`] write without waiting for further changes.
     pub(super) fn last(&mut self) {
         self.written = None;
     }
 
-    /// When [`Publisher::publish`] is to be called.
+    /// When to call [`Publisher::publish`].
     pub(super) fn due(&self) -> Option<Instant> {
         self.due
     }
@@ -56,7 +57,7 @@ impl Publisher {
         PAUSES.after(self.failures)
     }
 
-    /// Writes the status if it is not what is stored; gives the Operator as it is then.
+    /// Writes the status unless it equals the stored one. Returns the Operator after a write.
     pub(super) async fn publish(
         &mut self,
         shared: &Shared,
@@ -103,19 +104,19 @@ impl Publisher {
     }
 }
 
-/// Why something was not written to an Operator.
+/// Why a write to an Operator failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum WriteError {
-    /// The server refused, or did not answer.
+    /// The request failed or was refused.
     #[error(transparent)]
     Kube(#[from] kube::Error),
-    /// No answer.
+    /// The server did not answer in time.
     #[error("no answer within {} s", TIMEOUT.as_secs())]
     Timeout,
 }
 
-/// Writes a status; `None` if the Operator is gone, or another with its name is there:
-/// then the watch will say so.
+/// Writes a status. Returns `None` if the Operator was deleted, or replaced by another of the same
+/// name: the watch will deliver that.
 async fn write(
     shared: &Shared,
     name: &str,

@@ -1,12 +1,12 @@
-//! Which kinds may be written.
+//! Which kinds Operators may write: `--allow-target` and `--deny-target`.
 
 use std::fmt;
 use std::str::FromStr;
 
 use object::KindRef;
 
-/// Groups whose objects decide who may do what, or what others run: they are written only
-/// if that is said.
+/// API groups whose objects grant permissions or change how the API server works. They may be
+/// written only if a pattern names them.
 pub const DENIED_GROUPS: [&str; 4] = [
     "dcontroller.io",
     "admissionregistration.k8s.io",
@@ -14,8 +14,8 @@ pub const DENIED_GROUPS: [&str; 4] = [
     "certificates.k8s.io",
 ];
 
-/// A kind, or several: `GROUP/KIND`, where each may be `*`. The core group is written as
-/// nothing (`/Secret`), or left out (`Secret`).
+/// A pattern for kinds: `GROUP/KIND`, where each part may be `*`. The core group is the empty
+/// string (`/Secret`) or left out (`Secret`).
 ///
 /// ```
 /// use operators::targets::Pattern;
@@ -34,7 +34,7 @@ pub struct Pattern {
     kind: Option<String>,
 }
 
-/// A text is no [`Pattern`].
+/// A text is not a valid [`Pattern`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected GROUP/KIND, such as apps/Deployment, apps/* or /Secret for the core group")]
 pub struct BadPattern;
@@ -74,26 +74,27 @@ impl Pattern {
         same(&self.group, &resource.group) && same(&self.kind, &resource.kind)
     }
 
-    /// A group says more than a kind, and both say most.
+    /// How precise the pattern is: group and kind, then a group, then a kind, then `*/*`.
     fn precision(&self) -> u8 {
         2 * u8::from(self.group.is_some()) + u8::from(self.kind.is_some())
     }
 }
 
-/// Which kinds may be written. Of the patterns that match a kind the most precise
-/// decides, and of two that are equal the one that denies; so `--deny-target '*/*'
-/// --allow-target apps/Deployment` allows Deployments only. [`DENIED_GROUPS`] are denied
-/// unless a pattern with their group allows them. Views are nobody's but the Operator's,
-/// and always allowed.
+/// Which kinds may be written.
+///
+/// Of all patterns that match a kind the most precise one decides; if two are equally precise, the
+/// one that denies wins. So `--deny-target '*/*' --allow-target apps/Deployment` allows Deployments
+/// only. [`DENIED_GROUPS`] are denied unless a pattern that names the group allows them. Views are
+/// always allowed, because only their own Operator can write them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TargetPolicy {
-    /// What is allowed.
+    /// The kinds that are allowed.
     pub allow: Vec<Pattern>,
-    /// What is denied.
+    /// The kinds that are denied.
     pub deny: Vec<Pattern>,
 }
 
-/// A kind may not be written.
+/// The error for a kind that may not be written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{group}/{kind} may not be a target here: {why}")]
 pub struct TargetDenied {
@@ -101,7 +102,7 @@ pub struct TargetDenied {
     pub group: String,
     /// The Kind.
     pub kind: String,
-    /// Who says so, and what to do.
+    /// The flag that denies it, or the one that would allow it.
     pub why: String,
 }
 
@@ -155,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_that_give_power_are_denied_unless_they_are_named() {
+    fn groups_that_grant_permissions_are_denied_unless_they_are_named() {
         for group in DENIED_GROUPS {
             let kind = format!("{group}/Thing");
             assert!(!check(&[], &[], &kind));
@@ -186,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn the_reason_says_what_to_do() {
+    fn the_reason_names_the_flag() {
         let resource = KindRef {
             group: "rbac.authorization.k8s.io".to_owned(),
             version: None,
@@ -200,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn other_texts_are_no_patterns() {
+    fn other_texts_are_refused() {
         for text in ["", "/", "apps/", "a b/C", "apps/v1/Deployment", "apps/D*"] {
             assert_eq!(text.parse::<Pattern>(), Err(BadPattern), "{text}");
         }

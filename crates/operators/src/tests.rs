@@ -158,7 +158,7 @@ async fn an_invalid_change_keeps_the_last_good_one() {
     assert_eq!(world.standing("a"), "False/Invalid");
     let message = world.message("a");
     assert!(
-        message.starts_with("generation 1 goes on running; "),
+        message.starts_with("generation 1 keeps running; "),
         "{message}"
     );
     assert_eq!(

@@ -29,7 +29,7 @@ fn manifests(path: &Path) -> Vec<Value> {
         .collect()
 }
 
-/// An Operator called `op` with this spec, in YAML.
+/// An Operator named `op` with this spec, given in YAML.
 fn operator(spec: &str) -> Value {
     let text = format!(
         "{{apiVersion: dcontroller.io/v1alpha1, kind: Operator, metadata: {{name: op}}, spec: {spec}}}"
@@ -38,7 +38,7 @@ fn operator(spec: &str) -> Value {
     manifests[0].value.clone()
 }
 
-/// An Operator with one controller, which has this beside its name and source.
+/// An Operator with one controller that has these fields in addition to a name and a source.
 fn controller(rest: &str) -> Value {
     operator(&format!(
         "{{controllers: [{{name: c, sources: [{{apiGroup: '', kind: Pod}}], {rest}}}]}}"
@@ -78,7 +78,7 @@ fn the_operators_of_all_cases_are_accepted() {
     assert!(count > 200, "{count}");
 }
 
-/// The Operator that a case of the specification stands for.
+/// The Operator of a case of the specification.
 fn of_case(case: &Value) -> Value {
     let kind = |kind: &Value| match kind.as_str() {
         Some(kind) => json!({"kind": kind}),
@@ -112,7 +112,7 @@ fn of_case(case: &Value) -> Value {
     })
 }
 
-/// An Operator with every field that there is.
+/// An Operator that sets every field of the spec.
 fn everything() -> Value {
     operator(
         r#"{
@@ -143,7 +143,7 @@ fn every_field_is_accepted_here_and_when_it_is_read() {
     check(&with_targets, &[]);
 }
 
-/// The fields that the schema knows at a place, below the spec.
+/// The fields that the schema defines at a path below the spec.
 fn known(place: &[&str]) -> BTreeSet<String> {
     let mut schema = schema().get("properties").get("spec").clone();
     for step in place {
@@ -159,7 +159,7 @@ fn known(place: &[&str]) -> BTreeSet<String> {
         .collect()
 }
 
-/// The fields that the reader knows at a place, from what it says of an unknown one.
+/// The fields that the reader knows at a place, taken from its message about an unknown one.
 fn read(spec: &str) -> BTreeSet<String> {
     let (_, problems) = operator::read(&operator(spec), &Functions::builtin());
     let helps = problems
@@ -224,7 +224,7 @@ fn the_definition_and_the_reader_know_the_same_fields() {
 }
 
 #[test]
-fn what_is_wrong_is_refused() {
+fn invalid_operators_are_refused() {
     let c = ".spec.controllers[0]";
     let at = |rest: &str| format!("{c}{rest}");
     for (rest, expect) in [
@@ -287,7 +287,7 @@ fn names_are_dns_labels() {
     };
     let long = "a".repeat(63);
     check(&named(&long), &[]);
-    let message = ": the name of an Operator must be a DNS label: lower-case letters, digits and -, at most 63";
+    let message = ": the name of an Operator must be a DNS label: lower-case letters, digits and -, at most 63 characters";
     check(&named(&format!("{long}a")), &[message]);
     check(&named("a.b"), &[message]);
 }
@@ -324,7 +324,7 @@ fn a_status_is_accepted() {
     check(&map.with(document::Key::new("status"), status).into(), &[]);
 }
 
-/// Rules of the API server for schemas that a walk along values does not see.
+/// The API server's rules for schemas, which checking values against them does not cover.
 #[test]
 fn the_schema_is_structural() {
     fn walk(schema: &Value, at: &str) {

@@ -1,4 +1,4 @@
-//! What becomes of a report.
+//! Tests of rendering a status.
 
 use engine::status::Counts;
 
@@ -18,14 +18,14 @@ fn engine(ready: Ready) -> OperatorStatus {
 fn rendered(ready: Ready, there: &Value, now: &str) -> Value {
     let report = Report {
         generation: 3,
-        standing: &Standing::Runs,
+        state: &OperatorState::Runs,
         engine: &engine(ready),
     };
     render(&report, there, now)
 }
 
 #[test]
-fn the_time_moves_only_with_the_status() {
+fn the_transition_time_changes_only_with_the_status() {
     let first = rendered(Ready::False("a".to_owned()), &Value::NULL, "t1");
     let time = |status: &Value| {
         status
@@ -51,7 +51,7 @@ fn the_time_moves_only_with_the_status() {
 }
 
 #[test]
-fn conditions_of_others_stay() {
+fn conditions_of_others_are_kept() {
     let there = json!({"conditions": [{"type": "Theirs", "status": "True"}], "extra": 1});
     let status = rendered(Ready::True, &there, "t1");
     assert_eq!(

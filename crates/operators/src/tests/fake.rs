@@ -1,4 +1,4 @@
-//! Engines that only note what they are told.
+//! Engines that only record the calls they get.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -19,7 +19,7 @@ struct State {
     log: Vec<String>,
     status: BTreeMap<String, watch::Sender<OperatorStatus>>,
     events: BTreeMap<String, Arc<dyn EngineEvents>>,
-    /// How many rounds of deletions it takes.
+    /// How many rounds the deletion of all objects takes.
     rounds: u32,
 }
 
@@ -38,7 +38,7 @@ impl Fake {
         self.with(|state| state.log.push(format!("{what} {name}")));
     }
 
-    /// What happened since the last time.
+    /// The calls since the last time.
     pub(super) fn log(&self) -> Vec<String> {
         self.with(|state| std::mem::take(&mut state.log))
     }
@@ -47,7 +47,7 @@ impl Fake {
         self.with(|state| state.rounds = rounds);
     }
 
-    /// What the engine says from now on.
+    /// Sets the status of an engine.
     pub(super) fn says(&self, name: &str, status: OperatorStatus) {
         self.with(|state| state.status[name].send_replace(status));
     }

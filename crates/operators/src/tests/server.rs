@@ -1,4 +1,4 @@
-//! The cluster of the tests: the API server in memory, with Operators by their names.
+//! The cluster of the tests: the API server in memory, with shortcuts for Operators.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,16 +11,16 @@ use simulation::clock::Virtual;
 use simulation::faults::Fault;
 use simulation::fields::{merge_patch, set, unset};
 
-/// Is sent as lists nested 1,000 levels deep.
+/// A string that is sent as lists nested 1,000 levels deep.
 pub(super) const DEEP: &str = "<deep>";
 
-/// A part of the paths of all requests about Operators.
+/// All requests about Operators have this in their path.
 const OPERATORS: &str = "/operators";
 
 #[derive(Clone)]
 pub(super) struct Server {
     api: Api,
-    /// `METHOD path` of the requests until somebody last looked.
+    /// `METHOD path` of the requests so far.
     log: Arc<Mutex<Vec<String>>>,
 }
 
@@ -52,7 +52,7 @@ impl Server {
         self.api.client(&Caller::new("deltic"))
     }
 
-    /// How many requests there were whose line contains this.
+    /// The number of requests whose `METHOD path` contains this text.
     pub(super) fn count(&self, part: &str) -> usize {
         let sent = self.api.with(|state| state.trace.take_sent());
         let lines = sent
@@ -63,17 +63,17 @@ impl Server {
         log.iter().filter(|line| line.contains(part)).count()
     }
 
-    /// Requests whose line contains this are refused.
+    /// Refuses requests whose `METHOD path` contains this text.
     pub(super) fn refuse(&self, part: &str) {
         self.always(part, Fault::Answer(500));
     }
 
-    /// They are answered again.
+    /// Answers such requests again.
     pub(super) fn accept(&self, part: &str) {
         self.always(part, Fault::None);
     }
 
-    /// Whether the definition of Operators is not there.
+    /// Sets whether the definition of Operators is missing.
     pub(super) fn missing(&self, missing: bool) {
         let fault = if missing {
             Fault::NotServed
@@ -87,13 +87,13 @@ impl Server {
         self.api.with(|state| state.faults.always(part, fault));
     }
 
-    /// The Operator; null if there is none.
+    /// An Operator by name; null if there is none.
     pub(super) fn get(&self, name: &str) -> Value {
         let key = operators().key("", name);
         self.api.get(&key).unwrap_or_default()
     }
 
-    /// The Events, in the order in which they came.
+    /// The Events in the order of their arrival.
     pub(super) fn events(&self) -> Vec<Value> {
         let events = self.api.all(kind("events.k8s.io", "Event"));
         let mut events: Vec<Value> = events.into_iter().map(|(_, event)| event).collect();
@@ -112,12 +112,12 @@ impl Server {
         self.api.put(&operators().key("", name), "user", &new);
     }
 
-    /// Deletes an Operator, as far as its finalizers let it.
+    /// Deletes an Operator; with finalizers it stays until they are removed.
     pub(super) fn delete(&self, name: &str) {
         self.api.delete(&operators().key("", name));
     }
 
-    /// All Operators go with their definition, and no watch shows it.
+    /// Removes all Operators with their definition, without an event on any watch.
     pub(super) fn vanish(&self) {
         for (key, _) in self.api.all(operators()) {
             let path = ["metadata", "finalizers"];

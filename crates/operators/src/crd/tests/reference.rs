@@ -1,4 +1,4 @@
-//! `docs/reference/operator.md` is made from the definition: `UPDATE=1` writes it.
+//! `docs/reference/operator.md` is generated from the definition; `UPDATE=1` rewrites it.
 
 use std::fmt::Write;
 
@@ -14,7 +14,7 @@ about what stands in pipelines.
 ";
 
 #[test]
-fn the_page_says_what_the_definition_says() {
+fn the_page_is_generated_from_the_definition() {
     let schema = schema();
     let mut page = HEAD.to_owned();
     for part in ["spec", "status"] {
@@ -28,7 +28,7 @@ fn the_page_says_what_the_definition_says() {
         std::fs::write(&path, &page).unwrap();
     }
     let written = std::fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(written, page, "out of date; UPDATE=1 writes it anew");
+    assert_eq!(written, page, "out of date; UPDATE=1 rewrites it");
 }
 
 fn rows(schema: &Value, at: &str, page: &mut String) {

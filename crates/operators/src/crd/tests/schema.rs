@@ -1,10 +1,10 @@
-//! What the API server does with an object of the definition: a walk along the schema.
+//! Checks a value against the schema of the definition, as the API server does.
 
 use cel_interpreter::{Limits, Program};
 use document::{Value, View};
 use regex::Regex;
 
-/// All that is wrong with a value: `path: what`.
+/// All errors of a value, each as `path: message`.
 pub(super) fn check(schema: &Value, value: &Value) -> Vec<String> {
     let mut wrong = Vec::new();
     walk(schema, value, "", &mut wrong);
@@ -63,7 +63,7 @@ fn has_type(schema: &Value, value: &Value, free: bool) -> bool {
         Some("string") => value.as_str().is_some(),
         Some("integer") => value.as_int().is_some(),
         Some("boolean") => value.as_bool().is_some(),
-        Some(other) => panic!("the walk does not know {other}"),
+        Some(other) => panic!("this check does not know {other}"),
     }
 }
 
