@@ -1,4 +1,4 @@
-//! All settings of the runtime.
+//! The settings of the process.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,37 +13,38 @@ use operator::Operator;
 use operators::Health;
 use operators::targets::TargetPolicy;
 
-/// How the runtime runs. The default runs the Operators of the whole cluster, with the
-/// rights of its client, and without other replicas.
+/// The settings of [`run`](crate::run::run). By default it runs all Operators of the cluster, with
+/// the permissions of its client and without leader election.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Operators that run without being on the cluster; those of the cluster do not run
-    /// then, and no status is written. Empty: those of the cluster run.
+    /// Operators to run instead of those stored on the cluster; for these no status is written.
+    /// Empty: the Operators of the cluster run.
     pub files: Vec<Operator>,
-    /// Only objects of this namespace are read and written; cluster-scoped ones, too.
+    /// The only namespace whose objects are read and written. Cluster-scoped objects are not
+    /// affected. `None`: all namespaces.
     pub namespace: Option<String>,
-    /// Whether an Operator without a `serviceAccount` is refused.
+    /// Whether Operators without a `serviceAccount` are refused.
     pub require_service_account: bool,
-    /// Which kinds may be written.
+    /// Which kinds Operators may write.
     pub targets: TargetPolicy,
-    /// What one Operator may use.
+    /// The limits of each Operator.
     pub budget: Budget,
-    /// How many requests may be sent.
+    /// The limit on the rate of requests.
     pub rate: Rate,
-    /// How long a graceful shutdown waits for what runs.
+    /// How long a graceful shutdown waits for writes under way.
     pub grace: Duration,
-    /// Who reports Events, and who holds the lease.
+    /// The name of this process, as the reporter of Events and the holder of the lease.
     pub identity: String,
-    /// Whether this process leads: before it does, nothing is written; after it did, no
-    /// request is sent.
+    /// Whether this process leads. Before it leads it writes nothing; after it has lost the lease
+    /// it sends no request.
     pub leadership: Leadership,
-    /// Where views are kept, for reconcilers in Rust that read them.
+    /// The store of views. Native reconcilers in Rust read views from it.
     pub views: ViewStore,
-    /// Where numbers go.
+    /// The metrics of the process.
     pub metrics: Metrics,
-    /// Where it is said whether all is well.
+    /// The health of the process.
     pub health: Health,
-    /// The time of day and random numbers.
+    /// The source of the time of day and of random numbers.
     pub clock: Arc<dyn Clock>,
 }
 
@@ -67,6 +68,5 @@ impl Default for Config {
     }
 }
 
-/// How long a graceful shutdown takes at most, if nothing else is said: a little less
-/// than the 30 s that a pod gets.
+/// The default limit of a graceful shutdown: a little less than the 30 s that a pod gets.
 pub const GRACE: Duration = Duration::from_secs(25);

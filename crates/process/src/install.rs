@@ -1,9 +1,9 @@
-//! Putting deltic's own things on a cluster, and taking them off again.
+//! Installs the `CustomResourceDefinition` of Operators on a cluster, and removes it.
 //!
-//! The one thing is the Operator definition. Taking it off deletes all Operators, and
-//! never what they derived: an Operator whose `deletionPolicy` is `Delete` stands in the
-//! way until it is deleted itself (while deltic runs, which then deletes what it
-//! derived), or made to leave its objects behind.
+//! Removing the definition deletes all Operators, but never the objects that they derived. So
+//! [`uninstall`] is refused while an Operator has `deletionPolicy: Delete`. There are two ways on:
+//! delete that Operator first, while deltic runs and can delete its objects, or change its policy
+//! to `Orphan`, which [`uninstall`] does with `orphan`.
 
 use std::time::Duration;
 
@@ -16,29 +16,29 @@ use kube::{Client, ResourceExt};
 use operators::crd;
 use tokio::time::timeout;
 
-/// The field manager of what is installed.
+/// The field manager of the definition.
 pub const MANAGER: &str = "deltic";
-/// How long the cluster may take for what it was asked.
+/// How long to wait until the cluster serves or removes the definition.
 pub const PATIENCE: Duration = Duration::from_mins(1);
-/// How many Operators are listed at once.
+/// How many Operators one page of a list holds.
 const PAGE: u32 = 500;
 
-/// Why something could not be installed or removed.
+/// Why the definition could not be installed or removed.
 #[derive(Debug, thiserror::Error)]
 pub enum InstallError {
-    /// Someone else owns fields of the definition.
-    #[error("the definition is managed by someone else: {0}")]
+    /// Another field manager owns fields of the definition.
+    #[error("another manager owns fields of the definition: {0}")]
     Conflict(String),
-    /// A right is missing.
-    #[error("not allowed: {0}")]
+    /// A permission is missing.
+    #[error("forbidden: {0}")]
     Forbidden(String),
     /// The cluster took too long.
     #[error("the cluster did not {0} within a minute")]
     Late(&'static str),
-    /// Operators would delete what they derived.
+    /// These Operators have `deletionPolicy: Delete`.
     #[error("the deletionPolicy of {} is Delete", .0.join(", "))]
     Deletes(Vec<String>),
-    /// The cluster says no, or nothing.
+    /// A request failed.
     #[error("{0}")]
     Api(#[source] Box<kube::Error>),
 }
@@ -53,19 +53,19 @@ impl From<kube::Error> for InstallError {
     }
 }
 
-/// What became of the definition.
+/// What [`install`] did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Installed {
-    /// It was not there.
+    /// The definition was created.
     Created,
-    /// It was there, and is another now.
+    /// The definition existed and was changed.
     Changed,
-    /// It was there as it is.
+    /// The definition existed and was up to date.
     Unchanged,
 }
 
-/// Applies the definition and waits until it is served. With `force` fields that another
-/// manager owns are taken over.
+/// Applies the definition and waits until it is served. With `force` it takes over fields that
+/// another manager owns.
 pub async fn install(client: &Client, force: bool) -> Result<Installed, InstallError> {
     let api: Api<CustomResourceDefinition> = Api::all(client.clone());
     let before = api.get_opt(crd::NAME).await?;
@@ -87,18 +87,18 @@ pub async fn install(client: &Client, force: bool) -> Result<Installed, InstallE
     })
 }
 
-/// What is there to be removed.
+/// An installed definition and its Operators.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Uninstall {
-    /// The identity of the definition.
+    /// The uid of the definition.
     uid: String,
-    /// The Operators whose objects stay behind.
+    /// The Operators whose derived objects stay when they are deleted.
     pub orphaning: Vec<String>,
-    /// The Operators that delete what they derived.
+    /// The Operators whose derived objects are deleted with them.
     pub deleting: Vec<String>,
 }
 
-/// Looks at what is there; `None` if nothing is installed.
+/// Reads the installed definition and its Operators; `None` if it is not installed.
 pub async fn look(client: &Client) -> Result<Option<Uninstall>, InstallError> {
     let api: Api<CustomResourceDefinition> = Api::all(client.clone());
     let Some(definition) = api.get_opt(crd::NAME).await? else {
@@ -113,7 +113,7 @@ pub async fn look(client: &Client) -> Result<Option<Uninstall>, InstallError> {
         let name = operator.name_any();
         let policy = operator.value().get("spec").get("deletionPolicy").clone();
         let ours = operator.finalizers().iter().any(|f| f == crd::FINALIZER);
-        // One whose policy was changed while deltic was away still has its finalizer.
+        // If the policy was changed while deltic did not run, the finalizer is still there.
         if policy.as_str() == Some("Delete") || ours {
             found.deleting.push(name);
         } else {
@@ -141,10 +141,10 @@ async fn operators(client: &Client) -> Result<Vec<Object>, InstallError> {
     }
 }
 
-/// Removes the definition, and with it all Operators, and waits until it is gone.
+/// Removes the definition and with it all Operators, and waits until it is gone.
 ///
-/// Refused while an Operator deletes what it derived, unless `orphan` says that these,
-/// too, leave their objects behind: their policy becomes `Orphan` first.
+/// This is refused while an Operator has `deletionPolicy: Delete`. With `orphan` the policy of
+/// these Operators is set to `Orphan` first.
 pub async fn uninstall(
     client: &Client,
     found: &Uninstall,
@@ -175,8 +175,8 @@ pub async fn uninstall(
     }
 }
 
-/// Makes an Operator leave its objects behind: first its policy, which a deltic that runs
-/// reads, then the finalizer, which would wait for one.
+/// Makes an Operator keep its derived objects when it is deleted. The policy is changed first, for
+/// a deltic that runs; then the finalizer is removed, in case none runs.
 async fn leave_behind(client: &Client, name: &str) -> Result<(), InstallError> {
     let api: Api<Object> = Api::all_with(client.clone(), &crd::resource());
     let orphan = Patch::Merge(json!({"spec": {"deletionPolicy": "Orphan"}}));
@@ -190,7 +190,7 @@ async fn leave_behind(client: &Client, name: &str) -> Result<(), InstallError> {
             return Ok(());
         };
         match api.patch(name, &params(), &Patch::Merge(without)).await {
-            // deltic runs, and was faster.
+            // A running deltic wrote the Operator in between: try again.
             Err(kube::Error::Api(status)) if status.code == 409 => {
                 operator = api.get_opt(name).await?;
             }
@@ -198,13 +198,13 @@ async fn leave_behind(client: &Client, name: &str) -> Result<(), InstallError> {
             patched => return patched.map(drop).map_err(InstallError::from),
         }
     }
-    Err(InstallError::Late("let an Operator go"))
+    Err(InstallError::Late("release an Operator"))
 }
 
-/// How often a write is tried that others are faster than.
+/// How many times a write is tried that conflicts with others.
 const ATTEMPTS: usize = 5;
 
-/// The patch that takes our finalizer off an Operator, if it has it.
+/// The patch that removes our finalizer from an Operator; `None` if it has none.
 fn without_finalizer(operator: &Object) -> Option<Value> {
     let finalizers = operator.finalizers();
     let ours = |finalizer: &&String| *finalizer == crd::FINALIZER;

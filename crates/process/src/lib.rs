@@ -1,12 +1,12 @@
-//! deltic as a process: Operators of a cluster, from the settings to the last flush.
+//! deltic as a process that runs the Operators of a cluster.
 //!
 //! | module | what it does |
 //! |---|---|
-//! | [`config`] | all settings |
-//! | [`run`] | runs the Operators of a cluster, or of files, until it is asked to stop |
-//! | [`serve`] | `/healthz`, `/readyz` and `/metrics` |
-//! | [`log`] and `trace` | what is written about the work |
-//! | [`install`], [`rbac`] | what the cluster needs before |
+//! | [`config`] | the settings |
+//! | [`run`] | runs the Operators of a cluster, or of files, until a shutdown |
+//! | [`serve`] | serves `/healthz`, `/readyz` and `/metrics` |
+//! | [`log`] and `trace` | log lines and OpenTelemetry traces |
+//! | [`install`], [`rbac`] | what a cluster needs first: the definition of Operators, and roles |
 
 pub mod config;
 pub mod install;

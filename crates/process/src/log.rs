@@ -1,7 +1,6 @@
-//! Log lines: JSON for machines, readable ones on a terminal.
+//! Log lines on stderr: text on a terminal, JSON elsewhere.
 //!
-//! Everything goes to stderr. What deltic and its libraries say comes in through
-//! `tracing`; a [`Level`] says how much of it shows.
+//! deltic and its libraries log through `tracing`; a [`Level`] filters the events.
 
 use std::io::{self, IsTerminal};
 use std::str::FromStr;
@@ -12,22 +11,22 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::{SubscriberInitExt, TryInitError};
 use tracing_subscriber::{Layer, Registry, fmt};
 
-/// What log lines look like.
+/// The format of log lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
     /// Text on a terminal, JSON elsewhere, as in a pod.
     #[default]
     Auto,
-    /// For people.
+    /// Text for people.
     Text,
-    /// One object per line.
+    /// One JSON object per line.
     Json,
 }
 
-/// The target of events that always show, such as which cluster is used.
+/// The target of events that are logged at any level, such as the cluster that is used.
 pub const ALWAYS: &str = "deltic::start";
 
-/// How much is said: a level, or levels by module (`info,engine::writer=debug`).
+/// Which events are logged: a level, or levels by module (`info,engine::writer=debug`).
 ///
 /// ```
 /// use process::log::Level;
@@ -45,7 +44,7 @@ impl Default for Level {
     }
 }
 
-/// What a [`Level`] must look like.
+/// A text is not a valid [`Level`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected error, warn, info, debug or trace, or levels by module such as info,kube=debug")]
 pub struct BadLevel;
@@ -54,7 +53,7 @@ impl FromStr for Level {
     type Err = BadLevel;
 
     fn from_str(text: &str) -> Result<Self, BadLevel> {
-        // A word that is no level would be taken for a module.
+        // `Targets` would take a word that is not a level for a module.
         let meant = |part: &str| part.contains('=') || LevelFilter::from_str(part).is_ok();
         if text.split(',').all(|part| !part.is_empty() && meant(part)) {
             text.parse().map(Self).map_err(|_| BadLevel)
@@ -67,13 +66,13 @@ impl FromStr for Level {
 impl Level {
     fn filter(&self) -> Targets {
         let always = self.0.clone().with_target(ALWAYS, TracingLevel::INFO);
-        // The client prints bodies that it cannot read, and they may be Secrets. What goes
-        // wrong is told by those who sent the request.
+        // kube's client logs bodies that it cannot parse, which may be Secrets. Our own code logs
+        // requests that fail.
         always.with_target("kube_client::client", LevelFilter::OFF)
     }
 }
 
-/// Whether lines of this format are text where stderr is.
+/// Whether this format is text, given what stderr is connected to.
 pub fn is_text(format: Format) -> bool {
     match format {
         Format::Auto => io::stderr().is_terminal(),
@@ -82,15 +81,15 @@ pub fn is_text(format: Format) -> bool {
     }
 }
 
-/// Sends all events of this process to stderr from now on.
+/// Logs the events of this process to stderr from now on.
 pub fn init(format: Format, level: &Level, color: bool) -> Result<(), TryInitError> {
     init_with(format, level, color, Vec::new())
 }
 
-/// A layer that takes spans and events, too.
+/// A further layer that receives spans and events.
 pub type OtherLayer = Box<dyn Layer<Registry> + Send + Sync>;
 
-/// As [`init`], with others that take spans and events, whatever their level.
+/// As [`init`], with further layers. They receive spans and events of all levels.
 pub fn init_with(
     format: Format,
     level: &Level,
@@ -166,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn machines_get_one_object_per_line() {
+    fn json_is_one_object_per_line() {
         let lines = lines("info", Format::Json);
         assert_eq!(lines.len(), 2, "{lines:?}");
         let line: Value = lines[0].parse().unwrap();
@@ -177,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn people_get_text() {
+    fn text_is_readable() {
         let lines = lines("info", Format::Text);
         assert!(
             lines[0].contains("INFO engine::x: synced controller=\"c\""),
@@ -186,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn the_level_decides_what_shows() {
+    fn the_level_filters_events() {
         assert_eq!(lines("debug", Format::Text).len(), 3);
         assert_eq!(lines("error", Format::Text).len(), 1);
         assert_eq!(lines("error,engine=debug", Format::Text).len(), 3);
@@ -196,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn bodies_of_answers_never_show() {
+    fn bodies_of_responses_are_never_logged() {
         for level in ["info", "trace", "kube_client::client=trace"] {
             let lines = lines(level, Format::Text);
             assert!(

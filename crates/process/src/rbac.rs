@@ -1,9 +1,10 @@
-//! The least rights that an Operator needs, as roles.
+//! The least permissions that an Operator needs, as roles.
 //!
-//! In goes an [`Operator`], out come roles, and with an account their bindings. Which resource a kind is, a [`Kinds`] says: [`WellKnown`] without a cluster,
-//! [`Discovered`] with one.
+//! [`roles`] turns an [`Operator`] into roles and, if an account is given, their bindings. A
+//! [`Kinds`] gives the resource of a kind: [`WellKnown`] without a cluster, [`Discovered`] with
+//! one.
 //!
-//! | what | verbs |
+//! | for | verbs |
 //! |---|---|
 //! | a source | list, watch |
 //! | an Updater's target | get, list, watch, create, update, patch, delete |
@@ -22,21 +23,21 @@ use operator::Operator;
 use operator::spec::{DeletionPolicy, ServiceAccount, SourceKind, Target, TargetType};
 use permissions::{Permissions, Subject};
 
-/// What the roles are for.
+/// The settings of [`roles`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options<'a> {
-    /// The account that deltic runs as: the roles are bound to it, and it may hold the
-    /// lease in its namespace.
+    /// The account that deltic runs as. The roles are bound to it, and allow it to hold the lease
+    /// in its namespace.
     pub account: Option<&'a ServiceAccount>,
-    /// deltic runs with `--namespace`: objects that live in namespaces are read and
-    /// written in this one only.
+    /// The namespace, if deltic runs with `--namespace`: namespaced objects are read and written
+    /// only there.
     pub namespace: Option<&'a str>,
     /// The name of the lease; [`lease::NAME`](cluster::lease::NAME) if `None`.
     pub lease: Option<&'a str>,
 }
 
-/// The roles that an Operator needs: those of deltic, and those of the account that the
-/// Operator names, if it names one.
+/// The roles that an Operator needs: those of deltic itself, and those of the Operator's
+/// `serviceAccount` if it has one.
 pub fn roles(operator: &Operator, kinds: &dyn Kinds, options: &Options<'_>) -> Vec<Value> {
     let name = format!("deltic-{}", operator.name);
     let mut own = Permissions::default();
@@ -60,7 +61,7 @@ pub fn roles(operator: &Operator, kinds: &dyn Kinds, options: &Options<'_>) -> V
     roles
 }
 
-/// What deltic itself needs to run an Operator.
+/// Adds the permissions that deltic itself needs to run an Operator.
 fn own_needs(operator: &Operator, permissions: &mut Permissions) {
     let group = operators::crd::GROUP;
     let operators = Subject::all(group, "operators");
@@ -69,32 +70,33 @@ fn own_needs(operator: &Operator, permissions: &mut Permissions) {
     let status = Subject::named(group, "operators/status", &names);
     permissions.allow(&status, &["patch"]);
     if operator.deletion_policy == DeletionPolicy::Delete {
-        // The finalizer, and where owners are checked the right to block a deletion.
+        // Setting the finalizer takes `patch`. A cluster that checks owner references
+        // (`OwnerReferencesPermissionEnforcement`) asks for `operators/finalizers` as well.
         let this = Subject::named(group, "operators", &names);
         permissions.allow(&this, &["patch"]);
         let finalizers = Subject::named(group, "operators/finalizers", &names);
         permissions.allow(&finalizers, &["update"]);
     }
-    // Events about what has no namespace are kept in this one.
+    // Events about cluster-scoped objects are stored in this namespace.
     let events = Subject::all("events.k8s.io", "events");
     permissions.allow_in("default", &events, &["create", "patch"]);
 }
 
-/// The lease, in the namespace of the account.
+/// Adds the permissions on the lease, in the namespace of the account.
 fn own_lease(options: &Options<'_>, permissions: &mut Permissions) {
     let Some(account) = options.account else {
         return;
     };
     let group = "coordination.k8s.io";
     let names = [options.lease.unwrap_or(cluster::lease::NAME)];
-    // The name of what is created is not known when the right is checked.
+    // `create` cannot be restricted by name: the server does not know the name when it checks.
     let create = Subject::all(group, "leases");
     permissions.allow_in(&account.namespace, &create, &["create"]);
     let lease = Subject::named(group, "leases", &names);
     permissions.allow_in(&account.namespace, &lease, &["get", "update"]);
 }
 
-/// What the controllers read and write.
+/// Adds the permissions on the objects that the controllers read and write.
 fn objects(
     operator: &Operator,
     kinds: &dyn Kinds,
@@ -123,7 +125,7 @@ fn objects(
             let objects = Subject::all(group, &kind.plural);
             permissions.allow_where(namespace, &objects, verbs(target));
             if kind.namespaced && target.kind != TargetType::Patcher {
-                // To be told when one comes that objects wait for. A Patcher creates nothing.
+                // An object waits for its namespace to be created. A Patcher creates no objects.
                 let names: Vec<&str> = options.namespace.into_iter().collect();
                 let namespaces = Subject::named("", "namespaces", &names);
                 permissions.allow(&namespaces, &["list", "watch"]);
@@ -136,14 +138,14 @@ fn objects(
     }
 }
 
-/// What the writer sends to targets of each type, and the watch of the targets.
+/// The verbs of the requests that the writer and the target watch send.
 fn verbs(target: &Target) -> &'static [&'static str] {
     match target.kind {
         TargetType::Updater => &[
             "get", "list", "watch", "create", "update", "patch", "delete",
         ],
         TargetType::Patcher => &["get", "list", "watch", "patch"],
-        // An apply that creates needs the right to create, too.
+        // A server-side apply that creates an object needs `create` as well.
         TargetType::Applier => &["get", "list", "watch", "create", "patch", "delete"],
     }
 }

@@ -1,8 +1,8 @@
-//! Running all: from a client and a configuration to operators that work.
+//! Runs Operators until a shutdown.
 //!
-//! [`run`] waits until this process leads, runs the Operators of the cluster (or those of
-//! the configuration), and ends when it is told to, or when it must not go on. The lease
-//! and the server for probes are kept by whoever calls it.
+//! [`run`] waits until this process leads and then runs the Operators of the cluster, or those of
+//! the configuration. It ends at a shutdown, or when the lease is lost. The caller runs the
+//! elector of the lease and the HTTP server of the probes.
 
 use std::collections::BTreeSet;
 use std::pin::pin;
@@ -21,27 +21,27 @@ use tokio::sync::watch;
 
 use crate::config::Config;
 
-/// Why [`run`] ended before it was told to, or not well.
+/// Why [`run`] failed.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// Another process may lead by now.
-    #[error("the lease is lost: no request is sent any more")]
+    /// The lease is lost, so another process may lead by now.
+    #[error("the lease is lost: another process may lead by now, so this one stops")]
     LeaseLost,
     /// A shutdown took too long.
-    #[error("not all was done within the grace period of {} s", .0.as_secs())]
+    #[error("the shutdown did not finish within the grace period of {} s", .0.as_secs())]
     Grace(std::time::Duration),
-    /// An operator of the configuration may not run.
-    #[error("operator {operator} is refused: {why}")]
+    /// An Operator of the configuration may not run.
+    #[error("Operator {operator} is refused: {why}")]
     Refused {
         /// Its name.
         operator: String,
-        /// Why.
+        /// The rule that it breaks.
         why: String,
     },
 }
 
-/// Runs operators until `shutdown` completes; then what runs is finished, and what is
-/// derived stays.
+/// Runs Operators until `shutdown` completes, and then finishes the writes under way. Derived
+/// objects stay.
 pub async fn run(
     client: Client,
     config: Config,
@@ -55,7 +55,7 @@ pub async fn run(
     result
 }
 
-/// Waits for the lead, and works as long as it lasts.
+/// Waits until this process leads, and runs Operators while it does.
 async fn lead(
     clients: &Clients,
     config: Config,
@@ -63,7 +63,7 @@ async fn lead(
 ) -> Result<(), RunError> {
     let leadership = config.leadership.clone();
     let mut shutdown = pin!(shutdown);
-    // One that stands by is ready: otherwise a rollout would wait for it for ever.
+    // A replica that stands by is ready: otherwise a rollout would wait for it forever.
     config.health.ready();
     tokio::select! {
         biased;
@@ -78,7 +78,7 @@ async fn lead(
     tokio::select! {
         biased;
         () = leadership.lost() => {
-            // At once, before those that write find out by themselves.
+            // Stops all requests at once, before the writers notice the loss themselves.
             clients.fence();
             health.broken("the lease is lost");
             Err(RunError::LeaseLost)
@@ -130,7 +130,7 @@ fn context(clients: &Clients, config: &Config) -> Context {
     }
 }
 
-/// Runs operators that are not on the cluster.
+/// Runs Operators of the configuration, which are not stored on the cluster.
 async fn files(
     engines: &dyn Engines,
     policy: &Policy,
@@ -166,9 +166,9 @@ async fn files(
     }
 }
 
-/// Says in the log how an operator stands, whenever that changes.
+/// Logs the readiness of the controllers of an Operator whenever it changes.
 async fn log(operator: String, mut status: watch::Receiver<OperatorStatus>) {
-    let mut told = Vec::new();
+    let mut logged = Vec::new();
     while status.changed().await.is_ok() {
         let now: Vec<(String, Ready)> = {
             let status = status.borrow_and_update();
@@ -177,11 +177,11 @@ async fn log(operator: String, mut status: watch::Receiver<OperatorStatus>) {
                 .map(|c| (c.name.clone(), c.ready.clone()))
                 .collect()
         };
-        for standing in now.iter().filter(|standing| !told.contains(*standing)) {
-            let (controller, ready) = standing;
-            tracing::info!(operator, controller, ?ready, "stands");
+        for changed in now.iter().filter(|ready| !logged.contains(*ready)) {
+            let (controller, ready) = changed;
+            tracing::info!(operator, controller, ?ready, "status changed");
         }
-        told = now;
+        logged = now;
     }
 }
 

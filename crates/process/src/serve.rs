@@ -1,8 +1,7 @@
-//! `/healthz`, `/readyz` and `/metrics` over HTTP.
+//! Serves `/healthz`, `/readyz` and `/metrics` over HTTP.
 //!
-//! What the process says about itself goes in through [`Health`] and
-//! [`Metrics`](metrics::Metrics); the answers are plain text. Everything is
-//! bounded: connections at once, and the time that one may take.
+//! The answers are plain text, from [`Health`] and [`Metrics`](metrics::Metrics). The number of
+//! connections and the time of each are limited.
 
 use std::convert::Infallible;
 use std::io;
@@ -21,12 +20,12 @@ use operators::Health;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
-/// How many connections are served at once; others wait.
+/// How many connections are served at the same time; others wait.
 pub const MAX_CONNECTIONS: usize = 64;
-/// How long a connection may take, which is one request.
+/// How long a connection, which serves one request, may take.
 pub const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// A server that listens already, so that a bad address is found at the start.
+/// A server that already listens, so that a bad address is an error at the start.
 #[derive(Debug)]
 pub struct Server {
     listener: TcpListener,
@@ -44,12 +43,12 @@ impl Server {
         })
     }
 
-    /// Where it listens.
+    /// The address that it listens at.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
 
-    /// Answers until it is dropped.
+    /// Answers requests until the future is dropped.
     pub async fn run(self) {
         let slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
         let mut connections = tokio::task::JoinSet::new();
@@ -64,13 +63,13 @@ impl Server {
                     connections.spawn(async move {
                         let _slot = slot;
                         let one = connection(stream, health, metrics);
-                        // Nobody is interested in how a scrape that broke off ended.
+                        // A scrape that was interrupted is not an error of this process.
                         let _ = tokio::time::timeout(TIMEOUT, one).await;
                     });
                 }
                 Err(error) => {
                     tracing::warn!(%error, "cannot accept a connection");
-                    // Out of file descriptors, perhaps: not in a tight loop.
+                    // The process may be out of file descriptors: do not try in a tight loop.
                     tokio::time::sleep(Duration::from_millis(100)).await;
                 }
             }
@@ -90,7 +89,7 @@ async fn connection(stream: TcpStream, health: Health, metrics: Metrics) -> hype
         .await
 }
 
-/// The answer to a request, whatever its body.
+/// The answer to a request; its body is ignored.
 fn answer<B>(request: &Request<B>, health: &Health, metrics: &Metrics) -> Response<Full<Bytes>> {
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
         return text(StatusCode::METHOD_NOT_ALLOWED, "only GET is served");
@@ -106,7 +105,7 @@ fn answer<B>(request: &Request<B>, health: &Health, metrics: &Metrics) -> Respon
         }
         _ => text(
             StatusCode::NOT_FOUND,
-            "here are /healthz, /readyz and /metrics",
+            "not found: this server has /healthz, /readyz and /metrics",
         ),
     }
 }
@@ -136,7 +135,7 @@ mod tests {
 
     use super::*;
 
-    /// Asks a running server; gives the first line of the answer and its body.
+    /// Sends a request to a server. Returns the first line of the answer and its body.
     async fn ask(address: SocketAddr, request: &str) -> (String, String) {
         let mut stream = TcpStream::connect(address).await.unwrap();
         let request = format!("{request} HTTP/1.1\r\nHost: x\r\n\r\n");
@@ -164,7 +163,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn probes_say_how_it_is() {
+    async fn probes_report_the_health() {
         let (address, health, _) = start().await;
         is(&ask(address, "GET /healthz").await, "200 OK", "ok");
         let unavailable = "503 Service Unavailable";

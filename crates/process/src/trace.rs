@@ -1,12 +1,13 @@
-//! Traces for OpenTelemetry: our spans, sent to a collector as OTLP over HTTP.
+//! Sends traces to an OpenTelemetry collector, as OTLP over HTTP.
 //!
-//! The spans of this process (`step`, `reconcile` with its reason, `write`) go through
-//! `tracing-opentelemetry` to the batches of the OpenTelemetry SDK, which sends them in a thread
-//! of its own. What the collector does not take in time is dropped: tracing holds up nobody.
+//! The spans of this process (`step`, `reconcile` with its reason, `write`) pass through
+//! `tracing-opentelemetry` to the OpenTelemetry SDK, which sends them in batches from its own
+//! thread. Spans that the collector does not accept in time are dropped, so that tracing never
+//! delays the work.
 //!
-//! Everything is set by the variables of the OpenTelemetry specification: the SDK reads those of
-//! sampling, batches, limits and the resource, the exporter those of endpoint, headers and
-//! compression, and [`transport`] those of TLS and timeouts.
+//! The environment variables of the OpenTelemetry specification configure all of it. The SDK reads
+//! those for sampling, batches, limits and the resource, the exporter those for endpoint, headers
+//! and compression, and [`transport`] those for TLS and timeouts.
 
 mod transport;
 
@@ -25,16 +26,16 @@ use tracing_subscriber::registry::LookupSpan;
 pub use transport::TlsProblem;
 use transport::Transport;
 
-/// How long the end of the process waits for the last spans to be sent.
+/// How long the process waits at its end for the last spans to be sent.
 pub const FLUSH: Duration = Duration::from_secs(5);
 
-/// Why nothing can be exported.
+/// Why traces cannot be exported.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
-    /// The endpoint is no address of a collector.
+    /// The endpoint is not the address of a collector.
     #[error("{0}: expected http://HOST:PORT or https://HOST:PORT")]
     Endpoint(&'static str),
-    /// The collector is to be spoken to in another protocol.
+    /// The environment asks for a protocol that is not supported.
     #[error("{0}: expected http/protobuf")]
     Protocol(&'static str),
     /// Certificates or a key cannot be used.
@@ -45,7 +46,8 @@ pub enum TraceError {
     Exporter(#[from] ExporterBuildError),
 }
 
-/// A setting for all signals, and the one for traces alone, which wins.
+/// The two environment variables of a setting: the one for traces wins over the one for all
+/// signals.
 #[derive(Clone, Copy, Debug)]
 struct Variable {
     traces: &'static str,
@@ -62,7 +64,7 @@ const PROTOCOL: Variable = Variable {
 };
 
 impl Variable {
-    /// Its value, and the name of the variable that has it. An empty one counts as unset.
+    /// The value, and the name of the variable it comes from. An empty variable counts as unset.
     fn read(self) -> Option<(&'static str, String)> {
         let names = [self.traces, self.all].into_iter();
         let mut values = names.map(|name| (name, set(name)));
@@ -81,8 +83,8 @@ pub struct Traces {
 }
 
 impl Traces {
-    /// Spans for the collector that the environment names; `None` if it names none, or if traces
-    /// are switched off. Requests are sent by the tokio runtime that this is called in.
+    /// Makes an exporter for the collector that the environment names; `None` if it names none or
+    /// switches traces off. Requests are sent on the tokio runtime that this is called in.
     pub fn from_env() -> Result<Option<Self>, TraceError> {
         let off = set("OTEL_SDK_DISABLED").is_some_and(|value| value.eq_ignore_ascii_case("true"))
             || set("OTEL_TRACES_EXPORTER").is_some_and(|value| value == "none");
@@ -110,7 +112,7 @@ impl Traces {
         Ok(Some(Self { provider }))
     }
 
-    /// Takes the spans of a subscriber.
+    /// A layer that exports the spans of a subscriber.
     pub fn layer<S>(&self) -> impl Layer<S> + Send + Sync + use<S>
     where
         S: Subscriber + for<'a> LookupSpan<'a> + Send + Sync,
@@ -121,7 +123,7 @@ impl Traces {
         let tracer = self.provider.tracer_with_scope(scope);
         tracing_opentelemetry::layer()
             .with_tracer(tracer)
-            // A span has the fields that we give it, and no others.
+            // A span carries the fields that we set, and no others.
             .with_location(false)
             .with_target(false)
             .with_threads(false)
@@ -130,8 +132,8 @@ impl Traces {
             .with_filter(filter_fn(is_ours))
     }
 
-    /// Sends what waits, and nothing after it. Takes no longer than `within`: what has not been
-    /// sent by then is dropped.
+    /// Sends the spans that wait and shuts the exporter down. Spans that are not sent `within` this
+    /// time are dropped.
     pub async fn flush(&self, within: Duration) {
         let provider = self.provider.clone();
         let flushed = tokio::task::spawn_blocking(move || provider.shutdown_with_timeout(within));
@@ -141,7 +143,7 @@ impl Traces {
     }
 }
 
-/// What the spans are of: `deltic`, unless the environment has another name.
+/// The resource of the spans. Its service name is `deltic` unless the environment sets another.
 fn resource() -> Resource {
     let resource = Resource::builder().build();
     let name = resource.get(&Key::from_static_str("service.name"));
@@ -152,8 +154,8 @@ fn resource() -> Resource {
     Resource::builder().with_service_name("deltic").build()
 }
 
-/// Only our own spans: those of libraries are many, and may show what they send. No events: they
-/// are for the log.
+/// Whether a span is ours. Spans of libraries are not exported: they are many, and may contain
+/// data that is sent. Events are not exported either: they go to the log.
 fn is_ours(metadata: &Metadata<'_>) -> bool {
     let crates = [
         "cluster",

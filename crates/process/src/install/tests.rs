@@ -1,4 +1,4 @@
-//! Installing and removing, against a stand-in for the API server.
+//! Installing and removing, on a fake API server.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -17,11 +17,11 @@ struct Server(Arc<Mutex<State>>);
 struct State {
     definition: Option<Json>,
     operators: BTreeMap<String, Json>,
-    /// Writes in short, such as `PATCH op {…}`.
+    /// The writes in short form, such as `PATCH op {…}`.
     log: Vec<String>,
-    /// How many writes of Operators meet a newer version first.
+    /// How many writes of Operators are answered with a conflict first.
     conflicts: usize,
-    /// The answer to an apply, if it is not 200.
+    /// The status code of the answer to an apply, if it is not 200.
     refuses: Option<u16>,
 }
 
@@ -171,7 +171,7 @@ fn deleting(finalizers: &[&str]) -> Json {
 }
 
 #[tokio::test]
-async fn the_definition_is_applied_until_it_is_as_it_should_be() {
+async fn the_definition_is_created_changed_or_left_unchanged() {
     let server = Server::default();
     let client = server.client();
     assert_eq!(install(&client, false).await.unwrap(), Installed::Created);
@@ -182,7 +182,7 @@ async fn the_definition_is_applied_until_it_is_as_it_should_be() {
 }
 
 #[tokio::test]
-async fn what_others_manage_and_what_is_forbidden_is_said() {
+async fn conflicts_and_missing_permissions_are_reported() {
     let server = Server::default();
     server.state().refuses = Some(409);
     let error = install(&server.client(), false).await.unwrap_err();
@@ -196,12 +196,12 @@ async fn what_others_manage_and_what_is_forbidden_is_said() {
 }
 
 #[tokio::test]
-async fn nothing_is_removed_where_nothing_is() {
+async fn nothing_is_removed_if_nothing_is_installed() {
     assert_eq!(look(&Server::default().client()).await.unwrap(), None);
 }
 
 #[tokio::test]
-async fn operators_go_with_the_definition() {
+async fn operators_are_deleted_with_the_definition() {
     let server = Server::default().installed().with("a", json!({}));
     let client = server.client();
     let found = look(&client).await.unwrap().unwrap();
@@ -214,8 +214,8 @@ async fn operators_go_with_the_definition() {
 }
 
 #[tokio::test]
-async fn operators_that_delete_stand_in_the_way() {
-    // One says so, one did when deltic saw it last.
+async fn operators_with_deletion_policy_delete_prevent_the_removal() {
+    // One has the policy, the other only the finalizer from before its policy was changed.
     let server = Server::default()
         .installed()
         .with("a", deleting(&[]))
@@ -230,7 +230,7 @@ async fn operators_that_delete_stand_in_the_way() {
 }
 
 #[tokio::test]
-async fn they_are_made_to_leave_their_objects_behind() {
+async fn with_orphan_their_policy_is_changed_first() {
     let server = Server::default()
         .installed()
         .with("a", deleting(&[crd::FINALIZER, "example.com/other"]));

@@ -1,4 +1,4 @@
-//! Which resource a kind is.
+//! The resource of a kind: its plural, its scope and whether it has a status.
 
 use std::collections::BTreeMap;
 
@@ -9,25 +9,25 @@ use kube::discovery::ApiResource;
 use object::KindRef;
 use operator::Operator;
 
-/// What a right needs to know about a kind.
+/// The facts about a kind that a permission depends on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kind {
     /// The name of its resource: lower case, plural.
     pub plural: String,
-    /// Whether its objects live in namespaces.
+    /// Whether its objects are in namespaces.
     pub namespaced: bool,
-    /// Whether it has a `/status` of its own.
+    /// Whether it has the subresource `/status`.
     pub status: bool,
 }
 
-/// Somebody who knows kinds.
+/// A source of facts about kinds.
 pub trait Kinds {
-    /// What is known of a kind.
+    /// The facts about a kind.
     fn kind(&self, resource: &KindRef) -> Kind;
 }
 
-/// What can be known without a cluster: Kubernetes' own kinds. Others are taken to have
-/// the usual plural, to live in namespaces, and to have a status.
+/// Facts without a cluster: the built-in kinds are known. Other kinds are assumed to have the
+/// usual plural, to be namespaced and to have a status.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WellKnown;
 
@@ -52,7 +52,7 @@ fn is_in(table: &Table<'_>, group: &str, kind: &str) -> bool {
         .any(|(of, kinds)| *of == group && kinds.contains(&kind))
 }
 
-/// The kinds whose objects live in no namespace.
+/// The cluster-scoped kinds.
 const CLUSTER_SCOPED: [(&str, &[&str]); 16] = [
     ("", &["Namespace", "Node", "PersistentVolume"]),
     (
@@ -100,7 +100,7 @@ const CLUSTER_SCOPED: [(&str, &[&str]); 16] = [
     ),
 ];
 
-/// The kinds that have no `/status`.
+/// The kinds without `/status`.
 const WITHOUT_STATUS: [(&str, &[&str]); 13] = [
     (
         "",
@@ -155,8 +155,8 @@ const WITHOUT_STATUS: [(&str, &[&str]); 13] = [
     ),
 ];
 
-/// What a cluster says about the kinds of some Operators; of kinds that it does not have,
-/// what [`WellKnown`] says.
+/// The facts that a cluster gives about the kinds of some Operators. Kinds that it does not serve
+/// are looked up in [`WellKnown`].
 #[derive(Clone, Debug, Default)]
 pub struct Discovered {
     found: BTreeMap<KindRef, Kind>,
@@ -170,7 +170,7 @@ impl Kinds for Discovered {
 }
 
 impl Discovered {
-    /// Asks a cluster for all kinds of an Operator; also gives what it does not know.
+    /// Looks up all kinds of some Operators on a cluster. Also returns the kinds that failed.
     pub async fn ask(client: &Client, operators: &[Operator]) -> (Self, Vec<Unavailable>) {
         let mut discovered = Self::default();
         let mut unknown = Vec::new();
@@ -191,7 +191,7 @@ impl Discovered {
     }
 }
 
-/// All kinds but views, each once.
+/// All kinds except views, each once.
 fn resources(operators: &[Operator]) -> Vec<&KindRef> {
     let controllers = operators.iter().flat_map(|operator| &operator.controllers);
     let mut all: Vec<&KindRef> = controllers
@@ -244,7 +244,7 @@ mod tests {
             ("storageclasses", false, false),
         );
         check("example.com", "Widget", ("widgets", true, true));
-        // A kind of another group is another kind.
+        // The same name in another group is a different kind.
         check("example.com", "Secret", ("secrets", true, true));
     }
 }

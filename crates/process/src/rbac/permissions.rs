@@ -1,16 +1,16 @@
-//! Rights, collected and printed as roles.
+//! Collects permissions and renders them as roles.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use document::{Key, Map, Value, json};
 use operator::spec::ServiceAccount;
 
-/// What a right is about.
+/// The objects that a permission applies to.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Subject {
     group: String,
     resource: String,
-    /// Only objects with these names; empty: all.
+    /// The names of the objects; empty: all.
     names: Vec<String>,
 }
 
@@ -30,14 +30,14 @@ impl Subject {
 
 type Verbs = BTreeSet<&'static str>;
 
-/// Rights, in the whole cluster and in single namespaces.
+/// Permissions in the whole cluster and in single namespaces.
 #[derive(Debug, Default)]
 pub(super) struct Permissions {
     cluster: BTreeMap<Subject, Verbs>,
     namespaces: BTreeMap<String, BTreeMap<Subject, Verbs>>,
 }
 
-/// The order in which verbs are usually written.
+/// The usual order of verbs.
 const ORDER: [&str; 8] = [
     "get",
     "list",
@@ -50,17 +50,17 @@ const ORDER: [&str; 8] = [
 ];
 
 impl Permissions {
-    /// Allows something in the whole cluster.
+    /// Allows verbs in the whole cluster.
     pub(super) fn allow(&mut self, subject: &Subject, verbs: &[&'static str]) {
         self.allow_where(None, subject, verbs);
     }
 
-    /// Allows something in a namespace.
+    /// Allows verbs in a namespace.
     pub(super) fn allow_in(&mut self, namespace: &str, subject: &Subject, verbs: &[&'static str]) {
         self.allow_where(Some(namespace), subject, verbs);
     }
 
-    /// Allows something in a namespace, or in the whole cluster.
+    /// Allows verbs in a namespace or, without one, in the whole cluster.
     pub(super) fn allow_where(
         &mut self,
         namespace: Option<&str>,
@@ -74,13 +74,13 @@ impl Permissions {
         rules.entry(subject.clone()).or_default().extend(verbs);
     }
 
-    /// The roles, and with an account their bindings.
+    /// The roles and, if an account is given, their bindings.
     pub(super) fn roles(mut self, name: &str, account: Option<&ServiceAccount>) -> Vec<Value> {
         let Self {
             cluster,
             namespaces,
         } = &mut self;
-        // What is allowed everywhere need not be allowed again.
+        // A permission for the whole cluster need not be repeated in a namespace.
         for rules in namespaces.values_mut() {
             for (subject, verbs) in rules.iter_mut() {
                 if let Some(everywhere) = cluster.get(subject) {
@@ -125,7 +125,7 @@ fn role(name: &str, namespace: Option<&str>, rules: &BTreeMap<Subject, Verbs>) -
     json!({"apiVersion": API_VERSION, "kind": kind, "metadata": metadata, "rules": rules})
 }
 
-/// Resources of one group with the same verbs share a rule.
+/// Renders rules. Resources of one group with the same verbs share a rule.
 fn rules_of(rules: &BTreeMap<Subject, Verbs>) -> Value {
     let mut shared: Vec<(&Subject, &Verbs, Vec<&str>)> = Vec::new();
     for (subject, verbs) in rules {

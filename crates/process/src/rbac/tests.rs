@@ -11,7 +11,7 @@ fn operator(spec: &str) -> Operator {
     operator.unwrap_or_else(|| panic!("{problems:?}"))
 }
 
-/// A role or binding in short: `kind namespace/name`, then its rules.
+/// A role or binding in short form: `kind namespace/name`, then its rules.
 fn short(role: &Value) -> String {
     let texts = |list: &Value| {
         let texts = list.as_list().map(document::ListRef::to_vec);
@@ -64,7 +64,7 @@ fn check(spec: &str, options: &Options<'_>, expect: &[&str]) {
     assert_eq!(found, expect);
 }
 
-/// What every Operator needs.
+/// The permissions that every Operator needs.
 const OWN: &str = "dcontroller.io/operators: get,list,watch
 dcontroller.io/operators/status[op]: patch";
 const EVENTS: &str = "Role default/deltic-op\nevents.k8s.io/events: create,patch";
@@ -112,7 +112,7 @@ fn each_type_of_target_has_its_verbs() {
 }
 
 #[test]
-fn what_is_read_and_written_is_one_rule() {
+fn a_kind_that_is_read_and_written_has_one_rule() {
     assert_eq!(
         objects(POD, NAMED, "{apiGroup: '', kind: Pod, type: Patcher}"),
         "/pods: get,list,watch,patch"
@@ -128,7 +128,7 @@ fn views_and_ticks_need_nothing() {
 }
 
 #[test]
-fn the_status_is_allowed_where_it_may_be_written() {
+fn the_status_may_be_written_if_the_pipeline_may_yield_it() {
     let of = |pipeline: &str| {
         let rules = objects(POD, pipeline, "{apiGroup: '', kind: Pod, type: Patcher}");
         rules.contains("pods/status: patch")
@@ -154,7 +154,7 @@ fn the_status_is_allowed_where_it_may_be_written() {
             format!("[{{'@project': {{{name}}}}}, {{'@select': true}}]"),
             false,
         ),
-        // A copy of what a stage before has cut.
+        // The copy of a document that an earlier stage has reduced.
         (
             format!("[{{'@project': {{{name}}}}}, {{'@project': {{$.: $., a: 1}}}}]"),
             false,
@@ -168,7 +168,7 @@ fn the_status_is_allowed_where_it_may_be_written() {
     ] {
         assert_eq!(of(&pipeline), expect, "{pipeline}");
     }
-    // Nothing to write where there is none.
+    // A kind without a status needs no permission on it.
     let map = objects(POD, "[]", "{apiGroup: '', kind: ConfigMap, type: Patcher}");
     assert!(!map.contains("status"), "{map}");
 }
@@ -189,7 +189,7 @@ fn a_source_in_one_namespace_needs_a_role_there() {
 fn namespaces_are_watched_only_for_objects_that_are_created_in_some() {
     let node = objects(POD, NAMED, "{apiGroup: '', kind: Node}");
     assert!(!node.contains("namespaces"), "{node}");
-    // With one for all, only that one.
+    // With `--namespace` only that namespace.
     let spec = format!(
         "{{controllers: [{{name: c, sources: [{POD}], pipeline: {NAMED}, target: {{apiGroup: '', kind: ConfigMap}}}}]}}"
     );
@@ -203,7 +203,7 @@ fn namespaces_are_watched_only_for_objects_that_are_created_in_some() {
 }
 
 #[test]
-fn a_namespace_for_all_makes_roles_of_it() {
+fn with_a_namespace_roles_are_in_that_namespace() {
     let spec = format!(
         "{{controllers: [{{name: c, sources: [{POD}], pipeline: {NAMED}, target: {{apiGroup: '', kind: ConfigMap, type: Patcher}}}}]}}"
     );
@@ -243,7 +243,7 @@ fn an_account_gets_bindings_and_its_lease() {
 }
 
 #[test]
-fn an_operator_with_an_account_has_roles_of_its_own() {
+fn the_account_of_an_operator_has_its_own_roles() {
     let spec = format!(
         "{{serviceAccount: {{namespace: team, name: bot}}, controllers: [{{name: c, sources: [{POD}], target: {{kind: V}}}}]}}"
     );

@@ -1,4 +1,4 @@
-//! Starts and ends, against a server that has no Operators.
+//! Starting and ending on a server without Operators.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -15,11 +15,11 @@ use tokio::time::sleep;
 
 use super::*;
 
-/// An API server with one lease and an empty list of Operators.
+/// An API server with one Lease and an empty list of Operators.
 #[derive(Clone, Default)]
 struct Server {
     lease: Arc<Mutex<Option<Vec<u8>>>>,
-    /// Leases cannot be written any more.
+    /// Whether writes of the Lease fail.
     broken: Arc<AtomicBool>,
     /// The paths of all other requests.
     others: Arc<Mutex<Vec<String>>>,
@@ -126,7 +126,7 @@ async fn after_the_lease_is_lost_nothing_is_sent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_stands_by_sends_nothing_and_is_ready() {
+async fn a_replica_that_stands_by_sends_nothing_and_is_ready() {
     let server = Server::default();
     server.broken.store(true, Ordering::SeqCst);
     let settings = Settings::new("default", lease::NAME, "me");
@@ -148,7 +148,7 @@ async fn one_that_stands_by_sends_nothing_and_is_ready() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_operator_of_the_configuration_must_keep_to_the_policy() {
+async fn an_operator_of_the_configuration_must_follow_the_policy() {
     let manifest = document::json!({
         "apiVersion": "dcontroller.io/v1alpha1", "kind": "Operator", "metadata": {"name": "a"},
         "spec": {"controllers": [{

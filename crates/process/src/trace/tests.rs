@@ -1,7 +1,7 @@
-//! Spans on their way to a collector on the loopback interface.
+//! Sending spans to a collector on the loopback interface.
 //!
-//! The environment belongs to a process, so each test runs this program once more, with variables
-//! of its own; see [`child`].
+//! Environment variables belong to the whole process. So each test runs this program again as a
+//! child process with its own variables; see [`child`].
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -18,12 +18,12 @@ use tracing_subscriber::layer::SubscriberExt;
 
 use super::*;
 
-/// Says to the child that it is one.
+/// The variable that is set in the child process.
 const CHILD: &str = "DELTIC_TRACES_TEST";
-/// The test in which the child runs.
+/// The test that the child process runs.
 const ENTRY: &str = "trace::tests::without_an_endpoint_nothing_is_sent";
 
-/// Makes spans, sends them as the environment says, and prints how that went.
+/// Makes spans, exports them as the environment says, and prints the result.
 #[expect(clippy::print_stdout, reason = "the parent reads it")]
 fn child() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
@@ -49,7 +49,7 @@ fn child() {
     });
 }
 
-/// What the child prints with these variables.
+/// Runs the child with these variables and returns its output.
 fn run(mode: &str, variables: &[(&str, &str)]) -> String {
     let mut command = Command::new(std::env::current_exe().unwrap());
     for (name, _) in std::env::vars_os() {
@@ -65,13 +65,13 @@ fn run(mode: &str, variables: &[(&str, &str)]) -> String {
     printed
 }
 
-/// A request as the collector got it.
+/// A request that the collector received.
 struct Received {
     head: String,
     body: Vec<u8>,
 }
 
-/// A collector that takes one request.
+/// A collector that accepts one request.
 struct Collector {
     endpoint: String,
     received: mpsc::Receiver<Received>,
@@ -99,7 +99,7 @@ impl Collector {
         let (sender, received) = mpsc::channel();
         std::thread::spawn(move || {
             for stream in listener.incoming() {
-                // One that does not trust us hangs up.
+                // A client that does not trust our certificate closes the connection.
                 let _ = take(&mut wrap(stream.unwrap()), &sender);
             }
         });
@@ -109,7 +109,7 @@ impl Collector {
         }
     }
 
-    /// What the child sent before it ended.
+    /// The request that the child sent, if any.
     fn received(&self) -> Option<Received> {
         self.received.try_recv().ok()
     }
@@ -184,7 +184,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// `key=value` of each attribute with a text.
+/// `key=value` of each attribute that has a string value.
 fn attributes(attributes: Option<&Vec<&[u8]>>) -> Vec<String> {
     let attributes = attributes.into_iter().flatten();
     let attributes = attributes.filter_map(|attribute| {
@@ -273,7 +273,7 @@ fn a_collector_gets_spans_with_their_reason_and_their_parent() {
 }
 
 #[test]
-fn endpoint_headers_and_name_are_those_of_the_environment() {
+fn endpoint_headers_and_name_come_from_the_environment() {
     let collector = Collector::start();
     let endpoint = format!("{}/of/traces", collector.endpoint);
     run(
@@ -320,7 +320,7 @@ fn traces_can_be_sampled_and_switched_off() {
 }
 
 #[test]
-fn what_is_wrong_is_named_without_its_value() {
+fn errors_name_the_variable_without_its_value() {
     let good = "http://127.0.0.1:1";
     let cases: [(&[(&str, &str)], &str); 5] = [
         (
@@ -357,7 +357,7 @@ fn what_is_wrong_is_named_without_its_value() {
     }
 }
 
-/// A collector that never answers, and a request that may take an hour.
+/// The collector never answers, and the timeout of a request is an hour.
 #[test]
 fn the_end_does_not_wait_for_a_collector_that_hangs() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -367,7 +367,7 @@ fn the_end_does_not_wait_for_a_collector_that_hangs() {
     assert!(output.contains("flushed"), "{output}");
 }
 
-/// A certificate and a key that are gone at the end.
+/// A certificate and a key in files that are deleted at the end.
 struct Files {
     directory: PathBuf,
 }
@@ -398,7 +398,7 @@ fn certificate() -> CertifiedKey<KeyPair> {
 }
 
 #[test]
-fn a_collector_with_tls_is_trusted_and_trusts_us_by_certificates() {
+fn collector_and_client_authenticate_with_certificates() {
     let (server, client, stranger) = (certificate(), certificate(), certificate());
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut clients = RootCertStore::empty();
@@ -430,11 +430,14 @@ fn a_collector_with_tls_is_trusted_and_trusts_us_by_certificates() {
         ("OTEL_EXPORTER_OTLP_CLIENT_KEY", &*key),
     ];
     send(&other, &us);
-    assert!(collector.received().is_none(), "a stranger is not trusted");
+    assert!(
+        collector.received().is_none(),
+        "the client refuses this server"
+    );
     send(&server, &[]);
     assert!(
         collector.received().is_none(),
-        "it does not trust everybody"
+        "the collector accepts only its client"
     );
     let output = send(&server, &us[..1]);
     assert!(

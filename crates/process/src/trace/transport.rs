@@ -1,4 +1,4 @@
-//! HTTP requests to a collector, by the HTTP client and the TLS that talk to the API server, too.
+//! HTTP requests to a collector, with the HTTP client and TLS library that kube uses as well.
 
 use std::fmt;
 use std::sync::Arc;
@@ -36,34 +36,34 @@ const CLIENT_KEY: Variable = Variable {
     all: "OTEL_EXPORTER_OTLP_CLIENT_KEY",
 };
 
-/// How long a request may take, by the specification.
+/// How long a request may take; the default of the specification.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The largest answer that is read, in bytes.
 const MAX_ANSWER: usize = 1 << 20;
 
-/// Why TLS cannot be used.
+/// Why TLS cannot be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsProblem {
-    /// A file cannot be read, or is not what it should be.
+    /// A file cannot be read, or does not hold a certificate or key.
     #[error("{variable}: {reason}")]
     File {
         /// The variable that names it.
         variable: &'static str,
-        /// What is wrong.
+        /// The error.
         reason: String,
     },
-    /// A certificate of the client without its key, or the other way round.
+    /// The client has a certificate without a key, or a key without a certificate.
     #[error("{}: needs {} as well", .0, .1)]
     Half(&'static str, &'static str),
-    /// There are no certificates of authorities on this machine.
-    #[error("no certificates of authorities are found; name a file in {}", AUTHORITIES.all)]
+    /// This machine has no CA certificates.
+    #[error("no CA certificates found on this machine: set {} to a file with them", AUTHORITIES.all)]
     NoAuthorities,
-    /// The certificate and the key are of no use.
+    /// The certificate and key cannot be used.
     #[error(transparent)]
     Config(#[from] rustls::Error),
 }
 
-/// Sends requests in a tokio runtime, wherever it is called from: the SDK has a thread of its own.
+/// Sends requests on a tokio runtime. The SDK calls it from a thread outside of that runtime.
 pub(super) struct Transport {
     runtime: Handle,
     client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
@@ -79,7 +79,8 @@ impl fmt::Debug for Transport {
 }
 
 impl Transport {
-    /// To be called in a tokio runtime. Certificates are read only if the collector is `encrypted`.
+    /// Must be called in a tokio runtime. Certificates are read only if the connection is
+    /// `encrypted`.
     pub(super) fn new(encrypted: bool) -> Result<Self, TlsProblem> {
         let connector = HttpsConnectorBuilder::new()
             .with_tls_config(tls(encrypted)?)
@@ -112,7 +113,7 @@ impl HttpClient for Transport {
     }
 }
 
-/// Whom we trust and who we are, as the environment says.
+/// The CA certificates and the client certificate that the environment names.
 fn tls(encrypted: bool) -> Result<ClientConfig, TlsProblem> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config =

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A controller that makes nothing of objects without a label that none has.
+/// A controller that selects objects by a label that none has, and so derives nothing.
 fn dropping(name: &str) -> Value {
     let select = json!({"@select": {"@eq": ["$.metadata.labels.keep", "yes"]}});
     let copy = copy(name, "");
@@ -11,14 +11,14 @@ fn dropping(name: &str) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_renamed_controller_left_is_held() {
+async fn objects_of_a_renamed_controller_are_held() {
     let world = running(10, &limited_spec(&[&copy("old", "")], json!(0))).await;
     world.apply("a", &limited_spec(&[&copy("new", "-new")], json!(0)));
     rest().await;
     assert_eq!(world.count(), 20);
     assert_eq!((world.held("a", "old"), world.held("a", "new")), (10, 0));
     assert_eq!(world.reason("a"), "ReconciliationFailed");
-    // The generation before does not count.
+    // The previous generation does not count.
     world.allow("a", Some(world.generation("a") - 1)).await;
     assert_eq!(world.count(), 20);
     world.allow("a", Some(world.generation("a"))).await;
@@ -26,7 +26,7 @@ async fn what_a_renamed_controller_left_is_held() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_renamed_controller_that_makes_the_same_removes_nothing() {
+async fn a_renamed_controller_that_derives_the_same_removes_nothing() {
     let world = running(10, &limited_spec(&[&copy("old", "")], json!(0))).await;
     world.apply("a", &limited_spec(&[&copy("new", "")], json!(0)));
     rest().await;
@@ -34,12 +34,12 @@ async fn a_renamed_controller_that_makes_the_same_removes_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_another_pipeline_does_not_derive_is_held() {
+async fn objects_that_a_new_pipeline_does_not_derive_are_held() {
     let world = running(10, &limited_spec(&[&copy("c", "")], json!("90%"))).await;
     world.apply("a", &limited_spec(&[&dropping("c")], json!("90%")));
     rest().await;
     assert_eq!((world.count(), world.held("a", "c")), (10, 10));
-    // What is derived again is not held any more.
+    // An object that is derived again is no longer held.
     world.make_with(&widget("o3"), &json!({"keep": "yes"}));
     rest().await;
     assert_eq!((world.count(), world.held("a", "c")), (10, 9));
@@ -58,7 +58,7 @@ async fn the_limit_of_a_controller_wins_over_that_of_the_spec() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_operator_that_is_deleted_takes_along_what_is_held() {
+async fn deleting_the_operator_deletes_held_objects() {
     let policy = |spec: &Value| set(spec, &["deletionPolicy"], json!("Delete"));
     let world = running(10, &policy(&limited_spec(&[&copy("c", "")], json!(0)))).await;
     world.lose(widgets(10)).await;
@@ -69,7 +69,7 @@ async fn an_operator_that_is_deleted_takes_along_what_is_held() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_share_is_that_of_what_the_renamed_controller_held() {
+async fn a_percentage_is_of_the_objects_of_the_renamed_controller() {
     for (max, left) in [("30%", 10), ("50%", 6)] {
         let max = || json!(max);
         let world = running(10, &limited_spec(&[&copy("old", "")], max())).await;
@@ -88,7 +88,7 @@ async fn a_share_is_that_of_what_the_renamed_controller_held() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_limit_that_is_taken_away_lets_what_is_held_go() {
+async fn removing_the_limit_releases_held_deletions() {
     let world = running(10, &limited_spec(&[&copy("c", "")], json!(0))).await;
     world.lose(widgets(10)).await;
     assert_eq!((world.count(), world.held("a", "c")), (10, 10));

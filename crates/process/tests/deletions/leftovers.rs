@@ -1,11 +1,12 @@
-//! What an earlier process derived and this one does not, and what an earlier list showed.
+//! Objects that an earlier process derived and this one does not, and objects that only an earlier,
+//! interrupted list contained.
 
 use std::time::Duration;
 
 use super::*;
 
 #[tokio::test(start_paused = true)]
-async fn an_origin_that_waits_in_a_conflict_keeps_nothing_of_its_past() {
+async fn an_origin_that_waits_in_a_conflict_keeps_no_old_object() {
     let project = json!({"@project": {
         "metadata": {"name": "$.metadata.labels.to", "namespace": "$.metadata.namespace"},
         "data": {"from": "$.metadata.name"}
@@ -29,12 +30,12 @@ async fn an_origin_that_waits_in_a_conflict_keeps_nothing_of_its_past() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_list_showed_that_broke_off_is_gone_if_the_next_does_not() {
+async fn objects_of_an_interrupted_list_are_removed_if_the_next_lacks_them() {
     let mut world = World::new(5);
     world.apply("a", &spec(&[&copy("c", "")]));
     world.slow_pages(Duration::from_secs(5));
     world.start();
-    // No stream, the first page has arrived, and the second is on its way.
+    // Without a streamed list: the first page has arrived, the second is under way.
     tokio::time::sleep(Duration::from_secs(13)).await;
     world.compact();
     world.delete(&widget("o0"));

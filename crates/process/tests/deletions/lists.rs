@@ -1,9 +1,9 @@
-//! Lists: re-lists, and what is found at a start.
+//! Removals that the first list and re-lists cause.
 
 use super::*;
 
 #[tokio::test(start_paused = true)]
-async fn what_a_list_does_not_show_is_held() {
+async fn removals_by_a_list_over_the_limit_are_held() {
     let world = running(12, &spec(&[&limited(&copy("c", ""), json!(0))])).await;
     assert_eq!(world.count(), 12);
     world.lose(widgets(10)).await;
@@ -13,12 +13,12 @@ async fn what_a_list_does_not_show_is_held() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn within_the_limit_it_goes() {
+async fn removals_within_the_limit_are_carried_out() {
     let world = running(12, &spec(&[&limited(&copy("c", ""), json!(10))])).await;
     world.lose(widgets(10)).await;
     assert_eq!(world.config_maps(None), ["o10", "o11"]);
     assert_eq!(world.reason("a"), "Ready");
-    // The next list is another sum.
+    // The next list starts a new sum.
     world.lose([widget("o10")]).await;
     assert_eq!(world.count(), 1);
 }
@@ -35,10 +35,10 @@ async fn single_events_do_not_count() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn later_events_let_nothing_through_and_what_is_derived_again_is_not_held() {
+async fn later_events_release_nothing_but_objects_that_are_derived_again() {
     let world = running(12, &spec(&[&limited(&copy("c", ""), json!(0))])).await;
     world.lose(widgets(10)).await;
-    // An event of another object, a change of a held target, and a list without news.
+    // An event of another object, a change of a held target, and a list without changes.
     world.delete(&widget("o10"));
     world.make_with(&config_map("o1"), &json!({"touched": "yes"}));
     rest().await;
@@ -54,7 +54,7 @@ async fn later_events_let_nothing_through_and_what_is_derived_again_is_not_held(
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_annotation_lets_them_go_and_only_with_the_generation() {
+async fn the_annotation_releases_them_only_for_the_generation() {
     let world = running(12, &spec(&[&limited(&copy("c", ""), json!(0))])).await;
     world.lose(widgets(10)).await;
     let generation = world.generation("a");
@@ -63,7 +63,7 @@ async fn the_annotation_lets_them_go_and_only_with_the_generation() {
     world.allow("a", Some(generation)).await;
     assert_eq!(world.config_maps(None), ["o10", "o11"]);
     assert_eq!(world.reason("a"), "Ready");
-    // As long as it is there, and no longer.
+    // It applies as long as it is set.
     world.lose([widget("o10")]).await;
     assert_eq!(world.count(), 1);
     world.allow("a", None).await;
@@ -72,7 +72,7 @@ async fn the_annotation_lets_them_go_and_only_with_the_generation() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_object_that_somebody_else_deletes_is_held_no_more() {
+async fn an_object_that_someone_else_deletes_is_no_longer_held() {
     let world = running(4, &spec(&[&limited(&copy("c", ""), json!(0))])).await;
     world.lose(widgets(3)).await;
     assert_eq!((world.count(), world.held("a", "c")), (4, 3));
@@ -84,7 +84,7 @@ async fn an_object_that_somebody_else_deletes_is_held_no_more() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_share_is_that_of_what_was_there_before_a_restart() {
+async fn a_percentage_is_of_the_objects_before_a_restart() {
     let mut world = running(10, &spec(&[&limited(&copy("c", ""), json!("20%"))])).await;
     world.stop().await;
     for widget in widgets(3) {
@@ -96,7 +96,7 @@ async fn a_share_is_that_of_what_was_there_before_a_restart() {
     world.start();
     rest().await;
     assert_eq!((world.count(), world.held("a", "c")), (100, 3));
-    // It is the same after another restart.
+    // Another restart does not change that.
     world.stop().await;
     world.start();
     rest().await;
@@ -104,7 +104,7 @@ async fn a_share_is_that_of_what_was_there_before_a_restart() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_share_is_that_of_what_was_there_before_a_list() {
+async fn a_percentage_is_of_the_objects_before_a_list() {
     let world = running(10, &spec(&[&limited(&copy("c", ""), json!("20%"))])).await;
     world.lose(widgets(2)).await;
     assert_eq!(world.count(), 8);
@@ -127,7 +127,7 @@ async fn held_deletions_survive_a_restart() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_sum_goes_on_until_all_sources_are_synced() {
+async fn removals_are_summed_until_all_sources_are_synced() {
     let union = limited(&union("c"), json!(3));
     let mut world = World::new(2);
     world.apply("a", &spec(&[&union]));
@@ -141,7 +141,7 @@ async fn a_start_is_one_sum() {
     world.stop().await;
     world.delete(&widget("o0"));
     world.delete(&widget("o1"));
-    // What is left behind is not known before the targets are listed.
+    // Objects of the earlier process are unknown until the targets are listed.
     world.answer_no_lists("ConfigMap");
     world.start();
     tokio::time::sleep(std::time::Duration::from_secs(5)).await;
@@ -152,7 +152,7 @@ async fn a_start_is_one_sum() {
     assert_eq!(world.held("a", "c"), 2);
 }
 
-/// A Patcher on config maps that are there already.
+/// A Patcher on config maps that exist already.
 fn patcher(name: &str, field: &str, max: Value) -> Value {
     let data = set(&json!({}), &[field], json!("yes"));
     let patcher = json!({
@@ -206,7 +206,7 @@ async fn patches_that_a_restart_would_undo_count() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_patch_on_what_the_operator_makes_itself_counts() {
+async fn a_patch_on_an_object_of_the_same_operator_counts() {
     let controllers = [&copy("c", ""), &patcher("p", "patched", json!(0))];
     let labelled = |controller: &Value| {
         let sources = json!([{"apiGroup": "example.com", "kind": "Widget",

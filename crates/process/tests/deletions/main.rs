@@ -1,5 +1,5 @@
-//! `maxDeletions`: what a list, a re-list or an edit removes is summed, and
-//! held where it is too much. What is left behind goes. A whole deltic on the API server in memory.
+//! `maxDeletions`: the removals of lists, re-lists and edits are summed, and held if they are more
+//! than the limit. The tests run a whole deltic on the API server in memory.
 
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 
@@ -13,12 +13,12 @@ use document::{Value, json};
 use simulation::fields::set;
 use world::{World, config_map, names, plain, rest, widget};
 
-/// A controller that makes a config map of every widget, named with a suffix.
+/// A controller that derives a config map from every widget, named with a suffix.
 fn copy(name: &str, suffix: &str) -> Value {
     from("example.com", "Widget", name, suffix)
 }
 
-/// A controller that makes a config map of every object of a kind.
+/// A controller that derives a config map from every object of a kind.
 fn from(group: &str, kind: &str, name: &str, suffix: &str) -> Value {
     json!({
         "name": name,
@@ -34,7 +34,7 @@ fn from(group: &str, kind: &str, name: &str, suffix: &str) -> Value {
     })
 }
 
-/// A controller that makes a config map of every widget and of every plain.
+/// A controller that derives a config map from every Widget and every Plain.
 fn union(name: &str) -> Value {
     json!({
         "name": name,
@@ -53,8 +53,8 @@ fn union(name: &str) -> Value {
     })
 }
 
-/// Two widgets and two plains become config maps and are gone; the list that shows the
-/// latter comes later.
+/// Deletes two Widgets and two Plains from which config maps were derived. The list without the
+/// Plains completes later than the one without the Widgets.
 async fn lists_one_after_the_other(world: &mut World) {
     for name in ["p0", "p1"] {
         world.make(&plain(name));
@@ -88,7 +88,7 @@ fn limited_spec(controllers: &[&Value], max: Value) -> Value {
     set(&spec(controllers), &["maxDeletions"], max)
 }
 
-/// So many widgets, and an Operator `a` that has made of them what it should.
+/// A cluster with this many widgets, and an Operator `a` that has derived everything from them.
 async fn running(widgets: usize, spec: &Value) -> World {
     let mut world = World::new(widgets);
     world.apply("a", spec);

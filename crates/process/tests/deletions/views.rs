@@ -1,4 +1,4 @@
-//! What passes through views counts as what caused it.
+//! Removals that are passed on through views count like the removals that caused them.
 
 use super::*;
 
@@ -8,18 +8,18 @@ fn fills(name: &str) -> Value {
     set(&view, &["target"], json!({"kind": "V"}))
 }
 
-/// A controller that makes a config map of every object of the operator's view `V`.
+/// A controller that derives a config map from every object of its own Operator's view `V`.
 fn reads(name: &str) -> Value {
     let reader = copy(name, "");
     set(&reader, &["sources"], json!([{"kind": "V"}]))
 }
 
-/// The same for the view of another operator.
+/// The same for the view of another Operator.
 fn reads_of(operator: &str, name: &str) -> Value {
     from(&format!("{operator}.view.dcontroller.io"), "V", name, "")
 }
 
-/// An operator `producer` that fills a view, and `a` that reads it.
+/// An Operator `producer` that fills a view, and an Operator `a` that reads it.
 async fn two(widgets: usize, producer: &Value, reader: &Value) -> World {
     let mut world = World::new(widgets);
     world.apply("producer", producer);
@@ -37,7 +37,7 @@ async fn through_a_view_of_the_same_operator() {
     let world = running(12, &spec(&[&fills("f"), &reader])).await;
     world.lose(widgets(10)).await;
     assert_eq!((world.count(), world.held("a", "r")), (12, 10));
-    // A single event passes a view as a single event.
+    // A single event is a single event behind the view, too.
     world.delete(&widget("o10"));
     rest().await;
     assert_eq!((world.count(), world.held("a", "r")), (11, 10));
@@ -83,7 +83,7 @@ fn union_view(name: &str) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_sum_goes_on_until_the_sources_of_the_view_are_synced() {
+async fn removals_are_summed_until_the_sources_of_the_view_are_synced() {
     let mut world = World::new(2);
     let reader = limited(&reads("r"), json!(3));
     world.apply("a", &spec(&[&union_view("u"), &reader]));
@@ -92,7 +92,7 @@ async fn the_sum_goes_on_until_the_sources_of_the_view_are_synced() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_sum_goes_on_until_the_sources_of_another_operators_view_are_synced() {
+async fn removals_are_summed_until_the_sources_of_another_operators_view_are_synced() {
     let mut world = World::new(2);
     world.apply("producer", &spec(&[&union_view("u")]));
     let reader = limited(&reads_of("producer", "r"), json!(3));
@@ -102,7 +102,7 @@ async fn the_sum_goes_on_until_the_sources_of_another_operators_view_are_synced(
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_waits_for_a_view_goes_when_its_sources_are_synced() {
+async fn removals_that_wait_for_a_view_are_carried_out_when_its_sources_are_synced() {
     let mut world = World::new(2);
     world.make(&plain("p0"));
     world.apply("producer", &spec(&[&union_view("u")]));
@@ -156,7 +156,7 @@ async fn objects_of_views_are_held_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_renamed_controller_put_into_views_is_held() {
+async fn view_objects_of_a_renamed_controller_are_held() {
     let reader = spec(&[&reads_of("producer", "r")]);
     let producer = limited_spec(&[&fills("old")], json!(3));
     let world = two(10, &producer, &reader).await;
@@ -234,12 +234,12 @@ async fn an_object_of_a_view_that_another_controller_derives_is_not_removed() {
     world.start();
     rest().await;
     assert_eq!(world.count(), 2, "{}", world.status("a"));
-    // One object moves from the first to the second controller, one goes.
+    // One object moves from the first to the second controller, one is removed.
     world.expire("Widget");
     world.make_with(&widget("o0"), &json!({"by": "two"}));
     world.lose([widget("o1")]).await;
     assert_eq!((world.count(), world.held("a", "one")), (2, 1));
-    // What is held goes to the second controller, too.
+    // The second controller takes over the held object, too.
     world.make_with(&widget("o1"), &json!({"by": "two"}));
     rest().await;
     assert_eq!((world.count(), world.reason("a").as_str()), (2, "Ready"));

@@ -1,4 +1,4 @@
-//! A whole deltic on the server in memory.
+//! A whole deltic on the API server in memory.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -17,31 +17,31 @@ use store::{Selector, Write};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-/// A cluster, and the deltic that runs on it.
+/// A cluster and the deltic that runs on it.
 pub(crate) struct World {
     server: Server,
-    /// The views of the deltic that runs.
+    /// The views of the running deltic.
     views: ViewStore,
     process: Option<Process>,
 }
 
-/// A deltic that runs.
+/// A running deltic.
 struct Process {
     stop: oneshot::Sender<()>,
     task: JoinHandle<Result<(), RunError>>,
 }
 
-/// Sources.
+/// A source object.
 pub(crate) fn widget(name: &str) -> ObjectKey {
     ObjectKey::new("example.com", "Widget", "ns", name)
 }
 
-/// Other sources.
+/// A source object of another kind.
 pub(crate) fn plain(name: &str) -> ObjectKey {
     ObjectKey::new("example.com", "Plain", "ns", name)
 }
 
-/// Targets.
+/// A target object.
 pub(crate) fn config_map(name: &str) -> ObjectKey {
     ObjectKey::new("", "ConfigMap", "ns", name)
 }
@@ -54,18 +54,18 @@ fn view() -> GroupKind {
     GroupKind::new("a.view.dcontroller.io", "U")
 }
 
-/// The names of so many objects.
+/// The names of `count` objects.
 pub(crate) fn names(count: usize) -> Vec<String> {
     (0..count).map(|i| format!("o{i}")).collect()
 }
 
-/// Long enough for all that is to happen, the status included.
+/// Waits long enough for everything to settle, the status included.
 pub(crate) async fn rest() {
     tokio::time::sleep(Duration::from_secs(20)).await;
 }
 
 impl World {
-    /// A cluster with so many widgets, on which nothing runs.
+    /// A cluster with this many widgets, on which no deltic runs.
     pub(crate) fn new(widgets: usize) -> Self {
         let world = Self {
             server: Server::new(Virtual::start(), 1),
@@ -113,11 +113,11 @@ impl World {
         self.server.delete(key);
     }
 
-    /// Deletes objects while nobody watches: the next list does not show them.
+    /// Deletes objects without an event on any watch: they are missing from the next list.
     pub(crate) async fn lose(&self, keys: impl IntoIterator<Item = ObjectKey>) {
         let keys: Vec<ObjectKey> = keys.into_iter().collect();
         let kinds: BTreeSet<&str> = keys.iter().map(|key| key.kind.kind.as_str()).collect();
-        // Before, so that no watch shows it, and after, so that no new one does.
+        // Before the deletion for the watches that run, and after it for new ones.
         for kind in &kinds {
             self.expire(kind);
         }
@@ -130,22 +130,22 @@ impl World {
         rest().await;
     }
 
-    /// Ends the watches of a kind, which must list again.
+    /// Expires the watches of a kind, so that they must list again.
     pub(crate) fn expire(&self, kind: &str) {
         self.server.with(|state| state.expire(kind));
     }
 
-    /// Lists of a kind are not answered for now.
+    /// Leaves lists of a kind unanswered.
     pub(crate) fn answer_no_lists(&self, kind: &'static str) {
         self.server.with(|state| state.unanswered.insert(kind));
     }
 
-    /// All lists are answered again.
+    /// Answers all lists again.
     pub(crate) fn answer_all(&self) {
         self.server.with(|state| state.unanswered.clear());
     }
 
-    /// Lists have pages, each of which takes so long.
+    /// Answers lists in pages, each after a pause.
     pub(crate) fn slow_pages(&self, pause: Duration) {
         self.server.with(|state| {
             state.streaming_lists = false;
@@ -153,12 +153,12 @@ impl World {
         });
     }
 
-    /// Forgets what happened: lists cannot be continued.
+    /// Discards the history: lists cannot be continued.
     pub(crate) fn compact(&self) {
         self.server.with(State::compact);
     }
 
-    /// A user puts an object into the view `U` of the operator `a`.
+    /// Creates an object in the view `U` of the Operator `a`, as a user does.
     pub(crate) fn put_into_view(&self, name: &str) {
         let object = json!({"apiVersion": "a.view.dcontroller.io/v1alpha1", "kind": "U",
             "metadata": {"name": name, "namespace": "ns"}});
@@ -171,7 +171,7 @@ impl World {
         created.unwrap();
     }
 
-    /// How many objects of that view have data.
+    /// The number of objects of that view that have data.
     pub(crate) fn patched_in_view(&self) -> usize {
         let list = self.views.store().list(&view(), &Selector::default());
         let items = list.items.iter();
@@ -202,7 +202,7 @@ impl World {
         rest().await;
     }
 
-    /// Asks for the deletion of an Operator.
+    /// Requests the deletion of an Operator.
     pub(crate) fn retire(&self, name: &str) {
         self.server.delete(&operator(name));
     }
@@ -219,7 +219,7 @@ impl World {
         reason.as_str().unwrap_or_default().to_owned()
     }
 
-    /// How many removals a controller's status says are held.
+    /// The number of held removals in the status of a controller.
     pub(crate) fn held(&self, name: &str, controller: &str) -> usize {
         let status = self.status(name);
         let controllers = status.get("controllers").as_list().unwrap();

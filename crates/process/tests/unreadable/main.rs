@@ -1,4 +1,4 @@
-//! Objects that cannot be read: an error of that object alone, and nothing is lost.
+//! Objects that cannot be read: the error is reported for that object alone, and nothing is lost.
 
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 #![allow(unreachable_pub)]
@@ -34,7 +34,7 @@ impl EngineEvents for Reported {
     }
 }
 
-/// A deltic that runs some operators.
+/// A deltic that runs some Operators.
 struct World {
     context: Context,
     reported: Arc<Reported>,
@@ -66,21 +66,21 @@ impl World {
         }
     }
 
-    /// The first controller of an operator, when nothing moves any more.
+    /// The status of the first controller of an Operator after everything has settled.
     async fn of(&self, operator: usize) -> ControllerStatus {
         rest().await;
         let status = self.running[operator].status().borrow().clone();
         status.controllers[0].clone()
     }
 
-    /// Waits until nothing moves; then all is well with the first operator.
+    /// Waits until everything has settled, and checks that the first Operator is ready.
     async fn is_well(&self) {
         let status = self.of(0).await;
         assert_eq!(status.ready, Ready::True, "{status:?}");
         assert_eq!(status.errors, []);
     }
 
-    /// Waits until nothing moves; then this object, and no other, cannot be read.
+    /// Waits until everything has settled, and checks that this object alone cannot be read.
     async fn cannot_read(&self, name: &str) -> ReportedError {
         let status = self.of(0).await;
         assert_eq!(status.ready, Ready::Failing, "{status:?}");
@@ -103,7 +103,7 @@ async fn rest() {
     tokio::time::sleep(Duration::from_mins(2)).await;
 }
 
-/// A source object in an origin.
+/// The origin of a source object.
 fn thing(name: &str) -> Value {
     json!({"source": "Thing", "namespace": "n", "name": name})
 }
@@ -126,7 +126,7 @@ fn read(spec: &Value) -> Operator {
     operator.unwrap_or_else(|| panic!("{problems:?}"))
 }
 
-/// A copy of each thing, with this expression as its spec.
+/// An Operator that derives a copy of each thing, with this expression as the spec.
 fn copies(name: &str, spec: &str) -> Operator {
     let metadata = json!({"name": "$.metadata.name", "namespace": "$.metadata.namespace"});
     operator(
@@ -139,7 +139,7 @@ fn spec(value: impl Into<Value>) -> Value {
     json!({"apiVersion": "example.com/v1", "kind": "Thing", "spec": {"value": (value.into())}})
 }
 
-/// What the copy of a thing holds.
+/// The spec of the copy of a thing.
 fn copied(server: &Server, name: &str) -> Value {
     server.get("copies", name).get("spec").get("value").clone()
 }

@@ -1,4 +1,4 @@
-//! After a restart there is no earlier version of an object that cannot be read.
+//! Unreadable objects after a restart, when no earlier version of them is known.
 
 use document::json;
 use engine::status::Ready;
@@ -8,7 +8,7 @@ use crate::server::{BROKEN, DEEP, Server};
 use crate::{World, copied, copies, operator, read, servers, spec};
 
 #[tokio::test(start_paused = true)]
-async fn after_a_restart_what_it_derived_stays_and_the_rest_is_swept() {
+async fn after_a_restart_its_derived_objects_stay_and_the_others_are_swept() {
     for server in servers() {
         for name in ["a", "b", "c"] {
             server.put("things", name, &spec("old"));
@@ -61,7 +61,7 @@ async fn a_source_with_another_name_is_the_same() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deletion_counts_though_the_object_cannot_be_read() {
+async fn the_deletion_of_an_unreadable_object_counts() {
     for server in servers() {
         server.put("things", "a", &spec("old"));
         server.put("things", "b", &spec("old"));
@@ -74,7 +74,7 @@ async fn a_deletion_counts_though_the_object_cannot_be_read() {
         assert_eq!(server.names("copies"), ["b"]);
         first.stop().await;
 
-        // The same where no readable version was ever seen.
+        // The same if no readable version was ever received.
         server.put("things", "b", &spec(DEEP));
         let second = World::start(&server, vec![copies("o", "$.spec")]);
         second.cannot_read("b").await;
@@ -87,7 +87,7 @@ async fn a_deletion_counts_though_the_object_cannot_be_read() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_stayed_for_one_goes_though_another_cannot_be_read_now() {
+async fn objects_kept_for_one_object_go_even_if_another_is_unreadable() {
     for server in servers() {
         for name in ["a", "b"] {
             server.put("things", name, &spec("x"));
@@ -106,7 +106,7 @@ async fn what_stayed_for_one_goes_though_another_cannot_be_read_now() {
     }
 }
 
-/// All things of a namespace as one list.
+/// An Operator that gathers all things of a namespace into one list.
 fn gathered() -> Operator {
     let project =
         json!({"@project": {"metadata": {"name": "all", "namespace": "n"}, "spec": "$.spec"}});
@@ -117,7 +117,7 @@ fn gathered() -> Operator {
 }
 
 #[tokio::test(start_paused = true)]
-async fn behind_a_group_nothing_shrinks_and_nothing_goes() {
+async fn behind_a_group_no_list_shrinks_and_nothing_is_removed() {
     for server in servers() {
         server.put("things", "a", &spec("x"));
         server.put("things", "b", &spec("y"));
@@ -142,7 +142,7 @@ async fn behind_a_group_nothing_shrinks_and_nothing_goes() {
     }
 }
 
-/// Things through a view into one list; the list is made before the view, or behind it.
+/// An Operator that gathers things into one list, before or behind a view.
 fn chained(controller: &str, first: bool) -> Operator {
     let gather = json!({"@gather": ["$.metadata.namespace", "$.spec.value"]});
     let all =

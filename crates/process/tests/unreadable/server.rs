@@ -1,7 +1,7 @@
 //! The cluster of the tests: the API server in memory, with objects that deltic cannot read.
 //!
 //! Objects are stored as documents; the texts [`DEEP`], [`LARGE`] and [`BROKEN`] in them are
-//! replaced when an object is sent, so that the answer holds what no document can.
+//! replaced when an object is sent, so that the answer contains values that no document can hold.
 
 use document::Value;
 use kube::Client;
@@ -10,11 +10,11 @@ use simulation::api::kind::{KINDS, Kind};
 use simulation::api::{Caller, Server as Api};
 use simulation::clock::Virtual;
 
-/// Is sent as lists and maps nested 100,000 levels deep.
+/// A string that is sent as lists and maps nested 100,000 levels deep.
 pub const DEEP: &str = "<deep>";
-/// Is sent as a text of 9 MiB.
+/// A string that is sent as a string of 9 MiB.
 pub const LARGE: &str = "<large>";
-/// Is sent as a text that no parser takes: half of a surrogate pair.
+/// A string that is sent as invalid JSON: half of a surrogate pair.
 pub const BROKEN: &str = "<broken>";
 
 /// The namespace of all objects.
@@ -44,17 +44,17 @@ impl Server {
         self.0.client(&Caller::new("deltic"))
     }
 
-    /// From now on lists cannot be streamed.
+    /// Refuses to stream lists from now on.
     pub fn no_streaming(&self) {
         self.0.with(|state| state.streaming_lists = false);
     }
 
-    /// From now on this is added to all objects that are created.
+    /// Adds these fields to every object that is created from now on.
     pub fn webhook(&self, added: Value) {
         self.0.with(|state| state.webhook = added);
     }
 
-    /// Creates or replaces an object; `object` has any fields but a name.
+    /// Creates or replaces an object; `object` has all its fields but the name.
     pub fn put(&self, plural: &str, name: &str, object: &Value) {
         self.0.put(&key(plural, name), "user", object);
     }
@@ -63,7 +63,7 @@ impl Server {
         self.0.delete(&key(plural, name));
     }
 
-    /// The object; null if there is none.
+    /// An object; null if there is none.
     pub fn get(&self, plural: &str, name: &str) -> Value {
         self.0.get(&key(plural, name)).unwrap_or_default()
     }
@@ -75,7 +75,7 @@ impl Server {
         names.collect()
     }
 
-    /// The writes since the last time, as `METHOD plural` and, but for a new object, its name.
+    /// The writes since the last call: `METHOD plural` and, unless the object is new, its name.
     pub fn take_writes(&self) -> Vec<String> {
         let sent = self.0.with(|state| state.trace.take_sent());
         let writes = sent.iter().filter(|sent| sent.method != "GET");
@@ -95,7 +95,7 @@ fn key(plural: &str, name: &str) -> ObjectKey {
     kind(plural).key(NAMESPACE, name)
 }
 
-/// Maps in lists, so many levels deep.
+/// Maps in lists, nested this many levels deep.
 fn nested(levels: usize) -> String {
     let pairs = levels / 2;
     format!("{}0{}", r#"[{"a":"#.repeat(pairs), "}]".repeat(pairs))

@@ -1,4 +1,4 @@
-//! What an object that cannot be read means while its source is followed.
+//! Updates that cannot be read while their source is watched.
 
 use document::json;
 use engine::status::Ready;
@@ -42,7 +42,7 @@ async fn an_update_that_cannot_be_read_keeps_the_last_state() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_name_is_found_behind_what_cannot_be_read() {
+async fn the_name_is_found_behind_the_unreadable_part() {
     for server in servers() {
         // Keys are sorted: `data` is sent before `metadata`.
         let data = |value: &str| json!({"data": {"value": value}});
@@ -57,7 +57,7 @@ async fn the_name_is_found_behind_what_cannot_be_read() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_field_that_nobody_reads_may_be_anything() {
+async fn a_field_that_no_pipeline_reads_may_be_anything() {
     for server in servers() {
         let fields = json!({"value": "$.spec.value"});
         let metadata = json!({"name": "$.metadata.name", "namespace": "$.metadata.namespace"});
@@ -72,7 +72,7 @@ async fn a_field_that_nobody_reads_may_be_anything() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_one_operator_cannot_read_is_no_matter_to_another() {
+async fn a_field_that_fails_one_operator_does_not_affect_another() {
     for server in servers() {
         let object =
             |value: &str, data: &str| json!({"spec": {"value": value}, "data": {"value": data}});
@@ -100,7 +100,7 @@ async fn what_one_operator_cannot_read_is_no_matter_to_another() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_limit_is_a_hundred_levels_of_what_is_read() {
+async fn the_limit_of_a_hundred_levels_applies_to_fields_that_are_read() {
     for server in servers() {
         let world = World::start(&server, vec![copies("o", "$.spec.value")]);
         let levels = |levels: usize| {
@@ -117,7 +117,7 @@ async fn the_limit_is_a_hundred_levels_of_what_is_read() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_leaves_the_source_is_gone_readable_or_not() {
+async fn an_object_that_leaves_the_source_is_removed_readable_or_not() {
     for server in servers() {
         let object = |label: &str, value: &str| {
             let labels = json!({"metadata": {"labels": {"role": label}}});
@@ -132,7 +132,7 @@ async fn one_that_leaves_the_source_is_gone_readable_or_not() {
             "apiVersion": "dcontroller.io/v1alpha1", "kind": "Operator", "metadata": {"name": "o"},
             "spec": {"controllers": [{
                 "name": "c",
-                // This server leaves such a selector to deltic, and sends all.
+                // This server ignores such a selector and sends all objects; deltic filters them.
                 "sources": [{"apiGroup": "example.com", "version": "v1", "kind": "Thing", "namespace": "n",
                     "labelSelector": {"matchExpressions": [{"key": "role", "operator": "In", "values": ["in"]}]}}],
                 "pipeline": [{"@project": {
@@ -183,7 +183,7 @@ async fn a_predicate_compares_with_the_last_version_that_could_be_read() {
         assert_eq!(copied(&server, "a"), json!("new"));
         put(2, DEEP);
         world.cannot_read("a").await;
-        // An update that the predicate drops, but it can be read.
+        // A readable update that the predicate drops.
         put(2, "newer");
         world.is_well().await;
         assert_eq!(copied(&server, "a"), json!("new"));

@@ -8,7 +8,7 @@ use crate::{World, copied, copies, servers, spec};
 #[tokio::test(start_paused = true)]
 async fn a_target_that_cannot_be_read_is_left_alone() {
     for server in servers() {
-        // Somebody else's, without our label: the target watch does not show it.
+        // An object of others, without our label: the target watch does not deliver it.
         server.put("copies", "a", &spec(DEEP));
         server.put("things", "a", &spec("x"));
         server.put("things", "b", &spec("x"));
@@ -17,7 +17,7 @@ async fn a_target_that_cannot_be_read_is_left_alone() {
         assert_eq!(copied(&server, "a"), json!(DEEP));
         assert_eq!(copied(&server, "b"), json!("x"));
 
-        // One that is ours.
+        // An object that is ours.
         server.put("copies", "a", &spec("theirs"));
         world.is_well().await;
         assert_eq!(copied(&server, "a"), json!("x"));
@@ -33,7 +33,7 @@ async fn a_target_that_cannot_be_read_is_left_alone() {
         assert_eq!(server.take_writes(), [""; 0]);
         world.stop().await;
 
-        // After a restart, too; and when it is not derived any more, it goes.
+        // The same after a restart; when it is no longer derived, it is deleted.
         let world = World::start(&server, vec![copies("o", "$.spec")]);
         world.cannot_read("b").await;
         assert_eq!(copied(&server, "b"), json!(DEEP));

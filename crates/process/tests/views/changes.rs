@@ -1,4 +1,4 @@
-//! What happens to a producer while its readers run.
+//! Changes of a producer while its readers run.
 
 use cluster::object::Object;
 use futures::StreamExt;
@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 
 use super::*;
 
-/// The names of the objects that the view `Health` of the producer holds.
+/// The names of the objects in the view `Health` of the producer.
 fn health(world: &World) -> Vec<String> {
     let view = GroupKind::new("producer.view.dcontroller.io", "Health");
     let list = world.views.store().list(&view, &Selector::default());
@@ -29,7 +29,7 @@ fn health(world: &World) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_producer_that_is_deleted_takes_its_view_along_and_nothing_else() {
+async fn deleting_a_producer_removes_its_view_and_nothing_else() {
     let world = World::settled().await;
     world.server.delete("operators", "producer");
     rest().await;
@@ -37,7 +37,7 @@ async fn a_producer_that_is_deleted_takes_its_view_along_and_nothing_else() {
     world.expect(&["a", "b", "c"], "False/NotReady");
     world.expect_waiting("reader", HEALTH, "there is no such Operator");
 
-    // What the new one does not yield goes when it is complete, and nothing before.
+    // Objects that the new producer does not yield are removed once its view is complete.
     world.server.delete("pods", "b");
     world.server.refuse("pods", true);
     world.operator("producer", &producer());
@@ -52,7 +52,7 @@ async fn a_producer_that_is_deleted_takes_its_view_along_and_nothing_else() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_producer_that_deletes_what_it_derived_takes_only_its_own_along() {
+async fn a_producer_with_policy_delete_deletes_only_its_own_objects() {
     let world = World::settled().await;
     let deletes = merge_patch(&producer(), &json!({"deletionPolicy": "Delete"}));
     world.operator("producer", &deletes);
@@ -107,7 +107,7 @@ async fn an_edit_that_is_invalid_changes_nothing_for_readers() {
     let world = World::settled().await;
     world.operator("producer", &json!({"controllers": [], "controler": 1}));
     rest().await;
-    assert_eq!(world.standing("producer"), "False/Invalid");
+    assert_eq!(world.ready("producer"), "False/Invalid");
     world.expect(&["a", "b", "c"], "True/Ready");
     world.server.delete("pods", "b");
     rest().await;
@@ -123,7 +123,7 @@ async fn a_producer_that_exceeds_its_budget_keeps_its_last_state() {
     world.expect(&["a", "b", "c"], "True/Ready");
     world.pod("d", "1");
     rest().await;
-    assert_eq!(world.standing("producer"), "False/BudgetExceeded");
+    assert_eq!(world.ready("producer"), "False/BudgetExceeded");
     assert_eq!(health(&world), ["a", "b", "c"]);
     world.expect(&["a", "b", "c"], "False/NotReady");
     world.expect_waiting("reader", HEALTH, "over its budget");
@@ -149,9 +149,9 @@ async fn a_controller_does_not_write_what_a_stopped_one_left_incomplete() {
     world.expect(&["a", "b", "c"], "False/BudgetExceeded");
 }
 
-/// A reconciler in Rust sees the same as an Operator.
+/// A native reconciler in Rust gets the same events as an Operator.
 #[tokio::test(start_paused = true)]
-async fn a_native_reader_is_told_of_no_deletions_by_a_producer_that_goes() {
+async fn a_native_reader_gets_no_deletions_when_a_producer_is_deleted() {
     let world = World::settled().await;
     let group = "producer.view.dcontroller.io";
     let kind = ApiResource::from_gvk(&GroupVersionKind::gvk(group, "v1alpha1", "Health"));

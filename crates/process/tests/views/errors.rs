@@ -1,4 +1,4 @@
-//! Objects in error upstream: what they would yield is missing after a restart.
+//! Objects in error upstream: after a restart, the documents that they would yield are missing.
 
 use super::*;
 
@@ -15,7 +15,7 @@ async fn a_reader_removes_nothing_while_an_object_upstream_is_in_error() {
         .await;
     world.expect(&["a", "b", "c"], "False/NotReady");
     world.expect_waiting("reader", HEALTH, KEPT);
-    // The others go on.
+    // Other objects are not affected.
     world.pod("d", "1");
     rest().await;
     world.expect(&["a", "b", "c", "d"], "False/NotReady");
@@ -27,7 +27,8 @@ async fn a_reader_removes_nothing_while_an_object_upstream_is_in_error() {
     assert_eq!(b.get("data"), &json!({"n": "2"}));
 }
 
-/// The view does not change when its last error goes: it never held what that object yields.
+/// The view does not change when its last error is cleared: it never contained the document of that
+/// object.
 #[tokio::test(start_paused = true)]
 async fn a_reader_is_woken_when_the_object_in_error_is_deleted() {
     let mut world = World::settled().await;
@@ -39,8 +40,8 @@ async fn a_reader_is_woken_when_the_object_in_error_is_deleted() {
     world.expect(&["a", "c"], "True/Ready");
 }
 
-/// After a restart with one object in error, which is then corrected: a long way behind it
-/// nothing is removed that is on its way.
+/// Restarts with one object in error and then corrects it. Behind a long chain of views, nothing
+/// is removed that the corrected object is about to yield.
 async fn check(world: &mut World) {
     for name in ["a", "b", "c"] {
         world.pod(name, "1");
@@ -64,11 +65,11 @@ async fn check(world: &mut World) {
     world.expect(&["a", "b"], "True/Ready");
 }
 
-/// How many views there are between the first and the last.
+/// The number of views between the first and the last.
 const BETWEEN: usize = 12;
 
 #[tokio::test(start_paused = true)]
-async fn an_error_holds_removals_until_its_object_has_come_through_all_operators() {
+async fn an_error_holds_removals_until_its_object_has_passed_all_operators() {
     let mut world = World::new();
     world.operator("m0", &producer());
     for number in 1..BETWEEN {
@@ -81,7 +82,7 @@ async fn an_error_holds_removals_until_its_object_has_come_through_all_operators
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_error_holds_removals_until_its_object_has_come_through_its_operator() {
+async fn an_error_holds_removals_until_its_object_has_passed_its_operator() {
     let mut world = World::new();
     let first = producer().get("controllers").at(0).clone();
     let mut controllers = vec![merge_patch(&first, &json!({"target": {"kind": "M0"}}))];
@@ -102,14 +103,14 @@ async fn an_error_holds_removals_until_its_object_has_come_through_its_operator(
     check(&mut world).await;
 }
 
-/// An error that comes later holds what it last yielded, and readers do not notice.
+/// An error that occurs later holds the last output, so that readers are not affected.
 #[tokio::test(start_paused = true)]
-async fn a_later_error_is_none_of_the_reader() {
+async fn a_later_error_does_not_affect_readers() {
     let world = World::settled().await;
     world.pod("b", "bad");
     world.server.delete("pods", "c");
     rest().await;
-    assert_eq!(world.standing("producer"), "Unknown/ReconciliationFailed");
+    assert_eq!(world.ready("producer"), "Unknown/ReconciliationFailed");
     assert_eq!(world.server.deleted(), ["c"]);
     world.expect(&["a", "b"], "True/Ready");
 }

@@ -20,16 +20,16 @@ use simulation::fields::merge_patch;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-/// A cluster, and the process that runs its Operators.
+/// A cluster and the process that runs its Operators.
 struct World {
     server: Server,
-    /// Of each process; its views are made anew.
+    /// The settings of each process; every process gets a new store of views.
     config: Config,
     views: ViewStore,
     process: Option<Process>,
 }
 
-/// What ends the process, and how it ended.
+/// The sender that stops the process, and its task.
 type Process = (oneshot::Sender<()>, JoinHandle<Result<(), RunError>>);
 
 impl World {
@@ -43,8 +43,8 @@ impl World {
         }
     }
 
-    /// The pods `a`, `b` and `c`, and the Operators `producer` and `reader`, which have
-    /// done their work.
+    /// A cluster with the pods `a`, `b` and `c` and the Operators `producer` and `reader`, after
+    /// everything has settled.
     async fn settled() -> Self {
         let mut world = Self::new();
         for name in ["a", "b", "c"] {
@@ -74,16 +74,11 @@ impl World {
     /// Ends the process.
     async fn stop(&mut self) {
         let (stop, running) = self.process.take().unwrap();
-        let before = self.standing("reader");
+        let before = self.ready("reader");
         stop.send(()).unwrap();
         running.await.unwrap().unwrap();
-        // A producer that ends with the process is no news for its readers.
-        assert_eq!(
-            self.standing("reader"),
-            before,
-            "{}",
-            self.message("reader")
-        );
+        // Readers notice nothing when their producer ends with the process.
+        assert_eq!(self.ready("reader"), before, "{}", self.message("reader"));
     }
 
     /// Ends the process, does something, and starts it again.
@@ -103,20 +98,20 @@ impl World {
         self.server.apply("operators", name, &fields);
     }
 
-    /// Whether these are the objects that `reader` derives, and it stands like this.
-    /// Nothing else was deleted on the way.
-    fn expect(&self, derived: &[&str], standing: &str) {
-        self.expect_of("reader", derived, standing);
+    /// Checks the objects that `reader` derives and its status, and that nothing was deleted that
+    /// the test has not taken note of.
+    fn expect(&self, derived: &[&str], ready: &str) {
+        self.expect_of("reader", derived, ready);
     }
 
-    fn expect_of(&self, reader: &str, derived: &[&str], standing: &str) {
+    fn expect_of(&self, reader: &str, derived: &[&str], ready: &str) {
         let deleted = self.server.deleted();
         assert_eq!(deleted, [""; 0], "{}", self.message(reader));
         assert_eq!(self.server.names("configmaps"), derived);
-        assert_eq!(self.standing(reader), standing, "{}", self.message(reader));
+        assert_eq!(self.ready(reader), ready, "{}", self.message(reader));
     }
 
-    /// Whether an Operator waits for a view, and says which and why.
+    /// Checks that the message of an Operator names the view it waits for, and the reason.
     fn expect_waiting(&self, reader: &str, view: &str, why: &str) {
         let message = self.message(reader);
         assert!(message.contains(view), "{message}");
@@ -128,8 +123,8 @@ impl World {
         operator.get("status").get("conditions").at(0).clone()
     }
 
-    /// Status and reason of an Operator.
-    fn standing(&self, operator: &str) -> String {
+    /// `status/reason` of the condition of an Operator.
+    fn ready(&self, operator: &str) -> String {
         let ready = self.condition(operator);
         let part = |key: &str| ready.get(key).as_str().unwrap_or_default().to_owned();
         format!("{}/{}", part("status"), part("reason"))
@@ -141,7 +136,7 @@ impl World {
     }
 }
 
-/// Long enough for everything that does not wait for something else.
+/// Waits long enough for everything to settle.
 async fn rest() {
     tokio::time::sleep(Duration::from_secs(40)).await;
 }
@@ -159,7 +154,7 @@ fn operator(name: &str, sources: Value, project: Value, target: Value) -> Value 
     }]})
 }
 
-/// Pods become objects of the view `Health`; one whose `n` is no number is an error.
+/// Derives objects of the view `Health` from pods; a pod whose `n` is not a number is an error.
 fn producer() -> Value {
     operator(
         "pods",
@@ -169,7 +164,7 @@ fn producer() -> Value {
     )
 }
 
-/// Objects of the view `Health` of an Operator become objects of its own view `Health`.
+/// Derives objects of its own view `Health` from those of another Operator's view `Health`.
 fn middle(of: &str) -> Value {
     operator(
         "copy",
@@ -179,7 +174,7 @@ fn middle(of: &str) -> Value {
     )
 }
 
-/// Objects of the view `Health` of an Operator become config maps.
+/// Derives config maps from the objects of an Operator's view `Health`.
 fn reader(of: &str) -> Value {
     operator(
         "maps",

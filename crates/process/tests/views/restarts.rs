@@ -1,11 +1,11 @@
-//! What keeps a producer from running after a restart.
+//! Producers that cannot run after a restart.
 
 use std::time::Duration;
 
 use super::*;
 
-/// After a restart with this cause the reader waits, keeps all, and goes on by itself when
-/// the cause is gone.
+/// After a restart with this cause the reader waits and removes nothing. After the repair it goes
+/// on by itself.
 async fn check(cause: impl FnOnce(&mut World), why: &str, repair: impl FnOnce(&World)) {
     let mut world = World::settled().await;
     world
@@ -67,7 +67,7 @@ async fn a_view_of_an_operator_over_its_budget_is_not_available() {
         "over its budget",
         |world| {
             world.server.delete("pods", "d");
-            // Another spec, so that it starts again.
+            // A new spec starts it again.
             world.operator(
                 "producer",
                 &merge_patch(&producer(), &json!({"deletionPolicy": "Orphan"})),
@@ -87,7 +87,7 @@ async fn a_view_is_not_available_before_its_sources_are_read() {
     .await;
 }
 
-/// The reader has nothing else to wait for, and an empty view tells it nothing.
+/// The reader waits for nothing else, and an empty view delivers no event.
 #[tokio::test(start_paused = true)]
 async fn a_reader_is_woken_when_an_empty_view_is_complete() {
     let mut world = World::new();
@@ -125,7 +125,7 @@ async fn views_of_views_are_not_available_either() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reader_whose_view_is_not_available_can_be_deleted_with_what_it_derived() {
+async fn a_reader_of_an_unavailable_view_can_be_deleted_with_its_objects() {
     let mut world = World::settled().await;
     let deletes = merge_patch(&reader("producer"), &json!({"deletionPolicy": "Delete"}));
     world.operator("reader", &deletes);
@@ -140,9 +140,9 @@ async fn a_reader_whose_view_is_not_available_can_be_deleted_with_what_it_derive
     assert_eq!(world.server.names("configmaps"), [""; 0]);
 }
 
-/// The trigger of a `OneShot` source has the form of a view, and is none.
+/// The trigger of a `OneShot` source has the kind of a view but is not in the store.
 #[tokio::test(start_paused = true)]
-async fn what_a_trigger_derived_is_swept() {
+async fn objects_derived_from_a_trigger_are_swept() {
     let mut world = World::new();
     let shot = |name: &str| {
         operator(
@@ -163,7 +163,7 @@ async fn what_a_trigger_derived_is_swept() {
     world.expect(&["y"], "True/Ready");
 }
 
-/// Operators of the configuration, which are on no cluster.
+/// The Operators come from the configuration, not from the cluster.
 #[tokio::test(start_paused = true)]
 async fn a_view_of_an_operator_that_is_not_in_the_configuration_is_not_available() {
     let read = |name: &str, spec: Value| {

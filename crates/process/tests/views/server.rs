@@ -1,4 +1,4 @@
-//! The cluster of the tests: the API server in memory, its kinds by their plurals.
+//! The cluster of the tests: the API server in memory, with kinds addressed by their plural.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use simulation::clock::Virtual;
 use simulation::faults::Fault;
 use simulation::fields::set;
 
-/// The namespace of all objects that have one.
+/// The namespace of all namespaced objects.
 const NAMESPACE: &str = "n";
 
 pub(crate) struct Server(Api);
@@ -29,7 +29,7 @@ impl Server {
         self.0.client(&Caller::new("deltic"))
     }
 
-    /// Requests about this kind take so long.
+    /// Delays requests about a kind.
     pub(crate) fn slow(&self, plural: &str, pause: Duration) {
         self.always(plural, Fault::Slow(pause));
     }
@@ -49,7 +49,7 @@ impl Server {
         self.0.with(|state| state.faults.always(&part, fault));
     }
 
-    /// The object; null if there is none.
+    /// An object; null if there is none.
     pub(crate) fn get(&self, plural: &str, name: &str) -> Value {
         self.0.get(&key(plural, name)).unwrap_or_default()
     }

@@ -1,11 +1,11 @@
-//! View kinds that no controller yields: what is in them lives as long as the process.
+//! View kinds that no controller yields. Their objects exist as long as the process.
 
 use object::{GroupKind, ObjectName};
 use store::{Caller, Preconditions, Write};
 
 use super::*;
 
-/// An object of the view `Fact` of an Operator, written by a user.
+/// Writes an object of the view `Fact` of an Operator, as a user does.
 fn put(world: &World, operator: &str, name: &str) {
     let group = format!("{operator}.view.dcontroller.io");
     let object = json!({
@@ -37,8 +37,8 @@ fn of_facts(spec: &Value) -> Value {
     json!({"controllers": [(controller)]})
 }
 
-/// Users put objects into a view of `of`; `last` are the Operators between it and the
-/// config maps.
+/// Users write objects into a view of the Operator `of`; `operators` are the Operators between that
+/// view and the config maps.
 async fn check(operators: &[(&str, Value)], of: &str) {
     let mut world = World::new();
     for (name, spec) in operators {
@@ -51,7 +51,7 @@ async fn check(operators: &[(&str, Value)], of: &str) {
     }
     rest().await;
     world.expect(&["a", "b"], "True/Ready");
-    // A restart forgets the view, and removes nothing.
+    // A restart empties the view and removes nothing.
     world.restart(|_| {}).await;
     world.expect(&["a", "b"], "True/Ready");
     put(&world, of, "a");
@@ -64,7 +64,7 @@ async fn check(operators: &[(&str, Value)], of: &str) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_derives_from_users_objects_is_not_swept() {
+async fn objects_derived_from_users_objects_are_not_swept() {
     let operators = [
         ("producer", producer()),
         ("reader", of_facts(&reader("producer"))),
@@ -73,12 +73,12 @@ async fn what_derives_from_users_objects_is_not_swept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_derives_from_users_objects_in_an_own_view_is_not_swept() {
+async fn objects_derived_from_users_objects_in_an_own_view_are_not_swept() {
     check(&[("reader", of_facts(&reader("reader")))], "reader").await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_derives_from_users_objects_through_other_views_is_not_swept() {
+async fn objects_derived_from_users_objects_through_other_views_are_not_swept() {
     let operators = [
         ("producer", producer()),
         ("middle", of_facts(&middle("producer"))),
@@ -87,9 +87,9 @@ async fn what_derives_from_users_objects_through_other_views_is_not_swept() {
     check(&operators, "producer").await;
 }
 
-/// What the last spec yielded is gone; what users put in stays.
+/// Objects of the last spec are removed; objects of users stay.
 #[tokio::test(start_paused = true)]
-async fn a_view_that_is_not_yielded_any_more_keeps_only_what_users_put_in() {
+async fn a_view_that_is_no_longer_yielded_keeps_only_objects_of_users() {
     let world = World::settled().await;
     let mine = json!({
         "apiVersion": "producer.view.dcontroller.io/v1alpha1", "kind": "Health",
