@@ -1,4 +1,4 @@
-//! One object of a cluster.
+//! The key of an object on a cluster.
 
 use std::fmt;
 
@@ -7,8 +7,8 @@ use document::{Key, Value};
 use crate::kind::GroupKind;
 use crate::name::ObjectName;
 
-/// An object by kind and name. Ordered by kind, so that the objects of a kind are
-/// neighbours.
+/// The kind and name of an object. Keys are ordered by kind first, so that the objects of a kind
+/// are adjacent.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectKey {
     /// The kind.
@@ -18,7 +18,7 @@ pub struct ObjectKey {
 }
 
 impl ObjectKey {
-    /// From texts.
+    /// Makes a key from its texts.
     pub fn new(group: &str, kind: &str, namespace: &str, name: &str) -> Self {
         Self {
             kind: GroupKind::new(group, kind),

@@ -6,7 +6,7 @@ use document::{Key, Value};
 
 /// The API version of views.
 pub const VIEW_VERSION: &str = "v1alpha1";
-/// What the API groups of views end in.
+/// The suffix of the API groups of views.
 pub const VIEW_SUFFIX: &str = ".view.dcontroller.io";
 
 /// The group of an `apiVersion`: `""` for the core group.
@@ -19,7 +19,7 @@ pub fn group_of(api_version: &str) -> &str {
     api_version.split_once('/').map_or("", |(group, _)| group)
 }
 
-/// An API group and a Kind. The versions of a kind are one kind.
+/// An API group and a Kind. All versions of a kind are one kind.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GroupKind {
     /// The API group; `""` for the core group.
@@ -37,7 +37,7 @@ impl GroupKind {
         }
     }
 
-    /// The kind that an object says it is; `None` if it does not say so.
+    /// The kind in `apiVersion` and `kind` of an object; `None` if it has none.
     pub fn of(object: &Value) -> Option<Self> {
         let group = group_of(object.get("apiVersion").as_str()?);
         Some(Self::new(group, object.get("kind").as_str()?))
@@ -64,8 +64,7 @@ impl fmt::Display for GroupKind {
     }
 }
 
-/// A kind as an Operator refers to it: with a version, or with the one that the server
-/// prefers.
+/// A kind as an Operator refers to it: with a version, or in the version that the server prefers.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KindRef {
     /// The API group; `""` for the core group.
@@ -92,17 +91,17 @@ impl KindRef {
         self.group.is_empty() && self.kind == "Secret"
     }
 
-    /// Whether it refers to this kind, in whichever version.
+    /// Whether it refers to this kind, in any version.
     pub fn is(&self, kind: &GroupKind) -> bool {
         self.group == kind.group.as_str() && self.kind == kind.kind.as_str()
     }
 
-    /// Whether both refer to the same kind, in whichever versions.
+    /// Whether both refer to the same kind, in any versions.
     pub fn same_kind(&self, other: &Self) -> bool {
         self.group == other.group && self.kind == other.kind
     }
 
-    /// The `apiVersion` of its objects; without a version the usual `v1` is assumed.
+    /// The `apiVersion` of its objects; without a version `v1` is assumed.
     pub fn api_version(&self) -> String {
         let version = self.version.as_deref().unwrap_or("v1");
         if self.group.is_empty() {
@@ -128,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_print_as_kubectl_reads_them() {
+    fn kinds_print_in_the_syntax_of_kubectl() {
         assert_eq!(GroupKind::new("", "Pod").to_string(), "Pod");
         assert_eq!(
             GroupKind::new("apps", "Deployment").to_string(),

@@ -1,11 +1,11 @@
-//! The vocabulary of Kubernetes objects, shared by every crate that names one.
+//! The vocabulary of Kubernetes objects, shared by all crates.
 //!
-//! | word | what it means |
+//! | word | meaning |
 //! |---|---|
 //! | [`ObjectName`] | namespace and name |
 //! | [`GroupKind`] | API group and Kind; all versions of a kind are one kind |
 //! | [`KindRef`] | a kind with the version that a user asked for, if any |
-//! | [`ObjectKey`] | kind and name: one object of a cluster |
+//! | [`ObjectKey`] | kind and name: identifies one object of a cluster |
 //! | [`LabelSelector`] | which labels an object must have |
 //! | [`Unreadable`] | why an object cannot be read |
 //! | [`metadata`] | the names of metadata fields, as interned keys |

@@ -1,32 +1,36 @@
-//! The marks that deltic leaves on objects, and the names under which it writes.
+//! The marks that deltic puts on objects, and its field managers.
 //!
-//! The annotation [`OWNER`] says whose an object is, the annotations [`SET`]`<hash>` say
-//! what a controller has set on it, and the label [`OPERATOR`] makes these objects quick
-//! to list and watch. Marks are bookkeeping: they never enter a pipeline.
+//! | mark | meaning |
+//! |---|---|
+//! | annotation [`OWNER`] | the claim: which Operator and controller derived the object |
+//! | annotation [`SET`]`<hash>` | the record: the fields that a controller has set on the object |
+//! | label [`OPERATOR`] | the index by which the objects of an Operator are listed and watched |
+//!
+//! Marks are bookkeeping: they never enter a pipeline.
 
 use document::stable_hash;
 
-/// The annotation that says whose an object is.
+/// The annotation with the claim on an object.
 pub const OWNER: &str = "dcontroller.io/owner";
-/// The label by which the objects of an Operator are listed. It proves nothing.
+/// The label by which the objects of an Operator are listed. It does not prove a claim.
 pub const OPERATOR: &str = "dcontroller.io/operator";
-/// What the names of the annotations begin with that say what a controller has set.
+/// The prefix of annotations with records; see [`set_annotation`].
 pub const SET: &str = "dcontroller.io/set.";
-/// The annotation on an Operator that lets held deletions go on.
+/// The annotation on an Operator that releases held deletions.
 pub const ALLOW_DELETIONS: &str = "dcontroller.io/allow-deletions";
 /// The usual label that says which program manages an object.
 pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 /// The value of [`MANAGED_BY`] on objects that deltic creates.
 pub const MANAGER: &str = "deltic";
-/// Where `kubectl apply` keeps what it applied last.
+/// The annotation in which `kubectl apply` stores what it applied last.
 pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// The longest label value.
 const MAX_LABEL: usize = 63;
-/// The longest field manager.
+/// The longest name of a field manager.
 const MAX_MANAGER: usize = 128;
 
-/// Whether a label or an annotation is bookkeeping, never data.
+/// Whether a label or an annotation is a mark, and so not data.
 pub fn is_mark(name: &str) -> bool {
     name == LAST_APPLIED || name == OWNER || name == OPERATOR || name.starts_with(SET)
 }
@@ -52,7 +56,7 @@ fn manager_prefix(operator: &str) -> String {
     format!("{MANAGER}/{}/", operator_label(operator))
 }
 
-/// The annotation that says what a controller has set on an object.
+/// The annotation with the record of a controller.
 pub fn set_annotation(operator: &str, controller: &str) -> String {
     format!("{SET}{}", short_hash(&format!("{operator}/{controller}")))
 }
@@ -86,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_fit_where_they_are_used() {
+    fn long_names_are_shortened() {
         assert_eq!(operator_label("op"), "op");
         assert_eq!(field_manager("op", "c"), "deltic/op/c");
         let long = "x".repeat(300);
@@ -106,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_are_told_from_data() {
+    fn marks_are_distinguished_from_data() {
         assert!(is_mark(OWNER) && is_mark(OPERATOR) && is_mark(LAST_APPLIED));
         assert!(is_mark(&set_annotation("op", "c")));
         assert!(!is_mark(MANAGED_BY) && !is_mark("dcontroller.io/other"));

@@ -1,7 +1,7 @@
 //! The names of metadata fields.
 //!
-//! Looking a text up in the interner takes a lock. Code that reads the same fields of
-//! every object uses these keys instead.
+//! Interning a text takes a lock. Code that reads the same fields of every object uses these keys,
+//! which are interned once.
 
 use std::sync::LazyLock;
 
@@ -46,7 +46,7 @@ pub struct Keys {
     pub managed_fields: Key,
 }
 
-/// The keys, made once.
+/// The keys.
 pub static KEYS: LazyLock<Keys> = LazyLock::new(|| Keys {
     api_version: Key::new("apiVersion"),
     kind: Key::new("kind"),
@@ -68,7 +68,7 @@ pub static KEYS: LazyLock<Keys> = LazyLock::new(|| Keys {
 });
 
 impl Keys {
-    /// Whether an API server sets this metadata field, and ignores what writers say of it.
+    /// Whether the API server sets this metadata field and ignores the values that clients send.
     pub fn is_system(&self, key: &Key) -> bool {
         [
             &self.uid,
@@ -92,7 +92,7 @@ pub fn labels(object: &Value) -> &Value {
     metadata(object).get_key(&KEYS.labels)
 }
 
-/// The annotation of this name.
+/// The value of an annotation.
 pub fn annotation<'a>(object: &'a Value, name: &str) -> Option<&'a str> {
     metadata(object)
         .get_key(&KEYS.annotations)
@@ -119,7 +119,7 @@ pub fn is_terminating(object: &Value) -> bool {
     !metadata(object).get_key(&KEYS.deletion_timestamp).is_null()
 }
 
-/// The object with this metadata.
+/// Replaces the metadata of an object.
 #[must_use]
 pub fn with_metadata(object: &Value, metadata: Map) -> Value {
     let fields = object.as_map().cloned();

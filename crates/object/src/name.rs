@@ -6,8 +6,8 @@ use document::Value;
 
 use crate::metadata::{KEYS, metadata};
 
-/// The namespace and name of an object; without a namespace it is `""`. Ordered by
-/// namespace, then by name, so that the objects of a namespace are neighbours.
+/// The namespace and name of an object. Names are ordered by namespace first, so that the objects
+/// of a namespace are adjacent.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectName {
     /// The namespace, or `""`. Always a string.
@@ -17,7 +17,7 @@ pub struct ObjectName {
 }
 
 impl ObjectName {
-    /// The name in the metadata of this object; `None` without a usable name.
+    /// The name in the metadata of an object; `None` if it is missing, empty or not a string.
     pub fn of(object: &Value) -> Option<Self> {
         let metadata = metadata(object);
         Self::from_values(
@@ -26,7 +26,8 @@ impl ObjectName {
         )
     }
 
-    /// From the values in metadata; `None` without a usable name.
+    /// Makes a name from the values in metadata; `None` if the name is missing, empty
+    /// or not a string.
     pub fn from_values(namespace: &Value, name: &Value) -> Option<Self> {
         name.as_str().filter(|name| !name.is_empty())?;
         Some(Self {
@@ -38,7 +39,7 @@ impl ObjectName {
         })
     }
 
-    /// From texts.
+    /// Makes a name from its texts.
     pub fn new(namespace: &str, name: &str) -> Self {
         Self {
             namespace: namespace.into(),

@@ -1,9 +1,9 @@
-//! Label selectors: one type for the maps that users write, the query strings that API
-//! servers read, and the check of an object's labels.
+//! Label selectors: one type for the maps in manifests, the query strings of the API server, and
+//! matching.
 //!
-//! A selector keeps the value that it was read from. It is checked once, when it is made,
-//! and matched in place, so that a join which evaluates `@selector` for many pairs of
-//! documents allocates nothing.
+//! A selector stores the value that it was read from. The value is validated once and then matched
+//! in place, so that a join that evaluates `@selector` for many pairs of documents allocates
+//! nothing.
 
 mod query;
 
@@ -31,15 +31,14 @@ use document::{Key, Kind, Map, Value};
 pub struct LabelSelector {
     /// Invariant: if it has `matchLabels` or `matchExpressions`, these are well-formed.
     value: Value,
-    /// Whether the value has `matchLabels` and `matchExpressions`, and is not itself a map
-    /// of labels.
+    /// Whether the value has `matchLabels` and `matchExpressions`; otherwise it is a map of labels.
     structured: bool,
 }
 
-/// Why a value is no label selector.
+/// Why a value is not a label selector.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SelectorError {
-    /// It is of another type.
+    /// The value has another type.
     #[error("expected a map, found {0}")]
     NotAMap(Kind),
     /// A requirement is malformed.
@@ -48,7 +47,7 @@ pub enum SelectorError {
     /// A query string is malformed.
     #[error("cannot read the label selector at character {at}: {why}")]
     Query {
-        /// Where, counted from 0 in bytes.
+        /// The position in bytes, from 0.
         at: usize,
         /// What was expected.
         why: &'static str,
@@ -108,7 +107,7 @@ impl LabelSelector {
         self.requirements().next().is_none()
     }
 
-    /// Its first required pair: the one under which an index finds it.
+    /// The first label that must have one value. Indexes use it as the key of the selector.
     pub fn first_pair(&self) -> Option<(&Key, &Value)> {
         let mut pairs = self.labels().into_iter().flatten();
         pairs.next().map(|(key, value)| (key, value))
@@ -122,8 +121,7 @@ impl LabelSelector {
         })
     }
 
-    /// Whether the labels of this object match. An object without labels has none, which
-    /// an empty selector matches.
+    /// Whether the labels of an object match. An empty selector matches an object without labels.
     pub fn admits(&self, object: &Value) -> bool {
         self.admits_labels(crate::metadata::labels(object))
     }
@@ -136,8 +134,8 @@ impl LabelSelector {
         self.matches(labels)
     }
 
-    /// The query string that an API server reads; `None` if it admits everything. What a
-    /// server would not accept as a label is left out: the caller checks objects itself.
+    /// The query string for an API server; `None` if the selector admits everything. Requirements
+    /// that a server would refuse are left out, so the caller must check the objects itself.
     pub fn to_query(&self) -> Option<String> {
         let requirements = self.requirements();
         let sent = requirements.filter(|requirement| query::is_valid(*requirement));
@@ -157,13 +155,13 @@ impl LabelSelector {
         let equal = labels.map(|(key, value)| Requirement::Equals(key.as_str(), value));
         let expressions = self.structured.then(|| expressions(&self.value));
         let expressions = expressions.into_iter().flatten();
-        // Invariant: they were checked when the selector was made.
+        // Expressions are valid: they were checked when the selector was made.
         equal.chain(expressions.filter_map(|expression| requirement(expression).ok()))
     }
 }
 
-/// A map of only `matchLabels` and `matchExpressions`, of the right types; every other
-/// map is a map of labels.
+/// Whether a map has only `matchLabels` and `matchExpressions`, of the right types. Every other map
+/// is a map of labels.
 fn is_structured(fields: &Map) -> bool {
     let well_typed = |(key, value): &(Key, Value)| match key.as_str() {
         "matchLabels" => value.as_map().is_some() || value.is_null(),
@@ -282,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn maps_print_as_servers_read_them() {
+    fn maps_print_as_query_strings() {
         let full = selector(&json!({
             "matchLabels": {"app": "web"},
             "matchExpressions": [
@@ -303,14 +301,14 @@ mod tests {
     }
 
     #[test]
-    fn what_no_label_can_be_is_not_sent_but_checked() {
+    fn invalid_labels_are_not_sent_but_checked() {
         let odd = selector(&json!({"app": "web", "b": "not a label", "c d": "x"}));
         assert_eq!(odd.to_query().as_deref(), Some("app=web"));
         assert!(!odd.matches(&json!({"app": "web"})));
     }
 
     #[test]
-    fn a_missing_label_meets_only_notin_and_missing() {
+    fn a_missing_label_matches_only_notin_and_missing() {
         let labels = json!({"app": "web"});
         for (query, expect) in [
             ("app in (web,db)", true),
@@ -362,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn a_label_called_like_a_field_is_a_label() {
+    fn a_label_named_like_a_field_is_a_label() {
         let labels = selector(&json!({"matchLabels": "x"}));
         assert!(labels.matches(&json!({"matchLabels": "x"})));
         assert_eq!(labels.first_pair().unwrap().0.as_str(), "matchLabels");

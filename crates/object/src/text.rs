@@ -1,6 +1,6 @@
-//! Texts that fit where they are shown.
+//! Shortening of texts for messages.
 
-/// A text of at most so many bytes; a longer one ends in `…`.
+/// Shortens a text to at most `max` bytes; a shortened text ends in `…`.
 ///
 /// ```
 /// assert_eq!(object::bounded("abc", 3), "abc");

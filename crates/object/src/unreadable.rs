@@ -4,7 +4,7 @@ use document::{Excess, Key, MAX_DEPTH, Map, Value};
 
 use crate::text::bounded;
 
-/// How large what is read of an object may be: the bytes of its texts and keys.
+/// The limit on the size of the part of an object that is read: the bytes of its texts and keys.
 pub const MAX_SIZE: usize = 8 << 20;
 
 /// The longest name of a field in a message, in bytes.
@@ -19,7 +19,7 @@ pub enum Unreadable {
         /// The field of the object.
         field: String,
     },
-    /// It is too large.
+    /// The object is too large.
     #[error("it is larger than {} MiB", MAX_SIZE >> 20)]
     Large,
 }
@@ -28,12 +28,12 @@ impl Unreadable {
     /// The stable code.
     pub const CODE: &str = "unreadable";
 
-    /// Whether what was found while a document was read makes it unreadable.
+    /// Whether a document was over the limits while it was read.
     pub fn is_over(excess: &Excess) -> bool {
         excess.is_deep() || excess.size() > MAX_SIZE
     }
 
-    /// Why a document cannot be read; `None` if it can.
+    /// Why a document counts as unreadable; `None` if it is within the limits.
     pub fn of(value: &Value) -> Option<Self> {
         let excess = Excess::of(value);
         if excess.is_deep() {

@@ -1,4 +1,4 @@
-//! The objects in memory, and what a batch did to them.
+//! The cluster in memory: the objects, and their changes in a batch.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,13 +7,13 @@ use object::ObjectKey;
 
 use super::{Event, EventType};
 
-/// All objects.
+/// The objects by key.
 #[derive(Debug, Default)]
 pub(super) struct Cluster {
     objects: BTreeMap<ObjectKey, Value>,
-    /// What objects were before they changed, since the changes were last taken.
+    /// The former states of the objects that changed since the last [`Cluster::take_changes`].
     changes: BTreeMap<ObjectKey, Option<Value>>,
-    /// What objects were before we wrote them in this batch.
+    /// The states at the start of the batch of the objects that we wrote in it.
     written: BTreeMap<ObjectKey, Option<Value>>,
     /// The objects that arrived in this batch.
     touched: BTreeSet<ObjectKey>,
@@ -30,13 +30,13 @@ impl Cluster {
         self.objects.get(key)
     }
 
-    /// An object that arrives from outside.
+    /// Stores an object that arrives from outside; `None` deletes it.
     pub(super) fn input(&mut self, key: ObjectKey, object: Option<Value>) {
         self.touched.insert(key.clone());
         self.set(key, object);
     }
 
-    /// An object that we write.
+    /// Stores an object that a controller writes; `None` deletes it.
     pub(super) fn write(&mut self, key: &ObjectKey, object: Option<Value>) {
         self.written
             .entry(key.clone())
@@ -52,7 +52,7 @@ impl Cluster {
         self.changes.entry(key).or_insert(old);
     }
 
-    /// The objects that changed since the last call, with what they were.
+    /// The objects that changed since the last call, with their former states.
     pub(super) fn take_changes(&mut self) -> Vec<(ObjectKey, Option<Value>)> {
         let changes = std::mem::take(&mut self.changes);
         changes
@@ -66,7 +66,7 @@ impl Cluster {
         self.touched.iter()
     }
 
-    /// What we did to objects in this batch: deletes first, in key order.
+    /// The watch events of our writes in this batch: deletes first, in key order.
     pub(super) fn events(&self) -> Vec<Event> {
         let mut events: Vec<Event> = self
             .written

@@ -1,8 +1,15 @@
-//! Running an Operator without a cluster: the input objects are the cluster.
+//! Runs an Operator on objects in memory, without a cluster.
 //!
-//! Events go in, the controllers run in the order of their views, what they derive is
-//! written to the objects and seen by the controllers that read them, all in one batch.
-//! Out come the watch events of the targets and what went wrong.
+//! A batch takes events of objects and returns the watch events of targets and the errors. Within
+//! the batch the controllers run in topological order of the kinds that they read and write. Each
+//! writes its targets to the objects in memory, and the controllers that read those run after it:
+//!
+//! ```text
+//! events ─▶ objects ─▶ controller a ─▶ objects (view V) ─▶ controller b ─▶ objects (targets)
+//!                                                                              └─▶ events
+//! ```
+//!
+//! Controllers in a cycle run again until nothing changes, at most [`MAX_ROUNDS`] times.
 
 mod cluster;
 mod write;
@@ -26,10 +33,10 @@ use write::Desired;
 pub struct Offline {
     operator: Operator,
     circuits: Vec<Circuit>,
-    /// What is stored of the objects of each input of each controller.
+    /// For each input of each controller, the part of the objects that is stored.
     keeps: Vec<Vec<Keep>>,
-    /// The controllers in an order in which each finds its views ready, as far as that
-    /// goes.
+    /// The order in which the controllers run: one that writes a kind before those that read it,
+    /// except in cycles.
     order: Vec<usize>,
     cluster: Cluster,
     desired: Desired,
@@ -39,16 +46,16 @@ pub struct Offline {
 /// The type of a watch event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum EventType {
-    /// The object is gone.
+    /// The object was deleted.
     Deleted,
-    /// The object is new.
+    /// The object was created.
     Added,
-    /// The object is another.
+    /// The object was changed.
     Modified,
 }
 
 impl EventType {
-    /// As Kubernetes writes it.
+    /// The name that Kubernetes uses.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Added => "ADDED",
@@ -61,26 +68,26 @@ impl EventType {
 /// A watch event.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Event {
-    /// What happened.
+    /// The type of the event.
     pub kind: EventType,
-    /// To which object.
+    /// The object; for a deletion its last state.
     pub object: Value,
 }
 
-/// What a batch did.
+/// The result of a batch.
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
     /// The events of targets: deletes first, in key order.
     pub events: Vec<Event>,
-    /// What was evaluated in this batch and failed.
+    /// The errors of evaluations in this batch.
     pub errors: Vec<Report>,
 }
 
-/// How often controllers that feed each other run in one batch.
+/// How many times the controllers of a cycle run in one batch.
 pub const MAX_ROUNDS: usize = 64;
 
 impl Offline {
-    /// An Operator with no objects yet.
+    /// An Operator without objects.
     pub fn new(operator: Operator, budget: Budget) -> Self {
         let circuits = operator
             .controllers
@@ -111,7 +118,7 @@ impl Offline {
         let kind = object.get("kind").as_str()?;
         let group = match object.get("apiVersion").as_str() {
             Some(version) => group_of(version),
-            // Without a version it can only be one of those that are read here.
+            // An object without apiVersion can only be of a kind that a controller reads.
             None => self
                 .operator
                 .controllers
@@ -127,8 +134,8 @@ impl Offline {
         })
     }
 
-    /// Takes a batch of events: objects that are there, and objects that are gone. If one
-    /// of them has no name, nothing is taken.
+    /// Runs a batch of events. If the object of one of them has no name, the batch is an error and
+    /// changes nothing.
     pub fn batch(&mut self, events: &[Event], env: &Env) -> Result<Batch, OfflineError> {
         let keys: Vec<ObjectKey> = events
             .iter()
@@ -156,7 +163,7 @@ impl Offline {
         })
     }
 
-    /// The source events of the objects that changed, for each controller.
+    /// The inputs of each controller from the objects that changed.
     fn changed_by_input(&mut self) -> Vec<Pending> {
         let mut pending: Vec<Pending> = self.circuits.iter().map(|_| Pending::default()).collect();
         let changes = self.cluster.take_changes();
@@ -166,7 +173,7 @@ impl Offline {
         pending
     }
 
-    /// Hands the change of an object to all controllers that read its kind.
+    /// Adds the change of an object to the inputs of all controllers that read its kind.
     fn feed(&self, key: &ObjectKey, old: Option<&Value>, pending: &mut [Pending]) {
         let new = self.cluster.get(key);
         let whole = old.zip(new);
@@ -193,7 +200,7 @@ impl Offline {
         }
     }
 
-    /// The objects of `OneShot` sources, at the start.
+    /// Adds the objects of `OneShot` sources, at the start.
     fn one_shots(&self, pending: &mut [Pending]) {
         let controllers = self.operator.controllers.iter().zip(&self.keeps);
         for ((controller, keeps), pending) in controllers.zip(pending) {
@@ -208,7 +215,7 @@ impl Offline {
         }
     }
 
-    /// Writes again what the input has changed under us.
+    /// Writes targets again that an event of this batch has changed.
     fn repair(&mut self, pending: &mut [Pending], errors: &mut Vec<Report>) {
         let touched: Vec<ObjectKey> = self
             .cluster
@@ -252,7 +259,7 @@ impl Offline {
                     stage: String::new(),
                     origin: Value::list([]),
                     code: "cycle",
-                    message: format!("still changing after {MAX_ROUNDS} rounds: the controllers feed each other without end"),
+                    message: format!("still changing after {MAX_ROUNDS} rounds: the controllers read what they write and never settle"),
                 });
             }
         }
@@ -308,7 +315,7 @@ impl Offline {
             .collect()
     }
 
-    /// All errors that stand.
+    /// All current errors.
     pub fn errors(&self) -> Vec<Report> {
         let circuits = self.operator.controllers.iter().zip(&self.circuits);
         circuits
@@ -322,7 +329,7 @@ impl Offline {
     }
 }
 
-/// What waits for a controller: the last known state of objects, by input and name.
+/// The inputs that wait for a controller: the last state of each object, by input and name.
 #[derive(Debug, Default)]
 struct Pending(BTreeMap<(usize, ObjectName), Option<Kept>>);
 
@@ -339,18 +346,18 @@ impl Pending {
     }
 }
 
-/// What is wrong with a batch as a whole.
+/// An error of a batch as a whole.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum OfflineError {
-    /// An object that cannot be told from others.
+    /// An object has no kind or no name.
     #[error("an object needs a kind and a metadata.name, found {0}")]
     NoName(String),
-    /// A controller used more than it may.
+    /// A controller exceeded its budget.
     #[error("controller {controller}: {error}")]
     Budget {
-        /// The controller.
+        /// The name of the controller.
         controller: String,
-        /// The budget.
+        /// The limit that it exceeded.
         error: BudgetError,
     },
 }

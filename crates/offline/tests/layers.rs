@@ -1,5 +1,5 @@
-//! Patchers and Updaters on objects that exist: what they set they take back, what was
-//! there before them stays.
+//! Patchers and Updaters on objects that exist: they undo what they set, and keep what was there
+//! before.
 
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 
@@ -12,7 +12,7 @@ use expr::Env;
 use offline::Offline;
 use offline::{Event, EventType};
 
-/// What sources of kind `In` say is written to the `Out` of their name.
+/// An Operator that copies fields of each `In` to the `Out` of the same name.
 fn offline(kind: &str) -> Offline {
     let (operator, problems) = operator(&json!({
         "name": "c",
@@ -53,7 +53,7 @@ fn delete(offline: &mut Offline, object: Value) -> Vec<Value> {
 }
 
 #[test]
-fn a_patch_of_what_is_there_writes_nothing_and_takes_nothing_back() {
+fn a_patch_of_equal_values_writes_nothing_and_undoes_nothing() {
     let mut offline = offline("Patcher");
     let theirs = out(
         &json!({"labels": {"team": "a"}}),
@@ -66,7 +66,7 @@ fn a_patch_of_what_is_there_writes_nothing_and_takes_nothing_back() {
 }
 
 #[test]
-fn a_patch_that_says_less_leaves_what_was_there() {
+fn a_patch_with_fewer_fields_restores_the_former_values() {
     let mut offline = offline("Patcher");
     add(
         &mut offline,

@@ -1,4 +1,4 @@
-//! Operators on objects in memory: what enters a pipeline, and what comes of it.
+//! Operators on objects in memory: what enters a pipeline, and what is written.
 
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 
@@ -74,7 +74,7 @@ fn a_secret_is_decoded_inside_and_encoded_outside() {
     let controller = json!({
         "name": "c",
         "sources": [{"apiGroup": "", "kind": "Secret"}],
-        // The copies are Secrets too: without this they would be copied as well.
+        // Excludes the copies, which are Secrets, too.
         "pipeline": [{"@select": {"@not": {"@endswith": ["$.metadata.name", "-copy"]}}}, {"@project": {
             "metadata": {"name": {"@concat": ["$.metadata.name", "-copy"]}, "namespace": "$.metadata.namespace"},
             "data": {

@@ -1,4 +1,4 @@
-//! `@patch` in an Operator: what it writes, and what `check` says about it.
+//! `@patch` in an Operator: what it writes, and the warnings of `check`.
 
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 
@@ -55,7 +55,7 @@ fn literal_data_of_a_secret_is_written_as_it_is() {
     check(&controller, &[source], &after);
 }
 
-/// The warnings of a pipeline on two joined sources, with their places and helps.
+/// The warnings of a pipeline on two joined sources, with their locations and hints.
 fn warnings(stages: &[Value]) -> Vec<String> {
     let mut pipeline = vec![json!({"@join": {"@eq": ["$.App.spec.a", "$.Trait.spec.a"]}})];
     pipeline.extend(stages.iter().cloned());
@@ -78,7 +78,7 @@ fn warnings(stages: &[Value]) -> Vec<String> {
 }
 
 #[test]
-fn names_that_are_no_source_are_warned_about() {
+fn names_that_are_not_a_source_cause_a_warning() {
     let patch = |at: &str, value: &str| json!({"@patch": {"at": at, "operations": [{"op": "add", "path": "/x", "value": value}]}});
     assert_eq!(
         warnings(&[patch("$.App", "${Trait.x + resource.y}")]),
@@ -96,7 +96,7 @@ fn names_that_are_no_source_are_warned_about() {
         warnings(&[projected.clone(), patch("$.base", "${App.x}")]),
         ["unknown-variable [2].@patch.operations[0].value: the keys are base, metadata"]
     );
-    // A patch of the whole document may have made the key.
+    // A patch of the whole document may have created the key.
     let whole = json!({"@patch": {"operations": [{"op": "add", "path": "/App", "value": 1}]}});
     assert_eq!(
         warnings(&[projected, whole, patch("$.base", "${App}")]),
@@ -105,7 +105,7 @@ fn names_that_are_no_source_are_warned_about() {
 }
 
 #[test]
-fn loops_have_a_name_for_their_items() {
+fn the_variable_of_a_loop_is_known() {
     let stage = json!({"@patch": {
         "at": "$.App", "forEach": "${Trait.spec.list}", "var": "each", "where": "each != 1",
         "operations": [{"op": "add", "path": "/l/-", "value": "${each}"}],
@@ -114,7 +114,7 @@ fn loops_have_a_name_for_their_items() {
 }
 
 #[test]
-fn what_is_wrong_with_a_patch_has_its_place() {
+fn errors_of_a_patch_have_their_location() {
     let (none, problems) = operator(&json!({
         "name": "c",
         "sources": [{"apiGroup": "x", "kind": "App"}],

@@ -1,4 +1,4 @@
-//! `deltic explain`: the plan of each controller as text.
+//! `deltic explain`: prints the plan of each controller.
 
 use std::fmt::Write;
 
@@ -8,8 +8,8 @@ use dataflow::{Budget, Circuit};
 use crate::spec::{Controller, Operator, Source, SourceKind, TargetType};
 use object::KindRef;
 
-/// The plan of an Operator: sources with the fields that are kept, stages with their
-/// index keys, and what a change costs.
+/// The plan of an Operator as text: the sources with the fields that are stored, and the stages
+/// with their index keys and the cost of a change.
 pub fn explain(operator: &Operator) -> String {
     let mut text = format!("operator {}\n", operator.name);
     for controller in &operator.controllers {
@@ -146,7 +146,7 @@ fn join_plan(text: &mut String, join: &JoinPlan) {
         }
     }
     for found in &join.soft {
-        look(text, "then, if there is one,", found);
+        look(text, "then finds, if there is one,", found);
     }
 }
 
@@ -154,7 +154,7 @@ fn look(text: &mut String, verb: &str, look: &Lookup) {
     if look.keys.is_empty() {
         line!(
             text,
-            "        {verb} {} by looking at ALL of its objects (no key)",
+            "        {verb} {} by scanning ALL of its objects (no key)",
             look.input
         );
     } else {

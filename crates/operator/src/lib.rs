@@ -1,10 +1,10 @@
 //! The Operator resource (`dcontroller.io/v1alpha1`): controllers with sources, a
 //! pipeline and targets.
 //!
-//! [`read`](spec::read) turns a manifest into an [`Operator`](spec::Operator) or says
-//! all that is wrong with it.
+//! [`read`](spec::read) turns a manifest into an [`Operator`](spec::Operator), or returns all
+//! problems that it has.
 
-// A closed set is matched whole: whoever adds a variant is led to all places that ask.
+// Enums are matched without `_`, so that the compiler lists all matches that a new variant affects.
 #![warn(clippy::wildcard_enum_match_arm)]
 
 pub mod explain;

@@ -1,4 +1,4 @@
-//! Predicates: which updates of an object a source lets through.
+//! Predicates: which updates of an object a source passes on to the pipeline.
 
 use dataflow::fields::{Header, HeaderFields};
 use document::{Location, Value};
@@ -16,11 +16,11 @@ pub enum Predicate {
     Label,
     /// The annotations changed.
     Annotation,
-    /// All pass.
+    /// All predicates pass.
     And(Vec<Predicate>),
-    /// One passes.
+    /// At least one predicate passes.
     Or(Vec<Predicate>),
-    /// It does not pass.
+    /// The predicate does not pass.
     Not(Box<Predicate>),
 }
 
@@ -88,8 +88,8 @@ impl Predicate {
     pub fn passes(&self, update: &Update<'_>) -> bool {
         let Update { old, new, whole } = update;
         match self {
-            // Where nobody counts generations, the content outside metadata and status
-            // decides, which is what a generation counts.
+            // A server counts a new generation when the content outside metadata and status
+            // changes. Without a generation, that content is compared.
             Self::Generation if new.generation.is_null() => {
                 whole.is_none_or(|(old, new)| content(old) != content(new))
             }
@@ -106,7 +106,7 @@ impl Predicate {
         }
     }
 
-    /// What it compares besides versions.
+    /// The header fields that it compares, besides versions.
     pub fn header(&self) -> HeaderFields {
         let mut fields = HeaderFields::default();
         match self {
@@ -126,12 +126,12 @@ impl Predicate {
 /// An update of an object.
 #[derive(Clone, Copy, Debug)]
 pub struct Update<'a> {
-    /// What it was.
+    /// The header before the update.
     pub old: &'a Header,
-    /// What it is.
+    /// The header after the update.
     pub new: &'a Header,
-    /// The objects themselves, where they are at hand. Where they are not, an object that
-    /// carries no versions counts as changed.
+    /// The whole objects, old and new, if they are available. If not, an object without versions
+    /// counts as changed.
     pub whole: Option<(&'a Value, &'a Value)>,
 }
 
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn an_update_passes_if_what_the_predicate_names_changed() {
+    fn an_update_passes_if_the_named_field_changed() {
         let old = json!({"metadata": {"generation": 1, "labels": {"a": "1"}}, "spec": 1});
         let new = json!({"metadata": {"generation": 2, "labels": {"a": "1"}}, "spec": 2});
         check(&json!("GenerationChanged"), &old, &new, true);
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_generation_the_content_counts() {
+    fn without_a_generation_the_content_is_compared() {
         let old = json!({"metadata": {"labels": {"a": "1"}}, "spec": 1, "status": 1});
         check(
             &json!("GenerationChanged"),
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_predicate_names_the_nearest() {
+    fn an_unknown_predicate_gets_a_suggestion() {
         let mut problems = Vec::new();
         assert!(
             Predicate::read(&json!("GenerationChange"), &Location::root(), &mut problems).is_none()

@@ -1,30 +1,30 @@
-//! What is wrong with an Operator, or looks as if it were.
+//! Problems of an Operator's manifest: errors and warnings.
 
 use document::Location;
 
-/// An error or a warning at a place of the spec.
+/// An error or a warning at a location in the manifest.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Problem {
-    /// How bad it is.
+    /// Whether it is an error or a warning.
     pub severity: Severity,
     /// The stable code.
     pub code: &'static str,
     /// What was found, and what was expected.
     pub message: String,
-    /// Where.
+    /// The location.
     pub at: Location,
-    /// Whether the key at this place is meant, not its value.
+    /// Whether it is about the key at this location, not the value.
     pub at_key: bool,
     /// What to do about it.
     pub help: Option<String>,
 }
 
-/// How bad a [`Problem`] is.
+/// The severity of a [`Problem`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
-    /// The Operator cannot be created.
+    /// The Operator cannot run.
     Error,
-    /// It can, but probably does not do what is meant.
+    /// The Operator can run but probably does not do what was intended.
     Warning,
 }
 
@@ -49,14 +49,14 @@ impl Problem {
         }
     }
 
-    /// With something to do about it.
+    /// Adds a hint on how to fix it.
     #[must_use]
     pub fn with_help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
 
-    /// About the key, not the value.
+    /// Makes it about the key at its location, not the value.
     #[must_use]
     pub fn at_key(mut self) -> Self {
         self.at_key = true;

@@ -1,26 +1,26 @@
-//! Errors of a pipeline at run time, as people see them.
+//! Run-time errors of a pipeline, as they are shown to people.
 
 use document::Value;
 
 use crate::spec::Controller;
 
-/// Something that went wrong while a pipeline ran.
+/// A run-time error of a pipeline.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
-    /// The controller.
+    /// The name of the controller.
     pub controller: String,
-    /// The stage, as a place in the controller's spec.
+    /// The location of the stage in the controller's spec.
     pub stage: String,
-    /// Which objects, see [`dataflow::Origin::describe`].
+    /// The objects that it belongs to; see [`dataflow::Origin::describe`].
     pub origin: Value,
     /// The stable code.
     pub code: &'static str,
-    /// What happened, and where in the spec.
+    /// The message, with the location in the spec.
     pub message: String,
 }
 
 impl Report {
-    /// Of an error of this controller's pipeline.
+    /// Makes a report of an error in this controller's pipeline.
     pub fn new(controller: &Controller, error: &dataflow::RunError) -> Self {
         let at = error.failure.at().to_string();
         let prefix = format!("{}.", controller.at);

@@ -1,4 +1,4 @@
-//! The spec of an Operator, read from a manifest with all its problems.
+//! The Operator as it is read from a manifest.
 
 mod reader;
 
@@ -13,25 +13,25 @@ use object::{KindRef, LabelSelector};
 use crate::predicate::Predicate;
 use crate::problem::{Problem, Severity};
 
-/// An Operator, ready to run.
+/// A valid Operator.
 #[derive(Clone, Debug)]
 pub struct Operator {
     /// Its name, a DNS label.
     pub name: String,
-    /// What becomes of derived objects when it is deleted.
+    /// What happens to derived objects when it is deleted.
     pub deletion_policy: DeletionPolicy,
-    /// The account whose rights it has.
+    /// The account that its requests impersonate.
     pub service_account: Option<ServiceAccount>,
-    /// How many objects may be removed at once of those that a controller left which is
-    /// not in the spec any more. For the others it is in their [`Options`].
+    /// The limit on removing objects of controllers that are no longer in the spec. The limits of
+    /// the current controllers are in their [`Options`].
     pub max_deletions: Option<MaxDeletions>,
     /// Its controllers.
     pub controllers: Vec<Controller>,
 }
 
 impl Operator {
-    /// The controllers in topological order of what they read and write; within a cycle
-    /// in the order of the spec.
+    /// The controllers in topological order of the kinds that they read and write. Controllers of
+    /// a cycle are in the order of the spec.
     pub fn order(&self) -> Vec<usize> {
         let controllers = &self.controllers;
         let mut order: Vec<usize> = Vec::new();
@@ -73,22 +73,22 @@ pub struct ServiceAccount {
 pub struct Controller {
     /// Its name, unique in the Operator.
     pub name: String,
-    /// All sources; those without pipeline input too.
+    /// All sources, including those that are no input of the pipeline (Periodic).
     pub sources: Vec<Source>,
     /// For each source of the pipeline, its position in `sources`.
     pub inputs: Vec<usize>,
-    /// What it computes.
+    /// The pipeline.
     pub pipeline: Pipeline,
-    /// Where the results go.
+    /// The kinds that it writes.
     pub targets: Vec<Target>,
-    /// How it runs.
+    /// The settings of how it runs.
     pub options: Options,
-    /// Where it stands in the manifest.
+    /// Its location in the manifest.
     pub at: Location,
 }
 
 impl Controller {
-    /// Whether another controller (or this one) reads a kind that this one writes.
+    /// Whether `reader`, which may be this controller itself, reads a kind that this one writes.
     pub fn feeds(&self, reader: &Self) -> bool {
         self.targets.iter().any(|target| {
             reader.inputs.iter().any(|input| {
@@ -100,7 +100,7 @@ impl Controller {
 }
 
 impl Controller {
-    /// For each source of the pipeline, what is stored of its objects.
+    /// For each source of the pipeline, the part of its objects that is stored.
     pub fn keeps(&self) -> Vec<Keep> {
         let fields = fields::needs(&self.pipeline);
         let inputs = self.inputs.iter().zip(&fields);
@@ -109,7 +109,7 @@ impl Controller {
             .collect()
     }
 
-    /// What its pipeline sees of the objects of a source.
+    /// How the objects of a source enter the pipeline.
     fn intake(&self, source: &Source) -> Intake {
         let owners = ["metadata", "ownerReferences"];
         let mut targets = 0..self.targets.len();
@@ -122,32 +122,32 @@ impl Controller {
     }
 }
 
-/// Something that a controller reads.
+/// A kind of objects that a controller reads.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// What it watches.
+    /// The kind.
     pub resource: KindRef,
-    /// Its name in the pipeline: the Kind, or what `as` says.
+    /// Its name in the pipeline: the value of `as`, or the Kind.
     pub name: String,
-    /// Only objects of this namespace.
+    /// The namespace of the objects; `None`: all.
     pub namespace: Option<String>,
-    /// Only objects with these labels.
+    /// The labels that the objects must have; `None`: any.
     pub selector: Option<LabelSelector>,
-    /// Only these updates.
+    /// Which updates are passed on; `None`: all.
     pub predicate: Option<Predicate>,
-    /// How it reads.
+    /// What the source delivers.
     pub kind: SourceKind,
 }
 
 impl Source {
-    /// Whether it reads this object at all, by namespace and labels.
+    /// Whether namespace and labels of an object are those of this source.
     pub fn admits(&self, object: &Header) -> bool {
         let (namespace, selector) = (self.namespace.as_deref(), self.selector.as_ref());
         namespace.is_none_or(|namespace| object.namespace.as_str() == Some(namespace))
             && selector.is_none_or(|selector| selector.admits_labels(&object.labels))
     }
 
-    /// What it has to know of the objects to decide which of them it reads.
+    /// The header fields that its selector and predicate compare.
     pub fn header(&self) -> HeaderFields {
         let predicate = self.predicate.as_ref();
         let mut header = predicate.map_or_else(HeaderFields::default, Predicate::header);
@@ -155,7 +155,7 @@ impl Source {
         header
     }
 
-    /// The object that stands for a start, for a `OneShot` source.
+    /// The object that a `OneShot` source delivers at the start.
     pub fn one_shot(&self) -> Value {
         json!({
             "apiVersion": (self.resource.api_version()),
@@ -171,33 +171,33 @@ pub const ONE_SHOT: &str = "one-shot-trigger";
 /// `type` of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SourceKind {
-    /// All objects, and every change.
+    /// All objects and their changes.
     Watcher,
     /// One object at the start.
     OneShot,
-    /// No input: a tick on which targets are repaired.
+    /// No objects: every period targets are compared and repaired.
     Periodic(Duration),
 }
 
-/// Something that a controller writes.
+/// A kind of objects that a controller writes.
 #[derive(Clone, Debug)]
 pub struct Target {
-    /// What it writes.
+    /// The kind.
     pub resource: KindRef,
-    /// How it writes.
+    /// How objects are written.
     pub kind: TargetType,
-    /// Whether an object that nobody claims may be taken over.
+    /// Whether an existing object without a claim is refused instead of adopted.
     pub refuse_existing: bool,
-    /// Whether fields of other managers are taken.
+    /// Whether an Applier takes fields from other managers.
     pub force: bool,
-    /// Whether an immutable field may be changed by deleting and creating.
+    /// Whether an object is deleted and created again to change an immutable field.
     pub recreate: bool,
-    /// Fields that belong to others.
+    /// Paths of fields that others manage.
     pub ignore: Vec<Path>,
-    /// The places of the output where `null` is written in the pipeline: a Patcher
-    /// removes these fields.
+    /// The paths of the output at which the pipeline has a literal `null`: a Patcher removes these
+    /// fields.
     pub written_nulls: Vec<Vec<String>>,
-    /// The keys of `data` whose value is written in the pipeline, for Secrets.
+    /// For Secrets: the keys of `data` whose value is a literal of the pipeline.
     pub literal_data: Vec<String>,
 }
 
@@ -216,17 +216,17 @@ pub enum TargetType {
 /// `options` of a controller.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
-    /// How long triggers are collected.
+    /// How long changes of an object are collected before it is written.
     pub debounce: Duration,
-    /// How many objects are written at once.
+    /// How many objects are written at the same time.
     pub concurrency: usize,
-    /// How often everything is compared anew.
+    /// How often all targets are compared again.
     pub resync: Option<Duration>,
     /// The first pause after a failed write.
     pub retry_initial: Duration,
     /// The longest pause after failed writes.
     pub retry_max: Duration,
-    /// How many objects a list, a re-list or an edit may remove: its own
+    /// How many objects a list, a re-list or an edit may remove: the controller's own
     /// `maxDeletions`, or that of the spec.
     pub max_deletions: Option<MaxDeletions>,
 }
@@ -234,9 +234,9 @@ pub struct Options {
 /// `maxDeletions`
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MaxDeletions {
-    /// So many.
+    /// This number of objects.
     Count(u32),
-    /// This share of what there was before.
+    /// This percentage of the objects before the removal.
     Percent(u8),
 }
 
@@ -253,8 +253,7 @@ impl Default for Options {
     }
 }
 
-/// Reads an Operator. All problems are given; without an error among them, there is an
-/// Operator.
+/// Reads an Operator. Returns all problems and, unless one of them is an error, the Operator.
 pub fn read(manifest: &Value, table: &Functions) -> (Option<Operator>, Vec<Problem>) {
     let mut reader = reader::SpecReader::new(table);
     let operator = reader.operator(manifest);
@@ -265,7 +264,7 @@ pub fn read(manifest: &Value, table: &Functions) -> (Option<Operator>, Vec<Probl
     (operator.filter(|_| !refused), problems)
 }
 
-/// Whether a manifest says that it is an Operator.
+/// Whether `apiVersion` and `kind` of a manifest are those of an Operator.
 pub fn is_operator(manifest: &Value) -> bool {
     manifest.get("kind").as_str() == Some("Operator")
         && manifest

@@ -1,4 +1,4 @@
-//! How an Operator and its controllers run: what is read, and what is refused.
+//! Reading the settings of an Operator and its controllers.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ fn read(spec: Value) -> Result<Operator, Vec<String>> {
     })
 }
 
-/// An Operator with one controller, which has this target and these options.
+/// An Operator with one controller that has this target and these options.
 fn with(target: Value, options: Value) -> Result<Operator, Vec<String>> {
     read(json!({"controllers": [{
         "name": "c", "sources": [{"apiGroup": "", "kind": "Pod"}],
@@ -27,7 +27,7 @@ fn with(target: Value, options: Value) -> Result<Operator, Vec<String>> {
     }]}))
 }
 
-/// An Operator with these fields beside its controllers.
+/// An Operator with this field next to its controllers.
 fn beside(key: &str, value: Value) -> Result<Operator, Vec<String>> {
     let controllers = json!([{"name": "c", "sources": [{"kind": "V"}], "target": {"kind": "W"}}]);
     read(json!({"controllers": controllers, key: value}))
@@ -94,7 +94,7 @@ fn the_limit_on_deletions_of_the_spec_is_the_default_of_all_controllers() {
 }
 
 #[test]
-fn one_pause_alone_moves_the_other() {
+fn a_single_pause_adapts_the_default_of_the_other() {
     let pauses = |retry: Value| {
         let operator = with(view(), json!({"retry": retry})).unwrap();
         let options = &operator.controllers[0].options;
@@ -132,7 +132,7 @@ fn bad_options_are_refused() {
 }
 
 #[test]
-fn targets_say_how_they_treat_objects_of_others() {
+fn settings_of_targets_are_read() {
     let target = json!({
         "apiGroup": "apps", "kind": "Deployment", "type": "Applier", "existing": "Refuse",
         "force": true, "recreate": "OnImmutable", "ignore": ["$.spec.replicas"],
@@ -186,7 +186,7 @@ fn a_service_account_has_a_namespace_and_a_name() {
         name: "bot.v1".to_owned(),
     };
     assert_eq!(good.service_account, Some(expect));
-    // They become part of a user name, where a `:` or a line break would make another.
+    // They become part of a user name, which a `:` or a line break would change.
     for (namespace, name, expect) in [
         (
             json!("a:b"),

@@ -1,4 +1,4 @@
-//! Query strings of label selectors, as the API server reads them.
+//! Query strings of label selectors, in the syntax of the API server.
 //!
 //! ```text
 //! app=web,tier in (a,b),zone!=z,!old,replicas>3
@@ -19,7 +19,7 @@ pub(super) fn read(text: &str) -> Result<Value, SelectorError> {
             Term::Equals(key, value) if !has(&labels, &key) => {
                 labels.push((Key::new(&key), Value::from(value)));
             }
-            // A second value for one label: both must hold.
+            // A second value for the same label: both requirements must hold.
             Term::Equals(key, value) => expressions.push(expression(&key, "In", &[value])),
             Term::Expression(expression) => expressions.push(expression),
         }
@@ -39,7 +39,7 @@ fn has(labels: &[(Key, Value)], key: &str) -> bool {
     labels.iter().any(|(label, _)| label.as_str() == key)
 }
 
-/// Whether a server accepts the texts of this requirement.
+/// Whether the key and values of a requirement are valid label names and values.
 pub(super) fn is_valid(requirement: Requirement<'_>) -> bool {
     let all = |values: &Value| {
         let mut values = values.as_list().into_iter().flatten();
@@ -57,7 +57,7 @@ pub(super) fn is_valid(requirement: Requirement<'_>) -> bool {
     }
 }
 
-/// `[prefix/]name`, with a prefix of lower-case letters, digits, `-` and `.`.
+/// Whether a text is `[prefix/]name`, with a prefix of lower-case letters, digits, `-` and `.`.
 fn is_label_key(key: &str) -> bool {
     let (prefix, name) = match key.split_once('/') {
         Some((prefix, name)) => (Some(prefix), name),
@@ -70,8 +70,8 @@ fn is_label_key(key: &str) -> bool {
     !name.is_empty() && is_label_value(name) && prefix.is_none_or(is_prefix)
 }
 
-/// Empty, or at most 63 letters, digits, `-`, `_` and `.` that begin and end with a
-/// letter or digit.
+/// Whether a text is empty, or at most 63 letters, digits, `-`, `_` and `.` that begin and end with
+/// a letter or digit.
 fn is_label_value(value: &str) -> bool {
     let ends_plain = |b: Option<&u8>| b.is_none_or(u8::is_ascii_alphanumeric);
     let bytes = value.as_bytes();
@@ -130,7 +130,7 @@ impl Scanner<'_> {
         Ok(())
     }
 
-    /// The characters up to the next one that has a meaning of its own.
+    /// Reads the characters up to the next special one.
     fn word(&mut self) -> String {
         let rest = self.rest();
         let special = |c: char| c.is_whitespace() || "=!<>(),".contains(c);
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn queries_read_as_the_server_reads_them() {
+    fn queries_are_read_as_by_the_api_server() {
         check("", "");
         check(" app = web , tier==a ", "app=web,tier=a");
         check("a in (x, y),b notin (z)", "a in (x,y),b notin (z)");
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_queries_name_the_place() {
+    fn errors_of_malformed_queries_name_the_position() {
         for (query, at) in [
             ("=a", 0),
             ("a b", 2),

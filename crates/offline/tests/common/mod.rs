@@ -1,4 +1,4 @@
-//! Operators for tests, and what they make of objects in memory.
+//! Operators for tests, and a check of what they derive.
 
 use dataflow::Budget;
 use document::{Value, json};
@@ -7,7 +7,7 @@ use offline::Offline;
 use offline::{Event, EventType};
 use operator::{Operator, Problem, read};
 
-/// The Operator `test` with one controller, and what is to be said about it.
+/// The Operator `test` with one controller, and its problems.
 pub(crate) fn operator(controller: &Value) -> (Option<Operator>, Vec<Problem>) {
     let manifest = json!({
         "apiVersion": "dcontroller.io/v1alpha1", "kind": "Operator", "metadata": {"name": "test"},
@@ -16,7 +16,7 @@ pub(crate) fn operator(controller: &Value) -> (Option<Operator>, Vec<Problem>) {
     read(&manifest, &Functions::builtin())
 }
 
-/// The target objects after a batch of objects.
+/// Checks the target objects after a batch of objects.
 #[allow(dead_code, reason = "not every test file compares targets")]
 pub(crate) fn check(controller: &Value, objects: &[Value], expect: &Value) {
     let (operator, problems) = operator(controller);

@@ -1,8 +1,16 @@
-//! Reads the fields of an Operator: unknown ones are errors with a suggestion.
+//! Reads the fields of an Operator.
+//!
+//! A mistake does not end the reading: it becomes a [`Problem`] with its location, and reading goes
+//! on with the next field, so that all mistakes are reported at once. An unknown field is an error
+//! with a suggestion:
+//!
+//! ```text
+//! unknown-field at spec.controllers[0].pipline: unknown field pipline (did you mean pipeline?)
+//! ```
 
 mod lint;
 mod options;
-mod parts;
+mod source_target;
 
 use dataflow::Pipeline;
 use document::{Location, Value};
@@ -12,13 +20,13 @@ use super::{Controller, DeletionPolicy, Operator, ServiceAccount, Source, Source
 use crate::problem::Problem;
 use object::{KindRef, VIEW_SUFFIX, VIEW_VERSION};
 
-/// Reads an Operator and collects what is wrong with it.
+/// Reads an Operator and collects its problems.
 pub(super) struct SpecReader<'a> {
     table: &'a Functions,
     pub(super) problems: Vec<Problem>,
-    /// The name of the Operator, for the group of its views.
+    /// The name of the Operator, which is part of the group of its views.
     operator: String,
-    /// How many regular expressions the controllers may still have.
+    /// How many more regular expressions the controllers may have.
     patterns: Patterns,
 }
 
@@ -105,7 +113,7 @@ impl<'a> SpecReader<'a> {
         true
     }
 
-    /// Reports members that are not known. Gives whether it is a map at all.
+    /// Reports unknown fields. Returns whether the value is a map.
     fn known(&mut self, value: &Value, known: &[&str], at: &Location) -> bool {
         let Some(map) = value.as_map() else {
             self.error(
@@ -142,7 +150,7 @@ impl<'a> SpecReader<'a> {
         self.error(
             "bad-name",
             at,
-            "an Operator's name must be a DNS label: lower-case letters, digits and `-`, at most 63",
+            "an Operator's name must be a DNS label: lower-case letters, digits and `-`, at most 63 characters",
         );
         None
     }
@@ -153,7 +161,7 @@ impl<'a> SpecReader<'a> {
             Some("Orphan") => DeletionPolicy::Orphan,
             Some("Delete") => DeletionPolicy::Delete,
             _ => {
-                self.error("bad-field", at, "deletionPolicy is Orphan or Delete");
+                self.error("bad-field", at, "deletionPolicy must be Orphan or Delete");
                 DeletionPolicy::default()
             }
         }
@@ -169,20 +177,19 @@ impl<'a> SpecReader<'a> {
             namespace: namespace?,
             name: name?,
         };
-        // Both become part of a user name that is sent in a header.
+        // Both become part of a user name in a request header, so they are checked strictly.
         if !is_dns_label(&account.namespace) {
-            let message =
-                "a namespace is a DNS label: lower-case letters, digits and `-`, at most 63";
+            let message = "a namespace must be a DNS label: lower-case letters, digits and `-`, at most 63 characters";
             self.error("bad-name", &at.key("namespace"), message);
         }
         if account.name.len() > 253 || !account.name.split('.').all(is_dns_label) {
-            let message = "the name of a service account is made of DNS labels with dots between";
+            let message = "the name of a service account must be DNS labels separated by dots";
             self.error("bad-name", &at.key("name"), message);
         }
         Some(account)
     }
 
-    /// A string that must be there.
+    /// Reads a required string.
     fn text(&mut self, value: &Value, at: &Location) -> Option<String> {
         match value.as_str() {
             Some(text) if !text.is_empty() => Some(text.to_owned()),
@@ -215,7 +222,7 @@ impl<'a> SpecReader<'a> {
                     self.error(
                         "duplicate-controller",
                         &at.key("name"),
-                        format!("two controllers are called {name}"),
+                        format!("two controllers have the name {name}"),
                     );
                 }
                 controllers.push(controller);
@@ -266,7 +273,7 @@ impl<'a> SpecReader<'a> {
             options,
             at: at.clone(),
         };
-        parts::written(&mut controller);
+        source_target::written(&mut controller);
         Some(controller)
     }
 
@@ -281,7 +288,7 @@ impl<'a> SpecReader<'a> {
             .collect()
     }
 
-    /// The kind of objects that a source or target names.
+    /// Reads the kind of a source or target.
     fn resource(&mut self, spec: &Value, at: &Location) -> Option<KindRef> {
         let kind = self.text(spec.get("kind"), &at.key("kind"))?;
         let version = match spec.get("version") {
@@ -315,7 +322,8 @@ impl<'a> SpecReader<'a> {
     }
 }
 
-/// Lower-case letters, digits and `-` inside, at most 63.
+/// Whether a text is a DNS label: lower-case letters, digits and, inside, `-`; at most 63
+/// characters.
 fn is_dns_label(text: &str) -> bool {
     (1..=63).contains(&text.len())
         && text

@@ -1,5 +1,5 @@
-//! What is allowed but looks wrong: joins without a key, names that do not exist, cycles
-//! of controllers, secrets that leave.
+//! Warnings about what is valid but probably a mistake: joins without a key, names that do not
+//! exist, cycles of controllers, data of Secrets that flows into other kinds.
 
 mod patches;
 
@@ -24,7 +24,7 @@ impl SpecReader<'_> {
         self.cycles(operator);
     }
 
-    /// A join that must look at every pair.
+    /// Warns about joins that must compare every pair of objects.
     fn joins_without_key(&mut self, branch: &Branch) {
         let Some(stage) = branch.stages.first() else {
             return;
@@ -44,7 +44,7 @@ impl SpecReader<'_> {
                     "join-without-key",
                     &stage.at,
                     format!(
-                        "{name} is joined without a key: every change looks at all its objects, or all of the others"
+                        "{name} is joined without a key: a change has to be compared with all objects of a source"
                     ),
                 );
                 self.problems.push(problem.with_help(format!(
@@ -54,7 +54,7 @@ impl SpecReader<'_> {
         }
     }
 
-    /// Paths behind a join that start with a name that is no source.
+    /// Warns about paths behind a join that start with a name that is not a source.
     fn unknown_kinds(&mut self, branch: &Branch) {
         let mut stages = branch.stages.iter();
         let Some(StageKind::Join(join)) = stages.next().map(|stage| &stage.kind) else {
@@ -68,9 +68,9 @@ impl SpecReader<'_> {
         for stage in stages {
             match &stage.kind {
                 StageKind::Select(expr) => exprs.push(expr),
-                // The keys stay: what is patched is inside of one.
+                // The patch changes a value inside of a key, so the keys stay the same.
                 StageKind::Patch(patch) if !patch.resource_path.is_root() => {}
-                // Behind this the document has other keys.
+                // Behind this stage the document has other keys.
                 StageKind::Project(Project::Whole(expr)) => {
                     exprs.push(expr);
                     break;
@@ -97,7 +97,7 @@ impl SpecReader<'_> {
                     let problem = Problem::warning(
                         "unknown-kind",
                         &path.at,
-                        format!("{name} is none of the joined sources, so this is always null"),
+                        format!("{name} is not one of the joined sources, so this is always null"),
                     );
                     let nearest =
                         expr::nearest(name.as_str(), join.inputs.iter().map(String::as_str));
@@ -112,7 +112,7 @@ impl SpecReader<'_> {
         }
     }
 
-    /// Data of Secrets that flows into other kinds.
+    /// Warns about data of Secrets that flows into other kinds.
     fn secrets(&mut self, controller: &Controller) {
         let secret = object::KindRef::is_secret;
         let secrets: Vec<usize> = (0..controller.inputs.len())
@@ -140,7 +140,7 @@ impl SpecReader<'_> {
         }
     }
 
-    /// Controllers that read what they write, directly or through others.
+    /// Warns about controllers that read what they write, directly or through others.
     fn cycles(&mut self, operator: &Operator) {
         let count = operator.controllers.len();
         let mut reaches: Vec<Vec<bool>> = (0..count)
@@ -163,11 +163,11 @@ impl SpecReader<'_> {
                 let message = if controller.feeds(controller) {
                     format!("{name} reads the kind that it writes")
                 } else {
-                    format!("{name} reads what controllers write that read what it writes")
+                    format!("{name} reads the output of controllers that read its own output")
                 };
                 let problem = Problem::warning("cycle", &controller.at, message);
                 self.problems.push(problem.with_help(
-                    "such controllers run again until nothing changes, and after 64 rounds stop with the error `cycle`",
+                    "controllers in a cycle run until nothing changes; after 64 rounds they stop with the error `cycle`",
                 ));
             }
         }

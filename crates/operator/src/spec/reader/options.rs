@@ -1,4 +1,4 @@
-//! Options of a controller, and durations.
+//! Reads the options of a controller, and durations.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use super::SpecReader;
 use crate::spec::{MaxDeletions, Options};
 
 impl SpecReader<'_> {
-    /// A duration such as `1h30m`, `5m`, `1.5s`, `100ms`; more than nothing.
+    /// Reads a duration above 0, such as `1h30m`, `5m`, `1.5s` or `100ms`.
     pub(super) fn duration(&mut self, value: &Value, at: &Location) -> Option<Duration> {
         let duration = self.duration_or_zero(value, at)?;
         if duration.is_zero() {
@@ -18,7 +18,7 @@ impl SpecReader<'_> {
         Some(duration)
     }
 
-    /// A duration, which may be `0s`.
+    /// Reads a duration, which may be `0s`.
     fn duration_or_zero(&mut self, value: &Value, at: &Location) -> Option<Duration> {
         if value.is_null() {
             return None;
@@ -75,7 +75,7 @@ impl SpecReader<'_> {
             (Some(initial), Some(max)) if initial > max => {
                 self.error("bad-field", at, "initial must not be longer than max");
             }
-            // One alone moves the default of the other.
+            // If only one is given, the default of the other is adapted to it.
             (initial, max) => {
                 options.retry_initial = initial.unwrap_or(options.retry_initial);
                 options.retry_max = max.unwrap_or(options.retry_max.max(options.retry_initial));
@@ -109,7 +109,7 @@ impl SpecReader<'_> {
     }
 }
 
-/// Durations as Go writes them: numbers with units, one after the other.
+/// Reads a duration in Go's notation: numbers with units, such as `1h30m`.
 fn parse_duration(text: &str) -> Option<Duration> {
     let mut rest = text;
     let mut total = Duration::ZERO;
@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_are_written_as_go_does() {
+    fn durations_have_the_notation_of_go() {
         for (text, millis) in [
             ("5m", 300_000),
             ("1h30m", 5_400_000),

@@ -1,4 +1,4 @@
-//! Sources and targets.
+//! Reads the sources and targets of a controller.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::predicate::Predicate;
 use crate::problem::Problem;
 use crate::spec::{Controller, Source, SourceKind, Target, TargetType};
 
-/// How often a Periodic source ticks if it does not say.
+/// The default period of a Periodic source.
 const PERIOD: Duration = Duration::from_mins(5);
 
 impl SpecReader<'_> {
@@ -112,7 +112,7 @@ impl SpecReader<'_> {
                         self.error(
                             "duplicate-target",
                             &at.index(i),
-                            format!("two targets are of kind {kind}"),
+                            format!("two targets have the kind {kind}"),
                         );
                     }
                 }
@@ -142,7 +142,7 @@ impl SpecReader<'_> {
                 "foreign-view",
                 &at.key("apiGroup"),
                 format!(
-                    "{} holds the views of another operator, which only that operator writes",
+                    "{} is the group of another Operator's views, which only that Operator may write",
                     resource.group
                 ),
             );
@@ -175,7 +175,7 @@ impl SpecReader<'_> {
         }
     }
 
-    /// One of several words, by position.
+    /// Reads one of several words. Returns its position among them.
     fn choice(&mut self, value: &Value, words: &[&str], at: &Location) -> Option<usize> {
         if value.is_null() {
             return None;
@@ -227,8 +227,8 @@ impl SpecReader<'_> {
     }
 }
 
-/// Notes what the last `@project`, and each `@patch` of the whole document after it,
-/// writes down: nulls, and literal data of Secrets.
+/// Records the literals that the last `@project`, and each `@patch` of the whole document after it,
+/// puts into the output: nulls, and data of Secrets.
 pub(super) fn written(controller: &mut Controller) {
     for branch in &controller.pipeline.branches {
         let Some(target) = branch
@@ -278,7 +278,7 @@ pub(super) fn written(controller: &mut Controller) {
     }
 }
 
-/// Visits the scalars that are written down, with their places.
+/// Visits the literal scalars of an expression with their paths.
 fn literals(expr: &Expr, path: &mut Vec<String>, visit: &mut impl FnMut(&[String], &Value)) {
     match expr {
         Expr::Literal(value) => literal(value, path, visit),

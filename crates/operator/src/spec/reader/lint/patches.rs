@@ -1,4 +1,4 @@
-//! Patches that name what their documents do not have.
+//! Warnings about patches that name keys which their documents do not have.
 
 use dataflow::pipeline::{Branch, Patch, Project, StageKind};
 use document::Location;
@@ -9,8 +9,8 @@ use super::super::SpecReader;
 use crate::problem::Problem;
 
 impl SpecReader<'_> {
-    /// Places and variables of patches that are no top-level key, where all keys are known:
-    /// behind a join, and behind a projection that writes them down.
+    /// Warns about paths and variables of patches that are not a top-level key of the document,
+    /// where all its keys are known: behind a join, and behind a projection to literal keys.
     pub(super) fn unknown_variables(&mut self, branch: &Branch) {
         let mut keys: Option<Vec<String>> = None;
         for stage in &branch.stages {
@@ -53,7 +53,7 @@ impl SpecReader<'_> {
         if keys.iter().any(|key| key == name) {
             return;
         }
-        let message = format!("{name} is no top-level key of the document, so this always fails");
+        let message = format!("the document has no top-level key {name}, so this always fails");
         let problem = Problem::warning("unknown-variable", at, message);
         let nearest = expr::nearest(name, keys.iter().map(String::as_str));
         self.problems.push(match nearest {
@@ -63,7 +63,7 @@ impl SpecReader<'_> {
     }
 }
 
-/// The keys of a projection that builds a map of written ones.
+/// The keys of a projection that builds a map with literal keys.
 fn written_keys(project: &Project) -> Option<Vec<String>> {
     let Project::Whole(Expr::Map(map)) = project else {
         return None;
