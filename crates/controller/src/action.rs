@@ -1,18 +1,19 @@
-//! Reads what kube-runtime keeps private: the time in an [`Action`].
+//! Reads the requeue time of an [`Action`], which kube-runtime keeps private.
 //!
-//! Reconcilers return kube's own `Action`, so that they also run on kube's own controller. It
-//! can be made, compared and printed, but not read. So its time is taken from its `Debug` text,
-//! and the reading is trusted only if the action made from it is equal to the original.
+//! Reconcilers return kube's own `Action`, so that they also run on kube's own controller. An
+//! action can be made, compared and printed, but not read. So its time is parsed from its `Debug`
+//! text, `Action { requeue_after: Some(300s) }`, and used only if the action made from the result
+//! equals the original.
 
 use std::time::Duration;
 
 use kube::runtime::controller::Action;
 
-/// The time taken for an action whose own cannot be read. It does not happen with the versions
-/// of kube that are known; a test says so.
+/// The time that is used if that of an action cannot be read. A test checks that all times can be
+/// read with the current version of kube.
 const UNREADABLE: Duration = Duration::from_mins(1);
 
-/// After what time the action asks for another run; `None` if it waits for a change.
+/// The time after which an action requests another run; `None` if it waits for a change.
 pub fn requeue_after(action: &Action) -> Option<Duration> {
     if *action == Action::await_change() {
         return None;
@@ -24,7 +25,7 @@ pub fn requeue_after(action: &Action) -> Option<Duration> {
         .and_then(|(duration, _)| parse(duration))
         .filter(|duration| Action::requeue(*duration) == *action);
     if read.is_none() {
-        tracing::warn!("cannot read the time of a requeue: a minute is taken");
+        tracing::warn!("cannot read the time of a requeue: using one minute");
     }
     Some(read.unwrap_or(UNREADABLE))
 }
@@ -44,7 +45,7 @@ fn parse(text: &str) -> Option<Duration> {
     if whole.is_empty() || fraction.len() > places {
         return None;
     }
-    // As digits of nanoseconds: the fraction is filled up with zeros.
+    // The digits of the nanoseconds: the fraction is padded with zeros.
     let nanos: u128 = format!("{whole}{fraction:0<places$}").parse().ok()?;
     let secs = u64::try_from(nanos / 1_000_000_000).ok()?;
     Some(Duration::new(secs, (nanos % 1_000_000_000) as u32))

@@ -1,7 +1,7 @@
-//! How long to wait after failures: exponential, with jitter, for each key by itself.
+//! Exponential back-off after failures, with jitter, for each key.
 //!
-//! [`Backoff`] is the rule, a pure function; [`Retries`] counts the failures of each key and
-//! applies it. Randomness comes in as a seed.
+//! [`Backoff`] computes pauses and is pure; [`Retries`] counts the failures of each key. The jitter
+//! comes from a seed.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use crate::queue::Next;
 
-/// The shortest pause, whatever is asked for: a failing key never runs in a tight loop.
+/// The shortest pause, even if a shorter one is configured: a failing key never runs in a tight
+/// loop.
 pub const MIN_PAUSE: Duration = Duration::from_millis(1);
 
 /// Pauses that double with each failure, from `initial` up to `max`.
@@ -22,12 +23,12 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// Pauses from the first up to the longest.
+    /// A back-off with these limits.
     pub const fn new(initial: Duration, max: Duration) -> Self {
         Self { initial, max }
     }
 
-    /// The pause after so many failures in a row, without jitter; none after none.
+    /// The pause after `failures` failures in a row, without jitter; zero without a failure.
     pub fn after(&self, failures: u32) -> Duration {
         match failures {
             0 => Duration::ZERO,
@@ -35,9 +36,9 @@ impl Backoff {
         }
     }
 
-    /// The pause after `failures` failures in a row: `initial · 2^(failures − 1)`, `max` at most,
-    /// of which `random` takes away up to half, so that keys that failed together do not come
-    /// back together.
+    /// The pause after `failures` failures in a row: `initial · 2^(failures − 1)`, at most `max`.
+    /// `random` shortens it by up to half, so that keys that failed together are not retried
+    /// together.
     pub fn pause(&self, failures: u32, random: u64) -> Duration {
         let doublings = failures.saturating_sub(1).min(63);
         let full = self
@@ -54,7 +55,7 @@ impl Backoff {
     }
 }
 
-/// The pauses of something that fails again and again, and is alone in that: without jitter.
+/// The growing pauses of a single task that fails repeatedly, without jitter.
 ///
 /// ```
 /// use std::time::Duration;
@@ -73,7 +74,7 @@ pub struct Pause {
 }
 
 impl Pause {
-    /// No failure yet.
+    /// Starts without a failure.
     pub const fn new(backoff: Backoff) -> Self {
         Self {
             backoff,
@@ -81,26 +82,26 @@ impl Pause {
         }
     }
 
-    /// It has failed: the pause that follows, longer each time.
+    /// Counts a failure. Returns the pause that follows, longer each time.
     pub fn grow(&mut self) -> Duration {
         self.failures = self.failures.saturating_add(1);
         self.backoff.after(self.failures)
     }
 
-    /// It is well: the next failure is the first.
+    /// Counts a success: the next failure is the first again.
     pub fn reset(&mut self) {
         self.failures = 0;
     }
 
-    /// The pause after the last failure; none if it is well.
+    /// The pause after the last failure; zero after a success.
     pub fn current(&self) -> Duration {
         self.backoff.after(self.failures)
     }
 }
 
-/// The failures of each key in a row, and what pause follows.
+/// Counts the consecutive failures of each key and computes the pauses.
 ///
-/// Holds only keys whose last run failed.
+/// Stores only keys whose last run failed.
 #[derive(Debug)]
 pub struct Retries<T> {
     backoff: Backoff,
@@ -109,7 +110,7 @@ pub struct Retries<T> {
 }
 
 impl<T: Hash + Eq + Clone> Retries<T> {
-    /// No failures yet. The same `seed` gives the same pauses.
+    /// Starts without failures. The same `seed` gives the same pauses.
     pub fn new(backoff: Backoff, seed: u64) -> Self {
         Self {
             backoff,
@@ -118,13 +119,13 @@ impl<T: Hash + Eq + Clone> Retries<T> {
         }
     }
 
-    /// Counts a failure of `key`, and says how long to wait.
+    /// Counts a failure of `key`. Returns how long to wait.
     pub fn failed(&mut self, key: &T) -> Duration {
         let backoff = self.backoff;
         self.failed_with(key, backoff)
     }
 
-    /// As [`Retries::failed`], by a rule of the key's own.
+    /// As [`Retries::failed`], with a back-off for this key.
     pub fn failed_with(&mut self, key: &T, backoff: Backoff) -> Duration {
         let failures = match self.failures.get_mut(key) {
             Some(failures) => {
@@ -140,18 +141,18 @@ impl<T: Hash + Eq + Clone> Retries<T> {
         backoff.pause(failures, random)
     }
 
-    /// `key` is well, or gone: its next failure is its first.
+    /// Forgets the failures of `key`, after a success or when it is gone.
     pub fn reset(&mut self, key: &T) {
         self.failures.remove(key);
     }
 
-    /// How often `key` has failed in a row.
+    /// The number of consecutive failures of `key`.
     pub fn failures(&self, key: &T) -> u32 {
         self.failures.get(key).copied().unwrap_or(0)
     }
 
-    /// What follows from a run: after a success, a requeue if it asked for one; after a failure,
-    /// a retry with back-off.
+    /// What follows from a run: after a success, a requeue if it requested one; after a failure, a
+    /// retry with back-off.
     pub fn settle<E>(&mut self, key: &T, result: &Result<Option<Duration>, E>) -> Next {
         match result {
             Ok(requeue) => {
@@ -162,7 +163,7 @@ impl<T: Hash + Eq + Clone> Retries<T> {
         }
     }
 
-    /// `SplitMix64`: jitter needs spread, not secrecy.
+    /// `SplitMix64`: jitter must be spread evenly, not unpredictable.
     fn next_random(&mut self) -> u64 {
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.random;
@@ -203,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn jitter_takes_away_half_at_most() {
+    fn jitter_shortens_by_half_at_most() {
         check(RULE, 2, u64::MAX, 100);
         check(RULE, 2, u64::MAX / 2, 150);
     }

@@ -5,10 +5,10 @@ use std::time::Duration;
 /// How a [`Controller`](crate::Controller) schedules and runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Config {
-    /// How long a trigger waits for others to merge with; 0, the default, is not at all. The
-    /// window opens with the first trigger and is not extended by later ones.
+    /// How long a trigger waits for others to merge with; 0, the default: not at all. The window
+    /// opens with the first trigger, and later triggers do not extend it.
     pub debounce: Duration,
-    /// How many objects are reconciled at a time; 0, the default, is without limit.
+    /// How many objects are reconciled at a time; 0, the default: no limit.
     pub concurrency: u16,
 }
 

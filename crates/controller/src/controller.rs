@@ -1,4 +1,4 @@
-//! The controller for Rust users: watches, relations and a reconciler, put together.
+//! The controller for native reconcilers in Rust.
 
 use std::fmt::Debug;
 use std::hash::Hash;
@@ -25,12 +25,12 @@ use crate::trigger::{self, Requests};
 
 /// Reconciles objects of kind `K` when they, or objects related to them, change.
 ///
-/// The surface is that of kube-runtime's `Controller`, with its types; scheduling is ours:
+/// It has the interface and the types of kube-runtime's `Controller`, but schedules differently:
 ///
 /// - a debounce window is not extended by later triggers;
-/// - a watch that fails pauses alone, the others go on;
-/// - a cluster-scoped object is one object, also when a namespaced one names it as its owner;
-/// - when all trigger streams end, what is scheduled is still done before the stream ends.
+/// - a watch that fails pauses by itself, while the others go on;
+/// - a cluster-scoped object is one object, even if a namespaced one names it as its owner;
+/// - when all trigger streams have ended, scheduled runs still take place before the stream ends.
 ///
 /// See the [crate](crate) for an example.
 pub struct Controller<K>
@@ -45,19 +45,19 @@ where
     queue: Queue<ObjectRef<K>, ReconcileReason>,
     receiver: Receiver<ObjectRef<K>, ReconcileReason>,
     observer: Option<Arc<dyn Observer<ObjectRef<K>, ReconcileReason>>>,
-    /// The first to complete begins a graceful shutdown.
+    /// The first of these to complete begins a graceful shutdown.
     graceful: Vec<BoxFuture<'static, ()>>,
-    /// The first to complete ends the stream at once.
+    /// The first of these to complete ends the stream at once.
     forced: Vec<BoxFuture<'static, ()>>,
 }
 
-/// Where the objects come from.
+/// Constructors and settings.
 impl<K> Controller<K>
 where
     K: Resource + Clone + Send + Sync + 'static,
     K::DynamicType: Eq + Hash + Clone,
 {
-    /// A controller of the objects that a watch of `api` finds.
+    /// A controller of the objects that a watch of `api` delivers.
     #[must_use]
     pub fn new(api: Api<K>, wc: watcher::Config) -> Self
     where
@@ -67,7 +67,7 @@ where
         Self::new_with(api, wc, K::DynamicType::default())
     }
 
-    /// As [`new`](Self::new), for a kind that is known at run time only.
+    /// As [`new`](Self::new), for a kind that is known only at run time.
     #[must_use]
     pub fn new_with(api: Api<K>, wc: watcher::Config, dyntype: K::DynamicType) -> Self
     where
@@ -79,8 +79,8 @@ where
         Self::for_stream_with(objects, reader, dyntype)
     }
 
-    /// A controller of the objects in a store, triggered by the objects of a stream. The stream
-    /// must also feed the store, as [`reflector()`] does, or come after what feeds it.
+    /// A controller of the objects in a store, triggered by the objects of a stream. An object must
+    /// be in the store before the stream yields it, as with [`reflector()`].
     #[must_use]
     pub fn for_stream(
         objects: impl Stream<Item = Result<K, watcher::Error>> + Send + 'static,
@@ -92,7 +92,7 @@ where
         Self::for_stream_with(objects, reader, K::DynamicType::default())
     }
 
-    /// As [`for_stream`](Self::for_stream), for a kind that is known at run time only.
+    /// As [`for_stream`](Self::for_stream), for a kind that is known only at run time.
     #[must_use]
     pub fn for_stream_with(
         objects: impl Stream<Item = Result<K, watcher::Error>> + Send + 'static,
@@ -128,7 +128,7 @@ where
         self
     }
 
-    /// The objects that this controller knows.
+    /// The store of the objects that this controller reconciles.
     pub fn store(&self) -> Store<K> {
         self.reader.clone()
     }
@@ -141,14 +141,14 @@ where
     }
 }
 
-/// What else triggers.
+/// Further triggers.
 impl<K> Controller<K>
 where
     K: Resource + Clone + Send + Sync + 'static,
     K::DynamicType: Eq + Hash + Clone,
 {
-    /// Objects of kind `Child` trigger their owners: those of their ownerReferences with the
-    /// apiVersion and kind of `K`. Only the metadata of `Child` is watched.
+    /// Objects of kind `Child` trigger their owners: the objects of kind `K` in their
+    /// ownerReferences. Only the metadata of `Child` is watched.
     #[must_use]
     pub fn owns<Child>(self, api: Api<Child>, wc: watcher::Config) -> Self
     where
@@ -157,7 +157,7 @@ where
         self.owns_with(api, (), wc)
     }
 
-    /// As [`owns`](Self::owns), for a kind that is known at run time only.
+    /// As [`owns`](Self::owns), for a kind that is known only at run time.
     #[must_use]
     pub fn owns_with<Child>(
         self,
@@ -189,7 +189,7 @@ where
         self.owns_stream_with(children, ())
     }
 
-    /// As [`owns_stream`](Self::owns_stream), for a kind that is known at run time only.
+    /// As [`owns_stream`](Self::owns_stream), for a kind that is known only at run time.
     #[must_use]
     pub fn owns_stream_with<Child>(
         self,
@@ -203,7 +203,7 @@ where
         self.with_trigger(|owner| trigger::owners(children, owner, dyntype))
     }
 
-    /// Objects of kind `Other` trigger those that `mapper` names for them.
+    /// Objects of kind `Other` trigger the objects that `mapper` returns for them.
     #[must_use]
     pub fn watches<Other, I>(
         self,
@@ -220,7 +220,7 @@ where
         self.watches_with(api, Other::DynamicType::default(), wc, mapper)
     }
 
-    /// As [`watches`](Self::watches), for a kind that is known at run time only.
+    /// As [`watches`](Self::watches), for a kind that is known only at run time.
     #[must_use]
     pub fn watches_with<Other, I>(
         self,
@@ -238,7 +238,7 @@ where
         self.watches_stream_with(watcher(api, wc).touched_objects(), mapper, dyntype)
     }
 
-    /// The objects of a stream trigger those that `mapper` names for them.
+    /// The objects of a stream trigger the objects that `mapper` returns for them.
     #[must_use]
     pub fn watches_stream<Other, I>(
         self,
@@ -254,7 +254,7 @@ where
         self.watches_stream_with(others, mapper, Other::DynamicType::default())
     }
 
-    /// As [`watches_stream`](Self::watches_stream), for a kind that is known at run time only.
+    /// As [`watches_stream`](Self::watches_stream), for a kind that is known only at run time.
     #[must_use]
     pub fn watches_stream_with<Other, I>(
         self,
@@ -272,7 +272,7 @@ where
     }
 
     /// The references of a stream trigger their objects, for the reason
-    /// [`Unknown`](ReconcileReason::Unknown); whole [`ReconcileRequest`]s bring their own reason.
+    /// [`Unknown`](ReconcileReason::Unknown); [`ReconcileRequest`]s carry their own reason.
     #[must_use]
     pub fn reconcile_on<Request>(
         self,
@@ -297,14 +297,14 @@ where
     }
 }
 
-/// How it ends, and how it runs.
+/// Shutdown and running.
 impl<K> Controller<K>
 where
     K: Resource + Clone + Send + Sync + 'static,
     K::DynamicType: Eq + Hash + Clone,
 {
-    /// When `stop` completes, nothing more is started, what runs is finished, and the stream
-    /// ends. With several of these, the first counts.
+    /// When `stop` completes, no further run starts, current runs finish, and the stream ends. If
+    /// this is called several times, the first future to complete counts.
     #[must_use]
     pub fn graceful_shutdown_on(mut self, stop: impl Future<Output = ()> + Send + 'static) -> Self {
         self.graceful.push(stop.boxed());
@@ -312,7 +312,7 @@ where
     }
 
     /// Shuts down gracefully when the process is interrupted or terminated. A second signal ends
-    /// the stream at once; what runs is cancelled.
+    /// the stream at once and cancels current runs.
     #[must_use]
     pub fn shutdown_on_signal(mut self) -> Self {
         self.graceful.push(signal::received(1).boxed());
@@ -320,16 +320,16 @@ where
         self
     }
 
-    /// Runs the controller: a stream that does its work while it is polled, and yields what came
+    /// Runs the controller: returns a stream that works while it is polled, and yields the result
     /// of each run.
     ///
-    /// Nothing runs before the store is ready. `reconcile` is called with the object as it is in
-    /// the store, in a task of its own; `error_policy` says what follows from an error. An object
-    /// that is not in the store is reported as [`Error::ObjectNotFound`] and not reconciled. An
-    /// error of a watch is reported as [`Error::QueueError`]; that watch goes on after a pause.
-    /// If the store can never become ready, because its writer is gone, the stream ends with
-    /// [`Error::RunnerError`]. A panic of `reconcile` is passed on. Dropping the stream cancels
-    /// what runs.
+    /// Nothing runs before the store is ready. `reconcile` is called with the object from the
+    /// store, in its own task; `error_policy` decides what follows from an error. An object that is
+    /// not in the store is reported as [`Error::ObjectNotFound`] and not reconciled. An error of a
+    /// watch is reported as [`Error::QueueError`]; that watch goes on after a pause. If the store
+    /// can never become ready, because its writer was dropped, the stream ends with
+    /// [`Error::RunnerError`]. A panic of `reconcile` is propagated. Dropping the stream cancels
+    /// current runs.
     pub fn run<ReconcilerFut, Ctx>(
         self,
         mut reconcile: impl FnMut(Arc<K>, Arc<Ctx>) -> ReconcilerFut,
@@ -369,7 +369,7 @@ where
     }
 }
 
-/// Completes with the first of the futures; never, if there is none.
+/// Completes with the first of the futures; never if there is none.
 async fn first_of(futures: Vec<BoxFuture<'static, ()>>) {
     if futures.is_empty() {
         future::pending::<()>().await;

@@ -8,11 +8,11 @@
 //!                                                   └──── requeue, retry ◀────┘
 //! ```
 //!
-//! There is one implementation for two users. Declarative controllers make a [`queue()`] and a
-//! [`Runner`] over keys of their own. Rust users take a [`Controller`], which is the same with
-//! [`ObjectRef`]s as keys, and watches that trigger them. Watcher, reflector, [`Store`],
-//! [`ObjectRef`], [`Action`], requests, reasons and errors are those of kube-runtime, so that the
-//! same reconciler also runs on kube's own controller.
+//! There are two users. The writer of derived objects makes a [`queue()`] and a [`Runner`] with its
+//! own type of keys. Native reconcilers in Rust use a [`Controller`]: the same with [`ObjectRef`]s
+//! as keys and with watches that trigger them. Watcher, reflector, [`Store`], [`ObjectRef`],
+//! [`Action`], requests, reasons and errors are those of kube-runtime, so that a reconciler also
+//! runs on kube's own controller.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -56,7 +56,7 @@
 //! # }
 //! ```
 //!
-//! A reason that is your own comes in through the queue:
+//! A custom reason is given with a trigger of the queue:
 //!
 //! ```
 //! # use std::time::Duration;

@@ -1,12 +1,12 @@
-//! How many keys run at a time, by pool.
+//! Pools: limits on how many keys run at a time.
 //!
-//! A key that is due and finds its pool full is parked there, out of the way of the keys of other
-//! pools: these start though they became due later. It leaves when a run of that pool has ended.
+//! If the pool of a due key is full, the key is parked in the pool until a run of that pool ends.
+//! Keys of other pools start meanwhile, even if they became due later.
 
 use std::collections::BTreeMap;
 
-/// The pools of a scheduler. `P` is the position of a parked key in the order of all keys, and
-/// `W` what is known of it.
+/// The pools of a scheduler. `P` is the position of a parked key in the order of all keys, `W` the
+/// key and its data.
 #[derive(Debug)]
 pub(crate) struct Pools<P, W>(Vec<Pool<P, W>>);
 
@@ -41,12 +41,12 @@ impl<P, W> Pools<P, W> {
         Self(pools)
     }
 
-    /// The number of a pool that exists: what lies beyond is the last one.
+    /// The number of an existing pool: a number beyond the last pool means the last one.
     pub(crate) fn number(&self, pool: usize) -> usize {
         pool.min(self.0.len() - 1)
     }
 
-    /// Takes a place. Says whether there was one.
+    /// Takes a slot of a pool. Returns whether one was free.
     pub(crate) fn enter(&mut self, pool: usize) -> bool {
         let pool = &mut self.0[pool];
         let enters = !pool.is_full();
@@ -54,12 +54,12 @@ impl<P, W> Pools<P, W> {
         enters
     }
 
-    /// Gives a place back.
+    /// Frees a slot of a pool.
     pub(crate) fn leave(&mut self, pool: usize) {
         self.0[pool].running -= 1;
     }
 
-    /// How many keys are parked.
+    /// The number of parked keys.
     pub(crate) fn parked(&self) -> usize {
         self.0.iter().map(|pool| pool.parked.len()).sum()
     }
@@ -77,7 +77,7 @@ impl<P: Ord, W> Pools<P, W> {
         self.0[pool].parked.insert(position, key);
     }
 
-    /// Takes the first parked key whose pool has a place, if it comes before `other`.
+    /// Takes the first parked key whose pool has a free slot, if it comes before `other`.
     pub(crate) fn unpark_before(&mut self, other: Option<&P>) -> Option<(P, W)> {
         let free = self.0.iter_mut().filter(|pool| !pool.is_full());
         let parked = free.filter_map(|pool| pool.parked.first_entry());

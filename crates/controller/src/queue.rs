@@ -1,10 +1,9 @@
-//! The queue between those who ask for runs and the one [`Runner`](crate::Runner) that does
-//! them.
+//! The queue between the code that triggers runs and the [`Runner`](crate::Runner).
 //!
-//! [`queue`] makes both ends. A [`Queue`] is cloned freely and triggers keys from anywhere,
-//! without waiting; the [`Receiver`] goes into a runner. Between them is one
-//! [`Scheduler`], not a channel: triggers merge as they come, so that a slow runner costs
-//! memory per key and not per trigger.
+//! [`queue`] makes both ends. A [`Queue`] can be cloned and triggers keys from any thread without
+//! waiting; the [`Receiver`] is passed to a runner. Between them is a [`Scheduler`], not a channel:
+//! triggers of a key merge when they arrive, so that a slow runner costs memory per key, not per
+//! trigger.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,32 +19,32 @@ use tokio::time::Instant;
 use crate::runner::Observer;
 use crate::schedule::{Due, Scheduler, Triggered};
 
-/// Why a key runs. It is in the span of the run and in the counters.
+/// Why a key runs. The span of the run and the counters show it.
 ///
 /// When triggers merge, the reason of the one with the earliest run time is kept.
 pub trait Reason: fmt::Display {
-    /// A run that ended well asked for another one.
+    /// A successful run requested another one.
     fn requeue() -> Self;
     /// A run failed and is tried again.
     fn retry() -> Self;
-    /// One word for counters, out of a small fixed set.
+    /// One word for counters, from a small fixed set.
     fn label(&self) -> &'static str;
 }
 
 /// What follows from a run that has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
-    /// It ended well; the next trigger is waited for.
+    /// It succeeded; the key waits for the next trigger.
     Done,
-    /// It ended well and is to run again after a time, for the reason [`Reason::requeue`].
+    /// It succeeded; the key runs again after this time, for the reason [`Reason::requeue`].
     Requeue(Duration),
-    /// It failed and is to run again after a time, for the reason [`Reason::retry`].
+    /// It failed; the key runs again after this time, for the reason [`Reason::retry`].
     Retry(Duration),
-    /// It failed; the next trigger is waited for.
+    /// It failed; the key waits for the next trigger.
     Failed,
 }
 
-/// Makes a queue with a debounce window, and the end of it that goes into a runner.
+/// Makes a queue with a debounce window, and the receiver for a runner.
 pub fn queue<T, R>(debounce: Duration) -> (Queue<T, R>, Receiver<T, R>) {
     let state = State {
         scheduler: Scheduler::new(debounce),
@@ -68,8 +67,8 @@ pub fn queue<T, R>(debounce: Duration) -> (Queue<T, R>, Receiver<T, R>) {
 
 /// A handle that triggers runs.
 ///
-/// As long as a handle exists, the runner waits for triggers; when the last one is dropped, the
-/// runner does what is scheduled and ends. After a shutdown, triggers are ignored.
+/// As long as a handle exists, the runner waits for triggers. When the last one is dropped, the
+/// runner runs the keys that are scheduled and ends. After a shutdown, triggers are ignored.
 pub struct Queue<T, R> {
     shared: Arc<Shared<T, R>>,
 }
@@ -81,17 +80,17 @@ pub struct Receiver<T, R> {
 
 struct Shared<T, R> {
     state: Mutex<State<T, R>>,
-    /// Of the task that polls the runner.
+    /// The waker of the task that polls the runner.
     waker: AtomicWaker,
-    /// How many `Queue`s there are.
+    /// The number of `Queue`s.
     handles: AtomicUsize,
-    /// Of the runner.
+    /// The observer of the runner.
     observer: OnceLock<Arc<dyn Observer<T, R>>>,
 }
 
 struct State<T, R> {
     scheduler: Scheduler<T, R>,
-    /// Set by a shutdown and by the end of the receiver: nothing is scheduled any more.
+    /// Set by a shutdown and when the receiver is dropped: nothing is scheduled any more.
     closed: bool,
     counts: Counts,
 }
@@ -107,10 +106,10 @@ struct Counts {
     reasons: BTreeMap<&'static str, u64>,
 }
 
-/// A queue and its runs at one moment. The counters grow, the rest are levels.
+/// The state of a queue at one moment: levels, and counters that only grow.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Stats {
-    /// Keys that are due and wait for a free place (`workqueue_depth`).
+    /// Keys that are due and wait for a free slot (`workqueue_depth`).
     pub depth: usize,
     /// Keys that are scheduled for later.
     pub delayed: usize,
@@ -122,11 +121,11 @@ pub struct Stats {
     pub triggers: u64,
     /// Triggers of keys that were not scheduled (`workqueue_adds_total`).
     pub adds: u64,
-    /// Runs that ended well (`controller_runtime_reconcile_total`, as success or requeue).
+    /// Runs that succeeded (`controller_runtime_reconcile_total`, as success or requeue).
     pub successes: u64,
     /// Runs that failed (`controller_runtime_reconcile_errors_total`).
     pub failures: u64,
-    /// Runs that ended well and asked for another one.
+    /// Runs that succeeded and requested another one.
     pub requeues: u64,
     /// Runs that failed and are tried again (`workqueue_retries_total`).
     pub retries: u64,
@@ -135,15 +134,15 @@ pub struct Stats {
 }
 
 impl<T: Hash + Eq + Clone, R> Queue<T, R> {
-    /// Asks for a run of `key`, `delay` from now.
+    /// Requests a run of `key`, `delay` from now.
     ///
-    /// A key that is scheduled for that time or earlier stays as it is; one that runs will run
-    /// once more.
+    /// If the key is already scheduled for that time or earlier, nothing changes; if it runs, it
+    /// will run once more.
     pub fn trigger(&self, key: T, reason: R, delay: Duration) {
         self.shared.trigger(key, reason, delay);
     }
 
-    /// Asks for a run of each key, `delay` from now.
+    /// Requests a run of each key, `delay` from now.
     pub fn trigger_all(&self, keys: impl IntoIterator<Item = T>, reason: &R, delay: Duration)
     where
         R: Clone,
@@ -155,7 +154,7 @@ impl<T: Hash + Eq + Clone, R> Queue<T, R> {
 }
 
 impl<T, R> Queue<T, R> {
-    /// Counters and levels of this moment.
+    /// The current levels and counters.
     pub fn stats(&self) -> Stats {
         self.shared.lock().stats(Instant::now())
     }
@@ -177,7 +176,7 @@ impl<T, R> Clone for Queue<T, R> {
 
 impl<T, R> Drop for Queue<T, R> {
     fn drop(&mut self) {
-        // Triggers made through this handle must be seen by who sees the handle gone.
+        // Whoever observes that the handle is gone must also observe its triggers.
         if self.shared.handles.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.shared.waker.wake();
         }
@@ -197,7 +196,7 @@ impl<T, R> fmt::Debug for Receiver<T, R> {
 }
 
 impl<T, R> Receiver<T, R> {
-    /// Wakes this task when something is scheduled or the last handle goes.
+    /// Wakes this task when a key is scheduled or the last handle is dropped.
     pub(crate) fn register(&self, waker: &Waker) {
         self.shared.waker.register(waker);
     }
@@ -207,7 +206,7 @@ impl<T, R> Receiver<T, R> {
         self.shared.lock().scheduler.set_pools(limits);
     }
 
-    /// Calls `observer` for what is put into the queue from now on. Only the first counts.
+    /// Calls `observer` for keys that are added from now on. Only the first observer is used.
     pub(crate) fn observe(&self, observer: Arc<dyn Observer<T, R>>) {
         let _ = self.shared.observer.set(observer);
     }
@@ -217,7 +216,7 @@ impl<T, R> Receiver<T, R> {
         self.shared.lock().scheduler.next_at()
     }
 
-    /// Whether nothing runs and nothing can run any more.
+    /// Whether nothing runs and nothing will run again.
     pub(crate) fn is_exhausted(&self) -> bool {
         let handles = self.shared.handles.load(Ordering::Acquire);
         handles == 0 && self.shared.lock().scheduler.is_empty()
@@ -225,7 +224,7 @@ impl<T, R> Receiver<T, R> {
 }
 
 impl<T: Hash + Eq + Clone, R: Reason> Receiver<T, R> {
-    /// Takes the first key that is due and has a place in its pool.
+    /// Takes the first key that is due and whose pool has a free slot.
     pub(crate) fn start(
         &self,
         now: Instant,
@@ -237,7 +236,7 @@ impl<T: Hash + Eq + Clone, R: Reason> Receiver<T, R> {
         Some(due)
     }
 
-    /// The run of `key` is over, and `next` follows from it.
+    /// Ends the run of `key` and schedules `next`.
     pub(crate) fn finish(&self, key: &T, next: Next, now: Instant) {
         let mut state = self.shared.lock();
         state.scheduler.finish(key);
@@ -263,12 +262,12 @@ impl<T: Hash + Eq + Clone, R: Reason> Receiver<T, R> {
 }
 
 impl<T: Hash + Eq + Clone, R> Receiver<T, R> {
-    /// As [`Queue::trigger`], by the runner's side.
+    /// As [`Queue::trigger`], for the runner.
     pub(crate) fn trigger(&self, key: T, reason: R, delay: Duration) {
         self.shared.trigger(key, reason, delay);
     }
 
-    /// Drops what is scheduled and ignores later triggers.
+    /// Drops scheduled keys and ignores later triggers.
     pub(crate) fn close(&self) {
         let mut state = self.shared.lock();
         state.closed = true;
@@ -286,7 +285,7 @@ impl<T, R> Drop for Receiver<T, R> {
 
 impl<T, R> Shared<T, R> {
     fn lock(&self) -> MutexGuard<'_, State<T, R>> {
-        // A panic in a key's `Hash` or `Eq` is passed on by its own thread.
+        // If a key's `Hash` or `Eq` panicked, that thread propagates the panic.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -21,24 +21,24 @@ use crate::queue::{Next, Queue};
 use crate::runner::Runner;
 use crate::trigger::{self, Requests};
 
-/// How many triggers are taken in before the runner has its turn.
+/// How many triggers are received before the runner is polled.
 const TRIGGERS_PER_POLL: usize = 1024;
 
-/// What came of an attempt.
+/// The outcome of an attempt to reconcile an object.
 pub(crate) enum Outcome<K: Resource, E> {
     Reconciled(Action),
-    /// With the object, for the error policy.
+    /// It failed; the object is for the error policy.
     Failed(E, Arc<K>),
     /// The object is not in the store.
     Missing,
-    /// The store has the object under this name: it runs under it instead.
+    /// The store has the object under this name, which runs instead.
     Elsewhere(ObjectRef<K>),
 }
 
-/// A run of the reconciler, with the object that it was given; or why there is none.
+/// A run of the reconciler with its object, or why it does not run.
 pub(crate) type Begun<K, E> = Result<(Task<Result<Action, E>>, Arc<K>), Outcome<K, E>>;
 
-/// Looks the object up and, if it is there, reconciles it in a task of its own.
+/// Looks the object up in the store and, if it is there, reconciles it in its own task.
 pub(crate) fn begin<K, Fut>(
     store: &Store<K>,
     key: &ObjectRef<K>,
@@ -60,7 +60,7 @@ where
     Ok((Task::spawn(future), object))
 }
 
-/// Waits for what comes of it.
+/// Waits for the outcome of a run.
 pub(crate) async fn conclude<K, E>(begun: Begun<K, E>) -> Outcome<K, E>
 where
     K: Resource,
@@ -89,7 +89,7 @@ impl<O: Send + 'static> Task<O> {
             Ok(output) => output,
             Err(error) => match error.try_into_panic() {
                 Ok(panic) => resume_unwind(panic),
-                // The tokio runtime is shutting down, and this future with it.
+                // The tokio runtime is shutting down, so this future will not be polled again.
                 Err(_) => std::future::pending().await,
             },
         }
@@ -105,8 +105,7 @@ impl<O> Drop for Task<O> {
 /// What a controller yields for each attempt, and for each error of a watch.
 pub(crate) type Reconciled<K, E> = Result<(ObjectRef<K>, Action), Error<E, watcher::Error>>;
 
-/// Feeds the triggers to the queue while they last, and turns what the runner yields into
-/// results.
+/// Feeds triggers to the queue until all have ended, and turns the runner's output into results.
 pub(crate) fn drive<K, E, Run, Settle, Fut>(
     triggers: Vec<Requests<K>>,
     queue: Queue<ObjectRef<K>, ReconcileReason>,
@@ -121,7 +120,7 @@ where
     Fut: Future<Output = Outcome<K, E>> + Send + 'static,
     Settle: FnMut(&ObjectRef<K>, &Outcome<K, E>) -> Next,
 {
-    // The queue's handle goes with the triggers: when all have ended, so can the runner.
+    // The handle of the queue is dropped with the triggers, so that the runner can end after them.
     let mut intake = Some(Intake {
         triggers: stream::select_all(triggers),
         queue,
@@ -165,7 +164,7 @@ fn unready<E>(error: WriterDropped) -> Error<E, watcher::Error> {
     Error::RunnerError(RunnerError::Readiness(error))
 }
 
-/// The triggers on their way into the queue.
+/// Receives triggers and puts them into the queue.
 struct Intake<K: Resource + Clone + 'static>
 where
     K::DynamicType: Eq + Hash + Clone,
@@ -179,7 +178,7 @@ impl<K: Resource + Clone + 'static> Intake<K>
 where
     K::DynamicType: Eq + Hash + Clone,
 {
-    /// Takes in what there is: an error of a watch is handed out, `None` is the end of all.
+    /// Receives the triggers that are ready. Yields errors of watches; `None` when all have ended.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<watcher::Error>> {
         for _ in 0..TRIGGERS_PER_POLL {
             match ready!(self.triggers.poll_next_unpin(cx)) {
@@ -191,7 +190,7 @@ where
                 None => return Poll::Ready(None),
             }
         }
-        // There may be more, which nobody would wake this task for.
+        // More triggers may be ready, for which nothing else would wake this task.
         cx.waker().wake_by_ref();
         Poll::Pending
     }

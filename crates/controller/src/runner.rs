@@ -1,4 +1,4 @@
-//! Runs keys: what is due goes in, what has ended comes out.
+//! Runs the keys of a queue when they are due, and yields the runs that have ended.
 //!
 //! A [`Runner`] is a stream over the [`Receiver`] of a [queue](crate::queue()). While it is
 //! polled it starts the keys that are due and yields one [`Done`] for each run that has ended:
@@ -7,12 +7,12 @@
 //! - a key runs once at a time; triggers during its run give one more run;
 //! - at most [`concurrency`](Runner::concurrency) keys run at a time, and in each
 //!   [pool](Runner::pools) at most as many as its limit;
-//! - after a run, the `settle` function says what [follows](Next);
-//! - after a [shutdown](Runner::shutdown_on) nothing starts, what runs is finished, and the
-//!   stream ends. It also ends when all handles of the queue are gone and all is done.
+//! - after a run, the `settle` function decides what [follows](Next);
+//! - after a [shutdown](Runner::shutdown_on) nothing starts, current runs finish, and the stream
+//!   ends. It also ends when all handles of the queue are dropped and no key is scheduled or runs.
 //!
-//! Keys are of any type: an object reference for [`Controller`](crate::Controller), the key of a
-//! target object for declarative controllers.
+//! Keys can have any type: object references in a [`Controller`](crate::Controller), keys of target
+//! objects in the writer of derived objects.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -78,12 +78,12 @@ pub struct Runner<T, R, O, Run, Settle, G = Infallible> {
     shutdown: Option<BoxFuture<'static, ()>>,
     phase: Phase,
     running: FuturesUnordered<BoxFuture<'static, Ended<T, R, O>>>,
-    /// Set to the next run time; made on first use, because it needs the tokio runtime.
+    /// A timer for the next run time. It is made on first use, because it needs the tokio runtime.
     timer: Option<Pin<Box<Sleep>>>,
     observer: Option<Arc<dyn Observer<T, R>>>,
 }
 
-/// Gives the position of a key's pool.
+/// Returns the position of a key's pool.
 type PoolOf<T> = Box<dyn Fn(&T) -> usize + Send>;
 
 enum Gate<G> {
@@ -110,11 +110,11 @@ struct Ended<T, R, O> {
 /// A run that has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Done<T, R, O> {
-    /// What ran.
+    /// The key that ran.
     pub key: T,
     /// Why it ran.
     pub reason: R,
-    /// What the run gave.
+    /// The output of the run.
     pub output: O,
     /// What follows from it.
     pub next: Next,
@@ -123,10 +123,10 @@ pub struct Done<T, R, O> {
 /// Hooks for metrics, such as `workqueue_queue_duration_seconds`. They must not block. Levels and
 /// other counts are in [`Stats`](crate::Stats).
 pub trait Observer<T, R>: Send + Sync {
-    /// A key that was not scheduled is scheduled now. Called in the task of whoever triggers it.
+    /// A key that was not scheduled is now scheduled. Called in the task that triggers it.
     fn added(&self) {}
 
-    /// A run starts, after waiting for this long since its run time.
+    /// A run starts; it has waited for this long since its run time.
     fn started(&self, key: &T, reason: &R, waited: Duration) {
         let _ = (key, reason, waited);
     }
@@ -137,15 +137,15 @@ pub trait Observer<T, R>: Send + Sync {
     }
 }
 
-/// A limit, where 0 is none.
+/// A limit, where 0 means none.
 fn unless_zero(limit: u16) -> usize {
     if limit == 0 { usize::MAX } else { limit.into() }
 }
 
 impl<T, R, O, Run, Settle> Runner<T, R, O, Run, Settle> {
-    /// A runner of the keys of a queue, without limit and with an open gate.
+    /// A runner of the keys of a queue, without limits and with an open gate.
     ///
-    /// `run` makes the future of a run from its key and reason; `settle` says what follows from
+    /// `run` makes the future of a run from its key and reason; `settle` decides what follows from
     /// its output. Both are called in the task that polls the runner. Each run is in a span
     /// `reconcile` with the fields `object.ref` and `object.reason`.
     pub fn new<Fut>(receiver: Receiver<T, R>, run: Run, settle: Settle) -> Self
@@ -173,15 +173,15 @@ impl<T, R, O, Run, Settle> Runner<T, R, O, Run, Settle> {
 }
 
 impl<T, R, O, Run, Settle, G> Runner<T, R, O, Run, Settle, G> {
-    /// How many keys run at a time; 0 is without limit.
+    /// Sets how many keys run at a time; 0 means no limit.
     #[must_use]
     pub fn concurrency(mut self, limit: u16) -> Self {
         self.limit = unless_zero(limit);
         self
     }
 
-    /// Nothing starts before `ready` completes; triggers are taken in and merged meanwhile. If
-    /// it fails, the error is yielded and the stream ends.
+    /// Starts nothing before `ready` completes. Triggers are received and merged meanwhile. If
+    /// `ready` fails, the stream yields the error and ends.
     #[must_use]
     pub fn gate<G2>(
         self,
@@ -202,18 +202,18 @@ impl<T, R, O, Run, Settle, G> Runner<T, R, O, Run, Settle, G> {
         }
     }
 
-    /// When `stop` completes, nothing more is started, what runs is finished, and the stream
-    /// ends. A second call replaces the first.
+    /// When `stop` completes, no further run starts, current runs finish, and the stream ends. A
+    /// second call replaces the first.
     #[must_use]
     pub fn shutdown_on(mut self, stop: impl Future<Output = ()> + Send + 'static) -> Self {
         self.shutdown = Some(stop.boxed());
         self
     }
 
-    /// Splits the keys into pools, each with a limit on how many run at a time; 0 is without
-    /// limit. A key whose pool is full holds up no key of another pool. `pool_of` gives the
-    /// position of a key's pool in `limits`. It is called while the queue is locked, and must not
-    /// trigger keys. All pools together are limited by [`concurrency`](Runner::concurrency).
+    /// Splits the keys into pools, each with a limit on how many run at a time; 0 means no limit. A
+    /// full pool does not delay keys of other pools. `pool_of` returns the position of a key's pool
+    /// in `limits`. It is called while the queue is locked, so it must not trigger keys. All pools
+    /// together are limited by [`concurrency`](Runner::concurrency).
     #[must_use]
     pub fn pools(
         mut self,
@@ -225,8 +225,7 @@ impl<T, R, O, Run, Settle, G> Runner<T, R, O, Run, Settle, G> {
         self
     }
 
-    /// Calls `observer` when a key is put into the queue, and at the start and the end of each
-    /// run.
+    /// Calls `observer` when a key is added to the queue, and at the start and end of each run.
     #[must_use]
     pub fn observe(mut self, observer: Arc<dyn Observer<T, R>>) -> Self {
         self.receiver.observe(Arc::clone(&observer));
@@ -248,7 +247,7 @@ where
     Fut: Future<Output = O> + Send + 'static,
     Settle: FnMut(&T, &O) -> Next,
 {
-    /// Asks for a run of `key`, as [`Queue::trigger`](crate::Queue::trigger) does.
+    /// Requests a run of `key`, as [`Queue::trigger`](crate::Queue::trigger) does.
     pub fn trigger(&self, key: T, reason: R, delay: Duration) {
         self.receiver.trigger(key, reason, delay);
     }
@@ -262,12 +261,12 @@ where
             self.receiver.close();
             tracing::debug!(
                 running = self.running.len(),
-                "stopping: nothing more is started"
+                "stopping: no further run starts"
             );
         }
     }
 
-    /// Opens the gate if its time has come. An error ends the runner.
+    /// Opens the gate once it is ready. An error ends the runner.
     fn poll_gate(&mut self, cx: &mut Context<'_>) -> Result<(), G> {
         if let Gate::Shut(ready) = &mut self.gate
             && let Poll::Ready(result) = ready.poll_unpin(cx)
@@ -278,7 +277,7 @@ where
         Ok(())
     }
 
-    /// Takes one run that has ended, and schedules what follows from it.
+    /// Takes one run that has ended and schedules what follows from it.
     fn poll_ended(&mut self, cx: &mut Context<'_>) -> Option<Done<T, R, O>> {
         let Poll::Ready(Some(ended)) = self.running.poll_next_unpin(cx) else {
             return None;
@@ -307,7 +306,7 @@ where
         matches!(self.gate, Gate::Open) && !self.is_stopping() && self.running.len() < self.limit
     }
 
-    /// Starts what is due, as far as there is place. Says whether anything was started.
+    /// Starts the keys that are due, within the limits. Returns whether any was started.
     fn start_due(&mut self) -> bool {
         let before = self.running.len();
         while self.may_start() {
@@ -334,7 +333,7 @@ where
         self.running.len() > before
     }
 
-    /// Whether the next key is due. If it is not yet, this task is woken at its time.
+    /// Whether the next key is due. If not, this task is woken at its run time.
     fn poll_timer(&mut self, cx: &mut Context<'_>) -> bool {
         if !self.may_start() {
             return false;
@@ -350,7 +349,7 @@ where
     }
 }
 
-/// No field is pinned in place: futures are in boxes.
+/// No field is structurally pinned: futures are boxed.
 impl<T, R, O, Run, Settle, G> Unpin for Runner<T, R, O, Run, Settle, G> {}
 
 impl<T, R, O, Run, Settle, Fut, G> Stream for Runner<T, R, O, Run, Settle, G>
@@ -368,7 +367,7 @@ where
         if this.phase == Phase::Ended {
             return Poll::Ready(None);
         }
-        // Before the queue is looked at: what comes after the look wakes this task.
+        // Registered before the queue is read, so that later triggers wake this task.
         this.receiver.register(cx.waker());
         this.poll_shutdown(cx);
         if let Err(error) = this.poll_gate(cx)
@@ -380,13 +379,13 @@ where
         }
         loop {
             let done = this.poll_ended(cx);
-            // Free places are filled before the caller gets the result and takes its time.
+            // Free slots are filled before the caller gets the result, which may take it a while.
             let started = this.start_due();
             if let Some(done) = done {
                 return Poll::Ready(Some(Ok(done)));
             }
             if started {
-                // New futures are polled once, so that they can wake this task.
+                // New futures must be polled once, so that they can wake this task.
                 continue;
             }
             if this.running.is_empty() && (this.is_stopping() || this.receiver.is_exhausted()) {

@@ -1,22 +1,28 @@
-//! When a key runs next: the scheduler, without a clock and without I/O.
+//! The scheduler: decides when a key runs, without a clock and without I/O.
 //!
-//! Triggers come in with [`Scheduler::trigger`], each for a key and with a reason; keys that
-//! are due come out of [`Scheduler::start`], one at a time, and are told to be finished with
-//! [`Scheduler::finish`]. The present time is handed in.
+//! [`Scheduler::trigger`] requests a run of a key for a reason. [`Scheduler::start`] returns the
+//! keys that are due, one at a time, and [`Scheduler::finish`] ends a run. The caller passes the
+//! current time. With a debounce window of 100 ms:
+//!
+//! ```text
+//! ms   0          60         100       120        150     220
+//!      trigger a  trigger a  a starts  trigger a  a ends  a starts
+//!                 (merged)             (held)
+//! ```
 //!
 //! - A key is scheduled once. Of several triggers the one with the earliest run time is kept,
 //!   with its reason; of equal run times, the first that arrived.
 //! - The run time of a trigger is `now + max(delay, debounce)`. So the debounce window opens
 //!   with the first trigger and later ones do not extend it: under constant triggers a key runs
 //!   once per window. A delay longer than the window is kept as it is.
-//! - While a key runs, its triggers are held, and merge as usual: however many there were, they
-//!   give one more run.
+//! - While a key runs, its triggers are held and merged: however many there are, they cause one
+//!   more run.
 //! - Keys start in the order of their run times, equal ones in the order of arrival.
 //! - Keys may be split into pools, each with a limit on how many run at a time
-//!   ([`Scheduler::set_pools`]). A key whose pool is full holds up no key of another pool.
+//!   ([`Scheduler::set_pools`]). A full pool does not delay keys of other pools.
 //!
-//! Every operation costs O(log n), and memory is in proportion to the keys that are scheduled or
-//! running, never to the number of triggers.
+//! Every operation costs O(log n). Memory is proportional to the number of keys that are scheduled
+//! or running, not to the number of triggers.
 
 use std::collections::hash_map::Entry as Slot;
 use std::collections::{BTreeMap, HashMap};
@@ -27,10 +33,11 @@ use tokio::time::Instant;
 
 use crate::pool::Pools;
 
-/// The longest delay: half a year. A longer one is cut to it, so that no sum of times overflows
-/// and every timer accepts it; the key then runs earlier than asked for, which is harmless.
+/// The longest delay: half a year. A longer one is shortened to it, so that no sum of times
+/// overflows and every timer accepts it. The key then runs earlier than requested, which is
+/// harmless.
 pub const MAX_DELAY: Duration = Duration::from_hours(180 * 24);
-/// For how many keys an empty scheduler keeps memory, about.
+/// For about how many keys an empty scheduler keeps memory.
 const MAX_IDLE: usize = 1024;
 
 /// Decides which key runs when. See the [module](self) for the rules.
@@ -42,56 +49,55 @@ pub struct Scheduler<T, R> {
     /// The waiting keys in the order in which they start: one for each `QueuedKey::Waiting`, at its
     /// position, or parked in its pool.
     order: BTreeMap<Position, (T, R)>,
-    /// What runs, and the keys that are due and have found their pool full.
+    /// The running keys, and the due keys whose pool is full.
     pools: Pools<Position, (T, R)>,
     running: usize,
-    /// How many keys are running and scheduled.
+    /// The number of running keys that are scheduled for one more run.
     held: usize,
     arrivals: u64,
 }
 
-/// What is known of one key.
+/// The state of one key.
 #[derive(Debug)]
 enum QueuedKey<R> {
-    /// Scheduled: it is in the order, or parked. A parked key is due: no later trigger can be
-    /// for an earlier time.
+    /// Scheduled: it is in `order`, or parked. A parked key is due, so no trigger can advance it.
     Waiting(Position),
-    /// Running in this pool, and perhaps scheduled for one more run. It is not in the order, so
-    /// that it cannot start.
+    /// Running in this pool, and perhaps scheduled for one more run. It is not in `order`, so that
+    /// it cannot start.
     Running(usize, Option<(Position, R)>),
 }
 
-/// Run time first, then arrival: unique, so that ties have an order.
+/// The position in the order of starts: run time, then arrival. Positions are unique.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Position {
     at: Instant,
     arrival: u64,
 }
 
-/// A key whose time has come.
+/// A key that is due.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Due<T, R> {
-    /// What is to run.
+    /// The key.
     pub key: T,
     /// The reason of the trigger that set the run time.
     pub reason: R,
-    /// The run time; before the present if the key had to wait for a free place.
+    /// The run time; in the past if the key had to wait for a free slot.
     pub at: Instant,
 }
 
-/// What a trigger did.
+/// The effect of a trigger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Triggered {
-    /// The key was not scheduled, and is now.
+    /// The key was not scheduled and is now.
     Added,
-    /// The key was scheduled for later, and now runs at the trigger's time for its reason.
+    /// The key was scheduled for later; it now runs at the trigger's time and for its reason.
     Advanced,
-    /// The key was scheduled for the same time or earlier: nothing changed.
+    /// The key was already scheduled for the same time or earlier: nothing changed.
     Merged,
 }
 
 impl<T, R> Scheduler<T, R> {
-    /// A scheduler without keys. Each trigger waits for `debounce` at least.
+    /// A scheduler without keys. Each trigger waits for at least `debounce`.
     pub fn new(debounce: Duration) -> Self {
         Self {
             debounce,
@@ -109,8 +115,8 @@ impl<T, R> Scheduler<T, R> {
         self.debounce = debounce;
     }
 
-    /// Splits the keys into pools: of the keys of a pool, as many as its limit run at a time. To
-    /// be set before the first key starts.
+    /// Splits the keys into pools, each with a limit on how many keys run at a time. Must be called
+    /// before the first key starts.
     pub fn set_pools(&mut self, limits: impl IntoIterator<Item = usize>) {
         self.pools = Pools::new(limits);
     }
@@ -122,22 +128,22 @@ impl<T, R> Scheduler<T, R> {
             .map(|(position, _)| position.at)
     }
 
-    /// How many keys have been started and not finished.
+    /// The number of running keys.
     pub fn running(&self) -> usize {
         self.running
     }
 
-    /// How many running keys are scheduled for one more run.
+    /// The number of running keys that are scheduled for one more run.
     pub fn held(&self) -> usize {
         self.held
     }
 
-    /// How many keys are scheduled and not running.
+    /// The number of keys that are scheduled and not running.
     pub fn waiting(&self) -> usize {
         self.order.len() + self.pools.parked()
     }
 
-    /// How many of the waiting keys are due. Walks over these.
+    /// The number of waiting keys that are due. Takes time proportional to it.
     pub fn due(&self, now: Instant) -> usize {
         let end = Position {
             at: now,
@@ -153,8 +159,8 @@ impl<T, R> Scheduler<T, R> {
 }
 
 impl<T: Hash + Eq + Clone, R> Scheduler<T, R> {
-    /// Asks for a run of `key`, `delay` from now or at the end of the debounce window, whichever
-    /// is later. A key that is scheduled for that time or earlier stays as it is.
+    /// Requests a run of `key`, `delay` from now or at the end of the debounce window, whichever is
+    /// later. If the key is already scheduled for that time or earlier, nothing changes.
     pub fn trigger(&mut self, key: T, reason: R, now: Instant, delay: Duration) -> Triggered {
         let delay = delay.max(self.debounce).min(MAX_DELAY);
         let at = now.checked_add(delay).unwrap_or(now);
@@ -195,12 +201,12 @@ impl<T: Hash + Eq + Clone, R> Scheduler<T, R> {
         }
     }
 
-    /// Takes the first key that is due, and counts it as running.
+    /// Takes the first key that is due and marks it as running.
     pub fn start(&mut self, now: Instant) -> Option<Due<T, R>> {
         self.start_in(now, |_| 0)
     }
 
-    /// As [`Scheduler::start`]; `pool_of` gives the position of a key's pool. It is asked each
+    /// As [`Scheduler::start`]; `pool_of` returns the position of a key's pool. It is called each
     /// time the key could start, because keys may change pools while they wait.
     pub fn start_in(
         &mut self,
@@ -232,8 +238,8 @@ impl<T: Hash + Eq + Clone, R> Scheduler<T, R> {
         parked.or_else(|| due.and_then(|_| self.order.pop_first()))
     }
 
-    /// The run of `key` is over: it may start again, if it has been triggered meanwhile.
-    /// Nothing happens if it does not run.
+    /// Ends the run of `key`. If it was triggered meanwhile, it may start again. Does nothing if
+    /// the key does not run.
     pub fn finish(&mut self, key: &T) {
         let Some(entry) = self.entries.get_mut(key) else {
             return;
@@ -251,7 +257,7 @@ impl<T: Hash + Eq + Clone, R> Scheduler<T, R> {
             }
             None => {
                 self.entries.remove(key);
-                // What a burst took is given back.
+                // Frees the memory of a burst.
                 if self.entries.is_empty() && self.entries.capacity() > MAX_IDLE {
                     self.entries = HashMap::new();
                 }
@@ -259,7 +265,7 @@ impl<T: Hash + Eq + Clone, R> Scheduler<T, R> {
         }
     }
 
-    /// Drops all that is scheduled; what runs goes on.
+    /// Drops all scheduled keys; current runs are not affected.
     pub fn clear(&mut self) {
         self.order.clear();
         self.pools.clear();
@@ -280,7 +286,7 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    /// Triggers `(time, delay, reason)` in ms for one key against the start that they give.
+    /// Checks the start that triggers `(time, delay, reason)` of one key, in ms, lead to.
     fn check(debounce: u64, triggers: &[(u64, u64, &'static str)], expect: (u64, &'static str)) {
         let ms = Duration::from_millis;
         let zero = Instant::now();
@@ -460,7 +466,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_pool_holds_up_no_other() {
+    fn a_full_pool_does_not_delay_others() {
         let now = Instant::now();
         let mut scheduler = Scheduler::new(Duration::ZERO);
         scheduler.set_pools([1, 2]);
@@ -510,7 +516,7 @@ mod tests {
         }
         assert_eq!(start(&mut scheduler, now), ["a1", "b1"]);
         scheduler.finish(&"a1");
-        // `a2` is of the pool of `b1` now, which is full.
+        // `a2` is now in the pool of `b1`, which is full.
         assert_eq!(scheduler.start_in(now, |_| 1), None);
         scheduler.finish(&"b1");
         assert_eq!(scheduler.start_in(now, |_| 9).unwrap().key, "a2");
@@ -533,7 +539,7 @@ mod tests {
     }
 
     #[test]
-    fn clear_keeps_only_what_runs() {
+    fn clear_keeps_only_running_keys() {
         let now = Instant::now();
         let mut scheduler = Scheduler::new(Duration::ZERO);
         for key in ['a', 'b'] {

@@ -1,12 +1,12 @@
-//! The signals that ask a process to end: interrupt (Ctrl+C) and, on Unix, terminate.
+//! The signals that stop a process: interrupt (Ctrl+C) and, on Unix, terminate.
 
 use std::io;
 
-/// Completes when the process has been asked to end `times` times since the first poll: once
-/// is for a graceful shutdown, twice for a forced one.
+/// Completes when the process has received `times` signals since the first poll: one is for a
+/// graceful shutdown, two for a forced one.
 ///
-/// From the first poll on, the signals no longer end the process by themselves. If they cannot be
-/// listened to, a warning is logged and this never completes.
+/// From the first poll on, the signals no longer end the process by themselves. If no handler can
+/// be installed, a warning is logged and this never completes.
 pub async fn received(times: u32) {
     if let Err(error) = listen(times).await {
         tracing::warn!(%error, "cannot listen to signals: they end the process at once");

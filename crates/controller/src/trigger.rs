@@ -1,8 +1,9 @@
-//! From objects that changed to requests: the relations of a [`Controller`](crate::Controller).
+//! Turns objects that changed into requests to reconcile: the triggers of a
+//! [`Controller`](crate::Controller).
 //!
-//! Each function takes a stream of objects and gives a stream of requests. A stream that fails
-//! pauses by itself, with back-off, and goes on: neither the controller nor its other streams
-//! wait for it. Objects without a name, which no API server sends, are left out.
+//! Each function turns a stream of objects into a stream of requests. A stream that fails pauses
+//! with back-off and goes on; neither the controller nor its other streams wait for it. Objects
+//! without a name, which no API server sends, are skipped.
 
 use std::hash::Hash;
 
@@ -19,7 +20,7 @@ use crate::queue::Reason;
 /// Requests for objects of kind `K`, and errors of the watch behind them.
 pub(crate) type Requests<K> = BoxStream<'static, Result<ReconcileRequest<K>, watcher::Error>>;
 
-/// Each object asks for itself.
+/// Each object requests itself.
 pub(crate) fn own<K>(
     objects: impl Stream<Item = Result<K, watcher::Error>> + Send + 'static,
     dyntype: K::DynamicType,
@@ -37,7 +38,7 @@ where
     })
 }
 
-/// Each object asks for those that `mapper` finds for it.
+/// Each object requests the objects that `mapper` returns for it.
 pub(crate) fn related<Other, K, I>(
     objects: impl Stream<Item = Result<Other, watcher::Error>> + Send + 'static,
     mapper: impl Fn(Other) -> I + Send + 'static,
@@ -64,8 +65,7 @@ where
     })
 }
 
-/// Each object asks for those of its owners whose apiVersion (group and version) and kind are
-/// those of `K`.
+/// Each object requests those of its owners that have the apiVersion and kind of `K`.
 pub(crate) fn owners<Child, K>(
     objects: impl Stream<Item = Result<Child, watcher::Error>> + Send + 'static,
     owner_type: K::DynamicType,
@@ -89,7 +89,7 @@ where
     related(objects, mapper, child_type)
 }
 
-/// Each signal asks for all objects of the store, in the order of their names.
+/// Each signal requests all objects of the store, in the order of their names.
 pub(crate) fn all<K>(
     signals: impl Stream<Item = ()> + Send + 'static,
     store: Store<K>,
@@ -119,9 +119,11 @@ where
         .boxed()
 }
 
-/// The object under the name by which the store has it. A namespaced object refers to a
-/// cluster-scoped owner, as far as its reference tells, by its own namespace: without this, one
-/// object would run under several keys at the same time.
+/// The reference under which the store has an object.
+///
+/// An ownerReference has no namespace. So a namespaced object's reference to a cluster-scoped owner
+/// looks like one to an object in its own namespace, and without this function one object would run
+/// under several keys at the same time.
 pub(crate) fn canonical<K>(store: &Store<K>, mut obj_ref: ObjectRef<K>) -> ObjectRef<K>
 where
     K: Resource + Clone + 'static,

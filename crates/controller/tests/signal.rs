@@ -1,4 +1,4 @@
-//! Signals, in a process of their own: the first one shuts down gracefully, the second one at
+//! Signals, tested in their own process: the first one shuts down gracefully, the second one at
 //! once.
 #![cfg(unix)]
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
@@ -28,7 +28,7 @@ fn send(signal: &str) {
     assert!(status.success());
 }
 
-/// A controller with one object, whose run says when it starts and ends with `end`.
+/// A controller with one object. Its run reports its start and ends with `end`.
 async fn controller(end: impl Future<Output = ()> + Send + 'static) -> JoinHandle<usize> {
     let mut map = ConfigMap::default();
     map.metadata.name = Some("a".to_owned());
@@ -68,7 +68,7 @@ async fn the_first_signal_lets_runs_finish_and_the_second_does_not() {
     send("-TERM");
     let mut graceful = graceful;
     let waiting = timeout(Duration::from_millis(200), &mut graceful).await;
-    assert!(waiting.is_err(), "what runs is waited for");
+    assert!(waiting.is_err(), "the current run is waited for");
     end.send(()).unwrap();
     let done = timeout(Duration::from_secs(10), graceful)
         .await

@@ -1,5 +1,4 @@
-//! `new`, `owns` and `watches` over an API server played by a function: that each watches what
-//! it should, and triggers.
+//! `new`, `owns` and `watches` on a fake API server: each watches its kind and triggers.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -97,7 +96,7 @@ async fn check(accepts: &Mutex<Vec<String>>, log: &Log, results: impl StreamExt)
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_controller_watches_its_kind_what_it_owns_and_what_is_related() {
+async fn a_controller_watches_its_own_owned_and_related_kinds() {
     let (client, accepts) = server(objects());
     let config = watcher::Config::default;
     let log = Log::new();
@@ -117,7 +116,7 @@ async fn a_controller_watches_its_kind_what_it_owns_and_what_is_related() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn kinds_may_be_known_at_run_time_only() {
+async fn kinds_may_be_known_only_at_run_time() {
     let (client, accepts) = server(objects());
     let config = watcher::Config::default;
     let log = Log::new();

@@ -22,8 +22,8 @@ use crate::support::{Log, NOW, ms};
 #[error("out of order")]
 struct Broken;
 
-/// The watch behind a controller, played by the test. When it is dropped the watch ends, and with
-/// it the controller.
+/// The watch of a controller, whose events the test sends. Dropping it ends the watch and with it
+/// the controller.
 struct Watch<K> {
     events: UnboundedSender<Result<Event<K>, watcher::Error>>,
     log: Log,
@@ -67,7 +67,7 @@ fn named<K: Resource + Default>(name: &str) -> K {
     object
 }
 
-/// Runs a controller whose reconciler takes `took` ms; its results, as text.
+/// Runs a controller whose reconciler takes `took` ms. Returns its results as text.
 fn run<K>(controller: Controller<K>, took: u64) -> JoinHandle<Vec<String>>
 where
     K: Resource<DynamicType = ()> + Clone + Send + Sync + 'static,
@@ -221,7 +221,7 @@ async fn the_reconciler_gets_the_object_as_it_is_in_the_store() {
     assert_eq!(*seen.lock().unwrap(), [Some("2".to_owned())]);
 }
 
-/// A pod with one owner, against whether it triggers the deployment of that name.
+/// Checks whether a pod with this owner triggers the deployment of that name.
 async fn check_owner(api_version: &str, kind: &str, triggers: bool) {
     let (watch, controller) = Watch::<Deployment>::new();
     let (pods, stream) = mpsc::unbounded();
@@ -392,7 +392,7 @@ async fn the_error_policy_decides_when_to_retry() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn shutdown_starts_nothing_and_waits_for_what_runs() {
+async fn shutdown_starts_nothing_and_waits_for_current_runs() {
     let (watch, controller) = Watch::<ConfigMap>::new();
     let controller = controller
         .with_config(Config::default().concurrency(1))
@@ -401,17 +401,14 @@ async fn shutdown_starts_nothing_and_waits_for_what_runs() {
     let running = run(controller, 3000);
     watch.list(&["a", "b"]);
     sleep(ms(2000)).await;
-    assert!(
-        watch.events.is_closed(),
-        "the watch is given up with the shutdown"
-    );
+    assert!(watch.events.is_closed(), "the shutdown drops the watch");
     assert!(!running.is_finished());
     assert_eq!(running.await.unwrap(), ["reconciled a"]);
     assert_eq!(watch.log.starts(), ["0 a"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn dropping_the_stream_cancels_what_runs() {
+async fn dropping_the_stream_cancels_current_runs() {
     let (watch, controller) = Watch::<ConfigMap>::new();
     let reconcile = |_: Arc<ConfigMap>, finished: Arc<AtomicUsize>| async move {
         sleep(ms(3000)).await;
@@ -435,12 +432,12 @@ async fn dropping_the_stream_cancels_what_runs() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn many_triggers_at_once_are_all_taken_in() {
+async fn many_triggers_at_once_are_all_received() {
     let (watch, controller) = Watch::<ConfigMap>::new();
     let many = futures::stream::iter(0..5000).map(|n| ObjectRef::new(&n.to_string()));
     let queue = controller.queue();
     let running = run(controller.reconcile_on(many), 0);
-    // The runner, whose gate is shut, gives no occasion to look again.
+    // The gate of the runner is closed, so nothing else polls the triggers again.
     sleep(ms(1)).await;
     assert_eq!((queue.stats().triggers, queue.stats().depth), (5000, 5000));
     running.abort();
@@ -470,7 +467,7 @@ async fn errors_of_a_watch_are_yielded_with_pauses_and_end_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_fails_does_not_hold_up_the_others() {
+async fn a_watch_that_fails_does_not_delay_the_others() {
     let (watch, controller) = Watch::<ConfigMap>::new();
     let (pods, stream): (_, UnboundedReceiver<Result<Pod, _>>) = mpsc::unbounded();
     let running = run(controller.watches_stream(stream, |_| None), 0);
@@ -500,7 +497,7 @@ async fn a_cluster_scoped_object_is_one_object_whatever_namespace_its_children_a
         }]);
         map
     };
-    // Before the store knows the owner, and after.
+    // One trigger before the owner is in the store, one after.
     maps.unbounded_send(Ok(child("x"))).unwrap();
     sleep(ms(10)).await;
     watch.list(&["team"]);
@@ -522,7 +519,7 @@ async fn a_cluster_scoped_object_is_one_object_whatever_namespace_its_children_a
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_scheduled_is_done_when_all_triggers_have_ended() {
+async fn scheduled_runs_take_place_after_all_triggers_have_ended() {
     let (watch, controller) = Watch::<ConfigMap>::new();
     let running = run(
         controller.with_config(Config::default().debounce(ms(1000)).concurrency(1)),
@@ -546,7 +543,7 @@ async fn an_endless_trigger_does_not_keep_the_runner_from_running() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn objects_without_a_name_are_left_out() {
+async fn objects_without_a_name_are_skipped() {
     let objects = futures::stream::iter([Ok(ConfigMap::default())]);
     let (reader, mut writer) = reflector::store();
     writer.apply_watcher_event(&Event::InitDone);
@@ -559,7 +556,7 @@ async fn objects_without_a_name_are_left_out() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_panic_of_the_reconciler_is_passed_on() {
+async fn a_panic_of_the_reconciler_is_propagated() {
     let (watch, controller) = Watch::<ConfigMap>::new();
     watch.list(&["a"]);
     let reconcile = |map: Arc<ConfigMap>, _: Arc<()>| async move {

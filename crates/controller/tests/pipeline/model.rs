@@ -1,5 +1,5 @@
-//! The scheduler against a simulation that forgets nothing and looks at everything, and the
-//! runner against what must hold of any history; both on random histories.
+//! Random histories: the scheduler is compared with a naive model that stores every trigger and
+//! scans all of them, and the runner is checked for invariants.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -12,11 +12,11 @@ use tokio::time::{Instant, sleep};
 
 use crate::support::{Why, ms};
 
-/// Every trigger since the last start of its key, as it came.
+/// The naive model: every trigger since the last start of its key.
 #[derive(Default)]
 struct Naive {
     debounce: Duration,
-    /// Of each pool; the keys are dealt out to the pools.
+    /// The limit of each pool; keys are distributed over the pools.
     limits: Vec<usize>,
     triggers: Vec<Trigger>,
     running: Vec<u64>,
@@ -75,7 +75,8 @@ impl Naive {
     }
 }
 
-/// One random history, with these limits of pools; the reason of a trigger is its arrival.
+/// Runs one random history with these limits of pools. The reason of a trigger is the order of its
+/// arrival.
 fn check(seed: u64, limits: &[usize]) {
     let mut random = Random::new(seed);
     let debounce = ms(*random.pick(&[0, 0, 5, 40]));
@@ -113,7 +114,7 @@ fn check(seed: u64, limits: &[usize]) {
                 naive.finish(key);
             }
         }
-        // What is parked is due already.
+        // Parked keys are due already.
         if limits == [usize::MAX] {
             assert_eq!(
                 scheduler.next_at(),
@@ -134,21 +135,21 @@ fn check(seed: u64, limits: &[usize]) {
 }
 
 #[test]
-fn the_scheduler_does_what_the_simulation_does() {
+fn the_scheduler_equals_the_naive_model() {
     for seed in seeded::seeds(2_000) {
         check(seed, &[usize::MAX]);
     }
 }
 
 #[test]
-fn the_scheduler_keeps_the_limits_of_pools_as_the_simulation_does() {
+fn the_scheduler_with_pools_equals_the_naive_model() {
     for seed in seeded::seeds(2_000) {
         check(seed, &[1, 3, usize::MAX]);
         check(seed, &[2]);
     }
 }
 
-/// What happened, in order.
+/// An event of a history.
 #[derive(Debug, Clone, Copy)]
 enum Event {
     Trigger(u64),

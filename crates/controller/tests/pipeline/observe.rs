@@ -1,4 +1,4 @@
-//! What is seen from outside: spans, counters and times.
+//! Observability: spans, counters and times.
 
 use std::collections::BTreeMap;
 use std::fmt::{Debug, Write};
@@ -14,7 +14,7 @@ use tracing::{Event, Metadata, Subscriber};
 
 use crate::support::{NOW, Why, ms};
 
-/// Writes down new spans, and events as inside of the span that was entered last.
+/// Records new spans, and events with the span that was entered last.
 #[derive(Clone, Default)]
 struct Trace(Arc<Mutex<Inner>>);
 
@@ -97,7 +97,7 @@ async fn each_run_is_in_a_span_with_its_reason() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn levels_and_counters_are_there_while_it_runs() {
+async fn levels_and_counters_can_be_read_while_it_runs() {
     let (queue, receiver) = queue(NOW);
     let runner = Runner::new(
         receiver,
@@ -158,10 +158,10 @@ impl Observer<&'static str, Why> for Times {
     }
 }
 
-/// As client-go counts: a key that waits is not added again, one that runs is, and so is one that
-/// is put back.
+/// Counts like client-go: a trigger of a waiting key is not an add; one of a running key is, and so
+/// are requeues and retries.
 #[tokio::test(start_paused = true)]
-async fn an_observer_is_told_what_is_put_into_the_queue() {
+async fn an_observer_is_called_for_keys_added_to_the_queue() {
     let times = Arc::new(Times::default());
     let (queue, receiver) = queue(NOW);
     let mut left = 2;
@@ -204,7 +204,7 @@ async fn an_observer_is_told_what_is_put_into_the_queue() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_observer_is_told_how_long_a_key_waited_and_ran() {
+async fn an_observer_gets_the_times_a_key_waited_and_ran() {
     let times = Arc::new(Times::default());
     let (queue, receiver) = queue(NOW);
     queue.trigger("A", Why("changed"), NOW);

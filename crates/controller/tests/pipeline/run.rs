@@ -28,7 +28,7 @@ const PLAIN: Setup = Setup {
     ready: 0,
 };
 
-/// Triggers as `(time, key, delay)` in ms, against the starts that they give.
+/// Checks the starts that triggers `(time, key, delay)`, in ms, lead to.
 async fn check(setup: Setup, triggers: &[(u64, &'static str, u64)], expect: &[&str]) {
     let log = Log::new();
     let zero = Instant::now();
@@ -132,7 +132,7 @@ async fn a_window_that_opens_during_a_run_is_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_more_run_than_the_limit_and_the_first_come_first() {
+async fn at_most_the_limit_runs_in_the_order_of_arrival() {
     let setup = Setup {
         concurrency: 2,
         run: 1000,
@@ -155,7 +155,7 @@ async fn no_more_run_than_the_limit_and_the_first_come_first() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_limit_of_zero_is_none() {
+async fn a_limit_of_zero_means_no_limit() {
     let names = ["A", "B", "C", "D", "E"];
     let triggers = names.map(|name| (0, name, 0));
     let setup = Setup { run: 1000, ..PLAIN };
@@ -163,7 +163,7 @@ async fn a_limit_of_zero_is_none() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_that_frees_a_place_lets_the_next_one_start() {
+async fn a_run_that_frees_a_slot_lets_the_next_one_start() {
     let setup = Setup {
         concurrency: 1,
         run: 1000,
@@ -207,7 +207,7 @@ async fn results_requeue_and_failures_back_off_until_a_success() {
         max: ms(3000),
     };
     let mut retries = Retries::new(backoff, 1);
-    // Without jitter, to have round times.
+    // Retries without jitter, so that the times are round.
     let mut round = move |key: &&'static str, result: &_| match retries.settle(key, result) {
         Next::Retry(_) => Next::Retry(backoff.pause(retries.failures(key), 0)),
         next => next,
@@ -300,7 +300,7 @@ async fn trigger_all_runs_every_key_once_in_order() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn shutdown_starts_nothing_and_waits_for_what_runs() {
+async fn shutdown_starts_nothing_and_waits_for_current_runs() {
     let log = Log::new();
     let finished = Arc::new(AtomicUsize::new(0));
     let (queue, receiver) = queue(NOW);
@@ -363,7 +363,7 @@ async fn a_stream_that_has_ended_stays_ended() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn dropping_the_runner_drops_what_runs() {
+async fn dropping_the_runner_drops_current_runs() {
     let (queue, receiver) = queue(NOW);
     queue.trigger("A", Why("test"), NOW);
     let held = Arc::new(());
@@ -382,7 +382,7 @@ async fn dropping_the_runner_drops_what_runs() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn memory_follows_the_keys_and_not_the_triggers() {
+async fn memory_is_proportional_to_keys_not_triggers() {
     let (queue, _receiver) = queue(ms(1000));
     for n in 0..1_000_000_u32 {
         queue.trigger(n % 10, Why("test"), NOW);
@@ -394,7 +394,7 @@ async fn memory_follows_the_keys_and_not_the_triggers() {
     );
 }
 
-/// A key that counts how often it is hashed, compared and copied.
+/// A key that counts how many times it is hashed, compared and cloned.
 #[derive(Debug)]
 struct Counted(u32);
 
@@ -473,7 +473,7 @@ async fn work_per_key_is_the_same_for_many_keys() {
     );
 }
 
-/// Waits for all of the runs of a busy runner: no two of a key, no more than the limit.
+/// Waits for all runs of a busy runner: no key runs twice at a time, and at most the limit runs.
 #[tokio::test(start_paused = true)]
 async fn a_busy_runner_keeps_both_limits() {
     let (queue, receiver) = queue(NOW);

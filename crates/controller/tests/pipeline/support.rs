@@ -1,4 +1,4 @@
-//! A reason for tests, and a log of what ran when.
+//! A reason for tests, and a log of the runs with their times.
 
 use std::fmt::{self, Display};
 use std::sync::{Arc, Mutex};
@@ -36,8 +36,8 @@ impl Display for Why {
     }
 }
 
-/// What started, when (in ms since the log was made), and why. A reference to an object is
-/// logged without its kind.
+/// The runs that started, each with its time (in ms since the log was made) and reason. A reference
+/// to an object is logged without its kind.
 #[derive(Clone)]
 pub(crate) struct Log {
     zero: Instant,
@@ -52,7 +52,7 @@ impl Log {
         }
     }
 
-    /// As `"<ms> <key>"`.
+    /// The starts as `"<ms> <key>"`.
     pub(crate) fn starts(&self) -> Vec<String> {
         self.entries
             .lock()
@@ -62,7 +62,7 @@ impl Log {
             .collect()
     }
 
-    /// As `"<ms> <key>: <reason>"`.
+    /// The starts as `"<ms> <key>: <reason>"`.
     pub(crate) fn reasons(&self) -> Vec<String> {
         self.entries
             .lock()
@@ -87,7 +87,7 @@ impl<T: Display, R: Display> Observer<T, R> for Log {
     fn finished(&self, _: &T, _: &R, _: Duration, _: Next) {}
 }
 
-/// How many run at the same time, now and at most.
+/// How many runs take place at the same time, now and at most.
 #[derive(Default)]
 pub(crate) struct Gauge {
     now: usize,
