@@ -1,4 +1,4 @@
-//! `deltic check`: all that is wrong with operators, or looks as if it were.
+//! `deltic check`: reports all errors and warnings of Operators.
 
 use document::{Map, Value, json};
 use manifest::{Diagnostic, Severity};

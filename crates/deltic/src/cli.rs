@@ -1,7 +1,7 @@
-//! The arguments of the command line, as clap reads them.
+//! The arguments of the command line.
 //!
-//! The conventions are those of kubectl: `-f` may be repeated and takes files,
-//! directories and `-`, `-o` says how results are printed.
+//! They follow the conventions of kubectl: `-f` may be repeated and takes files, directories and
+//! `-`; `-o` is the output format.
 
 #[cfg(feature = "cluster")]
 pub(crate) mod cluster;
@@ -32,8 +32,8 @@ pub(crate) struct Cli {
 const EXIT_CODES: &str = "\
 Exit codes:
   0  everything worked
-  1  something failed while running: an expression on an object, a bad event
-  2  nothing was run: bad usage, or an operator, expression or file that cannot be read";
+  1  something failed while running, such as an expression on an object, or a bad event
+  2  nothing was run: bad usage, or an Operator, expression or file that cannot be read";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -56,15 +56,15 @@ pub(crate) enum Command {
     /// Print the completion script of a shell
     #[command(after_help = "Example:\n  source <(deltic completion bash)")]
     Completion {
-        /// Which shell
+        /// The shell
         shell: Shell,
     },
 }
 
 /// Evaluate one expression
 ///
-/// The expression is YAML or JSON; `$` is the object read with -f. With several objects
-/// there is one result for each.
+/// The expression is YAML or JSON; `$` is the object read with -f. Several objects give one
+/// result each.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -77,11 +77,11 @@ pub(crate) struct Eval {
     #[arg(value_name = "EXPR", required_unless_present = "jsonl")]
     pub(crate) expr: Option<String>,
 
-    /// Read the objects that `$` stands for: a file, a directory, or - for stdin
+    /// Read the objects to evaluate the expression on: a file, a directory, or - for stdin
     #[arg(short, long, value_name = "FILE")]
     pub(crate) filename: Vec<String>,
 
-    /// How to print results
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "yaml")]
     pub(crate) output: Format,
 
@@ -93,7 +93,7 @@ pub(crate) struct Eval {
     #[command(flatten)]
     pub(crate) time: Now,
 
-    /// The key of @rnd: the same seed gives the same numbers [default: from the system]
+    /// The seed of @rnd: the same seed gives the same numbers [default: random]
     #[arg(long, value_name = "N", help_heading = REPEATABLE)]
     pub(crate) seed: Option<u64>,
 
@@ -101,11 +101,11 @@ pub(crate) struct Eval {
     pub(crate) limits: Limits,
 }
 
-/// Feed a stream of watch events to an operator and print what it does
+/// Feed a stream of watch events to an Operator and print the events of its targets
 ///
 /// The events are JSON documents, one after the other, as `kubectl get … --watch
-/// --output-watch-events -o json` prints them. An array of events is one batch. The
-/// objects are the cluster: what the operator writes is applied to them.
+/// --output-watch-events -o json` prints them. An array of events is one batch. The objects
+/// of the events act as the cluster: the Operator's writes are applied to them.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -123,7 +123,7 @@ pub(crate) struct Replay {
     #[arg(value_name = "EVENTS", default_value = "-")]
     pub(crate) events: String,
 
-    /// How to print the events of the targets
+    /// Output format of the events
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     pub(crate) output: EventFormat,
 
@@ -131,18 +131,18 @@ pub(crate) struct Replay {
     pub(crate) run: Run,
 }
 
-/// Print the objects that an operator derives from a set of objects
+/// Print the objects that an Operator derives from a set of objects
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   deltic render -f operator.yaml -f objects/
   kubectl get services,endpointslices -A -o json | deltic render -f operator.yaml -f -")]
 pub(crate) struct Render {
-    /// The operator and the objects: files, directories, or - for stdin
+    /// The Operator and the objects: files, directories, or - for stdin
     #[arg(short, long, value_name = "FILE", required = true)]
     pub(crate) filename: Vec<String>,
 
-    /// How to print the objects
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "yaml")]
     pub(crate) output: Format,
 
@@ -152,9 +152,9 @@ pub(crate) struct Render {
 
 /// Patch a set of objects
 ///
-/// A patch file is a list of rules: a target says which objects, operations say what is done
-/// to them. Paths go into lists by filter, and ${…} is CEL. What no rule is about is printed
-/// as it is.
+/// A patch file is a list of rules. The target of a rule selects objects, its operations change
+/// them. Paths can select elements of lists by filter, and ${…} is a CEL expression. Objects
+/// that no rule selects are printed unchanged.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 A rule:
@@ -178,28 +178,29 @@ pub(crate) struct Patch {
     #[arg(value_name = "OBJECTS", default_value = "-")]
     pub(crate) objects: Vec<String>,
 
-    /// How to print the objects
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "yaml")]
     pub(crate) output: Format,
 
-    /// Print what changes, as a unified diff; values of Secrets are not shown
+    /// Print the changes as a unified diff; values of Secrets are not shown
     #[arg(long, conflicts_with = "output")]
     pub(crate) diff: bool,
 
-    /// A variable of the expressions, its value as YAML
+    /// A variable for the expressions, with its value in YAML
     #[arg(long = "var", value_name = "NAME=VALUE")]
     pub(crate) variables: Vec<String>,
 
-    /// Read lines {"doc":…,"patch":[…],"vars":{…}} from stdin, perhaps with where, forEach,
+    /// Read lines {"doc":…,"patch":[…],"vars":{…}} from stdin, optionally with where, forEach,
     /// var and strict, and print a line {"value":…} or {"error":…,"code":…} for each
     #[arg(long, conflicts_with_all = ["filename", "objects", "output", "diff", "variables"])]
     pub(crate) jsonl: bool,
 
-    /// What one expression may cost; all of a rule may cost ten times as much
+    /// The cost limit of one expression; all expressions of a rule together may cost ten times as
+    /// much
     #[arg(long = "max-cel-cost", value_name = "N", help_heading = LIMITS, default_value_t = expr::Limits::default().cel_cost)]
     pub(crate) cel_cost: u64,
 
-    /// How many bytes one line may have
+    /// The largest line, in bytes
     #[arg(long = "max-document-bytes", value_name = "N", help_heading = LIMITS, default_value_t = manifest::MAX_SIZE as u64)]
     pub(crate) document_bytes: u64,
 
@@ -207,7 +208,7 @@ pub(crate) struct Patch {
     pub(crate) derived: Derived,
 }
 
-/// Report all errors and warnings of operators
+/// Report all errors and warnings of Operators
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -217,16 +218,16 @@ pub(crate) struct Check {
     #[command(flatten)]
     pub(crate) operator: OperatorFiles,
 
-    /// How to print what was found
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     pub(crate) output: CheckFormat,
 
-    /// Count warnings as errors
+    /// Treat warnings as errors
     #[arg(long)]
     pub(crate) strict: bool,
 }
 
-/// Print how the controllers of an operator run: stages, indexes, fields kept, cost
+/// Print how the controllers of an Operator run: stages, indexes, stored fields, cost
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
@@ -238,30 +239,30 @@ pub(crate) struct Explain {
 
 #[derive(Debug, Args)]
 pub(crate) struct OperatorFiles {
-    /// The operator: a file, a directory, or - for stdin
+    /// The Operator: a file, a directory, or - for stdin
     #[arg(short, long, value_name = "FILE", required = true)]
     pub(crate) filename: Vec<String>,
 }
 
-/// How an operator runs.
+/// How an Operator runs offline.
 #[derive(Debug, Args)]
 pub(crate) struct Run {
     #[command(flatten)]
     pub(crate) time: Now,
 
-    /// Mixed into the key of @rnd: the same seed gives the same numbers
+    /// The seed of @rnd: the same seed gives the same numbers
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = REPEATABLE)]
     pub(crate) seed: u64,
 
-    /// How many objects the sources of a controller may hold together
+    /// How many objects the sources of a controller may have in total
     #[arg(long, value_name = "N", help_heading = LIMITS, default_value_t = Budget::default().documents)]
     pub(crate) max_documents: usize,
 
-    /// How many bytes the documents of a controller's sources may take (not limited)
+    /// How many bytes the objects of a controller's sources may take [default: no limit]
     #[arg(long, value_name = "N", help_heading = LIMITS)]
     pub(crate) max_bytes: Option<usize>,
 
-    /// How many documents one batch may look at to join them
+    /// How many candidate documents the joins of one batch may examine
     #[arg(long, value_name = "N", help_heading = LIMITS, default_value_t = Budget::default().candidates)]
     pub(crate) max_candidates: u64,
 
@@ -271,23 +272,23 @@ pub(crate) struct Run {
 
 #[derive(Debug, Args)]
 pub(crate) struct Now {
-    /// What "@now" gives, such as 2026-01-02T03:04:05Z [default: the clock]
+    /// The value of "@now", such as 2026-01-02T03:04:05Z [default: the current time]
     #[arg(long, value_name = "TIME", help_heading = REPEATABLE)]
     pub(crate) now: Option<Time>,
 }
 
-/// What one input and one evaluation may cost.
+/// The limits of one input and one evaluation.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct Limits {
-    /// How many operators and list items one evaluation may take
+    /// How many operators and list items one evaluation may process
     #[arg(long = "max-steps", value_name = "N", help_heading = LIMITS, default_value_t = expr::Limits::default().steps)]
     pub(crate) steps: u64,
 
-    /// What one @cel expression may cost
+    /// The cost limit of one @cel expression
     #[arg(long = "max-cel-cost", value_name = "N", help_heading = LIMITS, default_value_t = expr::Limits::default().cel_cost)]
     pub(crate) cel_cost: u64,
 
-    /// How many bytes one JSON document of a stream may have
+    /// The largest JSON document of a stream, in bytes
     #[arg(long = "max-document-bytes", value_name = "N", help_heading = LIMITS, default_value_t = manifest::MAX_SIZE as u64)]
     pub(crate) document_bytes: u64,
 
@@ -295,10 +296,10 @@ pub(crate) struct Limits {
     pub(crate) derived: Derived,
 }
 
-/// How large what is derived may be.
+/// The limit on the size of derived documents.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct Derived {
-    /// How many bytes a derived document may have, written as JSON
+    /// The largest derived document, in bytes of JSON
     #[arg(long = "max-derived-bytes", value_name = "N", help_heading = LIMITS, default_value_t = Bounds::BYTES, value_parser = clap::value_parser!(u32).range(1..=i64::from(Bounds::MOST_BYTES)))]
     pub(crate) bytes: u32,
 }
@@ -334,7 +335,7 @@ pub(crate) enum EventFormat {
     Text,
     /// Whole events as YAML documents
     Yaml,
-    /// Whole events as JSON, as kubectl prints them
+    /// Whole events as JSON, in the form of kubectl
     Json,
     /// One line per input document, with events and errors
     Jsonl,
@@ -342,9 +343,9 @@ pub(crate) enum EventFormat {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum CheckFormat {
-    /// For people, on stderr
+    /// Text for people, on stderr
     Text,
-    /// A list, on stdout
+    /// A JSON list, on stdout
     Json,
 }
 
@@ -355,7 +356,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_arguments_fit_together() {
+    fn the_arguments_are_consistent() {
         Cli::command().debug_assert();
     }
 }

@@ -1,5 +1,5 @@
-//! The commands that have to do with a cluster, and what they share: finding it, saying
-//! which it is, and asking before anything is changed.
+//! The commands that use a cluster. They share how it is found and announced, and how the user
+//! confirms a change.
 
 pub(crate) mod crd;
 pub(crate) mod install;
@@ -17,7 +17,7 @@ use crate::exit::Stop;
 use crate::input;
 use crate::output::Output;
 
-/// Runs something on threads of its own, and ends with it: what is left is dropped.
+/// Runs a future on a new tokio runtime. Tasks that are left at its end are dropped.
 fn block_on<T>(future: impl Future<Output = Result<T, Stop>>) -> Result<T, Stop> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -28,7 +28,7 @@ fn block_on<T>(future: impl Future<Output = Result<T, Stop>>) -> Result<T, Stop>
     result
 }
 
-/// Finds the cluster; nothing is sent to it.
+/// Finds the cluster without sending a request.
 async fn find(connection: &Connection) -> Result<connect::Connection, Stop> {
     let found = connect::find(&connection.options()).await;
     found.map_err(|error| no_cluster(&error))
@@ -36,25 +36,25 @@ async fn find(connection: &Connection) -> Result<connect::Connection, Stop> {
 
 fn no_cluster(error: &connect::ConnectError) -> Stop {
     Stop::Refused(vec![Diagnostic {
-        help: Some("give --kubeconfig and --context, or set KUBECONFIG".to_owned()),
+        help: Some("use --kubeconfig and --context, or set KUBECONFIG".to_owned()),
         ..input::error("no-cluster", error.to_string())
     }])
 }
 
-/// Says which cluster is meant, before anything is sent to it.
+/// Prints which cluster is used, before any request is sent.
 fn announce(connection: &connect::Connection, output: &mut Output) {
     output.complain(&format!("context: {}", connection.context));
     output.complain(&format!("server:  {}", connection.server));
 }
 
-/// Asks on a terminal, unless `yes`; gives whether to go on.
+/// Asks for confirmation on a terminal, unless `yes`. Returns whether to go on.
 fn confirm(question: &str, yes: bool, output: &mut Output) -> Result<bool, Stop> {
     if yes {
         return Ok(true);
     }
     if !io::stdin().is_terminal() {
         return Err(Stop::usage(
-            "this changes a cluster, and there is no terminal to ask on: say --yes",
+            "this changes a cluster, and there is no terminal to ask for confirmation: use --yes",
         ));
     }
     output.flush()?;

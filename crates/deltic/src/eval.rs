@@ -1,4 +1,4 @@
-//! `deltic eval`: one expression on objects, or many on lines of JSON.
+//! `deltic eval`: evaluates one expression on objects, or many on lines of JSON.
 
 mod lines;
 
@@ -25,12 +25,12 @@ pub(crate) fn run(args: &cli::Eval, output: &mut Output) -> Result<Outcome, Stop
     }
 }
 
-/// A number that nobody can guess.
+/// A random number from the system.
 fn random() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
-/// One expression on every object.
+/// Evaluates one expression on every object.
 fn objects(
     text: &str,
     args: &cli::Eval,
@@ -69,17 +69,16 @@ fn objects(
     Ok(outcome)
 }
 
-/// The expression as it was written.
-struct Spec {
+/// The parsed text of an expression.
+struct ParsedExpression {
     value: Value,
     source: Arc<Source>,
-    /// Where its parts stand; `None` if it is one bare text.
+    /// The positions of its parts; `None` if it is a bare text.
     manifest: Option<Manifest>,
 }
 
-/// Reads YAML or JSON. A bare path, or `@now`, needs no quotes where YAML would want
-/// them.
-fn parse(text: &str) -> Result<Spec, Stop> {
+/// Reads YAML or JSON. A bare path or `@now` needs no quotes, even where YAML would require them.
+fn parse(text: &str) -> Result<ParsedExpression, Stop> {
     let source = Arc::new(Source {
         name: "<expression>".to_owned(),
         text: text.to_owned(),
@@ -89,7 +88,7 @@ fn parse(text: &str) -> Result<Spec, Stop> {
         return Err(Stop::usage("expected an expression, found nothing"));
     }
     if bare == "@now" || document::Path::parse(bare).is_ok() {
-        return Ok(Spec {
+        return Ok(ParsedExpression {
             value: bare.into(),
             source,
             manifest: None,
@@ -106,8 +105,8 @@ fn parse(text: &str) -> Result<Spec, Stop> {
         return Err(Stop::usage("expected one expression, found several"));
     }
     let manifest = manifests.pop();
-    Ok(Spec {
-        // A document that says `null` is left out.
+    Ok(ParsedExpression {
+        // The parser skips a document that is `null`.
         value: manifest
             .as_ref()
             .map_or(Value::NULL, |manifest| manifest.value.clone()),
@@ -116,7 +115,7 @@ fn parse(text: &str) -> Result<Spec, Stop> {
     })
 }
 
-impl Spec {
+impl ParsedExpression {
     fn diagnostic(&self, code: &str, message: String, at: &Location) -> Diagnostic {
         let at_key = input::is_about_key(code);
         let span = match &self.manifest {
@@ -144,7 +143,7 @@ impl Spec {
     }
 }
 
-fn refused(spec: &Spec, errors: &[CompileError]) -> Stop {
+fn refused(spec: &ParsedExpression, errors: &[CompileError]) -> Stop {
     let diagnostics = errors.iter().map(|error| Diagnostic {
         help: error.help(),
         ..spec.diagnostic(error.code(), error.to_string(), &error.at)

@@ -1,4 +1,4 @@
-//! How a command ends.
+//! The outcomes of commands and their exit codes.
 
 use std::io;
 use std::process::ExitCode;
@@ -7,30 +7,30 @@ use manifest::Diagnostic;
 
 use crate::output::Output;
 
-/// What became of a command that ran to its end.
+/// The outcome of a command that ran to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// All went well.
+    /// Everything succeeded.
     Good,
-    /// Some of it failed, and that was reported.
+    /// Something failed, and the errors were printed.
     Failed,
-    /// An operator is wrong, and that was reported.
+    /// An Operator is invalid, and the errors were printed.
     Refused,
 }
 
-/// Why a command stops before its end.
+/// Why a command stopped before its end.
 #[derive(Debug)]
 pub(crate) enum Stop {
-    /// Nothing was run: bad usage, or something that cannot be read or created.
+    /// Nothing was run: bad usage, or an input that is unreadable or invalid.
     Refused(Vec<Diagnostic>),
-    /// What was run cannot go on.
+    /// The command failed while it ran.
     Failed(Box<Diagnostic>),
     /// The output cannot be written.
     Output(io::Error),
 }
 
 impl Stop {
-    /// Bad usage that clap does not find.
+    /// Bad usage that clap does not detect.
     pub(crate) fn usage(message: &str) -> Self {
         Self::Refused(vec![Diagnostic {
             severity: manifest::Severity::Error,
@@ -49,7 +49,7 @@ impl From<io::Error> for Stop {
     }
 }
 
-/// Prints why a command stopped, and gives its exit code.
+/// Prints why a command stopped. Returns its exit code.
 pub(crate) fn code(result: Result<Outcome, Stop>, output: &mut Output) -> ExitCode {
     let written = match &result {
         Ok(_) => output.flush(),
@@ -65,7 +65,7 @@ pub(crate) fn code(result: Result<Outcome, Stop>, output: &mut Output) -> ExitCo
     }
 }
 
-/// A reader that has seen enough, such as `head`, is no error.
+/// Handles an error of the output. A pipe that its reader closes, such as `head`, is no error.
 fn cannot_write(error: &io::Error, output: &mut Output) -> ExitCode {
     if error.kind() == io::ErrorKind::BrokenPipe {
         return ExitCode::SUCCESS;

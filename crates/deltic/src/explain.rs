@@ -1,4 +1,4 @@
-//! `deltic explain`: how an operator runs.
+//! `deltic explain`: prints the plan of an Operator.
 
 use crate::cli;
 use crate::exit::{Outcome, Stop};

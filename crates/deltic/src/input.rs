@@ -1,5 +1,4 @@
-//! Reading manifests: in go the arguments of `-f`, out come operators and other objects,
-//! with everything that is wrong about them.
+//! Reads the manifests that `-f` names: Operators and other objects, with all their problems.
 
 use document::{Location, Value};
 use expr::Functions;
@@ -8,17 +7,17 @@ use operator::{Operator, Problem};
 
 use crate::exit::Stop;
 
-/// What was read.
+/// The documents that were read, and their problems.
 #[derive(Debug, Default)]
 pub(crate) struct Input {
     /// The documents, lists expanded.
     pub(crate) manifests: Vec<Manifest>,
-    /// What could not be read.
+    /// The errors of files and documents that could not be read.
     pub(crate) problems: Vec<Diagnostic>,
 }
 
-/// Reads files, directories and `-`. What is wrong with one of them does not keep the
-/// others from being read.
+/// Reads files, directories and `-`. An error in one of them does not stop the reading of the
+/// others.
 pub(crate) fn read(files: &[String]) -> Result<Input, Stop> {
     stdin_once(files.iter())?;
     let mut input = Input::default();
@@ -31,7 +30,7 @@ pub(crate) fn read(files: &[String]) -> Result<Input, Stop> {
     Ok(input)
 }
 
-/// Standard input can be read once.
+/// Fails if stdin is named more than once.
 pub(crate) fn stdin_once<'a>(names: impl Iterator<Item = &'a String>) -> Result<(), Stop> {
     if names.filter(|name| *name == "-").count() > 1 {
         return Err(Stop::usage(
@@ -53,7 +52,7 @@ impl Input {
         }
     }
 
-    /// The operators, and what is wrong with them.
+    /// Separates the Operators from the other documents, and checks them.
     pub(crate) fn operators(self) -> Operators {
         let mut found = Operators {
             diagnostics: self.problems,
@@ -70,14 +69,14 @@ impl Input {
     }
 }
 
-/// Operators, what is wrong, and what else was read.
+/// Operators, their problems, and the other documents.
 #[derive(Debug, Default)]
 pub(crate) struct Operators {
-    /// The documents that are meant to be operators.
+    /// The documents that are meant to be Operators.
     pub(crate) manifests: Vec<Manifest>,
-    /// Those of them that can be created.
+    /// The Operators among them that are valid.
     pub(crate) created: Vec<Operator>,
-    /// Errors and warnings, by file and place.
+    /// Errors and warnings, by file and position.
     pub(crate) diagnostics: Vec<Diagnostic>,
     /// The other documents.
     pub(crate) others: Vec<Manifest>,
@@ -96,7 +95,7 @@ impl Operators {
         self.manifests.push(manifest);
     }
 
-    /// This, unless something is wrong or there is no operator.
+    /// Fails if there is an error or no Operator.
     pub(crate) fn good(mut self, files: &[String]) -> Result<Self, Stop> {
         let none = self.none(files);
         self.diagnostics.extend(none);
@@ -110,7 +109,7 @@ impl Operators {
         Ok(self)
     }
 
-    /// The error that there is no operator; none where nothing could be read at all.
+    /// The error that there is no Operator; `None` if nothing could be read at all.
     pub(crate) fn none(&self, files: &[String]) -> Option<Diagnostic> {
         let unread = self
             .diagnostics
@@ -123,7 +122,7 @@ impl Operators {
         })
     }
 
-    /// The one operator, and the other documents.
+    /// The only Operator, and the other documents.
     pub(crate) fn one(self, files: &[String]) -> Result<(Operator, Vec<Manifest>), Stop> {
         let mut good = self.good(files)?;
         if let [_, second, ..] = good.manifests.as_slice() {
@@ -142,8 +141,7 @@ impl Operators {
     }
 }
 
-/// Whether a document is meant to be an Operator: also one without an apiVersion, or
-/// with a slip in it.
+/// Whether a document is meant to be an Operator, even if its apiVersion is missing or misspelled.
 fn is_operator(value: &Value) -> bool {
     let slip = match value.get("apiVersion").as_str() {
         Some(version) => {
@@ -155,7 +153,7 @@ fn is_operator(value: &Value) -> bool {
     operator::spec::is_operator(value) || (value.get("kind").as_str() == Some("Operator") && slip)
 }
 
-/// A problem of a spec at its place in the file.
+/// A problem of a manifest with its position in the file.
 fn diagnostic(manifest: &Manifest, problem: Problem) -> Diagnostic {
     let at_key = problem.at_key || is_about_key(problem.code);
     Diagnostic {
@@ -171,7 +169,7 @@ fn diagnostic(manifest: &Manifest, problem: Problem) -> Diagnostic {
     }
 }
 
-/// An error without a place.
+/// An error without a position.
 pub(crate) fn error(code: &str, message: String) -> Diagnostic {
     Diagnostic {
         severity: Severity::Error,
@@ -183,7 +181,7 @@ pub(crate) fn error(code: &str, message: String) -> Diagnostic {
     }
 }
 
-/// The place of a value, or of the key it stands under.
+/// The position of a value, or of its key.
 pub(crate) fn span(manifest: &Manifest, at: &Location, at_key: bool) -> manifest::Span {
     if at_key {
         manifest.key_span(at)
@@ -192,8 +190,8 @@ pub(crate) fn span(manifest: &Manifest, at: &Location, at_key: bool) -> manifest
     }
 }
 
-/// Whether an error is about the operator, stage or setter that the place ends in, and
-/// not about its argument.
+/// Whether an error is about the key at its location (an operator, stage or setter), not about the
+/// argument.
 pub(crate) fn is_about_key(code: &str) -> bool {
     matches!(
         code,

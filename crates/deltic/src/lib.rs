@@ -1,7 +1,7 @@
 //! deltic: declarative Kubernetes controllers as incremental dataflow.
 //!
-//! This crate is the front door: it gives the crates that deltic is made of under their
-//! own names. An Operator is read from a manifest, and run on objects:
+//! This crate is the entry point of the library: it re-exports the crates that deltic consists of.
+//! The following program reads an Operator from a manifest and runs it on objects:
 //!
 //! ```
 //! use deltic::dataflow::Budget;
@@ -41,7 +41,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Pipelines can use operators of your own: pure functions, added to [`expr::Functions`].
+//! Pipelines can use your own operators: pure functions, added to [`expr::Functions`].
 //!
 //! ```
 //! use deltic::document::{Location, Value, json};
@@ -63,9 +63,9 @@
 //! # Ok::<(), deltic::expr::functions::BadName>(())
 //! ```
 //!
-//! A reconciler in Rust takes a view that declarative controllers fill, or what they make on
-//! the cluster, as a stream and a store ([`native`]); `examples/native-reconciler` is a
-//! whole program.
+//! A native reconciler in Rust reads a view that declarative controllers fill, or their targets on
+//! the cluster, as a stream and a store ([`native`]); `examples/native-reconciler` is a complete
+//! program.
 //!
 //! ```
 //! # #[cfg(feature = "cluster")]
@@ -91,8 +91,8 @@
 //! # }
 //! ```
 //!
-//! Two features are on by default: `cli` is the command line, and `cluster` is what talks
-//! to a Kubernetes cluster. A program that wants neither switches the default features off.
+//! Two features are on by default: `cli`, the command line, and `cluster`, which talks to a
+//! Kubernetes cluster. A program that needs neither switches the default features off.
 
 #[cfg(feature = "cluster")]
 pub use controller::{self, Controller};

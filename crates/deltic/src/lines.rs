@@ -1,6 +1,6 @@
-//! Lines of JSON: a line in, a line out.
+//! Answers each line of JSON on stdin with a line on stdout.
 //!
-//! A bad line is answered like any other that has no value, and the next one is read.
+//! A bad line is answered with an error, and the next one is read.
 
 use std::io::{self, BufRead, Read};
 
@@ -10,8 +10,8 @@ use crate::exit::{Outcome, Stop};
 use crate::input;
 use crate::output::Output;
 
-/// Answers every line of stdin with `{"value":…}` or `{"error":…,"code":…}`, in order.
-/// Lines have numbers from 1 on, those that are empty or too long aside.
+/// Answers every line of stdin with `{"value":…}` or `{"error":…,"code":…}`, in order. Lines are
+/// numbered from 1; empty lines and lines that are too long are not counted.
 pub(crate) fn run(
     max_bytes: u64,
     output: &mut Output,
@@ -43,8 +43,8 @@ pub(crate) fn run(
     Ok(Outcome::Good)
 }
 
-/// Reads a line of at most this many bytes. Gives `None` at the end, and whether the line
-/// fits; the rest of one that does not is skipped.
+/// Reads a line of at most this many bytes. Returns whether the line fits, or `None` at the end.
+/// The rest of a line that does not fit is skipped.
 fn read_line(
     reader: &mut impl BufRead,
     line: &mut Vec<u8>,
@@ -82,7 +82,7 @@ impl Refusal {
         }
     }
 
-    /// At a place inside the line.
+    /// A refusal with a location inside the line.
     pub(crate) fn at(code: &'static str, message: &str, at: &Location) -> Self {
         let at = at.to_string();
         if at.is_empty() {

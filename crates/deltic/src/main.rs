@@ -1,9 +1,9 @@
-//! The `deltic` command: reads arguments, calls the libraries, prints.
+//! The `deltic` command: reads arguments, calls the libraries, prints results.
 //!
-//! [`cli`] says what can be asked, each command has a file of its own, [`input`] and
-//! [`output`] are what they share, and [`exit`] says how they end.
+//! [`cli`] defines the arguments, and each command has its own module. They share [`input`],
+//! [`output`] and [`exit`], which has the exit codes.
 
-// A diagnostic is made at most once per problem: its size costs nothing.
+// Diagnostics are rare, so their size does not matter.
 #![allow(clippy::result_large_err)]
 
 mod check;
@@ -32,7 +32,7 @@ use crate::cli::{Cli, Command};
 use crate::exit::{Outcome, Stop};
 use crate::output::Output;
 
-/// Documents are many small allocations, and these lead the profile.
+/// Documents make many small allocations, which dominate the profile with the system allocator.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -61,8 +61,8 @@ fn main() -> ExitCode {
     exit::code(result, &mut output)
 }
 
-/// Reads the arguments; help and bad usage end here. They honour `--color`, too, which
-/// is looked for by hand because the arguments may not be good.
+/// Reads the arguments; help and bad usage end the process here. They respect `--color` as well,
+/// which is searched for by hand, because the arguments may be invalid.
 fn parse() -> Cli {
     let arguments: Vec<String> = std::env::args_os()
         .map(|argument| argument.to_string_lossy().into_owned())

@@ -1,4 +1,4 @@
-//! Printing: results to stdout, diagnostics to stderr, colours where they are wanted.
+//! Prints results to stdout and diagnostics to stderr, in colour where that is wanted.
 
 mod origin;
 mod pretty;
@@ -13,23 +13,23 @@ use operator::Report;
 use crate::cli::{Format, When};
 pub(crate) use pretty::pretty;
 
-/// Where results and diagnostics go.
+/// The streams for results and diagnostics.
 #[derive(Debug)]
 pub(crate) struct Output {
     stdout: BufWriter<Stdout>,
     stderr: Stderr,
     colors: Colors,
-    /// Whether a YAML document was printed, so that the next needs a `---`.
+    /// Whether a YAML document was printed, so that the next one needs a `---` before it.
     separate: bool,
 }
 
-/// What a line of a diff says.
+/// The kind of a line of a diff.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DiffLine {
-    /// Which object.
+    /// The header with the object.
     File,
-    /// Which lines of it.
-    Place,
+    /// The header with the line numbers.
+    Hunk,
     Removed,
     Added,
     Same,
@@ -97,7 +97,7 @@ impl Output {
     pub(crate) fn diff_line(&mut self, line: DiffLine, text: &str) -> io::Result<()> {
         let style = match line {
             DiffLine::File => BOLD,
-            DiffLine::Place => CYAN,
+            DiffLine::Hunk => CYAN,
             DiffLine::Removed => RED,
             DiffLine::Added => GREEN,
             DiffLine::Same => "",
@@ -110,7 +110,7 @@ impl Output {
         )
     }
 
-    /// Text as it is.
+    /// Prints text without formatting.
     pub(crate) fn text(&mut self, text: &str) -> io::Result<()> {
         self.stdout.write_all(text.as_bytes())
     }
@@ -126,7 +126,7 @@ impl Output {
         writeln!(self.stdout, "{word} {}", name(object))
     }
 
-    /// Hands on what was printed.
+    /// Flushes stdout.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         self.stdout.flush()
     }
@@ -139,7 +139,7 @@ impl Output {
 
     /// A diagnostic with its line of the source, and an empty line after it.
     pub(crate) fn diagnostic(&mut self, diagnostic: &Diagnostic) -> io::Result<()> {
-        // What was printed before comes first on a terminal, too.
+        // Keeps the order of results and diagnostics on a terminal.
         self.flush()?;
         let text = diagnostic.render(self.colors.stderr);
         let several_lines = diagnostic.source.is_some() || diagnostic.help.is_some();
@@ -171,7 +171,7 @@ impl Output {
         Ok(())
     }
 
-    /// A line on stderr. If that is closed there is nobody to tell.
+    /// Prints a line to stderr. If stderr is closed, the line is lost.
     pub(crate) fn complain(&mut self, line: &str) {
         let _ = writeln!(self.stderr, "{line}");
     }
@@ -192,12 +192,12 @@ fn paint(text: &str, style: &str, color: bool) -> String {
     }
 }
 
-/// Whether the user wants no colours anywhere, see no-color.org.
+/// Whether the environment switches colours off; see no-color.org.
 fn no_color() -> bool {
     std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
 }
 
-/// `kind/namespace/name` in the way of kubectl; harmless on a terminal.
+/// `kind/namespace/name` as kubectl prints it, without control characters.
 pub(crate) fn name(object: &Value) -> String {
     let metadata = object.get("metadata");
     let kind = object.get("kind").as_str().unwrap_or_default();

@@ -1,5 +1,4 @@
-//! `deltic patch`: rules and objects in, patched objects out; or many small patches on
-//! lines of JSON.
+//! `deltic patch`: patches objects by rules, or documents on lines of JSON.
 
 mod diff;
 mod lines;
@@ -52,13 +51,13 @@ pub(crate) fn run(args: &cli::Patch, output: &mut Output) -> Result<Outcome, Sto
 }
 
 /// A patch document.
-struct Document {
+struct PatchDocument {
     manifest: Manifest,
-    /// The rules, each with whether there was an object for it.
+    /// The rules, each with whether an object matched it.
     rules: Vec<(Rule, bool)>,
 }
 
-/// What was read, unless something is wrong with it.
+/// The documents that were read; fails if there are errors.
 fn good(input: Input) -> Result<Vec<Manifest>, Stop> {
     if input.problems.is_empty() {
         Ok(input.manifests)
@@ -67,7 +66,7 @@ fn good(input: Input) -> Result<Vec<Manifest>, Stop> {
     }
 }
 
-fn documents(args: &cli::Patch) -> Result<Vec<Document>, Stop> {
+fn documents(args: &cli::Patch) -> Result<Vec<PatchDocument>, Stop> {
     let manifests = good(input::read(&args.filename)?)?;
     if manifests.is_empty() {
         let message = format!("no patch in {}", args.filename.join(", "));
@@ -77,7 +76,7 @@ fn documents(args: &cli::Patch) -> Result<Vec<Document>, Stop> {
     let mut problems = Vec::new();
     for manifest in manifests {
         match Rules::read(&manifest.value, &Location::root()) {
-            Ok(rules) => documents.push(Document {
+            Ok(rules) => documents.push(PatchDocument {
                 manifest,
                 rules: rules.0.into_iter().map(|rule| (rule, false)).collect(),
             }),
@@ -118,7 +117,9 @@ fn variables(arguments: &[String]) -> Result<Map, Stop> {
             )));
         };
         if name == RESOURCE {
-            return Err(Stop::usage("resource is the object itself, not a variable"));
+            return Err(Stop::usage(
+                "--var cannot set resource: it is the object itself",
+            ));
         }
         let source = Source {
             name: format!("<variable {name}>"),
@@ -127,7 +128,7 @@ fn variables(arguments: &[String]) -> Result<Map, Stop> {
         let manifests =
             manifest::parse(source.into()).map_err(|problem| Stop::Refused(vec![problem]))?;
         let value = match manifests.as_slice() {
-            // A document that says `null` is left out.
+            // The parser skips a document that is `null`.
             [] => Value::NULL,
             [manifest] => manifest.value.clone(),
             _ => {
@@ -141,8 +142,7 @@ fn variables(arguments: &[String]) -> Result<Map, Stop> {
     Ok(Map::from_entries(entries))
 }
 
-/// What an expression finds under a name: a variable that is given, or a top-level key of
-/// the object.
+/// The value of a variable: one of the given variables, or a top-level key of the object.
 fn variable(given: &Map, name: &str, resource: &Value) -> Option<Value> {
     if name == RESOURCE {
         return None;
@@ -158,9 +158,9 @@ struct Patching {
 }
 
 impl Patching {
-    /// What all rules make of an object; `None` if one removes it. If one fails, the
-    /// object stays as it was.
-    fn all(&mut self, documents: &mut [Document], object: &Value) -> Option<Value> {
+    /// Applies all rules to an object. Returns `None` if one removes it, and the unchanged object
+    /// if one fails.
+    fn all(&mut self, documents: &mut [PatchDocument], object: &Value) -> Option<Value> {
         let variables = |name: &str, resource: &Value| variable(&self.variables, name, resource);
         let mut current = object.clone();
         for document in documents {
@@ -197,10 +197,10 @@ fn failure(manifest: &Manifest, error: &patch::Error, object: &Value) -> Diagnos
     }
 }
 
-/// Warnings about rules for which there was no object.
-fn unused(documents: &[Document]) -> Vec<Diagnostic> {
+/// Warnings about rules that matched no object.
+fn unused(documents: &[PatchDocument]) -> Vec<Diagnostic> {
     let mut warnings = Vec::new();
-    for Document { manifest, rules } in documents {
+    for PatchDocument { manifest, rules } in documents {
         for (rule, _) in rules.iter().filter(|(_, used)| !used) {
             warnings.push(Diagnostic {
                 severity: Severity::Warning,

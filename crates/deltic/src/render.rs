@@ -1,4 +1,4 @@
-//! `deltic render`: a set of objects in, the objects that an operator derives out.
+//! `deltic render`: prints the objects that an Operator derives from a set of objects.
 
 use document::Location;
 use manifest::{Diagnostic, Manifest};
@@ -23,14 +23,14 @@ pub(crate) fn run(args: &cli::Render, output: &mut Output) -> Result<Outcome, St
         .batch(&events, &settings.env())
         .map_err(|error| Stop::Failed(Box::new(input::error(error.code(), error.to_string()))))?;
     output.objects(&offline.targets(), args.output)?;
-    let standing = standing(&offline, batch);
+    let errors = current_errors(&offline, batch);
     for manifest in &nameless {
         output.diagnostic(&no_name(manifest))?;
     }
-    for report in &standing {
+    for report in &errors {
         output.report(report)?;
     }
-    Ok(if nameless.is_empty() && standing.is_empty() {
+    Ok(if nameless.is_empty() && errors.is_empty() {
         Outcome::Good
     } else {
         Outcome::Failed
@@ -46,7 +46,7 @@ fn added(manifest: Manifest) -> Event {
 
 fn no_name(manifest: &Manifest) -> Diagnostic {
     let event = manifest.value.as_list().is_some() || !manifest.value.get("object").is_null();
-    let help = "watch events are read by `deltic replay`";
+    let help = "use `deltic replay` for watch events";
     Diagnostic {
         help: event.then(|| help.to_owned()),
         source: Some(manifest.source().clone()),
@@ -55,15 +55,14 @@ fn no_name(manifest: &Manifest) -> Diagnostic {
     }
 }
 
-/// The errors that stand: those of the pipelines, and those that only the batch knows,
-/// which are about writing.
-fn standing(offline: &Offline, batch: Batch) -> Vec<Report> {
-    let mut standing = offline.errors();
+/// The current errors: those of the pipelines, and those of writes, which only the batch has.
+fn current_errors(offline: &Offline, batch: Batch) -> Vec<Report> {
+    let mut errors = offline.errors();
     for report in batch.errors {
         let written = matches!(report.code, "conflict" | "cycle");
-        if written && !standing.contains(&report) {
-            standing.push(report);
+        if written && !errors.contains(&report) {
+            errors.push(report);
         }
     }
-    standing
+    errors
 }

@@ -1,4 +1,4 @@
-//! `deltic replay`: watch events in, watch events of the targets out.
+//! `deltic replay`: reads watch events and prints the watch events of the targets.
 
 use std::fmt::Write;
 use std::fs::File;
@@ -41,7 +41,7 @@ pub(crate) fn run(args: &cli::Replay, output: &mut Output) -> Result<Outcome, St
 }
 
 fn ignored(count: usize) -> String {
-    format!("warning: {count} of the documents in -f are no Operators and are not used")
+    format!("warning: {count} of the documents in -f are not Operators and are ignored")
 }
 
 fn unreadable(name: &str, error: &io::Error) -> Stop {
@@ -64,7 +64,7 @@ impl Replay<'_> {
             let batch = watch::batch(&document).map_err(|error| bad_event(i + 1, &error))?;
             self.batch(&batch)?;
         }
-        // In jsonl the errors were part of the output.
+        // With jsonl errors are part of the output.
         Ok(match self.format {
             EventFormat::Jsonl => Outcome::Good,
             EventFormat::Text | EventFormat::Yaml | EventFormat::Json => self.outcome,
@@ -115,7 +115,7 @@ impl Replay<'_> {
     }
 }
 
-/// What ends the run, as an error of its last batch.
+/// The error that ends the run, as an error of its last batch.
 fn stopped(error: &OfflineError) -> Report {
     let (controller, message) = match error {
         OfflineError::Budget { controller, error } => (controller.clone(), error.to_string()),
@@ -145,7 +145,7 @@ fn bad_event(number: usize, (position, error): &(Option<usize>, watch::WatchErro
     }))
 }
 
-/// A batch as one line of JSON: the keys in the order in which people read them.
+/// A batch as one line of JSON, with the keys in a readable order.
 fn line(batch: &Batch) -> String {
     let events = batch.events.iter().map(|event| {
         format!(

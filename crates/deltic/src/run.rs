@@ -1,4 +1,4 @@
-//! How an operator runs offline: time, random key, budgets.
+//! How an Operator runs offline: time, random key, budgets.
 
 use dataflow::Budget;
 use document::Value;
@@ -9,7 +9,7 @@ use operator::Operator;
 use crate::cli::{Limits, Run};
 use crate::time::Time;
 
-/// What does not change from batch to batch.
+/// The settings that are the same for all batches.
 #[derive(Debug)]
 pub(crate) struct Settings {
     now: Option<Time>,
@@ -26,12 +26,12 @@ impl Settings {
         }
     }
 
-    /// The environment of one batch: the clock is read once.
+    /// The environment of one batch. The clock is read once.
     pub(crate) fn env(&self) -> Env {
         self.env_with(self.random_key)
     }
 
-    /// The environment of one evaluation of several, each with random numbers of its own.
+    /// The environment of one of several evaluations, each with its own random numbers.
     pub(crate) fn env_of(&self, number: usize) -> Env {
         self.env_with(document::stable_hash(&format!(
             "{}/{number}",
@@ -49,9 +49,9 @@ impl Settings {
     }
 }
 
-/// An operator without objects, and how it runs.
+/// An Operator without objects, and its settings.
 pub(crate) fn start(operator: Operator, run: &Run) -> (Offline, Settings) {
-    // Offline the name is the operator's identity: there is no uid.
+    // Offline there is no uid, so the name identifies the Operator.
     let key = document::stable_hash(&format!("{}/{}", operator.name, run.seed));
     let budget = Budget {
         documents: run.max_documents,

@@ -1,7 +1,7 @@
-//! A stream of JSON documents, one after the other, on one line or on many.
+//! Reads a stream of JSON documents, one after the other, each on one line or on many.
 //!
-//! A document is given as soon as its last byte is there, so that an endless stream
-//! works. Its size is bounded.
+//! A document is yielded as soon as its last byte has arrived, so that endless streams work. The
+//! size of a document is limited.
 
 use std::cell::Cell;
 use std::io::{self, BufRead, BufReader, Read};
@@ -11,32 +11,32 @@ use document::Value;
 use serde_json::StreamDeserializer;
 use serde_json::de::IoRead;
 
-/// How much is read at once, if it is there.
+/// The size of the read buffer, in bytes.
 const BUFFER: usize = 64 * 1024;
 
 /// The documents of a reader.
 pub(crate) struct Documents<R: Read> {
     stream: StreamDeserializer<'static, IoRead<Bounded<R>>, Value>,
-    /// How many bytes may still be read before the current document ends.
+    /// How many more bytes the current document may have.
     left: Rc<Cell<u64>>,
     max_bytes: u64,
-    /// How many documents have been begun.
+    /// The number of the current document, from 1.
     number: usize,
 }
 
-/// Why a stream cannot go on.
+/// Why a stream cannot be read further.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StreamError {
-    /// The system says no.
+    /// Reading failed.
     #[error("cannot read document {number}: {error}")]
     Io { number: usize, error: io::Error },
-    /// No JSON, or nested too deep; the message says where.
-    #[error("document {number} is no JSON: {error}")]
+    /// The document is not valid JSON, or nested too deep; the message has the position.
+    #[error("document {number} is not valid JSON: {error}")]
     Json {
         number: usize,
         error: serde_json::Error,
     },
-    /// More bytes than allowed.
+    /// The document has more bytes than allowed.
     #[error("document {number} has more than {limit} bytes")]
     TooLarge { number: usize, limit: u64 },
 }
@@ -91,14 +91,14 @@ impl<R: Read> Iterator for Documents<R> {
     }
 }
 
-/// A reader that fails after so many bytes.
+/// A reader that fails after a number of bytes.
 struct Bounded<R> {
     reader: BufReader<R>,
     left: Rc<Cell<u64>>,
 }
 
 impl<R: Read> Read for Bounded<R> {
-    /// Gives what is there already, without waiting for more.
+    /// Returns the bytes that have arrived, without waiting for more.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let ready = self.reader.fill_buf()?;
         let left = usize::try_from(self.left.get()).unwrap_or(usize::MAX);
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn documents_may_stand_on_any_lines() {
+    fn documents_may_be_on_any_lines() {
         check("", 100, &[]);
         check(" \n", 100, &[]);
         check(
@@ -143,13 +143,13 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_document_is_told_by_its_number_and_place() {
+    fn an_error_has_the_number_of_the_document_and_the_position() {
         check(
             "{}\n{\"a\" 1}",
             100,
             &[
                 "{}",
-                "document 2 is no JSON: expected `:` at line 2 column 6",
+                "document 2 is not valid JSON: expected `:` at line 2 column 6",
             ],
         );
         check(
@@ -157,18 +157,18 @@ mod tests {
             100,
             &[
                 "{}",
-                "document 2 is no JSON: EOF while parsing an object at line 2 column 4",
+                "document 2 is not valid JSON: EOF while parsing an object at line 2 column 4",
             ],
         );
         check(
             &"[".repeat(1000),
             10_000,
-            &["document 1 is no JSON: nested deeper than 100 levels at line 1 column 102"],
+            &["document 1 is not valid JSON: nested deeper than 100 levels at line 1 column 102"],
         );
     }
 
     #[test]
-    fn a_document_is_bounded_and_a_stream_is_not() {
+    fn the_size_of_documents_is_limited_that_of_streams_is_not() {
         check(&"[1,2]".repeat(100), 5, &["[1,2]"; 100]);
         check(
             "[1,2][1,23]",

@@ -1,4 +1,4 @@
-//! Points in time: the clock, and RFC 3339 in and out.
+//! Points in time: reading the clock, and reading and printing RFC 3339.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// A point in time in UTC, to the second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Time {
-    /// Since 1970, between the years 0 and 9999.
+    /// Seconds since 1970, in the years 0 to 9999.
     seconds: i64,
 }
 
@@ -18,7 +18,7 @@ const LAST: i64 = 253_402_300_799;
 const FIRST: i64 = -62_167_219_200;
 
 impl Time {
-    /// What the clock says.
+    /// The current time.
     pub(crate) fn now() -> Self {
         let since = SystemTime::now()
             .duration_since(UNIX_EPOCH)
@@ -42,7 +42,7 @@ impl fmt::Display for Time {
     }
 }
 
-/// A text that is no time.
+/// A text is not a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected a time such as 2026-01-02T03:04:05Z")]
 pub(crate) struct NoTime;
@@ -89,7 +89,7 @@ fn zone_seconds(zone: &str) -> Option<i64> {
     (hour < 24 && minute < 60).then_some(hour * 3600 + minute * 60)
 }
 
-/// Numbers of these lengths with a separator between them.
+/// Reads numbers of these lengths with a separator between them.
 fn numbers<const N: usize>(text: &str, separator: char, lengths: [usize; N]) -> Option<[i64; N]> {
     let mut parts = text.split(separator);
     let mut found = [0; N];
@@ -103,8 +103,8 @@ fn numbers<const N: usize>(text: &str, separator: char, lengths: [usize; N]) -> 
     parts.next().is_none().then_some(found)
 }
 
-/// The days since 1970 of a date; `None` if there is no such date. Years are counted
-/// from March, so that the leap day is the last of its year.
+/// The days since 1970 of a date; `None` if there is no such date. Years are counted from March, so
+/// that the leap day is the last day of its year.
 fn days(year: i64, month: i64, day: i64) -> Option<i64> {
     if !(1..=12).contains(&month) {
         return None;
@@ -114,7 +114,7 @@ fn days(year: i64, month: i64, day: i64) -> Option<i64> {
     let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
     let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
     let days = era * 146_097 + day_of_era - 719_468;
-    // The 30th of February is another day: it does not come back as it was.
+    // The 30th of February would be converted back to another date.
     (date(days) == (year, month, day)).then_some(days)
 }
 
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_time_is_refused() {
+    fn other_texts_are_refused() {
         for text in [
             "",
             "now",
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn every_day_comes_back_as_it_was() {
+    fn every_day_survives_a_round_trip() {
         for day in -800_000..800_000 {
             let (year, month, of_month) = date(day);
             assert_eq!(days(year, month, of_month), Some(day));

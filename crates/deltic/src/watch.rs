@@ -1,4 +1,4 @@
-//! Kubernetes watch events: `{"type":"ADDED","object":{…}}`.
+//! Reads Kubernetes watch events: `{"type":"ADDED","object":{…}}`.
 
 use document::Value;
 use object::ObjectName;
@@ -8,13 +8,13 @@ use operator::Report;
 /// The events of one document of a stream.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
-    /// The events, bookmarks left out.
+    /// The events, without bookmarks.
     pub(crate) events: Vec<Event>,
-    /// The objects that cannot be told from others, and are left out.
+    /// The errors of objects without a name, which are skipped.
     pub(crate) nameless: Vec<Report>,
 }
 
-/// Why a document is no event.
+/// Why a document is not an event.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub(crate) enum WatchError {
     #[error("expected a watch event or a list of them, found {0}")]
@@ -40,13 +40,13 @@ impl WatchError {
     }
 
     pub(crate) fn help(&self) -> Option<String> {
-        let help = "let kubectl print events: get … --watch --output-watch-events -o json";
+        let help = "print events with kubectl get … --watch --output-watch-events -o json";
         matches!(self, Self::NoType).then(|| help.to_owned())
     }
 }
 
-/// The batch of a document: one event, or a list of them. An error comes with the
-/// position of the event in the list.
+/// Reads the batch of a document: one event or a list of them. An error comes with the position of
+/// the event in the list.
 pub(crate) fn batch(document: &Value) -> Result<Batch, (Option<usize>, WatchError)> {
     let mut batch = Batch::default();
     let Some(list) = document.as_list() else {
@@ -89,7 +89,7 @@ impl Batch {
     }
 }
 
-/// Whether an object can be told from others.
+/// Whether an object has a kind and a name.
 pub(crate) fn has_name(object: &Value) -> bool {
     object.get("kind").as_str().is_some() && ObjectName::of(object).is_some()
 }
@@ -108,17 +108,17 @@ fn nameless(position: Option<usize>) -> Report {
     }
 }
 
-/// What is said about an object without a name.
+/// The message about an object without a name.
 pub(crate) const NO_NAME: &str = "an object needs a kind and a metadata.name";
 
-/// What the server says about an error.
+/// The message of an ERROR event.
 fn status(object: &Value) -> String {
     let message = object.get("message").as_str();
     let reason = object.get("reason").as_str();
     shorten(message.or(reason).unwrap_or("no message"))
 }
 
-/// What is shown of a text from outside.
+/// Shortens a text from outside for a message.
 fn shorten(text: &str) -> String {
     text.chars()
         .take(200)

@@ -1,9 +1,9 @@
-//! The commands in the READMEs and guides print what these say.
+//! Runs the commands in the READMEs and guides and compares their output.
 //!
-//! In a fenced `console` block a line `$ deltic …` (or `$ cargo run … -- …`) is a command,
-//! and what follows is its output, stderr included. It runs in the directory of the README,
-//! that of a guide in `docs/` in the root.
-//! `UPDATE=1 cargo test -p deltic --test examples` writes the output that there is now.
+//! In a fenced `console` block a line `$ deltic …` (or `$ cargo run … -- …`) is a command, and the
+//! following lines are its output, stderr included. Commands of a README run in its directory,
+//! those of a guide in `docs/` in the root.
+//! `UPDATE=1 cargo test -p deltic --test examples` writes the current output.
 #![allow(clippy::unwrap_used)]
 
 use std::path::{Path, PathBuf};
@@ -13,8 +13,8 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The README of every example, and the one of the project, each with the directory in which
-/// its commands run; and the guides.
+/// The READMEs of the examples and of the project, and the guides, each with the directory in which
+/// its commands run.
 fn pages() -> Vec<(PathBuf, PathBuf)> {
     let mut found: Vec<_> = std::fs::read_dir(root().join("examples"))
         .unwrap()
@@ -33,7 +33,7 @@ fn pages() -> Vec<(PathBuf, PathBuf)> {
     pages
 }
 
-/// The command that a line stands for, if it is one of ours.
+/// The command of a line, if it is one of ours.
 fn command(line: &str) -> Option<String> {
     let command = line.strip_prefix("$ ")?;
     if command.starts_with("cargo run") {
@@ -44,7 +44,7 @@ fn command(line: &str) -> Option<String> {
     ours.then(|| command.to_owned())
 }
 
-/// What a command prints, with the built `deltic` in the path of programs.
+/// The output of a command, with the built `deltic` in `PATH`.
 fn output(command: &str, directory: &Path) -> String {
     let binaries = Path::new(env!("CARGO_BIN_EXE_deltic")).parent().unwrap();
     let path = std::env::var("PATH").unwrap_or_default();
@@ -58,7 +58,7 @@ fn output(command: &str, directory: &Path) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The text with the output of its commands as it is now, and how many there were.
+/// The text with the current output of its commands, and the number of commands.
 fn refreshed(text: &str, directory: &Path) -> (String, usize) {
     let mut fresh = String::new();
     let mut count = 0;
@@ -83,7 +83,7 @@ fn refreshed(text: &str, directory: &Path) -> (String, usize) {
 }
 
 #[test]
-fn every_command_of_a_page_prints_what_it_says() {
+fn every_command_of_a_page_prints_the_output_shown() {
     for (readme, directory) in pages() {
         let text = std::fs::read_to_string(&readme).unwrap();
         let (fresh, count) = refreshed(&text, &directory);
@@ -94,9 +94,6 @@ fn every_command_of_a_page_prints_what_it_says() {
         let name = readme.display();
         let example = readme.parent() != Some(&root());
         assert!(count > 0 || !example, "{name} runs no command");
-        assert_eq!(
-            text, fresh,
-            "{name} is out of date; UPDATE=1 writes it anew"
-        );
+        assert_eq!(text, fresh, "{name} is out of date; UPDATE=1 rewrites it");
     }
 }

@@ -1,5 +1,5 @@
-//! Every YAML block of the language reference means something: pipelines can be created,
-//! expressions compile, objects are objects.
+//! Checks every YAML block of the language reference: pipelines can be created, expressions
+//! compile, objects are maps.
 #![allow(clippy::unwrap_used)]
 
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use dataflow::Pipeline;
 use document::{Location, Value};
 use expr::{Functions, Items};
 
-/// What a block shows.
+/// The content of a block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Block {
     /// A `pipeline` field, on these sources.
@@ -17,7 +17,7 @@ enum Block {
     Stages(&'static [&'static str]),
     /// An expression, or a map with expressions in it.
     Expression,
-    /// Objects that go into a pipeline or come out of it.
+    /// Input or output objects of a pipeline.
     Objects,
 }
 
@@ -28,7 +28,7 @@ const TWO: &[&str] = &["Gateway", "UDPRoute"];
 const BLOCKS: [(&str, Block); 37] = [
     ("01-pipeline-introduction-multiple", Block::PipelineField(TWO)),
     ("01-pipeline-introduction-single", Block::PipelineField(ONE)),
-    // Two alternatives under one key: the last one counts.
+    // Two alternatives under one key: the last one is used.
     ("01-pipeline-introduction", Block::PipelineField(TWO)),
     ("02-pipeline-join", Block::Stages(TWO)),
     ("03-pipeline-select", Block::Stages(ONE)),
@@ -70,7 +70,8 @@ fn directory() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../manifest/tests/fixtures/reference")
 }
 
-/// Placeholders are plain strings. Where the language wants a path, one stands in.
+/// The documents of a block. Placeholders are plain strings; where the language requires a path,
+/// they are replaced by one.
 fn block(name: &str) -> Vec<Value> {
     let text = std::fs::read_to_string(directory().join(format!("{name}.yaml"))).unwrap();
     let text = text
@@ -120,7 +121,7 @@ fn check(name: &str, kind: Block) -> Result<(), String> {
 }
 
 #[test]
-fn every_block_of_the_reference_means_what_the_table_says() {
+fn every_block_of_the_reference_has_the_content_of_the_table() {
     for (name, kind) in BLOCKS {
         assert_eq!(check(name, kind), Ok(()), "{name}");
     }
@@ -139,7 +140,7 @@ fn no_block_is_left_out_of_the_table() {
     assert_eq!(files, names);
 }
 
-/// The reference says what comes out of some of its blocks.
+/// The reference shows the output of some of its blocks.
 #[test]
 fn the_examples_with_a_result_give_it() {
     use deltic::offline::{Event, EventType};

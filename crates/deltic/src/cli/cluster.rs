@@ -1,4 +1,4 @@
-//! The arguments of the commands that have to do with a cluster.
+//! The arguments of the commands that use a cluster.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -12,45 +12,46 @@ use process::log;
 
 use super::{Derived, Format, LIMITS, OperatorFiles};
 
-/// Run operators
+/// Run Operators
 ///
-/// On a cluster, all Operator objects run, or those of the files given with -f. deltic
-/// reads and writes with the rights of its kubeconfig or service account, unless an
-/// Operator names an account of its own.
+/// With --cluster, all Operators of the cluster run or, with -f, those of the given files.
+/// deltic reads and writes with the permissions of its kubeconfig or service account, unless
+/// an Operator has its own serviceAccount.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The first interrupt or termination ends what runs and exits with 0; a second one exits at once.
-With --leader-elect a process that loses the lease sends nothing more and exits with 1.
+On the first SIGINT or SIGTERM deltic finishes the writes under way and exits with 0; on a second one
+it exits at once. With --leader-elect a process that loses the lease sends no further request and
+exits with 1.
 
 Examples:
   deltic run --cluster
   deltic run --cluster --context test -f operator.yaml
   deltic run --cluster --leader-elect --lease-namespace deltic-system --health-addr :8080")]
-// Each switch is a choice of its own.
+// The switches are independent of each other.
 #[allow(clippy::struct_excessive_bools)]
 pub(crate) struct Run {
     /// Run on a Kubernetes cluster
     #[arg(long)]
     pub(crate) cluster: bool,
 
-    /// Run the operators of these files, not those of the cluster: files, directories, or
-    /// - for stdin
+    /// Run the Operators of these files instead of those of the cluster: files, directories,
+    /// or - for stdin
     #[arg(short, long, value_name = "FILE")]
     pub(crate) filename: Vec<String>,
 
     #[command(flatten)]
     pub(crate) connection: Connection,
 
-    /// Read and write only in this namespace (and objects that have none)
+    /// Read and write only objects of this namespace, and cluster-scoped objects
     #[arg(short, long, value_name = "NAME")]
     pub(crate) namespace: Option<String>,
 
-    /// Refuse operators that name no service account
+    /// Refuse Operators without a serviceAccount
     #[arg(long, help_heading = TENANCY)]
     pub(crate) require_service_account: bool,
 
-    /// Allow targets of this kind: GROUP/KIND, either may be *; /Secret is of the core
-    /// group. The more precise of two decides
+    /// Allow targets of this kind: GROUP/KIND, where each may be *; /Secret is in the core
+    /// group. The most precise of several patterns decides
     #[arg(long, value_name = "KIND", value_delimiter = ',', help_heading = TENANCY)]
     pub(crate) allow_target: Vec<Pattern>,
 
@@ -58,11 +59,11 @@ pub(crate) struct Run {
     #[arg(long, value_name = "KIND", value_delimiter = ',', help_heading = TENANCY)]
     pub(crate) deny_target: Vec<Pattern>,
 
-    /// Work only while holding a Lease, so that one of several processes does
+    /// Use leader election: of several processes only the holder of a Lease runs Operators
     #[arg(long, help_heading = OPERATIONS)]
     pub(crate) leader_elect: bool,
 
-    /// The namespace of the Lease [default: that of the pod or context]
+    /// The namespace of the Lease [default: the namespace of the pod or context]
     #[arg(long, value_name = "NAME", help_heading = OPERATIONS)]
     pub(crate) lease_namespace: Option<String>,
 
@@ -70,7 +71,7 @@ pub(crate) struct Run {
     #[arg(long, value_name = "NAME", default_value = lease::NAME, help_heading = OPERATIONS)]
     pub(crate) lease_name: String,
 
-    /// Serve /healthz, /readyz and /metrics here, such as :8080 [default: not at all]
+    /// Serve /healthz, /readyz and /metrics at this address, such as :8080 [default: off]
     #[arg(long, value_name = "ADDRESS", value_parser = address, help_heading = OPERATIONS)]
     pub(crate) health_addr: Option<SocketAddr>,
 
@@ -78,19 +79,20 @@ pub(crate) struct Run {
     #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "25", help_heading = OPERATIONS)]
     pub(crate) grace_period: Duration,
 
-    /// What is logged: error, warn, info, debug or trace; also by module
+    /// The log level: error, warn, info, debug or trace; or levels by module, such as
+    /// info,kube=debug
     #[arg(long, value_name = "LEVEL", default_value = "info", help_heading = OPERATIONS)]
     pub(crate) log_level: log::Level,
 
-    /// What the log looks like
+    /// The format of log lines
     #[arg(long, value_name = "FORMAT", default_value = "auto", help_heading = OPERATIONS)]
     pub(crate) log_format: LogFormat,
 
-    /// How many requests may be sent in a second; 0 for no limit
+    /// How many requests may be sent per second; 0 for no limit
     #[arg(long, value_name = "N", value_parser = rate, default_value = "0", help_heading = LIMITS)]
     pub(crate) qps: f64,
 
-    /// How many requests may be sent at once, if there is a limit
+    /// How many requests may be sent at once if --qps sets a limit
     #[arg(long, value_name = "N", default_value_t = 100, help_heading = LIMITS)]
     pub(crate) burst: u32,
 
@@ -98,32 +100,32 @@ pub(crate) struct Run {
     pub(crate) limits: OperatorLimits,
 }
 
-/// What one operator may use.
+/// The limits of one Operator.
 #[derive(Clone, Copy, Debug, Args)]
 #[allow(clippy::struct_field_names)] // The fields are the names of the flags.
 pub(crate) struct OperatorLimits {
-    /// How many objects the sources of a controller may hold together
+    /// How many objects the sources of a controller may have in total
     #[arg(long, value_name = "N", help_heading = LIMITS, default_value_t = Budget::default().documents)]
     pub(crate) max_documents: usize,
 
-    /// How many bytes these may take; 0 for no limit
+    /// How many bytes these objects may take; 0 for no limit
     #[arg(long, value_name = "N", help_heading = LIMITS, default_value_t = Budget::default().bytes.unwrap_or(0))]
     pub(crate) max_bytes: usize,
 
-    /// How many documents one batch may look at to join them
+    /// How many candidate documents the joins of one batch may examine
     #[arg(long, value_name = "N", help_heading = LIMITS, default_value_t = Budget::default().candidates)]
     pub(crate) max_candidates: u64,
 
-    /// How many objects a controller may derive, and how many documents its joins may give
-    /// in one batch
+    /// How many objects a controller may derive, and how many documents its joins may yield in
+    /// one batch
     #[arg(long, value_name = "N", help_heading = LIMITS, default_value_t = Budget::default().outputs)]
     pub(crate) max_outputs: usize,
 
-    /// How many operators and list items one evaluation may take
+    /// How many operators and list items one evaluation may process
     #[arg(long, value_name = "N", help_heading = LIMITS, default_value_t = Budget::default().steps)]
     pub(crate) max_steps: u64,
 
-    /// What one @cel expression may cost
+    /// The cost limit of one @cel expression
     #[arg(long, value_name = "N", help_heading = LIMITS, default_value_t = Budget::default().cel_cost)]
     pub(crate) max_cel_cost: u64,
 
@@ -141,15 +143,15 @@ pub(crate) struct OperatorLimits {
 Example:
   deltic crd | kubectl apply --server-side -f -")]
 pub(crate) struct Crd {
-    /// How to print it
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "yaml")]
     pub(crate) output: Format,
 }
 
-/// Print the least roles that operators need
+/// Print the roles with the least permissions that Operators need
 ///
-/// Kinds that Kubernetes does not bring are taken to live in namespaces and to have the
-/// usual plural, unless a cluster is asked.
+/// Custom resources are assumed to be namespaced and to have the usual plural, unless
+/// --discover looks them up on a cluster.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -164,7 +166,7 @@ pub(crate) struct Rbac {
     #[arg(long, value_name = "ACCOUNT", value_parser = account)]
     pub(crate) service_account: Option<operator::spec::ServiceAccount>,
 
-    /// For deltic run --namespace: rights in this namespace only
+    /// For deltic run --namespace: permissions in this namespace only
     #[arg(short, long, value_name = "NAME")]
     pub(crate) namespace: Option<String>,
 
@@ -172,19 +174,19 @@ pub(crate) struct Rbac {
     #[arg(long, value_name = "NAME", default_value = lease::NAME)]
     pub(crate) lease_name: String,
 
-    /// Ask a cluster what its kinds are
+    /// Look up the kinds on a cluster
     #[arg(long)]
     pub(crate) discover: bool,
 
     #[command(flatten)]
     pub(crate) connection: Connection,
 
-    /// How to print them
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "yaml")]
     pub(crate) output: Format,
 }
 
-/// Put the `CustomResourceDefinition` of Operators on a cluster
+/// Install the `CustomResourceDefinition` of Operators on a cluster
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -194,19 +196,20 @@ pub(crate) struct Install {
     #[command(flatten)]
     pub(crate) connection: Connection,
 
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(short, long)]
     pub(crate) yes: bool,
 
-    /// Take over fields that someone else manages
+    /// Take over fields that another manager owns
     #[arg(long, alias = "force")]
     pub(crate) force_conflicts: bool,
 }
 
 /// Remove the `CustomResourceDefinition`, and with it all Operators, from a cluster
 ///
-/// What Operators derived stays. One whose deletionPolicy is Delete stands in the way:
-/// delete it first, while deltic runs, if its objects are to go, or say --orphan.
+/// Derived objects stay. This is refused while an Operator has deletionPolicy Delete: either
+/// delete that Operator first, while deltic runs, which deletes its objects, or use --orphan
+/// to keep them.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -216,19 +219,19 @@ pub(crate) struct Uninstall {
     #[command(flatten)]
     pub(crate) connection: Connection,
 
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(short, long)]
     pub(crate) yes: bool,
 
-    /// Leave behind what Operators derived whose deletionPolicy is Delete, too
+    /// Keep the derived objects of Operators with deletionPolicy Delete, too
     #[arg(long)]
     pub(crate) orphan: bool,
 }
 
-/// Which cluster.
+/// The cluster to use.
 #[derive(Debug, Args)]
 pub(crate) struct Connection {
-    /// The kubeconfig [default: $KUBECONFIG, ~/.kube/config, or the cluster around a pod]
+    /// The kubeconfig [default: $KUBECONFIG, ~/.kube/config, or the service account of the pod]
     #[arg(long, value_name = "FILE")]
     pub(crate) kubeconfig: Option<PathBuf>,
 
@@ -250,16 +253,16 @@ impl Connection {
 pub(crate) enum LogFormat {
     /// Text on a terminal, JSON elsewhere
     Auto,
-    /// For people
+    /// Text for people
     Text,
-    /// One object per line
+    /// One JSON object per line
     Json,
 }
 
 const TENANCY: &str = "Tenancy";
 const OPERATIONS: &str = "Operations";
 
-/// `:8080` is on all addresses.
+/// Reads an address with a port; `:8080` means all interfaces.
 fn address(text: &str) -> Result<SocketAddr, String> {
     let whole = match text.strip_prefix(':') {
         Some(port) => format!("0.0.0.0:{port}"),
@@ -279,7 +282,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
 fn rate(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(rate) if rate.is_finite() && rate >= 0.0 => Ok(rate),
-        _ => Err("expected a number of requests in a second, or 0".to_owned()),
+        _ => Err("expected a number of requests per second, or 0 for no limit".to_owned()),
     }
 }
 

@@ -1,4 +1,4 @@
-//! `deltic crd`: the `CustomResourceDefinition` of Operators.
+//! `deltic crd`: prints the `CustomResourceDefinition` of Operators.
 
 use crate::cli::cluster::Crd;
 use crate::exit::{Outcome, Stop};

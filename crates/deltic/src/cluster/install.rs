@@ -1,4 +1,4 @@
-//! `deltic install` and `deltic uninstall`: deltic's own things on a cluster.
+//! `deltic install` and `deltic uninstall`: the definition of Operators on a cluster.
 
 use manifest::Diagnostic;
 use metrics::Metrics;
@@ -42,7 +42,10 @@ pub(crate) fn uninstall(args: &Uninstall, output: &mut Output) -> Result<Outcome
         let client = client.map_err(|error| no_cluster(&error))?;
         let found = install::look(&client).await;
         let Some(found) = found.map_err(|error| stop(&error))? else {
-            output.text(&format!("there is no {}\n", crd::NAME))?;
+            output.text(&format!(
+                "customresourcedefinition/{} is not installed\n",
+                crd::NAME
+            ))?;
             return Ok(Outcome::Good);
         };
         if !found.deleting.is_empty() && !args.orphan {
@@ -66,7 +69,7 @@ fn question(found: &install::Uninstall) -> String {
     match names.len() {
         0 => format!("delete the CustomResourceDefinition {name}?"),
         count => format!(
-            "delete the CustomResourceDefinition {name} and {count} Operators ({})? What they derived stays.",
+            "delete the CustomResourceDefinition {name} and {count} Operators ({})? Their derived objects stay.",
             names.join(", ")
         ),
     }
@@ -74,13 +77,16 @@ fn question(found: &install::Uninstall) -> String {
 
 fn stop(error: &InstallError) -> Stop {
     let (code, help) = match error {
-        InstallError::Conflict(_) => ("conflict", Some("--force-conflicts takes them over")),
+        InstallError::Conflict(_) => ("conflict", Some("use --force-conflicts to take them over")),
         InstallError::Forbidden(_) => ("forbidden", None),
-        InstallError::Late(_) => ("timeout", Some("look at its conditions with kubectl")),
+        InstallError::Late(_) => (
+            "timeout",
+            Some("check the conditions of the definition with kubectl"),
+        ),
         InstallError::Deletes(_) => (
             "deletes",
             Some(
-                "delete them first, while deltic runs, and what they derived goes, too; or leave it behind with --orphan",
+                "delete these Operators first, while deltic runs, to delete their objects; or keep the objects with --orphan",
             ),
         ),
         InstallError::Api(_) => ("cluster", None),

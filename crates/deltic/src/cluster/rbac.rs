@@ -1,4 +1,4 @@
-//! `deltic rbac`: the least roles that operators need.
+//! `deltic rbac`: prints the roles with the least permissions that Operators need.
 
 use metrics::Metrics;
 use process::rbac::{Discovered, Kinds, Options, WellKnown, roles};

@@ -1,7 +1,7 @@
-//! `deltic run`: operators on a cluster, until they are told to stop.
+//! `deltic run`: runs Operators on a cluster until a signal.
 //!
-//! The lease and the server for probes are kept here; what runs is
-//! [`process::run::run`].
+//! This module runs the elector of the lease and the HTTP server of the probes;
+//! [`process::run::run`] runs the Operators.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ use crate::exit::{Outcome, Stop};
 use crate::input;
 use crate::output::Output;
 
-const NOT_EMBEDDED: &str = "deltic run needs --cluster: the embedded API server, for running without a cluster, comes with a later version";
+const NOT_EMBEDDED: &str = "deltic run needs --cluster: running without a cluster, on an embedded API server, is not available yet";
 
 pub(crate) fn run(args: &Run, output: &mut Output) -> Result<Outcome, Stop> {
     if !args.cluster {
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &Run, output: &mut Output) -> Result<Outcome, Stop> {
     let color = output.color();
     block_on(async {
         let traces = Traces::new()?;
-        // The one who tests for it in the same process may have set it already.
+        // Fails only if a subscriber is set already, as in tests in the same process.
         let _ = log::init_with(format, &args.log_level, color, traces.layers());
         start(args, files, &traces).await
     })
@@ -148,23 +148,23 @@ async fn start(args: &Run, files: Vec<Operator>, traces: &Traces) -> Result<Outc
     }
 }
 
-/// Completes with the first signal.
+/// Completes at the first signal.
 async fn asked_to_stop() {
     signal::received(1).await;
-    tracing::info!("stopping: a second signal ends at once");
+    tracing::info!("stopping: a second signal ends the process at once");
 }
 
-/// Waits for what runs, unless a second signal comes.
+/// Waits for a future to complete, but not beyond a second signal.
 async fn unless_forced<T>(running: impl Future<Output = T>) -> Result<T, Stop> {
     tokio::select! {
         result = running => Ok(result),
         () = signal::received(2) => {
-            Err(failed("forced", "ended by a second signal, before all was done".to_owned()))
+            Err(failed("forced", "ended by a second signal before the shutdown was complete".to_owned()))
         }
     }
 }
 
-/// Serves probes and metrics, if that is wanted.
+/// Serves probes and metrics if `--health-addr` is given.
 async fn serve(args: &Run, health: &Health, metrics: &Metrics) -> Result<(), Stop> {
     let Some(address) = args.health_addr else {
         return Ok(());
@@ -194,7 +194,7 @@ fn budget(limits: &OperatorLimits) -> Budget {
     }
 }
 
-/// The part in an election, if there is one.
+/// The leader election of this process, if `--leader-elect` is given.
 struct Election {
     leadership: Leadership,
     running: Option<(oneshot::Sender<()>, JoinHandle<()>)>,
@@ -214,7 +214,7 @@ impl Election {
                 running: None,
             });
         }
-        // With connections of its own: renewals wait for nobody.
+        // A client with its own connections, so that renewals do not wait for other requests.
         let client = connection.client(metrics);
         let client = client.map_err(|error| no_cluster(&error))?;
         let namespace = args.lease_namespace.as_ref();
@@ -231,10 +231,10 @@ impl Election {
         })
     }
 
-    /// Gives the lease back. Nothing may be written any more.
+    /// Releases the lease. No further write may follow.
     async fn end(self) {
         if let Some((stop, task)) = self.running {
-            // It may have ended by itself.
+            // The elector may have ended already.
             let _ = stop.send(());
             let _ = task.await;
         }

@@ -1,4 +1,5 @@
-//! `deltic eval --jsonl`: a line with an expression in, a line with its value out.
+//! `deltic eval --jsonl`: reads lines with an expression, and answers each with a line with its
+//! value.
 
 use document::{Location, Value};
 use expr::{Env, Functions, Items, Scope};
@@ -30,7 +31,7 @@ fn answer(line: &Value, env: &Env) -> Result<Value, Refusal> {
     };
     let expr =
         expr::compile(spec, &Location::root(), &Functions::builtin(), items).map_err(|errors| {
-            // There is at least one: otherwise it would have compiled.
+            // Compiling fails with at least one error.
             let error = &errors[0];
             Refusal::at(error.code(), &error.to_string(), &error.at)
         })?;

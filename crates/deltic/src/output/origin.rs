@@ -1,10 +1,10 @@
-//! Origins for people: `Service/default/web + Pod/default/a[0]`.
+//! Prints origins for people: `Service/default/web + Pod/default/a[0]`.
 
 use std::fmt::Write;
 
 use document::Value;
 
-/// An origin as `Origin::describe` gives it, on one line.
+/// Prints the result of `Origin::describe` on one line.
 pub(crate) fn describe(origin: &Value) -> String {
     let mut text = String::new();
     for component in origin.as_list().into_iter().flatten() {

@@ -1,4 +1,4 @@
-//! Indented JSON, with numbers as deltic prints them everywhere.
+//! Indented JSON, with numbers in deltic's own format.
 
 use document::{Value, View};
 
@@ -23,7 +23,7 @@ fn write(value: &Value, indent: usize, out: &mut String) {
     }
 }
 
-/// The parts of a list or map, each on a line of its own.
+/// Prints the elements of a list or map, each on its own line.
 fn block<'a>(
     brackets: (char, char),
     parts: impl Iterator<Item = (Option<&'a str>, &'a Value)>,
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_part_stands_on_its_line() {
+    fn every_element_is_on_its_own_line() {
         let value = json!({"a": [1, {"b": null}], "c": {}, "d": [], "e\"": "x\n"});
         let expect = r#"{
   "a": [

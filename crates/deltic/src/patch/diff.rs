@@ -1,4 +1,4 @@
-//! `deltic patch --diff`: what changes, as a unified diff of YAML.
+//! `deltic patch --diff`: prints the changes as a unified diff of YAML.
 
 use std::io;
 use std::time::Duration;
@@ -9,10 +9,10 @@ use similar::{ChangeTag, TextDiff};
 use super::secret;
 use crate::output::{DiffLine, Output, name};
 
-/// How long the smallest diff of an object is looked for; after that any will do.
+/// How long to search for the smallest diff of an object; after that any diff is printed.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Prints nothing if nothing changes.
+/// Prints the diff of an object; nothing if it does not change.
 pub(super) fn print(old: &Value, new: Option<&Value>, output: &mut Output) -> io::Result<()> {
     if new == Some(old) {
         return Ok(());
@@ -28,7 +28,7 @@ pub(super) fn print(old: &Value, new: Option<&Value>, output: &mut Output) -> io
     output.diff_line(DiffLine::File, &format!("--- {before}"))?;
     output.diff_line(DiffLine::File, &format!("+++ {after}"))?;
     for hunk in diff.unified_diff().context_radius(3).iter_hunks() {
-        output.diff_line(DiffLine::Place, &hunk.header().to_string())?;
+        output.diff_line(DiffLine::Hunk, &hunk.header().to_string())?;
         for change in hunk.iter_changes() {
             let (line, sign) = match change.tag() {
                 ChangeTag::Equal => (DiffLine::Same, ' '),

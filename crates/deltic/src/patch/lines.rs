@@ -1,5 +1,5 @@
-//! `deltic patch --jsonl`: a line with a document and a patch in, a line with the patched
-//! document out.
+//! `deltic patch --jsonl`: reads lines with a document and a patch, and answers each with a line
+//! with the patched document.
 
 use document::{Location, Map, Value};
 use patch::{Edit, Form, Limits, UnknownFields};
@@ -9,7 +9,7 @@ use crate::exit::{Outcome, Stop};
 use crate::lines::{self, Refusal};
 use crate::output::Output;
 
-/// Other fields of a line, and of its operations, are passed over.
+/// Other fields of a line, and of its operations, are ignored.
 const FORM: Form = Form {
     operations: "patch",
     beside: &["doc", "vars"],
@@ -34,11 +34,11 @@ fn answer(line: &Value, limits: &Limits) -> Result<Value, Refusal> {
             .ok_or_else(|| bad("expected vars to be a map"))?,
     };
     let edit = Edit::compile(line, &Location::root(), FORM).map_err(|errors| {
-        // There is at least one: otherwise it would have compiled.
+        // Compiling fails with at least one error.
         let error = &errors[0];
         Refusal::at(error.code(), &error.to_string(), &error.at)
     })?;
-    // All of them together are a variable, too.
+    // `vars` itself is a variable, too.
     let all = |name: &str| (name == "vars").then(|| Value::from(vars.clone()));
     let variables = |name: &str, resource: &Value| match vars.get_str(name) {
         None => all(name).or_else(|| variable(&vars, name, resource)),

@@ -1,21 +1,21 @@
-//! Values of Secrets are never shown: a diff says that they change, not from what to what.
+//! Masks the values of Secrets: a diff shows that a value changes, but neither value.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use document::{Key, Map, Value, View};
 
-/// What stands for a value.
+/// The text that is shown instead of a value.
 const HIDDEN: &str = "***";
 const CHANGED: &str = "*** (changed)";
 
 /// The fields that hold the values.
 const FIELDS: [&str; 2] = ["data", "stringData"];
 
-/// A text that is shorter is not looked for elsewhere in the Secret: it would be found by
+/// Shorter texts are not searched for elsewhere in the Secret, because they would be found by
 /// chance.
 const TELLING: usize = 4;
 
-/// Both versions of an object as they may be shown.
+/// Both versions of an object with the values of a Secret masked.
 pub(super) fn masked(old: &Value, new: Option<&Value>) -> (Value, Option<Value>) {
     if !is_secret(old) && !new.is_some_and(is_secret) {
         return (old.clone(), new.cloned());
@@ -39,7 +39,7 @@ fn is_secret(object: &Value) -> bool {
     core && object.get("kind").as_str() == Some("Secret")
 }
 
-/// The texts of a value, as they are and decoded.
+/// Collects the texts of a value, encoded and decoded.
 fn collect(value: &Value, texts: &mut Vec<String>) {
     match value.view() {
         View::Str(text) => {
@@ -54,7 +54,7 @@ fn collect(value: &Value, texts: &mut Vec<String>) {
     }
 }
 
-/// A version of a Secret without its values; those that are not as in `old` say so.
+/// A version of a Secret with masked values; values that differ from `old` are marked as changed.
 fn shown(version: &Value, old: &Value, texts: &[String]) -> Value {
     let Some(map) = version.as_map() else {
         return HIDDEN.into();
@@ -85,7 +85,7 @@ fn values(data: &Value, old: &Value) -> Value {
         .into()
 }
 
-/// A value in which no string holds one of these texts.
+/// Masks all strings in a value that contain one of these texts.
 fn without(value: &Value, texts: &[String]) -> Value {
     match value.view() {
         View::Str(text) if texts.iter().any(|secret| text.contains(secret.as_str())) => {
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn other_kinds_are_shown_as_they_are() {
+    fn other_kinds_are_not_masked() {
         for object in [
             json!({"kind": "ConfigMap", "data": {"a": "b"}}),
             json!({"apiVersion": "other.io/v1", "kind": "Secret", "data": {"a": "b"}}),

@@ -1,5 +1,5 @@
-//! Small operators that would take all memory, all stack or all time are stopped, with an error
-//! that names the object.
+//! Small Operators that would exhaust memory, stack or time are stopped with an error that names
+//! the object.
 
 use document::{Value, json};
 
@@ -31,7 +31,7 @@ fn object() -> String {
         .to_string()
 }
 
-/// Renders, and replays, with an error of this code.
+/// Checks that `render` and `replay` fail with this code.
 fn fails(name: &str, operator: &str, code: &str) {
     let files = Files::new(&format!("bounds-{name}"))
         .with("operator.json", operator)

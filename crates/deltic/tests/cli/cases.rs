@@ -1,4 +1,4 @@
-//! The specification's cases through the command: expressions as lines, pipelines as
+//! Runs the cases of the specification through the command: expressions as lines, pipelines as
 //! Operators whose events are replayed.
 
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ fn has<'a>(case: &'a Value, field: &str) -> Option<&'a Value> {
     case.as_map()?.get_str(field)
 }
 
-/// Every case as a line, each with the answer to it.
+/// Sends every case as a line. Returns the answers.
 fn answered(cases: &[Value], command: &str) -> Vec<Value> {
     let mut stdin = String::new();
     for case in cases {
@@ -133,7 +133,7 @@ fn operator(case: &Value) -> String {
     }))
 }
 
-/// A step as one array of watch events.
+/// The events of a step as one array.
 fn batch(step: &Value) -> String {
     let mut batch = String::from("[");
     for event in step.as_list().unwrap() {

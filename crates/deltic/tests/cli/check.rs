@@ -23,7 +23,7 @@ spec:
     target: { kind: Baz }
 "#;
 
-/// Reads what it writes, which is a warning.
+/// An Operator that reads what it writes, which is a warning.
 const CYCLE: &str = r#"apiVersion: dcontroller.io/v1alpha1
 kind: Operator
 metadata: { name: cycle }
@@ -37,7 +37,7 @@ spec:
 "#;
 
 #[test]
-fn all_errors_are_reported_with_their_places() {
+fn all_errors_are_reported_with_their_positions() {
     let files = Files::new("check-bad").with("bad.yaml", BAD);
     files
         .deltic(&["check", "-f", "bad.yaml"])
@@ -81,7 +81,7 @@ fn a_good_operator_has_nothing_to_report() {
 }
 
 #[test]
-fn warnings_count_only_where_one_is_strict() {
+fn warnings_fail_only_with_strict() {
     deltic_on(CYCLE, &["check", "-f", "-"])
         .ended(0)
         .printed("1 warning\n")
@@ -122,7 +122,7 @@ fn every_operator_of_every_file_is_checked() {
 }
 
 #[test]
-fn machines_get_a_list() {
+fn json_output_is_a_list() {
     let run = deltic_on(BAD, &["check", "-f", "-", "-o", "json"]).ended(2);
     let list: Value = run.stdout.parse().unwrap();
     assert_eq!(
@@ -153,7 +153,7 @@ fn a_duplicate_key_is_an_error_in_any_object() {
 }
 
 #[test]
-fn what_is_meant_to_be_an_operator_is_checked_as_one() {
+fn a_document_that_resembles_an_operator_is_checked_as_one() {
     for (version, code) in [
         ("apiVersion: dcontroller.io/v1", "bad-api-version"),
         ("apiVersion: dcontroler.io/v1alpha1", "bad-api-version"),
@@ -207,7 +207,7 @@ fn explain_prints_the_plan_and_warns() {
 }
 
 #[test]
-fn explain_refuses_what_cannot_be_created() {
+fn explain_refuses_an_invalid_operator() {
     deltic_on(BAD, &["explain", "-f", "-"])
         .ended(2)
         .printed("")

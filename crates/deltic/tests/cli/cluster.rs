@@ -1,5 +1,5 @@
-//! `deltic replay`: the input objects are the cluster, and what controllers write is
-//! applied to them.
+//! `deltic replay`: the input objects act as the cluster, and writes of controllers are applied to
+//! them.
 
 use document::Value;
 
@@ -20,8 +20,8 @@ fn event(kind: &str, object: &str) -> Value {
     manifests[0].value.clone()
 }
 
-/// Replays batches of events. Each line comes back short: events as `TYPE kind/name`
-/// with what stands outside of metadata, errors by their codes.
+/// Replays batches of events. Output lines are compared in a short form: events as `TYPE kind` with
+/// the content, errors by their codes.
 fn check(name: &str, controllers: &str, batches: &[(&[(&str, &str)], &str)]) {
     let files =
         Files::new(&format!("cluster-{name}")).with("operator.yaml", &operator(controllers));
@@ -83,7 +83,7 @@ fn an_updater_creates_repairs_and_deletes() {
         COPY,
         &[
             (&[("ADDED", service)], &format!("ADDED ConfigMap {created}")),
-            // What the cluster says about our object is what we know already.
+            // An event with the state of our object that we wrote.
             (
                 &[(
                     "ADDED",
@@ -91,7 +91,7 @@ fn an_updater_creates_repairs_and_deletes() {
                 )],
                 "",
             ),
-            // Somebody else changes it: it is put back, and what is not ours stays.
+            // Someone else changes it: our fields are repaired, fields of others stay.
             (
                 &[(
                     "MODIFIED",
@@ -112,7 +112,7 @@ fn an_updater_creates_repairs_and_deletes() {
 }
 
 #[test]
-fn an_updater_leaves_what_it_did_not_create() {
+fn an_updater_does_not_delete_what_it_did_not_create() {
     check(
         "adopted",
         COPY,
@@ -157,7 +157,7 @@ fn a_patcher_waits_for_its_object() {
                 )],
                 "MODIFIED ConfigMap {data:{x:1,y:2},metadata:{name:a}}",
             ),
-            // It comes as it should be.
+            // It is created with the patched value.
             (
                 &[(
                     "MODIFIED",
@@ -178,7 +178,7 @@ fn a_patcher_waits_for_its_object() {
     );
 }
 
-/// The controllers stand in the wrong order on purpose.
+/// The controllers are in the wrong order on purpose.
 const CHAIN: &str = r#"
   - name: last
     sources: [{ kind: Middle }, { apiGroup: "", kind: Service }]
@@ -208,12 +208,12 @@ fn views_feed_the_next_controller_in_the_same_batch() {
                 &[("ADDED", &service("1"))],
                 "ADDED Last {metadata:{name:a},sum:2} ; ADDED Middle {metadata:{name:a},x:1}",
             ),
-            // No state in between shows, such as a sum of 3.
+            // No intermediate state is printed, such as a sum of 3.
             (
                 &[("MODIFIED", &service("2"))],
                 "MODIFIED Last {metadata:{name:a},sum:4} ; MODIFIED Middle {metadata:{name:a},x:2}",
             ),
-            // The error of one controller is not the other's.
+            // An error of one controller does not affect the other.
             (
                 &[("MODIFIED", &service("x"))],
                 "MODIFIED Middle {metadata:{name:a},x:x} ; error text of last",

@@ -1,10 +1,10 @@
-//! Running the built command.
+//! Runs the built command.
 
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// What a run printed, and how it ended.
+/// The output of a run and its exit code.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) code: i32,
@@ -41,7 +41,7 @@ impl Run {
         self
     }
 
-    /// Fails unless all of these are in what it printed to stderr.
+    /// Fails unless stderr contains all of these.
     #[track_caller]
     pub(crate) fn mentioned(self, parts: &[&str]) -> Self {
         for part in parts {
@@ -55,7 +55,7 @@ impl Run {
     }
 }
 
-/// The command, without what the surroundings would change.
+/// The command, without environment variables that would change it.
 pub(crate) fn command() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_deltic"));
     for variable in ["NO_COLOR", "CLICOLOR_FORCE", "COLUMNS"] {
@@ -83,7 +83,7 @@ pub(crate) fn run(command: &mut Command, stdin: &[u8]) -> Run {
         .unwrap();
     let mut pipe = child.stdin.take().unwrap();
     let stdin = stdin.to_vec();
-    // In a thread of its own: the command may print before it has read everything. One
+    // In its own thread, because the command may print before it has read everything. A command
     // that stops early closes the pipe, which is fine.
     let writer = std::thread::spawn(move || {
         let _ = pipe.write_all(&stdin);
@@ -101,7 +101,7 @@ pub(crate) fn run(command: &mut Command, stdin: &[u8]) -> Run {
 pub(crate) struct Files(PathBuf);
 
 impl Files {
-    /// `name` tells the directories of different tests apart.
+    /// Makes a directory; `name` is unique among the tests.
     pub(crate) fn new(name: &str) -> Self {
         let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
         let _ = std::fs::remove_dir_all(&path);
@@ -132,7 +132,7 @@ impl Files {
     }
 }
 
-/// An operator that copies Foos with a positive `spec.n` to Bars, with twice the number.
+/// An Operator that copies Foos with a positive `spec.n` to Bars with twice the number.
 pub(crate) const DOUBLE: &str = r#"
 apiVersion: dcontroller.io/v1alpha1
 kind: Operator

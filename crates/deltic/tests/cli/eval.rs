@@ -206,7 +206,7 @@ fn each_line_has_its_answer_in_order() {
         "{\"expr\":\"$.a\",\"subject\":{\"a\":[1,1.0,\"é\"]}}\n{\"expr\":{\"@add\":[1,\"$\"]},\"subject\":2}\n",
         &[r#"{"value":[1,1,"é"]}"#, r#"{"value":3}"#],
     );
-    // Without a subject `$` is null; without a newline at its end a line is one, too.
+    // Without a subject `$` is null. The last line needs no newline.
     lines(
         "{\"expr\":null}\r\n\n  \n{\"expr\":\"$\"}",
         &[r#"{"value":null}"#, r#"{"value":null}"#],
@@ -215,7 +215,7 @@ fn each_line_has_its_answer_in_order() {
 }
 
 #[test]
-fn a_local_that_is_given_makes_the_item_known() {
+fn a_local_defines_the_item() {
     lines(
         "{\"expr\":\"$$.x\",\"local\":{\"x\":1}}\n{\"expr\":\"$$\",\"local\":null}\n{\"expr\":\"$$\"}\n",
         &[
@@ -264,7 +264,7 @@ fn a_bad_line_is_answered_and_the_next_is_read() {
 }
 
 #[test]
-fn an_answer_comes_before_the_next_question() {
+fn a_line_is_answered_before_the_next_is_sent() {
     let mut child = command()
         .args(["eval", "--jsonl"])
         .stdin(Stdio::piped())

@@ -1,4 +1,4 @@
-//! What all commands share: help, colours, exit codes, pipes.
+//! Help, colours, exit codes and pipes, which all commands share.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::Stdio;
@@ -85,12 +85,12 @@ fn colours_are_used_only_when_they_are_wanted() {
         }
         run(&mut command, b"").ended(2).stderr.contains('\x1b')
     };
-    // Not on a terminal.
+    // The output is not a terminal.
     assert!(!colored(&[], None));
     assert!(!colored(&["--color", "auto"], None));
     assert!(!colored(&["--color", "never"], None));
     assert!(colored(&["--color", "always"], None));
-    // What is asked for on the command line wins.
+    // The command line wins over the environment.
     assert!(colored(&["--color", "always"], Some("1")));
 }
 
@@ -112,7 +112,7 @@ fn colours_go_to_events_and_errors_and_usage_as_well() {
 }
 
 #[test]
-fn a_reader_that_has_seen_enough_is_no_error() {
+fn a_reader_that_closes_the_pipe_is_no_error() {
     let files = Files::new("broken-pipe").with("operator.yaml", DOUBLE);
     for args in [
         &["eval", "--jsonl"][..],

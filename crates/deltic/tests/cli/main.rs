@@ -1,5 +1,4 @@
-//! The `deltic` command as a user meets it: arguments and files in, text and exit codes
-//! out.
+//! Tests of the `deltic` command: arguments and files, output and exit codes.
 #![allow(clippy::unwrap_used)]
 
 mod bounds;

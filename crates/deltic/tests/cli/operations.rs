@@ -1,4 +1,4 @@
-//! The commands that have to do with a cluster, as far as they go without one.
+//! The commands that use a cluster, tested without one.
 
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
@@ -18,7 +18,7 @@ contexts: [{ name: nowhere, context: { cluster: c, user: u } }]
 current-context: nowhere
 ";
 
-/// The command in a directory with a kubeconfig, and nothing from the surroundings.
+/// The command in a directory with a kubeconfig, without the variables of the environment.
 fn command(files: &Files, args: &[&str]) -> Command {
     let mut command = files.command();
     for variable in ["KUBECONFIG", "HOME", "KUBERNETES_SERVICE_HOST"] {
@@ -51,7 +51,7 @@ fn the_definition_is_printed() {
         yaml.contains("\n  name: operators.dcontroller.io\n"),
         "{yaml}"
     );
-    // Anchors are not for everybody.
+    // Not every YAML parser supports anchors.
     assert!(!yaml.contains(": &") && !yaml.contains(": *"), "{yaml}");
     let json: Value = deltic(&["crd", "-o", "json"])
         .ended(0)
@@ -105,7 +105,7 @@ fn roles_are_printed() {
 fn without_a_cluster_nothing_runs_yet() {
     on_nowhere("embedded", &["run", "-f", "operator.yaml"])
         .ended(2)
-        .mentioned(&["error[usage]", "--cluster", "later version"]);
+        .mentioned(&["error[usage]", "--cluster", "not available yet"]);
 }
 
 #[test]
@@ -133,10 +133,10 @@ fn bad_arguments_are_refused() {
 }
 
 #[test]
-fn the_cluster_is_named_before_it_is_asked_about() {
+fn the_cluster_is_printed_before_the_confirmation() {
     let named = "context: nowhere\nserver:  https://127.0.0.1:1\n";
     for command in ["install", "uninstall"] {
-        // There is no terminal to ask on.
+        // There is no terminal to ask for confirmation.
         let asked = on_nowhere("asked", &[command]);
         assert!(asked.stderr.starts_with(named), "{}", asked.stderr);
         let sent = on_nowhere("sent", &[command, "--yes"]).ended(1);
@@ -145,10 +145,10 @@ fn the_cluster_is_named_before_it_is_asked_about() {
     }
     on_nowhere("install", &["install"])
         .ended(2)
-        .mentioned(&["error[usage]", "say --yes"]);
+        .mentioned(&["error[usage]", "use --yes"]);
 }
 
-/// A `deltic run` on a server that does not answer, and what it logs.
+/// A `deltic run` on a server that does not answer, and its log.
 struct Running {
     child: Child,
     log: std::io::Lines<BufReader<std::process::ChildStderr>>,
@@ -177,7 +177,7 @@ impl Running {
 }
 
 #[test]
-fn the_cluster_is_the_first_that_is_logged() {
+fn the_cluster_is_logged_first() {
     let mut running = start("logged", &["--log-level", "error"]);
     let line = running.line();
     running.child.kill().unwrap();
@@ -187,7 +187,7 @@ fn the_cluster_is_the_first_that_is_logged() {
 }
 
 #[test]
-fn an_address_that_is_taken_is_found_at_the_start() {
+fn an_address_in_use_is_an_error_at_the_start() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     on_nowhere("taken", &["run", "--cluster", "--health-addr", &address])
@@ -197,10 +197,10 @@ fn an_address_that_is_taken_is_found_at_the_start() {
 
 #[cfg(unix)]
 #[test]
-fn a_signal_ends_it_well() {
+fn a_signal_ends_it_with_success() {
     for signal in ["-TERM", "-INT"] {
         let mut running = start("signal", &["--health-addr", "127.0.0.1:0"]);
-        // The signals are listened to by the time that the Operators are asked for.
+        // Signal handlers are installed before the Operators are requested.
         while !running.line().to_string().contains("Operators") {}
         let id = running.child.id().to_string();
         Command::new("kill").args([signal, &id]).status().unwrap();

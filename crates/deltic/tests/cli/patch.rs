@@ -79,7 +79,7 @@ fn json_is_one_list() {
     let list: document::Value = run.stdout.parse().unwrap();
     assert_eq!(list.get("kind").as_str(), Some("List"));
     assert_eq!(list.get("items").as_list().unwrap().len(), 2);
-    // What is printed can be read again.
+    // The output can be read again.
     let again = files("json-again", PATCHES, &run.stdout)
         .deltic(&["patch", "-f", "patches.yaml", "objects.yaml", "-o", "json"])
         .ended(0);
@@ -181,7 +181,7 @@ data: { password: aHVudGVyMg==, user: YWxpY2U= }
 }
 
 #[test]
-fn all_that_is_wrong_with_patches_is_said_with_its_place() {
+fn all_errors_of_patches_are_reported_with_their_positions() {
     let patches = "\
 - target: { kind: Pod, nmae: x }
   operations:
@@ -208,7 +208,7 @@ fn all_that_is_wrong_with_patches_is_said_with_its_place() {
 }
 
 #[test]
-fn an_error_leaves_the_object_as_it_was() {
+fn an_error_leaves_the_object_unchanged() {
     let patches = "\
 - target: { kind: Deployment }
   operations: [{ op: add, path: /spec/first, value: 1 }]
@@ -232,7 +232,7 @@ fn an_error_leaves_the_object_as_it_was() {
 }
 
 #[test]
-fn a_rule_without_an_object_is_warned_about() {
+fn a_rule_without_an_object_causes_a_warning() {
     let patches = "\
 - target: { kind: Deployment, name: other }
   operations: []

@@ -1,4 +1,4 @@
-//! The hashes of keys are seeded at random in every process; what is printed is the same.
+//! The hashes of keys are seeded at random in every process, but the output is always the same.
 
 use crate::common::Files;
 
@@ -31,8 +31,8 @@ spec:
     target: { kind: Distinct }
 "#;
 
-/// Forty objects, in ten groups. A key that is no number fails in the second controller, and
-/// several documents there have the same name.
+/// Forty objects in ten groups. A key that is not a number fails in the second controller, where
+/// several documents have the same name.
 fn events() -> String {
     let object = |i: usize| {
         let (key, text) = (i % 10, if i.is_multiple_of(9) { "x" } else { "1" });
@@ -53,7 +53,7 @@ fn every_process_prints_the_same() {
             .stdout
     };
     let first = replay();
-    // Numbers and names that clusters hold: no later version may give others.
+    // Numbers and names that are stored in clusters: later versions must give the same.
     let stable = r#""name":"group-0i8rgo"},"n":[18],"random":539927869"#;
     assert!(first.contains(stable), "{first}");
     for code in ["text", "conflict"] {

@@ -31,7 +31,7 @@ fn targets_are_printed_in_key_order() {
     files.deltic(&args).ended(0).printed(BARS).complained("");
     let args = ["render", "-f", "operator.yaml", "-f", "-"];
     files.deltic_on(FOOS, &args).ended(0).printed(BARS);
-    // All in one, and in any order.
+    // Everything in one file, in any order.
     let all = format!("{FOOS}---\n{DOUBLE}");
     deltic_on(all, &["render", "-f", "-"])
         .ended(0)
@@ -62,7 +62,7 @@ fn lists_are_expanded() {
 }
 
 #[test]
-fn what_works_is_printed_beside_errors() {
+fn derived_objects_are_printed_despite_errors() {
     let all = format!("{FOOS}---\nkind: Foo\nmetadata: {{ name: c, namespace: x }}\n---\n{DOUBLE}");
     deltic_on(all, &["render", "-f", "-"])
         .ended(1)
@@ -71,7 +71,7 @@ fn what_works_is_printed_beside_errors() {
 }
 
 #[test]
-fn an_object_without_a_name_is_left_out_and_told() {
+fn an_object_without_a_name_is_skipped_and_reported() {
     let all = format!("{DOUBLE}---\nkind: Foo\nmetadata: {{ x: 1 }}\n---\n{FOOS}");
     deltic_on(all, &["render", "-f", "-"])
         .ended(1)
@@ -99,7 +99,7 @@ fn there_must_be_one_operator() {
 }
 
 #[test]
-fn nothing_is_rendered_from_what_cannot_be_read() {
+fn nothing_is_rendered_if_a_file_cannot_be_read() {
     for bad in ["kind: Foo\nkind: Foo\n", "a: [", "a: *x"] {
         deltic_on(format!("{DOUBLE}---\n{bad}"), &["render", "-f", "-"])
             .ended(2)
@@ -118,7 +118,7 @@ fn nothing_is_rendered_from_what_cannot_be_read() {
 }
 
 #[test]
-fn time_and_chance_are_repeatable() {
+fn time_and_random_numbers_are_repeatable() {
     let operator = DOUBLE.replace(
         "{ \"@mul\": [$.spec.n, 2] }",
         "[\"@now\", { \"@rnd\": [0, 1000000000] }]",

@@ -87,7 +87,7 @@ fn events_may_come_from_a_file() {
 }
 
 #[test]
-fn people_get_a_line_per_event_and_errors_beside() {
+fn text_output_has_a_line_per_event_and_errors_on_stderr() {
     let events = [
         foo("ADDED", "a", "1"),
         foo("ADDED", "b", "[]"),
@@ -166,7 +166,7 @@ fn an_endless_stream_is_answered_document_by_document() {
         .unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let mut stdout = BufReader::new(child.stdout.take().unwrap());
-    // Without a newline after it: the closing bracket is enough.
+    // No newline follows: the closing bracket is enough.
     for (event, expect) in [
         (foo("ADDED", "a", "1"), change("ADDED", 2)),
         (foo("MODIFIED", "a", "2"), change("MODIFIED", 4)),
@@ -207,7 +207,7 @@ fn errors_are_part_of_a_line() {
 }
 
 #[test]
-fn an_object_without_a_name_is_an_error_of_its_own() {
+fn an_object_without_a_name_is_an_error_of_that_object() {
     let nameless = [
         r#"{"type":"ADDED","object":{"kind":"Foo","metadata":{}}}"#,
         r#"{"type":"ADDED","object":{"metadata":{"name":"x"}}}"#,
@@ -230,7 +230,7 @@ fn an_object_without_a_name_is_an_error_of_its_own() {
             Some("no-name")
         );
     }
-    // The others of its batch are not lost.
+    // The other objects of its batch are processed.
     assert_eq!(lines[3].get("events").as_list().unwrap().len(), 1);
     assert!(
         lines[3]
@@ -252,15 +252,15 @@ fn a_stream_that_cannot_go_on_ends_with_1_after_what_came_before() {
     for (bad, complaint) in [
         (
             "{\"type\" 1}",
-            "error[bad-json]: document 2 is no JSON: expected `:` at line 2 column 9",
+            "error[bad-json]: document 2 is not valid JSON: expected `:` at line 2 column 9",
         ),
         (
             "{\"type\":",
-            "error[bad-json]: document 2 is no JSON: EOF while parsing a value at line 2 column 8",
+            "error[bad-json]: document 2 is not valid JSON: EOF while parsing a value at line 2 column 8",
         ),
         (
             "nonsense",
-            "error[bad-json]: document 2 is no JSON: expected ident at line 2 column 2",
+            "error[bad-json]: document 2 is not valid JSON: expected ident at line 2 column 2",
         ),
         (
             "7",
@@ -284,7 +284,7 @@ fn a_stream_that_cannot_go_on_ends_with_1_after_what_came_before() {
         ),
         (
             r#"{"kind":"Foo","metadata":{"name":"a"}}"#,
-            "error[bad-event]: document 2: expected a watch event, found an object without a type\n  |\n  = help: let kubectl print events: get … --watch --output-watch-events -o json",
+            "error[bad-event]: document 2: expected a watch event, found an object without a type\n  |\n  = help: print events with kubectl get … --watch --output-watch-events -o json",
         ),
     ] {
         let events = format!("{}\n{bad}", foo("ADDED", "a", "1"));
@@ -300,9 +300,9 @@ fn a_stream_that_cannot_go_on_ends_with_1_after_what_came_before() {
 #[test]
 fn hostile_documents_are_clear_errors() {
     let deep = "[".repeat(1_000_000);
-    replay("replay-deep", deep, &[])
-        .ended(1)
-        .mentioned(&["error[bad-json]: document 1 is no JSON: nested deeper than 100 levels"]);
+    replay("replay-deep", deep, &[]).ended(1).mentioned(&[
+        "error[bad-json]: document 1 is not valid JSON: nested deeper than 100 levels",
+    ]);
     let long = format!("[{}]", foo("ADDED", &"x".repeat(10_000), "1"));
     replay("replay-long", long, &["--max-document-bytes", "1000"])
         .ended(1)
@@ -465,7 +465,7 @@ fn there_must_be_one_operator_and_events_that_can_be_opened() {
     files
         .deltic(&["replay", "-f", "both.yaml"])
         .ended(0)
-        .complained("warning: 1 of the documents in -f are no Operators and are not used");
+        .complained("warning: 1 of the documents in -f are not Operators and are ignored");
 }
 
 #[test]
