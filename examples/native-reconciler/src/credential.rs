@@ -1,19 +1,19 @@
-//! The view as a type, and the names of what is made for it.
+//! The type of the view objects, and the names of the objects that belong to them.
 
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::{Deserialize, Serialize};
 
-/// The label on the Secrets that this program makes.
+/// The label on the Secrets that this program creates.
 pub(crate) const LABEL: (&str, &str) = ("example.deltic.dev/made-by", "native-reconciler");
 /// The same as a selector.
 pub(crate) const SELECTOR: &str = "example.deltic.dev/made-by=native-reconciler";
 /// The `ConfigMap` with the settings of a namespace.
 pub(crate) const SETTINGS: &str = "credentials";
-/// Holds a Credential until its Secret is gone.
+/// The finalizer that keeps a Credential until its Secret is deleted.
 pub(crate) const FINALIZER: &str = "example.deltic.dev/secret";
 
-/// What the view holds. Views have no schema: this is what the pipeline yields.
+/// An object of the view. Views have no schema: the fields are those that the pipeline yields.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Credential {

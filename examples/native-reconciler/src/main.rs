@@ -1,5 +1,6 @@
-//! A reconciler in Rust on a view: `operator.yaml` says which Deployments want credentials, this
-//! program makes them, which takes randomness and memory that no pipeline has.
+//! A reconciler in Rust that reads a view: `operator.yaml` selects the Deployments that need
+//! credentials, and this program generates them. That needs randomness and memory, which pipelines
+//! do not have.
 //!
 //! ```text
 //! Deployments ─▶ operator.yaml ─▶ view Credential ─▶ reconcile ─▶ Secrets
@@ -27,7 +28,7 @@ use kube::runtime::watcher;
 use kube::{Api, Client};
 use reconcile::Context;
 
-/// What can end this program.
+/// Why this program ends.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 #[tokio::main]
@@ -55,7 +56,7 @@ async fn main() -> Result<(), Failure> {
         }
     });
 
-    // The two controllers have the same surface.
+    // Both controllers have the same interface.
     macro_rules! run_on {
         ($controller:ty) => {
             <$controller>::for_stream(objects, store.clone())
@@ -96,7 +97,7 @@ fn settings_only() -> watcher::Config {
     watcher::Config::default().fields(&format!("metadata.name={SETTINGS}"))
 }
 
-/// The settings of a namespace concern all of its Credentials.
+/// The settings of a namespace apply to all of its Credentials.
 fn of_namespace(
     store: Store<Credential>,
 ) -> impl Fn(ConfigMap) -> Vec<kube::runtime::reflector::ObjectRef<Credential>> {

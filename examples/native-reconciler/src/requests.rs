@@ -1,4 +1,4 @@
-//! Requests from outside: each line of standard input, `NAMESPACE/NAME`, asks for a new password.
+//! Requests from outside: each line `NAMESPACE/NAME` on standard input requests a new password.
 
 use std::io::BufRead;
 use std::sync::Arc;
@@ -10,13 +10,13 @@ use tokio::sync::mpsc;
 use crate::credential::Credential;
 use crate::reconcile::Context;
 
-/// The Credentials that are asked for, as they come; ends with standard input.
+/// A stream of the requested Credentials; it ends with standard input.
 pub(crate) fn from_stdin(
     context: &Arc<Context>,
 ) -> impl Stream<Item = ObjectRef<Credential>> + Send + use<> {
     let context = context.clone();
     let (sender, receiver) = mpsc::channel(16);
-    // Reading blocks, and may never end: a thread of its own does not hold up the exit.
+    // Reading blocks and may never end. In its own thread it does not delay the exit.
     std::thread::spawn(move || {
         for line in std::io::stdin().lock().lines().map_while(Result::ok) {
             let Some((namespace, name)) = line.trim().split_once('/') else {
