@@ -1,11 +1,11 @@
-//! Who talks to the cluster, and over which way.
+//! Access to a cluster: an identity and an address.
 
 use std::path::PathBuf;
 
 use crate::cluster::Cluster;
 use crate::proxy::Proxy;
 
-/// An identity on a cluster, and an address to reach it at.
+/// An identity on a cluster, and the address of the server or of a proxy.
 #[derive(Clone, Debug)]
 pub struct Access<'a> {
     cluster: &'a Cluster,
@@ -24,7 +24,7 @@ impl<'a> Access<'a> {
         }
     }
 
-    /// The same identity, by way of a proxy.
+    /// The same identity through a proxy.
     #[must_use]
     pub fn through(&self, proxy: &Proxy) -> Self {
         Self {
@@ -34,13 +34,13 @@ impl<'a> Access<'a> {
         }
     }
 
-    /// A kubeconfig file, for a process; its path.
+    /// Writes a kubeconfig file for a process. Returns its path.
     pub fn kubeconfig(&self) -> PathBuf {
         let plane = self.cluster.plane();
         plane.write_kubeconfig(&self.name, &self.server, &self.token)
     }
 
-    /// The configuration of a client, to be changed before use.
+    /// The configuration of a client.
     pub fn config(&self) -> kube::Config {
         let uri = self.server.parse().expect("an address is a URI");
         let mut config = kube::Config::new(uri);
@@ -56,8 +56,8 @@ impl<'a> Access<'a> {
 }
 
 impl Cluster {
-    /// Access as a `ServiceAccount`, which is made if it is not there. It has no rights
-    /// but those that a test grants.
+    /// Access as a `ServiceAccount`, which is created if it is missing. It has only the permissions
+    /// that a test grants.
     pub fn service_account(&self, namespace: &str, name: &str) -> Access<'_> {
         let get = ["get", "-n", namespace, "serviceaccount", name];
         if self.try_kubectl(&get, "").is_err() {

@@ -1,4 +1,4 @@
-//! The audit log of the API server: who wrote what, in its own words.
+//! The audit log of the API server: all writes with their users.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -16,9 +16,9 @@ use crate::wait::wait_until;
 pub struct AuditEntry {
     /// `create`, `update`, `patch`, `delete` or `deletecollection`.
     pub verb: String,
-    /// Who sent it.
+    /// The user that sent it.
     pub user: String,
-    /// As whom it was done, if that is somebody else.
+    /// The user that was impersonated, if any.
     pub impersonated: Option<String>,
     /// The API group; `""` for the core group.
     pub group: String,
@@ -28,7 +28,7 @@ pub struct AuditEntry {
     pub subresource: String,
     /// The namespace, or `""`.
     pub namespace: String,
-    /// The object's name, or `""` if the server was to choose.
+    /// The object's name; `""` if the request has none.
     pub name: String,
     /// The path and the query.
     pub uri: String,
@@ -36,11 +36,11 @@ pub struct AuditEntry {
     pub user_agent: String,
     /// The status code of the answer.
     pub code: u16,
-    /// When it arrived, as in the log: such texts sort by time.
+    /// When it arrived, as in the log. These texts sort by time.
     pub received: String,
 }
 
-/// Reads the audit log from some point on, a piece at a time.
+/// Reads new entries of the audit log.
 #[derive(Debug)]
 pub struct AuditTail {
     file: PathBuf,
@@ -69,8 +69,8 @@ impl AuditTail {
         }
     }
 
-    /// Waits until so many writes of deltic in a namespace have succeeded, and gives all
-    /// that came; panics after a minute.
+    /// Waits until `count` writes of deltic in a namespace have succeeded. Returns all entries
+    /// meanwhile; panics after a minute.
     pub fn await_writes(&mut self, namespace: &str, count: usize) -> Vec<AuditEntry> {
         let mut seen = Vec::new();
         let done = |seen: &[AuditEntry]| {
@@ -85,8 +85,8 @@ impl AuditTail {
         seen
     }
 
-    /// What came since the last call. The API server answers a request after it has
-    /// written its line, so all that was answered is there.
+    /// The entries since the last call. The API server logs a request before it answers it, so all
+    /// answered requests are included.
     pub fn read(&mut self) -> Vec<AuditEntry> {
         let Ok(mut file) = File::open(&self.file) else {
             return Vec::new();
@@ -96,7 +96,7 @@ impl AuditTail {
             .seek(SeekFrom::Start(self.offset))
             .and_then(|_| file.read_to_end(&mut log));
         read.expect("the audit log can be read");
-        // The last line may not be complete.
+        // The last line may be incomplete.
         let end = log.iter().rposition(|byte| *byte == b'\n');
         let end = end.map_or(0, |position| position + 1);
         self.offset += u64::try_from(end).expect("a length fits");

@@ -1,5 +1,5 @@
-//! Where the programs are: those of Kubernetes, built by `hack/cluster-binaries`, and
-//! deltic and its example.
+//! The paths of programs: those of Kubernetes, built by `hack/cluster-binaries`, deltic and its
+//! example.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -12,8 +12,7 @@ pub struct Binaries {
 }
 
 impl Binaries {
-    /// The programs of this machine. If there are none they are built, which takes
-    /// minutes, once.
+    /// The programs of this machine. If they are missing, they are built once, which takes minutes.
     pub fn get() -> &'static Self {
         static BINARIES: OnceLock<Binaries> = OnceLock::new();
         BINARIES.get_or_init(|| {
@@ -43,7 +42,7 @@ fn root() -> &'static Path {
     ancestors.nth(2).expect("crates are two levels down")
 }
 
-/// The `deltic` binary, built as the tests are.
+/// The `deltic` binary, built with the profile of the tests.
 pub fn deltic() -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT
@@ -51,7 +50,7 @@ pub fn deltic() -> PathBuf {
         .clone()
 }
 
-/// The `deltic` binary as it is shipped, for measurements.
+/// The release build of the `deltic` binary, for measurements.
 pub fn deltic_release() -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT
@@ -59,7 +58,7 @@ pub fn deltic_release() -> PathBuf {
         .clone()
 }
 
-/// The program of `examples/native-reconciler`, built as the tests are.
+/// The program of `examples/native-reconciler`, built with the profile of the tests.
 pub fn native_reconciler() -> PathBuf {
     build("native-reconciler", "dev", "debug")
 }
@@ -67,10 +66,10 @@ pub fn native_reconciler() -> PathBuf {
 fn build(package: &str, profile: &str, directory: &str) -> PathBuf {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
-    // What cargo says to this test is none of the build's concern: build scripts that look
-    // at it would run again, and half of the dependencies after them.
-    let told = std::env::vars_os().map(|(name, _)| name);
-    for name in told.filter(|name| is_told(&name.to_string_lossy())) {
+    // Cargo sets variables for this test. Build scripts that read them would run again, and with
+    // them half of the dependencies would be rebuilt.
+    let set_by_cargo = std::env::vars_os().map(|(name, _)| name);
+    for name in set_by_cargo.filter(|name| is_set_by_cargo(&name.to_string_lossy())) {
         command.env_remove(name);
     }
     let status = command
@@ -79,14 +78,14 @@ fn build(package: &str, profile: &str, directory: &str) -> PathBuf {
         .status()
         .expect("cargo starts");
     assert!(status.success(), "{package} does not build");
-    // Of the form <target>/<profile>/deps/<test>.
+    // The path of a test is <target>/<profile>/deps/<test>.
     let test = std::env::current_exe().expect("a test is a file");
     let target = test.ancestors().nth(3).expect("a test is in a target");
     target.join(directory).join(package)
 }
 
-/// Whether a variable is one by which cargo tells a program what it is.
-fn is_told(variable: &str) -> bool {
+/// Whether cargo sets this variable for the programs that it runs.
+fn is_set_by_cargo(variable: &str) -> bool {
     ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_CRATE_"]
         .iter()
         .any(|prefix| variable.starts_with(prefix))

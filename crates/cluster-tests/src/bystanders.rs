@@ -1,4 +1,4 @@
-//! Objects that look like ours and are not: no test may touch them.
+//! Bystanders: objects that look like ours but are not. deltic must not change them.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,20 +9,20 @@ use crate::cluster::Cluster;
 use crate::kubectl::Kubectl;
 use crate::wait::wait_until;
 
-/// Objects that somebody else made, as they were.
+/// Objects of someone else, and their original state.
 #[derive(Debug)]
 pub struct Bystanders {
     kubectl: Kubectl,
-    /// As they were, by kind and name.
+    /// The original state of each, by kind and name.
     before: BTreeMap<String, String>,
     manifests: String,
 }
 
 impl Cluster {
-    /// Makes `count` bystanders, with names and labels close to those of `like`, which
-    /// are objects as `operator` derives them. In turn they only share labels and a name
-    /// prefix, carry the operator's label, carry a claim that was copied from another
-    /// object, are labelled by Helm, have a finalizer, or carry a record of set fields.
+    /// Creates `count` bystanders with names and labels close to those of `like`, which are objects
+    /// as `operator` derives them. In turn they share only labels and a name prefix, have the
+    /// Operator's label, have a claim that was copied from another object, have labels of Helm,
+    /// have a finalizer, or have a record of set fields.
     pub fn bystanders(&self, operator: &str, like: &[Value], count: usize) -> Bystanders {
         let items: Vec<Value> = (0..count)
             .map(|i| bystander(operator, &like[i % like.len()], i, i / like.len()))
@@ -39,14 +39,14 @@ impl Cluster {
         assert_eq!(
             bystanders.before.len(),
             count,
-            "bystanders have names of their own"
+            "bystanders need unique names"
         );
         bystanders
     }
 }
 
 impl Bystanders {
-    /// The controllers of Kubernetes may have something to add.
+    /// Waits until the controllers of Kubernetes no longer change them.
     fn settle(&mut self) {
         let mut seen = self.read();
         let settled = wait_until(Duration::from_mins(1), || {
@@ -58,7 +58,7 @@ impl Bystanders {
         self.before = seen;
     }
 
-    /// Panics unless all of them are as they were, to the byte.
+    /// Panics unless all of them are byte for byte unchanged.
     pub fn assert_untouched(&self) {
         let touched = self.touched();
         assert!(
@@ -68,7 +68,7 @@ impl Bystanders {
         );
     }
 
-    /// What is not as it was: for each its kind and name, what it was and what it is.
+    /// The bystanders that changed: kind, name, original and current state of each.
     pub fn touched(&self) -> Vec<String> {
         let now = self.read();
         self.before
@@ -94,7 +94,7 @@ impl Bystanders {
         let text = self.kubectl.run(&get, &self.manifests);
         let text = text.unwrap_or_else(|failed| panic!("bystanders: {}", failed.stderr));
         let list: Value = serde_json::from_str(&text).unwrap_or_default();
-        // Of a single object kubectl makes no list.
+        // kubectl prints a single object without a list.
         let items = match list["items"].as_array() {
             Some(items) => items.clone(),
             None => vec![list],
@@ -157,7 +157,7 @@ fn bystander(operator: &str, like: &Value, number: usize, variant: usize) -> Val
     if let Some(fields) = object.as_object_mut() {
         fields.remove("status");
     }
-    // What a server gave to one Service it gives to no other.
+    // A cluster IP that the server assigned to one Service cannot be used for another.
     if let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) {
         spec.remove("clusterIP");
         spec.remove("clusterIPs");

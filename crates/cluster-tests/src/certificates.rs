@@ -2,12 +2,12 @@
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 
-/// What a control plane needs, as PEM.
+/// The certificates and keys, as PEM.
 #[derive(Debug)]
 pub(crate) struct Certificates {
-    /// Whom clients trust.
+    /// The CA certificate.
     pub(crate) authority: String,
-    /// The same as DER.
+    /// The CA certificate as DER.
     pub(crate) authority_der: Vec<u8>,
     /// The certificate of the API server.
     pub(crate) server: String,
@@ -15,7 +15,7 @@ pub(crate) struct Certificates {
     pub(crate) server_key: String,
     /// The key that signs the tokens of `ServiceAccount`s.
     pub(crate) account_key: String,
-    /// The key that checks them.
+    /// The key that verifies these tokens.
     pub(crate) account_public_key: String,
 }
 

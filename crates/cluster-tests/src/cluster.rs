@@ -1,4 +1,4 @@
-//! The cluster: starting, stopping, and where things are.
+//! The cluster: starting and stopping its servers, and its paths.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,17 +15,17 @@ use crate::wait::wait_until;
 use crate::watchdog::Watchdog;
 use crate::{etcd, failure};
 
-/// How long a server may take to be ready, on a machine that is busy with other things.
+/// How long a server may take to be ready on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(2);
-/// Between the choice of a port and its use somebody else may take it.
+/// How many times starting is tried: another program may take a port after it was chosen.
 const ATTEMPTS: usize = 3;
 
-/// How a control plane is started.
+/// The settings of a control plane.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Whether writes are recorded for [`Cluster::audit`].
     pub audit: bool,
-    /// More flags for kube-apiserver, such as `--etcd-compaction-interval=5s`,
+    /// Further flags for kube-apiserver, such as `--etcd-compaction-interval=5s`,
     /// `--min-request-timeout=1` (which ends watches early) or `--watch-cache=false`.
     pub api_server_flags: Vec<String>,
 }
@@ -44,8 +44,8 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// The control plane that the tests of one binary share, with the audit log on. It
-    /// is started by who asks first, and ends with the process.
+    /// The control plane that the tests of one binary share, with the audit log on. The first call
+    /// starts it, and it ends with the process.
     pub fn shared() -> &'static Self {
         static SHARED: OnceLock<Result<Cluster, String>> = OnceLock::new();
         let shared = SHARED.get_or_init(|| {
@@ -59,13 +59,13 @@ impl Cluster {
             .unwrap_or_else(|log| panic!("a server does not start:\n{log}"))
     }
 
-    /// A control plane of one's own, ready for use.
+    /// Starts a separate control plane.
     pub fn start(options: &Options) -> Self {
         Self::attempt(options).unwrap_or_else(|log| panic!("a server does not start:\n{log}"))
     }
 
     fn attempt(options: &Options) -> Result<Self, String> {
-        // Before the clock starts: they may have to be built.
+        // Not part of the time limit, because they may have to be built.
         Binaries::get();
         for _ in 1..ATTEMPTS {
             match Self::try_start(options.clone()) {
@@ -76,7 +76,7 @@ impl Cluster {
         Self::try_start(options.clone())
     }
 
-    /// A control plane, or the log of a server that has ended.
+    /// Starts a control plane. Fails with the log of a server that ended.
     fn try_start(options: Options) -> Result<Self, String> {
         let directory = new_directory();
         failure::begin(&directory);
@@ -97,7 +97,7 @@ impl Cluster {
         let mut command = cluster.plane.controller_manager();
         let manager = Process::start(&cluster.watchdog, "kube-controller-manager", &mut command);
         cluster.controller_manager = Some(manager);
-        // The first thing that a controller makes.
+        // The controller manager runs once it has created this account.
         cluster.await_account("default");
         Ok(cluster)
     }
@@ -129,8 +129,8 @@ impl Cluster {
         Ok(())
     }
 
-    /// Kills etcd and starts it again, on its data: for a moment the API server is there
-    /// and has nothing to say.
+    /// Kills etcd and starts it again on its data. For a moment the API server runs without its
+    /// storage.
     pub fn restart_etcd(&mut self) {
         self.etcd.kill();
         self.etcd = Process::start(&self.watchdog, "etcd", &mut self.plane.etcd());
@@ -139,13 +139,13 @@ impl Cluster {
             .unwrap_or_else(|log| panic!("etcd ended:\n{log}"));
     }
 
-    /// Stops the controllers of Kubernetes for good: nothing changes by itself any more.
+    /// Stops the controllers of Kubernetes for good, so that they change nothing any more.
     pub fn kill_controller_manager(&mut self) {
         self.controller_manager = None;
     }
 
-    /// Makes etcd forget its history. The API server still has its own: a watch from
-    /// before gets 410 once that is gone too, after [`Cluster::restart_api_server`].
+    /// Compacts the history of etcd. The API server still caches its own: an older watch gets 410
+    /// once that is gone, too, after [`Cluster::restart_api_server`].
     pub fn compact(&mut self) -> i64 {
         etcd::compact(self.plane.etcd_port)
     }
@@ -155,7 +155,7 @@ impl Cluster {
         Access::new(self, "admin", self.plane.admin_token.clone())
     }
 
-    /// A client with all rights. It belongs to the runtime of this test.
+    /// A client with all permissions. It belongs to the runtime of this test.
     pub fn client(&self) -> kube::Client {
         self.admin().client()
     }
@@ -165,12 +165,12 @@ impl Cluster {
         self.plane.file("admin.kubeconfig")
     }
 
-    /// A way to the API server that can be cut.
+    /// A proxy to the API server whose connections can be cut.
     pub fn proxy(&self) -> Proxy {
         Proxy::start(self.plane.port)
     }
 
-    /// A new namespace, in which pods can be made; its name.
+    /// Creates a namespace in which pods can be created. Returns its name.
     pub fn namespace(&self, prefix: &str) -> String {
         let number = self.namespaces.fetch_add(1, Ordering::Relaxed);
         let name = format!("{prefix}-{number}");
@@ -185,8 +185,8 @@ impl Cluster {
         assert!(made, "namespace {namespace} gets no default account");
     }
 
-    /// Starts a program of the test, such as [`deltic`](crate::deltic). Its output goes
-    /// to a file of its own.
+    /// Starts a program of the test, such as [`deltic`](crate::deltic). Its output goes to its own
+    /// file.
     pub fn process(&self, command: &mut Command) -> Process {
         let number = self.processes.fetch_add(1, Ordering::Relaxed);
         let program = Path::new(command.get_program()).file_stem();
@@ -194,7 +194,7 @@ impl Cluster {
         Process::start(&self.watchdog, &format!("{program}-{number}"), command)
     }
 
-    /// Where its files are: logs, keys, data.
+    /// The directory with its files: logs, keys, data.
     pub fn directory(&self) -> &Path {
         &self.plane.directory
     }
@@ -220,7 +220,7 @@ fn new_directory() -> PathBuf {
     directory
 }
 
-/// Waits for a server; its log if it ends instead.
+/// Waits until a server is ready. Fails with its log if it ends.
 fn ready(server: &mut Process, mut is_ready: impl FnMut() -> bool) -> Result<(), String> {
     let mut ended = false;
     let answered = wait_until(PATIENCE, || {

@@ -11,7 +11,7 @@ use crate::binaries::Binaries;
 use crate::certificates::Certificates;
 use crate::cluster::Options;
 
-/// Writes are recorded when they are answered, reads are not.
+/// Logs writes when they are answered, and no reads.
 const AUDIT_POLICY: &str = r#"{
   "apiVersion": "audit.k8s.io/v1",
   "kind": "Policy",
@@ -22,7 +22,7 @@ const AUDIT_POLICY: &str = r#"{
   ]
 }"#;
 
-/// Where the servers of one control plane are, on disk and on the network.
+/// The files and ports of a control plane.
 #[derive(Debug)]
 pub(crate) struct ControlPlane {
     pub(crate) directory: PathBuf,
@@ -30,7 +30,7 @@ pub(crate) struct ControlPlane {
     pub(crate) etcd_port: u16,
     peer_port: u16,
     pub(crate) port: u16,
-    /// Whom clients trust, as DER.
+    /// The CA certificate as DER.
     pub(crate) authority: Vec<u8>,
     pub(crate) admin_token: String,
 }
@@ -40,7 +40,7 @@ impl ControlPlane {
     pub(crate) fn new(directory: &Path, options: Options) -> Self {
         let certificates = Certificates::new();
         let (admin_token, manager_token) = (random(), random());
-        // All at once: the system would give one that was given back to the next.
+        // All at once, because the system may return a port again that was just closed.
         let listeners = [(); 3].map(|()| {
             TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("the system gives a port")
         });
@@ -57,7 +57,7 @@ impl ControlPlane {
             authority: certificates.authority_der,
             admin_token,
         };
-        // Both are cluster administrators, under names that the audit log tells apart.
+        // Both are cluster administrators; their names differ in the audit log.
         let tokens = format!(
             "{},admin,admin,system:masters\n{manager_token},system:kube-controller-manager,manager,system:masters\n",
             this.admin_token
@@ -83,7 +83,7 @@ impl ControlPlane {
         self.directory.join(name)
     }
 
-    /// A kubeconfig file; its path.
+    /// Writes a kubeconfig file. Returns its path.
     pub(crate) fn write_kubeconfig(&self, name: &str, server: &str, token: &str) -> PathBuf {
         let name = format!("{name}.kubeconfig");
         let config = json!({
@@ -119,7 +119,7 @@ impl ControlPlane {
             .arg(flag("initial-advertise-peer-urls", &peer))
             .arg(flag("initial-cluster", format!("default={peer}")))
             .arg(flag("log-level", "warn"))
-            // What is lost when the machine stops is of no matter here.
+            // The data need not survive a crash of the machine.
             .arg("--unsafe-no-fsync");
         command
     }
@@ -146,13 +146,13 @@ impl ControlPlane {
                 file("accounts.key"),
             ))
             .arg(flag("service-cluster-ip-range", "10.96.0.0/16"))
-            // Its endpoints would be on the loopback, which the API refuses.
+            // Its endpoints would have a loopback address, which the API refuses.
             .arg(flag("endpoint-reconciler-type", "none"));
         if self.options.audit {
             command
                 .arg(flag("audit-policy-file", file("audit-policy.json")))
                 .arg(flag("audit-log-path", file("audit.log")))
-                // One file, in megabytes: it is read to its end.
+                // In megabytes: large enough that the log is never rotated.
                 .arg(flag("audit-log-maxsize", 2000));
         }
         command.args(&self.options.api_server_flags);
@@ -171,7 +171,7 @@ impl ControlPlane {
             .arg(flag("root-ca-file", file("ca.crt")))
             .arg(flag("leader-elect", false))
             .arg(flag("secure-port", 0))
-            // Without kubelets every node would soon be gone, and its pods with it.
+            // Without kubelets, nodes and their pods would soon be deleted.
             .arg(flag(
                 "controllers",
                 "*,-node-lifecycle-controller,-taint-eviction-controller",
@@ -186,7 +186,7 @@ fn flag(name: &str, value: impl std::fmt::Display) -> String {
     format!("--{name}={value}")
 }
 
-/// A token that nobody guesses.
+/// A random token.
 fn random() -> String {
     let word = || RandomState::new().build_hasher().finish();
     format!("{:016x}{:016x}", word(), word())

@@ -1,12 +1,12 @@
-//! The operator of tests that are not about operators: it copies `ConfigMap`s with a label,
-//! each to a `ConfigMap` beside it.
+//! The Operator of tests that are not about a specific one: it copies `ConfigMap`s with a label,
+//! each to another `ConfigMap` in the same namespace.
 
 use serde_json::{Value, json};
 
 use crate::bystanders::Bystanders;
 use crate::installed::Installed;
 
-/// An operator that copies, and the namespace that it works in.
+/// The Operator that copies, and its namespace.
 #[derive(Clone, Debug)]
 pub struct Copies {
     /// The name of the Operator.
@@ -16,8 +16,8 @@ pub struct Copies {
 }
 
 impl Copies {
-    /// Makes a namespace, installs the operator with these options (such as `{}`), and puts
-    /// bystanders beside the copies.
+    /// Creates a namespace, installs the Operator with these options (such as `{}`), and creates
+    /// bystanders.
     pub fn install(installed: &Installed, operator: &str, options: &Value) -> (Self, Bystanders) {
         let copies = Self {
             operator: operator.to_owned(),
@@ -54,7 +54,7 @@ impl Copies {
         })
     }
 
-    /// A source.
+    /// A source object.
     pub fn source(&self, number: usize, value: &str) -> Value {
         let mut object = self.object(&format!("c{number}"), value);
         object["metadata"]["labels"] = json!({"role": "source"});
@@ -67,7 +67,7 @@ impl Copies {
         numbers.map(|number| self.source(number, value)).collect()
     }
 
-    /// The copy of a source, as far as it is derived.
+    /// The derived fields of the copy of a source.
     pub fn copy(&self, number: usize, value: &str) -> Value {
         self.object(&copy_name(number), value)
     }
@@ -80,7 +80,7 @@ impl Copies {
         })
     }
 
-    /// The copies as they are.
+    /// The copies on the cluster.
     pub fn live(&self, installed: &Installed) -> Vec<Value> {
         let label = format!("dcontroller.io/operator={}", self.operator);
         let list = installed
@@ -88,17 +88,17 @@ impl Copies {
             .get(&["configmaps", "-n", &self.namespace, "-l", &label]);
         let items = list["items"].as_array().expect("a list has items").iter();
         let name = |item: &Value| item["metadata"]["name"].as_str().map(str::to_owned);
-        // Bystanders may have the label too; their names end otherwise.
+        // Bystanders may have the label, too, but their names have another suffix.
         let copies = items.filter(|item| name(item).is_some_and(|name| name.ends_with("-copy")));
         copies.cloned().collect()
     }
 
-    /// Waits for the state that is derived, as the oracle has it.
+    /// Waits until the cluster has the state that the oracle computes.
     pub fn converge(&self, installed: &Installed) {
         installed.converge(&["configmaps"], "configmaps", "ConfigMap");
     }
 
-    /// The first difference to that state.
+    /// The first difference from that state.
     pub fn difference(&self, installed: &Installed) -> Option<String> {
         installed.difference(&["configmaps"], "configmaps", "ConfigMap")
     }

@@ -1,18 +1,18 @@
-//! The few words of etcd that a test needs, over its HTTP gateway.
+//! The few requests to etcd that a test needs, through its HTTP gateway.
 
 use serde_json::{Value, json};
 
 use crate::http::request;
 
-/// Whether etcd on this port says that it is healthy.
+/// Whether etcd on this port is healthy.
 pub(crate) fn healthy(port: u16) -> bool {
     request(port, "GET", "/health", "").is_ok_and(|body| body.contains("\"true\""))
 }
 
-/// Forgets all history, so that nobody can read or watch from before; the revision that
-/// is left.
+/// Compacts the whole history, so that older revisions cannot be read or watched. Returns the
+/// current revision.
 pub(crate) fn compact(port: u16) -> i64 {
-    // A range over one key that is not there: only the header is of interest.
+    // A range over a missing key: only the header of the answer is needed.
     let answer = call(port, "/v3/kv/range", &json!({"key": "AA=="}));
     let revision = &answer["header"]["revision"];
     let revision = revision.as_str().expect("an answer has a revision");

@@ -1,5 +1,4 @@
-//! What happens when a test panics: the logs of all running clusters are kept, and their
-//! place is printed.
+//! Keeps the logs of all running clusters when a test panics, and prints their path.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, Once, PoisonError};
@@ -7,7 +6,7 @@ use std::sync::{Mutex, Once, PoisonError};
 static RUNNING: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 static HOOK: Once = Once::new();
 
-/// A cluster's directory, from now on.
+/// Registers the directory of a cluster.
 pub(crate) fn begin(directory: &Path) {
     HOOK.call_once(|| {
         let previous = std::panic::take_hook();
@@ -19,7 +18,7 @@ pub(crate) fn begin(directory: &Path) {
     running().push(directory.to_owned());
 }
 
-/// A cluster has stopped.
+/// Removes the directory of a cluster that has stopped.
 pub(crate) fn end(directory: &Path) {
     running().retain(|running| running != directory);
 }
@@ -31,7 +30,7 @@ fn running() -> std::sync::MutexGuard<'static, Vec<PathBuf>> {
 #[allow(clippy::print_stderr, reason = "a test that fails says where to look")]
 fn keep_logs() {
     for directory in running().iter() {
-        // A directory that cannot be written to is no reason to hide the panic.
+        // If the directory cannot be written, the panic must still be shown.
         let _ = std::fs::write(directory.join("keep"), "");
         eprintln!("logs of the control plane: {}", directory.display());
     }

@@ -1,11 +1,11 @@
-//! The little HTTP that a test needs to talk to a server on this machine.
+//! A minimal HTTP client for servers on this machine.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
 use std::time::Duration;
 
-/// One request on a connection of its own. HTTP/1.0, so that the answer comes in one
-/// piece and ends with the connection.
+/// Sends one request on a new connection. It is HTTP/1.0, so that the answer is not chunked and
+/// ends with the connection.
 pub(crate) fn request(port: u16, method: &str, path: &str, body: &str) -> std::io::Result<String> {
     let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
     stream.set_read_timeout(Some(Duration::from_secs(30)))?;

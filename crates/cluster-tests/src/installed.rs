@@ -1,5 +1,5 @@
-//! deltic on a cluster, as a user sets it up: the definition, an account with the rights
-//! that `deltic rbac` prints, the Operator, the process.
+//! deltic on a cluster, set up as by a user: the definition, an account with the roles that
+//! `deltic rbac` prints, the Operator, the process.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,13 +14,13 @@ use crate::http;
 use crate::process::Process;
 use crate::proxy::Proxy;
 
-/// Whose the requests of deltic are, in the audit log.
+/// The user of deltic's requests in the audit log.
 pub const DELTIC: &str = "system:serviceaccount:deltic:deltic";
 
 /// How long deltic may take to stop: longer than its grace period.
 const GRACE: Duration = Duration::from_secs(40);
 
-/// Runs `deltic` to its end and gives what it printed; panics if it fails.
+/// Runs `deltic` to its end and returns its output; panics if it fails.
 pub fn run_deltic(args: &[&str]) -> String {
     run(&deltic(), args)
 }
@@ -39,25 +39,25 @@ fn run(program: &Path, args: &[&str]) -> String {
     text(&output.stdout)
 }
 
-/// Asks deltic to stop, which it does without an error.
+/// Stops deltic and checks that it ends without an error.
 pub fn stop_deltic(mut process: Process) {
     process.terminate();
     let status = process.wait(GRACE);
     assert!(status.success(), "{status}: {}", process.log_end());
 }
 
-/// A cluster of its own with deltic's definition, an Operator, and an account
-/// `deltic/deltic` that has the rights that the Operator needs and no others.
+/// A separate cluster with the definition of Operators, an Operator, and an account `deltic/deltic`
+/// that has exactly the permissions that the Operator needs.
 #[derive(Debug)]
 pub struct Installed {
-    /// Where it is installed.
+    /// The cluster.
     pub cluster: Cluster,
     kubeconfig: PathBuf,
     program: PathBuf,
 }
 
 impl Installed {
-    /// Installs an operator, after the manifests that it needs (or `""`).
+    /// Installs an Operator, after the manifests that it needs (or `""`).
     pub fn new(operator: &str, needed: &str) -> Self {
         let options = Options {
             audit: true,
@@ -73,8 +73,8 @@ impl Installed {
         installed
     }
 
-    /// One that the tests of a binary share, each in its turn. It has neither Operators
-    /// nor rights but those that a test installs.
+    /// An installation that the tests of a binary share, one after the other. It starts without
+    /// Operators and permissions.
     pub fn shared() -> MutexGuard<'static, Self> {
         static SHARED: OnceLock<Mutex<Installed>> = OnceLock::new();
         let options = Options {
@@ -82,13 +82,13 @@ impl Installed {
             ..Options::default()
         };
         let shared = SHARED.get_or_init(|| Mutex::new(Self::bare(deltic(), &options, "")));
-        // A test that failed leaves no more behind than one that did not.
+        // A failed test leaves nothing behind that a successful one would not.
         let shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
         shared.reset();
         shared
     }
 
-    /// Takes away all Operators, and all rights that were installed.
+    /// Removes all Operators and all roles that were installed.
     fn reset(&self) {
         let patch = r#"{"metadata":{"finalizers":null}}"#;
         let all = self.cluster.kubectl(&["get", "operators", "-o", "name"]);
@@ -96,7 +96,7 @@ impl Installed {
             let delete = ["delete", operator, "--wait=false"];
             self.cluster.kubectl(&delete);
             let free = ["patch", operator, "--type=merge", "-p", patch];
-            // One without a finalizer is gone by now.
+            // An Operator without a finalizer is gone by now.
             let _ = self.cluster.try_kubectl(&free, "");
         }
         let label = "app.kubernetes.io/name=deltic";
@@ -104,7 +104,7 @@ impl Installed {
         self.cluster.kubectl(&["delete", rights, "-A", "-l", label]);
     }
 
-    /// As [`Installed::with`], with deltic as it is shipped: for measurements.
+    /// As [`Installed::with`], with the release build of deltic, for measurements.
     pub fn shipped(options: &Options, operator: &str, needed: &str) -> Self {
         let installed = Self::bare(deltic_release(), options, needed);
         installed.install(operator);
@@ -132,15 +132,15 @@ impl Installed {
         }
     }
 
-    /// Installs an operator, or the next version of it, with the rights that it needs.
-    /// Those of the version before are taken away.
+    /// Installs an Operator, or a new version of it, with the permissions that it needs. Those of
+    /// the previous version are removed.
     pub fn install(&self, operator: &str) {
         self.cluster.apply(&self.rights(operator, &[]));
         self.cluster.apply(operator);
     }
 
-    /// The rights that an operator needs, as `deltic rbac` prints them with these flags.
-    /// It is the [`Installed::operator_file`] from now on.
+    /// The roles that an Operator needs, as `deltic rbac` prints them with these flags. The
+    /// Operator is written to [`Installed::operator_file`].
     pub fn rights(&self, operator: &str, flags: &[&str]) -> String {
         let file = self.operator_file();
         std::fs::write(&file, operator).expect("the test's directory can be written");
@@ -155,14 +155,14 @@ impl Installed {
         self.deltic_with(&[])
     }
 
-    /// As [`Installed::deltic`], with more flags.
+    /// As [`Installed::deltic`], with further flags.
     pub fn deltic_with(&self, flags: &[&str]) -> Process {
         self.cluster
             .process(&mut self.command(&self.kubeconfig, flags))
     }
 
-    /// The command that [`Installed::deltic_with`] starts, with another kubeconfig, such
-    /// as that of a way that can be cut.
+    /// The command that [`Installed::deltic_with`] starts, with another kubeconfig, such as that of
+    /// a proxy.
     pub fn command(&self, kubeconfig: &Path, flags: &[&str]) -> Command {
         let mut command = Command::new(&self.program);
         command.args(["run", "--cluster", "--health-addr", "127.0.0.1:0"]);
@@ -170,7 +170,7 @@ impl Installed {
         command
     }
 
-    /// Starts `deltic run --cluster` by way of a proxy.
+    /// Starts `deltic run --cluster` through a proxy.
     pub fn deltic_through(&self, proxy: &Proxy, flags: &[&str]) -> Process {
         let account = self.cluster.service_account("deltic", "deltic");
         let kubeconfig = account.through(proxy).kubeconfig();
@@ -182,13 +182,13 @@ impl Installed {
         &self.kubeconfig
     }
 
-    /// The file of the operator, as it was installed last.
+    /// The file of the Operator that was installed last.
     pub fn operator_file(&self) -> PathBuf {
         self.cluster.directory().join("operator.yaml")
     }
 }
 
-/// What deltic serves at `/metrics`.
+/// The text that deltic serves at `/metrics`.
 pub fn metrics(process: &Process) -> String {
     let log = process.log();
     let line = log.lines().find(|line| line.contains("serving /healthz"));

@@ -1,4 +1,4 @@
-//! kubectl, the judge that shares no code with us.
+//! kubectl, an independent client that shares no code with deltic.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -9,10 +9,10 @@ use serde_json::Value;
 use crate::binaries::Binaries;
 use crate::cluster::Cluster;
 
-/// A command that kubectl did not do.
+/// The failure of a kubectl command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failed {
-    /// What it printed.
+    /// Its output on stderr.
     pub stderr: String,
 }
 
@@ -24,7 +24,7 @@ pub(crate) struct Kubectl {
 }
 
 impl Kubectl {
-    /// What kubectl prints, with this input.
+    /// Runs kubectl with this input and returns its output.
     pub(crate) fn run(&self, args: &[&str], input: &str) -> Result<String, Failed> {
         let mut child = Command::new(Binaries::get().path("kubectl"))
             .arg("--kubeconfig")
@@ -39,8 +39,8 @@ impl Kubectl {
             .expect("kubectl starts");
         let mut stdin = child.stdin.take().expect("its input is a pipe");
         let input = input.to_owned();
-        // Written beside the reading: neither side waits for a full pipe. A kubectl that
-        // reads no input closes it, which is no error.
+        // Input is written while output is read, so that neither side blocks on a full pipe. A
+        // kubectl that reads no input closes it, which is no error.
         let writer = std::thread::spawn(move || stdin.write_all(input.as_bytes()));
         let output = child.wait_with_output().expect("kubectl ends");
         let _ = writer.join();
@@ -53,7 +53,7 @@ impl Kubectl {
 }
 
 impl Cluster {
-    /// kubectl, for those who outlive a borrow of the cluster.
+    /// A kubectl that does not borrow the cluster.
     pub(crate) fn kubectl_program(&self) -> Kubectl {
         Kubectl {
             kubeconfig: self.kubeconfig(),
@@ -61,26 +61,26 @@ impl Cluster {
         }
     }
 
-    /// What kubectl prints; panics if it fails.
+    /// Runs kubectl and returns its output; panics if it fails.
     pub fn kubectl(&self, args: &[&str]) -> String {
         self.try_kubectl(args, "")
             .unwrap_or_else(|failed| panic!("kubectl {}: {}", args.join(" "), failed.stderr))
     }
 
-    /// What kubectl prints, with this input.
+    /// Runs kubectl with this input and returns its output.
     pub fn try_kubectl(&self, args: &[&str], input: &str) -> Result<String, Failed> {
         self.kubectl_program().run(args, input)
     }
 
     /// Applies manifests, YAML or JSON, server-side; panics if one is refused.
     pub fn apply(&self, manifests: &str) -> String {
-        // `--force-conflicts`: a test that applies means it.
+        // `--force-conflicts`: the test takes over all fields.
         let args = ["apply", "--server-side", "--force-conflicts", "-f", "-"];
         self.try_kubectl(&args, manifests)
             .unwrap_or_else(|failed| panic!("kubectl apply: {}", failed.stderr))
     }
 
-    /// What `kubectl get … -o json` gives, with managed fields.
+    /// The output of `kubectl get … -o json`, with managed fields.
     pub fn get(&self, args: &[&str]) -> Value {
         let mut all = vec!["get", "-o", "json", "--show-managed-fields"];
         all.extend(args);

@@ -1,15 +1,13 @@
-//! A real Kubernetes control plane for tests: etcd, kube-apiserver and
-//! kube-controller-manager on this machine, with nothing of a cluster that was there
-//! before. There are no nodes: pods stay pending unless a test says otherwise
-//! ([`Cluster::run_pod`]).
+//! A real Kubernetes control plane for tests: a fresh etcd, kube-apiserver and
+//! kube-controller-manager on this machine. There are no nodes: pods stay pending unless a test
+//! makes them run ([`Cluster::run_pod`]).
 //!
-//! Tests share [`Cluster::shared`] and work in a [`Cluster::namespace`] of their own. A
-//! test that stops servers starts a [`Cluster`] for itself; the type system says so, as
-//! these functions want `&mut`.
+//! Tests share [`Cluster::shared`], each in its own [`Cluster::namespace`]. A test that stops
+//! servers starts its own [`Cluster`]; the type system ensures this, because these functions take
+//! `&mut`.
 //!
-//! Everything here panics where a test would fail. After a panic the logs of the servers
-//! are kept, and their place is printed; otherwise nothing is left behind, even if the
-//! test is killed.
+//! Everything here panics where a test would fail. After a panic the logs of the servers are kept,
+//! and their path is printed; otherwise nothing is left, even if the test is killed.
 #![allow(
     clippy::missing_panics_doc,
     reason = "a harness panics where a test would fail"

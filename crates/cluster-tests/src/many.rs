@@ -1,4 +1,4 @@
-//! Many objects at once: kubectl takes them one after the other.
+//! Applies and deletes many objects concurrently; kubectl would do it one after the other.
 
 use futures::StreamExt;
 use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams};
@@ -10,21 +10,21 @@ use crate::cluster::Cluster;
 /// How many requests are sent at once.
 const CONCURRENCY: usize = 32;
 
-/// What happens to an object.
+/// A change of an object.
 #[derive(Clone, Copy)]
 enum Change {
     Apply,
     Delete,
 }
 
-/// Blocks the thread of the test: these functions are not for tests that are async.
+/// These functions block the thread, so they are not for async tests.
 impl Cluster {
     /// Applies objects server-side, taking over all fields; panics if one is refused.
     pub fn apply_many(&self, objects: &[Value]) {
         self.change_many(objects, Change::Apply);
     }
 
-    /// Deletes objects; one that is not there is as wanted.
+    /// Deletes objects; a missing one is no error.
     pub fn delete_many(&self, objects: &[Value]) {
         self.change_many(objects, Change::Delete);
     }

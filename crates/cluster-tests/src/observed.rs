@@ -1,5 +1,5 @@
-//! What deltic says and does, as an administrator sees it: the status of Operators, and
-//! the audit log.
+//! The effects of deltic that an administrator can observe: the status of Operators, and the audit
+//! log.
 
 use std::time::{Duration, Instant};
 
@@ -14,14 +14,14 @@ use crate::wait::{PATIENCE, await_some, wait_until};
 pub struct Condition {
     /// `True`, `False` or `Unknown`.
     pub status: String,
-    /// Why, in one word.
+    /// The reason in one word.
     pub reason: String,
-    /// Why, for people.
+    /// The message for people.
     pub message: String,
 }
 
 impl Installed {
-    /// An Operator as it is on the cluster.
+    /// An Operator on the cluster.
     pub fn operator(&self, name: &str) -> Value {
         self.cluster.get(&["operators.dcontroller.io", name])
     }
@@ -35,7 +35,7 @@ impl Installed {
         found.cloned().unwrap_or_default()
     }
 
-    /// Whether an Operator is ready, if its status is about its present spec.
+    /// The condition of an Operator, if its status is about its current spec.
     pub fn condition(&self, operator: &str) -> Option<Condition> {
         let operator = self.operator(operator);
         let current =
@@ -43,7 +43,7 @@ impl Installed {
         current.then(|| ready(&operator["status"]))
     }
 
-    /// Waits until an Operator stands like this; gives the message.
+    /// Waits until the condition of an Operator has this reason. Returns the message.
     pub fn await_reason(&self, operator: &str, reason: &str) -> String {
         let mut last = None;
         let found = wait_until(PATIENCE, || {
@@ -54,7 +54,7 @@ impl Installed {
         last.map(|now| now.message).unwrap_or_default()
     }
 
-    /// All write requests of deltic so far, but those for its lease and for Events.
+    /// All write requests of deltic so far, except those for its lease and Events.
     pub fn writes(&self) -> Vec<AuditEntry> {
         let mut writes = self.cluster.audit();
         writes.retain(|write| {
@@ -63,7 +63,7 @@ impl Installed {
         writes
     }
 
-    /// Waits until deltic has written nothing for so long; gives how much it wrote.
+    /// Waits until deltic has written nothing for a time. Returns the number of its writes.
     pub fn await_silence(&self, silence: Duration) -> usize {
         let mut writes = self.writes().len();
         let mut since = Instant::now();

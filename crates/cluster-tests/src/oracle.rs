@@ -1,5 +1,5 @@
-//! What the cluster is to be, computed apart: a dump of the sources by kubectl, `deltic
-//! render`, and a comparison with the targets, both ways.
+//! The oracle: computes the state that the cluster should have, from a dump of the sources by
+//! kubectl with `deltic render`, and compares it with the targets in both directions.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use crate::installed::{Installed, run_deltic, text};
 const PATIENCE: Duration = Duration::from_mins(1);
 
 impl Installed {
-    /// The state that is to be reached, by evaluating everything from a dump.
+    /// The state that the cluster should have, computed from a dump.
     pub fn rendered(&self, sources: &[&str]) -> Vec<Value> {
         let dump = self
             .cluster
@@ -34,8 +34,8 @@ impl Installed {
         all
     }
 
-    /// Waits until the cluster has what is rendered: every object of these kinds has all
-    /// that is derived for it, and nothing that we made is left over.
+    /// Waits until the cluster has the rendered state: every rendered object exists with all
+    /// derived fields, and no other object of ours is left.
     pub fn converge(&self, sources: &[&str], resource: &str, kind: &str) {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -51,7 +51,7 @@ impl Installed {
         }
     }
 
-    /// The first difference between what is rendered and the live objects of a kind.
+    /// The first difference between the rendered state and the live objects of a kind.
     pub fn difference(&self, sources: &[&str], resource: &str, kind: &str) -> Option<String> {
         let rendered = self.rendered(sources).into_iter();
         let rendered = rendered.filter(|object| object["kind"] == kind);
@@ -99,14 +99,14 @@ fn by_name(objects: impl Iterator<Item = Value>) -> BTreeMap<String, Value> {
     named.collect()
 }
 
-/// Whether one of these operators made an object.
+/// Whether one of these Operators created an object.
 fn made(object: &Value, operators: &[&str]) -> bool {
     let metadata = &object["metadata"];
     let claim = metadata["annotations"]["dcontroller.io/owner"].as_str();
     let claim = claim.and_then(|claim| serde_json::from_str::<Value>(claim).ok());
     let text = |field: &str| metadata[field].as_str().unwrap_or_default();
     let kind = object["kind"].as_str().unwrap_or_default();
-    // A claim that was copied names another object.
+    // A copied claim names another object.
     let end = format!("/{kind}/{}/{}", text("namespace"), text("name"));
     claim.is_some_and(|claim| {
         let target = claim["target"].as_str().unwrap_or_default();
@@ -115,9 +115,9 @@ fn made(object: &Value, operators: &[&str]) -> bool {
     })
 }
 
-/// The first place where an object does not have what is wanted.
+/// The first path at which an object lacks a wanted value.
 fn lacks(found: &Value, wanted: &Value, at: &str) -> Option<String> {
-    // The server's own, which a dump shows as they were.
+    // Fields that the server sets.
     let ignored = [
         ".metadata.resourceVersion",
         ".metadata.managedFields",

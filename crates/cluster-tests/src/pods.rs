@@ -1,14 +1,14 @@
-//! Pods without nodes: what a kubelet would say, said by the test.
+//! Pods without nodes: the test writes the status that a kubelet would write.
 
 use serde_json::json;
 
 use crate::cluster::Cluster;
 
-/// The node of all pods that run.
+/// The node of all running pods.
 const NODE: &str = "node";
 
 impl Cluster {
-    /// Makes a pod that runs, with this address (`10.0.0.1`), ready or not.
+    /// Creates a running pod with this address (`10.0.0.1`), ready or not.
     pub fn run_pod(
         &self,
         namespace: &str,
@@ -34,7 +34,7 @@ impl Cluster {
         self.set_pod(namespace, name, ip, ready);
     }
 
-    /// Says whether a pod is ready.
+    /// Sets whether a pod is ready.
     pub fn set_pod(&self, namespace: &str, name: &str, ip: &str, ready: bool) {
         let ready = if ready { "True" } else { "False" };
         let status = json!({"status": {

@@ -8,21 +8,20 @@ use std::time::{Duration, Instant};
 
 use crate::watchdog::{Group, Watchdog};
 
-/// A running process, whose output goes to a file. It is killed when this is dropped,
-/// and when the test process ends in any way.
+/// A running process whose output goes to a file. It is killed when this is dropped, and when the
+/// test process ends in any way.
 #[derive(Debug)]
 pub struct Process {
     name: String,
     child: Child,
-    /// Set once it has ended.
+    /// The exit status, once it has ended.
     ended: Option<ExitStatus>,
     log: PathBuf,
     watchdog: Watchdog,
 }
 
 impl Process {
-    /// Starts a command. Its output is added to `<name>.log` in the directory of the
-    /// watchdog.
+    /// Starts a command. Its output is appended to `<name>.log` in the directory of the watchdog.
     pub(crate) fn start(watchdog: &Watchdog, name: &str, command: &mut Command) -> Self {
         let log = watchdog.directory().join(format!("{name}.log"));
         let file = OpenOptions::new()
@@ -48,7 +47,7 @@ impl Process {
         }
     }
 
-    /// The number of the process.
+    /// The process ID.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
@@ -60,7 +59,7 @@ impl Process {
         written.unwrap_or_else(|error| panic!("{} reads nothing: {error}", self.name));
     }
 
-    /// How it ended, if it has.
+    /// The exit status, if it has ended.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         if self.ended.is_none() {
             self.ended = self.child.try_wait().expect("a child can be waited for");
@@ -96,7 +95,7 @@ impl Process {
         }
     }
 
-    /// Asks it to stop: `SIGTERM`.
+    /// Sends `SIGTERM`.
     pub fn terminate(&self) {
         self.signal("TERM");
     }
@@ -110,7 +109,7 @@ impl Process {
         assert!(status.success(), "{} cannot be signalled", self.name);
     }
 
-    /// Where its output goes.
+    /// The file with its output.
     pub fn log_file(&self) -> &Path {
         &self.log
     }

@@ -1,4 +1,4 @@
-//! A network between a process and the API server, which a test can cut.
+//! A proxy between a process and the API server, with which a test can cut the network.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
@@ -7,16 +7,16 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 /// The state of the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Network {
-    /// Everything passes.
+    /// All data passes.
     Up,
     /// Connections break, and new ones are closed at once.
     Cut,
-    /// Connections stay, and nothing passes, not even that the other end is gone: only
-    /// time-outs help.
+    /// Connections stay open, but nothing passes, not even the end of a connection: only timeouts
+    /// detect this.
     Hangs,
 }
 
-/// A proxy on a port of its own. Bytes pass as they are, TLS included.
+/// A proxy on its own port. Bytes, including TLS, pass unchanged.
 #[derive(Debug)]
 pub struct Proxy {
     port: u16,
@@ -32,9 +32,9 @@ struct Shared {
 #[derive(Debug)]
 struct State {
     network: Network,
-    /// Both ends of every connection; broken ones are swept when a new one comes.
+    /// Both ends of every connection; broken ones are removed when a new one is made.
     connections: Vec<[TcpStream; 2]>,
-    /// How many connections were made.
+    /// The number of connections so far.
     made: usize,
     closed: bool,
 }
@@ -78,7 +78,7 @@ impl Proxy {
         self.shared.state().break_all();
     }
 
-    /// How many connections were made so far.
+    /// The number of connections so far.
     pub fn connections(&self) -> usize {
         self.shared.state().made
     }
@@ -91,7 +91,7 @@ impl Drop for Proxy {
         state.break_all();
         drop(state);
         self.shared.changed.notify_all();
-        // Wakes the acceptor, which then sees that it is over.
+        // Wakes the accepting thread, which then ends.
         let _ = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port));
     }
 }
@@ -99,7 +99,7 @@ impl Drop for Proxy {
 impl State {
     fn break_all(&mut self) {
         for end in self.connections.drain(..).flatten() {
-            // One that is broken already is as wanted.
+            // It may be broken already.
             let _ = end.shutdown(Shutdown::Both);
         }
     }
@@ -125,7 +125,7 @@ impl Shared {
         }
     }
 
-    /// Connects a client to the server, once the network lets it through.
+    /// Connects a client to the server once the network is up.
     fn connect(self: &Arc<Self>, client: TcpStream, server: u16) {
         self.await_passage();
         let Ok(upstream) = TcpStream::connect((Ipv4Addr::LOCALHOST, server)) else {
@@ -147,7 +147,7 @@ impl Shared {
         self.carry(upstream, from);
     }
 
-    /// Carries one direction, in a thread of its own.
+    /// Forwards one direction in its own thread.
     fn carry(self: &Arc<Self>, mut from: TcpStream, mut to: TcpStream) {
         let shared = self.clone();
         std::thread::spawn(move || {
@@ -158,7 +158,7 @@ impl Shared {
                     break;
                 }
             }
-            // Nor does anybody learn that the other end is gone.
+            // The end of the connection is not forwarded either.
             shared.await_passage();
             let _ = to.shutdown(Shutdown::Both);
             let _ = from.shutdown(Shutdown::Both);

@@ -1,13 +1,13 @@
-//! Waiting for what a cluster does in its own time.
+//! Waits for changes of a cluster.
 
 use std::time::{Duration, Instant};
 
-/// How long [`eventually`] waits: what takes longer on a busy machine is stuck.
+/// How long [`eventually`] waits, even on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
-/// How often it looks.
+/// The pause between two checks.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Waits up to 90 seconds until `look` gives something, and panics with `what` otherwise.
+/// Waits up to 90 seconds until `look` returns a value, and panics with `what` otherwise.
 ///
 /// ```no_run
 /// # async fn example(pods: kube::Api<kube::api::DynamicObject>) {
@@ -21,7 +21,7 @@ pub async fn eventually<T>(what: &str, look: impl AsyncFnMut() -> Option<T>) -> 
     eventually_with(PATIENCE, what, look).await
 }
 
-/// As [`eventually`], with a patience of one's own.
+/// As [`eventually`], with another time limit.
 pub async fn eventually_with<T>(
     patience: Duration,
     what: &str,
@@ -47,12 +47,12 @@ pub fn await_some<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     found.unwrap_or_else(|| panic!("waited {PATIENCE:?}: {what}"))
 }
 
-/// Waits until something is true.
+/// Waits until `look` returns true.
 pub fn await_true(what: &str, mut look: impl FnMut() -> bool) {
     await_some(what, || look().then_some(()));
 }
 
-/// Waits without an executor; gives whether it came true.
+/// Waits without an executor. Returns whether `look` returned true in time.
 pub(crate) fn wait_until(patience: Duration, mut look: impl FnMut() -> bool) -> bool {
     let deadline = Instant::now() + patience;
     while !look() {

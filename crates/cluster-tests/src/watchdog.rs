@@ -1,15 +1,15 @@
-//! What stops the servers when the test process is gone, however it went.
+//! Stops the servers when the test process ends, in whatever way.
 //!
-//! A shell reads a pipe that only the test process can write to. It learns which
-//! processes there are; when the pipe ends, it kills them and removes their directory.
-//! A killed process closes its pipes, so this needs no signal handler and no exit hook.
+//! A shell reads from a pipe to which only the test process writes the IDs of the processes that it
+//! starts. When the pipe is closed, the shell kills them and removes their directory. The system
+//! closes the pipes of a killed process, so this needs neither a signal handler nor an exit hook.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// `+ pid` and `- pid` come in; then the end. A file named `keep` saves the directory.
+/// Reads lines `+ pid` and `- pid` until the end. If there is a file `keep`, the directory is kept.
 const SCRIPT: &str = r#"
 pids=
 while read -r sign pid; do
@@ -25,14 +25,14 @@ done
 done
 "#;
 
-/// The handle of a watchdog. When the last clone is dropped it does its work, and the
-/// drop waits for that.
+/// The handle of a watchdog. When the last clone is dropped, the watchdog stops the processes, and
+/// the drop waits for that.
 #[derive(Clone, Debug)]
 pub(crate) struct Watchdog(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    /// `None` once the end has been told.
+    /// `None` once it is closed.
     pipe: Mutex<Option<ChildStdin>>,
     shell: Mutex<Child>,
     directory: PathBuf,
@@ -47,7 +47,7 @@ impl Watchdog {
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
-            // Not in the group of the terminal: it outlives an interrupt.
+            // Not in the process group of the terminal, so that it survives an interrupt.
             .group_of_its_own()
             .spawn()
             .expect("sh starts");
@@ -59,17 +59,17 @@ impl Watchdog {
         }))
     }
 
-    /// The directory that goes with the processes.
+    /// The directory that is removed with the processes.
     pub(crate) fn directory(&self) -> &Path {
         &self.0.directory
     }
 
-    /// A process that is not to outlive this one.
+    /// Adds a process that must not outlive this one.
     pub(crate) fn watch(&self, pid: u32) {
         self.tell('+', pid);
     }
 
-    /// A process that has ended: its number may soon be another's.
+    /// Removes a process that has ended, because its ID may be used again.
     pub(crate) fn forget(&self, pid: u32) {
         self.tell('-', pid);
     }
@@ -90,9 +90,9 @@ impl Drop for Inner {
     }
 }
 
-/// Process groups, where there are any.
+/// Process groups, on systems that have them.
 pub(crate) trait Group {
-    /// Signals of the terminal do not reach this process.
+    /// Puts the process into its own group, which signals of the terminal do not reach.
     fn group_of_its_own(&mut self) -> &mut Self;
 }
 
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn processes_and_directory_go_when_the_pipe_ends() {
+    fn processes_and_directory_are_removed_when_the_pipe_is_closed() {
         let directory = directory("go");
         let watchdog = Watchdog::start(&directory);
         let (mut first, mut second) = (sleeper(), sleeper());
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_forgotten_lives_and_what_is_kept_stays() {
+    fn forgotten_processes_and_kept_directories_stay() {
         let directory = directory("stay");
         std::fs::write(directory.join("keep"), "").unwrap();
         let watchdog = Watchdog::start(&directory);

@@ -1,6 +1,5 @@
-//! What an Operator may use, and what it may delete: over its budget it stops and its
-//! neighbours go on; many deletions are held; what it derived goes or stays with it as
-//! its policy says.
+//! Budgets and deletions: an Operator over its budget stops and its neighbours go on; many
+//! deletions are held; derived objects are deleted with their Operator or stay, as its policy says.
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 
 use std::time::{Duration, Instant};
@@ -38,14 +37,14 @@ fn sources(namespace: &str, operator: &str, count: usize) -> String {
     json!({"apiVersion": "v1", "kind": "List", "items": items}).to_string()
 }
 
-/// Not a source, but close to what is derived.
+/// An object that is not a source but resembles derived objects.
 fn like(namespace: &str) -> Value {
     let mut like = source(namespace, "none", "c1-copy", "v");
     like["metadata"]["labels"] = json!({"copy": "other"});
     like
 }
 
-/// The copies of a namespace by name, with their version.
+/// The names and versions of the copies in a namespace.
 fn copies(cluster: &Cluster, namespace: &str) -> Vec<(String, String)> {
     let live = cluster.get(&["configmaps", "-n", namespace]);
     let names = live["items"]
@@ -67,7 +66,7 @@ fn await_copies(cluster: &Cluster, namespace: &str, count: usize) {
     });
 }
 
-/// Changes a source of the neighbour, and gives how long its copy takes.
+/// Changes a source of the neighbour. Returns how long it takes until its copy changes.
 fn reaction(cluster: &Cluster, namespace: &str, value: &str) -> Duration {
     let start = Instant::now();
     cluster.apply(&source(namespace, "neighbour", "c0", value).to_string());
@@ -89,7 +88,7 @@ fn reaction(cluster: &Cluster, namespace: &str, value: &str) -> Duration {
 #[test]
 fn a_cross_join_does_not_disturb_its_neighbour() {
     const MANY: usize = 10_000;
-    // Its own cluster: others would wait for so many objects.
+    // Its own cluster, because so many objects would delay other tests.
     let installed = Installed::new(&copy("neighbour", &json!({})).to_string(), "");
     let cluster = &installed.cluster;
     let namespace = cluster.namespace("cross");
@@ -122,7 +121,7 @@ fn a_cross_join_does_not_disturb_its_neighbour() {
     let usual = (0..10).map(|i| reaction(cluster, &namespace, &format!("before {i}")));
     let usual = usual.max().unwrap();
     installed.install(&cross.to_string());
-    // At least 20 changes, and until the other has stopped.
+    // At least 20 changes, and until the other Operator has stopped.
     let mut slowest = Duration::ZERO;
     let mut changes = 0;
     let exceeded = loop {
@@ -166,7 +165,7 @@ fn outputs_and_time_are_budgets() {
     let namespace = cluster.namespace("budgets");
     let bystanders = cluster.bystanders("many", &[like(&namespace)], 50);
     cluster.apply(&sources(&namespace, "many", 60));
-    // Some 20 seconds of work, on a quick machine.
+    // About 20 seconds of work on a fast machine.
     let slow = (0..1_000).map(|i| source(&namespace, "slow", &format!("slow{i}"), "v"));
     let slow: Vec<Value> = slow.collect();
     cluster.apply_many(&slow);
@@ -228,8 +227,8 @@ fn many_deletions_are_held_until_they_are_allowed() {
     installed.await_reason("held", "Ready");
     installed.converge(&["configmaps"], "configmaps", "ConfigMap");
 
-    // What a renamed controller left has the limit of the spec, and the annotation of the
-    // last generation does not count.
+    // Objects of a renamed controller have the limit of the spec, and the annotation for the
+    // previous generation does not count.
     let mut renamed = copy("held", &json!({}));
     renamed["spec"]["maxDeletions"] = json!("50%");
     let controller = &mut renamed["spec"]["controllers"][0];
@@ -259,7 +258,7 @@ fn many_deletions_are_held_until_they_are_allowed() {
 }
 
 #[test]
-fn an_operator_takes_what_it_derived_along_or_leaves_it() {
+fn derived_objects_are_deleted_with_their_operator_or_stay() {
     let installed = Installed::shared();
     let cluster = &installed.cluster;
     let (deleting, leaving) = (cluster.namespace("delete"), cluster.namespace("orphan"));
@@ -269,7 +268,7 @@ fn an_operator_takes_what_it_derived_along_or_leaves_it() {
     let leaves = copy("leaves", &json!({}));
     cluster.apply(&sources(&deleting, "deletes", 10));
     cluster.apply(&sources(&leaving, "leaves", 10));
-    // One that was there before is not ours to delete.
+    // An object that existed before must not be deleted.
     let mut existing = like(&deleting);
     existing["metadata"]["name"] = json!("c0-copy");
     cluster.apply(&existing.to_string());
@@ -289,7 +288,7 @@ fn an_operator_takes_what_it_derived_along_or_leaves_it() {
         let delete = ["delete", "operators.dcontroller.io", name, "--timeout=60s"];
         cluster.kubectl(&delete);
     }
-    // The finalizer went last.
+    // The finalizer was removed last.
     let left: Vec<String> = copies(cluster, &deleting)
         .into_iter()
         .map(|c| c.0)
@@ -297,7 +296,7 @@ fn an_operator_takes_what_it_derived_along_or_leaves_it() {
     assert_eq!(left, ["c0-copy"]);
     assert_eq!(copies(cluster, &leaving), before);
 
-    // Created again it takes back what it left, as it is.
+    // Created again, it takes its objects back without a write.
     cluster.kubectl(&["delete", "configmap", "-n", &leaving, "c1", "c2"]);
     cluster.apply(&leaves.to_string());
     await_copies(cluster, &leaving, 8);
@@ -308,7 +307,7 @@ fn an_operator_takes_what_it_derived_along_or_leaves_it() {
         "{after:?} {before:?}"
     );
 
-    // The same while deltic is away.
+    // The same while deltic does not run.
     cluster.apply(&deletes.to_string());
     await_copies(cluster, &deleting, 10);
     installed.await_reason("deletes", "Ready");
@@ -350,7 +349,7 @@ fn without_its_definition_nothing_is_deleted() {
     let source_gone = ["delete", "configmap", "-n", &namespace, "c1"];
     cluster.kubectl(&source_gone);
 
-    // With its definition, and its Operator, all goes on where it was.
+    // With the definition and the Operator, everything goes on.
     run_deltic(&[&["install"], &on_cluster[..]].concat());
     assert_eq!(copies(cluster, &namespace), before);
     installed.install(&operator);

@@ -1,6 +1,6 @@
-//! The example `endpoints` on a cluster: `EndpointSlice`s, as Kubernetes makes them of
-//! Services and pods, joined, unwound and gathered into a view; another controller writes
-//! that view into `ConfigMap`s.
+//! The example `endpoints` on a cluster: `EndpointSlice`s, which Kubernetes derives from Services
+//! and pods, are joined, unwound and gathered into a view; another controller writes that view to
+//! `ConfigMap`s.
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 
 use std::path::Path;
@@ -8,7 +8,7 @@ use std::path::Path;
 use cluster_tests::{Cluster, Installed, await_some, stop_deltic};
 use serde_json::{Value, json};
 
-/// What shows the view on the cluster.
+/// The controller that writes the view to the cluster.
 const REPORT: &str = r"
   - name: report
     sources:
@@ -45,7 +45,7 @@ fn service(cluster: &Cluster, namespace: &str, name: &str) {
     cluster.apply(&service.to_string());
 }
 
-/// The addresses that the report of a port lists, sorted; `None` if there is no report.
+/// The sorted addresses in the report of a port; `None` if there is no report.
 fn addresses(cluster: &Cluster, namespace: &str, name: &str) -> Option<Vec<String>> {
     let get = ["-n", namespace, "configmap", name, "--ignore-not-found"];
     let text = cluster.kubectl(&[&["get", "-o", "json"], &get[..]].concat());
@@ -63,7 +63,7 @@ fn await_addresses(cluster: &Cluster, namespace: &str, name: &str, expect: &[&st
     });
 }
 
-/// What the status says about how much there is: the ports, the view, its reports.
+/// Waits for the counts in the status: ports, view objects, reports.
 fn await_counts(installed: &Installed) {
     installed.converge(&SOURCES, "configmaps", "ConfigMap");
     let rendered = installed.rendered(&SOURCES);
@@ -113,7 +113,7 @@ fn endpoint_slices_are_gathered_into_views() {
     await_addresses(cluster, &namespace, "api-53", &["10.1.0.4"]);
     await_counts(&installed);
 
-    // Up: one becomes ready, two come. Down: one goes.
+    // Scaling up: one pod becomes ready, two are created. Scaling down: one is deleted.
     cluster.set_pod(&namespace, "web-3", "10.1.0.3", true);
     run("web", 5, true);
     run("web", 6, true);
@@ -133,10 +133,10 @@ fn endpoint_slices_are_gathered_into_views() {
     await_addresses(cluster, &namespace, "web-80", &all[1..]);
     await_counts(&installed);
 
-    // Without a Service its ports go, and the others stay.
+    // When a Service is deleted, its ports are removed and the others stay.
     cluster.kubectl(&["delete", "service", "web", "-n", &namespace]);
     for name in ["web-80", "web-53"] {
-        await_some(&format!("{name} goes"), || {
+        await_some(&format!("{name} is removed"), || {
             addresses(cluster, &namespace, name).is_none().then_some(())
         });
     }

@@ -1,4 +1,4 @@
-//! One operator on a real cluster: what is derived is there, and nothing else is touched.
+//! One Operator on a real cluster: derived objects exist, and nothing else is changed.
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 
 use std::sync::Arc;
@@ -24,7 +24,7 @@ impl EngineEvents for Quiet {
     fn reported(&self, _controller: &str, _error: &ReportedError) {}
 }
 
-/// Copies `ConfigMap`s with the label `role: source` through a view.
+/// An Operator that copies `ConfigMap`s with the label `role: source` through a view.
 fn operator(namespace: &str) -> operator::Operator {
     let spec = document::json!({
         "apiVersion": "dcontroller.io/v1alpha1",
@@ -90,7 +90,7 @@ async fn create(configs: &Api<ConfigMap>, name: &str, value: &str) {
         .unwrap();
 }
 
-/// The copies, with their content and version.
+/// The copies with their content and version.
 async fn copies(configs: &Api<ConfigMap>) -> Vec<(String, String, String)> {
     let list = configs.list(&ListParams::default()).await.unwrap();
     let copies = list.items.into_iter().filter_map(|object| {
@@ -166,7 +166,7 @@ async fn objects_are_derived_repaired_and_cleaned_up_after_a_restart() {
         assert!(numbers.contains(&metric), "{metric} in {numbers}");
     }
 
-    // While nobody looks: a source goes, another comes.
+    // While it does not run, one source is deleted and another is created.
     configs
         .delete("c4", &DeleteParams::default())
         .await
@@ -182,7 +182,7 @@ async fn objects_are_derived_repaired_and_cleaned_up_after_a_restart() {
     })
     .await;
     tokio::time::sleep(Duration::from_secs(1)).await;
-    // What was right was not written.
+    // Copies that were up to date were not written.
     let after = copies(&configs).await;
     for copy in &before {
         if copy.0 != "c4-copy" {

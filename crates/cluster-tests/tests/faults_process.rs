@@ -1,5 +1,5 @@
-//! Faults of deltic itself: it is killed, loses its lease, and is told otherwise while it
-//! works. The end is what `deltic render` computes, and bystanders are as they were.
+//! Faults of deltic itself: it is killed, loses its lease, and its Operator is edited while it
+//! works. The final state equals the output of `deltic render`, and bystanders are unchanged.
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,7 +11,7 @@ use k8s_openapi::jiff::Timestamp;
 use seeded::Random;
 use serde_json::{Value, json};
 
-/// How often deltic is killed, and at how many writes.
+/// How many times deltic is killed.
 const KILLS: usize = 30;
 const OBJECTS: usize = 1000;
 
@@ -23,7 +23,8 @@ fn a_killed_process_leaves_nothing_behind() {
     let (copies, bystanders) = Copies::install(&installed, "killed", &json!({}));
     let mut killed_at_work = 0;
     for round in 0..KILLS {
-        // While nobody looks a tenth of the sources goes, others come back, all change.
+        // While deltic does not run, a tenth of the sources is deleted, others are created again,
+        // and all change.
         let first = random.below(OBJECTS);
         let (gone, there): (BTreeSet<_>, BTreeSet<_>) =
             (0..OBJECTS).partition(|number| (number + OBJECTS - first) % OBJECTS < OBJECTS / 10);
@@ -55,8 +56,8 @@ fn a_killed_process_leaves_nothing_behind() {
     stop_deltic(process);
 }
 
-/// What a process that takes part in the election gets. Slow enough to be at work when the
-/// lease goes.
+/// The flags of a process that takes part in the election. It is slow enough to be still writing
+/// when it loses the lease.
 const CANDIDATE: [&str; 7] = [
     "--leader-elect",
     "--lease-namespace",
@@ -67,14 +68,14 @@ const CANDIDATE: [&str; 7] = [
     "10",
 ];
 
-/// How long a request may take from our fence to the server.
+/// How long a request may take from deltic to the server.
 const ON_ITS_WAY: Duration = Duration::from_millis(250);
 
 fn time(text: &str) -> Timestamp {
     text.parse().unwrap()
 }
 
-/// When a line of the log was written.
+/// The time of a log line.
 fn logged(process: &Process, message: &str) -> Option<String> {
     let log = process.log();
     let line = log.lines().find(|line| line.contains(message))?;
@@ -86,7 +87,7 @@ fn await_log(process: &Process, message: &str) {
     await_some(message, || logged(process, message));
 }
 
-/// Waits until a process has ended by itself, as one does that has lost its lease.
+/// Waits until a process that lost its lease has ended.
 fn lost(process: &mut Process) -> ExitStatus {
     let status = process.wait(Duration::from_secs(30));
     assert!(!status.success(), "{}", process.log_end());
@@ -96,7 +97,7 @@ fn lost(process: &mut Process) -> ExitStatus {
 }
 
 #[test]
-fn a_lost_lease_ends_all_writing_and_another_goes_on() {
+fn after_a_lost_lease_only_the_next_leader_writes() {
     let installed = Installed::shared();
     let cluster = &installed.cluster;
     let (copies, bystanders) = Copies::install(&installed, "lease", &json!({}));
@@ -109,7 +110,7 @@ fn a_lost_lease_ends_all_writing_and_another_goes_on() {
     await_log(&second, "standing by");
     audit.await_writes(&copies.namespace, 40);
 
-    // The leader cannot renew: it gives up before another leads.
+    // The leader cannot renew the lease and gives up before another process leads.
     proxy.set(Network::Hangs);
     lost(&mut first);
     assert!(logged(&second, "leading").is_none(), "two leaders");
@@ -121,7 +122,7 @@ fn a_lost_lease_ends_all_writing_and_another_goes_on() {
     proxy.set(Network::Up);
     copies.converge(&installed);
 
-    // Another takes the lease: the leader stops in the middle of its work.
+    // Another process takes the lease: the leader stops while it writes.
     let mut second = second;
     let mut audit = cluster.audit_tail();
     cluster.apply_many(&copies.sources(0..300, "two"));
@@ -135,8 +136,8 @@ fn a_lost_lease_ends_all_writing_and_another_goes_on() {
     assert_eq!(status.code(), Some(1));
     let difference = copies.difference(&installed);
     assert!(difference.is_some(), "nothing was left to do");
-    // What was on its way arrives, and nothing else.
-    let lost_at = logged(&second, "lost the lease: thief has it").unwrap();
+    // Requests under way arrive, and no others.
+    let lost_at = logged(&second, "lost the lease: thief holds it").unwrap();
     let last = time(&lost_at) + ON_ITS_WAY;
     let late: Vec<_> = audit
         .read()
@@ -163,7 +164,7 @@ fn uids(copies: &Copies, installed: &Installed) -> BTreeMap<String, String> {
 }
 
 #[test]
-fn an_operator_edited_at_work_keeps_what_stays_derived() {
+fn an_edit_keeps_objects_that_are_still_derived() {
     let installed = Installed::shared();
     let cluster = &installed.cluster;
     let (copies, bystanders) = Copies::install(&installed, "edited", &json!({}));
@@ -177,8 +178,8 @@ fn an_operator_edited_at_work_keeps_what_stays_derived() {
     let process = installed.deltic_with(&["--qps", "100"]);
     let mut all = audit.await_writes(&copies.namespace, 150);
 
-    // Another name, another document, and a quarter is not derived any more; and once
-    // more, before that is done.
+    // The edit renames the controller, changes the document, and drops a quarter of the objects. A
+    // second edit follows before the first is complete.
     let mut edited = copies.manifest(&json!({}));
     let controller = &mut edited["spec"]["controllers"][0];
     controller["name"] = json!("renamed");

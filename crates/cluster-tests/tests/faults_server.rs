@@ -1,6 +1,6 @@
-//! Faults between deltic and the cluster: servers that restart, a history that is
-//! forgotten, a network that is cut or hangs. deltic goes on in the same process; the end
-//! is what `deltic render` computes, and bystanders are as they were.
+//! Faults between deltic and the cluster: servers that restart, a compacted history, a network that
+//! is cut or hangs. deltic goes on in the same process; the final state equals the output of
+//! `deltic render`, and bystanders are unchanged.
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 
 use std::collections::BTreeSet;
@@ -12,17 +12,17 @@ use serde_json::json;
 
 const OBJECTS: usize = 1000;
 
-/// Retries soon, so that a test need not wait long.
+/// Options with short pauses, so that tests need not wait long.
 fn soon() -> serde_json::Value {
     json!({"retry": {"initial": "100ms", "max": "2s"}})
 }
 
-/// Panics if deltic is not the process that it was.
+/// Panics if the process has ended.
 fn assert_runs(process: &mut Process) {
     assert!(process.ended().is_none(), "{}", process.log_end());
 }
 
-/// How many writes came without an answer, or with this code.
+/// The number of writes that were answered with this code; 0: without an answer.
 fn writes(process: &Process, copies: &Copies, code: u16) -> f64 {
     let of_operator = format!("operator=\"{}\"", copies.operator);
     let code = format!("code=\"{code}\"");
@@ -56,14 +56,14 @@ fn servers_that_restart_are_waited_for() {
     await_true("no write failed", || writes(&process, &copies, 0) > 0.0);
     assert_runs(&mut process);
     installed.cluster.start_api_server();
-    // While deltic finds its way back.
+    // While deltic reconnects.
     installed.cluster.delete_many(&copies.sources(0..100, ""));
     installed
         .cluster
         .apply_many(&copies.sources(900..1100, "two"));
     copies.converge(&installed);
 
-    // And the store behind the server.
+    // The same for etcd.
     let mut audit = installed.cluster.audit_tail();
     installed
         .cluster
@@ -83,12 +83,12 @@ fn servers_that_restart_are_waited_for() {
 fn written(audit: &mut AuditTail, copies: &Copies) -> BTreeSet<String> {
     let entries = audit.read().into_iter();
     let ours = entries.filter(|entry| entry.is_deltic_in(&copies.namespace));
-    // A create has no name in the log.
+    // The log has no name for a create.
     ours.map(|entry| entry.name).collect()
 }
 
 #[test]
-fn a_watch_from_a_forgotten_past_costs_one_list_and_no_write() {
+fn an_expired_watch_costs_one_list_and_no_write() {
     let mut installed = Installed::shared();
     let (copies, bystanders) = Copies::install(&installed, "forgotten", &soon());
     let proxy = installed.cluster.proxy();
@@ -98,7 +98,7 @@ fn a_watch_from_a_forgotten_past_costs_one_list_and_no_write() {
     let expired = |process: &Process| metric(process, "deltic_lists_total", "reason=\"expired\"");
     assert!(expired(&process) == 0.0);
 
-    // deltic hears nothing while sources change, and history goes.
+    // deltic receives nothing while sources change and the history is compacted.
     proxy.set(Network::Hangs);
     installed.cluster.apply_many(&copies.sources(0..10, "two"));
     installed.cluster.delete_many(&copies.sources(10..15, ""));
@@ -109,9 +109,7 @@ fn a_watch_from_a_forgotten_past_costs_one_list_and_no_write() {
     installed.cluster.restart_api_server();
     let mut audit = installed.cluster.audit_tail();
     proxy.set(Network::Up);
-    await_true("no watch was told that its past is gone", || {
-        expired(&process) > 0.0
-    });
+    await_true("no watch has expired", || expired(&process) > 0.0);
     copies.converge(&installed);
     let changed: BTreeSet<String> = (0..15).map(copy_name).chain([String::new()]).collect();
     let created: BTreeSet<String> = (300..305).map(copy_name).collect();
@@ -147,7 +145,7 @@ fn a_network_that_is_cut_or_hangs_is_waited_for() {
     copies.converge(&installed);
     assert!(proxy.connections() > before);
 
-    // Only time-outs help against a network that swallows everything.
+    // Only timeouts detect a network that drops everything.
     let mut audit = cluster.audit_tail();
     let lost = writes(&process, &copies, 0);
     cluster.apply_many(&copies.sources(200..OBJECTS, "three"));

@@ -1,6 +1,6 @@
-//! Faults of single writes: somebody else writes the same object, a policy refuses some,
-//! a kind is not served for a while. What can be written is, what cannot is in the status;
-//! the end is what `deltic render` computes, and bystanders are as they were.
+//! Faults of single writes: someone else writes the same object, a policy refuses some objects, a
+//! kind is not served for a while. Everything else is written, failures are in the status, the
+//! final state equals the output of `deltic render`, and bystanders are unchanged.
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 
 use std::collections::BTreeMap;
@@ -30,7 +30,7 @@ fn errors(installed: &Installed, operator: &str) -> Vec<String> {
     errors.map(str::to_owned).collect()
 }
 
-/// Writes an object as fast as it can, until it is dropped.
+/// Writes an object as fast as it can until it is dropped.
 struct Fighter {
     stop: Arc<AtomicBool>,
     writes: Arc<AtomicUsize>,
@@ -91,7 +91,7 @@ impl Drop for Fighter {
     }
 }
 
-/// How long deltic takes for changed sources.
+/// How long deltic takes to write the copies of changed sources.
 fn derive(installed: &Installed, copies: &Copies, value: &str) -> Duration {
     let mut audit = installed.cluster.audit_tail();
     let start = Instant::now();
@@ -128,7 +128,7 @@ fn a_fight_over_one_object_costs_little_and_delays_no_other() {
         })
     });
     let at_war = derive(&installed, &copies, "three");
-    // The fighter takes a good part of two processors, so twice as long is as fast.
+    // The fighter uses a large part of two processors, so twice the time counts as equally fast.
     let limit = 3 * in_peace + Duration::from_secs(2);
     assert!(at_war < limit, "{at_war:?}, {in_peace:?} without a fight");
     await_true("the fight is too short", || {
@@ -142,7 +142,7 @@ fn a_fight_over_one_object_costs_little_and_delays_no_other() {
     let on_it = on_it.filter(|entry| ours(entry) && entry.name == copy_name(0));
     let on_it: Vec<_> = on_it.map(|entry| (entry.verb, entry.code)).collect();
     assert!(fought > 100, "{fought} writes are no fight");
-    // Three at once, then after 1, 2, 4, 8 s, each with a few attempts.
+    // Three writes at once, then after 1, 2, 4, 8 s, each with a few attempts.
     assert!(
         (3..60).contains(&on_it.len()),
         "{} writes against {fought} in {seconds} s: {on_it:?}",
@@ -159,7 +159,7 @@ fn a_fight_over_one_object_costs_little_and_delays_no_other() {
     stop_deltic(process);
 }
 
-/// A policy against `ConfigMap`s of a namespace whose copies end with 7.
+/// A policy that refuses `ConfigMap`s of a namespace whose number ends with 7.
 fn policy(namespace: &str) -> String {
     json!({"apiVersion": "v1", "kind": "List", "items": [
         {
@@ -194,7 +194,7 @@ fn policy(namespace: &str) -> String {
 }
 
 #[test]
-fn what_a_policy_refuses_is_reported_and_the_rest_is_written() {
+fn objects_that_a_policy_refuses_are_reported_and_the_others_are_written() {
     let installed = Installed::shared();
     let cluster = &installed.cluster;
     let retry = json!({"retry": {"initial": "500ms", "max": "1s"}});
@@ -267,7 +267,7 @@ fn definition(kind: &str) -> Value {
     })
 }
 
-/// `ConfigMap`s of Widgets, and Gadgets of `ConfigMap`s.
+/// An Operator that derives `ConfigMap`s from Widgets and Gadgets from `ConfigMap`s.
 fn kinds_operator(namespace: &str) -> String {
     let project = |data: &str| {
         json!([{"@project": {
@@ -302,7 +302,7 @@ fn kinds_operator(namespace: &str) -> String {
     .to_string()
 }
 
-/// The test of kinds that go.
+/// The test of kinds that are removed.
 struct Kinds<'a> {
     installed: &'a Installed,
     namespace: String,
@@ -355,7 +355,7 @@ impl<'a> Kinds<'a> {
         self.installed.converge(&sources, &gadgets, "Gadget");
     }
 
-    /// The uids of the `ConfigMap`s that are derived.
+    /// The uids of the derived `ConfigMap`s.
     fn derived(&self) -> BTreeMap<String, String> {
         let label = "dcontroller.io/operator=kinds";
         let list = self
@@ -417,7 +417,7 @@ fn undefine(cluster: &Cluster, kind: &str) {
 }
 
 #[test]
-fn a_kind_that_goes_and_comes_back_loses_nothing() {
+fn a_kind_that_is_removed_and_added_again_loses_nothing() {
     let installed = Installed::shared();
     let cluster = &installed.cluster;
     let kinds = Kinds::install(&installed);
@@ -429,7 +429,7 @@ fn a_kind_that_goes_and_comes_back_loses_nothing() {
     let derived = kinds.derived();
     assert_eq!(derived.len(), 50);
 
-    // The source's kind goes unseen, so that nobody says that its objects were deleted.
+    // The source's kind is removed without events of its objects' deletion.
     let mut audit = cluster.audit_tail();
     proxy.set(Network::Cut);
     undefine(cluster, "Widget");
@@ -457,7 +457,7 @@ fn a_kind_that_goes_and_comes_back_loses_nothing() {
     let deletes: Vec<_> = deletes.map(|entry| entry.name).collect();
     assert_eq!(deletes.len(), 5, "{deletes:?}");
 
-    // The target's kind goes, with all its objects, and comes back.
+    // The target's kind is removed with all its objects, and added again.
     undefine(cluster, "Gadget");
     cluster.apply_many(&kinds.configs(0..20, "two"));
     await_true("the missing kind is not reported", || {
@@ -465,12 +465,13 @@ fn a_kind_that_goes_and_comes_back_loses_nothing() {
     });
     define(cluster, "Gadget");
     kinds.converge();
-    // And at once.
+    // The same without a pause.
     undefine(cluster, "Gadget");
     define(cluster, "Gadget");
     kinds.converge();
 
-    // The source's kind goes in full view: its objects are deleted, and what they stand for.
+    // The source's kind is removed while deltic watches: its objects are deleted, and with them the
+    // objects that are derived from them.
     undefine(cluster, "Widget");
     await_true("deleted objects leave something behind", || {
         kinds.derived().is_empty()

@@ -1,4 +1,4 @@
-//! The control plane for tests is what it claims to be.
+//! Tests of the control plane for tests.
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 
 use std::process::Command;
@@ -45,14 +45,14 @@ async fn the_server_is_the_one_that_was_built() {
         printed.trim(),
         format!("Kubernetes {}", version.git_version)
     );
-    // Who brings binaries brings a version too.
+    // Binaries of the user may have another version.
     if std::env::var_os("KUBEBUILDER_ASSETS").is_none() {
         assert_eq!(version.git_version, VERSION);
     }
 }
 
 #[test]
-fn kubectl_talks_to_it_and_says_what_it_did_not_do() {
+fn kubectl_can_use_it_and_reports_failures() {
     let cluster = Cluster::shared();
     let namespace = cluster.namespace("kubectl");
     cluster.apply(&format!(
@@ -94,7 +94,7 @@ async fn controllers_work() {
     let deployments: Api<Deployment> = Api::namespaced(cluster.client(), &namespace);
     let background = DeleteParams::background();
     deployments.delete("web", &background).await.unwrap();
-    eventually("what it owned is collected", async || {
+    eventually("owned objects are garbage-collected", async || {
         let sets = sets.list(&all).await.unwrap().items;
         let pods = pods.list(&all).await.unwrap().items;
         (sets.is_empty() && pods.is_empty()).then_some(())
@@ -152,7 +152,7 @@ async fn writes_are_in_the_audit_log_and_reads_are_not() {
         .map(|entry| (entry.verb, entry.name, entry.code))
         .collect();
     let line = |verb: &str, name: &str, code| (verb.to_owned(), name.to_owned(), code);
-    // A name that the server has not yet read is not in the log.
+    // The log has no name for a create.
     assert_eq!(lines.len(), 3, "{lines:?}");
     assert_eq!((lines[0].0.as_str(), lines[0].2), ("create", 201));
     assert_eq!((lines[1].0.as_str(), lines[1].2), ("create", 409));
@@ -199,7 +199,7 @@ async fn a_service_account_may_do_what_it_was_granted_and_nothing_else() {
     let elsewhere: Api<ConfigMap> = Api::namespaced(account.client(), "default");
     let refused = elsewhere.list(&ListParams::default()).await;
     assert_eq!(code(refused.unwrap_err()), 403);
-    // The same identity in a file, for a process.
+    // The same identity in a kubeconfig file.
     let kubeconfig = account.kubeconfig();
     let who = Command::new(Binaries::get().path("kubectl"))
         .args(["auth", "whoami", "-o", "json", "--kubeconfig"])

@@ -1,10 +1,10 @@
-//! Lists of custom resources are merged by the keys that their schema names.
+//! Lists of custom resources are merged by the keys in their schema.
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 
 use cluster_tests::{Installed, eventually, stop_deltic};
 use serde_json::json;
 
-/// Sets the size of the part that a `ConfigMap` names.
+/// An Operator that sets the size of the part that a `ConfigMap` names.
 const OPERATOR: &str = r#"
 apiVersion: dcontroller.io/v1alpha1
 kind: Operator
@@ -28,7 +28,7 @@ spec:
 "#;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_part_is_patched_wherever_it_stands_and_restored() {
+async fn a_part_is_patched_at_any_position_and_restored() {
     let part = json!({"type": "object", "required": ["name"], "properties": {
         "name": {"type": "string"}, "size": {"type": "string"}, "color": {"type": "string"}
     }});
@@ -78,13 +78,13 @@ async fn a_part_is_patched_wherever_it_stands_and_restored() {
     ]);
     eventually("the part is patched", async || {
         let now = now();
-        // By position it would be the first.
+        // Merging by position would change the first.
         assert_eq!(now[0], patched[0]);
         (now == patched).then_some(())
     })
     .await;
     cluster.kubectl(&["delete", "configmap", "w", "-n", &namespace]);
-    eventually("the part is as it was", async || {
+    eventually("the part has its former size", async || {
         (now() == parts).then_some(())
     })
     .await;

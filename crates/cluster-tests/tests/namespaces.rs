@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 use serde_json::json;
 
-/// Copies `ConfigMap`s into the namespace that they name.
+/// An Operator that copies `ConfigMap`s to the namespace that they name.
 const OPERATOR: &str = r#"
 apiVersion: dcontroller.io/v1alpha1
 kind: Operator
@@ -27,7 +27,7 @@ spec:
 "#;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_object_is_made_as_soon_as_its_namespace_is_there() {
+async fn an_object_is_created_as_soon_as_its_namespace_exists() {
     let installed = Installed::new(OPERATOR, "");
     let cluster = &installed.cluster;
     let namespace = cluster.namespace("shop");
@@ -38,14 +38,14 @@ async fn an_object_is_made_as_soon_as_its_namespace_is_there() {
     });
     cluster.apply(&source.to_string());
     let process = installed.deltic();
-    eventually("the status says what is waited for", async || {
+    eventually("the status names the namespace", async || {
         let operator = cluster.get(&["operators.dcontroller.io", "copies"]);
         let status = operator["status"].to_string();
         status.contains("waiting for the namespace").then_some(())
     })
     .await;
     cluster.kubectl(&["create", "namespace", "late"]);
-    // Within a minute; without its event the object would wait for ten.
+    // Within a minute; without the event of the namespace it would take ten.
     let copies: Api<ConfigMap> = Api::namespaced(cluster.client(), "late");
     eventually("the copy", async || copies.get_opt("a").await.unwrap()).await;
     stop_deltic(process);

@@ -9,7 +9,7 @@ use kube::Api;
 use kube::api::DeleteParams;
 use serde_json::json;
 
-/// The cluster, and a namespace with Deployments that want credentials.
+/// A cluster, and a namespace with Deployments that need credentials.
 struct Shop<'a> {
     cluster: &'a Cluster,
     namespace: String,
@@ -74,13 +74,13 @@ fn text(secret: &Secret, field: &str) -> String {
     String::from_utf8(value.0.clone()).unwrap()
 }
 
-/// What the program does, whatever its controller is.
+/// Checks the program with these flags, which select its controller.
 async fn check(shop: &Shop<'_>, flags: &[&str]) {
     shop.deploy("web");
     let mut process = shop.start(flags);
     let first = shop.with_user("web", "web").await;
 
-    // A Secret that it owns is repaired.
+    // It repairs a Secret that it owns.
     let delete = DeleteParams::default();
     shop.secrets
         .delete("web-credentials", &delete)
@@ -89,7 +89,7 @@ async fn check(shop: &Shop<'_>, flags: &[&str]) {
     let second = shop.with_user("web", "web").await;
     assert_ne!(first.metadata.uid, second.metadata.uid);
 
-    // Settings that it watches count.
+    // It applies changes of the settings that it watches.
     let settings = json!({
         "apiVersion": "v1", "kind": "ConfigMap",
         "metadata": {"name": "credentials", "namespace": shop.namespace},
@@ -99,7 +99,7 @@ async fn check(shop: &Shop<'_>, flags: &[&str]) {
     let third = shop.with_user("web", "web@example.com").await;
     assert_eq!(text(&second, "password"), text(&third, "password"));
 
-    // A request from outside makes a new password.
+    // It generates a new password on request.
     process.input(&format!("{}/web\n", shop.namespace));
     eventually("a new password", async || {
         let secret = shop.secret("web").await?;
@@ -107,12 +107,12 @@ async fn check(shop: &Shop<'_>, flags: &[&str]) {
     })
     .await;
 
-    // The view goes with its Deployment, and the Secret with the view.
+    // The view object is deleted with its Deployment, and the Secret with the view object.
     shop.delete("deployment", "web");
     shop.without("web").await;
     shop.delete("configmap", "credentials");
 
-    // What goes while nobody looks is found at the next start.
+    // Deletions while it does not run are found at the next start.
     shop.deploy("late");
     shop.with_user("late", "late").await;
     stop_deltic(process);
@@ -127,7 +127,7 @@ async fn check(shop: &Shop<'_>, flags: &[&str]) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_example_makes_what_the_view_asks_for_on_both_controllers() {
+async fn the_example_works_on_both_controllers() {
     let cluster = Cluster::shared();
     let namespace = cluster.namespace("native");
     let shop = Shop {

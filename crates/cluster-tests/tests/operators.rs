@@ -1,6 +1,6 @@
-//! deltic as a process, on operators that users write: it runs as a service account with
-//! the rights that `deltic rbac` prints, and ends in the state that `deltic render`
-//! computes from a dump of the sources.
+//! deltic as a process, with the Operators of the examples: it runs as a service account with the
+//! roles that `deltic rbac` prints, and reaches the state that `deltic render` computes from a dump
+//! of the sources.
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 
 use std::path::Path;
@@ -83,7 +83,7 @@ fn deployments_are_restarted_when_their_config_changes() {
     ]);
     installed.converge(&sources, "deployments.apps", "Deployment");
     assert_ne!(version(), first);
-    // Without its rule the Deployment is as it was.
+    // Without its rule the Deployment has its former state.
     cluster.kubectl(&["delete", "restartrule", "web", "-n", &namespace]);
     let deadline = std::time::Instant::now() + PATIENCE;
     while !version().is_null() {
@@ -124,9 +124,9 @@ fn pods_are_summed_up_on_their_service() {
     stop_deltic(process);
 }
 
-/// The block of the README, command by command; `deltic` asks nobody here.
+/// Runs the commands of the README one by one, with `--yes`.
 #[test]
-fn the_commands_of_the_readme_do_what_it_says() {
+fn the_commands_of_the_readme_work() {
     let cluster = Cluster::start(&Options::default());
     let kubeconfig = cluster.kubeconfig();
     let kubeconfig = kubeconfig.to_str().unwrap();

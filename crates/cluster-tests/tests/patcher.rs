@@ -1,12 +1,12 @@
-//! A Patcher on Deployments with three containers: it changes what it says, keeps the
-//! rest, and takes back what it has set, whoever was away in between.
+//! A Patcher on Deployments with three containers: it changes only the fields that it yields, and
+//! undoes them later, also after a restart.
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 
 use cluster_tests::{Cluster, Installed, await_some, stop_deltic};
 use serde_json::{Value, json};
 
-/// Sets image, limit and a variable of the container that a `ConfigMap` names, and an
-/// annotation.
+/// An Operator that sets image, limit and a variable of the container that a `ConfigMap` names, and
+/// an annotation.
 const PATCH: &str = r"
 apiVersion: dcontroller.io/v1alpha1
 kind: Operator
@@ -63,12 +63,12 @@ fn full() -> Value {
     json!({"container": "log", "cpu": "500m", "level": "2"})
 }
 
-/// What people see of a Deployment: its annotations and its spec.
+/// The annotations and the spec of a Deployment.
 fn content(cluster: &Cluster, namespace: &str, name: &str) -> Value {
     let live = cluster.get(&["deployment", name, "-n", namespace]);
     let mut annotations = live["metadata"]["annotations"].clone();
     let all = annotations.as_object_mut().unwrap();
-    // That of the controller that rolls it out.
+    // The Deployment controller of Kubernetes sets this one.
     all.remove("deployment.kubernetes.io/revision");
     json!({"annotations": annotations, "spec": live["spec"]})
 }
@@ -79,7 +79,7 @@ fn container<'a>(content: &'a Value, name: &str) -> &'a Value {
     found.unwrap()
 }
 
-/// Deployments with what they are before anybody patches them.
+/// Creates Deployments. Returns their content before they are patched.
 fn deployments(cluster: &Cluster, namespace: &str, names: &[&str]) -> Vec<Value> {
     let made = names.iter().map(|name| {
         cluster.apply(&deployment(namespace, name).to_string());
@@ -92,7 +92,7 @@ fn delete_source(cluster: &Cluster, namespace: &str, name: &str) {
     cluster.kubectl(&["delete", "configmap", name, "-n", namespace]);
 }
 
-/// Somebody sets the limit of the container `log`.
+/// Sets the limit of the container `log`, as a user does.
 fn set_cpu(cluster: &Cluster, namespace: &str, name: &str, cpu: &str) {
     cluster.kubectl(&[
         "set",
@@ -110,7 +110,7 @@ fn set_cpu(cluster: &Cluster, namespace: &str, name: &str, cpu: &str) {
 fn like(namespace: &str) -> [Value; 2] {
     [
         deployment(namespace, "like"),
-        // Not a source, but close to one.
+        // An object that is not a source but resembles one.
         json!({
             "apiVersion": "v1", "kind": "ConfigMap", "data": full(),
             "metadata": {"name": "like", "namespace": namespace, "labels": {"role": "other"}}
@@ -146,13 +146,13 @@ fn one_container_is_patched_and_restored() {
         assert_eq!(log["env"], env);
         assert_eq!(now["annotations"]["example.com/level"], "2");
     }
-    // Drift is put back while it runs.
+    // Drift is repaired while deltic runs.
     set_cpu(cluster, &namespace, "running", "900m");
     await_some("the limit is put back", || {
         let now = content(cluster, &namespace, "running");
         (container(&now, "log")["resources"]["limits"]["cpu"] == "500m").then_some(())
     });
-    // What somebody wrote over it comes back in the end.
+    // The value that the user wrote is restored in the end.
     let limited = |before: &Value, cpu: &str| {
         let mut expected = before.clone();
         let log = &mut expected["spec"]["template"]["spec"]["containers"][1];
@@ -160,22 +160,24 @@ fn one_container_is_patched_and_restored() {
         expected
     };
     delete_source(cluster, &namespace, "running");
-    await_some("what was patched is as it was", || {
+    await_some("patched fields have their former values", || {
         (content(cluster, &namespace, "running") == limited(&before[0], "900m")).then_some(())
     });
 
-    // While deltic is away its sources go, and somebody changes what it has set.
+    // While deltic does not run, its sources are deleted, and a user changes a patched field.
     stop_deltic(process);
     delete_source(cluster, &namespace, "down");
     delete_source(cluster, &namespace, "changed");
     set_cpu(cluster, &namespace, "changed", "700m");
     let process = installed.deltic();
-    await_some("what was patched before the restart is as it was", || {
-        (content(cluster, &namespace, "down") == before[1]).then_some(())
-    });
-    await_some("all but what somebody changed is taken back", || {
-        (content(cluster, &namespace, "changed") == limited(&before[2], "700m")).then_some(())
-    });
+    await_some(
+        "fields patched before the restart have their former values",
+        || (content(cluster, &namespace, "down") == before[1]).then_some(()),
+    );
+    await_some(
+        "all fields but the one that a user changed are undone",
+        || (content(cluster, &namespace, "changed") == limited(&before[2], "700m")).then_some(()),
+    );
     stop_deltic(process);
     bystanders.assert_untouched();
 }
@@ -208,11 +210,11 @@ fn a_missing_field_of_a_source_removes_nothing() {
         now
     };
     let expected = with_variable(json!({"name": "LEVEL"}));
-    await_some("what is missing in the source is left alone", || {
+    await_some("fields that the source lacks are not changed", || {
         (without_marks() == expected).then_some(())
     });
 
-    // What was yielded once and is missing now is undone, across a restart too.
+    // A field that is no longer yielded is undone, also across a restart.
     let other = json!({"container": "log", "level": "3", "cpu": "2"});
     cluster.apply(&source(&namespace, "web", &other).to_string());
     installed.converge(&SOURCES, "deployments.apps", "Deployment");
@@ -222,7 +224,7 @@ fn a_missing_field_of_a_source_removes_nothing() {
     let process = installed.deltic();
     let mut expected = with_variable(json!({"name": "LEVEL", "value": "3"}));
     expected["annotations"]["example.com/level"] = json!("3");
-    await_some("only what was set and is missing now is as it was", || {
+    await_some("only fields that are no longer yielded are undone", || {
         (without_marks() == expected).then_some(())
     });
     stop_deltic(process);
@@ -230,7 +232,7 @@ fn a_missing_field_of_a_source_removes_nothing() {
 }
 
 #[test]
-fn what_was_replaced_comes_back() {
+fn replaced_values_are_restored() {
     let installed = Installed::shared();
     let cluster = &installed.cluster;
     let namespace = cluster.namespace("replaced");
@@ -252,7 +254,7 @@ fn what_was_replaced_comes_back() {
     stop_deltic(process);
     let process = installed.deltic();
     delete_source(cluster, &namespace, "web");
-    await_some("everything is as it was", || {
+    await_some("everything has its former value", || {
         (content(cluster, &namespace, "web") == before[0]).then_some(())
     });
     installed.await_reason("patch", "Ready");
@@ -260,7 +262,7 @@ fn what_was_replaced_comes_back() {
     bystanders.assert_untouched();
 }
 
-/// Passes config maps through, with an annotation.
+/// An Operator that passes config maps through and adds an annotation.
 const SEEN: &str = r"
 apiVersion: dcontroller.io/v1alpha1
 kind: Operator
@@ -278,7 +280,7 @@ spec:
 ";
 
 #[test]
-fn what_is_passed_through_stays() {
+fn fields_that_are_passed_through_stay() {
     let installed = Installed::shared();
     let cluster = &installed.cluster;
     let namespace = cluster.namespace("through");
@@ -306,7 +308,7 @@ fn what_is_passed_through_stays() {
             (plain(name)["annotations"]["example.com/seen"] == "yes").then_some(())
         });
     }
-    // One is not selected any more, of the other something else is yielded.
+    // One is no longer selected; for the other, another annotation is yielded.
     cluster.kubectl(&["label", "configmap", "mine", "role-", "-n", &namespace]);
     installed.install(&SEEN.replace("example.com/seen: 'yes', example.com/team: a", "x: 'y'"));
     let mut expected = before;

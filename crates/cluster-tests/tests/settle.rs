@@ -1,6 +1,6 @@
-//! What is right is left alone: with documents that the server changes on their way in
-//! (defaults, quantities, what is empty or null), deltic writes once and then no more,
-//! and a restart changes nothing.
+//! Objects that are up to date are not written: even if the server changes documents when it stores
+//! them (defaults, quantities, empty values and nulls), deltic writes each once and then no more,
+//! also after a restart.
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 
 use std::collections::BTreeMap;
@@ -9,9 +9,9 @@ use std::time::Duration;
 use cluster_tests::{AuditEntry, Cluster, Installed, await_some, stop_deltic};
 use serde_json::{Value, json};
 
-/// How long nothing may be written.
+/// How long no write may follow.
 const QUIET: Duration = Duration::from_mins(1);
-/// How long nothing is written by something that has come to its end.
+/// After how long without a write everything counts as settled.
 const SETTLED: Duration = Duration::from_secs(4);
 
 /// A kind with defaults at several depths.
@@ -85,7 +85,7 @@ fn pod(labels: &Value, restart: Option<&str>) -> Value {
     pod
 }
 
-/// Documents without metadata, as pipelines give them: resource, group, document.
+/// Documents without metadata, as pipelines yield them: resource, group, document.
 fn documents() -> Vec<(&'static str, &'static str, Value)> {
     let labels = json!({"settle": "pod"});
     let selector = json!({"matchLabels": labels});
@@ -200,7 +200,7 @@ fn controller(how: &str, (resource, group, document): &(&str, &str, Value)) -> V
     })
 }
 
-/// What Patchers set on objects that are there: quantities, something empty, a default.
+/// The documents that Patchers set on existing objects: quantities, empty values, defaults.
 fn patches() -> Vec<(&'static str, &'static str, Value)> {
     vec![
         (
@@ -260,7 +260,7 @@ fn source(namespace: &str, name: &str) -> Value {
     })
 }
 
-/// A whole object of one of the kinds.
+/// A complete object of one of the kinds.
 fn object(namespace: &str, name: &str, (_, group, document): &(&str, &str, Value)) -> Value {
     let mut object = document.clone();
     let version = if *group == "autoscaling" { "v2" } else { "v1" };
@@ -277,7 +277,7 @@ fn list(items: &[Value]) -> String {
     json!({"apiVersion": "v1", "kind": "List", "items": items}).to_string()
 }
 
-/// What the Patchers patch.
+/// The objects that the Patchers patch.
 fn patched(namespace: &str, source: &str) -> Vec<Value> {
     let documents = documents();
     let patched = patches();
@@ -318,11 +318,11 @@ fn count_by_object(writes: &[AuditEntry]) -> BTreeMap<String, usize> {
 }
 
 #[test]
-fn what_the_server_normalises_is_written_once() {
+fn documents_that_the_server_normalises_are_written_once() {
     let installed = Installed::new(&operator(), &widgets().to_string());
     let cluster = &installed.cluster;
     let namespace = cluster.namespace("settle");
-    // But for autoscalers, whose controller takes its time to say what it thinks of them.
+    // Except autoscalers, because their controller writes their status late.
     let like: Vec<Value> = documents()
         .iter()
         .filter(|(resource, ..)| *resource != "horizontalpodautoscalers")
@@ -350,7 +350,7 @@ fn what_the_server_normalises_is_written_once() {
 
     let stopped = installed.writes().len();
     let process = installed.deltic();
-    // That it is at work again shows on a source that it has not seen.
+    // A new source shows when deltic works again.
     cluster.apply(&list(&patched(&namespace, "new")));
     cluster.apply(&source(&namespace, "new").to_string());
     await_some("the new source has its targets", || {

@@ -1,4 +1,4 @@
-//! What deltic says about Operators: counts, errors, Events, and how seldom it says it.
+//! The status and Events of Operators: counts, errors, and how rarely they are written.
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 
 use std::time::{Duration, Instant};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use cluster_tests::{DELTIC, Installed, await_some, stop_deltic};
 use serde_json::{Value, json};
 
-/// Copies `ConfigMap`s; one without `data.k` is an error of its own.
+/// An Operator that copies `ConfigMap`s; one without `data.k` is an error.
 const COPY: &str = "
 apiVersion: dcontroller.io/v1alpha1
 kind: Operator
@@ -37,7 +37,7 @@ fn sources(namespace: &str, numbers: std::ops::Range<usize>, data: &Value) -> St
     json!({"apiVersion": "v1", "kind": "List", "items": items}).to_string()
 }
 
-/// How often the status of the Operator was written.
+/// The number of writes of the Operator's status.
 fn status_writes(installed: &Installed) -> usize {
     let writes = installed.writes();
     let of_status = writes.iter().filter(|write| write.resource == "operators");
@@ -45,7 +45,7 @@ fn status_writes(installed: &Installed) -> usize {
     of_status.count()
 }
 
-/// How often an Event was written.
+/// The number of writes of Events.
 fn event_writes(installed: &Installed) -> usize {
     let writes = installed.cluster.audit();
     let events = writes.iter().filter(|write| write.user == DELTIC);
@@ -61,7 +61,7 @@ fn await_counts(installed: &Installed, objects: usize, targets: usize, errors: u
 }
 
 #[test]
-fn a_busy_operator_writes_its_status_seldom() {
+fn a_busy_operator_writes_its_status_rarely() {
     let installed = Installed::new(COPY, "");
     let cluster = &installed.cluster;
     let namespace = cluster.namespace("busy");
@@ -88,11 +88,11 @@ fn a_busy_operator_writes_its_status_seldom() {
         .iter()
         .filter(|write| write.resource == "configmaps");
     assert!(targets.count() >= 400, "it was not busy");
-    // Only counts change, and these are written every 5 s at most.
+    // Only counts change, which are written at most every 5 s.
     let most = 3 + usize::try_from(took.as_secs()).unwrap() / 5;
     assert!(written <= most, "{written} in {took:?}");
 
-    // Errors: the newest ten, all counted, and few Events.
+    // Errors: the newest ten are listed, all are counted, and few Events are sent.
     let events = event_writes(&installed);
     cluster.apply(&sources(&namespace, 200..260, &json!({"other": "x"})));
     let controller = await_counts(&installed, 260, 200, 60);
@@ -118,7 +118,7 @@ fn a_busy_operator_writes_its_status_seldom() {
         assert_eq!(event["type"], "Warning");
     }
 
-    // What is put right is not listed any more, and silence follows.
+    // Corrected errors are no longer listed, and no further write follows.
     cluster.apply(&sources(&namespace, 200..260, &json!({"k": "right"})));
     let controller = await_counts(&installed, 260, 260, 0);
     assert_eq!(controller["lastErrors"], json!([]));

@@ -1,6 +1,5 @@
-//! Who may do what: deltic has the rights that `deltic rbac` prints and no others, what is
-//! missing is named, and Operators are kept apart from each other and from what the
-//! administrator denies.
+//! Permissions: deltic needs only the roles that `deltic rbac` prints, names missing permissions,
+//! and separates Operators from each other and from the kinds that the administrator denies.
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 
 use cluster_tests::{Cluster, DELTIC, Installed, await_some, stop_deltic};
@@ -21,7 +20,7 @@ impl Copies<'_> {
         let mut projected = json!({
             "metadata": {"name": target_name, "namespace": "$.metadata.namespace"}
         });
-        // Other kinds have no data.
+        // Objects of other kinds have no `data`.
         if group.is_empty() {
             projected["data"] = json!({"k": "$.data.k"});
         }
@@ -58,7 +57,7 @@ fn source(namespace: &str, kind: &str, name: &str, value: &str) -> Value {
     object
 }
 
-/// Not a source of any Operator here.
+/// An object that is not a source of any Operator here.
 fn like(namespace: &str) -> Value {
     json!({
         "apiVersion": "v1", "kind": "ConfigMap", "data": {"k": "v"},
@@ -66,7 +65,7 @@ fn like(namespace: &str) -> Value {
     })
 }
 
-/// What a copy holds; `None` if there is none.
+/// The value in a copy; `None` if there is no copy.
 fn copied(cluster: &Cluster, namespace: &str, kind: &str, name: &str) -> Option<String> {
     let get = ["get", kind, name, "-n", namespace, "--ignore-not-found"];
     let text = cluster.kubectl(&[&get[..], &["-o", "jsonpath={.data.k}"]].concat());
@@ -80,7 +79,7 @@ fn await_copy(cluster: &Cluster, namespace: &str, name: &str, value: &str) {
     });
 }
 
-/// Takes verbs on a resource out of a role.
+/// Removes verbs on a resource from a role.
 fn take_away(cluster: &Cluster, role: &str, resource: &str, verbs: &[&str]) {
     let mut rules = cluster.get(&["clusterrole", role])["rules"].clone();
     let mut taken = 0;
@@ -109,7 +108,8 @@ fn may(cluster: &Cluster, verb: &str, resource: &str) -> bool {
     cluster.try_kubectl(&ask, "").is_ok()
 }
 
-/// A right is missing: the status says which, and once it is granted all goes on.
+/// Checks that the status names a missing permission, and that everything goes on once it is
+/// granted.
 fn check_missing(resource: &str, verbs: &[&str], reason: &str, named: &[&str]) {
     let installed = Installed::shared();
     let cluster = &installed.cluster;
@@ -124,21 +124,21 @@ fn check_missing(resource: &str, verbs: &[&str], reason: &str, named: &[&str]) {
     let operator = operator.print();
     cluster.apply(&source(&namespace, "ConfigMap", "one", "v").to_string());
     installed.install(&operator);
-    // These and no others.
+    // The account has these permissions and no others.
     assert!(may(cluster, "watch", "configmaps") && may(cluster, "create", "secrets"));
     assert!(!may(cluster, "create", "configmaps") && !may(cluster, "list", "pods"));
     assert!(!may(cluster, "*", "*"));
     take_away(cluster, "deltic-rights", resource, verbs);
 
     let process = installed.deltic();
-    let message = await_some("the status names the right", || {
+    let message = await_some("the status names the permission", || {
         let condition = installed.condition("rights")?;
         let all = named.iter().all(|part| condition.message.contains(part));
         (condition.reason == reason && all).then_some(condition.message)
     });
     assert!(!message.contains("\"v\""), "{message}");
     cluster.apply(&installed.rights(&operator, &[]));
-    await_some("the copy is there", || {
+    await_some("the copy exists", || {
         copied(cluster, &namespace, "secret", "one-rights")
     });
     installed.await_reason("rights", "Ready");
@@ -148,7 +148,7 @@ fn check_missing(resource: &str, verbs: &[&str], reason: &str, named: &[&str]) {
 }
 
 #[test]
-fn a_missing_right_to_read_a_source_is_named() {
+fn a_missing_permission_to_read_a_source_is_named() {
     let named = [
         "source ConfigMap",
         "watch",
@@ -159,19 +159,19 @@ fn a_missing_right_to_read_a_source_is_named() {
 }
 
 #[test]
-fn a_missing_right_to_write_a_target_is_named() {
+fn a_missing_permission_to_write_a_target_is_named() {
     let named = ["create secrets", "API group \"\"", "in namespace rights-"];
     check_missing("secrets", &["create"], "ReconciliationFailed", &named);
 }
 
 #[test]
-fn a_missing_right_to_watch_a_target_is_named() {
+fn a_missing_permission_to_watch_a_target_is_named() {
     let named = ["target Secret", "watch", "\"secrets\"", "API group \"\""];
     check_missing("secrets", &["list", "watch"], "NotReady", &named);
 }
 
 #[test]
-fn an_account_reads_and_writes_with_its_own_rights_only() {
+fn an_account_reads_and_writes_with_its_own_permissions_only() {
     let installed = Installed::shared();
     let cluster = &installed.cluster;
     let namespace = cluster.namespace("accounts");
@@ -199,10 +199,10 @@ fn an_account_reads_and_writes_with_its_own_rights_only() {
         &["list", "watch"],
     );
 
-    // Both read the same: who may not gets nothing, through whatever watch.
+    // Both read the same kind. The account without permission gets no object, through any watch.
     let process = installed.deltic();
     await_copy(cluster, &namespace, "one-open", "hidden");
-    let message = await_some("the status names account and right", || {
+    let message = await_some("the status names account and permission", || {
         let condition = installed.condition("closed")?;
         let forbidden = condition.message.contains("\"secrets\"");
         (condition.reason == "NotReady" && forbidden).then_some(condition.message)
@@ -215,7 +215,7 @@ fn an_account_reads_and_writes_with_its_own_rights_only() {
     let controller = installed.controller("closed", "copy");
     assert_eq!(controller["counts"]["objects"], 0, "{controller}");
 
-    // With the right it gets its copy, which the account writes.
+    // With the permission it gets its copy, written by the account.
     cluster.apply(&installed.rights(&closed.print(), &[]));
     await_copy(cluster, &namespace, "one-closed", "changed");
     let writes = installed.writes();
@@ -310,7 +310,7 @@ fn targets_are_denied_and_allowed_by_group_and_kind() {
     let allow = format!("{rbac}/Role");
     let process = installed.deltic_with(&["--deny-target", "/Secret", "--allow-target", &allow]);
     await_copy(cluster, &namespace, "one-allowed", "v");
-    await_some("the Role is there", || {
+    await_some("the Role exists", || {
         let get = ["get", "role", "one-role", "-n", &namespace];
         cluster.try_kubectl(&get, "").ok()
     });
@@ -355,7 +355,7 @@ fn only_one_namespace_is_read_and_written() {
     let process = installed.deltic_with(&scope);
     await_copy(cluster, &inside, "one-scoped", "v");
     installed.await_reason("scoped", "Ready");
-    // What comes later inside, too; what is outside never.
+    // Objects created later inside are copied, those outside never.
     cluster.apply(&source(&outside, "ConfigMap", "two", "v").to_string());
     cluster.apply(&source(&inside, "ConfigMap", "two", "v").to_string());
     await_copy(cluster, &inside, "two-scoped", "v");

@@ -1,12 +1,12 @@
-//! Operators that read each other's views: what a reader derived stays while its producer
-//! does not run.
+//! Operators that read each other's views: the objects that a reader derived stay while its
+//! producer does not run.
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 
 use cluster_tests::{Cluster, Installed, await_some, stop_deltic};
 use serde_json::{Value, json};
 
-/// Puts the config maps with the label `role: source` into a view. One without `data.k` is
-/// an error.
+/// An Operator that puts config maps with the label `role: source` into a view. One without
+/// `data.k` is an error.
 fn producer() -> Value {
     operator(
         "producer",
@@ -22,7 +22,7 @@ fn producer() -> Value {
     )
 }
 
-/// Makes config maps of what is in that view.
+/// An Operator that derives config maps from the objects of that view.
 fn reader() -> Value {
     operator(
         "reader",
@@ -64,7 +64,7 @@ fn copies(cluster: &Cluster, namespace: &str) -> Vec<(String, String)> {
     all.filter(|(name, _)| name.ends_with("-copy")).collect()
 }
 
-/// Waits until the reader says that it waits for the view, because of this.
+/// Waits until the status of the reader says that it waits for the view for this reason.
 fn await_waiting(installed: &Installed, why: &str) {
     await_some(&format!("the reader waits: {why}"), || {
         let message = installed.await_reason("reader", "NotReady");
@@ -74,7 +74,7 @@ fn await_waiting(installed: &Installed, why: &str) {
 }
 
 #[test]
-fn what_a_reader_derived_stays_while_its_producer_does_not_run() {
+fn derived_objects_stay_while_the_producer_does_not_run() {
     let both = [producer(), reader()].map(|operator| operator.to_string());
     let installed = Installed::new(&both.join("\n---\n"), "");
     let cluster = &installed.cluster;
@@ -90,13 +90,13 @@ fn what_a_reader_derived_stays_while_its_producer_does_not_run() {
     });
     let before = copies(cluster, &namespace);
 
-    // Deleted while it runs.
+    // The producer is deleted while the reader runs.
     cluster.kubectl(&["delete", "operator", "producer"]);
     await_waiting(&installed, "there is no such Operator");
     assert_eq!(copies(cluster, &namespace), before);
     stop_deltic(process);
 
-    // Missing, and then invalid, after a restart.
+    // The producer is missing, and then invalid, after a restart.
     let process = installed.deltic();
     await_waiting(&installed, "there is no such Operator");
     let mut invalid = producer();
@@ -105,14 +105,14 @@ fn what_a_reader_derived_stays_while_its_producer_does_not_run() {
     await_waiting(&installed, "is invalid or refused");
     assert_eq!(copies(cluster, &namespace), before);
 
-    // With an object in error.
+    // The producer has an object in error.
     apply(cluster, &namespace, "b", &json!({"other": "x"}));
     cluster.kubectl(&["delete", "configmap", "c", "-n", &namespace]);
     cluster.apply(&producer().to_string());
     await_waiting(&installed, "2 objects that are no longer derived stay");
     assert_eq!(copies(cluster, &namespace), before);
 
-    // All is well: what is not derived any more goes, and nothing else was touched.
+    // Without errors, objects that are no longer derived are removed, and nothing else is changed.
     apply(cluster, &namespace, "b", &data);
     await_some("two copies", || {
         (copies(cluster, &namespace) == before[..2]).then_some(())
