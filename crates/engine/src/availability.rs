@@ -17,8 +17,8 @@ use object::{GroupKind, VIEW_SUFFIX};
 use store::{Basis, Completeness, GroupCompleteness, Store};
 
 use super::causes::Causes;
-use super::patches::Patches;
 use super::secrets::SecretFlows;
+use super::views::write::Memories;
 
 /// The views of all operators of a process. Clones share them.
 #[derive(Clone, Debug)]
@@ -30,7 +30,7 @@ struct Shared {
     store: Store,
     registry: Mutex<Registry>,
     /// What Patchers have set on objects of users.
-    patches: Patches,
+    memories: Memories,
     /// What caused the changes of views.
     causes: Causes,
     /// Who reads which of them, and Secrets.
@@ -101,7 +101,7 @@ impl Views {
         Self(Arc::new(Shared {
             store: store.clone(),
             registry: Mutex::default(),
-            patches: Patches::default(),
+            memories: Memories::default(),
             causes: Causes::default(),
             secrets: SecretFlows::default(),
         }))
@@ -155,8 +155,8 @@ impl Views {
         }
     }
 
-    pub(super) fn patches(&self) -> &Patches {
-        &self.0.patches
+    pub(super) fn memories(&self) -> &Memories {
+        &self.0.memories
     }
 
     /// Into which Operators values of Secrets flow.

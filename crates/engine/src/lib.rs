@@ -23,7 +23,6 @@ mod measures;
 mod namespaces;
 pub mod native;
 mod newest;
-mod patches;
 mod problem_log;
 mod secrets;
 pub mod status;

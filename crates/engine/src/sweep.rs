@@ -192,7 +192,7 @@ impl Task {
             self.sweep.deleting = true;
             self.release();
             self.begin_views();
-            self.views.clear(&self.context.store);
+            self.views.clear(&self.context.store, &self.operator);
             for (number, controller) in self.operator.controllers.iter().enumerate() {
                 self.controllers[number].pending.clear();
                 for key in self.writes.writer.keys(Some(&controller.name)) {

@@ -1,22 +1,20 @@
 //! What controllers derive for views.
 
 mod stale;
+pub(super) mod write;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use document::Value;
-use fieldset::MergeKeys;
 use object::{GroupKind, KindRef, ObjectName};
 use operator::spec::{Source, SourceKind, Target, TargetType};
 use operator::{Controller, Operator};
 pub(super) use stale::Stale;
-use store::{Basis, Caller, Change, Holder, Preconditions, Store, Write, Written};
-use target::layer::overlay;
-use target::outgoing::patch_of;
+use store::{Basis, Caller, Change, Preconditions, Store, Write, Written};
 
+use self::write::{Memories, Outcome, ViewObject};
 use super::availability::{Producer, Views};
-use super::patches::{Patch, PatchedObject, Patches};
 use super::problem_log::ProblemLog;
 
 pub(super) fn collection(resource: &KindRef) -> GroupKind {
@@ -36,7 +34,7 @@ pub(super) struct Outputs {
     views: BTreeMap<GroupKind, View>,
     /// Makes the views available to others.
     producer: Producer,
-    patches: Patches,
+    memories: Memories,
     touched: Touched,
 }
 
@@ -52,11 +50,9 @@ struct View {
     producers: Vec<usize>,
     /// Whether one of them makes objects, and not only patches those of users.
     yielded: bool,
-    /// What each target gets, by name and rank: the first Updater is written, the others
-    /// wait, Patchers and Appliers layer on it.
-    derived: BTreeMap<ObjectName, BTreeMap<At, Value>>,
-    /// What Patchers have set on these and do not derive any more.
-    withdrawn: BTreeSet<(ObjectName, String)>,
+    /// What each target derives, by name and rank. `None` is what a target derives no
+    /// longer, until the object is written.
+    derived: BTreeMap<ObjectName, BTreeMap<At, Option<Value>>>,
     /// The names to be written.
     changed: Vec<ObjectName>,
     /// The version of the last change of it that we made.
@@ -77,7 +73,7 @@ impl Outputs {
             operator: operator.name.clone(),
             producer: shared.start(&operator.name, views.keys().cloned()),
             views,
-            patches: shared.patches().clone(),
+            memories: shared.memories().clone(),
             touched: Touched::default(),
         }
     }
@@ -136,49 +132,23 @@ impl Outputs {
         let resource = &controller.targets[at.1].resource;
         let view = self.views.entry(collection(resource)).or_default();
         let derived = view.derived.entry(name.clone()).or_default();
-        if let Some(object) = object {
-            derived.insert(at, object);
-        } else {
-            derived.remove(&at);
-            let by = patcher(controller, at);
-            view.withdrawn.insert((name.clone(), by));
-        }
-        if derived.is_empty() {
-            view.derived.remove(&name);
-        }
+        derived.insert(at, object);
         view.changed.push(name);
     }
 
     /// Writes what has changed.
     pub(super) fn write(&mut self, store: &Store, operator: &Operator, problem_log: &ProblemLog) {
-        let patches = &self.patches;
         for (collection, view) in &mut self.views {
             let mut changed = std::mem::take(&mut view.changed);
             changed.sort();
             changed.dedup();
-            let withdrawn = std::mem::take(&mut view.withdrawn);
             for name in changed {
-                let object = Object::new(store, operator, patches, collection, &name);
-                let derived = view.derived.get(&name);
-                let gone = |by: &str| withdrawn.contains(&(name.clone(), by.to_owned()));
-                let (number, result) = object.write(derived, &gone);
-                let number = number.unwrap_or(view.producers[0]);
-                let refused = match result {
-                    Ok(written) => {
-                        let version = written.as_ref().map_or(0, version);
-                        view.version = view.version.max(version);
-                        None
-                    }
-                    Err(error) => {
-                        // Tried again with the next change.
-                        view.changed.push(name.clone());
-                        let kept = withdrawn.iter().filter(|(other, _)| *other == name);
-                        view.withdrawn.extend(kept.cloned());
-                        Some(error.to_string())
-                    }
-                };
-                let controller = &operator.controllers[number].name;
-                problem_log.view(controller, collection, &name, refused);
+                let object = ViewObject::new(store, operator, &self.memories, collection, &name);
+                let result = object.write(view.derived.get(&name), &[]);
+                view.note(&name, result, |number, refused| {
+                    let controller = &operator.controllers[number].name;
+                    problem_log.view(controller, collection, &name, refused);
+                });
             }
         }
     }
@@ -195,12 +165,15 @@ impl Outputs {
     }
 
     /// Takes all out of the views, which are not available from then on.
-    pub(super) fn clear(&self, store: &Store) {
+    pub(super) fn clear(&self, store: &Store, operator: &Operator) {
         self.producer.down("the Operator is being deleted");
         take_out(store, &self.operator, |_, _| true);
-        for place in self.patches.places(&self.operator) {
+        for object in self.memories.patched(&operator.name) {
+            let patchers = self.memories.patchers(&object);
+            let (collection, name) = (&object.collection, &object.name);
+            let object = ViewObject::new(store, operator, &self.memories, collection, name);
             // An object that somebody else changes all the time keeps what was set.
-            let _ = self.patches.apply(store, &place, &[], &|_| true);
+            let _ = object.write(None, &patchers);
         }
     }
 }
@@ -221,115 +194,43 @@ pub(crate) fn take_out(
     }
 }
 
-/// One object of a view, about to be written.
-struct Object<'a> {
-    store: &'a Store,
-    operator: &'a Operator,
-    patches: &'a Patches,
-    place: PatchedObject,
-}
-
-impl<'a> Object<'a> {
-    fn new(
-        store: &'a Store,
-        operator: &'a Operator,
-        patches: &'a Patches,
-        collection: &GroupKind,
+impl View {
+    /// Notes what became of an object, and reports it: by which controller, and why it was
+    /// refused, if it was.
+    fn note(
+        &mut self,
         name: &ObjectName,
-    ) -> Self {
-        Self {
-            store,
-            operator,
-            patches,
-            place: PatchedObject {
-                operator: operator.name.clone(),
-                collection: collection.clone(),
-                name: name.clone(),
-            },
+        result: Result<Outcome, store::Error>,
+        report: impl FnOnce(usize, Option<String>),
+    ) {
+        let first = || {
+            let derived = self.derived.get(name)?;
+            derived.keys().next().map(|at| at.0)
+        };
+        let (controller, written, refused) = match result {
+            Ok(outcome) => {
+                let (loser, refused) = outcome.conflict.unzip();
+                (loser.or(outcome.controller), outcome.written, refused)
+            }
+            Err(error) => (None, None, Some(error.to_string())),
+        };
+        let controller = controller.or_else(first).unwrap_or(self.producers[0]);
+        self.version = self.version.max(written.as_ref().map_or(0, version));
+        if refused.is_some() {
+            // Tried again with the next change.
+            self.changed.push(name.clone());
+        } else if let Some(derived) = self.derived.get_mut(name) {
+            derived.retain(|_, document| document.is_some());
+            if derived.is_empty() {
+                self.derived.remove(name);
+            }
         }
-    }
-
-    /// Writes what is derived. Also gives whose object it is.
-    fn write(
-        &self,
-        derived: Option<&BTreeMap<At, Value>>,
-        gone: &dyn Fn(&str) -> bool,
-    ) -> (Option<usize>, Result<Option<Written>, store::Error>) {
-        let (collection, key) = (&self.place.collection, self.place.name.clone());
-        let held = self.store.holder(collection, &key) == Some(Holder::User);
-        let wanted = wanted(self.operator, derived);
-        let whole = self.whole(derived, &wanted, held);
-        let first = derived.and_then(|derived| derived.keys().next());
-        let number = whole.as_ref().map(|(at, _)| at.0).or(first.map(|at| at.0));
-        let put = whole.map(|(at, document)| (at.0, Write::Put(document)));
-        if held {
-            let patched = self.patches.apply(self.store, &self.place, &wanted, gone);
-            // Where a user holds the key, the controller waits.
-            let refused = put.map(|(number, put)| self.send(number, &put)).transpose();
-            return (number, patched.and_then(|patched| refused.map(|_| patched)));
-        }
-        self.patches.forget(&self.place);
-        let delete = || {
-            (
-                number.unwrap_or(0),
-                Write::Delete(key, Preconditions::default()),
-            )
-        };
-        let (by, write) = put.unwrap_or_else(delete);
-        let result = match self.send(by, &write) {
-            Err(store::Error::NotFound { .. }) => Ok(None),
-            result => result.map(Some),
-        };
-        (number, result)
-    }
-
-    fn send(&self, controller: usize, write: &Write) -> Result<Written, store::Error> {
-        let controller = &self.operator.controllers[controller].name;
-        let caller = Caller::controller(&self.operator.name, controller);
-        self.store.write(&caller, &self.place.collection, write)
-    }
-
-    /// The document of the first Updater, or of an Applier where there is nothing yet, with
-    /// the patches on it.
-    fn whole(
-        &self,
-        derived: Option<&BTreeMap<At, Value>>,
-        wanted: &[Patch<'_>],
-        held: bool,
-    ) -> Option<(At, Value)> {
-        let of_kind = |kind: TargetType| {
-            let mut all = derived.into_iter().flatten();
-            all.find(|(at, _)| target(self.operator, **at).kind == kind)
-        };
-        let applier = || of_kind(TargetType::Applier).filter(|_| !held);
-        let (at, document) = of_kind(TargetType::Updater).or_else(applier)?;
-        let patches = wanted.iter();
-        let patches = patches.map(|patch| patch_of(patch.document, patch.target));
-        let keys = MergeKeys::of_group(&target(self.operator, *at).resource.group);
-        let patched = overlay(document, &patches.collect::<Vec<_>>(), &keys);
-        Some((*at, patched))
+        report(controller, refused);
     }
 }
 
 fn target(operator: &Operator, at: At) -> &Target {
     &operator.controllers[at.0].targets[at.1]
-}
-
-/// What layers on an object.
-fn wanted<'a>(operator: &'a Operator, derived: Option<&'a BTreeMap<At, Value>>) -> Vec<Patch<'a>> {
-    let all = derived.into_iter().flatten();
-    let layers = all.filter(|(at, _)| target(operator, **at).kind != TargetType::Updater);
-    let layers = layers.map(|(at, document)| Patch {
-        by: patcher(&operator.controllers[at.0], *at),
-        target: target(operator, *at),
-        document,
-    });
-    layers.collect()
-}
-
-/// The name under which a Patcher is remembered.
-fn patcher(controller: &Controller, at: At) -> String {
-    format!("{}/{}", controller.name, at.1)
 }
 
 /// The version of the change that a write made; 0 if it changed nothing. The version of

@@ -8,7 +8,7 @@ use object::{GroupKind, ObjectName};
 use crate::caller::Caller;
 use crate::draft::{System, field, key_of, rule, unseal, with_or_without};
 use crate::error::Error;
-use crate::strategy::{Admitted, Live, Request, Strategy};
+use crate::strategy::{Admitted, Derived, Live, Request, Strategy};
 use crate::write::{Preconditions, Write};
 
 /// An object that is stored.
@@ -46,7 +46,8 @@ pub(crate) fn key_of_write(write: &Write) -> Result<ObjectName, Error> {
         Write::Create(object)
         | Write::Replace(object)
         | Write::Status(object)
-        | Write::Put(object) => key_of(object),
+        | Write::Put(object)
+        | Write::Derive { object, .. } => key_of(object),
         Write::Delete(key, _) => Ok(key.clone()),
     }
 }
@@ -63,14 +64,11 @@ pub(crate) struct Case<'a> {
 impl Case<'_> {
     pub(crate) fn decide(&self, write: &Write) -> Result<Decision, Error> {
         match write {
-            Write::Create(object) => self.create(object),
-            Write::Replace(object) => self.replace(object),
             Write::Status(object) => self.status(object),
-            Write::Put(document) => match self.live {
-                None => self.create(document),
-                Some(live) if self.strategy.derives(self.caller) => self.derive(live, document),
-                Some(_) => self.replace(document),
-            },
+            Write::Replace(object) => self.replace(object),
+            Write::Put(object) if self.live.is_some() => self.replace(object),
+            Write::Create(object) | Write::Put(object) => self.create(object),
+            Write::Derive { object, document } => self.derive(object, document),
             Write::Delete(_, preconditions) => self.delete(preconditions),
         }
     }
@@ -83,16 +81,14 @@ impl Case<'_> {
             });
         }
         let mut new = self.strategy.normalize(self.collection, object)?;
-        if !self.strategy.derives(self.caller) {
-            if wanted(object, "resourceVersion").is_some() {
-                return Err(rule(
-                    "metadata.resourceVersion",
-                    "must not be set on an object that is created",
-                ));
-            }
-            if self.strategy.has_status() {
-                new = with_or_without(&new, &KEYS.status, None);
-            }
+        if wanted(object, "resourceVersion").is_some() {
+            return Err(rule(
+                "metadata.resourceVersion",
+                "must not be set on an object that is created",
+            ));
+        }
+        if self.strategy.has_status() {
+            new = with_or_without(&new, &KEYS.status, None);
         }
         self.strategy.create(&self.request(), new).map(set)
     }
@@ -138,10 +134,25 @@ impl Case<'_> {
         }))
     }
 
-    /// A caller that derives objects puts a document for one that exists.
-    fn derive(&self, entry: &Entry, document: &Value) -> Result<Decision, Error> {
-        let new = self.strategy.normalize(self.collection, document)?;
-        let admitted = self.strategy.derive(&self.request(), &entry.live(), new);
+    fn derive(&self, object: &Value, document: &Value) -> Result<Decision, Error> {
+        let new = self.strategy.normalize(self.collection, object)?;
+        let document = self.strategy.normalize(self.collection, document)?;
+        match self.live {
+            Some(entry) => self.check_identity(entry, object)?,
+            // It was there when it was read.
+            None if wanted(object, "resourceVersion").is_some() => {
+                return Err(self.not_found());
+            }
+            None => {}
+        }
+        let live = self.live.map(Entry::live);
+        let derived = Derived {
+            object: new,
+            document,
+        };
+        let admitted = self
+            .strategy
+            .derive(&self.request(), live.as_ref(), derived);
         admitted.map(set)
     }
 
@@ -176,10 +187,14 @@ impl Case<'_> {
     }
 
     fn live(&self) -> Result<&Entry, Error> {
-        self.live.ok_or_else(|| Error::NotFound {
+        self.live.ok_or_else(|| self.not_found())
+    }
+
+    fn not_found(&self) -> Error {
+        Error::NotFound {
             collection: self.collection.clone(),
             key: self.key.clone(),
-        })
+        }
     }
 
     /// A write names the version or the uid that it is meant for, or neither.

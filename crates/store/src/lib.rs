@@ -78,7 +78,7 @@ pub use completeness::{Basis, CollectionStatus, Completeness, GroupCompleteness}
 pub use error::Error;
 pub use selector::Selector;
 pub use store::{Config, Env, List, Store};
-pub use strategy::{Admitted, Live, Request, Strategy};
+pub use strategy::{Admitted, Derived, Live, Request, Strategy};
 pub use version::Version;
 pub use views::{Holder, Views, Yielded};
 pub use watch::{Event, Expired, Start, Watch};

@@ -37,12 +37,6 @@ pub trait Strategy: Send + Sync + fmt::Debug {
         true
     }
 
-    /// Whether this caller derives what it writes. Its documents state no preconditions,
-    /// and may have a status; for an object that exists [`derive`](Self::derive) is asked.
-    fn derives(&self, _caller: &Caller) -> bool {
-        false
-    }
-
     /// A new object.
     fn create(&self, _request: &Request<'_>, new: Value) -> Result<Admitted, Error> {
         Ok(Admitted {
@@ -64,14 +58,18 @@ pub trait Strategy: Send + Sync + fmt::Debug {
         })
     }
 
-    /// What a caller derives for an object that exists.
+    /// An object that a controller derives; `live` is the object as it is, if there is one.
     fn derive(
         &self,
         request: &Request<'_>,
-        live: &Live<'_>,
-        new: Value,
+        _live: Option<&Live<'_>>,
+        _derived: Derived,
     ) -> Result<Admitted, Error> {
-        self.replace(request, live, new)
+        Err(Error::Forbidden {
+            caller: request.caller.to_string().into(),
+            key: request.key.clone(),
+            why: "objects of this collection are not derived",
+        })
     }
 
     /// Whether the status of an object may be written.
@@ -99,6 +97,15 @@ pub struct Request<'a> {
     pub key: &'a ObjectName,
     /// Who writes.
     pub caller: &'a Caller,
+}
+
+/// An object that a controller derives.
+#[derive(Clone, Debug)]
+pub struct Derived {
+    /// The object as it should be, as a draft.
+    pub object: Value,
+    /// What the controller yields of it, as a draft.
+    pub document: Value,
 }
 
 /// An object as it is before a write.

@@ -17,11 +17,16 @@ pub enum Write {
     /// Another status for an object that exists; all else in it but
     /// `metadata.resourceVersion` and `uid` is ignored.
     Status(Value),
-    /// What a controller yields, whether or not the object exists: content is replaced;
-    /// labels, annotations and ownerReferences are merged, and those that it no longer
-    /// yields go; a status that it does not yield stays. By a user: `Create` or
-    /// `Replace`.
+    /// `Create` if there is no such object, `Replace` if there is.
     Put(Value),
+    /// An object that a controller derives, whether or not it exists, with its status.
+    Derive {
+        /// The object as it should be. A `metadata.resourceVersion` or `uid` in it must be
+        /// the object's.
+        object: Value,
+        /// What the controller yields of it: users may not change that.
+        document: Value,
+    },
     /// The object is to go; with finalizers it goes when they are gone. By a controller:
     /// it no longer yields it.
     Delete(ObjectName, Preconditions),

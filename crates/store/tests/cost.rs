@@ -7,16 +7,16 @@ mod common;
 use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
-use common::{controller, health, object, store};
+use common::{controller, derive, health, object, store};
 use document::json;
-use store::{List, Selector, Start, Store, Version, Write};
+use store::{List, Selector, Start, Store, Version};
 
 fn put(store: &Store, i: usize, ready: usize) {
     let object = object(
         &json!({"name": (format!("{i:06}"))}),
         &json!({"ready": ready}),
     );
-    let put = store.write(&controller(), &health(), &Write::Put(object));
+    let put = store.write(&controller(), &health(), &derive(object));
     put.unwrap();
 }
 

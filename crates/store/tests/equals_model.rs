@@ -163,7 +163,10 @@ impl Run {
                 Verb::Replace,
                 Verb::Status,
                 Verb::Put,
-                Verb::Put,
+                Verb::Derive,
+                Verb::Derive,
+                Verb::Derive,
+                Verb::Derive,
                 Verb::Delete,
             ]),
             collection,
@@ -443,6 +446,7 @@ fn to_write(op: &Op) -> Write {
         Verb::Replace => Write::Replace(object),
         Verb::Status => Write::Status(object),
         Verb::Put => Write::Put(object),
+        Verb::Derive => common::derive(object),
         Verb::Delete => unreachable!("handled above"),
     }
 }

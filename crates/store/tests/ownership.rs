@@ -3,7 +3,9 @@
 
 mod common;
 
-use common::{controller, delete, live, object, store, user, with_field, with_metadata, write};
+use common::{
+    controller, delete, derive, live, object, store, user, with_field, with_metadata, write,
+};
 use document::{Value, json};
 use store::{Caller, Change, Error, Holder, Store, Version, Write};
 
@@ -16,14 +18,14 @@ fn yielded() -> Value {
 
 fn with_yielded() -> Store {
     let store = store();
-    write(&store, &controller(), Write::Put(yielded())).unwrap();
+    write(&store, &controller(), derive(yielded())).unwrap();
     store
 }
 
 #[test]
 fn what_is_yielded_again_is_no_write() {
     let store = with_yielded();
-    let again = write(&store, &controller(), Write::Put(yielded())).unwrap();
+    let again = write(&store, &controller(), derive(yielded())).unwrap();
     assert_eq!(again.change, Change::Unchanged);
     assert_eq!(store.version(), Version(101));
 }
@@ -40,19 +42,31 @@ fn a_user_may_change_status_finalizers_and_own_labels_and_annotations() {
     let status = with_field(&yielded(), "status", json!("seen"));
     write(&store, &user(), Write::Status(status)).unwrap();
 
-    // The controller goes on, and leaves all of it alone.
-    let next = with_field(&yielded(), "ready", json!(2));
-    write(&store, &controller(), Write::Put(next)).unwrap();
+    // What a controller yields is what users may not change, and not the whole object.
+    let object = live(&store, "web").unwrap();
+    let document = with_field(&yielded(), "ready", json!(2));
+    let object = with_field(&object, "ready", json!(2));
+    let derived = Write::Derive { object, document };
+    write(&store, &controller(), derived).unwrap();
     let object = live(&store, "web").unwrap();
     assert_eq!(object.get("ready").as_int(), Some(2));
     assert_eq!(object.get("status").as_str(), Some("seen"));
-    let metadata = object.get("metadata");
-    assert_eq!(
-        metadata.get("labels").to_string(),
-        r#"{"app":"web","mine":"1"}"#
-    );
-    assert_eq!(metadata.get("annotations").to_string(), r#"{"mine":"1"}"#);
-    assert_eq!(metadata.get("finalizers").to_string(), r#"["mine"]"#);
+    let unlabelled = with_metadata(&object, "labels", json!({"app": "web"}));
+    write(&store, &user(), Write::Replace(unlabelled)).unwrap();
+}
+
+#[test]
+fn a_derived_object_may_name_the_version_that_it_was_made_from() {
+    let store = with_yielded();
+    let object = live(&store, "web").unwrap();
+    let status = with_field(&object, "status", json!("seen"));
+    write(&store, &user(), Write::Status(status)).unwrap();
+    let next = with_field(&object, "ready", json!(2));
+    let late = write(&store, &controller(), derive(next.clone())).unwrap_err();
+    assert!(matches!(late, Error::Changed { .. }), "{late}");
+    write(&store, &controller(), delete("web")).unwrap();
+    let late = write(&store, &controller(), derive(next)).unwrap_err();
+    assert!(matches!(late, Error::NotFound { .. }), "{late}");
 }
 
 #[test]
@@ -86,7 +100,7 @@ fn all_else_is_refused_and_names_the_controller() {
 fn where_a_user_holds_the_key_the_controller_waits() {
     let store = store();
     write(&store, &user(), Write::Create(yielded())).unwrap();
-    for refused in [Write::Put(yielded()), delete("web")] {
+    for refused in [derive(yielded()), delete("web")] {
         assert_eq!(
             write(&store, &controller(), refused),
             Err(Error::Held {
@@ -97,7 +111,7 @@ fn where_a_user_holds_the_key_the_controller_waits() {
         );
     }
     write(&store, &user(), delete("web")).unwrap();
-    let put = write(&store, &controller(), Write::Put(yielded())).unwrap();
+    let put = write(&store, &controller(), derive(yielded())).unwrap();
     assert_eq!(put.change, Change::Created);
 }
 
@@ -116,7 +130,7 @@ fn another_operator_is_refused_and_a_renamed_controller_takes_over() {
     let store = with_yielded();
     let other = Caller::controller("other", "health");
     for refused in [
-        Write::Put(yielded()),
+        derive(yielded()),
         Write::Replace(yielded()),
         Write::Status(yielded()),
         delete("web"),
@@ -128,7 +142,7 @@ fn another_operator_is_refused_and_a_renamed_controller_takes_over() {
         );
     }
     let renamed = Caller::controller("shop", "pods");
-    let put = write(&store, &renamed, Write::Put(yielded())).unwrap();
+    let put = write(&store, &renamed, derive(yielded())).unwrap();
     assert_eq!(put.change, Change::Unchanged);
     let yielded: Vec<_> = store.yielded("shop").into_iter().collect();
     assert_eq!(yielded[0].controller, "pods");
@@ -144,13 +158,13 @@ fn what_a_controller_no_longer_yields_waits_for_finalizers() {
     write(&store, &user(), Write::Replace(held)).unwrap();
     let gone = write(&store, &controller(), delete("web")).unwrap();
     assert_eq!(gone.change, Change::Updated);
-    let put = write(&store, &controller(), Write::Put(yielded()));
+    let put = write(&store, &controller(), derive(yielded()));
     assert_eq!(put.unwrap_err().to_string(), "web is being deleted");
     let again = write(&store, &user(), delete("web")).unwrap();
     assert_eq!(again.change, Change::Unchanged);
     let released = write(&store, &user(), Write::Replace(yielded())).unwrap();
     assert_eq!(released.change, Change::Deleted);
-    let put = write(&store, &controller(), Write::Put(yielded())).unwrap();
+    let put = write(&store, &controller(), derive(yielded())).unwrap();
     assert_eq!(put.change, Change::Created);
 }
 
@@ -158,13 +172,12 @@ fn what_a_controller_no_longer_yields_waits_for_finalizers() {
 fn a_yielded_status_is_written_and_counts_for_no_generation() {
     let store = store();
     let with_status = with_field(&yielded(), "status", json!(1));
-    write(&store, &controller(), Write::Put(with_status.clone())).unwrap();
+    write(&store, &controller(), derive(with_status.clone())).unwrap();
     let next = with_field(&with_status, "status", json!(2));
-    let written = write(&store, &controller(), Write::Put(next)).unwrap();
+    let written = write(&store, &controller(), derive(next)).unwrap();
     assert_eq!(written.object.get("status").as_int(), Some(2));
     let generation = written.object.get("metadata").get("generation");
     assert_eq!(generation.as_int(), Some(1));
-    // No longer yielded: left alone.
-    let written = write(&store, &controller(), Write::Put(yielded())).unwrap();
-    assert_eq!(written.object.get("status").as_int(), Some(2));
+    let written = write(&store, &controller(), derive(yielded())).unwrap();
+    assert!(written.object.get("status").is_null());
 }

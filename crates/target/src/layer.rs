@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use document::Value;
+use document::{Map, Value};
 use object::GroupKind;
 
 use fieldset::{FieldPath, MergeKeys, concerns, contest, leaves, merge, walk};
@@ -90,8 +90,8 @@ pub struct Patched(BTreeMap<FieldPath, PatchedField>);
 /// What was written to a place.
 #[derive(Clone, Debug, PartialEq)]
 struct PatchedField {
-    /// Null where it was removed; an empty map for a map or an element that we made, as
-    /// what is in it has places of its own.
+    /// Null where it was removed; an empty map for a map or an element that we made, whose
+    /// fields have places of their own.
     sent: Value,
     was: Was,
 }
@@ -116,11 +116,12 @@ impl Patched {
     fn held(&self, place: &FieldPath, object: &Value) -> Option<&PatchedField> {
         let entry = self.0.get(place)?;
         let live = place.get(object);
-        let same = match (entry.sent.as_map(), live.as_map()) {
-            (Some(_), Some(map)) => map.iter().all(|(key, _)| place.is_named_by(key)),
+        let made = entry.sent.as_map().is_some_and(Map::is_empty);
+        let same = match live.as_map() {
+            Some(map) if made => map.iter().all(|(key, _)| place.is_named_by(key)),
             // It went with the last field in it.
-            (Some(_), None) => live.is_null(),
-            (None, _) => entry.sent == *live,
+            None if made => live.is_null(),
+            Some(_) | None => entry.sent == *live,
         };
         same.then_some(entry)
     }
@@ -137,6 +138,30 @@ impl Patched {
             None => value.clone(),
         };
         self.0.insert(place.clone(), PatchedField { sent, was });
+    }
+
+    /// Notes a value that is written as one, with all that is in it.
+    pub(crate) fn note_whole(&mut self, place: &FieldPath, value: &Value, was: Was) {
+        let sent = value.clone();
+        self.0.insert(place.clone(), PatchedField { sent, was });
+    }
+
+    /// The object as it was before we wrote to these places, where it still is as written;
+    /// maps that this empties go too.
+    pub(crate) fn take_back(&self, object: &Value, from: impl Fn(&FieldPath) -> bool) -> Value {
+        // What is inside goes first, and positions stay right.
+        let last_first = self.places().rev().filter(|place| from(place));
+        last_first.fold(object.clone(), |object, place| {
+            match self.held(place, &object) {
+                Some(entry) => entry.was.put_back(&object, place),
+                None => object,
+            }
+        })
+    }
+
+    /// Forgets all but these places.
+    pub(crate) fn retain(&mut self, keeps: impl Fn(&FieldPath) -> bool) {
+        self.0.retain(|place, _| keeps(place));
     }
 }
 
@@ -161,13 +186,12 @@ pub struct Layer {
 }
 
 /// The object with the patches of these layers on it, the first of them with the last
-/// word. What they no longer want is taken back where it still is as written. What `under`
-/// yields, the document of an Updater that the patches lie on, stays. The layers then say
-/// what is set.
-pub fn lay(live: &Value, under: Option<&Value>, layers: &mut [Layer], keys: &MergeKeys) -> Value {
+/// word. What they no longer want is taken back where it still is as written. The layers
+/// then say what is set.
+pub fn lay(live: &Value, layers: &mut [Layer], keys: &MergeKeys) -> Value {
     let patches = contested(layers, keys);
-    let mut wanted = under.map_or_else(Vec::new, |under| leaves(&identity_free(under), keys));
-    wanted.extend(patches.iter().flat_map(|patch| leaves(patch, keys)));
+    let wanted = patches.iter().flat_map(|patch| leaves(patch, keys));
+    let mut wanted: Vec<(FieldPath, Value)> = wanted.collect();
     let unknown = layers.iter().filter(|layer| layer.wish == Wish::Unknown);
     wanted.extend(unknown.flat_map(|layer| layer.set.sent()));
     let mut object = live.clone();
@@ -178,7 +202,9 @@ pub fn lay(live: &Value, under: Option<&Value>, layers: &mut [Layer], keys: &Mer
         .partition(|i| layers[*i].wish != Wish::Nothing);
     for i in wanting.into_iter().chain(going) {
         let set = &layers[i].set;
-        let taken = take_back(&object, set, &wanted);
+        let taken = set.take_back(&object, |place| {
+            !wanted.iter().any(|leaf| concerns(leaf, place))
+        });
         // What was replaced in this turn counts before what was known.
         let all = now.values().chain(layers.iter().map(|layer| &layer.set));
         let all: Vec<&Patched> = all.collect();
@@ -203,31 +229,39 @@ pub fn overlay(document: &Value, patches: &[Value], keys: &MergeKeys) -> Value {
 /// The patches of the layers, without what only says which object is meant and without
 /// the fields that an earlier one sets otherwise.
 fn contested(layers: &[Layer], keys: &MergeKeys) -> Vec<Value> {
-    let mut taken = Vec::new();
-    let mut patches = Vec::with_capacity(layers.len());
-    for layer in layers {
-        let mut patch = match &layer.wish {
-            Wish::Patch(patch) => identity_free(patch),
-            Wish::Nothing | Wish::Unknown => Value::empty_map(),
-        };
-        contest(&mut patch, (), &mut taken, keys);
-        patches.push(patch);
-    }
+    let patches = layers.iter().map(|layer| match &layer.wish {
+        Wish::Patch(patch) => identity_free(patch),
+        Wish::Nothing | Wish::Unknown => Value::empty_map(),
+    });
+    let mut patches: Vec<Value> = patches.collect();
+    lost_fields(&mut patches, keys);
     patches
 }
 
-/// The object as it was before something was set, where it still is as written and nobody
-/// wants it; maps that this empties go too.
-fn take_back(object: &Value, set: &Patched, wanted: &[(FieldPath, Value)]) -> Value {
-    // What is inside goes first, and positions stay right.
-    let last_first = set.places().rev();
-    let dropped = last_first.filter(|place| !wanted.iter().any(|leaf| concerns(leaf, place)));
-    dropped.fold(object.clone(), |object, place| {
-        match set.held(place, &object) {
-            Some(entry) => entry.was.put_back(&object, place),
-            None => object,
-        }
-    })
+/// A field that a patch lost to an earlier one, which sets it otherwise.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LostField {
+    /// The patch that lost it, by position.
+    pub loser: usize,
+    /// The patch that sets it.
+    pub winner: usize,
+    /// The field.
+    pub field: FieldPath,
+}
+
+/// Takes from later patches the fields that earlier ones set otherwise.
+pub(crate) fn lost_fields(patches: &mut [Value], keys: &MergeKeys) -> Vec<LostField> {
+    let mut taken = Vec::new();
+    let mut all = Vec::new();
+    for (loser, patch) in patches.iter_mut().enumerate() {
+        let lost = contest(patch, loser, &mut taken, keys).into_iter();
+        all.extend(lost.map(|(field, winner)| LostField {
+            loser,
+            winner,
+            field,
+        }));
+    }
+    all
 }
 
 /// What a patch sets on an object: what the object does not hold yet, and what it holds

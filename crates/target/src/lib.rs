@@ -11,8 +11,13 @@
 //! and names the next step. A driver takes such steps until nothing is left to do, so that
 //! retries, drift, restart and resync are the same code. All that must survive a restart is on
 //! the objects themselves, see [`claim`] and [`written`].
+//!
+//! Views and the offline runner need no requests: [`batch::settle`] takes all steps at once.
+//! Both follow the same rules: `updater` for what an Updater leaves to others, [`layer`] for
+//! patches and how they are taken back, [`outgoing`] for what of a document is written.
 
 pub mod answer;
+pub mod batch;
 pub mod claim;
 pub mod decide;
 pub mod desired;
@@ -20,6 +25,7 @@ pub mod layer;
 pub mod live;
 pub mod outgoing;
 pub mod problem;
+mod updater;
 pub mod written;
 
 use fieldset::MergeKeys;

@@ -8,8 +8,8 @@ use operator::spec::TargetType;
 use store::{Caller, Preconditions, Store, Write};
 
 use super::super::causes::Causes;
-use super::super::patches::PatchedObject;
-use super::{At, Outputs, collection, target, version, wanted};
+use super::write::{ViewObject, WrittenObject, writer_name};
+use super::{At, Outputs, collection, target, version};
 
 /// Something that an earlier generation left in a view.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,12 +37,17 @@ impl Outputs {
             patcher: None,
         });
         let objects = objects.filter(|stale| derived(&stale.collection, &stale.name).is_none());
-        let places = self.patches.places(&self.operator).into_iter();
-        let patches = places.flat_map(|place| {
-            let wanted = wanted(operator, derived(&place.collection, &place.name));
-            let mut patchers = self.patches.patchers(&place);
-            patchers.retain(|by| !wanted.iter().any(|patch| patch.by == *by));
-            patchers.into_iter().map(move |by| Stale::patch(&place, by))
+        let patched = self.memories.patched(&self.operator).into_iter();
+        let patches = patched.flat_map(|object| {
+            let derived = derived(&object.collection, &object.name);
+            let writers = derived.into_iter().flatten();
+            let writers = writers.map(|(at, _)| writer_name(operator, *at));
+            let writers: Vec<String> = writers.collect();
+            let mut patchers = self.memories.patchers(&object);
+            patchers.retain(|by| !writers.contains(by));
+            patchers
+                .into_iter()
+                .map(move |by| Stale::patch(&object, by))
         });
         objects.chain(patches).collect()
     }
@@ -51,10 +56,10 @@ impl Outputs {
     pub(crate) fn held_before(&self, store: &Store) -> BTreeMap<String, usize> {
         let yielded = store.yielded(&self.operator).into_iter();
         let objects = yielded.map(|yielded| yielded.controller);
-        let places = self.patches.places(&self.operator).into_iter();
-        let patches = places.flat_map(|place| {
-            let patchers = self.patches.patchers(&place).into_iter();
-            patchers.map(move |by| Stale::patch(&place, by).controller)
+        let patched = self.memories.patched(&self.operator).into_iter();
+        let patches = patched.flat_map(|object| {
+            let patchers = self.memories.patchers(&object).into_iter();
+            patchers.map(move |by| Stale::patch(&object, by).controller)
         });
         let mut counts = BTreeMap::new();
         for controller in objects.chain(patches) {
@@ -82,16 +87,12 @@ impl Outputs {
             Some(by) => {
                 let view = self.views.get(&stale.collection);
                 let derived = view.and_then(|view| view.derived.get(&stale.name));
-                let wanted = wanted(operator, derived);
-                let place = PatchedObject {
-                    operator: self.operator.clone(),
-                    collection: stale.collection.clone(),
-                    name: stale.name.clone(),
-                };
-                let gone = |other: &str| other == by;
+                let memories = &self.memories;
+                let (collection, name) = (&stale.collection, &stale.name);
+                let object = ViewObject::new(store, operator, memories, collection, name);
                 // An object that somebody else changes all the time keeps what was set.
-                let patched = self.patches.apply(store, &place, &wanted, &gone);
-                patched.ok().flatten()
+                let outcome = object.write(derived, std::slice::from_ref(by)).ok();
+                outcome.and_then(|outcome| outcome.written)
             }
         };
         let version = written.as_ref().map_or(0, version);
@@ -108,7 +109,9 @@ impl Outputs {
         let own = target(operator, at);
         let view = self.views.get(&collection(&own.resource));
         let derived = view.and_then(|view| view.derived.get(name));
-        let mut others = derived.into_iter().flatten().map(|(other, _)| *other);
+        let others = derived.into_iter().flatten();
+        let others = others.filter(|(_, document)| document.is_some());
+        let mut others = others.map(|(other, _)| *other);
         let whole = |other: At| target(operator, other).kind != TargetType::Patcher;
         own.kind == TargetType::Patcher || !others.any(|other| other != at && whole(other))
     }
@@ -136,13 +139,13 @@ impl Outputs {
 }
 
 impl Stale {
-    fn patch(place: &PatchedObject, by: String) -> Self {
+    fn patch(object: &WrittenObject, by: String) -> Self {
         // The name of a Patcher is that of its controller with the position of the target.
         let controller = by.rsplit_once('/').map_or(by.as_str(), |(name, _)| name);
         Self {
             controller: controller.to_owned(),
-            collection: place.collection.clone(),
-            name: place.name.clone(),
+            collection: object.collection.clone(),
+            name: object.name.clone(),
             patcher: Some(by),
         }
     }

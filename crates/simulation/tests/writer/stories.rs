@@ -1,13 +1,13 @@
-//! Stories of one object that others hold and that Patchers change, told twice: to a
-//! writer on a server, and to the layers that views and running offline have. Both must
-//! agree after each step.
+//! Stories of one object, told twice: to the driver of a cluster, on a server, and to
+//! `settle`, with which views and the offline runner decide. Both must agree after each step.
+//! That views and the offline runner agree, a random test of the views shows.
 
 use std::collections::BTreeMap;
 
 use fieldset::MergeKeys;
+use object::marks::MANAGED_BY;
 use seeded::Random;
-use target::layer::{Layer, Patched, Wish, lay};
-use target::outgoing::patch_of;
+use target::batch::{self, Memory, settle};
 
 use super::*;
 use simulation::fields::merge_patch;
@@ -15,7 +15,7 @@ use simulation::fields::merge_patch;
 /// What happens next.
 #[derive(Clone, Debug)]
 enum Step {
-    /// A Patcher wants this; null removes.
+    /// A controller wants this; in a patch null removes.
     Wants(&'static str, Value),
     /// It wants nothing any more.
     Gone(&'static str),
@@ -31,7 +31,13 @@ enum Step {
 
 use Step::{Gone, Is, Restart, They, TheyMeanwhile, Wants};
 
-/// The Patchers, by rank.
+/// The controllers, by rank.
+const CONTROLLERS: [(&str, TargetType); 4] = [
+    ("p", TargetType::Patcher),
+    ("u", TargetType::Updater),
+    ("v", TargetType::Updater),
+    ("q", TargetType::Patcher),
+];
 const PATCHERS: [&str; 2] = ["p", "q"];
 
 /// The paths of the nulls in a document, which are written there.
@@ -46,33 +52,41 @@ fn nulls(document: &Value, path: &mut Vec<String>, found: &mut Vec<Vec<String>>)
     }
 }
 
-fn patcher_of(name: &str, document: &Value) -> Who {
-    let mut target = target(TargetType::Patcher);
+fn controller_of(name: &str, document: &Value) -> Who {
+    let rank = CONTROLLERS.iter().position(|(other, _)| *other == name);
+    let rank = rank.unwrap();
+    let mut target = target(CONTROLLERS[rank].1);
     nulls(document, &mut Vec::new(), &mut target.written_nulls);
-    let rank = PATCHERS.iter().position(|patcher| *patcher == name);
-    Who::of(OPERATOR, name, rank.unwrap(), target)
+    Who::of(OPERATOR, name, rank, target)
 }
 
 /// An object without what says which one it is, and without our marks.
 fn content(object: &Value) -> Value {
-    let annotations = object.get("metadata").get("annotations").as_map();
-    let plain = annotations.into_iter().flatten();
-    let plain: document::Map = plain
-        .filter(|(name, _)| !name.as_str().starts_with("dcontroller.io/"))
-        .cloned()
-        .collect();
+    if object.is_null() {
+        return Value::NULL;
+    }
+    let plain = ["annotations", "labels"].map(|field| {
+        let map = object.get("metadata").get(field).as_map();
+        let members = map.into_iter().flatten();
+        let plain = members.filter(|(name, _)| {
+            !object::marks::is_mark(name.as_str()) && name.as_str() != MANAGED_BY
+        });
+        (field, plain.cloned().collect::<document::Map>())
+    });
     let mut object = timeless(object);
     for path in [
         &["apiVersion"][..],
         &["kind"],
         &["metadata", "name"],
         &["metadata", "namespace"],
-        &["metadata", "annotations"],
     ] {
         object = unset(&object, path);
     }
-    if !plain.is_empty() {
-        object = set(&object, &["metadata", "annotations"], plain.into());
+    for (field, plain) in plain {
+        object = unset(&object, &["metadata", field]);
+        if !plain.is_empty() {
+            object = set(&object, &["metadata", field], plain.into());
+        }
     }
     if object.get("metadata") == &json!({}) {
         object = unset(&object, &["metadata"]);
@@ -83,30 +97,39 @@ fn content(object: &Value) -> Value {
 struct Story {
     key: ObjectKey,
     h: Harness,
-    /// The object as it is offline.
+    /// The object as it is offline; null if there is none.
     object: Value,
-    layers: BTreeMap<&'static str, Layer>,
+    documents: BTreeMap<&'static str, Option<Value>>,
+    memory: Memory,
 }
 
 impl Story {
     fn new(key: ObjectKey, theirs: &Value) -> Self {
-        let h = harness();
-        let named = json!({"apiVersion": "v1", "kind": (key.kind.kind.as_str()), "metadata": {"name": "x"}});
-        let object = document::merge(&named, theirs);
-        h.sim.foreign(&key, "human", |_| object.clone());
-        let layers = PATCHERS.map(|name| {
-            let (wish, set) = (Wish::Nothing, Patched::default());
-            (name, Layer { wish, set })
-        });
+        let mut story = Self::without_object(key);
+        let object = document::merge(&story.named(), theirs);
+        story.h.sim.foreign(&story.key, "human", |_| object.clone());
+        story.object = object;
+        story
+    }
+
+    fn without_object(key: ObjectKey) -> Self {
         Self {
             key,
-            h,
-            object,
-            layers: layers.into(),
+            h: harness(),
+            object: Value::NULL,
+            documents: BTreeMap::new(),
+            memory: Memory::default(),
         }
     }
 
+    fn named(&self) -> Value {
+        json!({"apiVersion": "v1", "kind": (self.key.kind.kind.as_str()), "metadata": {"name": "x"}})
+    }
+
     fn they(&mut self, patch: &Value) {
+        if self.object.is_null() {
+            return;
+        }
         let change = |object: &Value| merge_patch(object, patch);
         self.h.sim.foreign(&self.key, "human", change);
         self.object = change(&self.object);
@@ -115,13 +138,13 @@ impl Story {
     async fn tell(&mut self, step: &Step) {
         match step {
             Wants(name, document) => {
-                let who = patcher_of(name, document);
-                let patch = patch_of(document, &who.0.target);
-                self.layers.get_mut(name).unwrap().wish = Wish::Patch(patch);
-                self.h.want(&self.key, &who.wants(document));
+                let who = controller_of(name, document);
+                let document = document::merge(&self.named(), document);
+                self.h.want(&self.key, &who.wants(&document));
+                self.documents.insert(name, Some(document));
             }
             Gone(name) => {
-                self.layers.get_mut(name).unwrap().wish = Wish::Nothing;
+                self.documents.insert(name, None);
                 self.h.withdraw(&self.key, name);
             }
             They(patch) => self.they(patch),
@@ -133,16 +156,31 @@ impl Story {
             Is(_) => {}
         }
         self.h.settle().await;
-        let mut layers: Vec<Layer> = self.layers.values().cloned().collect();
+        self.settle();
+    }
+
+    /// The same without a server.
+    fn settle(&mut self) {
+        let writers = CONTROLLERS.iter().filter_map(|(name, _)| {
+            let document = self.documents.get(name)?.as_ref();
+            let empty = json!({});
+            let who = controller_of(name, document.unwrap_or(&empty));
+            let name = (*name).to_owned();
+            Some(batch::Writer::new(name, &who.0.target, document))
+        });
+        let writers: Vec<_> = writers.collect();
         let keys = MergeKeys::of_group(self.key.kind.group.as_str());
-        self.object = lay(&self.object, None, &mut layers, &keys);
-        for (layer, now) in self.layers.values_mut().zip(layers) {
-            *layer = now;
-        }
+        let live = Some(&self.object).filter(|object| !object.is_null());
+        let settled = settle(live, &writers, &mut self.memory, &keys);
+        self.object = settled.object.unwrap_or_default();
+        self.documents.retain(|_, document| document.is_some());
     }
 
     fn on_server(&self) -> Value {
-        content(&self.h.live(&self.key))
+        match self.h.sim.get(&self.key) {
+            Some(object) => content(&object),
+            None => Value::NULL,
+        }
     }
 }
 
@@ -354,17 +392,17 @@ async fn a_record_that_is_too_large_is_an_error_before_any_write() {
     story.h.sim.take_sent();
     story
         .h
-        .want(&story.key, &patcher_of("p", &document).wants(&document));
+        .want(&story.key, &controller_of("p", &document).wants(&document));
     let other = json!({"data": {"b": "1"}});
     story
         .h
-        .want(&story.key, &patcher_of("q", &other).wants(&other));
+        .want(&story.key, &controller_of("q", &other).wants(&other));
     story.h.settle().await;
     assert_eq!(story.h.codes(&story.key), ["record-too-large"].into());
     assert_eq!(story.on_server(), json!({"data": {"a": "1", "b": "1"}}));
     story
         .h
-        .want(&story.key, &patcher_of("p", &other).wants(&other));
+        .want(&story.key, &controller_of("p", &other).wants(&other));
     story.h.settle().await;
     assert!(story.h.codes(&story.key).is_empty());
 }
@@ -545,7 +583,7 @@ async fn an_equal_quantity_is_there() {
     let equal = json!({"spec": {"limits": {"cpu": "1000m", "memory": "1024Mi"}}});
     story
         .h
-        .want(&story.key, &patcher_of("p", &equal).wants(&equal));
+        .want(&story.key, &controller_of("p", &equal).wants(&equal));
     story.h.settle().await;
     assert_eq!(writes(&story.h), [""; 0]);
     story.h.withdraw(&story.key, "p");
@@ -560,7 +598,9 @@ async fn a_change_between_read_and_write_is_seen() {
         let key = story.key.clone();
         story.h.sim.race(&key, patch);
         let wanted = json!({"data": {"a": "1", "b": "1"}});
-        story.h.want(&key, &patcher_of("p", &wanted).wants(&wanted));
+        story
+            .h
+            .want(&key, &controller_of("p", &wanted).wants(&wanted));
         story
     };
     // It was there when we read it, and is something else when we write.
@@ -610,14 +650,14 @@ impl Chance {
         document
     }
 
-    fn step(&mut self) -> Step {
-        let patcher = *self.0.pick(&PATCHERS);
+    fn step(&mut self, controllers: &[&'static str]) -> Step {
+        let controller = *self.0.pick(controllers);
         match self.0.below(10) {
             0..=3 => {
-                let removes = self.0.chance(30);
-                Wants(patcher, self.some(removes))
+                let removes = PATCHERS.contains(&controller) && self.0.chance(30);
+                Wants(controller, self.some(removes))
             }
-            4 | 5 => Gone(patcher),
+            4 | 5 => Gone(controller),
             6 | 7 => They(self.some(true)),
             8 => TheyMeanwhile(self.some(true)),
             _ => Restart,
@@ -636,14 +676,18 @@ fn without_empty_maps(value: &Value) -> Value {
     kept.collect::<document::Map>().into()
 }
 
-#[tokio::test(start_paused = true)]
-async fn patches_on_a_server_are_as_they_are_offline() {
-    for seed in 1..101 {
+/// Random stories of these controllers.
+async fn random_stories(controllers: &[&'static str], exists: impl Fn(u64) -> bool) {
+    for seed in seeded::seeds(100) {
         let mut chance = Chance(Random::new(seed));
-        let mut story = Story::new(config_map("x"), &chance.some(false));
+        let mut story = if exists(seed) {
+            Story::new(config_map("x"), &chance.some(false))
+        } else {
+            Story::without_object(config_map("x"))
+        };
         let mut told = vec![story.on_server().to_string()];
         for _ in 0..20 {
-            let step = chance.step();
+            let step = chance.step(controllers);
             story.tell(&step).await;
             told.push(format!("{step:?}\n  {}", story.on_server()));
             assert!(writes(&story.h).len() < 20, "a loop:\n{}", told.join("\n"));
@@ -655,6 +699,21 @@ async fn patches_on_a_server_are_as_they_are_offline() {
             );
         }
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn patches_on_a_server_are_as_they_are_offline() {
+    random_stories(&PATCHERS, |_| true).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn updates_on_a_server_are_as_they_are_offline() {
+    random_stories(&["u", "v"], |seed| seed % 2 == 0).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn patched_updates_on_a_server_are_as_they_are_offline() {
+    random_stories(&["u", "v", "p", "q"], |seed| seed % 3 == 0).await;
 }
 
 /// A record as the first format had it: a text for each place, and all that is wanted.

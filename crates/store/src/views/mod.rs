@@ -9,7 +9,6 @@
 //! | derived by the caller's Operator | status, finalizers, other labels and annotations | everything |
 //! | derived by another Operator | the same | nothing |
 
-mod converge;
 mod policy;
 
 use std::fmt;
@@ -18,11 +17,11 @@ use std::sync::LazyLock;
 use document::{Key, Map, Value};
 use object::{GroupKind, ObjectName};
 
-use crate::caller::{Caller, ControllerName};
+use crate::caller::ControllerName;
 use crate::completeness::Completeness;
 use crate::error::Error;
 use crate::store::Store;
-use crate::strategy::{Admitted, Live, Request, Strategy};
+use crate::strategy::{Admitted, Derived, Live, Request, Strategy};
 
 /// The strategy of views.
 #[derive(Clone, Copy, Debug, Default)]
@@ -75,28 +74,6 @@ impl Owner {
 }
 
 impl Strategy for Views {
-    fn derives(&self, caller: &Caller) -> bool {
-        caller.controller.is_some()
-    }
-
-    fn create(&self, request: &Request<'_>, new: Value) -> Result<Admitted, Error> {
-        let Some(controller) = &request.caller.controller else {
-            return Ok(Admitted {
-                draft: new,
-                marks: Value::NULL,
-            });
-        };
-        let draft = converge::yielded(&new);
-        let owner = Owner {
-            controller: controller.clone(),
-            document: draft.clone(),
-        };
-        Ok(Admitted {
-            draft,
-            marks: owner.marks(),
-        })
-    }
-
     fn replace(
         &self,
         request: &Request<'_>,
@@ -121,26 +98,28 @@ impl Strategy for Views {
     fn derive(
         &self,
         request: &Request<'_>,
-        live: &Live<'_>,
-        new: Value,
+        live: Option<&Live<'_>>,
+        derived: Derived,
     ) -> Result<Admitted, Error> {
-        let owner = Owner::of(live.marks);
-        let (Some(controller), Some(owner)) = (&request.caller.controller, &owner) else {
-            return Err(held(request, owner.as_ref()));
+        let owner = live.map(|live| Owner::of(live.marks));
+        let Some(controller) = &request.caller.controller else {
+            return Err(held(request, owner.flatten().as_ref()));
         };
-        check_operator(request, Some(owner))?;
-        if live.terminating {
+        match &owner {
+            None => {}
+            Some(None) => return Err(held(request, None)),
+            Some(Some(owner)) => check_operator(request, Some(owner))?,
+        }
+        if live.is_some_and(|live| live.terminating) {
             let key = request.key.clone();
             return Err(Error::Terminating { key });
         }
-        let document = converge::yielded(&new);
-        let draft = converge::converge(&live.draft, &owner.document, &document);
         let owner = Owner {
             controller: controller.clone(),
-            document,
+            document: derived.document,
         };
         Ok(Admitted {
-            draft,
+            draft: derived.object,
             marks: owner.marks(),
         })
     }

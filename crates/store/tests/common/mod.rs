@@ -91,3 +91,9 @@ pub fn with_field(object: &Value, field: &str, value: Value) -> Value {
     let fields = object.as_map().unwrap();
     fields.with(Key::new(field), value).into()
 }
+
+/// An object of which a controller yields all.
+pub fn derive(object: Value) -> Write {
+    let document = object.clone();
+    Write::Derive { object, document }
+}

@@ -34,6 +34,8 @@ pub enum Verb {
     Replace,
     Status,
     Put,
+    /// What is said is the object, and all of it is yielded.
+    Derive,
     Delete,
 }
 
@@ -170,6 +172,7 @@ impl Model {
 fn decide(live: Option<&Object>, op: &Op) -> Result<Option<Object>, Outcome> {
     match (op.verb, live, op.who) {
         (Verb::Create | Verb::Put, None, _) => create(op),
+        (Verb::Derive, live, who) => derive(live, op, who),
         (Verb::Create, Some(_), _) => Err(Outcome::AlreadyExists),
         (_, None, _) => Err(Outcome::NotFound),
         (Verb::Delete, Some(live), _) => delete(live, op),
@@ -181,41 +184,36 @@ fn decide(live: Option<&Object>, op: &Op) -> Result<Option<Object>, Outcome> {
                 ..live.clone()
             }))
         }
-        (Verb::Put, Some(live), Who::Controller(operator, controller)) => {
-            yields(live, op, operator, controller)
-        }
         (Verb::Put | Verb::Replace, Some(live), _) => replace(live, op),
     }
 }
 
 fn create(op: &Op) -> Result<Option<Object>, Outcome> {
-    let user = op.who == Who::User;
-    if user && op.said.version.is_some() {
+    if op.said.version.is_some() {
         return Err(Outcome::Rule);
     }
     Ok(Some(Object {
+        status: None,
+        ..said(op)
+    }))
+}
+
+/// A new object, as it is said.
+fn said(op: &Op) -> Object {
+    Object {
         name: op.name,
         collection: op.collection,
         labels: op.said.labels.clone(),
-        finalizers: if user {
-            op.said.finalizers.clone()
-        } else {
-            BTreeSet::new()
-        },
+        finalizers: op.said.finalizers.clone(),
         spec: op.said.spec,
-        status: op.said.status.filter(|_| !user),
-        owner: match op.who {
-            Who::User => None,
-            Who::Controller(operator, controller) => {
-                Some((operator, controller, op.said.labels.clone()))
-            }
-        },
+        status: op.said.status,
+        owner: None,
         uid: 0,
         created: 0,
         deleted: None,
         generation: 0,
         version: 0,
-    }))
+    }
 }
 
 fn identity(live: &Object, op: &Op) -> Result<(), Outcome> {
@@ -255,28 +253,33 @@ fn replace(live: &Object, op: &Op) -> Result<Option<Object>, Outcome> {
     }))
 }
 
-fn yields(
-    live: &Object,
-    op: &Op,
-    operator: &'static str,
-    controller: &'static str,
-) -> Result<Option<Object>, Outcome> {
-    let Some((_, _, before)) = &live.owner else {
+fn derive(live: Option<&Object>, op: &Op, who: Who) -> Result<Option<Object>, Outcome> {
+    match live {
+        Some(live) => identity(live, op)?,
+        None if op.said.version.is_some() => return Err(Outcome::NotFound),
+        None => {}
+    }
+    let Who::Controller(operator, controller) = who else {
         return Err(Outcome::Held);
     };
-    other_operator(live, op)?;
+    let live = match live {
+        None => said(op),
+        Some(live) if live.owner.is_none() => return Err(Outcome::Held),
+        Some(live) => {
+            other_operator(live, op)?;
+            live.clone()
+        }
+    };
     if live.deleted.is_some() {
         return Err(Outcome::Terminating);
     }
-    let mut labels = live.labels.clone();
-    labels.retain(|name, _| !before.contains_key(name));
-    labels.extend(op.said.labels.clone());
     Ok(Some(Object {
-        labels,
+        labels: op.said.labels.clone(),
+        finalizers: op.said.finalizers.clone(),
         spec: op.said.spec,
-        status: op.said.status.or(live.status),
+        status: op.said.status,
         owner: Some((operator, controller, op.said.labels.clone())),
-        ..live.clone()
+        ..live
     }))
 }
 

@@ -6,7 +6,7 @@ use fieldset::FieldPath;
 use operator::spec::TargetType;
 
 use super::patch::{take_back, without_record};
-use super::{Action, Case, Verb, Write, versioned};
+use super::{Action, Case, Verb, Write, is_ours, undone, versioned};
 use crate::claim::Claim;
 use crate::desired::Plan;
 use crate::live::{Observed, identity, is_whole};
@@ -91,8 +91,21 @@ fn unmark(case: &Case<'_>, observed: &Observed, claim: &Claim, written: &[Writte
     let mut object = FieldPath::of(&["metadata", "annotations", OWNER]).remove(&observed.object);
     object = FieldPath::of(&["metadata", "labels", OPERATOR]).remove(&object);
     let whole = written.iter().filter(|written| is_whole(written));
-    object = whole.fold(object, |object, written| without_record(&object, written));
+    object = whole.fold(object, |object, written| {
+        released(&object, observed, written)
+    });
     send(case, observed, &claim.controller, &claim.origin, &object)
+}
+
+/// The object without the metadata that an Updater set, and without its record of that.
+fn released(object: &Value, observed: &Observed, written: &Written) -> Value {
+    let ours = written
+        .places()
+        .filter(|place| is_ours(written, observed, place));
+    let object = ours.fold(object.clone(), |object, place| {
+        undone(written, &object, place)
+    });
+    without_record(&object, written)
 }
 
 /// What withdrawn layers have set on an object, and cannot be taken back for this cause.
@@ -134,7 +147,7 @@ pub(super) fn layers(
     let (controller, origin) = (&written.controller, &written.origin);
     if is_whole(written) {
         let bare = FieldPath::of(&["metadata", "labels", OPERATOR]).remove(live);
-        let bare = without_record(&bare, written);
+        let bare = released(&bare, observed, written);
         return send(case, observed, controller, origin, &bare);
     }
     let taken = take_back(case, observed, written, wanted);

@@ -4,8 +4,8 @@
 //! Without that record (after a restart) it is right if everything that is wanted is
 //! there, and nobody else has added anything since.
 
-use document::{Key, ListRef, Map, Path, Value};
-use fieldset::{FieldPath, PathElement, located};
+use document::{Key, Map, Path, Value};
+use fieldset::{FieldPath, located};
 
 use super::assigned::assigned;
 use super::{Action, Case, Verb, Wait, Write, foreign, is_ours, records, undone, write};
@@ -13,6 +13,7 @@ use crate::claim::Claim;
 use crate::desired::{Layer, Plan};
 use crate::live::{Live, Observed, fields_of, identity};
 use crate::problem::{Cause, Conflict, Problem};
+use crate::updater::{self, merge_metadata, metadata_leaves};
 use crate::written::{Written, value_hash};
 use fieldset::compare::{as_live, covers, diff, differences, equal, equal_maps, fill};
 use object::marks::{MANAGED_BY, MANAGER, OPERATOR, OWNER, operator_label};
@@ -225,18 +226,7 @@ impl<'a> Goal<'a> {
         if !kept.get("metadata").is_null() {
             metadata = kept.get("metadata").clone();
         }
-        for field in ["annotations", "labels"] {
-            for (name, value) in wanted.get(field).as_map().into_iter().flatten() {
-                metadata = FieldPath::of(&[field, name.as_str()]).set(&metadata, value);
-            }
-        }
-        let owners = wanted.get("ownerReferences");
-        if !owners.is_null() {
-            let list = metadata.get("ownerReferences").clone();
-            metadata =
-                FieldPath::of(&["ownerReferences"]).set(&metadata, &with_owners(&list, owners));
-        }
-        self.with_manager(metadata)
+        self.with_manager(merge_metadata(&metadata, wanted))
     }
 
     /// Says on what we create who did; a value that is there stays.
@@ -374,33 +364,20 @@ impl<'a> Goal<'a> {
 fn marked_metadata(case: &Case<'_>, layer: &Layer<'_>, document: &Value, created: bool) -> Map {
     let desired = layer.desired;
     let author = &desired.author;
-    let given = document.get("metadata");
     let mut written = Written::new(&author.operator, &author.controller, case.key);
     written.document = Some(value_hash(document));
+    // Who manages an object is said once, and never changed.
+    let managed_by = FieldPath::of(&["metadata", "labels", MANAGED_BY]);
+    let document = managed_by.remove(document);
     // What the object has anyway is not ours to remove.
     let sets = setter(case, layer);
-    let mut used = Value::empty_map();
-    for field in ["annotations", "labels"] {
-        let members = given.get(field).as_map().into_iter().flatten();
-        // Who manages an object is said once, and never changed.
-        for (name, value) in members.filter(|(name, _)| name.as_str() != MANAGED_BY) {
-            let place = FieldPath::of(&[field, name.as_str()]);
-            used = place.set(&used, value);
-            let place = FieldPath::of(&["metadata", field, name.as_str()]);
-            if sets(&place, value) {
-                written.record_new(&place, value);
-            }
+    for (place, value) in metadata_leaves(&document) {
+        if sets(&place, &value) {
+            written.record_new(&place, &value);
         }
     }
-    let owners = given.get("ownerReferences");
-    for owner in owners.as_list().into_iter().flatten() {
-        if sets(&owner_place(owner), owner) {
-            written.record_new(&owner_place(owner), owner);
-        }
-    }
-    if !owners.is_null() {
-        used = FieldPath::of(&["ownerReferences"]).set(&used, owners);
-    }
+    let used = document.get("metadata").as_map().cloned();
+    let mut used: Value = used.map_or_else(Value::empty_map, Value::from);
     let claim = Claim {
         operator: author.operator.clone(),
         controller: author.controller.clone(),
@@ -427,36 +404,11 @@ fn setter(case: &Case<'_>, layer: &Layer<'_>) -> impl Fn(&FieldPath, &Value) -> 
     let author = &layer.desired.author;
     let records = observed.map_or_else(Vec::new, |observed| records(case, observed, author));
     move |place, value| {
-        observed.is_none_or(|observed| {
-            let live = place.get(&observed.object);
-            !covers(live, value, &case.kind.keys, false)
-                || live.is_null()
-                || records
-                    .iter()
-                    .any(|written| is_ours(written, observed, place))
-        })
+        let live = observed.map(|observed| &observed.object);
+        let ours = |observed: &Observed| {
+            let mut records = records.iter();
+            records.any(|written| is_ours(written, observed, place))
+        };
+        updater::sets(live, place, value, || observed.is_some_and(ours))
     }
-}
-
-/// The place of an ownerReference: they are told apart by uid.
-fn owner_place(owner: &Value) -> FieldPath {
-    let mut place = FieldPath::of(&["metadata", "ownerReferences"]);
-    let uid = [(Key::new("uid"), owner.get("uid").clone())];
-    let uid: Map = uid.into_iter().collect();
-    place.0.push(PathElement::Element(uid.into()));
-    place
-}
-
-/// A list of ownerReferences with ours in it.
-fn with_owners(list: &Value, ours: &Value) -> Value {
-    let mut owners = list.as_list().map(ListRef::to_vec).unwrap_or_default();
-    for owner in ours.as_list().into_iter().flatten() {
-        let same = |other: &&mut Value| other.get("uid") == owner.get("uid");
-        match owners.iter_mut().find(same) {
-            Some(other) if diff(other, &document::merge(other, owner)).is_none() => {}
-            Some(other) => *other = owner.clone(),
-            None => owners.push(owner.clone()),
-        }
-    }
-    owners.into()
 }

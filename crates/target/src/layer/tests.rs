@@ -17,15 +17,15 @@ fn layer(wish: Option<Value>, set: Patched) -> Layer {
 /// Lays a patch, and says at which places it has set something; then takes it back.
 fn check(live: &Value, patch: &Value, laid: &Value, set: &[&str], left: &Value) {
     let mut layers = [layer(Some(patch.clone()), Patched::default())];
-    let object = lay(live, None, &mut layers, &keys());
+    let object = lay(live, &mut layers, &keys());
     assert_eq!(object, *laid, "{patch} on {live}");
     let places: Vec<String> = layers[0].set.places().map(FieldPath::pointer).collect();
     assert_eq!(places, set, "{patch} on {live}");
     let before = layers[0].set.clone();
-    assert_eq!(lay(&object, None, &mut layers, &keys()), object);
+    assert_eq!(lay(&object, &mut layers, &keys()), object);
     assert_eq!(layers[0].set, before, "it does not matter how often");
     layers[0].wish = Wish::Nothing;
-    assert_eq!(lay(&object, None, &mut layers, &keys()), *left);
+    assert_eq!(lay(&object, &mut layers, &keys()), *left);
     assert!(layers[0].set.is_empty());
 }
 
@@ -134,12 +134,12 @@ fn only_short_values_come_back_and_none_of_secrets() {
     // Many of them are too much as well.
     let numbered = |text: &str| -> Value {
         let fields = (10..30).map(|i| (document::Key::new(&i.to_string()), Value::from(text)));
-        fields.collect::<document::Map>().into()
+        fields.collect::<Map>().into()
     };
     let mut layers = [layer(Some(numbered("2")), Patched::default())];
-    let object = lay(&numbered(&"x".repeat(1000)), None, &mut layers, &keys());
+    let object = lay(&numbered(&"x".repeat(1000)), &mut layers, &keys());
     layers[0].wish = Wish::Nothing;
-    let left = lay(&object, None, &mut layers, &keys());
+    let left = lay(&object, &mut layers, &keys());
     let back = left.as_map().unwrap().values();
     assert_eq!(back.filter(|value| value.as_str() != Some("2")).count(), 16);
 }
@@ -150,20 +150,17 @@ fn the_old_value_is_that_of_others() {
         layer(Some(json!({"a": 1})), Patched::default()),
         layer(Some(json!({"a": 2})), Patched::default()),
     ];
-    let object = lay(&json!({"a": 0}), None, &mut layers, &keys());
+    let object = lay(&json!({"a": 0}), &mut layers, &keys());
     assert_eq!(object, json!({"a": 1}));
     layers[0].wish = Wish::Patch(json!({"a": 3}));
-    lay(&object, None, &mut layers, &keys());
+    lay(&object, &mut layers, &keys());
     // Others write over it, and we over that.
-    assert_eq!(
-        lay(&json!({"a": 7}), None, &mut layers, &keys()),
-        json!({"a": 3})
-    );
+    assert_eq!(lay(&json!({"a": 7}), &mut layers, &keys()), json!({"a": 3}));
     layers[0].wish = Wish::Nothing;
-    let object = lay(&json!({"a": 3}), None, &mut layers, &keys());
+    let object = lay(&json!({"a": 3}), &mut layers, &keys());
     assert_eq!(object, json!({"a": 2}));
     layers[1].wish = Wish::Nothing;
-    assert_eq!(lay(&object, None, &mut layers, &keys()), json!({"a": 7}));
+    assert_eq!(lay(&object, &mut layers, &keys()), json!({"a": 7}));
 }
 
 #[test]
@@ -172,28 +169,13 @@ fn what_others_have_changed_or_added_stays() {
         Some(json!({"a": 1, "b": 1, "m": {"x": 1}, "containers": [{"name": "c", "image": "1"}]})),
         Patched::default(),
     )];
-    lay(&json!({}), None, &mut layers, &keys());
+    lay(&json!({}), &mut layers, &keys());
     let changed = json!({"a": 1, "b": 2, "m": {"x": 1, "y": 1}, "containers": [{"name": "c", "image": "1", "x": 1}]});
     layers[0].wish = Wish::Nothing;
     assert_eq!(
-        lay(&changed, None, &mut layers, &keys()),
+        lay(&changed, &mut layers, &keys()),
         json!({"b": 2, "m": {"y": 1}, "containers": [{"name": "c", "x": 1}]})
     );
-}
-
-#[test]
-fn what_an_updater_yields_too_stays() {
-    let document = json!({"spec": {"a": 1, "list": [{"k": 2}]}});
-    let live = json!({"spec": {"b": 0}});
-    let mut layers = [layer(
-        Some(json!({"spec": {"list": [{"k": 2}], "b": 3}})),
-        Patched::default(),
-    )];
-    lay(&live, None, &mut layers, &keys());
-    layers[0].wish = Wish::Nothing;
-    let now = json!({"spec": {"a": 1, "b": 3, "list": [{"k": 2}]}});
-    let left = json!({"spec": {"a": 1, "b": 0, "list": [{"k": 2}]}});
-    assert_eq!(lay(&now, Some(&document), &mut layers, &keys()), left);
 }
 
 #[test]
@@ -204,19 +186,19 @@ fn the_first_layer_has_the_last_word_and_the_next_inherits() {
         layer(Some(first), Patched::default()),
         layer(Some(second), Patched::default()),
     ];
-    let object = lay(&json!({}), None, &mut layers, &keys());
+    let object = lay(&json!({}), &mut layers, &keys());
     assert_eq!(
         object,
         json!({"a": 1, "b": 2, "both": 1, "list": [{"k": 1}, {"k": 1}, {"k": 2}]})
     );
     layers[0].wish = Wish::Nothing;
-    let object = lay(&object, None, &mut layers, &keys());
+    let object = lay(&object, &mut layers, &keys());
     assert_eq!(
         object,
         json!({"b": 2, "both": 2, "list": [{"k": 2}, {"k": 1}, {"k": 2}]})
     );
     layers[1].wish = Wish::Nothing;
-    assert_eq!(lay(&object, None, &mut layers, &keys()), json!({}));
+    assert_eq!(lay(&object, &mut layers, &keys()), json!({}));
 }
 
 #[test]
@@ -225,11 +207,11 @@ fn what_is_not_known_yet_stays() {
         layer(Some(json!({"a": 1, "b": 1})), Patched::default()),
         layer(Some(json!({"a": 1})), Patched::default()),
     ];
-    let object = lay(&json!({}), None, &mut layers, &keys());
+    let object = lay(&json!({}), &mut layers, &keys());
     layers[0].wish = Wish::Nothing;
     layers[1].wish = Wish::Unknown;
-    let object = lay(&object, None, &mut layers, &keys());
+    let object = lay(&object, &mut layers, &keys());
     assert_eq!(object, json!({"a": 1}));
     layers[1].wish = Wish::Nothing;
-    assert_eq!(lay(&object, None, &mut layers, &keys()), json!({}));
+    assert_eq!(lay(&object, &mut layers, &keys()), json!({}));
 }

@@ -279,7 +279,7 @@ fn after_an_edit_only_what_is_no_longer_derived_is_taken_back() {
         specs(&engine),
         [json!({"own": "goes"}), json!({"own": "stays", "x": 1})]
     );
-    engine.outputs.clear(&engine.store);
+    engine.outputs.clear(&engine.store, &engine.operator);
     assert_eq!(
         specs(&engine),
         [json!({"own": "goes"}), json!({"own": "stays"})]

@@ -1,0 +1,292 @@
+//! One object of a view: the driver of the target model for the store.
+//!
+//! A write to the store is answered at once, so [`settle`] decides the whole next state of
+//! the object, and one or two writes bring it there. If somebody else changes the object
+//! between reading and writing, both are done again.
+//!
+//! What the writers of an Operator set on an object is remembered by the process, as long as
+//! the views are: after an edit of the Operator, what it no longer derives is taken back
+//! where it still is as written.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use document::{Key, Value};
+use fieldset::MergeKeys;
+use object::{GroupKind, ObjectName};
+use operator::Operator;
+use store::{Caller, Error, Holder, Preconditions, Store, Version, Write, Written};
+use target::batch::{Clash, Memory, Settled, Writer, settle};
+
+use super::{At, target};
+
+/// What is remembered of the objects of views. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Memories(Arc<Mutex<BTreeMap<WrittenObject, Remembered>>>);
+
+/// An object that an Operator writes.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct WrittenObject {
+    pub(crate) operator: String,
+    pub(crate) collection: GroupKind,
+    pub(crate) name: ObjectName,
+}
+
+#[derive(Debug)]
+struct Remembered {
+    /// The object's: another one under its name has nothing of ours.
+    uid: Value,
+    memory: Memory,
+}
+
+/// How often a write meets somebody faster before it is left to the next change.
+const ATTEMPTS: usize = 5;
+
+impl Memories {
+    /// The objects of users on which an Operator has set something.
+    pub(super) fn patched(&self, operator: &str) -> Vec<WrittenObject> {
+        let all = self.lock();
+        let own = all.iter().filter(|(object, remembered)| {
+            object.operator == operator && !remembered.memory.created
+        });
+        own.map(|(object, _)| object.clone()).collect()
+    }
+
+    /// The names of the writers that have set something on an object.
+    pub(super) fn patchers(&self, object: &WrittenObject) -> Vec<String> {
+        let all = self.lock();
+        let remembered = all.get(object).into_iter();
+        remembered
+            .flat_map(|remembered| remembered.memory.layers().cloned())
+            .collect()
+    }
+
+    fn of(&self, object: &WrittenObject, uid: &Value) -> Memory {
+        let all = self.lock();
+        let known = all.get(object).filter(|known| known.uid == *uid);
+        known.map(|known| known.memory.clone()).unwrap_or_default()
+    }
+
+    fn keep(&self, object: &WrittenObject, uid: &Value, memory: Memory) {
+        let mut all = self.lock();
+        if memory.is_empty() {
+            all.remove(object);
+            return;
+        }
+        let uid = uid.clone();
+        all.insert(object.clone(), Remembered { uid, memory });
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<WrittenObject, Remembered>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// An object of a view, about to be written.
+pub(super) struct ViewObject<'a> {
+    pub(super) store: &'a Store,
+    pub(super) operator: &'a Operator,
+    pub(super) memories: &'a Memories,
+    pub(super) object: WrittenObject,
+}
+
+/// What became of an object.
+pub(super) struct Outcome {
+    /// The controller that writes it, by position.
+    pub(super) controller: Option<usize>,
+    /// The last write, if there was one.
+    pub(super) written: Option<Written>,
+    /// Why a controller does not get what it wants.
+    pub(super) conflict: Option<(usize, String)>,
+}
+
+impl<'a> ViewObject<'a> {
+    pub(super) fn new(
+        store: &'a Store,
+        operator: &'a Operator,
+        memories: &'a Memories,
+        collection: &GroupKind,
+        name: &ObjectName,
+    ) -> Self {
+        Self {
+            store,
+            operator,
+            memories,
+            object: WrittenObject {
+                operator: operator.name.clone(),
+                collection: collection.clone(),
+                name: name.clone(),
+            },
+        }
+    }
+
+    /// Brings the object to what is derived for it. `former` are Patchers of an earlier
+    /// generation whose patches are taken back.
+    pub(super) fn write(
+        &self,
+        derived: Option<&BTreeMap<At, Option<Value>>>,
+        former: &[String],
+    ) -> Result<Outcome, Error> {
+        let derived: Vec<(At, Option<&Value>)> = derived
+            .into_iter()
+            .flatten()
+            .map(|(at, document)| (*at, document.as_ref()))
+            .collect();
+        let named = derived.iter().map(|(at, document)| {
+            let name = writer_name(self.operator, *at);
+            Writer::new(name, target(self.operator, *at), *document)
+        });
+        let former = former.iter().cloned().map(Writer::former_patcher);
+        let writers: Vec<Writer> = named.chain(former).collect();
+        let ranks: Vec<usize> = derived.iter().map(|(at, _)| at.0).collect();
+        for _ in 1..ATTEMPTS {
+            match self.attempt(&writers, &ranks) {
+                Err(Error::Changed { .. } | Error::AlreadyExists { .. }) => {}
+                result => return result,
+            }
+        }
+        self.attempt(&writers, &ranks)
+    }
+
+    /// Decides and writes once. `ranks` are the controllers of the writers.
+    fn attempt(&self, writers: &[Writer], ranks: &[usize]) -> Result<Outcome, Error> {
+        let (collection, name) = (&self.object.collection, &self.object.name);
+        let live = self.store.get(collection, name);
+        let uid = uid_of(live.as_ref());
+        let mut memory = self.memories.of(&self.object, &uid);
+        memory.created = self.is_created_by_us(ranks)?;
+        let keys = MergeKeys::of_group(collection.group.as_str());
+        let settled = settle(live.as_ref(), writers, &mut memory, &keys);
+        let controller = settled.yielded.as_ref().map(|(at, _)| *at).or(Some(0));
+        let controller = controller.and_then(|at| ranks.get(at).copied());
+        let conflict = self.conflict(&settled, ranks);
+        let written = self.send(live.as_ref(), settled, controller)?;
+        let now = written.as_ref().map(|written| &written.object);
+        self.memories
+            .keep(&self.object, &uid_of(now.or(live.as_ref())), memory);
+        Ok(Outcome {
+            controller,
+            written,
+            conflict,
+        })
+    }
+
+    /// Whether a controller of this Operator derives the object; an error if one of another
+    /// Operator does.
+    fn is_created_by_us(&self, ranks: &[usize]) -> Result<bool, Error> {
+        match self
+            .store
+            .holder(&self.object.collection, &self.object.name)
+        {
+            None | Some(Holder::User) => Ok(false),
+            Some(Holder::Controller(by)) if by.operator == self.operator.name => Ok(true),
+            Some(holder) => {
+                let first = ranks
+                    .first()
+                    .map(|number| &self.operator.controllers[*number]);
+                let first = first.map_or("", |controller| controller.name.as_str());
+                Err(self.held(first, holder))
+            }
+        }
+    }
+
+    fn held(&self, controller: &str, holder: Holder) -> Error {
+        let caller = Caller::controller(&self.operator.name, controller);
+        Error::Held {
+            caller: caller.to_string().into(),
+            key: self.object.name.clone(),
+            holder,
+        }
+    }
+
+    fn send(
+        &self,
+        live: Option<&Value>,
+        settled: Settled,
+        controller: Option<usize>,
+    ) -> Result<Option<Written>, Error> {
+        let controller = controller.map(|number| self.operator.controllers[number].name.as_str());
+        let caller = Caller::controller(&self.operator.name, controller.unwrap_or_default());
+        let write = |write: &Write| self.store.write(&caller, &self.object.collection, write);
+        match (live, settled.object, settled.yielded) {
+            (Some(live), None, _) => {
+                let preconditions = Preconditions {
+                    uid: None,
+                    version: version_of(live),
+                };
+                write(&Write::Delete(self.object.name.clone(), preconditions)).map(Some)
+            }
+            (_, Some(object), Some((_, document))) => {
+                write(&Write::Derive { object, document }).map(Some)
+            }
+            (Some(live), Some(object), None) => patch(live, &object, write),
+            // Only the writer that yields an object creates it.
+            (None, None, _) | (None, Some(_), None) => Ok(None),
+        }
+    }
+
+    fn conflict(&self, settled: &Settled, ranks: &[usize]) -> Option<(usize, String)> {
+        let (loser, clash) = settled.conflicts.first()?;
+        let name = |writer: &usize| {
+            let controller = ranks.get(*writer)?;
+            Some(self.operator.controllers[*controller].name.as_str())
+        };
+        let message = match clash {
+            Clash::Object { winner } => format!(
+                "also written by controller {}, which comes first",
+                name(winner)?
+            ),
+            Clash::Field { field, winner } => format!(
+                "{field} is also set by controller {}, which comes first",
+                name(winner)?
+            ),
+            Clash::Existing => self.held(name(loser)?, Holder::User).to_string(),
+        };
+        Some((*ranks.get(*loser)?, message))
+    }
+}
+
+/// Writes what differs: the status by itself, as it has an endpoint of its own.
+fn patch(
+    live: &Value,
+    new: &Value,
+    write: impl Fn(&Write) -> Result<Written, Error>,
+) -> Result<Option<Written>, Error> {
+    let bare = |object: &Value| {
+        let fields = object.as_map();
+        fields.map(|fields| Value::from(fields.without("status")))
+    };
+    let mut written = None;
+    if bare(live) != bare(new) {
+        written = Some(write(&Write::Replace(new.clone()))?);
+    }
+    let status = new.get("status");
+    if status != live.get("status") {
+        let now = written.as_ref().map_or(live, |written| &written.object);
+        let now = now
+            .as_map()
+            .map(|map| map.with(Key::new("status"), status.clone()));
+        let status = Write::Status(now.map_or(Value::NULL, Value::from));
+        written = Some(write(&status)?);
+    }
+    Ok(written)
+}
+
+/// The name under which a writer is remembered, also after an edit of the Operator.
+pub(super) fn writer_name(operator: &Operator, at: At) -> String {
+    format!("{}/{}", operator.controllers[at.0].name, at.1)
+}
+
+fn uid_of(object: Option<&Value>) -> Value {
+    object.map_or(Value::NULL, |object| {
+        object.get("metadata").get("uid").clone()
+    })
+}
+
+fn version_of(object: &Value) -> Option<Version> {
+    let version = object.get("metadata").get("resourceVersion");
+    version.as_str()?.parse().ok().map(Version)
+}
+
+#[cfg(test)]
+mod tests;

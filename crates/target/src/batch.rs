@@ -1,0 +1,321 @@
+//! The next state of one object, for drivers that write inside a batch.
+//!
+//! The store of views and the offline runner know the object as it is and no write of
+//! theirs can be lost, so one call decides all of it: which Updater is written, how Patchers
+//! and Appliers layer on it, what is taken back, and whether the object goes. The driver of a
+//! cluster needs several requests for the same, see [`decide`](crate::decide).
+//!
+//! ```text
+//! live object ─┐
+//! writers     ─┼─▶ settle ─▶ the object as it should be, and its conflicts
+//! memory      ─┘       └───▶ memory
+//! ```
+
+use std::collections::BTreeMap;
+
+use document::Value;
+use fieldset::{FieldPath, MergeKeys};
+use operator::spec::{Target, TargetType};
+
+use crate::layer::{Layer, Patched, Wish, lay, lost_fields, overlay};
+use crate::outgoing::{identity_free, outgoing, patch_of};
+use crate::updater;
+
+/// A target of a controller that writes an object, or wrote it before.
+#[derive(Clone, Debug)]
+pub struct Writer {
+    /// Which one it is. The name is the same after an edit of the Operator.
+    pub name: String,
+    kind: TargetType,
+    /// Whether it leaves objects alone that it did not create.
+    refuses_existing: bool,
+    /// What it writes; `None` if it no longer wants anything.
+    document: Option<Value>,
+}
+
+impl Writer {
+    /// A target that derives this document, or nothing any more.
+    pub fn new(name: String, target: &Target, document: Option<&Value>) -> Self {
+        let sent = |document: &Value| match target.kind {
+            TargetType::Updater => outgoing(document, target),
+            TargetType::Patcher | TargetType::Applier => patch_of(document, target),
+        };
+        Self {
+            name,
+            kind: target.kind,
+            refuses_existing: target.resource.is_view() || target.refuse_existing,
+            document: document.map(sent),
+        }
+    }
+
+    /// A Patcher that is no longer part of its Operator.
+    pub fn former_patcher(name: String) -> Self {
+        Self {
+            name,
+            kind: TargetType::Patcher,
+            refuses_existing: false,
+            document: None,
+        }
+    }
+
+    fn patch(&self) -> Option<&Value> {
+        let layers = self.kind != TargetType::Updater;
+        self.document.as_ref().filter(|_| layers)
+    }
+}
+
+/// What is remembered of an object from one batch to the next.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Memory {
+    /// Whether the object exists because a writer created it.
+    pub created: bool,
+    /// What the Updater set in the metadata.
+    updater: Patched,
+    /// What Patchers and Appliers set, by the name of the [`Writer`].
+    layers: BTreeMap<String, Patched>,
+}
+
+impl Memory {
+    /// The Patchers and Appliers that set something.
+    pub fn layers(&self) -> impl Iterator<Item = &String> {
+        self.layers.keys()
+    }
+
+    /// Whether nothing was set.
+    pub fn is_empty(&self) -> bool {
+        self.updater.is_empty() && self.layers.is_empty()
+    }
+}
+
+/// An object as it should be.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settled {
+    /// The object; `None` if it should not exist.
+    pub object: Option<Value>,
+    /// The writer that creates the object or replaces it, by position, and what it yields
+    /// with all patches on it. None of others' objects that are only patched.
+    pub yielded: Option<(usize, Value)>,
+    /// The writers that do not get what they want, by position.
+    pub conflicts: Vec<(usize, Clash)>,
+}
+
+/// Why a writer does not get what it wants.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Clash {
+    /// Another Updater comes first.
+    Object {
+        /// That Updater, by position.
+        winner: usize,
+    },
+    /// Another Patcher or Applier sets the same field otherwise, and comes first.
+    Field {
+        /// The field.
+        field: FieldPath,
+        /// That writer, by position.
+        winner: usize,
+    },
+    /// The object exists, and no controller created it.
+    Existing,
+}
+
+/// The next state of an object. Writers come in the order of their rank; a writer that is
+/// in `memory` and not among them is not known yet, and what it set stays.
+pub fn settle(
+    live: Option<&Value>,
+    writers: &[Writer],
+    memory: &mut Memory,
+    keys: &MergeKeys,
+) -> Settled {
+    let mut conflicts = Vec::new();
+    let updater = first_updater(live, writers, memory, &mut conflicts);
+    conflicts.extend(field_clashes(writers, keys));
+    let settled = match updater {
+        Some(at) => update(live, writers, at, memory, keys),
+        None => layer(live, writers, memory, keys),
+    };
+    if settled.object.is_none() {
+        *memory = Memory::default();
+    }
+    Settled {
+        conflicts,
+        ..settled
+    }
+}
+
+/// The Updater that is written: the first. The others wait, unless they want the same.
+fn first_updater(
+    live: Option<&Value>,
+    writers: &[Writer],
+    memory: &Memory,
+    conflicts: &mut Vec<(usize, Clash)>,
+) -> Option<usize> {
+    let mut first: Option<usize> = None;
+    for (at, writer) in writers.iter().enumerate() {
+        if writer.kind != TargetType::Updater || writer.document.is_none() {
+            continue;
+        }
+        match first {
+            Some(winner) if writers[winner].document == writer.document => {}
+            Some(winner) => conflicts.push((at, Clash::Object { winner })),
+            None if live.is_some() && !memory.created && writer.refuses_existing => {
+                conflicts.push((at, Clash::Existing));
+            }
+            None => first = Some(at),
+        }
+    }
+    first
+}
+
+fn field_clashes(writers: &[Writer], keys: &MergeKeys) -> Vec<(usize, Clash)> {
+    let patches = writers.iter().map(|writer| match writer.patch() {
+        Some(patch) => identity_free(patch),
+        None => Value::empty_map(),
+    });
+    let mut patches: Vec<Value> = patches.collect();
+    let layers = writers.iter().filter(|writer| writer.patch().is_some());
+    if layers.count() < 2 {
+        return Vec::new();
+    }
+    let lost = lost_fields(&mut patches, keys).into_iter();
+    lost.map(|lost| {
+        let (field, winner) = (lost.field, lost.winner);
+        (lost.loser, Clash::Field { field, winner })
+    })
+    .collect()
+}
+
+/// An Updater replaces the object, with the patches on its document.
+fn update(
+    live: Option<&Value>,
+    writers: &[Writer],
+    at: usize,
+    memory: &mut Memory,
+    keys: &MergeKeys,
+) -> Settled {
+    let document = writers[at].document.clone().unwrap_or_default();
+    // A status that it does not yield belongs to others: patches layer on that.
+    let layers_status = document.get("status").is_null();
+    let mut patches: Vec<Value> = writers.iter().filter_map(Writer::patch).cloned().collect();
+    if layers_status {
+        for patch in &mut patches {
+            *patch = FieldPath::of(&["status"]).remove(patch);
+        }
+    }
+    let whole = overlay(&document, &patches, keys);
+    let before: Vec<&Patched> = std::iter::once(&memory.updater)
+        .chain(memory.layers.values())
+        .collect();
+    let (mut object, set) = updater::update(live, &whole, &before);
+    memory.updater = set;
+    memory.created |= live.is_none();
+    for set in memory.layers.values_mut() {
+        set.retain(|place| layers_status && place.top() == "status");
+    }
+    if layers_status {
+        let status = |patch: &Value| match patch.get("status") {
+            status if status.is_null() => Value::empty_map(),
+            status => FieldPath::of(&["status"]).set(&Value::empty_map(), status),
+        };
+        object = layered(&object, writers, memory, keys, status);
+    }
+    memory.layers.retain(|_, set| !set.is_empty());
+    Settled {
+        object: Some(object),
+        yielded: Some((at, whole)),
+        conflicts: Vec::new(),
+    }
+}
+
+/// Without an Updater: patches layer on what is there; the first Applier creates it.
+fn layer(
+    live: Option<&Value>,
+    writers: &[Writer],
+    memory: &mut Memory,
+    keys: &MergeKeys,
+) -> Settled {
+    let wants = |writer: &Writer| writer.kind == TargetType::Applier && writer.document.is_some();
+    let applier = writers.iter().position(wants);
+    let withdrawn = |kind: TargetType| {
+        let mut all = writers.iter().filter(|writer| writer.kind == kind);
+        all.any(|writer| writer.document.is_none())
+    };
+    // What an Updater wrote goes with it, and an Applier creates the object anew.
+    let released = withdrawn(TargetType::Updater);
+    let goes = released || (withdrawn(TargetType::Applier) && applier.is_none());
+    let live = live.filter(|_| !(memory.created && goes));
+    let mut live = live.cloned();
+    if released {
+        let set = std::mem::take(&mut memory.updater);
+        live = live.map(|live| set.take_back(&live, |_| true));
+    }
+    if live.is_none() {
+        *memory = Memory::default();
+        if let Some(at) = applier {
+            live = writers[at].document.as_ref().map(identity);
+            memory.created = true;
+        }
+    }
+    let yields = memory.created && live.is_some();
+    let yielded = applier.filter(|_| yields).map(|at| {
+        let patches: Vec<Value> = writers.iter().filter_map(Writer::patch).cloned().collect();
+        let identity = writers[at].document.as_ref().map(identity);
+        let identity = identity.unwrap_or_else(Value::empty_map);
+        (at, overlay(&identity, &patches, keys))
+    });
+    Settled {
+        object: live.map(|live| layered(&live, writers, memory, keys, Clone::clone)),
+        yielded,
+        conflicts: Vec::new(),
+    }
+}
+
+/// The object with a part of all patches on it.
+fn layered(
+    live: &Value,
+    writers: &[Writer],
+    memory: &mut Memory,
+    keys: &MergeKeys,
+    part: impl Fn(&Value) -> Value,
+) -> Value {
+    let mut known = std::mem::take(&mut memory.layers);
+    let mut names = Vec::new();
+    let mut layers = Vec::new();
+    for writer in writers
+        .iter()
+        .filter(|writer| writer.kind != TargetType::Updater)
+    {
+        let wish = writer.document.as_ref().map(&part);
+        layers.push(Layer {
+            wish: wish.map_or(Wish::Nothing, Wish::Patch),
+            set: known.remove(&writer.name).unwrap_or_default(),
+        });
+        names.push(writer.name.clone());
+    }
+    for (name, set) in known {
+        let wish = Wish::Unknown;
+        layers.push(Layer { wish, set });
+        names.push(name);
+    }
+    let object = lay(live, &mut layers, keys);
+    let set = names.into_iter().zip(layers);
+    let set = set.filter(|(_, layer)| !layer.set.is_empty());
+    memory.layers = set.map(|(name, layer)| (name, layer.set)).collect();
+    object
+}
+
+/// What says which object a document is about.
+fn identity(document: &Value) -> Value {
+    let places = [
+        FieldPath::of(&["apiVersion"]),
+        FieldPath::of(&["kind"]),
+        FieldPath::of(&["metadata", "name"]),
+        FieldPath::of(&["metadata", "namespace"]),
+    ];
+    let given = places.iter().filter(|place| !place.get(document).is_null());
+    given.fold(Value::empty_map(), |object, place| {
+        place.set(&object, place.get(document))
+    })
+}
+
+#[cfg(test)]
+mod tests;

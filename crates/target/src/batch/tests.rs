@@ -1,0 +1,205 @@
+//! Objects in one batch after the other.
+#![allow(clippy::needless_pass_by_value)] // Tests say what is wanted, and no more.
+
+use document::json;
+use object::KindRef;
+
+use super::*;
+
+fn target(kind: TargetType) -> Target {
+    Target {
+        resource: KindRef {
+            group: String::new(),
+            version: None,
+            kind: "ConfigMap".to_owned(),
+        },
+        kind,
+        refuse_existing: false,
+        force: false,
+        recreate: false,
+        ignore: Vec::new(),
+        written_nulls: Vec::new(),
+        literal_data: Vec::new(),
+    }
+}
+
+fn writer(name: &str, kind: TargetType, document: Option<Value>) -> Writer {
+    Writer::new(name.to_owned(), &target(kind), document.as_ref())
+}
+
+fn updater(document: Option<Value>) -> Writer {
+    writer("u", TargetType::Updater, document)
+}
+
+fn patcher(document: Option<Value>) -> Writer {
+    writer("p", TargetType::Patcher, document)
+}
+
+fn applier(document: Option<Value>) -> Writer {
+    writer("a", TargetType::Applier, document)
+}
+
+/// One object and its memory.
+#[derive(Default)]
+struct Object {
+    live: Option<Value>,
+    memory: Memory,
+}
+
+impl Object {
+    fn of_others(live: Value) -> Self {
+        let live = Some(live);
+        let memory = Memory::default();
+        Self { live, memory }
+    }
+
+    fn settle(&mut self, writers: &[Writer]) -> Vec<(usize, Clash)> {
+        let keys = MergeKeys::of_group("");
+        let settled = settle(self.live.as_ref(), writers, &mut self.memory, &keys);
+        self.live = settled.object;
+        settled.conflicts
+    }
+
+    fn check(&mut self, writers: &[Writer], expect: Value) {
+        assert_eq!(self.settle(writers), []);
+        assert_eq!(self.live, Some(expect));
+    }
+}
+
+fn named(rest: Value) -> Value {
+    document::merge(&json!({"metadata": {"name": "x"}}), &rest)
+}
+
+#[test]
+fn an_updater_leaves_the_metadata_and_the_status_of_others() {
+    let labels = |map: Value| json!({"metadata": {"labels": map}});
+    let theirs = json!({
+        "metadata": {"labels": {"user": "1", "both": "1"}, "finalizers": ["f"]},
+        "spec": {"x": 1}, "status": {"ready": true},
+    });
+    let mut object = Object::of_others(named(theirs));
+    let document = named(json!({
+        "metadata": {"labels": {"mine": "1", "both": "1"}, "finalizers": ["g"]}, "spec": {"y": 1},
+    }));
+    let expect = named(json!({
+        "metadata": {"labels": {"user": "1", "both": "1", "mine": "1"}, "finalizers": ["f"]},
+        "spec": {"y": 1}, "status": {"ready": true},
+    }));
+    object.check(&[updater(Some(document))], expect);
+    // What the user had before stays when it is no longer yielded.
+    let document = named(labels(json!({"next": "1"})));
+    let expect = named(json!({
+        "metadata": {"labels": {"user": "1", "both": "1", "next": "1"}, "finalizers": ["f"]},
+        "status": {"ready": true},
+    }));
+    object.check(&[updater(Some(document))], expect);
+    // It did not create the object, which stays without what the Updater set.
+    let left = json!({
+        "metadata": {"labels": {"user": "1", "both": "1"}, "finalizers": ["f"]},
+        "status": {"ready": true},
+    });
+    object.check(&[updater(None)], named(left));
+}
+
+#[test]
+fn owners_of_others_stay_and_own_ones_go() {
+    let owners = |list: Value| named(json!({"metadata": {"ownerReferences": list}}));
+    let (theirs, mine) = (
+        json!({"uid": "1", "name": "a"}),
+        json!({"uid": "2", "name": "b"}),
+    );
+    let mut object = Object::of_others(owners(json!([(theirs.clone())])));
+    let both = owners(json!([(theirs.clone()), (mine.clone())]));
+    object.check(&[updater(Some(owners(json!([(mine)]))))], both);
+    let expect = owners(json!([(theirs)]));
+    object.check(&[updater(Some(named(json!({}))))], expect);
+}
+
+#[test]
+fn what_an_updater_or_an_applier_created_goes_with_it() {
+    for create in [updater, applier] {
+        let mut object = Object::default();
+        let document = named(json!({"data": {"a": "1"}}));
+        object.check(&[create(Some(document.clone()))], document.clone());
+        assert_eq!(object.settle(&[create(None)]), []);
+        assert_eq!(object.live, None);
+        assert_eq!(object.memory, Memory::default());
+    }
+    // A Patcher creates nothing.
+    let mut object = Object::default();
+    let patch = named(json!({"data": {"a": "1"}}));
+    assert_eq!(object.settle(&[patcher(Some(patch))]), []);
+    assert_eq!(object.live, None);
+}
+
+#[test]
+fn an_applier_creates_anew_what_an_updater_no_longer_derives() {
+    let mut object = Object::default();
+    let document = named(json!({"data": {"a": "1"}}));
+    let applied = named(json!({"data": {"b": "1"}}));
+    let both = named(json!({"data": {"a": "1", "b": "1"}}));
+    let writers = [updater(Some(document)), applier(Some(applied.clone()))];
+    object.check(&writers, both);
+    object.check(&[updater(None), applier(Some(applied.clone()))], applied);
+}
+
+#[test]
+fn a_status_patch_layers_on_the_status_of_others() {
+    let theirs = named(json!({"status": {"theirs": 1, "both": 1}}));
+    let mut object = Object::of_others(theirs.clone());
+    let patch = named(json!({"status": {"both": 2}}));
+    let patched = named(json!({"status": {"theirs": 1, "both": 2}}));
+    let document = Some(named(json!({})));
+    object.check(&[updater(document.clone()), patcher(Some(patch))], patched);
+    object.check(&[updater(document), patcher(None)], theirs);
+}
+
+#[test]
+fn the_first_updater_is_written_and_others_wait() {
+    let data = |value: &str| Some(named(json!({"data": {"a": value}})));
+    let second = |document| writer("v", TargetType::Updater, document);
+    let mut object = Object::default();
+    let clash = (1, Clash::Object { winner: 0 });
+    let writers = [updater(data("1")), second(data("2"))];
+    assert_eq!(object.settle(&writers), [clash]);
+    assert_eq!(object.live, data("1"));
+    assert_eq!(object.settle(&[updater(data("1")), second(data("1"))]), []);
+    assert_eq!(object.settle(&[updater(None), second(data("2"))]), []);
+    assert_eq!(object.live, data("2"));
+}
+
+#[test]
+fn a_field_that_two_patchers_set_is_a_conflict() {
+    let data = |value: &str| Some(named(json!({"data": {"a": value}})));
+    let mut object = Object::of_others(named(json!({})));
+    let second = writer("q", TargetType::Patcher, data("2"));
+    let field = FieldPath::of(&["data", "a"]);
+    let clash = (1, Clash::Field { field, winner: 0 });
+    assert_eq!(object.settle(&[patcher(data("1")), second]), [clash]);
+    assert_eq!(object.live, data("1"));
+}
+
+#[test]
+fn existing_objects_are_left_alone_where_the_target_says_so() {
+    let mut refusing = target(TargetType::Updater);
+    refusing.refuse_existing = true;
+    let document = named(json!({"data": {"a": "1"}}));
+    let refusing = || Writer::new("u".to_owned(), &refusing, Some(&document));
+    let theirs = named(json!({"data": {"theirs": "1"}}));
+    let mut object = Object::of_others(theirs.clone());
+    assert_eq!(object.settle(&[refusing()]), [(0, Clash::Existing)]);
+    assert_eq!(object.live, Some(theirs));
+    let mut object = Object::default();
+    object.check(&[refusing()], document.clone());
+    object.check(&[refusing()], document.clone());
+}
+
+#[test]
+fn what_a_writer_set_that_is_not_known_yet_stays() {
+    let theirs = named(json!({}));
+    let mut object = Object::of_others(theirs.clone());
+    let patched = named(json!({"data": {"a": "1"}}));
+    object.check(&[patcher(Some(patched.clone()))], patched.clone());
+    object.check(&[], patched);
+    object.check(&[Writer::former_patcher("p".to_owned())], theirs);
+}
