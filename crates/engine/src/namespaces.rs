@@ -86,6 +86,8 @@ impl Namespaces {
 
     fn event(&mut self, event: Event<Namespace>) {
         match event {
+            // Only what a list shows wakes objects. A namespace that is gone matters to nobody
+            // here, so no difference from what was known before is needed.
             Event::Init => self.there.clear(),
             Event::InitApply(namespace) => self.note(&namespace),
             Event::InitDone => {

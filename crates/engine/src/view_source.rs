@@ -1,9 +1,8 @@
 //! Views as sources: what happens in the store, delivered to an input.
 
-use std::collections::BTreeSet;
-
 use cluster::source::{Sink, Unavailable};
 use document::Value;
+use object::relist::Known;
 use object::{GroupKind, ObjectName, VIEW_SUFFIX};
 use store::{CollectionStatus, Completeness, Event, Selector, Start, Store, Watch};
 use tokio::sync::watch;
@@ -136,18 +135,18 @@ pub fn follow(
     let store = store.clone();
     let task = tokio::spawn(async move {
         let collection = gate.collection.clone();
-        let mut known = BTreeSet::new();
+        let mut known = Known::default();
         loop {
             gate.opened(|why| input.unavailable(why)).await;
             let Ok(watch) = store.watch(&collection, Selector::default(), Start::Now) else {
                 return;
             };
             input.listing();
+            known.begin();
             let mut follow = Follow {
                 input: &input,
                 is_bulk: &is_bulk,
                 known: &mut known,
-                listed: Some(BTreeSet::new()),
             };
             follow.run(watch, &mut gate).await;
         }
@@ -181,9 +180,7 @@ struct Follow<'a> {
     input: &'a Input,
     is_bulk: &'a (dyn Fn(u64) -> bool + Send + Sync),
     /// The objects that the input has got and that are not gone.
-    known: &'a mut BTreeSet<ObjectName>,
-    /// The objects of the first list, until it is complete.
-    listed: Option<BTreeSet<ObjectName>>,
+    known: &'a mut Known<ObjectName>,
 }
 
 impl Follow<'_> {
@@ -217,11 +214,10 @@ impl Follow<'_> {
                 }
             }
             Event::Bookmark { version, initial } => {
-                if initial && let Some(listed) = self.listed.take() {
-                    for name in self.known.difference(&listed) {
+                if initial && let Some(gone) = self.known.complete() {
+                    for name in &gone {
                         self.input.delete(name, None);
                     }
-                    *self.known = listed;
                     self.input.synced();
                 }
                 self.input.told(version.0);
@@ -235,16 +231,13 @@ impl Follow<'_> {
         };
         self.classify(object);
         self.input
-            .apply_stored(&name, object, self.listed.is_some());
-        if let Some(listed) = &mut self.listed {
-            listed.insert(name.clone());
-        }
-        self.known.insert(name);
+            .apply_stored(&name, object, self.known.is_listing());
+        self.known.show(name);
     }
 
     /// Says what caused the change that an object shows. A list counts as a whole.
     fn classify(&self, object: &Value) {
-        if self.listed.is_none() {
+        if !self.known.is_listing() {
             let version = object.get("metadata").get("resourceVersion");
             let version = version.as_str().and_then(|text| text.parse().ok());
             self.input.bulk(version.is_none_or(self.is_bulk));

@@ -8,6 +8,7 @@
 //! | [`ObjectKey`] | kind and name: identifies one object of a cluster |
 //! | [`LabelSelector`] | which labels an object must have |
 //! | [`Unreadable`] | why an object cannot be read |
+//! | [`relist`] | what is gone when a collection is listed again |
 //! | [`metadata`] | the names of metadata fields, as interned keys |
 //! | [`marks`] | the labels and annotations that deltic leaves on objects |
 //!
@@ -28,6 +29,7 @@ mod kind;
 pub mod marks;
 pub mod metadata;
 mod name;
+pub mod relist;
 mod selector;
 mod text;
 mod unreadable;

@@ -36,6 +36,7 @@ pub use health::Health;
 use kube::runtime::watcher::{self, Event};
 use kube::{Api, Client, ResourceExt};
 use metrics::Metrics;
+use object::relist::Known;
 use operator_task::OperatorTask;
 pub use policy::Policy;
 use resource::OperatorObject;
@@ -52,8 +53,10 @@ pub struct Operators {
     tasks: JoinSet<()>,
     /// Whose task it is.
     names: HashMap<Id, String>,
-    /// While listing: the Operators of the list.
-    listing: Option<BTreeMap<String, Object>>,
+    /// The Operators that exist, by name.
+    known: Known<String>,
+    /// While listing: the Operators of the list. They run when it is complete.
+    listed: BTreeMap<String, Object>,
     pause: Pause,
 }
 
@@ -131,7 +134,8 @@ impl Operators {
             lives: BTreeMap::new(),
             tasks: JoinSet::new(),
             names: HashMap::new(),
-            listing: None,
+            known: Known::default(),
+            listed: BTreeMap::new(),
             pause: Pause::new(PAUSES),
         }
     }
@@ -181,25 +185,30 @@ impl Operators {
 
     fn event(&mut self, event: Event<Object>) {
         match event {
-            Event::Init => self.listing = Some(BTreeMap::new()),
+            Event::Init => {
+                self.known.begin();
+                self.listed.clear();
+            }
             Event::InitApply(object) | Event::Apply(object) | Event::Delete(object)
                 if object.name_any().is_empty() =>
             {
                 tracing::warn!("an Operator has no name, and is left out");
             }
             Event::InitApply(object) => {
-                let listed = self.listing.get_or_insert_default();
-                listed.insert(object.name_any(), object);
+                self.known.show(object.name_any());
+                self.listed.insert(object.name_any(), object);
             }
             Event::InitDone => {
                 self.listed();
                 self.well();
             }
             Event::Apply(object) => {
+                self.known.show(object.name_any());
                 self.there(object);
                 self.well();
             }
             Event::Delete(object) => {
+                self.known.remove(&object.name_any());
                 self.gone(&object.name_any());
                 self.well();
             }
@@ -213,13 +222,10 @@ impl Operators {
 
     /// A list is complete: what is not in it is gone.
     fn listed(&mut self) {
-        let listed = self.listing.take().unwrap_or_default();
-        let gone = self.lives.keys().filter(|name| !listed.contains_key(*name));
-        let gone: Vec<String> = gone.cloned().collect();
-        for name in &gone {
-            self.gone(name);
+        for name in self.known.complete().unwrap_or_default() {
+            self.gone(&name);
         }
-        for object in listed.into_values() {
+        for object in std::mem::take(&mut self.listed).into_values() {
             self.there(object);
         }
     }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use document::Value;
 use fieldset::compare::sharing;
 use object::ObjectKey;
+use object::relist::Shown;
 use operator::spec::TargetType;
 use target::TargetKind;
 use target::answer::is_status;
@@ -25,8 +26,8 @@ pub(super) struct TargetEntry {
     pub(super) record: Record,
     /// What it waits for, and until when at most.
     pub(super) waits: Option<(WaitsFor, Instant)>,
-    /// The clock when it was last seen or written; 0 if never.
-    pub(super) seen: u64,
+    /// When it was last shown by the watch, or read or written.
+    pub(super) shown: Shown,
     /// Whether a request for it is under way.
     pub(super) flight: Flight,
     /// What was told against it.
@@ -306,7 +307,7 @@ impl TargetEntry {
     /// What is known is not to be trusted.
     pub(super) fn doubt(&mut self) {
         self.live = Live::Unknown;
-        self.seen = self.seen.max(1);
+        self.shown = self.shown.max(Shown::BEFORE_ALL_LISTS);
     }
 
     /// The object is right. What is wanted of it, what is there and what was written are

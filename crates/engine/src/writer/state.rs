@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use cluster::object::Unreadable;
 use document::Value;
+use object::relist::{Lists, Shown};
 use object::{GroupKind, ObjectKey, ObjectName};
 use target::TargetKind;
 use target::desired::{Desired, Wanted};
@@ -18,25 +19,13 @@ pub(super) struct State {
     /// Boxed: the nodes of the map are half empty.
     entries: BTreeMap<ObjectKey, Box<TargetEntry>>,
     kinds: BTreeMap<GroupKind, Arc<TargetKind>>,
-    watches: BTreeMap<GroupKind, Watch>,
+    /// The lists of each kind's target watch.
+    lists: BTreeMap<GroupKind, Lists>,
     /// Whether namespaces cannot be watched.
     pub(super) namespaces_unwatched: bool,
-    /// Counts lists of watches.
-    clock: u64,
     /// How many objects each controller had written when the first list of their kind was
     /// complete; `None` if nobody asks.
     pub(super) held_before: Option<BTreeMap<String, usize>>,
-}
-
-/// The target watch of a kind.
-#[derive(Debug, Default)]
-struct Watch {
-    /// When its last list began.
-    since: u64,
-    /// Whether it is not complete.
-    listing: bool,
-    /// Whether a list was complete.
-    synced: bool,
 }
 
 impl State {
@@ -66,7 +55,9 @@ impl State {
 
     pub(super) fn unserve(&mut self, kind: &GroupKind) {
         self.kinds.remove(kind);
-        self.watches.remove(kind);
+        if let Some(lists) = self.lists.get_mut(kind) {
+            lists.reset();
+        }
     }
 
     pub(super) fn namespace_changed(&mut self, namespace: &str) -> Vec<ObjectKey> {
@@ -149,9 +140,7 @@ impl State {
         unreadable: Option<&Unreadable>,
         operator: &str,
     ) -> Option<ObjectKey> {
-        let clock = self.clock;
-        let watch = self.watches.get(&key.kind).filter(|watch| watch.listing);
-        let since = watch.map_or(0, |watch| watch.since);
+        let lists = self.lists(&key.kind);
         if !self.entries.contains_key(&key) {
             if !is_marked(object, &key, operator) {
                 return None;
@@ -161,7 +150,7 @@ impl State {
         let entry = self.entries.get_mut(&key)?;
         // Most often it is what our own write returned.
         if matches!(&entry.live, Live::Present(known) if known.is_version_of(object)) {
-            entry.seen = clock;
+            entry.shown = lists.now();
             return None;
         }
         let observed = match unreadable {
@@ -169,12 +158,13 @@ impl State {
             None => Observed::new(object, operator),
         };
         // A list counts, also after the cluster was set back to an earlier state.
-        if entry.seen < since
+        if lists.is_listing()
+            && lists.missed(entry.shown)
             && matches!(&entry.live, Live::Present(known) if observed.is_older_than(known))
         {
             entry.doubt();
         }
-        entry.seen = clock;
+        entry.shown = lists.now();
         entry.see(observed);
         Some(key).filter(|_| !entry.wanted.is_empty())
     }
@@ -205,32 +195,27 @@ impl State {
     }
 
     pub(super) fn listing(&mut self, kind: GroupKind) {
-        // What was read or written before the first list is older than that.
-        self.clock = self.clock.max(1) + 1;
-        let watch = self.watches.entry(kind).or_default();
-        watch.since = self.clock;
-        watch.listing = true;
+        self.lists.entry(kind).or_default().begin();
     }
 
     pub(super) fn listed(&mut self, kind: &GroupKind, operator: &str) -> Vec<ObjectKey> {
         if !self.synced(kind) {
             self.count_held_before(kind, operator);
         }
-        let watch = self.watches.entry(kind.clone()).or_default();
-        watch.synced = true;
-        watch.listing = false;
-        let since = watch.since;
+        self.lists.entry(kind.clone()).or_default().complete();
+        let lists = self.lists(kind);
         let mut gone = Vec::new();
         for (key, entry) in self.of_kind(kind) {
-            if entry.seen < since {
+            let missed = lists.missed(entry.shown);
+            if missed {
                 entry.overtake();
             }
             match entry.live {
-                Live::Present(_) if entry.seen < since => {
+                Live::Present(_) if missed => {
                     entry.live = Live::Unseen;
                     gone.push(key.clone());
                 }
-                Live::Unknown if entry.seen == 0 => entry.live = Live::Unseen,
+                Live::Unknown if entry.shown == Shown::NEVER => entry.live = Live::Unseen,
                 _ => {}
             }
         }
@@ -246,15 +231,18 @@ impl State {
     }
 
     pub(super) fn synced(&self, kind: &GroupKind) -> bool {
-        let watch = self.watches.get(kind);
-        watch.is_some_and(|watch| watch.synced)
+        self.lists(kind).is_synced()
+    }
+
+    fn lists(&self, kind: &GroupKind) -> Lists {
+        self.lists.get(kind).copied().unwrap_or_default()
     }
 
     /// An object was read or written: a list that began before does not know better.
     pub(super) fn touch(&mut self, key: &ObjectKey) {
-        let clock = self.clock.max(1);
+        let now = self.lists(&key.kind).now();
         if let Some(entry) = self.entries.get_mut(key) {
-            entry.seen = clock;
+            entry.shown = now;
         }
     }
 

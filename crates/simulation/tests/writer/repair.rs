@@ -275,6 +275,24 @@ async fn an_object_that_went_before_the_first_list_is_created_again() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_object_that_went_with_its_kind_is_created_again() {
+    let mut h = harness();
+    let key = widget("a");
+    h.want(&key, &updater().wants(&spec(&json!({"a": 1}))));
+    h.settle().await;
+    h.list();
+    h.list();
+    // Nothing says that its objects are gone but the first list of the kind that is back.
+    h.writer.unserve("example.com", "Widget");
+    h.sim.foreign_delete(&key);
+    assert!(!h.writer.synced("example.com", "Widget"));
+    h.list();
+    assert!(h.writer.synced("example.com", "Widget"));
+    h.settle().await;
+    assert_ne!(h.live(&key), Value::NULL);
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_object_that_goes_before_the_answer_of_its_write_is_created_again() {
     for by_list in [false, true] {
         let mut h = harness();

@@ -2,7 +2,6 @@
 //!
 //! In come the events of kube's watcher, out goes what sinks are told.
 
-use std::collections::HashSet;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,6 +13,7 @@ use kube::Api;
 use kube::runtime::watcher::{self, Event, InitialListStrategy};
 use metrics::Metrics;
 use object::ObjectName;
+use object::relist::Known;
 
 use super::{Shared, WatchKey, Watches};
 use crate::client::Clients;
@@ -38,9 +38,7 @@ pub(super) struct Watch {
     key: WatchKey,
     shared: Arc<Shared>,
     /// The objects that were told and are not gone.
-    known: HashSet<ObjectName>,
-    /// While listing: the objects of the list.
-    listing: Option<HashSet<ObjectName>>,
+    known: Known<ObjectName>,
     /// The last reader whose wishes this stream knows. Who joined after that is told
     /// nothing of it: it may lack what they read.
     opened_for: u64,
@@ -72,8 +70,7 @@ impl Watch {
             metrics: watches.metrics.clone(),
             key,
             shared,
-            known: HashSet::new(),
-            listing: None,
+            known: Known::default(),
             opened_for: 0,
             followed: false,
             resumed: 0,
@@ -235,24 +232,19 @@ impl Watch {
                 let resource = &self.key.resource;
                 let reason = std::mem::replace(&mut self.reason, "failed");
                 self.metrics.listed(&resource.group, &resource.kind, reason);
-                // What a list that broke off has shown may be gone by now.
-                if let Some(shown) = self.listing.replace(HashSet::new()) {
-                    self.known.extend(shown);
-                }
+                self.known.begin();
                 self.tell(|sink| sink.listing());
             }
             Event::InitApply(object) => {
                 let name = self.name(&object)?;
-                if let Some(listed) = &mut self.listing {
-                    listed.insert(name.clone());
-                }
                 self.tell(|sink| sink.apply(&name, &object, true));
+                self.known.show(name);
             }
             Event::InitDone => self.listed(),
             Event::Apply(object) => {
                 let name = self.name(&object)?;
                 self.tell(|sink| sink.apply(&name, &object, false));
-                self.known.insert(name);
+                self.known.show(name);
             }
             Event::Delete(object) => {
                 let name = self.name(&object)?;
@@ -270,15 +262,12 @@ impl Watch {
 
     /// A list is complete: what is not in it is gone.
     fn listed(&mut self) {
-        let Some(listed) = self.listing.take() else {
+        let Some(gone) = self.known.complete() else {
             return;
         };
-        let mut gone: Vec<&ObjectName> = self.known.difference(&listed).collect();
-        gone.sort();
-        for name in gone {
+        for name in &gone {
             self.tell(|sink| sink.delete(name, None));
         }
-        self.known = listed;
         self.followed = true;
         self.pause.reset();
         self.tell(|sink| sink.synced());

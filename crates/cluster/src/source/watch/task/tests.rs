@@ -144,3 +144,26 @@ async fn who_joins_a_stream_that_does_not_read_its_fields_waits_for_the_next() {
         ]
     );
 }
+
+#[tokio::test]
+async fn a_list_that_breaks_off_deletes_nothing_and_what_it_showed_may_go() {
+    let mut watch = watch();
+    let sink = Recorder::new("$.none");
+    join(&watch, &sink);
+    watch.begin();
+    let reading = watch.shared.reading();
+    let mut deliver = |events: &mut dyn Iterator<Item = Event<Arrival>>| {
+        events.for_each(|event| watch.event(event).unwrap());
+        sink.told()
+    };
+    let list = |names: &[&str]| {
+        let shown = names
+            .iter()
+            .map(|name| Event::InitApply(object(name, &reading)));
+        [Event::Init].into_iter().chain(shown.collect::<Vec<_>>())
+    };
+    deliver(&mut list(&["a", "b"]).chain([Event::InitDone]));
+    assert_eq!(deliver(&mut list(&["c"])), ["apply c {}"]);
+    let told = deliver(&mut list(&["b"]).chain([Event::InitDone]));
+    assert_eq!(told, ["apply b {}", "delete a", "delete c", "synced"]);
+}
