@@ -1,0 +1,198 @@
+//! The list of all metrics: their names, their help texts and their labels.
+
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::metrics::info::Info;
+use prometheus_client::registry::{Registry, Unit};
+
+use super::series::{
+    Code, Each, Labels, Listed, Named, Queue, Reason, Request, Result, Series, Source, Write,
+};
+
+/// All metrics of a process.
+#[derive(Debug)]
+pub(super) struct Registered {
+    pub(super) registry: Registry,
+    pub(super) reconciles: Series<Result, Counter>,
+    pub(super) reconcile_errors: Series<Named, Counter>,
+    pub(super) reconcile_time: Series<Named, Histogram>,
+    pub(super) active_workers: Series<Named, Gauge>,
+    pub(super) max_concurrent: Series<Named, Gauge>,
+    pub(super) depth: Series<Queue, Gauge>,
+    pub(super) adds: Series<Queue, Counter>,
+    pub(super) retries: Series<Queue, Counter>,
+    pub(super) waited: Series<Queue, Histogram>,
+    pub(super) worked: Series<Queue, Histogram>,
+    pub(super) reasons: Series<Reason, Counter>,
+    pub(super) source_objects: Series<Source, Gauge>,
+    pub(super) source_synced: Series<Source, Gauge>,
+    pub(super) target_objects: Series<Each, Gauge>,
+    pub(super) standing_errors: Series<Each, Gauge>,
+    pub(super) errors: Series<Code, Counter>,
+    pub(super) steps: Series<Each, Counter>,
+    pub(super) step_time: Series<Each, Histogram>,
+    pub(super) writes: Series<Write, Counter>,
+    pub(super) operators: Gauge,
+    pub(super) leading: Gauge,
+    pub(super) requests: Family<Request, Counter>,
+    pub(super) lists: Family<Listed, Counter>,
+}
+
+/// Steps take microseconds, and a first one of everything may take seconds.
+fn step_buckets() -> Histogram {
+    Histogram::new(exponential_buckets(1e-5, 4.0, 11))
+}
+
+/// Writes wait for a server, and in queues.
+fn wait_buckets() -> Histogram {
+    Histogram::new(exponential_buckets(1e-3, 2.0, 16))
+}
+
+impl Default for Registered {
+    fn default() -> Self {
+        let mut registry = Registry::default();
+        let r = &mut registry;
+        let version = vec![("version", env!("CARGO_PKG_VERSION"))];
+        r.register("deltic_build", "What is running", Info::new(version));
+        Self {
+            reconciles: count(r, "controller_runtime_reconcile", "Runs for one object"),
+            reconcile_errors: count(r, "controller_runtime_reconcile_errors", "Runs that failed"),
+            reconcile_time: time(
+                r,
+                "controller_runtime_reconcile_time",
+                "How long a run takes",
+                wait_buckets,
+            ),
+            active_workers: gauge(
+                r,
+                "controller_runtime_active_workers",
+                "Runs at this moment",
+            ),
+            max_concurrent: gauge(
+                r,
+                "controller_runtime_max_concurrent_reconciles",
+                "Runs that are allowed at once",
+            ),
+            depth: gauge(
+                r,
+                "workqueue_depth",
+                "Objects that are due and wait for their run",
+            ),
+            adds: count(r, "workqueue_adds", "Objects put into the queue"),
+            retries: count(r, "workqueue_retries", "Objects put back after a failure"),
+            waited: time(
+                r,
+                "workqueue_queue_duration",
+                "How long an object waits for its run",
+                wait_buckets,
+            ),
+            worked: time(
+                r,
+                "workqueue_work_duration",
+                "How long the run of an object takes",
+                wait_buckets,
+            ),
+            reasons: count(r, "deltic_reconcile_reasons", "Why objects were queued"),
+            source_objects: gauge(r, "deltic_source_objects", "Objects that a source holds"),
+            source_synced: gauge(
+                r,
+                "deltic_source_synced",
+                "Whether a source knows all its objects",
+            ),
+            target_objects: gauge(r, "deltic_target_objects", "Objects that are derived"),
+            standing_errors: gauge(r, "deltic_standing_errors", "Errors that stand"),
+            errors: count(r, "deltic_errors", "Errors that came up, by code"),
+            steps: count(r, "deltic_steps", "Batches that went through a pipeline"),
+            step_time: time(
+                r,
+                "deltic_step_duration",
+                "How long a pipeline takes for a batch",
+                step_buckets,
+            ),
+            writes: count(r, "deltic_writes", "Writes of targets; code 0: no answer"),
+            operators: plain(r, "deltic_operators", "Operators that run"),
+            leading: plain(
+                r,
+                "leader_election_master_status",
+                "Whether this process leads",
+            ),
+            requests: {
+                let requests = Family::default();
+                let help = "Requests to the API server; code 0: no answer";
+                r.register("rest_client_requests", help, requests.clone());
+                requests
+            },
+            lists: {
+                let lists = Family::default();
+                let help = "Lists of all objects of a kind that a watch began, and why";
+                r.register("deltic_lists", help, lists.clone());
+                lists
+            },
+            registry,
+        }
+    }
+}
+
+fn count<S: Labels>(
+    registry: &mut Registry,
+    name: &'static str,
+    help: &'static str,
+) -> Series<S, Counter> {
+    let series = Series::default();
+    registry.register(name, help, series.family());
+    series
+}
+
+fn gauge<S: Labels>(
+    registry: &mut Registry,
+    name: &'static str,
+    help: &'static str,
+) -> Series<S, Gauge> {
+    let series = Series::default();
+    registry.register(name, help, series.family());
+    series
+}
+
+fn time<S: Labels>(
+    registry: &mut Registry,
+    name: &'static str,
+    help: &'static str,
+    make: fn() -> Histogram,
+) -> Series<S, Histogram> {
+    let series = Series::new(make);
+    registry.register_with_unit(name, help, Unit::Seconds, series.family());
+    series
+}
+
+fn plain(registry: &mut Registry, name: &'static str, help: &'static str) -> Gauge {
+    let gauge = Gauge::default();
+    registry.register(name, help, gauge.clone());
+    gauge
+}
+
+impl Registered {
+    /// Drops the series of an operator.
+    pub(super) fn forget(&self, operator: &str) {
+        self.reconciles.forget(operator);
+        self.reconcile_errors.forget(operator);
+        self.reconcile_time.forget(operator);
+        self.active_workers.forget(operator);
+        self.max_concurrent.forget(operator);
+        self.depth.forget(operator);
+        self.adds.forget(operator);
+        self.retries.forget(operator);
+        self.waited.forget(operator);
+        self.worked.forget(operator);
+        self.reasons.forget(operator);
+        self.source_objects.forget(operator);
+        self.source_synced.forget(operator);
+        self.target_objects.forget(operator);
+        self.standing_errors.forget(operator);
+        self.errors.forget(operator);
+        self.steps.forget(operator);
+        self.step_time.forget(operator);
+        self.writes.forget(operator);
+    }
+}
