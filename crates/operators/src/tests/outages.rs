@@ -1,0 +1,64 @@
+//! The CRD is missing, an engine ends, the process ends.
+
+use super::*;
+
+#[tokio::test(start_paused = true)]
+async fn without_the_definition_it_waits() {
+    let server = Server::default();
+    server.missing(true);
+    let world = world(&server, Policy::default());
+    rest().await;
+    let why = world.health.readiness().unwrap_err();
+    assert!(why.contains("deltic install"), "{why}");
+    server.missing(false);
+    server.apply("a", &spec("ConfigMap"), &none());
+    assert_eq!(world.told().await, ["start a ConfigMap"]);
+    assert_eq!(world.health.readiness(), Ok(()));
+    assert!(!world.task.is_finished());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_definition_that_goes_and_comes_back_stops_nothing() {
+    let world = world(&Server::default(), Policy::default());
+    world.server.apply("a", &spec("ConfigMap"), &none());
+    assert_eq!(world.told().await, ["start a ConfigMap"]);
+    world.server.missing(true);
+    world.server.cut();
+    assert_eq!(world.told().await, [""; 0]);
+    assert!(world.health.readiness().is_err());
+    world.server.missing(false);
+    assert_eq!(world.told().await, [""; 0]);
+    assert_eq!(world.health.readiness(), Ok(()));
+    world.server.vanish();
+    rest().await;
+    world.server.missing(false);
+    assert_eq!(world.told().await, ["stop a"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_engine_that_ends_by_itself_is_started_again_with_pauses() {
+    let world = world(&Server::default(), Policy::default());
+    world.server.apply("a", &spec("ConfigMap"), &none());
+    assert_eq!(world.told().await, ["start a ConfigMap"]);
+    let mut starts = 0;
+    for _ in 0..120 {
+        world.fake.crash("a");
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        starts += world.fake.log().len();
+    }
+    assert!((3..=9).contains(&starts), "{starts} starts");
+}
+
+#[tokio::test(start_paused = true)]
+async fn shutdown_stops_all_and_leaves_operators_as_they_are() {
+    let world = world(&Server::default(), Policy::default());
+    world.server.apply("a", &spec("ConfigMap"), &none());
+    world.server.apply("b", &deleting("Secret"), &none());
+    assert_eq!(world.told().await.len(), 2);
+    world.stop.send(()).unwrap();
+    assert!(world.task.await.unwrap());
+    let mut log = world.fake.log();
+    log.sort();
+    assert_eq!(log, ["stop a", "stop b"]);
+    assert!(!world.server.get("b").is_null());
+}

@@ -1,0 +1,133 @@
+//! What status and Events say, and how often they are written.
+
+use ::object::ObjectKey;
+
+use super::*;
+
+#[tokio::test(start_paused = true)]
+async fn the_status_follows_the_engine_and_is_written_only_when_it_changes() {
+    let world = world(&Server::default(), Policy::default());
+    world.server.apply("a", &spec("ConfigMap"), &none());
+    rest().await;
+    assert_eq!(world.standing("a"), "False/NotReady");
+    world
+        .fake
+        .says("a", engine_status(Ready::Failing, &["first", "second"]));
+    rest().await;
+    assert_eq!(world.standing("a"), "Unknown/ReconciliationFailed");
+    let controller = world
+        .server
+        .get("a")
+        .get("status")
+        .get("controllers")
+        .at(0)
+        .clone();
+    let expect = json!([
+        "bad-thing at target for Pod n/a: first",
+        "bad-thing at target for Pod n/a: second"
+    ]);
+    assert_eq!(controller.get("lastErrors"), &expect);
+    assert_eq!(controller.get("counts").get("errors"), &json!(2));
+    world.fake.says(
+        "a",
+        engine_status(Ready::Stopped("too much".to_owned()), &[]),
+    );
+    rest().await;
+    assert_eq!(world.standing("a"), "False/BudgetExceeded");
+    world.fake.says("a", engine_status(Ready::True, &[]));
+    rest().await;
+    assert_eq!(world.standing("a"), "True/Ready");
+
+    let writes = world.server.count("PATCH");
+    assert_eq!(writes, 4);
+    for _ in 0..20 {
+        world.fake.says("a", engine_status(Ready::True, &[]));
+        rest().await;
+    }
+    assert_eq!(world.server.count("PATCH"), writes);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_busy_engine_does_not_make_a_busy_status() {
+    let world = world(&Server::default(), Policy::default());
+    world.server.apply("a", &spec("ConfigMap"), &none());
+    rest().await;
+    let before = world.server.count("PATCH");
+    for objects in 0..600 {
+        let mut status = engine_status(Ready::True, &[]);
+        status.controllers[0].counts.objects = objects;
+        world.fake.says("a", status);
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let writes = world.server.count("PATCH") - before;
+    assert!((5..=15).contains(&writes), "{writes} writes in a minute");
+    rest().await;
+    let controller = world
+        .server
+        .get("a")
+        .get("status")
+        .get("controllers")
+        .at(0)
+        .clone();
+    assert_eq!(controller.get("counts").get("objects"), &json!(599));
+}
+
+#[tokio::test(start_paused = true)]
+async fn failed_status_writes_are_tried_again_with_pauses() {
+    let world = world(&Server::default(), Policy::default());
+    world.server.refuse("/status");
+    world.server.apply("a", &spec("ConfigMap"), &none());
+    tokio::time::sleep(Duration::from_mins(2)).await;
+    let attempts = world.server.count("/status");
+    assert!((4..=9).contains(&attempts), "{attempts} attempts");
+    world.server.accept("/status");
+    tokio::time::sleep(Duration::from_secs(90)).await;
+    assert_eq!(world.standing("a"), "False/NotReady");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_changed_last_is_told_before_the_end() {
+    let world = world(&Server::default(), Policy::default());
+    world.server.apply("a", &spec("ConfigMap"), &none());
+    rest().await;
+    world
+        .fake
+        .says("a", engine_status(Ready::Failing, &["late"]));
+    world.stop.send(()).unwrap();
+    assert!(world.task.await.unwrap());
+    let ready = world
+        .server
+        .get("a")
+        .get("status")
+        .get("conditions")
+        .at(0)
+        .clone();
+    let reason = ready.get("reason").as_str();
+    assert_eq!(reason, Some("ReconciliationFailed"), "{ready}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_engine_tells_becomes_events_about_the_operator() {
+    let world = world(&Server::default(), Policy::default());
+    world.server.apply("a", &spec("ConfigMap"), &none());
+    rest().await;
+    let events = world.fake.events("a");
+    events.adopted(&ObjectKey::new("", "ConfigMap", "n", "x"), "c");
+    events.reported(
+        "c",
+        &engine_status(Ready::Failing, &["why"]).controllers[0].errors[0],
+    );
+    rest().await;
+    let events = world.server.events();
+    let uid = world.server.get("a").get("metadata").get("uid").clone();
+    let reasons: Vec<_> = events
+        .iter()
+        .map(|event| event.get("reason").clone())
+        .collect();
+    assert_eq!(reasons, [json!("Adopted"), json!("BadThing")]);
+    assert!(
+        events
+            .iter()
+            .all(|event| event.get("regarding").get("uid") == &uid)
+    );
+}
