@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use document::{Path, Value, json};
+use document::{Value, json};
 
 use crate::common::{Files, deltic_on};
 
@@ -13,15 +13,6 @@ const PIPELINE: &str = include_str!("../../../dataflow/tests/cases/pipeline.json
 
 const PATCH: &str = include_str!("../../../document/tests/cases/patch.json");
 const MORE_PATCH: &str = include_str!("../../../patch/tests/cases/more.json");
-
-fn cases(text: &str) -> Vec<Value> {
-    let cases: Value = text.parse().unwrap();
-    cases.get("cases").as_list().unwrap().to_vec()
-}
-
-fn has<'a>(case: &'a Value, field: &str) -> Option<&'a Value> {
-    case.as_map()?.get_str(field)
-}
 
 /// Sends every case as a line. Returns the answers.
 fn answered(cases: &[Value], command: &str) -> Vec<Value> {
@@ -36,68 +27,49 @@ fn answered(cases: &[Value], command: &str) -> Vec<Value> {
     answers
 }
 
+/// Checks each case of a file with the answer of a command.
+fn check_lines(file: &str, command: &str, check: fn(&Value, &Value) -> Result<(), String>) {
+    let cases = cases::read(file);
+    let mut answers = answered(&cases, command).into_iter();
+    cases::all_hold(&cases, |case| {
+        let answer = answers.next().unwrap();
+        check(case, &answer).map_err(|why| format!("{why}; the answer is {answer}"))
+    });
+}
+
 #[test]
 fn every_patch_case_holds_through_lines() {
-    for text in [PATCH, MORE_PATCH] {
-        let cases = cases(text);
-        let answers = answered(&cases, "patch");
-        let right = |case: &Value, answer: &Value| match has(case, "code") {
-            Some(code) => {
-                let at = case.get("at").as_str().map(|at| format!(", at {at}"));
-                let error = answer.get("error").as_str().unwrap_or_default();
-                answer.get("code") == code && at.is_none_or(|at| error.ends_with(&at))
-            }
-            None => is_right(case, answer),
-        };
-        let failed: Vec<String> = cases
-            .iter()
-            .zip(&answers)
-            .filter(|(case, answer)| !right(case, answer))
-            .map(|(case, answer)| format!("{}: {answer}", case.get("name")))
-            .collect();
-        assert!(failed.is_empty(), "{}", failed.join("\n"));
+    for file in [PATCH, MORE_PATCH] {
+        check_lines(file, "patch", check_patch);
     }
+}
+
+fn check_patch(case: &Value, answer: &Value) -> Result<(), String> {
+    let Some(code) = cases::field(case, "code") else {
+        return check_answer(case, answer);
+    };
+    let at = case.get("at").as_str().map(|at| format!(", at {at}"));
+    let error = answer.get("error").as_str().unwrap_or_default();
+    let right = answer.get("code") == code && at.is_none_or(|at| error.ends_with(&at));
+    let expected = || format!("expected {code} at {}", case.get("at"));
+    right.then_some(()).ok_or_else(expected)
 }
 
 #[test]
 fn every_expression_case_holds_through_lines() {
-    let cases = cases(EXPR);
-    let answers = answered(&cases, "eval");
-    let failed: Vec<String> = cases
-        .iter()
-        .zip(&answers)
-        .filter(|(case, answer)| !is_right(case, answer))
-        .map(|(case, answer)| format!("{}: {answer}", case.get("name")))
-        .collect();
-    assert!(failed.is_empty(), "{}", failed.join("\n"));
+    check_lines(EXPR, "eval", check_answer);
 }
 
-fn is_right(case: &Value, answer: &Value) -> bool {
-    if has(case, "expect_error").is_some() {
-        return answer.get("error").as_str().is_some() && answer.get("code").as_str().is_some();
+fn check_answer(case: &Value, answer: &Value) -> Result<(), String> {
+    if cases::field(case, "expect_error").is_some() {
+        let failed =
+            answer.get("error").as_str().is_some() && answer.get("code").as_str().is_some();
+        let expected = || "expected an error with its code".to_owned();
+        return failed.then_some(()).ok_or_else(expected);
     }
-    let Some(value) = has(answer, "value") else {
-        return false;
-    };
-    if let Some(expect) = has(case, "expect") {
-        return value == expect;
-    }
-    let rule = case.get("check");
-    let path = Path::parse(rule.get("path").as_str().unwrap_or("$")).unwrap();
-    let found = path.first(value, value).unwrap_or(&Value::NULL);
-    match rule.get("type").as_str().unwrap() {
-        "int_range" => {
-            let int = found.as_int();
-            int.is_some()
-                && int >= rule.get("min").as_int()
-                && int < rule.get("max_exclusive").as_int()
-        }
-        "regex" => {
-            let spec = json!({"@regexp": [(rule.get("pattern").clone()), (found.clone())]});
-            let line = format!("{}\n", json!({"expr": spec}));
-            deltic_on(line, &["eval", "--jsonl"]).stdout == "{\"value\":true}\n"
-        }
-        other => panic!("unknown check {other}"),
+    match cases::field(answer, "value") {
+        Some(value) => cases::check_value(case, value),
+        None => Err("expected a value".to_owned()),
     }
 }
 
@@ -229,17 +201,6 @@ fn step(line: &Value, expect: &Value, state: &mut State) -> Result<(), String> {
 
 #[test]
 fn every_pipeline_case_holds_through_replay() {
-    let cases = cases(PIPELINE);
-    let failed: Vec<String> = cases
-        .iter()
-        .filter_map(|case| Some(format!("{}: {}", case.get("name"), check(case).err()?)))
-        .collect();
-    assert!(
-        failed.is_empty(),
-        "{} of {}:\n{}",
-        failed.len(),
-        cases.len(),
-        failed.join("\n")
-    );
+    let cases = cases::run(PIPELINE, check);
     assert_eq!(cases.len(), 94);
 }

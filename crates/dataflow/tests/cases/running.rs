@@ -1,99 +1,22 @@
-//! Runs the cases in `cases/`: batches of events with the expected target objects, and
-//! pipelines that do not parse. `pipeline.json` is part of the specification, the others are
-//! ours.
-//!
-//! A case of `pipeline.json`, `more.json` and `patch.json`:
-//! - `sources`: Kinds, or `{kind, as}`. `target`: a Kind, or `targets`: several.
-//! - `steps`: the batches. A batch is a list of events, or `{now, events}`, which also sets
-//!   the time. An event is `{op, object}` with the op `add`, `update`,
-//!   `upsert`, `delete` or `sync` (which does nothing); it goes to all sources of the
-//!   object's Kind, or with `source` to the one of that name.
-//! - `expect`, for each step:
-//!   - `state`: all target objects, in any order. The default apiVersion is that of the tests,
-//!     the default kind that of the first target.
-//!   - `error`: true if the step must report an error, `"maybe"` if it may; otherwise it
-//!     must not.
-//!   - `errors`: exactly the errors that the step reports, sorted by branch, stage and
-//!     origin; `standing`: exactly the current errors after the step. An error has `stage`
-//!     (a number; the number of stages for the output check), `origin`, `code`, and
-//!     optionally `branch` and the `winner` of a conflict. Missing fields are not compared.
-//! - `chosen`: top-level fields of target objects with a value that the engine chooses, such
-//!   as a random number. The value must never change, even if the object is derived again.
-//! - `expect_error`: the pipeline does not parse.
-//!
-//! Every case also checks that:
-//! - the changes of a step apply to the state before: deletes first, then sorted by name, each
-//!   name once, and none without effect;
-//! - the from-scratch evaluator has the same result;
-//! - a new circuit that gets all objects at once has the same result, if there are no errors
-//!   but conflicts and the case sets no time;
-//! - after all objects are deleted, no state is left.
-//!
-//! A case of `create.json` and `patch_create.json` has `sources`, `target` or `targets`,
-//! `pipeline`, and all `errors` in any order: `code`, `at`, and optionally what the help
-//! `suggests`.
+//! A case that runs: on the circuit, from scratch, and on a new circuit, with one result.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use dataflow::apply::OutputKind;
 use dataflow::fields::Keep;
-use dataflow::pipeline::PipelineError;
 use dataflow::scratch::{Objects, Scratch, State};
 use dataflow::{Budget, Circuit, Failure, Pipeline, RunError, SourceEvent, StepResult};
-use document::{Location, Value, json};
-use expr::{Env, Functions};
+use document::{Value, json};
+use expr::Env;
 use object::ObjectName;
+
+use crate::{kinds_of, list, text};
 
 /// The objects of all targets.
 type Targets = BTreeMap<(usize, ObjectName), Value>;
 
-fn list(value: &Value) -> Vec<Value> {
-    value
-        .as_list()
-        .map_or(Vec::new(), document::ListRef::to_vec)
-}
-
-fn text(value: &Value) -> String {
-    value.as_str().unwrap_or_default().to_owned()
-}
-
-fn kind_of(source: &Value) -> String {
-    text(source) + source.get("kind").as_str().unwrap_or_default()
-}
-
-fn kinds_of(sources: &Value) -> Vec<String> {
-    list(sources).iter().map(kind_of).collect()
-}
-
-fn parse(case: &Value) -> Result<Pipeline, Vec<PipelineError>> {
-    let name_of = |source: &Value| match source.get("as").as_str() {
-        Some(name) => name.to_owned(),
-        None => kind_of(source),
-    };
-    let sources: Vec<String> = list(case.get("sources")).iter().map(name_of).collect();
-    let targets = match case.get("targets").as_list() {
-        Some(_) => kinds_of(case.get("targets")),
-        None => vec![kind_of(case.get("target"))],
-    };
-    let at = Location::root().key("pipeline");
-    Pipeline::parse(
-        case.get("pipeline"),
-        &at,
-        &sources,
-        &targets,
-        &Functions::builtin(),
-    )
-}
-
-fn describe(errors: &[PipelineError]) -> String {
-    let lines = errors
-        .iter()
-        .map(|error| format!("{} at {}: {error}", error.code(), error.at));
-    lines.collect::<Vec<_>>().join(", ")
-}
-
 /// A running case.
-struct Run {
+pub(crate) struct RunningCase {
     /// The Kinds of the sources.
     source_kinds: Vec<String>,
     kinds: Vec<OutputKind>,
@@ -111,8 +34,8 @@ struct Run {
     state: State,
 }
 
-impl Run {
-    fn new(case: &Value, pipeline: &Pipeline) -> Self {
+impl RunningCase {
+    pub(crate) fn new(case: &Value, pipeline: &Pipeline) -> Self {
         let kinds: Vec<OutputKind> = pipeline
             .targets
             .iter()
@@ -141,7 +64,7 @@ impl Run {
     }
 
     /// The events of a batch. Sets the time if the batch has one.
-    fn batch(&mut self, step: &Value) -> Vec<SourceEvent> {
+    pub(crate) fn batch(&mut self, step: &Value) -> Vec<SourceEvent> {
         if !step.get("now").is_null() {
             self.env = Env::new(step.get("now").clone(), 0);
         }
@@ -175,7 +98,7 @@ impl Run {
     }
 
     /// Runs a batch on both engines and compares them.
-    fn step(&mut self, batch: &[SourceEvent]) -> Result<StepResult, String> {
+    pub(crate) fn step(&mut self, batch: &[SourceEvent]) -> Result<StepResult, String> {
         for event in batch {
             let key = (event.source, event.name.clone());
             match &event.object {
@@ -240,7 +163,7 @@ impl Run {
     }
 
     /// Compares the target objects.
-    fn check_state(&self, expect: &Value) -> Result<(), String> {
+    pub(crate) fn check_state(&self, expect: &Value) -> Result<(), String> {
         let mut wanted = Targets::new();
         for object in list(expect) {
             let kind = object.get("kind");
@@ -268,7 +191,7 @@ impl Run {
     }
 
     /// Compares the reported errors and the current errors.
-    fn check_errors(&self, expect: &Value, step: &StepResult) -> Result<(), String> {
+    pub(crate) fn check_errors(&self, expect: &Value, step: &StepResult) -> Result<(), String> {
         let reported = &step.errors;
         let expected = expect.get("error");
         if expected.as_bool() == Some(true) && reported.is_empty() {
@@ -303,7 +226,7 @@ impl Run {
     }
 
     /// Deletes all objects and checks that no state is left.
-    fn delete_all(&mut self) -> Result<(), String> {
+    pub(crate) fn delete_all(&mut self) -> Result<(), String> {
         let events = self.objects.keys().map(|(source, name)| SourceEvent {
             source: *source,
             name: name.clone(),
@@ -375,131 +298,4 @@ fn plain(error: &RunError, sources: &[String]) -> Value {
         "code": (error.failure.code()),
         "winner": winner,
     })
-}
-
-fn check(case: &Value) -> Result<(), String> {
-    let pipeline = parse(case);
-    if case.get("expect_error").as_bool() == Some(true) {
-        return match pipeline {
-            Err(_) => Ok(()),
-            Ok(_) => Err("expected an error at creation".to_owned()),
-        };
-    }
-    let pipeline = pipeline.map_err(|errors| describe(&errors))?;
-    let mut run = Run::new(case, &pipeline);
-    let (steps, expects) = (list(case.get("steps")), list(case.get("expect")));
-    assert_eq!(steps.len(), expects.len(), "one `expect` for each step");
-    for (number, (step, expect)) in steps.iter().zip(&expects).enumerate() {
-        let batch = run.batch(step);
-        let mut reported = Vec::new();
-        let result = run.step(&batch).and_then(|step| {
-            reported.clone_from(&step.errors);
-            run.check_state(expect.get("state"))?;
-            run.check_errors(expect, &step)
-        });
-        result.map_err(|error| format!("step {number}: {error}; reported {reported:?}"))?;
-    }
-    run.delete_all()
-        .map_err(|error| format!("all deleted: {error}"))
-}
-
-fn check_refused(case: &Value) -> Result<(), String> {
-    let Err(found) = parse(case) else {
-        return Err("the pipeline is accepted".to_owned());
-    };
-    let mut left: Vec<&PipelineError> = found.iter().collect();
-    for expect in list(case.get("errors")) {
-        let fits = |error: &&PipelineError| {
-            let help = error.help().unwrap_or_default();
-            error.code() == text(expect.get("code"))
-                && error.at.to_string() == text(expect.get("at"))
-                && help.contains(&text(expect.get("suggests")))
-        };
-        match left.iter().position(fits) {
-            Some(position) => left.remove(position),
-            None => return Err(format!("no {expect} among {}", describe(&found))),
-        };
-    }
-    if !left.is_empty() {
-        return Err(format!("unexpected among {}", describe(&found)));
-    }
-    Ok(())
-}
-
-fn run(cases: &str, check: fn(&Value) -> Result<(), String>) -> Vec<Value> {
-    let cases: Value = cases.parse().expect("a file of cases is JSON");
-    let cases = list(cases.get("cases"));
-    let names: BTreeSet<&Value> = cases.iter().map(|case| case.get("name")).collect();
-    assert_eq!(names.len(), cases.len(), "two cases have one name");
-    let failed: Vec<String> = cases
-        .iter()
-        .filter_map(|case| Some(format!("{}: {}", case.get("name"), check(case).err()?)))
-        .collect();
-    assert!(
-        failed.is_empty(),
-        "{} of {} failed:\n{}",
-        failed.len(),
-        cases.len(),
-        failed.join("\n")
-    );
-    cases
-}
-
-#[test]
-fn every_case_of_the_specification_holds() {
-    let cases = run(include_str!("cases/pipeline.json"), check);
-    assert_eq!(cases.len(), 94);
-}
-
-#[test]
-fn every_case_of_our_own_holds() {
-    run(include_str!("cases/more.json"), check);
-}
-
-#[test]
-fn every_case_of_patches_holds() {
-    run(include_str!("cases/patch.json"), check);
-}
-
-#[test]
-fn refused_patches_report_all_their_errors() {
-    run(include_str!("cases/patch_create.json"), check_refused);
-}
-
-/// The codes of all errors of parsing.
-const CODES: [&str; 26] = [
-    "all-soft",
-    "bad-argument",
-    "bad-arity",
-    "bad-branch",
-    "bad-cel",
-    "bad-path",
-    "bad-pattern",
-    "bad-setter",
-    "branch-cycle",
-    "branches-missing",
-    "duplicate-source",
-    "empty-project",
-    "item-out-of-scope",
-    "join-missing",
-    "join-not-first",
-    "no-source",
-    "plural-path",
-    "root-setter",
-    "source-as-output",
-    "target-without-branch",
-    "too-many-sources",
-    "unknown-name",
-    "unknown-operator",
-    "unknown-stage",
-    "unused-stream",
-    "volatile-key",
-];
-
-#[test]
-fn refused_pipelines_report_all_their_errors() {
-    let cases = run(include_str!("cases/create.json"), check_refused);
-    let errors = cases.iter().flat_map(|case| list(case.get("errors")));
-    let codes: BTreeSet<String> = errors.map(|error| text(error.get("code"))).collect();
-    assert!(codes.iter().eq(CODES), "every code occurs, found {codes:?}");
 }
