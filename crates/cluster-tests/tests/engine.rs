@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use cluster::client::{Clients, Rate};
 use cluster::lease::Leadership;
-use cluster::source::Watches;
 use cluster_tests::{Cluster, eventually};
+use engine::native::ViewStore;
 use engine::status::{Ready, ReportedError};
-use engine::{Budget, Context, Engine, EngineEvents, Running, Views};
+use engine::{Context, Engine, EngineEvents, Running};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
@@ -64,17 +64,7 @@ fn operator(namespace: &str) -> operator::Operator {
 fn start(cluster: &Cluster, namespace: &str) -> (Running, Metrics) {
     let metrics = Metrics::default();
     let clients = Clients::new(cluster.client(), Rate::default(), Leadership::always());
-    let store = store::Store::new(engine::clock::System, store::Config::default());
-    let context = Context {
-        watches: Watches::new(clients.clone(), metrics.clone()),
-        clients,
-        views: Views::new(&store),
-        store,
-        budget: Budget::default(),
-        namespace: None,
-        metrics: metrics.clone(),
-        clock: Arc::new(engine::clock::System),
-    };
+    let context = Context::new(clients, &ViewStore::default(), metrics.clone());
     let running = Engine::start(context, operator(namespace), Arc::new(Quiet));
     (running, metrics)
 }

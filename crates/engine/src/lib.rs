@@ -62,6 +62,7 @@ use tokio::task::JoinHandle;
 use views::take_out;
 
 use crate::clock::Clock;
+use crate::native::ViewStore;
 use crate::status::{OperatorStatus, ReportedError};
 
 /// What all operators of a process share.
@@ -86,6 +87,20 @@ pub struct Context {
 }
 
 impl Context {
+    /// With the default budget, the system's clock, and no limit on namespaces.
+    pub fn new(clients: Clients, views: &ViewStore, metrics: Metrics) -> Self {
+        Self {
+            watches: Watches::new(clients.clone(), metrics.clone()),
+            clients,
+            store: views.store().clone(),
+            views: views.views().clone(),
+            budget: Budget::default(),
+            namespace: None,
+            metrics,
+            clock: Arc::new(clock::System),
+        }
+    }
+
     /// Empties the views of an Operator that no longer exists.
     pub fn forget(&self, operator: &str) {
         // Before its views are emptied: readers must not take that for deletions.

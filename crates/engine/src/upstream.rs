@@ -254,17 +254,16 @@ mod tests {
 
     use cluster::client::{Clients, Rate};
     use cluster::lease::Leadership;
-    use cluster::source::Watches;
     use document::{Value, json};
     use metrics::Metrics;
-    use store::Store;
     use tokio::sync::watch;
 
     use super::*;
     use crate::availability::Producer;
     use crate::inbox::PortState;
+    use crate::native::ViewStore;
     use crate::status::{OperatorStatus, ReportedError};
-    use crate::{Budget, Context, EngineEvents, Views};
+    use crate::{Context, EngineEvents};
 
     struct Quiet;
 
@@ -287,18 +286,7 @@ mod tests {
         });
         let client = kube::Client::new(silent, "default");
         let clients = Clients::new(client, Rate::default(), Leadership::always());
-        let metrics = Metrics::default();
-        let store = Store::new(crate::clock::System, store::Config::default());
-        let context = Context {
-            watches: Watches::new(clients.clone(), metrics.clone()),
-            clients,
-            views: Views::new(&store),
-            store,
-            budget: Budget::default(),
-            namespace: None,
-            metrics,
-            clock: Arc::new(crate::clock::System),
-        };
+        let context = Context::new(clients, &ViewStore::default(), Metrics::default());
         let (status, _) = watch::channel(OperatorStatus::default());
         let mut task = Task::new(context, operator, Arc::new(Quiet), status);
         task.controllers.iter_mut().for_each(|c| c.open = true);

@@ -9,7 +9,6 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use cluster::client::{Clients, Identity};
-use cluster::source::Watches;
 use engine::status::{OperatorStatus, Ready};
 use engine::{Context, EngineEvents};
 use futures::future::join_all;
@@ -119,14 +118,10 @@ async fn work(
 
 fn context(clients: &Clients, config: &Config) -> Context {
     Context {
-        watches: Watches::new(clients.clone(), config.metrics.clone()),
-        clients: clients.clone(),
-        store: config.views.store().clone(),
-        views: config.views.views().clone(),
         budget: config.budget,
         namespace: config.namespace.clone(),
-        metrics: config.metrics.clone(),
         clock: config.clock.clone(),
+        ..Context::new(clients.clone(), &config.views, config.metrics.clone())
     }
 }
 

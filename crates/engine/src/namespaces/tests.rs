@@ -4,7 +4,6 @@ use std::sync::Mutex;
 
 use cluster::client::{Clients, Rate};
 use cluster::lease::Leadership;
-use cluster::source::Watches;
 use document::{Key, Value, json};
 use futures::stream;
 use http::{Request, Response, StatusCode};
@@ -20,9 +19,10 @@ use tokio::sync::broadcast;
 use tokio::time::sleep;
 
 use super::*;
+use crate::Context;
 use crate::measures::Measures;
+use crate::native::ViewStore;
 use crate::writes::Writes;
-use crate::{Budget, Context, Views};
 
 type Reply = UnsyncBoxBody<Bytes, std::convert::Infallible>;
 
@@ -180,18 +180,7 @@ fn operator() -> Operator {
 fn start(server: &Arc<Server>) -> (Writes, Arc<Told>) {
     let (operator, told) = (operator(), Arc::new(Told::default()));
     let clients = Clients::new(server.client(), Rate::default(), Leadership::always());
-    let metrics = Metrics::default();
-    let store = store::Store::new(crate::clock::System, store::Config::default());
-    let context = Context {
-        watches: Watches::new(clients.clone(), metrics.clone()),
-        clients,
-        views: Views::new(&store),
-        store,
-        budget: Budget::default(),
-        namespace: None,
-        metrics,
-        clock: Arc::new(crate::clock::System),
-    };
+    let context = Context::new(clients, &ViewStore::default(), Metrics::default());
     let measures = Measures::new(&context.metrics, &operator);
     let writer = Arc::new(Writer::new("o", server.client(), told.clone()));
     let mut writes = Writes::start(&context, &operator, writer, &measures);

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use cluster::client::{Clients, Rate};
 use cluster::lease::Leadership;
-use cluster::source::Watches;
 use document::{Value, json};
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::BodyExt;
@@ -16,7 +15,8 @@ use target::problem::{Happened, Problem, Report};
 use tokio::time::sleep;
 
 use super::*;
-use crate::{Budget, Views, limits};
+use crate::limits;
+use crate::native::ViewStore;
 
 /// What the server does with a request.
 #[derive(Clone, Copy)]
@@ -102,17 +102,7 @@ impl World {
         let client = client(answer, &requests);
         let clients = Clients::new(client.clone(), Rate::default(), Leadership::always());
         let metrics = Metrics::default();
-        let store = store::Store::new(crate::clock::System, store::Config::default());
-        let context = Context {
-            watches: Watches::new(clients.clone(), metrics.clone()),
-            clients,
-            views: Views::new(&store),
-            store,
-            budget: Budget::default(),
-            namespace: None,
-            metrics: metrics.clone(),
-            clock: Arc::new(crate::clock::System),
-        };
+        let context = Context::new(clients, &ViewStore::default(), metrics.clone());
         let measures = Measures::new(&metrics, &operator);
         let writer = Writer::new("o", client, Arc::new(Quiet));
         let writer = Arc::new(limits::retry_refused(&operator, writer));

@@ -13,10 +13,10 @@ use std::time::Duration;
 
 use cluster::client::{Clients, Rate};
 use cluster::lease::Leadership;
-use cluster::source::Watches;
 use document::{Value, json};
+use engine::native::ViewStore;
 use engine::status::{ControllerStatus, Ready, ReportedError};
-use engine::{Budget, Context, Engine, EngineEvents, Running, Views};
+use engine::{Context, Engine, EngineEvents, Running};
 use metrics::Metrics;
 use object::ObjectKey;
 use operator::Operator;
@@ -43,19 +43,8 @@ struct World {
 
 impl World {
     fn start(server: &Server, operators: Vec<Operator>) -> Self {
-        let metrics = Metrics::default();
         let clients = Clients::new(server.client(), Rate::default(), Leadership::always());
-        let store = store::Store::new(engine::clock::System, store::Config::default());
-        let context = Context {
-            watches: Watches::new(clients.clone(), metrics.clone()),
-            clients,
-            views: Views::new(&store),
-            store,
-            budget: Budget::default(),
-            namespace: None,
-            metrics,
-            clock: Arc::new(engine::clock::System),
-        };
+        let context = Context::new(clients, &ViewStore::default(), Metrics::default());
         let reported = Arc::new(Reported::default());
         let start = |operator| Engine::start(context.clone(), operator, reported.clone());
         let running = operators.into_iter().map(start).collect();
