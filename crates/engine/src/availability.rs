@@ -1,14 +1,19 @@
-//! Who makes which view available, and when.
+//! Which views are available, and since when.
 //!
-//! A view whose Operator does not fill it is unavailable, not empty. The rules are here;
-//! what they say is kept in the store, as the completeness of its collections, and every
-//! reader asks there: engines, reconcilers in Rust, and whoever serves views.
+//! A view that its Operator has not filled is *unavailable*, which is not the same as empty: a
+//! reader that took it for empty would delete everything that it has derived from it. The rules
+//! are here. Their result is stored as the completeness of the view's collection in the store,
+//! and all readers look there: engines, reconcilers in Rust, and later a server of views.
 //!
-//! | the Operator | its views |
-//! |---|---|
-//! | does not exist, does not run | incomplete |
-//! | runs | those that it yields: complete once it says so; all others: complete |
-//! | runs over its budget | incomplete |
+//! | the Operator | views that it yields | other views of its group |
+//! |---|---|---|
+//! | does not exist, or does not run | incomplete | incomplete |
+//! | starts | incomplete | complete |
+//! | has filled a view | complete | complete |
+//! | is over its budget | incomplete | incomplete |
+//!
+//! An engine is registered with [`Views::start`] and reports through its [`Producer`]. A
+//! restarted Operator has a new engine, and reports of the old one are ignored.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,40 +25,40 @@ use super::causes::Causes;
 use super::secrets::SecretFlows;
 use super::views::write::Memories;
 
-/// The views of all operators of a process. Clones share them.
+/// The views of all Operators of a process. Clones share their state.
 #[derive(Clone, Debug)]
 pub struct Views(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
-    /// Where readers ask.
+    /// Holds the views and their completeness.
     store: Store,
     registry: Mutex<Registry>,
-    /// What Patchers have set on objects of users.
+    /// The fields that writers have set on objects of views.
     memories: Memories,
-    /// What caused the changes of views.
+    /// Which changes of views count for `maxDeletions`.
     causes: Causes,
-    /// Who reads which of them, and Secrets.
+    /// Which Operators read Secrets, directly or through views.
     secrets: SecretFlows,
 }
 
 #[derive(Debug, Default)]
 struct Registry {
-    /// Whether views need no Operator, because this process runs none.
+    /// Whether all views are available, because this process runs no Operators.
     without_operators: bool,
-    operators: BTreeMap<String, Standing>,
+    operators: BTreeMap<String, OperatorState>,
     /// The number of the last engine.
     engines: u64,
 }
 
-/// How an Operator stands, as far as its views depend on it.
+/// The state of an Operator, as far as its views depend on it.
 #[derive(Debug)]
-enum Standing {
-    /// Its views are not available, because of this.
+enum OperatorState {
+    /// It does not run, for this reason.
     Down(String),
-    /// An engine runs.
+    /// It has a running engine.
     Runs {
-        /// Which engine.
+        /// The number of the engine.
         engine: u64,
         over_budget: bool,
         /// The views that it yields; `None` until they are complete.
@@ -61,13 +66,13 @@ enum Standing {
     },
 }
 
-impl Standing {
-    /// Whether this engine runs.
+impl OperatorState {
+    /// Whether the engine with this number runs.
     fn is_of(&self, number: u64) -> bool {
         matches!(self, Self::Runs { engine, .. } if *engine == number)
     }
 
-    /// What readers of the views are to know.
+    /// The completeness of the Operator's views.
     fn completeness(&self) -> GroupCompleteness {
         let none = |why: &str| GroupCompleteness {
             collections: BTreeMap::new(),
@@ -89,14 +94,14 @@ impl Standing {
     }
 }
 
-/// How a view stands that an engine yields.
+/// The completeness of a view that a running engine yields.
 fn yielded(basis: Option<Basis>) -> Completeness {
-    let why = || "it is not complete yet since the Operator started".to_owned();
+    let why = || "the Operator has started and has not filled it yet".to_owned();
     basis.map_or_else(|| Completeness::Incomplete(why()), Completeness::Complete)
 }
 
 impl Views {
-    /// The views of this store. They are not available before their operators run.
+    /// The views of this store. A view is unavailable until its Operator runs.
     pub fn new(store: &Store) -> Self {
         Self(Arc::new(Shared {
             store: store.clone(),
@@ -107,8 +112,8 @@ impl Views {
         }))
     }
 
-    /// This process runs no operators: views hold what users put into them, and are all
-    /// available.
+    /// Makes all views available, because this process runs no Operators and views contain only
+    /// what users write.
     pub fn without_operators(&self) {
         let mut registry = self.registry();
         registry.without_operators = true;
@@ -119,21 +124,21 @@ impl Views {
         self.0.store.set_default_completeness(complete);
     }
 
-    /// The views of an Operator are not available, because of this.
+    /// Makes the views of an Operator unavailable, for this reason.
     pub fn down(&self, operator: &str, why: impl Into<String>) {
-        self.stand(
+        self.set(
             &mut self.registry(),
             operator,
-            Some(Standing::Down(why.into())),
+            Some(OperatorState::Down(why.into())),
         );
     }
 
-    /// An Operator does not exist any more.
+    /// Removes an Operator that no longer exists.
     pub fn remove(&self, operator: &str) {
-        self.stand(&mut self.registry(), operator, None);
+        self.set(&mut self.registry(), operator, None);
     }
 
-    /// An engine of an operator starts: it will fill these views.
+    /// Registers a new engine of an Operator, which will fill the views `yields`.
     pub(super) fn start(
         &self,
         operator: &str,
@@ -142,12 +147,12 @@ impl Views {
         let mut registry = self.registry();
         registry.engines += 1;
         let engine = registry.engines;
-        let standing = Standing::Runs {
+        let state = OperatorState::Runs {
             engine,
             over_budget: false,
             yields: yields.into_iter().map(|view| (view, None)).collect(),
         };
-        self.stand(&mut registry, operator, Some(standing));
+        self.set(&mut registry, operator, Some(state));
         Producer {
             views: self.clone(),
             operator: operator.to_owned(),
@@ -159,32 +164,32 @@ impl Views {
         &self.0.memories
     }
 
-    /// Into which Operators values of Secrets flow.
+    /// Which Operators values of Secrets can reach.
     pub(crate) fn secrets(&self) -> &SecretFlows {
         &self.0.secrets
     }
 
-    /// What caused the changes of views.
+    /// Which changes of views count for `maxDeletions`.
     pub(crate) fn causes(&self) -> &Causes {
         &self.0.causes
     }
 
-    fn stand(&self, registry: &mut Registry, operator: &str, standing: Option<Standing>) {
-        match standing {
-            Some(standing) => registry.operators.insert(operator.to_owned(), standing),
+    fn set(&self, registry: &mut Registry, operator: &str, state: Option<OperatorState>) {
+        match state {
+            Some(state) => registry.operators.insert(operator.to_owned(), state),
             None => registry.operators.remove(operator),
         };
         self.publish(registry, operator);
     }
 
-    /// Says in the store how the views of an Operator stand. The registry is locked
-    /// meanwhile, so that the last word in the store is the last one here.
+    /// Stores the completeness of an Operator's views. The caller keeps the registry locked, so
+    /// that concurrent updates reach the store in order.
     fn publish(&self, registry: &Registry, operator: &str) {
         if registry.without_operators {
             return;
         }
-        let standing = registry.operators.get(operator);
-        let completeness = standing.map(Standing::completeness);
+        let state = registry.operators.get(operator);
+        let completeness = state.map(OperatorState::completeness);
         self.0
             .store
             .set_completeness(&group(operator), completeness);
@@ -202,7 +207,7 @@ fn group(operator: &str) -> String {
     format!("{operator}{VIEW_SUFFIX}")
 }
 
-/// An engine that fills views. When it is dropped, they are not available any more.
+/// The handle of an engine that fills views. Dropping it makes them unavailable.
 #[derive(Debug)]
 pub(super) struct Producer {
     views: Views,
@@ -211,42 +216,42 @@ pub(super) struct Producer {
 }
 
 impl Producer {
-    /// How the views stand that the engine yields. To be called after what they hold has
-    /// been written.
+    /// Publishes the state of the views that the engine yields. Call it after their objects
+    /// have been written to the store.
     pub(super) fn publish<'a>(
         &self,
         over: bool,
         views: impl Iterator<Item = (&'a GroupKind, Option<Basis>)>,
     ) {
         let mut registry = self.views.registry();
-        let standing = registry.operators.get_mut(&self.operator);
-        let Some(Standing::Runs {
+        let state = registry.operators.get_mut(&self.operator);
+        let Some(OperatorState::Runs {
             over_budget,
             yields,
             ..
-        }) = standing.filter(|standing| standing.is_of(self.engine))
+        }) = state.filter(|state| state.is_of(self.engine))
         else {
             return;
         };
-        let mut news = std::mem::replace(over_budget, over) != over;
+        let mut changed = std::mem::replace(over_budget, over) != over;
         for (view, basis) in views {
             if let Some(known) = yields.get_mut(view) {
-                news |= std::mem::replace(known, basis) != basis;
+                changed |= std::mem::replace(known, basis) != basis;
             }
         }
-        if news {
+        if changed {
             self.views.publish(&registry, &self.operator);
         }
     }
 
-    /// The views are not available any more. To be called before anything is taken out of
-    /// them that stays derived.
+    /// Makes the views unavailable. Call it before removing objects from them that are still
+    /// derived.
     pub(super) fn down(&self, why: &str) {
         let mut registry = self.views.registry();
-        let standing = registry.operators.get(&self.operator);
-        if standing.is_some_and(|standing| standing.is_of(self.engine)) {
-            let down = Standing::Down(why.to_owned());
-            self.views.stand(&mut registry, &self.operator, Some(down));
+        let state = registry.operators.get(&self.operator);
+        if state.is_some_and(|state| state.is_of(self.engine)) {
+            let down = OperatorState::Down(why.to_owned());
+            self.views.set(&mut registry, &self.operator, Some(down));
         }
     }
 }
@@ -298,7 +303,7 @@ mod tests {
         views.down("o", "it is too early");
         check(&views, Err("it is too early"));
         let producer = views.start("o", [view()]);
-        let starting = "it is not complete yet since the Operator started";
+        let starting = "the Operator has started and has not filled it yet";
         check(&views, Err(starting));
         publish(&producer, Some(1));
         check(&views, Ok(basis));
@@ -313,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn an_engine_that_was_replaced_says_nothing_any_more() {
+    fn a_replaced_engine_changes_nothing() {
         let views = views();
         let available = || views.0.store.require_complete(&view()).is_ok();
         let old = views.start("o", [view()]);
@@ -329,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn each_engine_that_completes_a_view_begins_a_period() {
+    fn each_engine_that_completes_a_view_starts_a_new_period() {
         let views = views();
         let status = views.0.store.status(&view());
         let period = || {
@@ -349,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn a_view_that_no_controller_yields_is_available_and_volatile() {
+    fn a_view_that_no_controller_yields_is_complete_and_volatile() {
         let running = views();
         let _producer = running.start("o", []);
         check(&running, Ok(Basis::USERS));

@@ -1,29 +1,28 @@
-//! What one Operator may use.
+//! The resources that one Operator may use.
 
 use std::time::Duration;
 
 use document::Bounds;
 
-/// What one Operator may use. Over it, that Operator stops with `BudgetExceeded`, and
-/// the others go on.
+/// The resources that one Operator may use. An Operator that exceeds one of these limits stops
+/// with `BudgetExceeded`; others are not affected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
-    /// Objects that the sources of a controller hold together.
+    /// Objects in all sources of a controller together.
     pub documents: usize,
-    /// Bytes that these take; not counted if `None`.
+    /// Bytes of memory for these; unlimited if `None`.
     pub bytes: Option<usize>,
-    /// Documents that one step may look at to join them.
+    /// Documents that one step may compare to join them.
     pub candidates: u64,
-    /// Objects that a controller may derive, and documents that its joins may give in one
-    /// step.
+    /// Objects that a controller may derive, and documents that its joins may yield in one step.
     pub outputs: usize,
-    /// Operators and list items that one evaluation may take.
+    /// Functions and list items that one evaluation of an expression may process.
     pub steps: u64,
-    /// What one `@cel` expression may cost.
+    /// The cost of one `@cel` expression.
     pub cel_cost: u64,
-    /// How many bytes a derived document may have, written out.
+    /// The size of a derived document in bytes, as JSON.
     pub derived_bytes: u32,
-    /// How long one step may take.
+    /// The duration of one step.
     pub step_time: Duration,
 }
 
@@ -44,7 +43,7 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// The part that the engine keeps.
+    /// The limits that a circuit enforces.
     pub fn circuit(&self) -> dataflow::Budget {
         dataflow::Budget {
             documents: self.documents,
@@ -54,7 +53,7 @@ impl Budget {
         }
     }
 
-    /// The part that expressions keep.
+    /// The limits that expressions enforce.
     pub fn limits(&self) -> expr::Limits {
         expr::Limits {
             steps: self.steps,

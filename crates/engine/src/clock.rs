@@ -1,12 +1,12 @@
-//! The clock and the randomness of the process, for the crates that have none.
+//! The clock and the random numbers of the process, for the pure crates that have neither.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 
 use k8s_openapi::jiff::Timestamp;
 
-/// Where a process gets the time of day and its random numbers from. A simulation brings
-/// its own, so that a run can be repeated.
+/// The time of day and the random numbers of a process. A simulation provides its own, so that
+/// a run can be repeated.
 pub trait Clock: std::fmt::Debug + Send + Sync {
     /// The time of day.
     fn now(&self) -> Timestamp;
@@ -14,13 +14,13 @@ pub trait Clock: std::fmt::Debug + Send + Sync {
     /// A random number.
     fn random(&self) -> u64;
 
-    /// The time of day as objects carry it: `YYYY-MM-DDTHH:MM:SSZ`.
+    /// The time of day in the format of objects: `YYYY-MM-DDTHH:MM:SSZ`.
     fn text(&self) -> String {
         self.now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
     }
 }
 
-/// The clock and the randomness of the operating system.
+/// The clock and the random numbers of the operating system.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct System;
 
@@ -52,14 +52,14 @@ impl store::Env for System {
     }
 }
 
-/// A random number: the keys of a hasher come from the operating system.
+/// A random number. The standard library seeds the keys of a hasher from the operating system.
 pub fn random() -> u64 {
     let mut hasher = RandomState::new().build_hasher();
     hasher.write_u64(0);
     hasher.finish()
 }
 
-/// The time in microseconds.
+/// Microseconds since 1970.
 pub(crate) fn micros() -> u64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     since.map_or(1, |since| u64::try_from(since.as_micros()).unwrap_or(1))

@@ -1,4 +1,4 @@
-//! A running controller: its circuit, and what it derives.
+//! A running controller: its circuit, and its output that is not written yet.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -26,20 +26,20 @@ fn is_multi_threaded() -> bool {
 #[derive(Debug)]
 pub(super) struct ControllerTask {
     pub(super) circuit: Circuit,
-    /// Whether all that it reads has been told once: then it writes.
+    /// Whether it may write: all of its inputs have been delivered once.
     pub(super) open: bool,
-    /// What it derives and may not be written yet: before it is open nothing may.
+    /// Output that may not be written yet, in particular all output before it is open.
     pub(super) pending: BTreeMap<ObjectKey, Option<Desired>>,
-    /// What it does not derive any more, as far as that is summed.
+    /// Removals that are counted for `maxDeletions`, and wait.
     pub(super) removals: Removals,
     /// Why it has stopped for good.
     pub(super) stopped: Option<String>,
     budget: Budget,
-    /// How many objects it derives, those of views among them.
+    /// How many objects it derives, including those in views.
     pub(super) outputs: usize,
-    /// For each target.
+    /// The author of each target.
     authors: Vec<Arc<Author>>,
-    /// The uids of the objects of each input.
+    /// For each input, the uids of its objects.
     uids: Vec<HashMap<ObjectName, Value>>,
     /// The objects that cannot be read, by input and name.
     pub(super) unreadable: BTreeMap<(usize, ObjectName), Unreadable>,
@@ -74,21 +74,21 @@ impl ControllerTask {
         }
     }
 
-    /// How many objects it could not read, or derive something from.
+    /// The number of objects that cannot be read, or for which a stage fails.
     pub(super) fn error_count(&self) -> usize {
         self.unreadable.len() + self.failures().len()
     }
 
-    /// The errors because of which something may be missing. A conflict is none of them: the
-    /// other origin's document is there, and what waits is known.
+    /// The errors that may hide some output. Conflicts are not among them: the winning document
+    /// is there, and the losing one is known.
     pub(super) fn failures(&self) -> Vec<RunError> {
         let mut errors = self.circuit.errors();
         errors.retain(|error| !matches!(error.failure, Failure::Conflict { .. }));
         errors
     }
 
-    /// Runs the circuit; `None` if it has used more than it may. One small object may take as
-    /// long as a step may take, so nobody else waits for any step.
+    /// Steps the circuit. Returns `None` if it exceeded its budget. Even a small batch may take
+    /// as long as the budget allows, so other tasks move to other threads meanwhile.
     pub(super) fn step(&mut self, batch: Vec<SourceEvent>, env: &Env) -> Option<StepResult> {
         if !is_multi_threaded() {
             return self.step_here(batch, env);
@@ -131,7 +131,7 @@ impl ControllerTask {
         Some(step)
     }
 
-    /// Ends for good, and holds nothing any more. What was written stays derived.
+    /// Stops for good and frees the state. What was written stays.
     fn stop(&mut self, why: String) {
         self.stopped = Some(why);
         let pending = std::mem::take(&mut self.pending);
@@ -147,7 +147,7 @@ impl ControllerTask {
         self.circuit = Circuit::new(&pipeline, &kinds, self.budget.circuit());
     }
 
-    /// Which budget a step has exceeded, if one.
+    /// The budget that a step has exceeded, if any.
     fn exceeded(&self, outputs: usize, took: Duration) -> Option<String> {
         let Budget {
             outputs: most,
@@ -158,10 +158,10 @@ impl ControllerTask {
             return Some(format!("more than {most} objects are derived"));
         }
         let seconds = step_time.as_secs();
-        (took > step_time).then(|| format!("one batch took more than {seconds} s"))
+        (took > step_time).then(|| format!("one batch took longer than {seconds} s"))
     }
 
-    /// Notes the uid of an object, where the pipeline may yield references to owners.
+    /// Remembers the uid of an object, if the pipeline may yield owner references.
     fn note(&mut self, event: &SourceEvent) {
         let uids = &mut self.uids[event.source];
         let uid = event.object.as_ref().map(Kept::uid);
@@ -172,7 +172,7 @@ impl ControllerTask {
         };
     }
 
-    /// What a change says about an object.
+    /// The key of a changed object, and what is desired of it.
     pub(super) fn desired(
         &self,
         controller: &Controller,

@@ -1,10 +1,19 @@
-//! `maxDeletions`: the removals that a list, a re-list or an edit of the Operator causes
-//! are summed. If they are more than the limit, all of them are held.
+//! `maxDeletions`: holds removals when a list, a re-list or an edit of the Operator causes too
+//! many of them.
 //!
-//! A removal caused by a single watch event takes effect at once. Removals of a batch that
-//! counts wait until everything that the controller reads is synced, through views too:
-//! only then is their number known. The writer keeps those that are held on targets, and
-//! reports them with the other problems of an object; those in views are kept here.
+//! A removal that a single watch event causes is carried out at once. Removals of a batch that
+//! counts wait until everything that the controller reads has synced, including views: only then
+//! is their number known. Then all of them are carried out, or all of them are held.
+//!
+//! ```text
+//! maxDeletions: 2
+//!
+//! re-list without pods a, b, c ──▶ remove a, b, c: 3 > 2   all three are held
+//! event: pod d is deleted      ──▶ remove d                at once
+//! ```
+//!
+//! Held removals of targets are kept by the writer, which reports them with the other problems
+//! of the object. Held removals from views are kept here.
 
 mod held;
 
@@ -23,48 +32,49 @@ use crate::view_source::operator_of;
 /// The removals of one controller that are being summed.
 #[derive(Debug)]
 pub(super) struct Removals {
-    /// Whether a batch that counts was taken, and not all sources have been synced since.
+    /// Whether the current batch counts: set by a list, a re-list or an edit, until all sources
+    /// have synced.
     summing: bool,
-    /// How many objects the controller held before that batch; `None` at a start, when the
+    /// How many objects the controller held before that batch; `None` after a start, when the
     /// target watches count them.
     before: Option<usize>,
-    /// What the controller does not derive any more.
+    /// The removals that wait for the sum.
     waiting: BTreeSet<Removed>,
 }
 
-/// Something that a controller does not derive any more.
+/// An object that a controller no longer derives.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Removed {
     /// An object on the cluster.
     Target(ObjectKey),
     /// An object in the view of the target at this position.
     View(usize, ObjectName),
-    /// What an earlier generation of the Operator left in a view.
+    /// An object that an earlier generation of the Operator left in a view.
     Stale(Stale),
 }
 
 /// An object of a view.
-type PatchedObject = (GroupKind, ObjectName);
+type ViewObject = (GroupKind, ObjectName);
 
-/// The removals of an operator.
+/// The removals of an Operator.
 #[derive(Debug, Default)]
 pub(super) struct Deletions {
     /// Whether the Operator allows any number of removals.
     allowed: bool,
-    /// The controllers whose removals were held when the Operator last ran. They stay held,
-    /// even if they are a smaller share by now.
+    /// The controllers whose removals were held when the Operator last ran. These stay held,
+    /// even if they have become a smaller share.
     held_last: BTreeSet<String>,
-    /// How many objects of views each controller held before the start.
+    /// How many objects each controller had in views before the start.
     views_before: BTreeMap<String, usize>,
-    /// How many objects of each controller were removed since the start, until the sweep is
-    /// done.
+    /// How many objects of each controller have been removed since the start, until the sweep
+    /// has run.
     swept: BTreeMap<String, usize>,
-    /// The removals from views that are held, with their controllers.
-    held: BTreeMap<PatchedObject, BTreeSet<(String, Removed)>>,
+    /// The held removals from views, each with its controller.
+    held: BTreeMap<ViewObject, BTreeSet<(String, Removed)>>,
 }
 
 impl Removals {
-    /// A start counts.
+    /// The first batch after a start counts.
     pub(super) fn new() -> Self {
         Self {
             summing: true,
@@ -73,7 +83,7 @@ impl Removals {
         }
     }
 
-    /// How many removals wait until all sources are synced.
+    /// How many removals wait until all sources have synced.
     pub(super) fn waiting(&self) -> usize {
         self.waiting.len()
     }
@@ -96,8 +106,8 @@ impl Removed {
         })
     }
 
-    /// The object of a view that it is about.
-    fn place(&self, controller: Option<&Controller>) -> Option<PatchedObject> {
+    /// The object of a view that is removed; `None` for a target.
+    fn view_object(&self, controller: Option<&Controller>) -> Option<ViewObject> {
         match self {
             Self::Target(_) => None,
             Self::View(target, name) => {
@@ -109,7 +119,7 @@ impl Removed {
     }
 }
 
-/// Whether a limit is a percentage: then the objects that there were before are counted.
+/// Whether a limit is a percentage, so that the objects before the start have to be counted.
 pub(super) fn has_percentage(operator: &Operator) -> bool {
     let limits = operator.controllers.iter().map(|c| c.options.max_deletions);
     let mut limits = limits.chain([operator.max_deletions]);
@@ -123,8 +133,8 @@ fn named(operator: &Operator, controller: &str) -> Option<usize> {
 }
 
 impl Task {
-    /// Before anything is derived. `held` are the controllers whose removals were held when
-    /// the Operator last ran.
+    /// Prepares a start, before anything is derived. `held` are the controllers whose removals
+    /// were held when the Operator last ran.
     pub(super) fn begin_start(&mut self, held: BTreeSet<String>) {
         self.deletions.held_last = held;
         if has_percentage(&self.operator) {
@@ -133,14 +143,14 @@ impl Task {
         self.begin_views();
     }
 
-    /// From now on, what changes in the views of this operator counts for their readers.
+    /// From now on, changes in the views of this Operator count for their readers.
     pub(super) fn begin_views(&self) {
         let targets = self.operator.controllers.iter().flat_map(|c| &c.targets);
         let targets = targets.map(|target| &target.resource);
         self.views.begin(self.context.views.causes(), targets);
     }
 
-    /// A controller is about to take a batch that counts.
+    /// Prepares for a batch that counts.
     pub(super) fn begin_sum(&mut self, number: usize) {
         let controller = &self.operator.controllers[number];
         let targets = controller.targets.iter().map(|target| &target.resource);
@@ -158,13 +168,13 @@ impl Task {
         task.removals.before = Some(task.outputs + held);
     }
 
-    /// Notes a change. Returns whether it is a removal that has to wait; `counts` tells
+    /// Records a change. Returns whether it is a removal that has to wait; `counts` says
     /// whether its batch counts.
     pub(super) fn waits(&mut self, number: usize, change: &TargetChange, counts: bool) -> bool {
         let controller = &self.operator.controllers[number];
         let waiting = &mut self.controllers[number].removals.waiting;
         if change.new.is_some() {
-            // Most of the time there is nothing to look up.
+            // Usually both are empty, and no lookup is needed.
             if !waiting.is_empty() || !self.deletions.held.is_empty() {
                 let derived = Removed::new(controller, change);
                 waiting.remove(&derived);
@@ -180,7 +190,7 @@ impl Task {
         waits
     }
 
-    /// Removes or holds what waits, for each controller whose sources are all synced.
+    /// Removes or holds the waiting removals of each controller whose sources have all synced.
     pub(super) fn settle(&mut self) {
         for position in 0..self.order.len() {
             let number = self.order[position];
@@ -193,8 +203,8 @@ impl Task {
         self.views.end(self.context.views.causes(), counts);
     }
 
-    /// Whether the sources of a controller, and those of all controllers upstream of it, are
-    /// synced, and what they changed in views has been delivered.
+    /// Whether the sources of a controller and of all controllers upstream of it have synced,
+    /// and the changes that they caused in views have been delivered.
     fn all_synced(&self, number: usize) -> bool {
         let feeders = self.graph.feeders(number).iter().copied();
         let mut all = std::iter::once(number).chain(feeders);
@@ -221,7 +231,7 @@ impl Task {
         })
     }
 
-    /// Removes what waits for a controller, or holds it.
+    /// Carries out the waiting removals of a controller, or holds them.
     fn decide(&mut self, number: usize) {
         let operator = self.operator.clone();
         let controller = &operator.controllers[number];
@@ -238,7 +248,7 @@ impl Task {
         let max = controller.options.max_deletions;
         let hold = !self.deletions.allowed && too_many_deletions(max, lost.len(), before);
         if !hold && !self.sweep.is_done() {
-            // The sweep belongs to the same sum.
+            // The sweep adds to the same sum.
             *self.swept(&controller.name) += lost.len();
         }
         self.remove_derived(number, rest);
@@ -251,7 +261,7 @@ impl Task {
             .write(&self.context.store, &self.operator, &self.problem_log);
     }
 
-    /// Removes what a controller does not derive any more.
+    /// Removes objects that a controller no longer derives.
     fn remove_derived(&mut self, number: usize, removed: Vec<Removed>) {
         let operator = self.operator.clone();
         let unread = self.unread(number);
@@ -276,7 +286,7 @@ impl Task {
         }
     }
 
-    /// How many objects a controller held before the start.
+    /// How many objects a controller had before the start.
     fn count_before(&self, controller: &str) -> usize {
         let in_views = self.deletions.views_before.get(controller);
         self.writes.writer.held_before(controller) + in_views.copied().unwrap_or_default()

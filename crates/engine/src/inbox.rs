@@ -1,4 +1,15 @@
-//! What waits for an operator: the last known state of each object of each input.
+//! The events that wait for an Operator: for each object of each input, its latest state.
+//!
+//! Watches deliver at their own pace, and a batch may take a while. Events for one object
+//! therefore do not queue up; a newer one replaces the one that still waits:
+//!
+//! ```text
+//! put(pod a, v1)  put(pod b, v1)  put(pod a, v2)   take() ──▶ [pod a v2, pod b v1]
+//! ```
+//!
+//! An [`Input`] is the end of a watch: it passes on the objects that the source admits and
+//! whose change its predicate lets through. The [`Inbox`] is shared by all inputs of an
+//! Operator, whose task takes everything that waits as one batch.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::BuildHasher;
@@ -16,27 +27,27 @@ use operator::predicate::Update;
 use operator::spec::Source;
 use tokio::sync::Notify;
 
-/// The inputs of an operator's controllers.
+/// Events of all inputs of an Operator's controllers, and the state of these inputs.
 #[derive(Debug, Default)]
 pub struct Inbox {
     state: Mutex<State>,
     notify: Notify,
 }
 
-/// An input: controller and input of its pipeline, by position.
+/// An input: the position of the controller, and that of the input in its pipeline.
 pub type Port = (usize, usize);
 
 #[derive(Debug, Default)]
 struct State {
     objects: Waiting,
     ports: BTreeMap<Port, PortState>,
-    /// Whether these have changed since they were last taken.
+    /// Whether `ports` has changed since the last [`Inbox::take`].
     ports_changed: bool,
-    /// The objects whose last version cannot be read.
+    /// The objects whose latest version cannot be read.
     unreadable: UnreadableObjects,
-    /// Whether these have changed since they were last taken.
+    /// Whether `unreadable` has changed since the last [`Inbox::take`].
     unreadable_changed: bool,
-    /// The controllers for which something of a list waits.
+    /// The controllers for which events of a list wait.
     bulk: BTreeSet<usize>,
     changed: bool,
 }
@@ -50,16 +61,16 @@ impl State {
     }
 }
 
-/// The last known states of objects, in the order in which they came first.
+/// The latest states of objects, in the order of each object's first event.
 #[derive(Debug, Default)]
 struct Waiting {
     objects: Vec<(Port, ObjectName, Option<Kept>)>,
-    /// Their positions, by port and name.
+    /// Positions in `objects`, by port and name.
     positions: HashTable<usize>,
     hasher: foldhash::fast::RandomState,
 }
 
-/// An index with room for more than this is freed when it is taken.
+/// An index with a larger capacity is freed after a batch instead of being reused.
 const LARGE: usize = 256;
 
 impl Waiting {
@@ -93,43 +104,43 @@ impl Waiting {
 /// Objects that cannot be read, by input and name.
 pub type UnreadableObjects = BTreeMap<(Port, ObjectName), Unreadable>;
 
-/// How an input stands.
+/// The state of an input.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PortState {
-    /// Whether all of its objects have been told at least once.
+    /// Whether a list has completed at least once.
     pub listed: bool,
-    /// Whether a list has begun and is not complete.
+    /// Whether a list has started and has not completed.
     pub listing: bool,
     /// Why it cannot be read now.
     pub unavailable: Option<Unavailable>,
-    /// Of a view: all changes up to this version have been told.
+    /// Of a view: all changes up to this version have been delivered.
     pub version: u64,
 }
 
 impl PortState {
-    /// Whether what was told is all there is.
+    /// Whether all objects that exist have been delivered.
     pub fn synced(&self) -> bool {
         self.listed && self.unavailable.is_none()
     }
 
-    /// Whether, besides, no list is on its way.
+    /// Whether it is synced, and no list is in progress.
     pub fn complete(&self) -> bool {
         self.synced() && !self.listing
     }
 }
 
-/// What was taken out of an [`Inbox`].
+/// A batch taken out of an [`Inbox`].
 #[derive(Debug, Default)]
 pub struct Taken {
-    /// The events of each controller that has some.
+    /// The events of each controller that has any.
     pub events: Vec<(usize, Vec<SourceEvent>)>,
-    /// The controllers whose events hold a list, a re-list, or what such
-    /// a batch changed in a view; those of the others are single events.
+    /// The controllers whose events include a list, a re-list, or changes that such a batch
+    /// made in a view. All other events are single watch events.
     pub bulk: BTreeSet<usize>,
-    /// How all inputs stand; with `listed`, the events of the list are among those that
-    /// were taken now or before. `None` if they stand as before.
+    /// The states of all inputs, or `None` if none has changed. If an input is `listed`, this
+    /// batch or an earlier one contains all events of its list.
     pub ports: Option<BTreeMap<Port, PortState>>,
-    /// All objects that cannot be read; `None` if they are the same as before.
+    /// All objects that cannot be read, or `None` if they have not changed.
     pub unreadable: Option<UnreadableObjects>,
 }
 
@@ -154,7 +165,7 @@ impl Inbox {
         }
     }
 
-    /// Takes all that waits.
+    /// Takes everything that waits.
     pub fn take(&self) -> Taken {
         let mut state = self.state();
         state.changed = false;
@@ -173,7 +184,7 @@ impl Inbox {
         }
     }
 
-    /// Puts in that an object cannot be read. The last state that was put in stays.
+    /// Records that an object cannot be read. If an earlier state of it waits, it stays.
     pub fn put_unreadable(&self, port: Port, name: ObjectName, why: Unreadable) {
         self.change(|state| {
             let old = state.unreadable.insert((port, name), why.clone());
@@ -181,7 +192,8 @@ impl Inbox {
         });
     }
 
-    /// Puts the state of an object in; `bulk` says whether it is no single event.
+    /// Adds the state of an object (`None` if it is gone). `bulk` is false for a single watch
+    /// event.
     pub fn put(&self, port: Port, name: ObjectName, object: Option<Kept>, bulk: bool) {
         self.change(|state| {
             state.readable(port, &name);
@@ -192,14 +204,14 @@ impl Inbox {
         });
     }
 
-    /// An object can be read again, and its state stays as it was.
+    /// Records that an object can be read again, without a new state.
     fn put_readable(&self, port: Port, name: &ObjectName) {
         if !self.state().unreadable.is_empty() {
             self.change(|state| state.readable(port, name));
         }
     }
 
-    /// Says how an input stands.
+    /// Changes the state of an input.
     pub fn set(&self, port: Port, set: impl FnOnce(&mut PortState)) {
         self.change(|state| {
             state.ports_changed = true;
@@ -207,7 +219,7 @@ impl Inbox {
         });
     }
 
-    /// Makes [`Inbox::changed`] return: something else is to be looked at.
+    /// Makes [`Inbox::changed`] return, because something outside of the inbox has changed.
     pub fn poke(&self) {
         self.change(|_| {});
     }
@@ -227,7 +239,7 @@ impl Inbox {
     }
 }
 
-/// The events for each controller, in the order in which they came.
+/// The events of each controller, in the order in which they were added.
 fn by_controller(objects: Vec<(Port, ObjectName, Option<Kept>)>) -> Vec<(usize, Vec<SourceEvent>)> {
     let mut events: Vec<(usize, Vec<SourceEvent>)> = Vec::new();
     for ((controller, source), name, object) in objects {
@@ -244,21 +256,21 @@ fn by_controller(objects: Vec<(Port, ObjectName, Option<Kept>)>) -> Vec<(usize, 
     events
 }
 
-/// One input of a controller: what it lets through of what a watch delivers.
+/// One input of a controller: passes the objects of a watch on to the [`Inbox`].
 pub struct Input {
     inbox: Arc<Inbox>,
     port: Port,
     source: Source,
-    /// What is stored of the objects.
+    /// The fields of an object that are stored.
     keep: Keep,
-    /// What the predicate compares, of each object.
+    /// The last version of each object, as far as the predicate compares it.
     seen: Mutex<HashMap<ObjectName, Header>>,
-    /// Whether what comes now is part of a list, or of a batch that was.
+    /// Whether the current events belong to a list, or to a batch of a view that did.
     bulk: AtomicBool,
 }
 
 impl Input {
-    /// An input that stores this of the objects of a source.
+    /// An input for a source, which stores the fields in `keep`.
     pub fn new(inbox: Arc<Inbox>, port: Port, source: Source, keep: Keep) -> Self {
         Self {
             inbox,
@@ -270,7 +282,7 @@ impl Input {
         }
     }
 
-    /// Says whether what comes next is no single event.
+    /// Sets whether the following events are bulk, and not single watch events.
     pub(super) fn bulk(&self, bulk: bool) {
         self.bulk.store(bulk, Ordering::SeqCst);
     }
@@ -280,8 +292,8 @@ impl Input {
         self.inbox.put(self.port, name.clone(), object, bulk);
     }
 
-    /// An object of a view is there, in this state. The store may replace it while this input
-    /// keeps a part of it, which therefore is copied.
+    /// Delivers an object of a view. The kept fields are copied, so that they do not keep the
+    /// rest of the object in memory after the store has replaced it.
     pub(super) fn apply_stored(&self, name: &ObjectName, object: &Value, listing: bool) {
         let header = Header::of(object);
         self.update(name, &header, listing, || {
@@ -289,17 +301,17 @@ impl Input {
         });
     }
 
-    /// All changes of the view up to this version have been told.
+    /// Records that all changes of the view up to this version have been delivered.
     pub(super) fn told(&self, version: u64) {
         self.inbox.set(self.port, |state| state.version = version);
     }
 
-    /// Makes the operator look at what else has changed.
+    /// Wakes the Operator's task.
     pub(super) fn poke(&self) {
         self.inbox.poke();
     }
 
-    /// Puts an object in that the source admits and that the predicate lets through.
+    /// Puts an object into the inbox if the source admits it and the predicate passes.
     fn update(
         &self,
         name: &ObjectName,
@@ -312,7 +324,7 @@ impl Input {
         }
         let kept = match kept() {
             Ok(kept) => kept,
-            // The predicate compares the next version with the last that could be read.
+            // `seen` stays: the predicate compares the next version with the last readable one.
             Err(why) => return self.inbox.put_unreadable(self.port, name.clone(), why),
         };
         if self.passes(name, header, listing) {
@@ -328,7 +340,7 @@ impl Input {
             return true;
         };
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        // Against the version before this one, whether that passed or not.
+        // The previous version counts, whether it passed or not.
         let old = seen.insert(name.clone(), new.detached());
         let passes = |old: &Header| {
             let whole = None;

@@ -1,4 +1,4 @@
-//! What an operator reads: its ports, and the watches behind them.
+//! Subscribes an Operator to the watches of its sources and targets.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError};
@@ -27,7 +27,7 @@ pub(super) fn ports(operator: &Operator) -> Vec<Port> {
         .collect()
 }
 
-/// The watches that an operator takes part in, until they are cleared.
+/// The watches that an Operator is subscribed to, until they are cleared.
 #[derive(Debug, Default)]
 pub(super) struct Subscriptions {
     watches: Vec<Subscription>,
@@ -35,7 +35,8 @@ pub(super) struct Subscriptions {
 }
 
 impl Subscriptions {
-    /// Notes what changes in views that are patched: objects of users come, and change.
+    /// Watches the views that Patchers and Appliers write to, and collects the names of objects
+    /// that change there: a user may have created or changed one.
     pub(super) fn patched(
         &mut self,
         store: &Store,
@@ -59,14 +60,14 @@ impl Subscriptions {
         }
     }
 
-    /// Ends all.
+    /// Ends all subscriptions.
     pub(super) fn clear(&mut self) {
         self.watches.clear();
         self.views.clear();
     }
 }
 
-/// Takes part in all watches: those of the sources, and those of the targets.
+/// Subscribes to the watches of all sources and all targets.
 pub(super) fn subscribe(
     context: &Context,
     operator: &Operator,
@@ -90,7 +91,8 @@ pub(super) fn subscribe(
             let sink = Input::new(inbox.clone(), port, source.clone(), keep);
             let resource = &source.resource;
             if let Some(view) = view_of(source) {
-                // The own ones are complete in the order of the controllers.
+                // No gate for views of this Operator: controllers run in an order in which
+                // these are filled before they are read.
                 let others = operator_of(&view) != operator.name;
                 let gate = if others {
                     Gate::closed(&context.store, &view)
@@ -131,7 +133,8 @@ pub(super) fn subscribe(
     subscriptions
 }
 
-/// The watch of a target: what carries our label, or, for objects that others make, all.
+/// The watch of a target kind: only objects with our label, or all objects if the Operator
+/// patches objects that others create.
 fn target_watch(
     context: &Context,
     operator: &Operator,
@@ -154,7 +157,7 @@ fn target_watch(
     }
 }
 
-/// Whether an operator patches objects of this kind.
+/// Whether the Operator has a Patcher for this kind.
 fn is_patched(operator: &Operator, resource: &KindRef) -> bool {
     let targets = operator.controllers.iter().flat_map(|c| &c.targets);
     let mut patched = targets.filter(|target| target.kind == TargetType::Patcher);

@@ -1,9 +1,9 @@
-//! How many objects are written at once, and how long a failed write pauses.
+//! How many objects are written at the same time, and how long a failed write pauses.
 //!
-//! `options.concurrency` and `options.retry` belong to a controller, and an object may be written
-//! by several controllers. It then gets the largest limit and the longest pauses of these: a
-//! controller never waits because of another one's smaller limit, and the server is spared as long
-//! as any of them asks for.
+//! `options.concurrency` and `options.retry` belong to a controller, but several controllers
+//! may write one object. The object then gets the largest limit and the longest pauses of them.
+//! So no controller waits because of another one's smaller limit, and the server gets the
+//! longest pause that any of them asks for.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use operator::spec::Options;
 
 use crate::writer::Writer;
 
-/// The limits of the controllers of an operator, for the objects that they write.
+/// The limits of an Operator's controllers, for the objects that they write.
 #[derive(Clone)]
 pub(super) struct Limits {
     writer: Arc<Writer>,
@@ -33,8 +33,8 @@ impl Limits {
         }
     }
 
-    /// How many objects are written at once in each pool: one pool for each controller, and the
-    /// last one for what no controller of the spec writes, as the leftovers of a removed one.
+    /// The size of each pool: one pool for each controller, and a last one for objects that no
+    /// controller of the spec writes, such as leftovers of a removed controller.
     pub(super) fn pools(&self) -> Vec<u16> {
         let controllers = self
             .controllers
@@ -45,8 +45,8 @@ impl Limits {
             .collect()
     }
 
-    /// The pool of an object: that of its controller with the largest limit, of equal ones the
-    /// first.
+    /// The pool of an object: that of its controller with the largest limit, or the first of
+    /// equal ones.
     pub(super) fn pool(&self, key: &ObjectKey) -> usize {
         let writers = self.writers(key);
         let largest = writers.max_by_key(|(position, o)| (o.concurrency, Reverse(*position)));
@@ -63,7 +63,7 @@ impl Limits {
         longest.unwrap_or_else(Self::default_backoff)
     }
 
-    /// The pauses of what no controller of the spec writes.
+    /// The pauses for objects that no controller of the spec writes.
     pub(super) fn default_backoff() -> Backoff {
         backoff(&Options::default())
     }
@@ -82,7 +82,7 @@ impl Limits {
 pub(super) fn retry_refused(operator: &Operator, writer: Writer) -> Writer {
     let controllers = operator.controllers.iter();
     controllers.fold(writer, |writer, controller| {
-        // With the default of 5 minutes that is every 10 minutes.
+        // 10 minutes with the default of 5 minutes.
         let every = controller.options.retry_max.saturating_mul(2);
         writer.retry_refused(&controller.name, every)
     })

@@ -1,4 +1,4 @@
-//! Numbers of a running operator: what its controllers and its queue report to the metrics.
+//! The metrics of a running Operator: of its controllers, and of its queue.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,7 +12,7 @@ use operator::Operator;
 use super::writes::WriteReason;
 use crate::writer::Writer;
 
-/// The metrics of an operator's controllers, and of their queue.
+/// The metrics of an Operator's controllers, and of their queue.
 #[derive(Clone, Debug)]
 pub(super) struct Measures {
     controllers: Arc<BTreeMap<String, ControllerMetrics>>,
@@ -32,22 +32,23 @@ impl Measures {
         }
     }
 
-    /// Of a controller; `None` for one that is not of this operator any more.
+    /// The metrics of a controller; `None` if it is no longer in the spec.
     pub(super) fn of(&self, controller: &str) -> Option<&ControllerMetrics> {
         self.controllers.get(controller)
     }
 
-    /// Of the queue that all controllers share.
+    /// The metrics of the queue that all controllers share.
     pub(super) fn queue(&self) -> &QueueMetrics {
         &self.queue
     }
 }
 
-/// Counts the runs of the writer, each for the controller whose object it is.
+/// Counts the runs of the writer, each for the controller that writes the object.
 pub(super) struct Runs {
     measures: Measures,
     writer: Arc<Writer>,
-    /// Who is counted for what runs: at its end an object may be nobody's.
+    /// The metrics that a run in progress is counted for. When it ends, the object may not
+    /// belong to any controller.
     running: Mutex<HashMap<ObjectKey, ControllerMetrics>>,
 }
 

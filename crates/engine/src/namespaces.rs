@@ -1,9 +1,9 @@
 //! Wakes objects that wait for their namespace.
 //!
-//! A write into a namespace that does not exist, or is going, is not repeated until the
-//! namespace is there. Namespaces are watched only while an object waits for one: an
-//! operator that never meets this sends nothing. Without the right to watch them, such
-//! objects are tried again now and then, and status says what to grant.
+//! A write into a namespace that does not exist, or is being deleted, is not repeated before
+//! the namespace exists. Namespaces are watched only while an object waits for one, so an
+//! Operator that never needs them sends no requests. Without the permission to watch them, such
+//! objects are tried again once a minute, and the status says which permission to grant.
 
 use std::collections::BTreeSet;
 use std::pin::pin;
@@ -21,20 +21,20 @@ use tokio::sync::watch;
 use super::writes::WriteReason;
 use crate::writer::Writer;
 
-/// The pauses after the watch failed.
+/// The pauses after a failed watch.
 const PAUSES: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_mins(1));
-/// An object that says that its namespace is missing, which we know to be there, may have
-/// been faster than the watch: it is tried again after this time.
-const DOUBT: Duration = Duration::from_secs(5);
+/// If the server says that a namespace is missing which our watch has delivered, the two may
+/// only be out of step: the object is tried again after this time.
+const RECHECK_DELAY: Duration = Duration::from_secs(5);
 
-/// The namespaces of an operator's targets.
+/// The namespaces of an Operator's targets.
 pub(super) struct Namespaces {
     writer: Arc<Writer>,
     queue: Queue<ObjectKey, WriteReason>,
-    /// Tells that an object waits.
+    /// Notifies when an object begins to wait.
     waits: watch::Receiver<()>,
-    /// Those that exist and are not going.
-    there: BTreeSet<String>,
+    /// The namespaces that exist and are not being deleted.
+    existing: BTreeSet<String>,
     pause: Pause,
 }
 
@@ -44,7 +44,7 @@ impl Namespaces {
             waits: writer.namespace_waits(),
             writer,
             queue,
-            there: BTreeSet::new(),
+            existing: BTreeSet::new(),
             pause: Pause::new(PAUSES),
         }
     }
@@ -77,7 +77,7 @@ impl Namespaces {
                     None => return,
                 },
                 Ok(()) = self.waits.changed() => {
-                    tokio::time::sleep(DOUBT).await;
+                    tokio::time::sleep(RECHECK_DELAY).await;
                     self.wake();
                 }
             }
@@ -86,9 +86,9 @@ impl Namespaces {
 
     fn event(&mut self, event: Event<Namespace>) {
         match event {
-            // Only what a list shows wakes objects. A namespace that is gone matters to nobody
-            // here, so no difference from what was known before is needed.
-            Event::Init => self.there.clear(),
+            // Only namespaces that a list shows wake objects. Those that are gone are of no
+            // interest here, so that no difference is computed.
+            Event::Init => self.existing.clear(),
             Event::InitApply(namespace) => self.note(&namespace),
             Event::InitDone => {
                 self.pause.reset();
@@ -100,7 +100,7 @@ impl Namespaces {
                 self.wake();
             }
             Event::Delete(namespace) => {
-                self.there.remove(&namespace.name_any());
+                self.existing.remove(&namespace.name_any());
             }
         }
     }
@@ -108,16 +108,16 @@ impl Namespaces {
     fn note(&mut self, namespace: &Namespace) {
         let name = namespace.name_any();
         if namespace.metadata.deletion_timestamp.is_none() {
-            self.there.insert(name);
+            self.existing.insert(name);
         } else {
-            self.there.remove(&name);
+            self.existing.remove(&name);
         }
     }
 
-    /// Looks at the objects that wait for a namespace which is there.
+    /// Checks the objects that wait for a namespace that exists.
     fn wake(&self) {
         let awaited = self.writer.awaited_namespaces();
-        for namespace in awaited.intersection(&self.there) {
+        for namespace in awaited.intersection(&self.existing) {
             self.look(self.writer.namespace_changed(namespace));
         }
     }

@@ -1,13 +1,12 @@
-//! What operators derive, for reconcilers written in Rust: views and targets as streams of
-//! kube-runtime.
+//! Derived objects for reconcilers written in Rust: views and targets as event streams.
 //!
-//! [`ViewStore::watch`] and [`targets`] are to views and targets what kube's `watcher` is to
-//! the objects of a cluster, and can be used in its place: with a reflector, in `for_stream`,
-//! `owns_stream` and `watches_stream`, of our `Controller` and of kube's own. [`reflected`]
-//! gives what `for_stream` takes.
+//! [`ViewStore::watch`] and [`targets`] return the same streams for views and targets that
+//! kube's `watcher` returns for objects of a cluster. They work with a reflector, and in
+//! `for_stream`, `owns_stream` and `watches_stream` of our `Controller` and of kube's.
+//! [`reflected`] returns the arguments for `for_stream`.
 //!
-//! An object that cannot be read as the kind that was asked for is left out with a warning,
-//! or stays as it was: one bad object holds up no other.
+//! An object that does not match the type `K` is skipped with a warning; if an earlier version
+//! of it was delivered, that one stays current. Other objects are not affected.
 
 mod view;
 
@@ -25,11 +24,11 @@ use serde::de::DeserializeOwned;
 use target::claim;
 pub use view::ViewStore;
 
-/// What an operator has made on the cluster, of one kind: the objects that its Updaters and
-/// Appliers keep, in one namespace or in all.
+/// Watches the objects of one kind that an Operator's Updaters and Appliers keep on the
+/// cluster, in one namespace or in all.
 ///
-/// It is a watch of the objects with the operator's label; a label that was copied to
-/// another object does not count, the claim on it does.
+/// It watches the objects with the Operator's label, and delivers those with its claim: users
+/// sometimes copy a label to another object.
 ///
 /// ```no_run
 /// use k8s_openapi::api::core::v1::ConfigMap;
@@ -82,7 +81,7 @@ where
     })
 }
 
-/// An event of what this operator has claimed, or of what it claims no more.
+/// The event, if the object has this Operator's claim; a deletion, if it has lost the claim.
 fn owned<K: DeserializeOwned>(
     event: Event<Object>,
     operator: &str,
@@ -112,18 +111,19 @@ fn owned<K: DeserializeOwned>(
     }
 }
 
-/// An object as the kind that is asked for, unless a part of it could not be read.
+/// Decodes an object, unless a part of it could not be read.
 fn read_whole<K: DeserializeOwned>(object: &Object) -> Option<K> {
     if let Some(why) = object.unreadable() {
-        tracing::warn!(?object, %why, "an object cannot be read");
+        tracing::warn!(?object, %why, "skipping an object that cannot be read");
         return None;
     }
     read(&object.value())
 }
 
-/// The objects that change, and a [`Store`](Reflector) of all of them: what `for_stream`
-/// takes. The store is filled while the stream is polled. Its `wait_until_ready` wakes only
-/// the last task that waits, which is a controller's: others watch for themselves.
+/// The changed objects, and a [`Store`](Reflector) of all objects: the arguments of
+/// `for_stream`. Polling the stream fills the store. The store's `wait_until_ready` wakes only
+/// the last task that waits for it, which is the controller's; other tasks need a watch of
+/// their own.
 pub fn reflected<K>(
     events: impl Stream<Item = watcher::Result<Event<K>>> + Send + 'static,
 ) -> (
@@ -154,8 +154,7 @@ where
     (reflector(writer, events).applied_objects(), store)
 }
 
-/// An object as the kind that is asked for. The message of the parser may show values, and
-/// is left out.
+/// Decodes an object. The parser's message is not logged, because it may contain values.
 fn read<K: DeserializeOwned>(object: &Value) -> Option<K> {
     let text = object.to_string();
     let read = serde_json::from_str(&text);
@@ -163,7 +162,7 @@ fn read<K: DeserializeOwned>(object: &Value) -> Option<K> {
         let (kind, metadata) = (object.get("kind"), object.get("metadata"));
         let (namespace, name) = (metadata.get("namespace"), metadata.get("name"));
         let expected = std::any::type_name::<K>();
-        tracing::warn!(%kind, %namespace, %name, expected, "an object has another form");
+        tracing::warn!(%kind, %namespace, %name, expected, "skipping an object that does not match the expected type");
     }
     read.ok()
 }

@@ -1,9 +1,9 @@
-//! In which order errors came up.
+//! The order in which errors occurred.
 //!
-//! A status lists the newest errors first. Circuits and the inbox only know which errors stand
-//! now, so each error gets a number when it is reported and keeps it until it is cleared. An
-//! error that a retry or a new version of its object only confirms stays where it is in the
-//! list: a status that is read again shows the same.
+//! A status lists the newest errors first. Circuits and the inbox only know which errors exist
+//! now. So each error gets a number when it is first reported, and keeps it until it is
+//! cleared. An error that a retry or a new version of the object only confirms keeps its number
+//! too, so that the list does not change.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -13,12 +13,12 @@ use object::ObjectName;
 
 use crate::status::MAX_ERRORS;
 
-/// The position of an error in the order in which errors came up.
-pub(super) type Number = u64;
+/// A position in the order in which errors occurred.
+pub(super) type ErrorNumber = u64;
 
-/// What an error of a controller's source or pipeline is about.
+/// The place of an error in a controller's sources or pipeline.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Site {
+pub(super) enum ErrorSite {
     /// An object that cannot be read, by input and name.
     Object(usize, ObjectName),
     /// A stage that fails on an origin.
@@ -26,12 +26,12 @@ pub(super) enum Site {
         branch: usize,
         stage: usize,
         origin: Origin,
-        /// A conflict may stand beside a failure of the same stage.
+        /// Distinguishes a conflict from a failure of the same stage on the same origin.
         code: &'static str,
     },
 }
 
-impl From<&RunError> for Site {
+impl From<&RunError> for ErrorSite {
     fn from(error: &RunError) -> Self {
         Self::Stage {
             branch: error.branch,
@@ -42,23 +42,23 @@ impl From<&RunError> for Site {
     }
 }
 
-/// The numbers of the errors of one operator.
+/// The numbers of the errors of one Operator.
 #[derive(Debug, Default)]
-pub(super) struct Numbers {
-    last: Number,
-    /// Of the errors of sources and pipelines, by controller.
-    sites: HashMap<String, HashMap<Site, Number>>,
+pub(super) struct ErrorNumbers {
+    last: ErrorNumber,
+    /// The numbers of errors in sources and pipelines, by controller.
+    sites: HashMap<String, HashMap<ErrorSite, ErrorNumber>>,
 }
 
-impl Numbers {
-    /// For what comes up now. Errors that come up together share a number.
-    pub(super) fn next(&mut self) -> Number {
+impl ErrorNumbers {
+    /// The number for errors that occur now. Errors that occur together share a number.
+    pub(super) fn next(&mut self) -> ErrorNumber {
         self.last += 1;
         self.last
     }
 
-    /// Errors of a controller came up, or are reported again.
-    pub(super) fn report(&mut self, controller: &str, sites: impl IntoIterator<Item = Site>) {
+    /// Records errors of a controller; known ones keep their numbers.
+    pub(super) fn report(&mut self, controller: &str, sites: impl IntoIterator<Item = ErrorSite>) {
         let number = self.next();
         let known = self.sites.entry(controller.to_owned()).or_default();
         for site in sites {
@@ -66,9 +66,9 @@ impl Numbers {
         }
     }
 
-    /// The numbers of all errors of a controller that stand; the others are forgotten. An error
-    /// that is cleared and comes back between two calls keeps its number.
-    pub(super) fn standing(&mut self, controller: &str, sites: Vec<Site>) -> Vec<Number> {
+    /// The numbers of all current errors of a controller. All others are forgotten. An error
+    /// that is cleared and occurs again between two calls keeps its number.
+    pub(super) fn current(&mut self, controller: &str, sites: Vec<ErrorSite>) -> Vec<ErrorNumber> {
         let mut known = self.sites.remove(controller).unwrap_or_default();
         let mut kept = HashMap::with_capacity(sites.len());
         let mut numbers = Vec::with_capacity(sites.len());
@@ -83,16 +83,16 @@ impl Numbers {
         numbers
     }
 
-    /// Whether no error of a source or a pipeline is remembered.
+    /// Whether no error of a source or pipeline is recorded.
     #[cfg(test)]
     pub(super) fn is_empty(&self) -> bool {
         self.sites.is_empty()
     }
 }
 
-/// The newest errors first, as many as a status lists. Those that came up together stay in
-/// their order.
-pub(super) fn newest<T>(mut errors: Vec<(Number, T)>) -> impl Iterator<Item = T> {
+/// The newest errors first, at most [`MAX_ERRORS`]. Errors that occurred together keep their
+/// order.
+pub(super) fn newest<T>(mut errors: Vec<(ErrorNumber, T)>) -> impl Iterator<Item = T> {
     errors.sort_by_key(|(number, _)| Reverse(*number));
     errors.into_iter().take(MAX_ERRORS).map(|(_, error)| error)
 }

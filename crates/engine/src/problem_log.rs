@@ -1,4 +1,5 @@
-//! What is wrong, for the status and for whoever listens.
+//! The current problems of an Operator: sources of its status, its Events and its error
+//! metrics.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,12 +14,12 @@ use target::problem::{Cause, Happened, Problem, Report};
 
 use super::controller_task::ControllerTask;
 use super::measures::Measures;
-use super::newest::{Number, Numbers, Site, newest};
+use super::newest::{ErrorNumber, ErrorNumbers, ErrorSite, newest};
 use super::{EngineEvents, unread};
 use crate::inbox::{Inbox, Port, PortState};
 use crate::status::{ControllerStatus, Counts, OperatorStatus, Ready, ReportedError};
 
-/// What stands against targets and views.
+/// The current problems of targets and views.
 pub(super) struct ProblemLog {
     events: Arc<dyn EngineEvents>,
     inbox: Arc<Inbox>,
@@ -28,25 +29,25 @@ pub(super) struct ProblemLog {
 
 #[derive(Default)]
 struct Entries {
-    numbers: Numbers,
-    targets: BTreeMap<ObjectKey, Vec<(Number, Problem)>>,
-    views: BTreeMap<(GroupKind, ObjectName), (Number, String, ReportedError)>,
-    /// What is held of views, by controller.
-    held: BTreeMap<(String, (GroupKind, ObjectName)), (Number, ReportedError)>,
-    /// The kinds of targets that cannot be watched, by group and kind: there drift is not
-    /// seen, and what is left behind is not found.
+    numbers: ErrorNumbers,
+    targets: BTreeMap<ObjectKey, Vec<(ErrorNumber, Problem)>>,
+    views: BTreeMap<(GroupKind, ObjectName), (ErrorNumber, String, ReportedError)>,
+    /// Removals from views that are held, by controller and object.
+    held: BTreeMap<(String, (GroupKind, ObjectName)), (ErrorNumber, ReportedError)>,
+    /// The target kinds that cannot be watched, by group and kind. Their drift goes unnoticed,
+    /// and leftovers are not found.
     unwatched: BTreeMap<(String, String), Unavailable>,
 }
 
-/// An error that stands against a controller.
-enum Standing<'a> {
+/// A current error of a controller.
+enum ActiveError<'a> {
     Unreadable(&'a Controller, &'a (usize, ObjectName), &'a Unreadable),
     Failed(&'a Controller, &'a RunError),
     Target(&'a ObjectKey, &'a Problem),
     View(&'a ReportedError),
 }
 
-impl Standing<'_> {
+impl ActiveError<'_> {
     fn reported(self) -> ReportedError {
         match self {
             Self::Unreadable(controller, object, why) => unread::reported(controller, object, why),
@@ -57,7 +58,7 @@ impl Standing<'_> {
     }
 }
 
-/// An error of a pipeline as status and Events show it.
+/// An error of a pipeline, as status and Events show it.
 fn reported(controller: &Controller, error: &RunError) -> ReportedError {
     let report = RunReport::new(controller, error);
     ReportedError {
@@ -86,12 +87,12 @@ impl ProblemLog {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A step of a controller failed on some of its documents.
+    /// Reports that a step of a controller failed on some of its documents.
     pub(super) fn failed(&self, controller: &Controller, errors: &[RunError]) {
         if errors.is_empty() {
             return;
         }
-        let sites = errors.iter().map(Site::from);
+        let sites = errors.iter().map(ErrorSite::from);
         self.entries().numbers.report(&controller.name, sites);
         let metrics = self.measures.of(&controller.name);
         for error in errors {
@@ -101,14 +102,14 @@ impl ProblemLog {
         }
     }
 
-    /// A source object cannot be read, which was not so before.
+    /// Reports a source object that cannot be read.
     pub(super) fn unreadable(
         &self,
         controller: &Controller,
         object: &(usize, ObjectName),
         why: &Unreadable,
     ) {
-        let site = Site::Object(object.0, object.1.clone());
+        let site = ErrorSite::Object(object.0, object.1.clone());
         self.entries().numbers.report(&controller.name, [site]);
         let metrics = self.measures.of(&controller.name);
         metrics.inspect(|metrics| metrics.error(Unreadable::CODE));
@@ -116,7 +117,7 @@ impl ProblemLog {
             .reported(&controller.name, &unread::reported(controller, object, why));
     }
 
-    /// A write to a view was refused, or not any more.
+    /// Reports that a write to a view was refused, or clears that.
     pub(super) fn view(
         &self,
         controller: &str,
@@ -146,7 +147,7 @@ impl ProblemLog {
         self.events.reported(controller, &reported);
     }
 
-    /// The removal of something in a view is held (`maxDeletions`), or not any more.
+    /// Reports that a removal from a view is held (`maxDeletions`), or clears that.
     pub(super) fn held(&self, controller: &str, place: &(GroupKind, ObjectName), held: bool) {
         let key = (controller.to_owned(), place.clone());
         let mut entries = self.entries();
@@ -179,7 +180,7 @@ impl ProblemLog {
         }
     }
 
-    /// The objects of a target's kind cannot be watched, or can again.
+    /// Reports that a target kind cannot be watched, or clears that.
     pub(super) fn target_watch(&self, group: &str, kind: &str, why: Option<&Unavailable>) {
         let key = (group.to_owned(), kind.to_owned());
         let mut entries = self.entries();
@@ -202,7 +203,7 @@ impl ProblemLog {
         })
     }
 
-    /// How the operator stands. `held` says why a controller is not done though it works.
+    /// The status of the Operator. `held` returns why a controller without errors is not ready.
     pub(super) fn status(
         &self,
         operator: &Operator,
@@ -233,13 +234,14 @@ impl ProblemLog {
             }
         });
         OperatorStatus {
-            controllers: controllers.chain(self.gone(operator)).collect(),
+            controllers: controllers
+                .chain(self.removed_controllers(operator))
+                .collect(),
         }
     }
 
-    /// The controllers that are not in the spec any more, as long as something stands
-    /// against what they left.
-    fn gone(&self, operator: &Operator) -> Vec<ControllerStatus> {
+    /// Controllers that are no longer in the spec but have left objects with problems.
+    fn removed_controllers(&self, operator: &Operator) -> Vec<ControllerStatus> {
         let entries = self.entries();
         let of_targets = entries.targets.values().flatten();
         let of_targets = of_targets.map(|(_, problem)| &problem.controller);
@@ -249,7 +251,7 @@ impl ProblemLog {
         for controller in &operator.controllers {
             names.remove(&controller.name);
         }
-        // What nobody wants any more is nobody's.
+        // Problems of objects that no controller wants any more.
         names.remove("");
         let gone = names.into_iter().map(|name| {
             let (count, errors) = self.errors(&name, None);
@@ -279,8 +281,8 @@ impl ProblemLog {
         of_targets.count() + of_views.count()
     }
 
-    /// How many errors a controller has, and the newest; `own` is `None` for one that is not
-    /// in the spec any more.
+    /// The number of a controller's errors, and the newest of them; `own` is `None` for a
+    /// controller that is no longer in the spec.
     fn errors(
         &self,
         name: &str,
@@ -293,32 +295,33 @@ impl ProblemLog {
         });
         for (key, problems) in &entries.targets {
             let problems = problems.iter().filter(|(_, p)| p.controller == name);
-            all.extend(problems.map(|(number, p)| (*number, Standing::Target(key, p))));
+            all.extend(problems.map(|(number, p)| (*number, ActiveError::Target(key, p))));
         }
         let of_views = entries.views.values().filter(|(_, by, _)| by == name);
-        all.extend(of_views.map(|(number, _, reported)| (*number, Standing::View(reported))));
+        all.extend(of_views.map(|(number, _, reported)| (*number, ActiveError::View(reported))));
         let held = entries.held.iter().filter(|((by, _), _)| by == name);
-        all.extend(held.map(|(_, (number, reported))| (*number, Standing::View(reported))));
-        (all.len(), newest(all).map(Standing::reported).collect())
+        all.extend(held.map(|(_, (number, reported))| (*number, ActiveError::View(reported))));
+        (all.len(), newest(all).map(ActiveError::reported).collect())
     }
 }
 
-/// The errors of a controller's sources, and those that its pipeline `failed` with.
+/// The errors of a controller's sources, and the errors `failed` of its pipeline.
 fn own_errors<'a>(
     controller: &'a Controller,
     task: &'a ControllerTask,
     failed: &'a [RunError],
-    numbers: &mut Numbers,
-) -> Vec<(Number, Standing<'a>)> {
+    numbers: &mut ErrorNumbers,
+) -> Vec<(ErrorNumber, ActiveError<'a>)> {
     let objects = task.unreadable.keys();
-    let objects = objects.map(|(input, name)| Site::Object(*input, name.clone()));
-    let sites = objects.chain(failed.iter().map(Site::from)).collect();
-    let numbers = numbers.standing(&controller.name, sites);
+    let objects = objects.map(|(input, name)| ErrorSite::Object(*input, name.clone()));
+    let sites = objects.chain(failed.iter().map(ErrorSite::from)).collect();
+    let numbers = numbers.current(&controller.name, sites);
     let unreadable = task.unreadable.iter();
-    let unreadable = unreadable.map(|(object, why)| Standing::Unreadable(controller, object, why));
+    let unreadable =
+        unreadable.map(|(object, why)| ActiveError::Unreadable(controller, object, why));
     let failed = failed
         .iter()
-        .map(|error| Standing::Failed(controller, error));
+        .map(|error| ActiveError::Failed(controller, error));
     numbers.into_iter().zip(unreadable.chain(failed)).collect()
 }
 

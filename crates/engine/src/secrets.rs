@@ -1,12 +1,11 @@
-//! Into which Operators values of Secrets flow: through their sources, or through the views
-//! that they read.
+//! Which Operators values of Secrets can reach, through their sources or through views.
 //!
 //! ```text
 //! Secret ──▶ Operator a ──▶ view of a ──▶ Operator b ──▶ view of b ──▶ Operator c
 //! ```
 //!
-//! A server that refuses an object quotes values of it. Where they may come from a Secret, its
-//! text is not shown to anybody.
+//! A server that refuses an object quotes values of it in its message. If a value may come from
+//! a Secret, the message is not shown.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -17,7 +16,7 @@ use operator::spec::Source;
 use super::views::view_of;
 use crate::view_source::operator_of;
 
-/// What all Operators of a process read.
+/// For all Operators of a process: what they read.
 #[derive(Debug, Default)]
 pub(crate) struct SecretFlows(Mutex<BTreeMap<String, Reads>>);
 
@@ -29,7 +28,7 @@ struct Reads {
 }
 
 impl SecretFlows {
-    /// An Operator runs as it is now.
+    /// Records the sources of an Operator that starts.
     pub(super) fn set(&self, operator: &Operator) {
         let controllers = operator.controllers.iter();
         let sources: Vec<&Source> = controllers.flat_map(|c| &c.sources).collect();
@@ -42,13 +41,13 @@ impl SecretFlows {
         self.reads().insert(operator.name.clone(), reads);
     }
 
-    /// An Operator does not exist any more.
+    /// Forgets an Operator that no longer exists.
     pub(super) fn remove(&self, operator: &str) {
         self.reads().remove(operator);
     }
 
-    /// Whether values of Secrets may reach an Operator. Of one that does not run nobody
-    /// knows what is in its views.
+    /// Whether values of Secrets may reach an Operator. The worst is assumed for a view whose
+    /// Operator is unknown.
     pub(super) fn reach(&self, operator: &str) -> bool {
         let all = self.reads();
         let mut seen = BTreeSet::new();
@@ -100,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_reach_who_reads_them_also_through_views() {
+    fn secrets_reach_their_readers_directly_and_through_views() {
         let flows = SecretFlows::default();
         flows.set(&operator("pods", &[core("Pod")]));
         flows.set(&operator("reader", &[core("Pod"), view("pods")]));
@@ -110,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn operators_that_read_each_other_are_followed_once() {
+    fn a_cycle_of_operators_is_followed_once() {
         let flows = SecretFlows::default();
         flows.set(&operator("a", &[core("Pod"), view("b")]));
         flows.set(&operator("b", &[core("Pod"), view("a")]));
@@ -118,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn of_an_operator_that_does_not_run_the_worst_is_assumed() {
+    fn the_worst_is_assumed_for_an_operator_that_does_not_run() {
         let flows = SecretFlows::default();
         flows.set(&operator("a", &[core("Pod"), view("b")]));
         assert!(flows.reach("a"));

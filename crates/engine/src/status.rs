@@ -1,14 +1,14 @@
-//! How an operator stands: what its controllers report, as it goes into its status.
+//! The status of an Operator, as its engine reports it.
 
 use std::collections::BTreeSet;
 
 use document::Value;
 
-/// How an operator stands.
+/// The status of an Operator.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct OperatorStatus {
-    /// In the order of the spec; after them controllers that were removed from it and whose
-    /// leftovers still have errors.
+    /// The controllers in the order of the spec. After them, controllers that are no longer in
+    /// the spec, if there is a problem with what they left behind.
     pub controllers: Vec<ControllerStatus>,
 }
 
@@ -20,16 +20,16 @@ impl OperatorStatus {
     }
 }
 
-/// How a controller stands.
+/// The status of a controller.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ControllerStatus {
     /// Its name.
     pub name: String,
-    /// Whether it does its work.
+    /// Whether it works.
     pub ready: Ready,
-    /// What is wrong, newest first, at most [`MAX_ERRORS`].
+    /// Current errors, newest first, at most [`MAX_ERRORS`].
     pub errors: Vec<ReportedError>,
-    /// How much it holds.
+    /// Counts of objects and errors.
     pub counts: Counts,
 }
 
@@ -39,40 +39,40 @@ pub const MAX_ERRORS: usize = 10;
 /// The condition `Ready`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Ready {
-    /// True/Ready: all sources are read, and nothing is wrong.
+    /// True/Ready: all sources are read, and there are no errors.
     True,
     /// False/NotReady: a source or a kind is missing or cannot be read.
     False(String),
-    /// Unknown/ReconciliationFailed: something is wrong with some objects.
+    /// Unknown/ReconciliationFailed: there are errors for some objects.
     #[default]
     Failing,
-    /// False/BudgetExceeded: it has stopped.
+    /// False/BudgetExceeded: it has stopped, because it exceeded this budget.
     Stopped(String),
 }
 
-/// Something that is wrong.
+/// An error, as the status and Events show it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReportedError {
     /// The stable code.
     pub code: String,
-    /// The stage, as a place in the controller's spec, or `target`.
+    /// The path of the stage in the controller's spec, or `target`.
     pub stage: String,
-    /// Which objects.
+    /// The source objects that it concerns.
     pub origin: Value,
-    /// What happened.
+    /// What is wrong, for people.
     pub message: String,
 }
 
-/// How much a controller holds.
+/// Counts of a controller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Sources.
     pub sources: usize,
     /// Objects of all sources.
     pub objects: usize,
-    /// Target objects.
+    /// Derived objects.
     pub targets: usize,
-    /// Errors that stand.
+    /// Current errors.
     pub errors: usize,
     /// Of these, removals that `maxDeletions` holds.
     pub held: usize,

@@ -1,4 +1,19 @@
-//! What earlier runs left behind: objects with our claim that are not derived any more.
+//! Removes what earlier runs left behind: objects with our claim that are no longer derived.
+//!
+//! While a process runs, a circuit emits a deletion for everything that it stops deriving. What
+//! happened while no process ran, or between two generations of the Operator, is found by the
+//! sweep instead. It runs once all controllers are open and all target watches have synced, and
+//! compares the claims on the cluster with what is derived now:
+//!
+//! ```text
+//! ConfigMap a   claimed by controller c   derived       stays
+//! ConfigMap b   claimed by controller c   not derived   is deleted
+//! ConfigMap c   claimed by controller c   not derived, its Pod is in error   stays for now
+//! ```
+//!
+//! An object stays for now if its origin is in error, or if something upstream of its
+//! controller may be missing (see [`upstream`](super::upstream)). Then the sweep runs again
+//! when an error is cleared, or when the state upstream changes.
 
 use document::Value;
 use object::ObjectName;
@@ -10,30 +25,30 @@ use super::unread::{groups, names};
 use super::upstream::Upstream;
 use super::writes::WriteReason;
 
-/// How far the cleaning is.
+/// The progress of the sweep.
 #[derive(Debug, Default)]
 pub(super) struct Sweep {
-    /// Whether it was done once.
+    /// Whether it has run.
     done: bool,
-    /// What it left in place: it is done again when that may go.
+    /// Set if it has kept objects: it runs again when these may be removed.
     kept: Option<Kept>,
-    /// Everything goes, and nothing new is derived.
+    /// Whether the Operator is being deleted: everything is removed, and nothing new is derived.
     deleting: bool,
 }
 
-/// What stays because what it came from may be missing.
+/// The state in which the last sweep kept objects.
 #[derive(Debug)]
 struct Kept {
-    /// How many errors there were, at most, since it was looked at.
+    /// The largest number of errors since then.
     errors: usize,
-    /// What the controllers derived from when it was looked at.
+    /// The inputs of the controllers at that time.
     upstream: Vec<Upstream>,
     /// For each controller, how many objects wait for something upstream.
     waiting: Vec<usize>,
 }
 
 impl Sweep {
-    /// Whether what was left behind has been looked for.
+    /// Whether the sweep has run.
     pub(super) fn is_done(&self) -> bool {
         self.done
     }
@@ -42,20 +57,20 @@ impl Sweep {
         self.deleting
     }
 
-    /// An error has gone, perhaps in exchange for another: what stays because of errors is
-    /// looked at again.
+    /// Records that an error was cleared, even if another one replaced it: objects that were
+    /// kept because of errors have to be checked again.
     pub(super) fn error_gone(&mut self) {
         if let Some(kept) = &mut self.kept {
             kept.errors = usize::MAX;
         }
     }
 
-    /// Whether nothing is left that could be removed later.
+    /// Whether the sweep has run and has kept nothing.
     pub(super) fn is_over(&self) -> bool {
         self.done && self.kept.is_none()
     }
 
-    /// Whether it is time to look.
+    /// Whether it has to run now.
     fn is_due(&mut self, errors: usize, upstream: &[Upstream]) -> bool {
         let Some(kept) = &mut self.kept else {
             return !self.done;
@@ -66,7 +81,7 @@ impl Sweep {
 }
 
 impl Task {
-    /// Removes what is left behind, once all that could tell is known.
+    /// Removes what is left behind, once everything is known that it depends on.
     pub(super) fn sweep(&mut self, upstream: &[Upstream]) {
         if self.sweep.deleting || self.sweep.is_over() || !self.all_listed() {
             return;
@@ -77,7 +92,7 @@ impl Task {
         }
         let mut waiting = vec![0; upstream.len()];
         let mut kept = false;
-        let leftovers = self.writes.writer.stale(|leftover| {
+        let leftovers = self.writes.writer.leftovers(|leftover| {
             let waits_for = self.waits_for(leftover, upstream);
             waits_for.inspect(|number| waiting[*number] += 1);
             let keeps = waits_for.is_some() || self.keeps(leftover, upstream);
@@ -99,7 +114,8 @@ impl Task {
         });
     }
 
-    /// Why what a controller no longer derives stays, or what it derives may be old.
+    /// Why a controller keeps objects that it no longer derives, or why its output may be
+    /// outdated.
     pub(super) fn held(&self, number: usize) -> Option<String> {
         let stopped = |feeder: &&usize| self.controllers[**feeder].stopped.is_some();
         if let Some(feeder) = self.graph.feeders(number).iter().find(stopped) {
@@ -122,11 +138,11 @@ impl Task {
 
     /// Whether all controllers are open and all target watches are complete.
     fn all_listed(&self) -> bool {
-        self.controllers.iter().all(|controller| controller.open) && self.targets_told()
+        self.controllers.iter().all(|controller| controller.open) && self.targets_synced()
     }
 
     /// Whether all target watches are complete.
-    fn targets_told(&self) -> bool {
+    fn targets_synced(&self) -> bool {
         let targets = self.operator.controllers.iter().flat_map(|c| &c.targets);
         let mut native = targets.filter(|target| !target.resource.is_view());
         native.all(|target| {
@@ -140,8 +156,8 @@ impl Task {
         circuits.map(ControllerTask::error_count).sum()
     }
 
-    /// The controller for whose upstream a leftover waits: its own, or, where its
-    /// controller has gone, any that may have taken over.
+    /// The controller whose upstream a leftover waits for: its own or, if that is no longer in
+    /// the spec, any one that may have taken over.
     fn waits_for(&self, leftover: &Leftover, upstream: &[Upstream]) -> Option<usize> {
         let missing = |number: &usize| upstream[*number].missing.is_some();
         match self.controller_of(leftover) {
@@ -155,11 +171,11 @@ impl Task {
         self.operator.controllers.iter().position(named)
     }
 
-    /// Whether a leftover stays because what it came from is in error, or is forgotten by
-    /// a restart.
+    /// Whether a leftover stays because its origin is in error, or may be an object that a
+    /// restart has lost.
     fn keeps(&self, leftover: &Leftover, upstream: &[Upstream]) -> bool {
         let Some(number) = self.controller_of(leftover) else {
-            // Its controller has gone: whoever took over may be in error.
+            // Its controller is no longer in the spec: the one that took over may be in error.
             let mut all = upstream.iter();
             return all.any(|upstream| upstream.volatile || upstream.failure.is_some());
         };
@@ -182,10 +198,10 @@ impl Task {
             || failed.any(|origin| share_an_object(&leftover.origin, &origin))
     }
 
-    /// Withdraws everything. Says whether nothing is left. What is derived is found by its
-    /// claims, so that no source needs to be available.
+    /// Withdraws everything. Returns whether nothing is left. Derived objects are found by
+    /// their claims, so that no source needs to be available.
     pub(super) fn delete_all(&mut self) -> bool {
-        if !self.targets_told() {
+        if !self.targets_synced() {
             return false;
         }
         if !self.sweep.deleting {
@@ -200,7 +216,7 @@ impl Task {
                 }
             }
         }
-        let left = self.writes.writer.stale(|_| false);
+        let left = self.writes.writer.leftovers(|_| false);
         for leftover in &left {
             if self.writes.writer.withdraw(leftover) {
                 self.writes
@@ -211,7 +227,7 @@ impl Task {
     }
 }
 
-/// Whether nothing that the controllers yield may be missing.
+/// Whether the output of all controllers is complete.
 fn complete(upstream: &[Upstream]) -> bool {
     let mut all = upstream.iter();
     all.all(|upstream| upstream.missing.is_none() && upstream.failure.is_none())

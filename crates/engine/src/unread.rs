@@ -1,9 +1,17 @@
 //! Source objects that cannot be read.
 //!
-//! The pipeline keeps the last version that could be read, so that what is derived from the
-//! object stays. After a restart there is none, and the object must not count as absent:
-//! what was derived from it is not swept (`sweep`), and nothing is written over it, as a
-//! list without its element, a tuple without its soft partner, or what would come next.
+//! While a process runs, the circuit keeps the last readable version, so that the output of the
+//! object stays. After a restart there is no such version, and the object must not be taken for
+//! absent. What was derived from it is not swept (see [`sweep`](super::sweep)), and nothing
+//! that is derived without it replaces what is there:
+//!
+//! ```text
+//! Pods a, b ──▶ @gather ──▶ ConfigMap: [a, b]
+//! restart, Pod b is unreadable: the output is [a], and is not written
+//! ```
+//!
+//! The same holds for a tuple without its soft partner, and for another
+//! origin that would take over the name.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,14 +27,14 @@ use crate::inbox::UnreadableObjects;
 use crate::status::ReportedError;
 use crate::writer::Writer;
 
-/// An object of an input, as origins name it.
+/// The origin that consists of one object of an input.
 fn origin(controller: &Controller, input: usize, name: &ObjectName) -> Value {
     let origin = Origin::object(u32::try_from(input).unwrap_or(u32::MAX), name.clone());
     origin.describe(&controller.pipeline.sources)
 }
 
-/// Whether an origin names an object for which `is_one` holds. A source that an edit of the
-/// Operator has renamed may be any of those that there are now.
+/// Whether an origin names an object for which `is_one` holds. A source that no longer exists
+/// may have been renamed, so its objects are looked up in all sources.
 pub(super) fn names(
     sources: &[String],
     origin: &Value,
@@ -49,7 +57,7 @@ pub(super) fn names(
     })
 }
 
-/// The error of an object that cannot be read.
+/// The error for an object that cannot be read.
 pub(super) fn reported(
     controller: &Controller,
     (input, name): &(usize, ObjectName),
@@ -59,17 +67,17 @@ pub(super) fn reported(
         code: Unreadable::CODE.to_owned(),
         stage: format!("sources[{}]", controller.inputs[*input]),
         origin: origin(controller, *input, name),
-        message: format!("{why}; what is derived from it stays as it was"),
+        message: format!("{why}; objects derived from it stay as they were"),
     }
 }
 
-/// Whether a pipeline has a stage whose output stands for many objects.
+/// Whether a pipeline has a stage whose output combines many objects.
 pub(super) fn groups(controller: &Controller) -> bool {
     let mut stages = stages(controller);
     stages.any(StageKind::groups)
 }
 
-/// Whether a pipeline derives something else, not just less, where an object is missing.
+/// Whether a missing object changes the output of a pipeline, instead of only reducing it.
 fn combines(controller: &Controller) -> bool {
     let mut stages = stages(controller);
     stages.any(|stage| stage.groups() || stage.is_soft())
@@ -81,26 +89,27 @@ fn stages(controller: &Controller) -> impl Iterator<Item = &StageKind> {
     stages.map(|stage| &stage.kind)
 }
 
-/// What a controller must not write over, because it has not read all since it started.
+/// The source objects that a controller has not read since it started. Their output must not be
+/// overwritten.
 #[derive(Debug, Default)]
 pub(super) struct Unread {
-    /// The other controllers, who have read all that they wrote.
+    /// The other controllers, which have read everything that they wrote.
     others: Vec<String>,
     /// The names of its sources.
     sources: Vec<String>,
     /// The objects that have not been read, by input and name.
     objects: BTreeSet<(usize, ObjectName)>,
-    /// Whether they may be in all that it derived.
+    /// Whether every output of the controller may depend on them.
     in_all: bool,
 }
 
 impl Unread {
-    /// Whether what is on an object was derived from something that has not been read.
+    /// Whether the content of a target object was derived from an object that has not been read.
     pub(super) fn protects(&self, writer: &Writer, key: &ObjectKey) -> bool {
         if self.objects.is_empty() && !self.in_all {
             return false;
         }
-        // Until the target watch is complete, nobody knows.
+        // Unknown until the target watch has synced.
         let Some(marks) = writer.marks(key) else {
             return true;
         };
@@ -113,8 +122,7 @@ impl Unread {
 }
 
 impl Task {
-    /// Takes note of all objects that cannot be read now, and reports those that could be
-    /// read before.
+    /// Stores which objects cannot be read now, and reports the new ones.
     pub(super) fn cannot_read(&mut self, unreadable: UnreadableObjects) {
         let mut of_controllers = vec![BTreeMap::new(); self.controllers.len()];
         for (((number, input), name), why) in unreadable {
@@ -130,14 +138,14 @@ impl Task {
             {
                 self.sweep.error_gone();
             }
-            let news = task.unreadable.iter();
-            for (object, why) in news.filter(|(object, why)| before.get(*object) != Some(*why)) {
+            let current = task.unreadable.iter();
+            for (object, why) in current.filter(|(object, why)| before.get(*object) != Some(*why)) {
                 self.problem_log.unreadable(controller, object, why);
             }
         }
     }
 
-    /// What a controller has not read since it started.
+    /// The objects that a controller has not read since it started.
     pub(super) fn unread(&self, number: usize) -> Unread {
         let controllers = &self.operator.controllers;
         let never_read = |number: usize| {
@@ -171,7 +179,7 @@ impl Task {
         }
     }
 
-    /// Writes what open controllers have derived, as far as that may be written now.
+    /// Writes the pending output of open controllers, except where an unread object forbids it.
     pub(super) fn write_pending(&mut self) {
         for number in 0..self.controllers.len() {
             let task = &mut self.controllers[number];

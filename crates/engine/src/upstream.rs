@@ -1,17 +1,18 @@
-//! What controllers derive from: whether all of it is known.
+//! Whether a controller has read everything that it derives from.
 //!
-//! A target that is no longer derived is removed only if nothing upstream can still
-//! derive it. After a restart that is not so while an object upstream is in error,
-//! because nothing holds its last output then, and not before the object, once it is
-//! corrected, has come through all views on the way:
+//! A target that is no longer derived is deleted only if no object upstream can still derive
+//! it. Right after a restart that is uncertain in two cases. While an object upstream is in
+//! error, its last good output is gone, because the restart has lost it. And once the error is
+//! corrected, its output still has to pass through every view on the way:
 //!
 //! ```text
 //! Pod b ──▶ producer ──▶ view ──▶ reader ──▶ ConfigMap b
-//!           no error     b        has not read b yet: ConfigMap b stays
+//!           no error     has b    has not read b yet: ConfigMap b stays
 //! ```
 //!
-//! So an engine publishes up to which version a view has to be read ([`Basis::settled`]),
-//! and a reader that has read so far does the same for its own views.
+//! So for each of its views an engine publishes the version up to which a reader must have
+//! read it ([`Basis::settled`]). A reader that has read that far publishes the same for the
+//! views that it fills itself.
 
 use std::collections::BTreeMap;
 
@@ -24,28 +25,28 @@ use super::controller_task::ControllerTask;
 use super::views::{Outputs, view_of};
 use crate::view_source::operator_of;
 
-/// What a controller derives from.
+/// Whether the inputs of a controller are complete.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Upstream {
-    /// Why something may be missing.
+    /// Why an object that it derives from may be missing.
     pub(super) missing: Option<String>,
-    /// Why the controller itself may not yield all.
+    /// Why its own output may be incomplete.
     pub(super) failure: Option<String>,
-    /// Whether there are objects among it that no controller yields. A restart forgets
-    /// them, so that their absence means nothing.
+    /// Whether it derives from objects that no controller yields, such as those that a user put
+    /// into a view. A restart loses them, so that their absence proves nothing.
     pub(super) volatile: bool,
 }
 
-/// How the controllers of an operator depend on each other and on views.
+/// How the controllers of an Operator depend on each other and on views.
 #[derive(Debug)]
 pub(super) struct Graph {
-    /// For each controller the others that it reads from, at whatever distance.
+    /// For each controller the other controllers that it reads from, directly or indirectly.
     feeders: Vec<Vec<usize>>,
-    /// For each controller its inputs that are views.
+    /// For each controller those of its inputs that are views.
     views: Vec<Vec<ViewInput>>,
     /// For each controller its position in the order of execution.
     positions: Vec<usize>,
-    /// For each own view of which nothing is missing, the version since when.
+    /// For each complete view of this Operator, its version when it became complete.
     settled: BTreeMap<GroupKind, u64>,
 }
 
@@ -53,7 +54,7 @@ pub(super) struct Graph {
 struct ViewInput {
     input: usize,
     view: GroupKind,
-    /// Whether it is a view of the same operator.
+    /// Whether it is a view of the same Operator.
     own: bool,
 }
 
@@ -72,12 +73,12 @@ impl Graph {
         }
     }
 
-    /// The controllers that this one reads from, at whatever distance.
+    /// The other controllers that this one reads from, directly or indirectly.
     pub(super) fn feeders(&self, number: usize) -> &[usize] {
         &self.feeders[number]
     }
 
-    /// The version of an own view since which nothing is missing.
+    /// The version at which a view of this Operator became complete; `None` if it is not.
     fn settle(
         &mut self,
         view: &GroupKind,
@@ -136,7 +137,7 @@ fn view_inputs(operator: &Operator, number: usize) -> Vec<ViewInput> {
 }
 
 impl Task {
-    /// What each controller derives from, as of the batches that were taken.
+    /// The state of each controller's inputs, after the batches taken so far.
     pub(super) fn upstream(&mut self) -> Vec<Upstream> {
         let numbers = 0..self.controllers.len();
         let outside: Vec<Upstream> = numbers.map(|number| self.outside(number)).collect();
@@ -158,7 +159,7 @@ impl Task {
         all
     }
 
-    /// Makes the views available as far as they are complete.
+    /// Publishes which views are complete.
     pub(super) fn publish(&mut self, upstream: &[Upstream]) {
         let (views, tasks, graph) = (&self.views, &self.controllers, &mut self.graph);
         let over_budget = tasks.iter().any(|task| task.stopped.is_some());
@@ -173,7 +174,8 @@ impl Task {
         });
     }
 
-    /// What a controller reads of other operators, and of users.
+    /// The state of a controller without the views of its own Operator: its own errors, and the
+    /// views of other Operators and of users.
     fn outside(&self, number: usize) -> Upstream {
         let mut upstream = Upstream {
             failure: self.failure(number),
@@ -200,7 +202,7 @@ impl Task {
         upstream
     }
 
-    /// Why a controller may not yield all.
+    /// Why the output of a controller may be incomplete.
     fn failure(&self, number: usize) -> Option<String> {
         let name = &self.operator.controllers[number].name;
         let task = &self.controllers[number];
@@ -211,8 +213,8 @@ impl Task {
         failing.then(|| format!("controller {name} has objects in error"))
     }
 
-    /// An own view that a controller has not read to the point since which nothing is
-    /// missing. `known` holds for the controllers that come earlier.
+    /// A view of this Operator that a controller has not read up to its settled version.
+    /// `known` is final for the controllers that run before it.
     fn lagging(&mut self, number: usize, known: &[Upstream]) -> Option<String> {
         for at in 0..self.graph.views[number].len() {
             let ViewInput { input, view, own } = self.graph.views[number][at].clone();
@@ -227,7 +229,7 @@ impl Task {
         None
     }
 
-    /// The version up to which the controller at this position has to read an own view.
+    /// The version up to which the controller at this position must read a view of this Operator.
     fn settled(&mut self, view: &GroupKind, position: usize, known: &[Upstream]) -> Option<u64> {
         let producers = self.views.producers(view).iter();
         let mut producers = producers.map(|producer| (self.graph.positions[*producer], producer));
@@ -235,7 +237,7 @@ impl Task {
             let (views, tasks) = (&self.views, &self.controllers);
             return self.graph.settle(view, views, tasks, known);
         }
-        // In a cycle nothing is missing once all of it is read.
+        // The views of a cycle are complete once everything in them has been read.
         let complete =
             producers.all(|(at, producer)| at >= position || known[*producer].missing.is_none());
         complete.then(|| self.views.version(view))
@@ -265,14 +267,14 @@ mod tests {
     use crate::status::{OperatorStatus, ReportedError};
     use crate::{Context, EngineEvents};
 
-    struct Quiet;
+    struct IgnoreEvents;
 
-    impl EngineEvents for Quiet {
+    impl EngineEvents for IgnoreEvents {
         fn adopted(&self, _key: &object::ObjectKey, _controller: &str) {}
         fn reported(&self, _controller: &str, _error: &ReportedError) {}
     }
 
-    /// An operator whose controllers are open, on a server that does not answer.
+    /// An Operator whose controllers are open, on a server that does not answer.
     fn task(controllers: &[Value]) -> Task {
         let controllers: Value = controllers.iter().cloned().collect();
         let spec = json!({
@@ -288,7 +290,7 @@ mod tests {
         let clients = Clients::new(client, Rate::default(), Leadership::always());
         let context = Context::new(clients, &ViewStore::default(), Metrics::default());
         let (status, _) = watch::channel(OperatorStatus::default());
-        let mut task = Task::new(context, operator, Arc::new(Quiet), status);
+        let mut task = Task::new(context, operator, Arc::new(IgnoreEvents), status);
         task.controllers.iter_mut().for_each(|c| c.open = true);
         task
     }
@@ -327,7 +329,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_view_of_another_operator_is_to_be_read_to_where_it_settled() {
+    async fn a_view_of_another_operator_must_be_read_up_to_its_settled_version() {
         let source = json!({"apiGroup": "p.view.dcontroller.io", "kind": "V"});
         let mut task = task(&[controller("c", source, "W")]);
         read(&mut task, 0, 4);
@@ -344,7 +346,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_missing_is_missing_in_the_own_views_too() {
+    async fn an_incomplete_input_makes_the_own_views_incomplete() {
         let source = json!({"apiGroup": "p.view.dcontroller.io", "kind": "V"});
         let last = controller("last", json!({"kind": "W"}), "X");
         let mut task = task(&[last, controller("first", source, "W")]);
@@ -367,7 +369,7 @@ mod tests {
         assert_eq!(settled(&mut task, "X"), Some(0));
     }
 
-    /// Neither of them waits for the other.
+    /// Neither controller waits for the other.
     #[tokio::test]
     async fn a_cycle_settles() {
         let one = controller("one", json!({"kind": "B"}), "A");

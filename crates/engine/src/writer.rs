@@ -1,9 +1,21 @@
-//! Converging objects: the driver of [`target::decide`] on a cluster.
+//! Writes target objects: the driver of [`target::decide`] on a cluster.
 //!
-//! A [`Writer`] holds what one operator wants of objects, what its target watches have
-//! shown of them, and what its writes returned. [`Writer::converge`] is what one run of
-//! the scheduler does for one object: it never uses an old snapshot, because it decides
-//! anew after every answer. Runs for one object never overlap; the scheduler sees to it.
+//! For each object a [`Writer`] keeps three things: what the controllers of one Operator want
+//! of it, what the target watches have delivered, and what the answers to its own writes
+//! contained. [`Writer::converge`] is one run of the scheduler for one object. It asks `decide`
+//! for the next request, sends it, stores the answer, and asks again, until nothing is left to
+//! do or only time or an event can help:
+//!
+//! ```text
+//! wanted ──┐
+//! watch ───┼─▶ decide ─▶ create, replace, patch, delete, read ─▶ server
+//! answers ─┘                                                        │
+//!    ▲                                                              │
+//!    └──────────── the object, a conflict, a refusal ◀──────────────┘
+//! ```
+//!
+//! Every decision uses the latest state, so drift, retries, restarts and resyncs all take the
+//! same path. The scheduler never runs two of these loops for one object at the same time.
 
 mod entry;
 mod fight;
@@ -30,12 +42,12 @@ use target::live::Leftover;
 use target::problem::{Cause, Problem, Report};
 use tokio::sync::watch;
 
-/// When to look at an object again.
+/// When an object has to be checked again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// It is right.
+    /// Not before something changes: it has its derived state.
     Settled,
-    /// When something changes.
+    /// When something changes: it does not have its derived state, but nothing can be done now.
     Change,
     /// After this time, or when something changes.
     After(Duration),
@@ -47,23 +59,23 @@ pub enum Next {
 pub struct WriteError {
     /// The object.
     pub key: ObjectKey,
-    /// What stands against it.
+    /// What prevents it.
     pub problem: Box<Problem>,
-    /// When to try again; without it, after a growing pause.
+    /// When to try again; if `None`, after a growing pause.
     pub retry: Option<Duration>,
 }
 
-/// Converges the target objects of one operator.
+/// Writes the target objects of one Operator.
 pub struct Writer {
     operator: String,
     client: Client,
     report: Arc<dyn Report>,
-    /// How often a refused object is tried though nothing changed, by controller.
+    /// How often a refused object is tried again although nothing changed, by controller.
     refused_again: BTreeMap<String, Duration>,
-    /// Whether what a server says of objects may quote a Secret.
+    /// Whether messages of the server may quote a Secret.
     hides: Box<dyn Fn() -> bool + Send + Sync>,
     state: Mutex<State>,
-    /// Tells that an object has begun to wait for its namespace.
+    /// Notifies when an object begins to wait for its namespace.
     namespace_waits: watch::Sender<()>,
 }
 
@@ -75,9 +87,9 @@ impl fmt::Debug for Writer {
     }
 }
 
-/// What is known and wanted.
+/// The state: desired and observed objects.
 impl Writer {
-    /// A writer for an operator. The client has the operator's rights.
+    /// A writer for an Operator. The client acts as the Operator's account.
     pub fn new(operator: &str, client: Client, report: Arc<dyn Report>) -> Self {
         Self {
             operator: operator.to_owned(),
@@ -90,8 +102,9 @@ impl Writer {
         }
     }
 
-    /// Tries refused objects of a controller this often though nothing changed, if that is
-    /// more often than every 10 minutes. Of several controllers the longest time counts.
+    /// Sets how often the refused objects of a controller are tried again although nothing
+    /// changed. The interval is 10 minutes at most. If several controllers write an object, the
+    /// longest interval counts.
     #[must_use]
     pub fn retry_refused(mut self, controller: &str, every: Duration) -> Self {
         let every = every.min(SLOW_RETRY);
@@ -99,7 +112,7 @@ impl Writer {
         self
     }
 
-    /// How long after a refusal an object is tried again though nothing changed.
+    /// How long after a refusal an object is tried again although nothing changed.
     fn refused_again(&self, key: &ObjectKey) -> Duration {
         let mut state = self.state();
         let controllers = state.get(key).into_iter();
@@ -108,7 +121,8 @@ impl Writer {
         times.max().copied().unwrap_or(SLOW_RETRY)
     }
 
-    /// Says when the text of a server is not shown, because it may quote a Secret.
+    /// Sets a function that returns whether to suppress messages of the server, because they
+    /// may quote a Secret.
     #[must_use]
     pub fn hide_values(mut self, hides: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         self.hides = Box::new(hides);
@@ -120,8 +134,8 @@ impl Writer {
         judge(failure, key, (self.hides)())
     }
 
-    /// Notes how many objects each controller held before, for
-    /// [`Writer::held_before`].
+    /// Enables [`Writer::held_before`]: the writer counts how many objects each controller had
+    /// written before this process started.
     #[must_use]
     pub fn count_held_before(self, count: bool) -> Self {
         self.state().held_before = count.then(BTreeMap::new);
@@ -133,13 +147,13 @@ impl Writer {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The cluster serves this kind (or serves it otherwise than before). Gives the
-    /// objects to look at again.
+    /// Records that the cluster serves this kind, or that its API has changed. Returns the
+    /// objects to check again.
     pub fn serve(&self, kind: TargetKind) -> Vec<ObjectKey> {
         self.state().serve(kind)
     }
 
-    /// The cluster serves this kind no more: its objects wait.
+    /// Records that the cluster no longer serves this kind. Its objects wait.
     pub fn unserve(&self, group: &str, kind: &str) {
         self.state().unserve(&GroupKind::new(group, kind));
     }
@@ -154,37 +168,37 @@ impl Writer {
         self.state().awaited_namespaces()
     }
 
-    /// Whether somebody watches namespaces and calls [`Writer::namespace_changed`].
-    /// Otherwise objects that wait are tried more often, which status says. Gives the
-    /// objects to look at again.
+    /// Sets whether namespaces are watched, and [`Writer::namespace_changed`] is called. If
+    /// not, objects that wait for their namespace are tried more often, and the status shows
+    /// it. Returns the objects to check again.
     pub fn watches_namespaces(&self, watched: bool) -> Vec<ObjectKey> {
         self.state().watches_namespaces(watched)
     }
 
-    /// Something happened to a namespace. Gives the objects that waited for it.
+    /// Records an event for a namespace. Returns the objects that waited for it.
     pub fn namespace_changed(&self, namespace: &str) -> Vec<ObjectKey> {
         self.state().namespace_changed(namespace)
     }
 
-    /// A controller derives this for an object now, or nothing any more. Says whether
-    /// the object is to be looked at.
+    /// Sets what a controller derives for an object; `None` if it no longer derives it. Returns
+    /// whether the object has to be checked.
     pub fn set(&self, key: &ObjectKey, controller: &str, desired: Option<Desired>) -> bool {
         self.state().set(key, controller, desired)
     }
 
-    /// The objects that are wanted, or of one controller.
+    /// The objects that any controller wants, or those that this controller wants.
     pub fn keys(&self, controller: Option<&str>) -> Vec<ObjectKey> {
         self.state().keys(controller)
     }
 
-    /// Whose document an object gets, or got last; `None` if nobody wants or wanted it.
+    /// The controller that writes an object, or wrote it last; `None` if there is none.
     pub fn controller_of(&self, key: &ObjectKey) -> Option<String> {
         let mut state = self.state();
         let entry = state.get(key)?;
         Some(entry.controller().to_owned())
     }
 
-    /// The controllers that write an object, or wrote what is still to be removed from it.
+    /// The controllers that write an object, or whose fields still have to be removed from it.
     pub fn controllers_of(&self, key: &ObjectKey) -> Vec<String> {
         let mut state = self.state();
         let entry = state.get(key).into_iter();
@@ -192,13 +206,14 @@ impl Writer {
         controllers.map(str::to_owned).collect()
     }
 
-    /// The target watch has shown an object. Gives its key if it is to be looked at.
+    /// Stores an object that the target watch has delivered. Returns its key if it has to be
+    /// checked.
     pub fn observe(&self, group: &str, kind: &str, object: &Value) -> Option<ObjectKey> {
         let key = ObjectKey::of(group, kind, object)?;
         self.state().observe(key, object, None, &self.operator)
     }
 
-    /// As [`Writer::observe`], of an object that cannot be read; `object` is its metadata.
+    /// As [`Writer::observe`], for an object that cannot be read; `object` is its metadata.
     pub fn observe_unreadable(
         &self,
         group: &str,
@@ -210,62 +225,63 @@ impl Writer {
         self.state().observe(key, object, Some(why), &self.operator)
     }
 
-    /// The target watch has shown that an object is gone, or that it has lost our label.
-    /// Gives its key if it is to be looked at.
+    /// Records that the target watch has delivered the deletion of an object, or the loss of
+    /// our label. Returns its key if it has to be checked.
     pub fn forget(&self, group: &str, kind: &str, object: &Value) -> Option<ObjectKey> {
         let key = ObjectKey::of(group, kind, object)?;
         self.state().forget(key, object, &self.operator)
     }
 
-    /// The target watch of a kind lists anew: what it does not show until
-    /// [`Writer::listed`] is not there.
+    /// Records that the target watch of a kind starts a list. Objects that are not delivered
+    /// before [`Writer::listed`] do not exist.
     pub fn listing(&self, group: &str, kind: &str) {
         self.state().listing(GroupKind::new(group, kind));
     }
 
-    /// The list is complete. Gives the objects that it did not show.
+    /// Records that the list is complete. Returns the known objects that are not in it.
     pub fn listed(&self, group: &str, kind: &str) -> Vec<ObjectKey> {
         let kind = GroupKind::new(group, kind);
         self.state().listed(&kind, &self.operator)
     }
 
-    /// Whether the target watch of a kind has been complete once.
+    /// Whether a list of the target watch of a kind has completed.
     pub fn synced(&self, group: &str, kind: &str) -> bool {
         self.state().synced(&GroupKind::new(group, kind))
     }
 
-    /// What the controllers of this operator have left on objects that they do not derive
-    /// any more. To be asked when all sources and target watches have synced; `keep` says
-    /// what stays nevertheless (its origin is in error). Each is to be given to
-    /// [`Writer::withdraw`] and looked at.
-    pub fn stale(&self, mut keep: impl FnMut(&Leftover) -> bool) -> Vec<Leftover> {
+    /// The objects that carry marks of this Operator's controllers but are no longer derived.
+    /// Only meaningful when all sources and target watches have synced. `keep` selects those to
+    /// leave alone, for example because their origin is in error. The caller passes each one to
+    /// [`Writer::withdraw`] and checks the object.
+    pub fn leftovers(&self, mut keep: impl FnMut(&Leftover) -> bool) -> Vec<Leftover> {
         let mut leftovers = self.state().leftovers(&self.operator);
         leftovers.retain(|leftover| !keep(leftover));
         leftovers
     }
 
-    /// What the controllers of this operator have left on one object, whether they derive
-    /// it still or not; `None` before the target watch of its kind is complete.
+    /// The marks of this Operator's controllers on one object, whether or not it is still
+    /// derived; `None` before the target watch of its kind has synced.
     pub fn marks(&self, key: &ObjectKey) -> Option<Vec<Leftover>> {
         let state = self.state();
         let synced = state.synced(&key.kind);
         synced.then(|| state.marks(key, &self.operator))
     }
 
-    /// What a controller has left on an object may go.
+    /// Allows the removal of what a controller has left on an object. Returns whether the
+    /// object has to be checked.
     pub fn withdraw(&self, leftover: &Leftover) -> bool {
         self.set(&leftover.key, &leftover.controller, None)
     }
 
-    /// Whether something is removed from the cluster when a controller wants nothing of an
-    /// object any more: the object itself, or what was patched onto it.
+    /// Whether something is removed from the cluster when a controller no longer wants an
+    /// object: the object itself, or the fields that it patched.
     pub fn removes(&self, key: &ObjectKey, controller: &str) -> bool {
         self.state().removes(key, controller, &self.operator)
     }
 
-    /// A controller wants nothing of an object any more, but what it wrote is not removed
-    /// until it [is released](Writer::release) (`maxDeletions`), or the object wanted again.
-    /// The object is to be looked at.
+    /// Records that a controller no longer wants an object, but keeps what it wrote there until
+    /// [`Writer::release`] (`maxDeletions`), or until it is derived again. The caller checks
+    /// the object.
     pub fn hold(&self, key: &ObjectKey, controller: &str) {
         self.state().hold(key, controller);
     }
@@ -275,14 +291,13 @@ impl Writer {
         self.state().held(controller)
     }
 
-    /// Lets all held removals go on. Gives the objects to look at.
+    /// Allows all held removals. Returns the objects to check.
     pub fn release(&self) -> Vec<ObjectKey> {
         self.state().release()
     }
 
-    /// How many objects a controller had written when the target watches were first
-    /// complete: what it held before this process wrote anything. Known only after
-    /// [`Writer::count_held_before`].
+    /// How many objects a controller had written when the target watches first synced, that is,
+    /// before this process wrote anything. Needs [`Writer::count_held_before`].
     pub fn held_before(&self, controller: &str) -> usize {
         let state = self.state();
         let counts = state.held_before.as_ref();
@@ -292,7 +307,7 @@ impl Writer {
 }
 
 impl Writer {
-    /// Brings an object to its derived state, as far as that goes now.
+    /// Brings an object to its derived state, as far as possible now.
     pub async fn converge(&self, key: &ObjectKey) -> Result<Next, WriteError> {
         let Some(kind) = self.state().kind(key) else {
             return Ok(self.no_kind(key));
@@ -309,19 +324,19 @@ impl Writer {
         entry.waits = Some((WaitsFor::Kind, now));
         let problem = entry.problem(Cause::NoKind);
         drop(state);
-        self.tell(key, &[problem]);
+        self.report_problems(key, &[problem]);
         Next::Change
     }
 
-    /// Tells what stands against an object, if that is news.
-    fn tell(&self, key: &ObjectKey, problems: &[Problem]) {
+    /// Reports the problems of an object, if they have changed.
+    fn report_problems(&self, key: &ObjectKey, problems: &[Problem]) {
         let mut state = self.state();
-        let told = match state.get(key) {
-            Some(entry) => entry.told(problems),
+        let changed = match state.get(key) {
+            Some(entry) => entry.set_problems(problems),
             None => !problems.is_empty(),
         };
         drop(state);
-        if told {
+        if changed {
             self.report.problems(key, problems);
         }
     }

@@ -1,4 +1,4 @@
-//! The writes of an operator: a queue of objects, and the runner that converges them.
+//! The writes of an Operator: a queue of object keys, and a runner that converges the objects.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -24,18 +24,18 @@ use super::namespaces::Namespaces;
 use super::problem_log::ProblemLog;
 use crate::writer::{WriteError, Writer};
 
-/// Why an object is looked at.
+/// Why an object is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WriteReason {
-    /// A controller derives something else for it.
+    /// A controller has changed what it derives for it.
     Derived,
-    /// It changed on the cluster, or its kind or namespace did.
+    /// The object, its kind or its namespace has changed on the cluster.
     TargetChanged,
     /// An earlier run left it behind.
     Leftover,
-    /// A period has passed.
+    /// The period of a periodic check is over.
     Periodic,
-    /// Asked for by the last run.
+    /// The last run asked for it.
     Requeue,
     /// The last run failed.
     Retry,
@@ -68,18 +68,18 @@ impl fmt::Display for WriteReason {
     }
 }
 
-/// Held by each target watch until it has told what there is: before that, each object
-/// would have to be read before it is written.
+/// Each target watch holds a clone until its first list is complete. Writing starts when all
+/// clones are dropped: before that, each object would have to be read before it is written.
 type PendingLists = mpsc::Sender<Infallible>;
 
-/// A target watch that tells nothing for so long holds up nobody.
-const UNTOLD: Duration = Duration::from_secs(30);
+/// How long writing waits at most for the first lists of target watches.
+const MAX_LIST_WAIT: Duration = Duration::from_secs(30);
 
 /// The writes of an operator.
 pub(super) struct Writes {
     pub(super) writer: Arc<Writer>,
     queue: Queue<ObjectKey, WriteReason>,
-    /// Until all target watches have theirs.
+    /// Cloned for each target watch, and dropped when all of them have a clone.
     pending_lists: Option<PendingLists>,
     stop: Option<oneshot::Sender<()>>,
     task: Option<JoinHandle<()>>,
@@ -106,7 +106,7 @@ impl Writes {
         let shared = writer.clone();
         let run = move |key: &ObjectKey, _: &WriteReason| {
             let (writer, key) = (shared.clone(), key.clone());
-            // Runs of several objects share the threads of the process.
+            // Spawned, so that runs for several objects use all threads of the process.
             let run = async move { writer.converge(&key).await };
             let run = tokio::spawn(run.in_current_span());
             async move { run.await.ok() }
@@ -118,7 +118,7 @@ impl Writes {
         let runner = Runner::new(receiver, run, settle)
             .pools(pools, move |key| limits.pool(key))
             .gate(async move {
-                let _ = tokio::time::timeout(UNTOLD, all_listed.recv()).await;
+                let _ = tokio::time::timeout(MAX_LIST_WAIT, all_listed.recv()).await;
                 Ok::<(), Infallible>(())
             })
             .observe(Arc::new(Runs::new(measures.clone(), writer.clone())))
@@ -139,12 +139,12 @@ impl Writes {
         }
     }
 
-    /// All target watches are known: writing starts when each has told what there is.
+    /// All target watches are subscribed. Writing starts when their lists have completed.
     pub(super) fn subscribed(&mut self) {
         self.pending_lists = None;
     }
 
-    /// A controller derives this for an object now, or nothing any more.
+    /// Sets what a controller derives for an object; `None` if it no longer derives it.
     pub(super) fn want(&self, key: &ObjectKey, by: &Controller, desired: Option<Desired>) {
         if self.writer.set(key, &by.name, desired) {
             let delay = by.options.debounce;
@@ -152,22 +152,22 @@ impl Writes {
         }
     }
 
-    /// Looks at objects.
+    /// Queues objects to be checked.
     pub(super) fn look(&self, keys: impl IntoIterator<Item = ObjectKey>, reason: WriteReason) {
         self.queue.trigger_all(keys, &reason, Duration::ZERO);
     }
 
-    /// Compares all objects with what is derived.
+    /// Compares all objects with their derived state.
     pub(super) fn repair_all(&self) {
         self.look(self.writer.keys(None), WriteReason::Periodic);
     }
 
-    /// How many objects wait for their turn.
+    /// The number of objects in the queue.
     pub(super) fn waiting(&self) -> usize {
         self.queue.stats().depth
     }
 
-    /// Starts no more, and waits for what runs.
+    /// Starts no more runs, and waits for those in progress.
     pub(super) async fn stop(&mut self) {
         self.stop.take();
         self.namespaces.abort();
@@ -186,7 +186,7 @@ impl Drop for Writes {
     }
 }
 
-/// When an object is looked at again.
+/// When an object is checked again.
 fn follow_up(
     retries: &mut Retries<ObjectKey>,
     limits: &Limits,
@@ -208,14 +208,14 @@ fn follow_up(
     }
 }
 
-/// What the watch of a target kind tells the writer.
+/// Passes the events of a target watch on to the writer.
 pub(super) struct TargetSink {
     group: String,
     kind: String,
     writer: Arc<Writer>,
     queue: Queue<ObjectKey, WriteReason>,
     problem_log: Arc<ProblemLog>,
-    /// Whether lists of these objects are merged.
+    /// Whether the Operator patches such objects, and needs the merge keys of their lists.
     patched: bool,
     pending_lists: Mutex<Option<PendingLists>>,
 }
@@ -238,8 +238,8 @@ impl TargetSink {
         }
     }
 
-    /// It has told what there is, or cannot.
-    fn told(&self) {
+    /// Ends the wait for this watch: its list has completed, or cannot be had.
+    fn list_done(&self) {
         *self
             .pending_lists
             .lock()
@@ -262,7 +262,7 @@ impl Sink for TargetSink {
     }
 
     fn delete(&self, _name: &ObjectName, last: Option<&Arrival>) {
-        // Those that a list does not show are found by the writer itself.
+        // Without a last version: the writer itself finds objects that a list does not include.
         let last = last.map(Arrival::bare);
         let last = last.and_then(|last| self.writer.forget(&self.group, &self.kind, &last));
         self.look(last);
@@ -291,7 +291,7 @@ impl Sink for TargetSink {
     fn synced(&self) {
         self.look(self.writer.listed(&self.group, &self.kind));
         self.problem_log.target_watch(&self.group, &self.kind, None);
-        self.told();
+        self.list_done();
     }
 
     fn unavailable(&self, why: &Unavailable) {
@@ -300,7 +300,7 @@ impl Sink for TargetSink {
         if why.code == "kind-missing" {
             self.writer.unserve(&self.group, &self.kind);
         }
-        self.told();
+        self.list_done();
     }
 }
 

@@ -1,4 +1,4 @@
-//! Removals that are held, and what earlier runs left.
+//! Held removals, and the removal of leftovers of earlier runs.
 
 use std::collections::BTreeMap;
 
@@ -9,9 +9,9 @@ use super::{Removed, Task, named};
 use crate::views::Stale;
 use crate::writes::WriteReason;
 
-/// What earlier runs left.
+/// Leftovers of earlier runs.
 impl Task {
-    /// Removes what is left, or holds it where it is too much.
+    /// Removes leftovers, or holds them if they are too many.
     pub(crate) fn remove_left(&mut self, leftovers: Vec<Leftover>, stale: Vec<Stale>) {
         let mut all: BTreeMap<String, (Vec<Removed>, Vec<Removed>)> = BTreeMap::new();
         for leftover in leftovers {
@@ -42,7 +42,7 @@ impl Task {
         }
     }
 
-    /// Whether a controller left too many objects for them to be removed.
+    /// Whether the leftovers of a controller are too many to be removed.
     fn is_too_much(&mut self, controller: &str, count: usize) -> bool {
         let max = match named(&self.operator, controller) {
             Some(number) => self.operator.controllers[number].options.max_deletions,
@@ -59,7 +59,7 @@ impl Task {
         hold
     }
 
-    /// What is stale in views, and not held.
+    /// The stale objects in views whose removal is not held.
     pub(crate) fn stale(&self) -> Vec<Stale> {
         let mut stale = self.views.stale(&self.context.store, &self.operator);
         stale.retain(|stale| {
@@ -74,7 +74,7 @@ impl Task {
 
 /// Removing and holding.
 impl Task {
-    /// Removes what was left behind, or something from a view.
+    /// Removes a leftover, or an object from a view.
     pub(super) fn remove(&mut self, controller: &str, removed: Removed) {
         let operator = self.operator.clone();
         match removed {
@@ -112,7 +112,7 @@ impl Task {
         }
         let by = named(&self.operator, controller);
         let by = by.map(|number| &self.operator.controllers[number]);
-        if let Some(place) = removed.place(by) {
+        if let Some(place) = removed.view_object(by) {
             self.problem_log.held(controller, &place, true);
             let held = self.deletions.held.entry(place).or_default();
             held.insert((controller.to_owned(), removed));
@@ -126,12 +126,13 @@ impl Task {
         in_views.count() + self.writes.writer.held(controller)
     }
 
-    /// A controller derives an object of a view: its removal is not held any more. The
-    /// writer does the same for targets.
+    /// Ends the hold on an object of a view that is derived again. For targets the writer does
+    /// this.
     pub(super) fn unhold(&mut self, number: usize, derived: &Removed) {
         let operator = self.operator.clone();
         let controller = &operator.controllers[number];
-        let (Removed::View(target, _), Some(place)) = (derived, derived.place(Some(controller)))
+        let (Removed::View(target, _), Some(place)) =
+            (derived, derived.view_object(Some(controller)))
         else {
             return;
         };
@@ -162,7 +163,7 @@ impl Task {
         }
     }
 
-    /// Allows any number of removals, and so those that are held, or not any more.
+    /// Sets whether any number of removals is allowed. If so, the held ones are carried out.
     pub(crate) fn allow_deletions(&mut self, allowed: bool) {
         self.deletions.allowed = allowed;
         if allowed {
@@ -172,7 +173,7 @@ impl Task {
         }
     }
 
-    /// Removes everything that is held.
+    /// Carries out all held removals.
     pub(crate) fn release(&mut self) {
         let released = self.writes.writer.release();
         self.writes.look(released, WriteReason::Leftover);

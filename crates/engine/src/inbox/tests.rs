@@ -36,7 +36,7 @@ fn kept(object: &Value) -> Kept {
 }
 
 #[test]
-fn what_is_kept_of_a_view_keeps_nothing_else_of_it_in_memory() {
+fn kept_fields_of_a_view_object_do_not_keep_the_rest_in_memory() {
     let view = json!({"metadata": {"name": "a"}, "spec": {"x": {"n": [1]}, "large": [1, 2, 3]}});
     let view = view.packed();
     let inbox = Arc::new(Inbox::new([(0, 0)]));
@@ -47,7 +47,7 @@ fn what_is_kept_of_a_view_keeps_nothing_else_of_it_in_memory() {
     assert_eq!(kept.document(), &json!({"spec": {"x": {"n": [1]}}}));
     assert!(
         kept.document().detached().same(kept.document()),
-        "it is no part of a larger document"
+        "the kept part is a document of its own"
     );
 }
 
@@ -55,7 +55,7 @@ fn what_is_kept_of_a_view_keeps_nothing_else_of_it_in_memory() {
 fn the_last_state_of_each_object_waits() {
     let inbox = Inbox::new([(0, 0), (1, 0)]);
     let name = |n: usize| ObjectName::new("", &format!("o{n}"));
-    // More than an index is used for again.
+    // The second round exceeds the capacity at which an index is freed.
     for round in 0..3 {
         let many = if round == 1 { 2 * LARGE } else { 2 };
         for state in 0..2 {
@@ -82,7 +82,7 @@ fn the_last_state_of_each_object_waits() {
 }
 
 #[test]
-fn how_inputs_stand_is_taken_when_it_has_changed() {
+fn input_states_are_taken_only_when_they_have_changed() {
     let inbox = Inbox::new([(0, 0)]);
     assert!(!inbox.take().ports.unwrap()[&(0, 0)].listed);
     assert!(inbox.take().ports.is_none());

@@ -1,4 +1,4 @@
-//! Objects that wait for a namespace, against a server that has none at first.
+//! Objects that wait for a namespace, on a server that has no namespaces at first.
 
 use std::sync::Mutex;
 
@@ -26,13 +26,13 @@ use crate::writes::Writes;
 
 type Reply = UnsyncBoxBody<Bytes, std::convert::Infallible>;
 
-/// An API server with namespaces and config maps.
+/// An API server with namespaces and `ConfigMap`s.
 struct Server {
-    /// The namespaces, each with whether it is going.
+    /// The namespaces, each with whether it is being deleted.
     namespaces: Mutex<Vec<(String, bool)>>,
     events: broadcast::Sender<String>,
     forbidden: bool,
-    /// What was asked for.
+    /// All requests so far.
     requests: Mutex<Vec<String>>,
 }
 
@@ -78,7 +78,7 @@ impl Server {
         let namespaces = self.namespaces.lock().unwrap();
         let there = namespaces
             .iter()
-            .any(|(name, going)| name == "late" && !going);
+            .any(|(name, deleting)| name == "late" && !deleting);
         if what == "POST" && there {
             let object = Value::from_json(body).unwrap();
             let metadata = object.get("metadata").as_map().unwrap();
@@ -112,31 +112,31 @@ impl Server {
         let namespaces = self.namespaces.lock().unwrap();
         let items: Value = namespaces
             .iter()
-            .map(|(name, going)| namespace(name, *going))
+            .map(|(name, deleting)| namespace(name, *deleting))
             .collect();
         let list = json!({"kind": "NamespaceList", "apiVersion": "v1",
             "metadata": {"resourceVersion": "1"}, "items": (items)});
         reply(200, &list)
     }
 
-    /// A namespace is made, begins to go, or is there again.
-    fn set(&self, name: &str, going: bool) {
+    /// Creates a namespace, or sets whether it is being deleted.
+    fn set(&self, name: &str, deleting: bool) {
         let mut namespaces = self.namespaces.lock().unwrap();
         namespaces.retain(|(other, _)| other != name);
-        namespaces.push((name.to_owned(), going));
-        let event = json!({"type": "MODIFIED", "object": (namespace(name, going))});
+        namespaces.push((name.to_owned(), deleting));
+        let event = json!({"type": "MODIFIED", "object": (namespace(name, deleting))});
         let _ = self.events.send(format!("{event}\n"));
     }
 
-    /// How many requests there were of this kind.
+    /// The number of requests of this kind.
     fn count(&self, request: &str) -> usize {
         let requests = self.requests.lock().unwrap();
         requests.iter().filter(|one| *one == request).count()
     }
 }
 
-fn namespace(name: &str, going: bool) -> Value {
-    let deleted = going.then_some("2024-01-01T00:00:00Z");
+fn namespace(name: &str, deleting: bool) -> Value {
+    let deleted = deleting.then_some("2024-01-01T00:00:00Z");
     json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {
         "name": name, "resourceVersion": "2", "deletionTimestamp": (deleted.map_or(Value::NULL, Value::from))}})
 }
@@ -154,9 +154,9 @@ fn refuse(code: u16, reason: &str, details: &Value) -> Response<Reply> {
 }
 
 #[derive(Default)]
-struct Told(Mutex<Vec<String>>);
+struct Reports(Mutex<Vec<String>>);
 
-impl Report for Told {
+impl Report for Reports {
     fn problems(&self, _: &ObjectKey, problems: &[Problem]) {
         *self.0.lock().unwrap() = problems.iter().map(ToString::to_string).collect();
     }
@@ -176,13 +176,13 @@ fn operator() -> Operator {
         .unwrap()
 }
 
-/// Wants a config map in the namespace `late`.
-fn start(server: &Arc<Server>) -> (Writes, Arc<Told>) {
-    let (operator, told) = (operator(), Arc::new(Told::default()));
+/// Wants a `ConfigMap` in the namespace `late`.
+fn start(server: &Arc<Server>) -> (Writes, Arc<Reports>) {
+    let (operator, reports) = (operator(), Arc::new(Reports::default()));
     let clients = Clients::new(server.client(), Rate::default(), Leadership::always());
     let context = Context::new(clients, &ViewStore::default(), Metrics::default());
     let measures = Measures::new(&context.metrics, &operator);
-    let writer = Arc::new(Writer::new("o", server.client(), told.clone()));
+    let writer = Arc::new(Writer::new("o", server.client(), reports.clone()));
     let mut writes = Writes::start(&context, &operator, writer, &measures);
     writes.subscribed();
     let kind = object::GroupKind::new("", "ConfigMap");
@@ -201,7 +201,7 @@ fn start(server: &Arc<Server>) -> (Writes, Arc<Told>) {
     };
     let key = ObjectKey::new("", "ConfigMap", "late", "a");
     writes.want(&key, controller, Some(desired));
-    (writes, told)
+    (writes, reports)
 }
 
 const POST: &str = "POST /api/v1/namespaces/late/configmaps";
@@ -209,23 +209,23 @@ const LIST: &str = "GET /api/v1/namespaces";
 const WATCH: &str = "WATCH /api/v1/namespaces";
 
 #[tokio::test(start_paused = true)]
-async fn an_object_is_written_when_its_namespace_comes() {
+async fn an_object_is_written_when_its_namespace_exists() {
     let server = Server::new(false);
     server.set("other", false);
-    let (writes, told) = start(&server);
+    let (writes, reports) = start(&server);
     sleep(Duration::from_secs(30)).await;
     assert_eq!(server.count(POST), 1);
-    assert_eq!(*told.0.lock().unwrap(), ["waiting for the namespace"]);
+    assert_eq!(*reports.0.lock().unwrap(), ["waiting for the namespace"]);
     server.set("other", false);
-    // One that is going helps nobody.
+    // A namespace that is being deleted does not wake the object.
     server.set("late", true);
     sleep(Duration::from_secs(30)).await;
     assert_eq!(server.count(POST), 1);
     server.set("late", false);
     sleep(Duration::from_secs(1)).await;
     assert_eq!(server.count(POST), 2);
-    assert_eq!(*told.0.lock().unwrap(), [""; 0]);
-    // Nobody waits any more, and nobody listens.
+    assert_eq!(*reports.0.lock().unwrap(), [""; 0]);
+    // Nothing waits any more, so the watch has ended.
     assert_eq!(server.events.receiver_count(), 0);
     assert_eq!((server.count(LIST), server.count(WATCH)), (1, 1));
     drop(writes);
@@ -243,19 +243,19 @@ async fn namespaces_are_watched_only_while_an_object_waits() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_the_right_to_watch_namespaces_objects_are_tried_and_it_is_said() {
+async fn without_permission_to_watch_namespaces_objects_are_retried_and_reported() {
     let server = Server::new(true);
-    let (writes, told) = start(&server);
+    let (writes, reports) = start(&server);
     sleep(Duration::from_mins(5)).await;
     let tries = server.count(POST);
     assert!((3..=7).contains(&tries), "{tries}");
-    let said = told.0.lock().unwrap().join("");
+    let said = reports.0.lock().unwrap().join("");
     assert!(
         said.contains("grant list and watch of namespaces"),
         "{said}"
     );
     server.set("late", false);
     sleep(Duration::from_secs(61)).await;
-    assert_eq!(*told.0.lock().unwrap(), [""; 0]);
+    assert_eq!(*reports.0.lock().unwrap(), [""; 0]);
     drop(writes);
 }

@@ -50,8 +50,8 @@ fn views() -> ViewStore {
     views
 }
 
-/// An event in a few words.
-fn word<K: ResourceExt>(event: watcher::Result<Event<K>>) -> String {
+/// An event as text.
+fn describe<K: ResourceExt>(event: watcher::Result<Event<K>>) -> String {
     match event.unwrap() {
         Event::Init => "init".to_owned(),
         Event::InitDone => "listed".to_owned(),
@@ -61,13 +61,13 @@ fn word<K: ResourceExt>(event: watcher::Result<Event<K>>) -> String {
     }
 }
 
-/// The events that there are already.
+/// The events that are available now.
 async fn now<K: ResourceExt>(
     events: &mut (impl Stream<Item = watcher::Result<Event<K>>> + Unpin),
 ) -> Vec<String> {
     let mut words = Vec::new();
     while let std::task::Poll::Ready(Some(event)) = poll!(events.next()) {
-        words.push(word(event));
+        words.push(describe(event));
     }
     words
 }
@@ -85,7 +85,7 @@ async fn a_view_is_listed_and_then_followed() {
 }
 
 #[tokio::test]
-async fn a_view_without_its_operator_is_not_listed() {
+async fn a_view_without_a_running_operator_is_not_listed() {
     let views = ViewStore::default();
     put(&views, "a", json!({}));
     let events = views.watch_with::<Object>(&kind());
@@ -98,11 +98,11 @@ async fn a_view_without_its_operator_is_not_listed() {
 }
 
 #[tokio::test]
-async fn an_object_of_another_form_is_left_out_and_leaves_nothing_behind() {
+async fn an_object_of_another_type_is_skipped() {
     let views = views();
     put(&views, "bad", json!({"k": [1]}));
     put(&views, "good", json!({"k": "v"}));
-    // As a kind whose data is text by name.
+    // A type whose data is a map of strings.
     let events = views.watch_with::<Typed>(&kind());
     pin_mut!(events);
     assert_eq!(now(&mut events).await, ["init", "lists good", "listed"]);
@@ -124,7 +124,7 @@ async fn a_reader_that_falls_behind_lists_again() {
     assert_eq!(now(&mut events).await, ["init", "lists a", "listed"]);
 }
 
-/// A config map under another name, for its strict form.
+/// A type with the strict form of a `ConfigMap`.
 #[derive(Clone, Debug, serde::Deserialize)]
 struct Typed {
     metadata: kube::api::ObjectMeta,
@@ -172,7 +172,7 @@ fn error_policy(_: Arc<Object>, _: &Never, _: Arc<Seen>) -> Action {
     Action::await_change()
 }
 
-/// One reconciler, on a controller that is made of the objects and the store of a view.
+/// Runs one reconciler on a controller that `run` builds from a view.
 async fn check<S>(run: impl FnOnce(ViewStore, Arc<Seen>) -> S)
 where
     S: Future<Output = ()> + Send + 'static,
@@ -216,7 +216,7 @@ async fn the_controller_of_kube_runs_on_a_view() {
 }
 
 #[test]
-fn of_targets_only_those_with_a_claim_of_the_operator_are_told() {
+fn only_targets_with_a_claim_of_the_operator_are_delivered() {
     let resource = ApiResource::erase::<ConfigMap>(&());
     let object = |name: &str, operator: &str, claimed: &str| {
         let claim = claim::Claim {
@@ -227,11 +227,11 @@ fn of_targets_only_those_with_a_claim_of_the_operator_are_told() {
         };
         let claim = claim.print(&ObjectKey::new("", "ConfigMap", "n", claimed));
         let annotations = json!({"dcontroller.io/owner": (claim)});
-        // As in a list, without types.
+        // Without `apiVersion` and `kind`, as in a list.
         let metadata = json!({"name": name, "namespace": "n", "annotations": (annotations)});
         Object::from(json!({"metadata": (metadata)}))
     };
-    let told = |event| owned::<ConfigMap>(event, "o", &resource).map(|event| word(Ok(event)));
+    let told = |event| owned::<ConfigMap>(event, "o", &resource).map(|event| describe(Ok(event)));
     let ours = || object("a", "o", "a");
     let copied = || object("a", "o", "b");
     let others = || object("a", "p", "a");
@@ -245,7 +245,7 @@ fn of_targets_only_those_with_a_claim_of_the_operator_are_told() {
 }
 
 #[test]
-fn a_target_that_cannot_be_read_stays_as_it_was_until_it_is_gone() {
+fn an_unreadable_target_stays_current_until_it_is_gone() {
     let resource = ApiResource::erase::<ConfigMap>(&());
     let claim = claim::Claim {
         operator: "o".to_owned(),
@@ -261,11 +261,11 @@ fn a_target_that_cannot_be_read_stays_as_it_was_until_it_is_gone() {
     let object = || serde_json::from_str::<Object>(&text).unwrap();
     let told = |event, operator| {
         let event = owned::<ConfigMap>(event, operator, &resource);
-        event.map(|event| word(Ok(event)))
+        event.map(|event| describe(Ok(event)))
     };
     assert_eq!(told(Event::InitApply(object()), "o"), None);
     assert_eq!(told(Event::Apply(object()), "o"), None);
-    // It is another operator's now.
+    // Now another Operator has claimed it.
     let gone = Some("deletes a".to_owned());
     assert_eq!(told(Event::Apply(object()), "p"), gone);
     assert_eq!(told(Event::Delete(object()), "o"), gone);

@@ -1,4 +1,4 @@
-//! Views as streams: what happens in the store, in the words of kube's watcher.
+//! Views as streams of kube's watcher events.
 
 use futures::{Stream, stream};
 use kube::Resource;
@@ -11,8 +11,7 @@ use super::read;
 use crate::view_source::Gate;
 use crate::{Views, clock};
 
-/// The views of the operators that a process runs: those of its
-/// `process::config::Config`.
+/// The views of the Operators that a process runs, as part of its `process::config::Config`.
 ///
 /// ```
 /// use document::json;
@@ -30,7 +29,7 @@ use crate::{Views, clock};
 /// # let views = ViewStore::default();
 /// # views.without_operators();
 /// let group = "shop.view.dcontroller.io";
-/// // A declarative controller does this; so may you.
+/// // Usually a declarative controller writes these; a program may, too.
 /// let web = json!({
 ///     "apiVersion": "shop.view.dcontroller.io/v1alpha1", "kind": "Health",
 ///     "metadata": {"name": "web"}, "ready": 2
@@ -53,11 +52,11 @@ pub struct ViewStore {
     availability: Views,
 }
 
-/// Empty, and not available before operators have filled it.
+/// An empty store, whose views are unavailable until Operators have filled them.
 impl Default for ViewStore {
     fn default() -> Self {
         let settings = store::Config {
-            // More than any version that an earlier process gave.
+            // Higher than any version of an earlier process.
             first_version: Version(clock::micros()),
             ..store::Config::default()
         };
@@ -70,31 +69,31 @@ impl Default for ViewStore {
 }
 
 impl ViewStore {
-    /// The objects themselves. A reconciler writes to them as a
-    /// [`Caller::user`](store::Caller::user) with a name of its own: objects of its own, and
-    /// of those that a controller yields the status, finalizers, and labels and annotations
-    /// that the pipeline leaves alone.
+    /// The store. A reconciler writes to it as a [`Caller::user`](store::Caller::user) with a
+    /// name of its own. It may write objects of its own. On objects that a controller yields,
+    /// it may write the status, finalizers, and those labels and annotations that the pipeline
+    /// does not set.
     pub fn store(&self) -> &Store {
         &self.store
     }
 
-    /// Which views are available, for the engines that fill and read them.
+    /// The availability of views, for the engines that fill and read them.
     pub fn views(&self) -> &Views {
         &self.availability
     }
 
-    /// Makes all views available: for a process that runs no operators, in which views hold
-    /// what users put into them.
+    /// Makes all views available, for a process that runs no Operators and whose views contain
+    /// only what users write.
     pub fn without_operators(&self) {
         self.availability.without_operators();
     }
 
-    /// Watches the view that `K` says it is: its group is `<operator>.view.dcontroller.io`.
+    /// Watches the view of type `K`, whose API group is `<operator>.view.dcontroller.io`.
     ///
-    /// The first list begins when the view is available: its operator runs, and has filled
-    /// it. Until then a reconciler does not start, and takes no view for empty. When the
-    /// operator is edited, deleted or stopped, nothing is delivered until the view is
-    /// available again, and then a new list.
+    /// The first list starts when the view is available, that is, when its Operator runs and
+    /// has filled it. Until then a reconciler does not start, so that it does not take the view
+    /// for empty. When the Operator is edited, deleted or stopped, no event is delivered until
+    /// the view is available again; then a new list is delivered.
     pub fn watch<K>(&self) -> impl Stream<Item = watcher::Result<Event<K>>> + Send + use<K>
     where
         K: Resource + DeserializeOwned + Send + 'static,
@@ -134,13 +133,13 @@ struct ViewReader {
 }
 
 enum Phase {
-    /// A list is to be announced.
+    /// Announces a list.
     Begin,
-    /// It was.
+    /// Waits until the view is available.
     Open,
-    /// What there is is being told.
+    /// Delivers the existing objects.
     List(Watch),
-    /// What changes is being told.
+    /// Delivers changes.
     Follow(Watch),
 }
 
@@ -173,7 +172,7 @@ impl ViewReader {
                     }
                     Some(store::Event::Deleted(object)) => match read(&object) {
                         Some(object) => return Event::Delete(object),
-                        // It may be known in an earlier form: a list shows that it is gone.
+                        // An earlier version may have been delivered: list again without it.
                         None => self.phase = Phase::Begin,
                     },
                     Some(store::Event::Bookmark { .. }) => {}

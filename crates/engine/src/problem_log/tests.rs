@@ -7,9 +7,9 @@ use metrics::Metrics;
 use super::*;
 use crate::Budget;
 
-struct Quiet;
+struct IgnoreEvents;
 
-impl EngineEvents for Quiet {
+impl EngineEvents for IgnoreEvents {
     fn adopted(&self, _key: &ObjectKey, _controller: &str) {}
     fn reported(&self, _controller: &str, _error: &ReportedError) {}
 }
@@ -39,13 +39,13 @@ impl World {
         let measures = Measures::new(&Metrics::default(), &operator);
         let task = ControllerTask::new("o", 0, &operator.controllers[0], Budget::default());
         Self {
-            problem_log: ProblemLog::new(Arc::new(Quiet), Arc::default(), measures),
+            problem_log: ProblemLog::new(Arc::new(IgnoreEvents), Arc::default(), measures),
             tasks: vec![task],
             operator,
         }
     }
 
-    /// One batch of source objects, by name and `spec`.
+    /// Steps one batch of source objects, by name and `spec`.
     fn step(&mut self, objects: &[(&str, Value)]) {
         let keep = dataflow::fields::Keep::fields(&dataflow::fields::Fields::all());
         let batch = objects.iter().map(|(name, spec)| dataflow::SourceEvent {
@@ -75,14 +75,14 @@ impl World {
         self.tasks[0].unreadable.insert(object, why);
     }
 
-    /// The target of this name is refused with this status, or is not.
+    /// Sets with which status the target of this name is refused, if any.
     fn refused(&self, name: &str, code: Option<u16>) {
         let problems: Vec<_> = code.into_iter().map(|code| refusal(name, code)).collect();
         let key = ObjectKey::new("", "ConfigMap", "", name);
         self.problem_log.problems(&key, &problems);
     }
 
-    /// The number of errors and the objects of those that are listed.
+    /// The number of errors, and the objects of the listed ones.
     fn errors(&self) -> (usize, Vec<String>) {
         let ports = BTreeMap::new();
         let status = self
@@ -110,7 +110,7 @@ fn refusal(name: &str, code: u16) -> Problem {
 }
 
 #[test]
-fn errors_are_listed_newest_first_wherever_they_come_from() {
+fn errors_of_all_kinds_are_listed_newest_first() {
     let mut world = World::new();
     world.fails(&["pod-b"]);
     world.refused("target", Some(422));
@@ -137,7 +137,7 @@ fn errors_are_listed_newest_first_wherever_they_come_from() {
 }
 
 #[test]
-fn the_newest_errors_are_kept_and_older_ones_come_back_when_these_are_cleared() {
+fn older_errors_are_listed_again_when_newer_ones_are_cleared() {
     let mut world = World::new();
     let name = |number: usize| format!("pod-{number:02}");
     for number in 0..15 {
@@ -153,7 +153,7 @@ fn the_newest_errors_are_kept_and_older_ones_come_back_when_these_are_cleared() 
 }
 
 #[test]
-fn what_only_happens_again_keeps_its_place() {
+fn an_error_that_occurs_again_keeps_its_position() {
     let mut world = World::new();
     world.fails(&["a"]);
     world.refused("t", Some(422));
@@ -162,7 +162,7 @@ fn what_only_happens_again_keeps_its_place() {
     world.step(&[("a", json!({"other": 1}))]);
     world.refused("t", Some(422));
     assert_eq!(world.errors(), before);
-    // What is cleared and comes back, or fails in another way, is new.
+    // An error that was cleared, or has another code, is new.
     world.works("a");
     world.errors();
     world.fails(&["a"]);
@@ -174,7 +174,7 @@ fn what_only_happens_again_keeps_its_place() {
 }
 
 #[test]
-fn errors_of_one_batch_are_listed_in_their_order() {
+fn errors_of_one_batch_keep_their_order() {
     let mut world = World::new();
     world.fails(&["old"]);
     world.fails(&["b", "c", "a"]);
@@ -183,7 +183,7 @@ fn errors_of_one_batch_are_listed_in_their_order() {
 }
 
 #[test]
-fn cleared_errors_leave_nothing_behind() {
+fn cleared_errors_are_forgotten() {
     let mut world = World::new();
     world.fails(&["a", "b"]);
     world.errors();

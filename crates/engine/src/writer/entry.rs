@@ -1,4 +1,4 @@
-//! What a [`Writer`](super::Writer) knows of one object.
+//! The state that a [`Writer`](super::Writer) keeps for one object.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ use target::problem::{Cause, Problem};
 
 use super::fight::Fight;
 
-/// What is known of one object.
+/// The state of one target object.
 #[derive(Debug, Default)]
 pub(super) struct TargetEntry {
     pub(super) wanted: Wanted,
@@ -26,17 +26,17 @@ pub(super) struct TargetEntry {
     pub(super) record: Record,
     /// What it waits for, and until when at most.
     pub(super) waits: Option<(WaitsFor, Instant)>,
-    /// When it was last shown by the watch, or read or written.
+    /// When the object was last seen or written.
     pub(super) shown: Shown,
-    /// Whether a request for it is under way.
+    /// Whether a request for it is in flight.
     pub(super) flight: Flight,
-    /// What was told against it.
+    /// The problems that were last reported for it.
     pub(super) problems: Vec<Problem>,
     pub(super) contention: Option<Box<Contention>>,
 }
 
-/// What a decision about an object is based on. It is decided without the lock, so that one
-/// large object holds up no other.
+/// A copy of the state that one decision is based on. `decide` runs without the lock, so that a
+/// large object does not block the others.
 #[derive(Debug)]
 pub(super) struct Snapshot {
     wanted: Wanted,
@@ -58,7 +58,7 @@ impl Snapshot {
         }
     }
 
-    /// Whether what was decided still counts.
+    /// Whether a decision based on this snapshot is still valid.
     pub(super) fn is_current(&self, entry: &TargetEntry) -> bool {
         let contention = entry.contention.as_deref();
         let held = contention.map_or(&NOTHING_HELD, |contention| &contention.held);
@@ -86,15 +86,17 @@ impl Snapshot {
     }
 }
 
-/// A request for an object, of which the watch may know more than the answer will say.
+/// Whether a request for an object is in flight, and whether the watch has overtaken its
+/// answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Flight {
-    /// None is under way.
+    /// No request is in flight.
     #[default]
     None,
-    /// It was sent.
+    /// A request was sent.
     Sent,
-    /// Since then the watch has shown that the object is gone, or has not shown it in a list.
+    /// Since the request was sent, the watch has delivered the object's deletion, or a list
+    /// without it. The answer may therefore show an object that no longer exists.
     Overtaken,
 }
 
@@ -105,13 +107,13 @@ pub(super) enum WaitsFor {
     Kind,
 }
 
-/// What is known of objects that others change, or that the server refuses.
+/// The state of an object that others change, or that the server refuses.
 #[derive(Debug, Default)]
 pub(super) struct Contention {
     pub(super) fight: Fight,
     pub(super) refused: Option<Refused>,
     pub(super) learned: Learned,
-    /// The fields that an apply left to other managers.
+    /// The conflict over fields that an apply left to other managers.
     pub(super) lost_fields: Option<Problem>,
     /// The controllers whose removals are held (`maxDeletions`).
     pub(super) held: BTreeSet<String>,
@@ -125,7 +127,7 @@ static NOTHING_LEARNED: Learned = Learned {
     kept: Vec::new(),
 };
 
-/// A write that the server refused: it is not sent again until something changes.
+/// A write that the server refused. It is not sent again until something changes, or `until`.
 #[derive(Debug)]
 pub(super) struct Refused {
     pub(super) body: Value,
@@ -136,7 +138,7 @@ pub(super) struct Refused {
 }
 
 impl TargetEntry {
-    /// What there is to decide.
+    /// The input of a decision about the object.
     pub(super) fn case<'a>(
         &'a self,
         key: &'a ObjectKey,
@@ -168,7 +170,8 @@ impl TargetEntry {
             .map(|contention| &mut contention.fight)
     }
 
-    /// What others changed was put back, or all attempts to do so met someone faster.
+    /// Records that drift was repaired, or that others changed the object faster than that in
+    /// every attempt.
     pub(super) fn repaired(&mut self, write: &Write) {
         if !write.drift.is_empty() {
             let now = tokio::time::Instant::now().into_std();
@@ -191,14 +194,14 @@ impl TargetEntry {
         self.waits.is_some_and(|(waits, _)| waits == what)
     }
 
-    /// How long it still waits for a namespace or a kind.
+    /// How much longer it waits for its namespace or kind.
     pub(super) fn waiting(&self, now: Instant) -> Option<Duration> {
         let (_, until) = self.waits?;
         let rest = until.saturating_duration_since(now);
         (!rest.is_zero() && !self.wanted.has_withdrawn()).then_some(rest)
     }
 
-    /// The refusal of this write, if it was refused and nothing has changed.
+    /// The refusal of this write, if nothing has changed since.
     pub(super) fn refused(&self, write: &Write) -> Option<&Refused> {
         let refused = self.contention.as_ref()?.refused.as_ref()?;
         let same = refused.body == write.body
@@ -207,8 +210,8 @@ impl TargetEntry {
         same.then_some(refused)
     }
 
-    /// The server has taken a write.
-    pub(super) fn taken(&mut self, write: &Write) {
+    /// Records that the server has accepted a write.
+    pub(super) fn accepted(&mut self, write: &Write) {
         if let Some(contention) = &mut self.contention {
             contention.refused = None;
             contention.lost_fields = None;
@@ -217,37 +220,37 @@ impl TargetEntry {
     }
 
     pub(super) fn change(&mut self, change: impl FnOnce(&mut Wanted) -> bool) -> bool {
-        let news = change(&mut self.wanted);
-        if news && let Some(contention) = &mut self.contention {
+        let changed = change(&mut self.wanted);
+        if changed && let Some(contention) = &mut self.contention {
             contention.learned.recreate = false;
             contention.lost_fields = None;
         }
-        news
+        changed
     }
 
-    /// A controller wants nothing of the object any more, and what it wrote is not removed
-    /// for now.
+    /// Records that a controller no longer wants the object, and that what it wrote stays for
+    /// now.
     pub(super) fn hold(&mut self, controller: &str) {
         self.contention().held.insert(controller.to_owned());
-        // A layer on what an Updater writes is part of that document.
+        // A layer on an Updater's document stays part of that document.
         if !self.wanted.is_layer(controller) {
             self.change(|wanted| wanted.withdraw(controller));
         }
     }
 
-    /// A removal is not held any more. Says whether it was.
+    /// Ends the hold on a controller's removal. Returns whether there was one.
     pub(super) fn unhold(&mut self, controller: &str) -> bool {
         let contention = self.contention.as_mut();
         contention.is_some_and(|contention| contention.held.remove(controller))
     }
 
-    /// Whether the removal of what a controller wrote is held.
+    /// Whether the removal of a controller's fields or object is held.
     pub(super) fn is_held(&self, controller: &str) -> bool {
         let contention = self.contention.as_ref();
         contention.is_some_and(|contention| contention.held.contains(controller))
     }
 
-    /// The object was seen. Versions never go back, whichever way they come in.
+    /// Stores an observed object, unless a newer version is known.
     pub(super) fn see(&mut self, observed: Observed) {
         if matches!(&self.live, Live::Present(known) if observed.is_older_than(known)) {
             return;
@@ -258,7 +261,7 @@ impl TargetEntry {
         self.live = Live::Present(observed);
     }
 
-    /// The object is not there (any more).
+    /// Records that the object does not exist.
     pub(super) fn lose(&mut self, live: Live) {
         self.forget_writes();
         self.live = live;
@@ -271,7 +274,7 @@ impl TargetEntry {
         }
     }
 
-    /// A delete was answered.
+    /// Stores the answer to a delete.
     pub(super) fn deleted(&mut self, body: &Value, operator: &str) {
         self.forget_writes();
         let Live::Present(known) = &self.live else {
@@ -285,33 +288,34 @@ impl TargetEntry {
         }
     }
 
-    /// A request is sent.
+    /// Records that a request is sent.
     pub(super) fn sent(&mut self) {
         self.flight = Flight::Sent;
     }
 
-    /// The watch shows the object no more.
+    /// Records that the watch has delivered the object's deletion, or a list without it.
     pub(super) fn overtake(&mut self) {
         if self.flight == Flight::Sent {
             self.flight = Flight::Overtaken;
         }
     }
 
-    /// The answer has come. The object that it shows may be gone by now.
+    /// Records that the answer has arrived. If the watch has overtaken it, the object is read
+    /// again.
     pub(super) fn answered(&mut self) {
         if std::mem::take(&mut self.flight) == Flight::Overtaken {
             self.doubt();
         }
     }
 
-    /// What is known is not to be trusted.
+    /// Discards the known state, so that the object is read before the next decision.
     pub(super) fn doubt(&mut self) {
         self.live = Live::Unknown;
         self.shown = self.shown.max(Shown::BEFORE_ALL_LISTS);
     }
 
-    /// The object is right. What is wanted of it, what is there and what was written are
-    /// mostly the same then, and are held once.
+    /// The object has its derived state. The desired, the live and the written document are
+    /// mostly equal then; from now on they share memory.
     pub(super) fn settle(&mut self) {
         self.wanted.settle();
         if let Some(contention) = &mut self.contention {
@@ -338,7 +342,7 @@ impl TargetEntry {
         }
     }
 
-    /// The field managers of others.
+    /// The field managers other than ours.
     pub(super) fn other_managers(&self) -> Vec<String> {
         match &self.live {
             Live::Present(observed) => {
@@ -349,7 +353,7 @@ impl TargetEntry {
         }
     }
 
-    /// The first who wants something of it, or wanted.
+    /// The first controller that wants the object, or else the first that wanted it.
     pub(super) fn controller(&self) -> &str {
         match self.wanted.writers().next() {
             Some(desired) => &desired.author.controller,
@@ -357,7 +361,7 @@ impl TargetEntry {
         }
     }
 
-    /// A problem of the first who wants something of it.
+    /// A problem, reported for the first controller that wants the object.
     pub(super) fn problem(&self, cause: Cause) -> Problem {
         match self.wanted.writers().next() {
             Some(desired) => desired.problem(cause),
@@ -373,16 +377,16 @@ impl TargetEntry {
         self.contention.as_ref()?.lost_fields.clone()
     }
 
-    /// Notes what is told against it. Says whether that is news.
-    pub(super) fn told(&mut self, problems: &[Problem]) -> bool {
-        let news = self.problems != problems;
-        if news {
+    /// Stores the problems of the object. Returns whether they have changed.
+    pub(super) fn set_problems(&mut self, problems: &[Problem]) -> bool {
+        let changed = self.problems != problems;
+        if changed {
             self.problems = problems.to_vec();
         }
-        news
+        changed
     }
 
-    /// Fields that the server does not let go. Says whether that is news.
+    /// Adds fields that the server does not let us remove. Returns whether there are new ones.
     pub(super) fn keep(&mut self, fields: &[String]) -> bool {
         let kept = &mut self.contention().learned.kept;
         let before = kept.len();

@@ -1,64 +1,71 @@
-//! Objects that keep being changed back: how long we wait before we write again.
+//! Backs off from objects that others keep changing back.
+//!
+//! The first few changes are repaired at once. After that the pause before each repair grows,
+//! until the object has been left alone for a while.
 
 use std::time::{Duration, Instant};
 
 use controller::Backoff;
 
-/// So many changes are put back at once.
-const PATIENCE: u32 = 3;
-/// The pauses after that.
+/// The number of changes that are repaired at once.
+const IMMEDIATE_REPAIRS: u32 = 3;
+/// The pauses before further repairs.
 const PAUSES: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_mins(5));
-/// An object that was left alone for so long, and for twice the last pause, is at peace.
-const PEACE: Duration = Duration::from_mins(1);
+/// A fight is over when nobody has changed the object for this long, and for twice the last
+/// pause.
+const QUIET_PERIOD: Duration = Duration::from_mins(1);
 
-/// How often an object was put back, and when.
+/// The repairs of one object.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Fight {
     repairs: u32,
     last: Option<Instant>,
     /// The fields that were changed last.
     pub(super) fields: Vec<String>,
-    /// Who changed them.
+    /// The field managers that changed them.
     pub(super) managers: Vec<String>,
 }
 
 impl Fight {
     /// The pause after the last repair.
     pub(super) fn pause(&self) -> Duration {
-        PAUSES.after(self.repairs.saturating_add(1).saturating_sub(PATIENCE))
+        PAUSES.after(
+            self.repairs
+                .saturating_add(1)
+                .saturating_sub(IMMEDIATE_REPAIRS),
+        )
     }
 
-    /// How long to wait before the object is put back again.
+    /// How long to wait before the next repair.
     pub(super) fn wait(&mut self, now: Instant) -> Option<Duration> {
-        self.calm(now);
+        self.reset_if_quiet(now);
         let due = self.last? + self.pause();
         due.checked_duration_since(now)
             .filter(|wait| !wait.is_zero())
     }
 
-    /// The object was put back.
+    /// Records a repair.
     pub(super) fn repaired(&mut self, now: Instant, fields: Vec<String>, managers: Vec<String>) {
-        self.calm(now);
+        self.reset_if_quiet(now);
         self.repairs = self.repairs.saturating_add(1);
         self.last = Some(now);
         self.fields = fields;
         self.managers = managers;
     }
 
-    /// Whether the object is fought over, and until when that is assumed if nothing
-    /// happens.
+    /// How much longer the object counts as fought over; `None` if it does not.
     pub(super) fn active_for(&mut self, now: Instant) -> Option<Duration> {
-        self.calm(now);
-        let end = self.last? + self.peace();
-        (self.repairs >= PATIENCE).then(|| end.saturating_duration_since(now))
+        self.reset_if_quiet(now);
+        let end = self.last? + self.quiet_period();
+        (self.repairs >= IMMEDIATE_REPAIRS).then(|| end.saturating_duration_since(now))
     }
 
-    fn peace(&self) -> Duration {
-        PEACE.max(self.pause() * 2)
+    fn quiet_period(&self) -> Duration {
+        QUIET_PERIOD.max(self.pause() * 2)
     }
 
-    fn calm(&mut self, now: Instant) {
-        let over = |last: Instant| now.saturating_duration_since(last) >= self.peace();
+    fn reset_if_quiet(&mut self, now: Instant) {
+        let over = |last: Instant| now.saturating_duration_since(last) >= self.quiet_period();
         if self.last.is_some_and(over) {
             *self = Self::default();
         }
@@ -89,15 +96,15 @@ mod tests {
     }
 
     #[test]
-    fn an_object_that_is_left_alone_is_at_peace() {
+    fn a_fight_ends_when_the_object_is_left_alone() {
         let now = Instant::now();
         let mut fight = Fight::default();
         for _ in 0..5 {
             fight.repaired(now, Vec::new(), Vec::new());
         }
         assert_eq!(fight.wait(now), Some(Duration::from_secs(4)));
-        assert_eq!(fight.active_for(now), Some(PEACE));
-        assert_eq!(fight.active_for(now + PEACE), None);
-        assert_eq!(fight.wait(now + PEACE), None);
+        assert_eq!(fight.active_for(now), Some(QUIET_PERIOD));
+        assert_eq!(fight.active_for(now + QUIET_PERIOD), None);
+        assert_eq!(fight.wait(now + QUIET_PERIOD), None);
     }
 }

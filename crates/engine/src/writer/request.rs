@@ -1,6 +1,6 @@
-//! Requests for target objects, and their answers as documents.
+//! Requests for target objects, and their answers.
 //!
-//! Answers are read straight into [`Value`]s, and `Retry-After` is not lost on the way.
+//! Answers are decoded directly into [`Value`]s, and the `Retry-After` header is kept.
 
 use std::time::Duration;
 
@@ -19,10 +19,10 @@ use target::answer::{Failure, Status};
 use target::decide::{Verb, Write};
 use target::live::Observed;
 
-/// How long an answer may take.
+/// How long to wait for an answer.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What the server answered to a request that succeeded.
+/// The answer to a successful request.
 #[derive(Clone, Debug)]
 pub(super) struct Answer {
     /// The HTTP status.
@@ -46,7 +46,7 @@ impl Answer {
         }
     }
 
-    /// The object, for the operator that asked for it.
+    /// The object, as the Operator that sent the request sees it.
     pub(super) fn observed(&self, operator: &str) -> Observed {
         match &self.unreadable {
             Some(why) => Observed::unreadable(&self.body, operator, why),
@@ -72,12 +72,12 @@ fn resource(kind: &TargetKind) -> ApiResource {
     }
 }
 
-/// Reads an object.
+/// A request for an object.
 pub(super) fn read(kind: &TargetKind, key: &ObjectKey) -> Result<Http, Error> {
     at(kind, key).get(key.object_name(), &GetParams::default())
 }
 
-/// Deletes an object if it is this one.
+/// Deletes an object if it still has this uid and version.
 pub(super) fn delete(
     kind: &TargetKind,
     key: &ObjectKey,
@@ -85,7 +85,7 @@ pub(super) fn delete(
     version: &str,
 ) -> Result<Http, Error> {
     let params = DeleteParams {
-        // The default of some kinds leaves what they own behind.
+        // The default policy of some kinds orphans the dependents.
         propagation_policy: Some(PropagationPolicy::Background),
         preconditions: Some(Preconditions {
             uid: Some(uid.to_owned()),
@@ -96,7 +96,7 @@ pub(super) fn delete(
     at(kind, key).delete(key.object_name(), &params)
 }
 
-/// Asks whether an object could be created, without creating it.
+/// A dry run of creating an object.
 pub(super) fn dry_create(kind: &TargetKind, key: &ObjectKey, write: &Write) -> Result<Http, Error> {
     let params = PostParams {
         dry_run: true,
@@ -106,7 +106,7 @@ pub(super) fn dry_create(kind: &TargetKind, key: &ObjectKey, write: &Write) -> R
     at(kind, key).create(&params, body)
 }
 
-/// Writes an object.
+/// The request of a write.
 pub(super) fn write(kind: &TargetKind, key: &ObjectKey, write: &Write) -> Result<Http, Error> {
     let (at, name) = (at(kind, key), key.object_name());
     let post = PostParams {
@@ -130,7 +130,7 @@ pub(super) fn write(kind: &TargetKind, key: &ObjectKey, write: &Write) -> Result
     at.patch(name, &params, &patch)
 }
 
-/// Sends a request and waits for its answer, at most [`TIMEOUT`].
+/// Sends a request and waits for its answer, at most for [`TIMEOUT`].
 pub(super) async fn send(client: &Client, request: Result<Http, Error>) -> Result<Answer, Failure> {
     let request = request.map_err(|error| bad_request(&error))?;
     match tokio::time::timeout(TIMEOUT, exchange(client, request)).await {
@@ -142,7 +142,7 @@ pub(super) async fn send(client: &Client, request: Result<Http, Error>) -> Resul
     }
 }
 
-/// A request that cannot be made was refused before it was sent.
+/// A request that cannot be built counts as refused.
 fn bad_request(error: &Error) -> Failure {
     let status = Status::failure(400, "BadRequest", &error.to_string());
     Failure::Answer {
@@ -174,13 +174,13 @@ async fn exchange(client: &Client, request: Http) -> Result<Answer, Failure> {
             retry_after,
         });
     }
-    // What went wrong in it may not be told: it could quote the object.
+    // The parser's message is dropped: it may quote the object.
     let object = serde_json::from_slice(&bytes)
-        .map_err(|_| Failure::Lost(format!("an answer of {} bytes is no JSON", bytes.len())))?;
+        .map_err(|_| Failure::Lost(format!("an answer of {} bytes is not JSON", bytes.len())))?;
     Ok(Answer::read(code, object))
 }
 
-/// A failure to get an answer; it quotes no objects.
+/// Why there is no answer, without quoting the object.
 fn brief(error: &kube::Error) -> String {
     match error {
         kube::Error::Service(error) => error.to_string(),

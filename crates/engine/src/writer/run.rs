@@ -1,10 +1,11 @@
-//! One run for one object: decide, send, learn, and decide anew.
+//! One run for one object: decide, send, store the answer, and decide again.
 
-mod failed;
+mod failure;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use failure::problem_of;
 use object::ObjectKey;
 use target::TargetKind;
 use target::answer::{Failure, Outcome};
@@ -17,16 +18,16 @@ use super::entry::{Snapshot, TargetEntry};
 use super::request::{self, Answer};
 use super::{Next, WriteError, Writer, fight};
 
-/// How many steps one run takes at most; an object that is written by others all the
-/// time is left to the next run.
+/// How many requests one run sends at most. An object that others change all the time is left
+/// to the next run.
 const MAX_STEPS: usize = 16;
-/// How often a refused object, or one whose kind or namespace is missing, is tried though
-/// nothing changed.
+/// How often a refused object, or one whose kind or namespace is missing, is tried again
+/// although nothing changed.
 pub(super) const SLOW_RETRY: Duration = Duration::from_mins(10);
-/// How often an object that is not ours is looked at: our watch may not show it.
+/// How often an object of somebody else is read again: our watch may not include it.
 const FOREIGN_RETRY: Duration = Duration::from_mins(1);
 
-/// What a run does next.
+/// The next action of a run.
 enum Todo {
     Done(Next),
     Read,
@@ -39,10 +40,10 @@ pub(super) struct Run<'a> {
     writer: &'a Writer,
     key: &'a ObjectKey,
     kind: Arc<TargetKind>,
-    /// Whether what is known of the object was read or written in this run.
+    /// Whether the known state of the object was read or written in this run.
     fresh: bool,
     conflicts: usize,
-    /// What the last decision says against the object.
+    /// The problems of the last decision.
     problems: Vec<Problem>,
 }
 
@@ -62,7 +63,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Takes steps until there is nothing left to do, or something to wait for.
+    /// Sends requests until nothing is left to do, or the run has to wait.
     pub(super) async fn go(mut self) -> Result<Next, WriteError> {
         for _ in 0..MAX_STEPS {
             let done = match self.next() {
@@ -78,11 +79,11 @@ impl<'a> Run<'a> {
         Err(self.busy())
     }
 
-    /// Decides the next step.
+    /// Decides the next action.
     fn next(&mut self) -> Todo {
         loop {
             let Some(snapshot) = self.snapshot() else {
-                self.writer.tell(self.key, &[]);
+                self.writer.report_problems(self.key, &[]);
                 return Todo::Done(Next::Settled);
             };
             let snapshot = match snapshot {
@@ -97,7 +98,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// What is known of the object, or how long it waits; `None` if nothing is known.
+    /// The state of the object, or how much longer it waits; `None` if nothing is known of it.
     fn snapshot(&self) -> Option<Result<Snapshot, Duration>> {
         let now = tokio::time::Instant::now().into_std();
         let mut state = self.writer.state();
@@ -109,7 +110,7 @@ impl<'a> Run<'a> {
         Some(Ok(Snapshot::of(entry)))
     }
 
-    /// What follows from a decision; `None` if the object has changed since.
+    /// The action for a decision; `None` if the object has changed since.
     fn take_step(&mut self, snapshot: &Snapshot, decision: Decision) -> Option<Todo> {
         let now = tokio::time::Instant::now().into_std();
         let mut state = self.writer.state();
@@ -120,7 +121,7 @@ impl<'a> Run<'a> {
         let mut problems = decision.problems;
         problems.extend(entry.lost_fields());
         let todo = match decision.action {
-            Action::Nothing => right(entry, now, &mut problems),
+            Action::Nothing => settled(entry, now, &mut problems),
             Action::Read => Todo::Read,
             Action::Delete { uid, version } => Todo::Delete { uid, version },
             Action::Wait(wait) => Todo::Done(match wait {
@@ -132,7 +133,7 @@ impl<'a> Run<'a> {
         drop(state);
         match &todo {
             Todo::Done(next) => {
-                self.writer.tell(self.key, &problems);
+                self.writer.report_problems(self.key, &problems);
                 if *next == Next::Settled {
                     let operator = &self.writer.operator;
                     self.writer.state().tidy(self.key, operator);
@@ -197,13 +198,13 @@ impl<'a> Run<'a> {
         self.writer.report.sent(self.key, controller, verb, code);
     }
 
-    /// A write has succeeded.
+    /// Stores the answer of a successful write.
     fn wrote(&mut self, write: &Write, answer: &Answer) {
         let observed = answer.observed(&self.writer.operator);
         let read = observed.unreadable.is_none();
         let object = observed.object.clone();
         self.entry(|entry| {
-            entry.taken(write);
+            entry.accepted(write);
             entry.repaired(write);
             // An apply that created the object answers 201.
             if write.creates && answer.code != 201 {
@@ -226,7 +227,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// An apply met fields of others: takes back what was ours, and leaves the rest.
+    /// An apply conflicts with other field managers: takes back the fields that were ours, and
+    /// leaves the others alone.
     async fn contested(&mut self, write: &Write, conflicts: &[(String, String)]) -> Flow {
         if !self.fresh || matches!(write.verb, Verb::Apply { force: true }) {
             return self.failed(Some(write), Outcome::Conflict);
@@ -299,14 +301,6 @@ impl<'a> Run<'a> {
     }
 }
 
-fn problem_of(write: &Write, cause: Cause) -> Problem {
-    Problem {
-        controller: write.controller.clone(),
-        origin: write.origin.clone(),
-        cause,
-    }
-}
-
 fn fighting(fight: &fight::Fight) -> Cause {
     Cause::Fighting {
         fields: fight.fields.clone(),
@@ -315,8 +309,8 @@ fn fighting(fight: &fight::Fight) -> Cause {
     }
 }
 
-/// The object is right.
-fn right(entry: &mut TargetEntry, now: Instant, problems: &mut Vec<Problem>) -> Todo {
+/// The object has its derived state; it may still be fought over.
+fn settled(entry: &mut TargetEntry, now: Instant, problems: &mut Vec<Problem>) -> Todo {
     entry.settle();
     let Some((rest, cause)) = entry.fight().and_then(|fight| {
         let rest = fight.active_for(now)?;
@@ -329,7 +323,7 @@ fn right(entry: &mut TargetEntry, now: Instant, problems: &mut Vec<Problem>) -> 
     Todo::Done(Next::After(rest))
 }
 
-/// Whether a write is sent now: not one that was refused, and not at once in a fight.
+/// Whether to send a write now. A refused write waits, and so does a repair in a fight.
 fn may_write(
     entry: &mut TargetEntry,
     write: Box<Write>,

@@ -1,4 +1,4 @@
-//! The queue of an operator, on a server that is slow or down.
+//! The queue of an Operator, on a server that is slow or down.
 
 use std::collections::BTreeMap;
 
@@ -18,14 +18,14 @@ use super::*;
 use crate::limits;
 use crate::native::ViewStore;
 
-/// What the server does with a request.
+/// How the server answers a request.
 #[derive(Clone, Copy)]
 enum Answer {
     Never,
     Code(u16),
 }
 
-/// How many requests there were for each object.
+/// The number of requests for each object.
 type Requests = Arc<Mutex<BTreeMap<String, usize>>>;
 
 fn client(answer: Answer, requests: &Requests) -> Client {
@@ -60,14 +60,14 @@ fn client(answer: Answer, requests: &Requests) -> Client {
     Client::new(service, "default")
 }
 
-struct Quiet;
+struct IgnoreProblems;
 
-impl Report for Quiet {
+impl Report for IgnoreProblems {
     fn problems(&self, _: &ObjectKey, _: &[Problem]) {}
     fn happened(&self, _: &ObjectKey, _: &str, _: Happened) {}
 }
 
-/// Two controllers that write config maps, with these options.
+/// Two controllers with these options, which write `ConfigMap`s.
 fn operator(one: Value, two: Value) -> Operator {
     let controller = |name: &str, target: &str, options: Value| {
         json!({
@@ -104,14 +104,14 @@ impl World {
         let metrics = Metrics::default();
         let context = Context::new(clients, &ViewStore::default(), metrics.clone());
         let measures = Measures::new(&metrics, &operator);
-        let writer = Writer::new("o", client, Arc::new(Quiet));
+        let writer = Writer::new("o", client, Arc::new(IgnoreProblems));
         let writer = Arc::new(limits::retry_refused(&operator, writer));
         let mut writes = Writes::start(&context, &operator, writer, &measures);
         writes.subscribed();
         let kind = GroupKind::new("", "ConfigMap");
         let writer = &writes.writer;
         writer.serve(TargetKind::new(kind, "v1", "configmaps"));
-        // The list is empty: what is wanted is created.
+        // An empty list: desired objects are created.
         writer.listing("", "ConfigMap");
         writer.listed("", "ConfigMap");
         Self {
@@ -122,7 +122,7 @@ impl World {
         }
     }
 
-    /// A controller derives a config map of this name.
+    /// A controller derives a `ConfigMap` of this name.
     fn want(&self, controller: usize, name: &str) {
         let rank = controller;
         let controller = &self.operator.controllers[rank];
@@ -137,7 +137,7 @@ impl World {
         self.writes.want(&key(name), controller, Some(desired));
     }
 
-    /// How many requests there were for objects whose names begin so.
+    /// The number of requests for objects with this prefix.
     fn count(&self, start: &str) -> usize {
         let requests = self.requests.lock().unwrap();
         let requests = requests.iter().filter(|(name, _)| name.starts_with(start));
@@ -163,8 +163,8 @@ fn retry(initial: &str, max: &str) -> Value {
     json!({"retry": {"initial": initial, "max": max}})
 }
 
-/// An object of a Patcher is only written where something is, so here all objects are those of
-/// the first controller; those that the second one patches as well have its limits, too.
+/// A Patcher only writes objects that exist. So the first controller, an Updater, wants all
+/// objects, and the second one patches some of them.
 #[tokio::test(start_paused = true)]
 async fn a_controller_has_its_own_concurrency() {
     let world = World::new(Answer::Never, operator(concurrency(2), concurrency(5)));
@@ -179,7 +179,7 @@ async fn a_controller_has_its_own_concurrency() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_smaller_limit_of_another_controller_holds_up_nobody() {
+async fn a_smaller_limit_of_another_controller_does_not_apply() {
     let world = World::new(Answer::Never, operator(concurrency(3), concurrency(1)));
     for number in 0..20 {
         let shared = format!("shared-{number}");
@@ -190,7 +190,7 @@ async fn a_smaller_limit_of_another_controller_holds_up_nobody() {
     assert_eq!(world.count("shared"), 3);
 }
 
-/// Pauses lose up to half to jitter.
+/// Jitter shortens pauses by up to a half.
 #[tokio::test(start_paused = true)]
 async fn a_controller_has_its_own_pauses() {
     let operator = operator(retry("1s", "1s"), retry("60s", "60s"));
@@ -204,9 +204,9 @@ async fn a_controller_has_its_own_pauses() {
     assert_eq!(world.count("shared"), 1);
 }
 
-/// After twice the longest pause.
+/// The retry comes after twice the longest pause.
 #[tokio::test(start_paused = true)]
-async fn refused_objects_are_tried_again_as_their_controllers_say() {
+async fn refused_objects_are_retried_at_the_pace_of_their_controllers() {
     let operator = operator(retry("1s", "1s"), retry("60s", "60s"));
     let world = World::new(Answer::Code(422), operator);
     world.want(0, "alone");
@@ -230,13 +230,13 @@ async fn leftovers_of_a_removed_controller_have_the_default_limits() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn additions_to_the_queue_are_counted_and_not_starts() {
+async fn additions_to_the_queue_are_counted_not_starts() {
     let operator = operator(concurrency(1), concurrency(1));
     let world = World::new(Answer::Never, operator);
     for name in ["a", "b", "c"] {
         world.want(0, name);
     }
-    // They wait already.
+    // These are in the queue already.
     let again = ["b", "c"].map(key);
     world.writes.look(again, WriteReason::TargetChanged);
     sleep(Duration::from_secs(1)).await;
@@ -246,13 +246,13 @@ async fn additions_to_the_queue_are_counted_and_not_starts() {
         "1"
     );
     assert_eq!(world.writes.waiting(), 2);
-    // One more run of what runs.
+    // An object that is being processed is queued for another run.
     world.writes.look([key("a")], WriteReason::TargetChanged);
     assert_eq!(world.metric("workqueue_adds_total"), "4");
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_put_back_after_a_failure_is_a_retry_and_an_addition() {
+async fn a_requeue_after_a_failure_is_a_retry_and_an_addition() {
     let operator = operator(retry("1h", "1h"), retry("1h", "1h"));
     let world = World::new(Answer::Code(500), operator);
     world.want(0, "a");

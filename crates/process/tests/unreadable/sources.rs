@@ -23,7 +23,7 @@ async fn an_update_that_cannot_be_read_keeps_the_last_state() {
                 DEEP => "spec is nested deeper than 100 levels",
                 _ => "it is larger than 8 MiB",
             };
-            let message = format!("{why}; what is derived from it stays as it was");
+            let message = format!("{why}; objects derived from it stay as they were");
             assert_eq!(error.message, message);
             assert_eq!(copied(&server, "a"), json!("old"));
             assert_eq!(copied(&server, "b"), json!("new"));

@@ -43,7 +43,7 @@ async fn deleting_a_producer_removes_its_view_and_nothing_else() {
     world.operator("producer", &producer());
     rest().await;
     world.expect(&["a", "b", "c"], "False/NotReady");
-    world.expect_waiting("reader", HEALTH, "not complete");
+    world.expect_waiting("reader", HEALTH, "has not filled it yet");
     world.pod("d", "1");
     world.server.refuse("pods", false);
     rest().await;
@@ -94,7 +94,7 @@ async fn an_edited_producer_removes_what_it_no_longer_yields_when_it_is_complete
     rest().await;
     assert_eq!(health(&world), ["a", "b", "c"]);
     world.expect(&["a", "b", "c"], "False/NotReady");
-    world.expect_waiting("reader", HEALTH, "not complete");
+    world.expect_waiting("reader", HEALTH, "has not filled it yet");
     world.server.refuse("pods", false);
     rest().await;
     assert_eq!(health(&world), ["a", "c"]);

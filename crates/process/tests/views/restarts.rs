@@ -81,7 +81,7 @@ async fn a_view_of_an_operator_over_its_budget_is_not_available() {
 async fn a_view_is_not_available_before_its_sources_are_read() {
     check(
         |world| world.server.refuse("pods", true),
-        "not complete",
+        "has not filled it yet",
         |world| world.server.refuse("pods", false),
     )
     .await;
@@ -115,7 +115,11 @@ async fn views_of_views_are_not_available_either() {
         .restart(|world| world.server.delete("operators", "producer"))
         .await;
     world.expect(&["a", "b"], "False/NotReady");
-    world.expect_waiting("reader", "view Health of Operator middle", "not complete");
+    world.expect_waiting(
+        "reader",
+        "view Health of Operator middle",
+        "has not filled it yet",
+    );
     world.expect_waiting("middle", HEALTH, "there is no such Operator");
     world.server.delete("pods", "b");
     world.operator("producer", &producer());

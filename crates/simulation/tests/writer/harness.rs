@@ -255,7 +255,7 @@ impl Harness {
 
     /// What is left of earlier lives goes.
     pub(crate) fn sweep(&mut self) {
-        for leftover in self.writer.stale(|_| false) {
+        for leftover in self.writer.leftovers(|_| false) {
             self.writer.withdraw(&leftover);
             self.due.insert(leftover.key, Instant::now());
         }

@@ -145,7 +145,7 @@ async fn what_is_stale_goes_after_a_restart_unless_it_is_kept() {
         Value::NULL,
         "nothing goes before it is asked for"
     );
-    let stale = fresh.writer.stale(|leftover| leftover.key == kept);
+    let stale = fresh.writer.leftovers(|leftover| leftover.key == kept);
     assert_eq!(stale.len(), 1);
     assert!(stale[0].removes);
     assert_eq!(stale[0].origin, json!([{"kind": "Source", "name": "s"}]));
@@ -169,7 +169,7 @@ async fn held_deletions_wait() {
     assert_eq!(h.codes(&key), ["deletion-held"].into());
     assert_eq!((h.writer.held("c"), h.writer.held("p")), (1, 0));
     // It is known to be left behind, and does not count again.
-    assert_eq!(h.writer.stale(|_| false), []);
+    assert_eq!(h.writer.leftovers(|_| false), []);
     h.withdraw(&key, "c");
     h.settle().await;
     assert_ne!(h.live(&key), Value::NULL);
@@ -270,7 +270,7 @@ async fn a_patcher_under_another_name_undoes_nothing_that_it_sets_itself() {
     fresh.want(&key, &renamed(json!({"a": 1})));
     fresh.settle().await;
     let left = |fresh: &Harness| {
-        let stale = fresh.writer.stale(|_| false).into_iter();
+        let stale = fresh.writer.leftovers(|_| false).into_iter();
         stale
             .map(|leftover| (leftover.controller, leftover.removes))
             .collect::<Vec<_>>()

@@ -1,4 +1,4 @@
-//! What a run does after a request that did not succeed: read again, wait, report, or try otherwise.
+//! Requests that did not succeed: whether the run decides again, waits, or ends with an error.
 
 use std::time::Duration;
 
@@ -10,21 +10,21 @@ use target::problem::{Cause, Problem};
 
 use super::super::entry::{Refused, TargetEntry, WaitsFor};
 use super::super::{Next, WriteError, request};
-use super::{Flow, Run, SLOW_RETRY, problem_of};
+use super::{Flow, Run, SLOW_RETRY};
 
-/// How often one run meets someone faster.
+/// How many write conflicts one run accepts.
 const MAX_CONFLICTS: usize = 5;
-/// How often a namespace is tried that cannot be watched.
+/// How often a write is tried again if its namespace is missing and cannot be watched.
 const UNWATCHED_RETRY: Duration = Duration::from_mins(1);
 
 impl Run<'_> {
-    /// A request did not succeed.
+    /// Handles a request that did not succeed.
     pub(super) fn failed(&mut self, write: Option<&Write>, outcome: Outcome) -> Flow {
         match outcome {
             Outcome::Conflict | Outcome::Managers(_) => {
                 self.conflicts += 1;
                 if self.conflicts > MAX_CONFLICTS {
-                    // Every change would start the next run at once.
+                    // Without a pause, every change of others would start the next run at once.
                     self.entry(|entry| write.map(|write| entry.repaired(write)));
                     return Err(self.busy());
                 }
@@ -56,13 +56,13 @@ impl Run<'_> {
                 WaitsFor::Kind,
                 SLOW_RETRY,
             ))),
-            // After a growing pause: a right that is granted soon counts soon.
+            // After a growing pause: if the right is granted soon, the retry is soon, too.
             Outcome::Forbidden(cause) => Err(self.error(write, cause, None)),
             Outcome::Refused(refusal) => self.refused(write, refusal, false),
         }
     }
 
-    /// Waits for the event of a namespace, or if there are none tries more often.
+    /// Waits for the namespace's event; if namespaces are not watched, tries again more often.
     fn no_namespace(&self, write: Option<&Write>) -> Next {
         let unwatched = self.writer.state().namespaces_unwatched;
         let retry = if unwatched {
@@ -76,17 +76,17 @@ impl Run<'_> {
         next
     }
 
-    /// Waits for the event of a namespace or a kind.
+    /// Waits for an event of a namespace or a kind.
     fn wait(&self, write: Option<&Write>, cause: Cause, waits: WaitsFor, retry: Duration) -> Next {
         let problem = self.problem(write, cause);
         let until = tokio::time::Instant::now().into_std() + retry;
         self.entry(|entry| entry.waits = Some((waits, until)));
-        self.tell_also(&problem);
+        self.report_with(&problem);
         Next::After(retry)
     }
 
-    /// Whether the object may be deleted and created again, and the server would take it as a
-    /// new one: then it refused the change, and not the object.
+    /// Whether the object may be deleted and created again, and the server would accept it as a
+    /// new one. Then it has refused the change, and not the object itself.
     pub(super) async fn is_valid_if_new(&self, write: &Write) -> bool {
         let create = self.entry(|entry| {
             if write.verb == Verb::Create || !entry.may_recreate(&write.controller, self.key) {
@@ -112,8 +112,8 @@ impl Run<'_> {
         matches!(answer, Err(Failure::Answer { status, .. }) if exists(&status))
     }
 
-    /// The server does not take the object as it is. `recreate`: but it would take it as a
-    /// new one, and may.
+    /// Handles a refusal. `recreate`: the server would accept the object as a new one, and
+    /// deltic may delete and create it.
     pub(super) fn refused(
         &mut self,
         write: Option<&Write>,
@@ -131,8 +131,8 @@ impl Run<'_> {
         };
         let problem = problem_of(write, cause.clone());
         let otherwise = self.entry(|entry| {
-            // Fields that the server assigned, and does not let go; fields that were there
-            // before a patch, and must be there.
+            // Fields that the server has assigned and does not let us remove, and fields that
+            // an undone patch would remove but that are required.
             let kept = match write.verb {
                 Verb::Replace => &refusal.fields[..],
                 Verb::Merge => &refusal.required,
@@ -165,10 +165,10 @@ impl Run<'_> {
         Err(self.error(Some(write), cause, Some(again)))
     }
 
-    fn tell_also(&self, problem: &Problem) {
+    fn report_with(&self, problem: &Problem) {
         let mut problems = self.problems.clone();
         problems.push(problem.clone());
-        self.writer.tell(self.key, &problems);
+        self.writer.report_problems(self.key, &problems);
     }
 
     pub(super) fn busy(&self) -> WriteError {
@@ -195,11 +195,19 @@ impl Run<'_> {
 
     fn error(&self, write: Option<&Write>, cause: Cause, retry: Option<Duration>) -> WriteError {
         let problem = self.problem(write, cause);
-        self.tell_also(&problem);
+        self.report_with(&problem);
         WriteError {
             key: self.key.clone(),
             problem: Box::new(problem),
             retry,
         }
+    }
+}
+
+pub(super) fn problem_of(write: &Write, cause: Cause) -> Problem {
+    Problem {
+        controller: write.controller.clone(),
+        origin: write.origin.clone(),
+        cause,
     }
 }
