@@ -9,33 +9,32 @@ use std::fmt;
 ///
 /// assert_eq!(Caller::user("alice").to_string(), "user alice");
 /// let health = Caller::controller("shop", "health");
-/// assert_eq!(health.to_string(), "controller health of operator shop");
+/// assert_eq!(health.to_string(), "controller health of Operator shop");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller {
-    /// The name of the user, as the one who authenticated the request gives it.
+    /// The name of the authenticated user.
     pub user: String,
     /// The groups of the user.
     pub groups: Vec<String>,
-    /// Under which name changes are recorded on objects.
+    /// The field manager that changes are recorded for.
     pub field_manager: String,
-    /// The controller, if the write is what a controller derives.
+    /// The controller, if it writes its derived objects.
     pub controller: Option<ControllerName>,
 }
 
 /// A controller of an Operator.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ControllerName {
-    /// The Operator. What a controller derives belongs to it: a renamed controller takes
-    /// its objects over.
+    /// The Operator. Derived objects belong to the Operator: when a controller is renamed, it
+    /// keeps its objects.
     pub operator: String,
     /// The controller.
     pub controller: String,
 }
 
 impl Caller {
-    /// Anybody who is no controller of an Operator: a user, or a native reconciler. It
-    /// records its changes under its own name.
+    /// A user or a native reconciler. Changes are recorded under its own name.
     pub fn user(name: impl Into<String>) -> Self {
         let user = name.into();
         Self {
@@ -60,14 +59,14 @@ impl Caller {
         }
     }
 
-    /// This caller as a member of these groups.
+    /// Adds the caller to these groups.
     #[must_use]
     pub fn with_groups(mut self, groups: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.groups = groups.into_iter().map(Into::into).collect();
         self
     }
 
-    /// This caller with changes recorded under another name.
+    /// Records changes for this field manager.
     #[must_use]
     pub fn with_field_manager(mut self, manager: impl Into<String>) -> Self {
         self.field_manager = manager.into();
@@ -90,7 +89,7 @@ impl fmt::Display for ControllerName {
             operator,
             controller,
         } = self;
-        write!(f, "controller {controller} of operator {operator}")
+        write!(f, "controller {controller} of Operator {operator}")
     }
 }
 

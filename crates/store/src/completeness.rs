@@ -1,17 +1,17 @@
-//! Whether a collection holds all that belongs into it.
+//! Whether a collection contains all objects that belong to it.
 //!
-//! What a controller derives is missing until it has run. A list of such a collection
-//! must not be taken for all there is, so its producer says how it stands, and every
-//! reader asks here before it lists:
+//! Derived objects are missing until their controller has run, so that an early list of such a
+//! collection would be misleading. Its producer therefore publishes whether it is complete, and
+//! every reader checks that before it lists:
 //!
 //! ```text
-//! producer   starts ──▶ complete (period 1) ──▶ edited ─────▶ complete (period 2)
-//! reader     waits      lists, follows          keeps all     lists again
+//! producer   starts ──▶ complete (period 1) ──▶ is edited ──▶ complete (period 2)
+//! reader     waits      lists, then watches     waits         lists again
 //! ```
 //!
-//! Each time that a collection becomes complete begins a *period* with a number of its
-//! own. A reader that finds another period, or none, discards the events that it has not
-//! delivered yet: they may be those of a producer that removed everything at its end.
+//! Each time a collection becomes complete, a new *period* with a new number begins. A reader
+//! that finds another period, or none, discards the events that it has not delivered yet: they
+//! may come from a producer that removed everything when it ended.
 
 use std::collections::BTreeMap;
 
@@ -19,40 +19,39 @@ use object::GroupKind;
 
 use crate::version::Version;
 
-/// Whether a collection holds all that belongs into it.
+/// Whether a collection contains all objects that belong to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Completeness {
-    /// It does, as far as its producer could derive it.
+    /// It does, as far as its producer could derive them.
     Complete(Basis),
     /// It does not, for this reason.
     Incomplete(String),
 }
 
-/// What a complete collection rests on.
+/// Properties of a complete collection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Basis {
-    /// A reader that has read up to this version has all that is derived. `None` while an
-    /// object upstream is in error: what it yields may be missing.
+    /// A reader that has read up to this version has read everything that is derived. `None`
+    /// while an object upstream is in error, so that objects may be missing.
     pub settled: Option<Version>,
-    /// Whether it derives from objects that no producer derives, which a restart forgets.
+    /// Whether it derives from objects that no producer derives. A restart loses these.
     pub volatile: bool,
 }
 
 impl Basis {
-    /// Of a collection that only users write to.
+    /// For a collection that only users write to.
     pub const USERS: Self = Self {
         settled: Some(Version(0)),
         volatile: true,
     };
 }
 
-/// How a collection stands, as its readers see it.
+/// The status of a collection, for its readers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CollectionStatus {
     /// Whether it is complete.
     pub completeness: Completeness,
-    /// How often it has become complete: the number of the period that runs, or that ran
-    /// last.
+    /// How often it has become complete: the number of the current or the last period.
     pub period: u64,
 }
 
@@ -66,17 +65,17 @@ impl CollectionStatus {
         status
     }
 
-    /// Takes over what the producer says; returns whether that is new.
+    /// Sets the completeness. Returns whether it has changed.
     pub(crate) fn set(&mut self, new: Completeness) -> bool {
         if self.basis().is_none() && matches!(new, Completeness::Complete(_)) {
             self.period += 1;
         }
-        let news = self.completeness != new;
+        let changed = self.completeness != new;
         self.completeness = new;
-        news
+        changed
     }
 
-    /// What it rests on; `None` if it is not complete.
+    /// The basis of a complete collection; `None` if it is incomplete.
     pub fn basis(&self) -> Option<Basis> {
         match &self.completeness {
             Completeness::Complete(basis) => Some(*basis),
@@ -85,20 +84,20 @@ impl CollectionStatus {
     }
 }
 
-/// How all collections of an API group stand: their producer says it of all at once.
+/// The completeness of all collections of an API group, as their producer sets it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupCompleteness {
-    /// Of those that are listed.
+    /// For these collections.
     pub collections: BTreeMap<GroupKind, Completeness>,
-    /// Of all others.
+    /// For all other collections of the group.
     pub others: Completeness,
 }
 
-/// What producers have said.
+/// The completeness of all collections, as producers have set it.
 #[derive(Debug, Default)]
 pub(crate) struct Completenesses {
     groups: BTreeMap<String, GroupCompleteness>,
-    /// Of groups without a producer; `None` if strategies say it.
+    /// For groups without a producer; `None` if their strategies decide.
     default: Option<Completeness>,
 }
 
@@ -114,7 +113,7 @@ impl Completenesses {
         self.default = Some(completeness);
     }
 
-    /// `None` if nobody has said anything.
+    /// `None` if it was not set.
     pub(crate) fn of(&self, collection: &GroupKind) -> Option<&Completeness> {
         let Some(group) = self.groups.get(collection.group.as_str()) else {
             return self.default.as_ref();

@@ -1,7 +1,7 @@
-//! Objects and drafts.
+//! Drafts: objects without the fields that the store sets.
 //!
-//! A draft is what a writer says of an object: everything but the fields that the store
-//! sets. A draft and its [`System`] fields make the object that readers see.
+//! A writer supplies a draft. The draft and its [`System`] fields together are the object that
+//! readers see.
 
 use document::{Key, Kind, Map, Value};
 use object::metadata::KEYS;
@@ -10,18 +10,18 @@ use object::{GroupKind, ObjectName, group_of};
 use crate::error::Error;
 use crate::version::Version;
 
-/// What the store knows of an object beside its draft.
+/// The fields of an object that the store sets.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct System {
     pub(crate) uid: Value,
     pub(crate) created: Value,
     pub(crate) generation: i64,
-    /// Since when it is being deleted.
+    /// When its deletion was requested.
     pub(crate) deleted: Option<Value>,
 }
 
 impl System {
-    /// The object of a draft, written at this version.
+    /// The object with this draft, written at this version.
     pub(crate) fn seal(&self, draft: &Value, version: Version) -> Value {
         let keys = &*KEYS;
         let mut metadata = metadata(draft).to_vec();
@@ -42,7 +42,7 @@ impl System {
     }
 }
 
-/// This object at another version: what a reader sees of one that is gone.
+/// The object at another version: the last state that is delivered with a deletion.
 pub(crate) fn at_version(object: &Value, version: Version) -> Value {
     let version = Value::from(version.to_string());
     let metadata = with(
@@ -71,8 +71,8 @@ pub(crate) fn key_of(object: &Value) -> Result<ObjectName, Error> {
     Ok(ObjectName::new(namespace, name))
 }
 
-/// What a writer says of an object, in normal form: without the store's own fields,
-/// without null or empty metadata.
+/// The draft in a written object, in normal form: without system fields, and without null or
+/// empty metadata.
 pub(crate) fn draft(object: &Value, collection: &GroupKind) -> Result<Value, Error> {
     let keys = &*KEYS;
     if object.as_map().is_none() {
@@ -121,7 +121,7 @@ fn check_kind(object: &Value, collection: &GroupKind) -> Result<(), Error> {
     Ok(())
 }
 
-/// Labels or annotations: text by name. Null counts as absent, and so does nothing.
+/// Labels or annotations: a map of strings. Null entries are dropped, and so is an empty map.
 fn strings(field: &str, value: &Value) -> Result<Option<Value>, Error> {
     let path = || format!("metadata.{field}");
     let map = value.as_map().ok_or_else(|| form(path(), "a map", value))?;
@@ -139,7 +139,7 @@ fn strings(field: &str, value: &Value) -> Result<Option<Value>, Error> {
     Ok((!given.is_empty()).then(|| given.into()))
 }
 
-/// Finalizers (text) or ownerReferences (maps).
+/// Finalizers (strings) or ownerReferences (maps).
 fn listed(field: &Key, value: &Value) -> Result<Option<Value>, Error> {
     let path = || format!("metadata.{field}");
     let list = value
@@ -160,7 +160,7 @@ fn listed(field: &Key, value: &Value) -> Result<Option<Value>, Error> {
     Ok((!list.is_empty()).then(|| value.clone()))
 }
 
-/// The draft that an object was made of.
+/// The draft of a stored object.
 pub(crate) fn unseal(object: &Value) -> Value {
     let entries = metadata(object)
         .iter()
@@ -178,8 +178,7 @@ pub(crate) fn metadata(object: &Value) -> &[(Key, Value)] {
         .map_or(&[], Map::entries)
 }
 
-/// The first field outside metadata and status in which two objects differ: their
-/// content.
+/// The first field outside of metadata and status in which two objects differ.
 pub(crate) fn content_differs<'a>(one: &'a Value, other: &'a Value) -> Option<&'a Key> {
     let keys = &*KEYS;
     let fields = |object: &'a Value| object.as_map().into_iter().flatten();
@@ -190,7 +189,7 @@ pub(crate) fn content_differs<'a>(one: &'a Value, other: &'a Value) -> Option<&'
         .find(|key| field(one, key) != field(other, key))
 }
 
-/// A field that may be null, which is not the same as absent.
+/// A field. `None` means absent; a field may also be null.
 pub(crate) fn field<'a>(object: &'a Value, key: &Key) -> Option<&'a Value> {
     object.as_map().and_then(|map| map.get(key))
 }
@@ -203,7 +202,7 @@ pub(crate) fn with(object: &Value, key: &Key, value: Value) -> Value {
     }
 }
 
-/// `object`, a map, with this field if there is one, otherwise without.
+/// `object`, a map, with this field set, or without it if `value` is `None`.
 pub(crate) fn with_or_without(object: &Value, key: &Key, value: Option<Value>) -> Value {
     match (value, object.as_map()) {
         (Some(value), _) => with(object, key, value),
@@ -257,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_draft_has_no_system_fields_and_nothing_empty() {
+    fn a_draft_has_no_system_fields_and_no_empty_metadata() {
         check(
             json!({
                 "name": "web", "namespace": "", "uid": "1", "resourceVersion": "2",
@@ -270,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn metadata_of_another_type_is_an_error_without_its_value() {
+    fn metadata_of_the_wrong_type_is_an_error_that_shows_no_value() {
         let secret = "hunter2";
         check(
             json!(secret),
@@ -317,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn unsealing_gives_the_draft_back() {
+    fn unseal_returns_the_draft() {
         let draft = object(json!({"name": "web", "labels": {"a": "b"}}));
         let system = System {
             uid: "u".into(),

@@ -1,4 +1,4 @@
-//! Why a request was refused.
+//! Errors of requests.
 
 use document::Kind;
 use object::{GroupKind, ObjectName};
@@ -7,52 +7,52 @@ use crate::caller::ControllerName;
 use crate::version::Version;
 use crate::views::Holder;
 
-/// Why a request was refused. Messages name keys, paths and types, never values;
+/// Why a request was refused. Messages contain keys, paths and types, but no values.
 /// [`code`](Self::code) and [`reason`](Self::reason) are those of Kubernetes.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// There is no such object.
+    /// The object does not exist.
     #[error("{collection} {key} not found")]
     NotFound {
-        /// Where it was looked for.
+        /// Its collection.
         collection: GroupKind,
-        /// What was looked for.
+        /// Its key.
         key: ObjectName,
     },
-    /// There is such an object already.
+    /// The object exists already.
     #[error("{collection} {key} already exists")]
     AlreadyExists {
-        /// Where it is.
+        /// Its collection.
         collection: GroupKind,
-        /// What it is called.
+        /// Its key.
         key: ObjectName,
     },
-    /// The object is not the one, or not in the version, that the write was meant for.
+    /// The object has another uid or version than the write expects.
     #[error("{key} has been changed: {field} is {found}, the write expects {expected}")]
     Changed {
         /// The object.
         key: ObjectName,
         /// `uid` or `resourceVersion`.
         field: &'static str,
-        /// What the object has.
+        /// The value of the stored object.
         found: String,
-        /// What the write wants.
+        /// The value in the write.
         expected: String,
     },
-    /// The strategy of the collection does not let the caller do this.
+    /// The strategy of the collection does not allow the write.
     #[error("{caller} may not write {key}: {why}")]
     Forbidden {
-        /// Who may not.
+        /// Who made the write.
         caller: Box<str>,
         /// The object.
         key: ObjectName,
-        /// Why not.
+        /// Why it is not allowed.
         why: &'static str,
     },
-    /// A user may not do this to an object that a controller yields.
+    /// A user may not change this in an object that a controller yields.
     #[error("{caller} may not change {what} of {key}, which {controller} derives")]
     Derived {
-        /// Who may not.
+        /// Who made the write.
         caller: Box<str>,
         /// The object.
         key: ObjectName,
@@ -61,70 +61,70 @@ pub enum Error {
         /// What the write would change: a path, or "the existence".
         what: String,
     },
-    /// A controller meets an object that is not its own, and waits (`conflict`).
+    /// The object belongs to somebody else, so that the controller waits (`conflict`).
     #[error("{caller} may not write {key}, which {holder} holds")]
     Held {
-        /// Who may not.
+        /// Who made the write.
         caller: Box<str>,
         /// The object.
         key: ObjectName,
-        /// Who holds it.
+        /// Whom the object belongs to.
         holder: Holder,
     },
-    /// The object is being deleted, and its finalizers are waited for; a controller
-    /// yields it again when it is gone.
+    /// The object is being deleted and waits for its finalizers. A controller can yield it
+    /// again when it is gone.
     #[error("{key} is being deleted")]
     Terminating {
         /// The object.
         key: ObjectName,
     },
-    /// The collection does not hold all that belongs into it.
+    /// The collection does not contain all objects that belong to it.
     #[error("{collection} is not complete: {reason}")]
     Incomplete {
         /// The collection.
         collection: GroupKind,
-        /// What is missing.
+        /// Why it is incomplete.
         reason: String,
     },
-    /// The version that a list should go on from is not remembered any more.
-    #[error("version {from} is not within what is remembered")]
+    /// The version of a list to continue is no longer in the history.
+    #[error("version {from} is not in the history; list again")]
     Expired {
         /// The version.
         from: Version,
-        /// A token with which the list goes on at the newest version instead: its pages are
-        /// not of one version then.
+        /// A token that continues the list at the newest version instead. The pages then show
+        /// different versions.
         fresh: Option<String>,
     },
-    /// What should say where a list goes on is no token of a store.
-    #[error("the token of the list cannot be read")]
+    /// The `continue` token of a list is invalid.
+    #[error("the continue token is invalid; list again without it")]
     Token,
-    /// No object has this form.
+    /// A part of the object has the wrong type.
     #[error("{path}: expected {expected}, found {found}")]
     Form {
-        /// Where.
+        /// Its path.
         path: String,
-        /// What should be there.
+        /// The expected type.
         expected: &'static str,
-        /// What is there.
+        /// The type that was found.
         found: Kind,
     },
-    /// The object is well-formed, but may not say this.
+    /// The object is well-formed, but breaks a rule.
     #[error("{path}: {rule}")]
     Rule {
-        /// Where.
+        /// The path of the offending field.
         path: String,
-        /// What holds there.
+        /// The rule.
         rule: &'static str,
     },
 }
 
 impl Error {
-    /// The HTTP status with which an API server answers.
+    /// The HTTP status that an API server returns for it.
     pub fn code(&self) -> u16 {
         self.status().0
     }
 
-    /// The reason in the `metav1.Status` with which an API server answers.
+    /// The `metav1.Status` reason that an API server returns for it.
     pub fn reason(&self) -> &'static str {
         self.status().1
     }
@@ -231,7 +231,7 @@ mod tests {
         ]
     }
 
-    /// The position in the table: a new variant does not compile before it is there.
+    /// The position in the table. A new variant does not compile until it is added here.
     fn position(error: &Error) -> usize {
         match error {
             Error::NotFound { .. } => 0,

@@ -1,4 +1,15 @@
-//! The last changes of a collection, for watches: a window, never more.
+//! The latest changes of a collection: a window of limited size, from which watches and pages
+//! of older versions are served.
+//!
+//! ```text
+//! window of 3      12   15   16   20       after(12) ──▶ 15, 16, 20
+//!                  ──   ▲                  after(10) ──▶ expired: 12 is forgotten
+//!             forgotten └─ oldest          floor: 12
+//! ```
+//!
+//! Each record has the object before and after the change. A watch with a selector needs both,
+//! because a change may make an object match or no longer match. A list of an older version
+//! needs the state before.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::ops::Bound;
@@ -8,29 +19,29 @@ use object::ObjectName;
 
 use crate::version::Version;
 
-/// One change of one object.
+/// A change of one object.
 #[derive(Clone, Debug)]
 pub(crate) struct Record {
     pub(crate) version: Version,
     pub(crate) key: ObjectName,
-    /// `None` if the object is new.
+    /// `None` if the object was created.
     pub(crate) old: Option<Value>,
-    /// `None` if it is gone.
+    /// `None` if it was deleted.
     pub(crate) new: Option<Value>,
 }
 
-/// The last changes, oldest first.
+/// The latest changes, oldest first.
 #[derive(Debug)]
 pub(crate) struct History {
     records: VecDeque<Record>,
-    /// The same changes by object.
+    /// Index of `records` by object.
     by_key: BTreeSet<(ObjectName, Version)>,
     /// Invariant: every change after this version is in `records`.
     floor: Version,
 }
 
 impl History {
-    /// Nothing has happened since `floor`.
+    /// A history without changes, which starts at `floor`.
     pub(crate) fn new(floor: Version) -> Self {
         Self {
             records: VecDeque::new(),
@@ -39,7 +50,7 @@ impl History {
         }
     }
 
-    /// One more change; changes beyond the window are forgotten.
+    /// Adds a change, and drops the oldest ones beyond the window.
     pub(crate) fn push(&mut self, record: Record, window: usize) {
         self.by_key.insert((record.key.clone(), record.version));
         self.records.push_back(record);
@@ -51,7 +62,7 @@ impl History {
         }
     }
 
-    /// The changes after a version, oldest first; `None` if some are forgotten.
+    /// The changes after a version, oldest first; `None` if some of them were dropped.
     pub(crate) fn after(&self, version: Version) -> Option<impl Iterator<Item = &Record>> {
         if version < self.floor {
             return None;
@@ -60,7 +71,7 @@ impl History {
         Some(self.records.range(at..))
     }
 
-    /// The first object from here on that has changed.
+    /// The first key from here on that has a change in the window.
     pub(crate) fn next_key(&self, from: Bound<&ObjectName>) -> Option<&ObjectName> {
         let from = match from {
             Bound::Included(key) => Bound::Included((key.clone(), Version(0))),
@@ -93,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_forgets_the_oldest() {
+    fn the_oldest_changes_are_dropped() {
         let mut history = History::new(Version(10));
         check(&history, 9, None);
         check(&history, 10, Some(&[]));

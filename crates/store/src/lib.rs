@@ -1,33 +1,33 @@
-//! Versioned objects with watches, in memory: where views are kept.
+//! Versioned objects with watches, in memory. Views are stored here.
 //!
-//! A [`Store`] holds objects by *collection* (API group and kind) and name, and shows them
-//! as an API server does:
+//! A [`Store`] contains objects by *collection* (API group and kind) and name, and behaves like
+//! an API server:
 //!
-//! - **Writes** ([`Store::write`]) say who makes them ([`Caller`]). Each one that changes
-//!   something makes a new [`Version`] of the whole store, which is the object's
-//!   `resourceVersion`. An [`Error`] has the HTTP status and reason of Kubernetes.
-//! - **Lists** ([`Store::list`], [`Store::list_page`]) are of one version, also in pages
-//!   with writes in between.
-//! - **Watches** ([`Store::watch`]) deliver the changes after a version, or begin with all
-//!   objects and a bookmark that ends them. A version that is not remembered any more is
-//!   [`Expired`].
-//! - **Completeness** ([`Store::status`]): whether a collection holds all that belongs into
-//!   it. Who fills it says so, who reads it asks first.
+//! - **Writes** ([`Store::write`]) are made by a [`Caller`]. Each write that changes something
+//!   creates a new [`Version`] of the whole store, which becomes the object's
+//!   `resourceVersion`. An [`Error`] has the HTTP status and the reason that Kubernetes uses.
+//! - **Lists** ([`Store::list`], [`Store::list_page`]) show one version, even if they are read
+//!   in pages with writes in between.
+//! - **Watches** ([`Store::watch`]) deliver the changes after a version, or start with all
+//!   objects and a bookmark. A version that is no longer in the history is [`Expired`].
+//! - **Completeness** ([`Store::status`]) says whether a collection contains all objects that
+//!   belong to it. Its producer sets it, and readers check it before they list.
 //!
-//! All this is the mechanism, and the same for every collection. What is special about one
-//! (who may write what, whether the status is written by itself) its [`Strategy`] decides;
-//! [`Views`] is that of objects that controllers derive.
+//! This mechanism is the same for every collection. The [`Strategy`] of a collection decides
+//! what is special about it: who may write what, and whether the status is written separately.
+//! [`Views`] is the strategy for objects that controllers derive.
 //!
-//! | module | what it holds |
+//! | module | content |
 //! |---|---|
-//! | `store`, `state` | the handle; all collections, and how a decision becomes a version |
-//! | `decide`, `draft` | what a write does to an object: identity, preconditions, finalizers |
+//! | `store`, `state` | the handle; all collections, and how a write becomes a version |
+//! | `decide`, `draft` | the effect of a write on an object: identity, preconditions,
+//! finalizers |
 //! | `strategy`, `views` | who may write what |
-//! | `history`, `page`, `watch` | the last changes, and what is read from them |
-//! | `completeness` | what producers say of collections |
+//! | `history`, `page`, `watch` | the latest changes, and the lists and watches that use them |
+//! | `completeness` | which collections are complete |
 //!
-//! The store has no clock and no randomness: both come with an [`Env`]. It waits for
-//! nothing but the next change, so it runs under any executor.
+//! The store has no clock and no random numbers: an [`Env`] provides both. It only ever waits
+//! for the next change, so it runs under any executor.
 //!
 //! ```
 //! use document::json;

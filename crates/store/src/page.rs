@@ -1,15 +1,16 @@
-//! Pages: the objects of a collection at one version, in the order of their keys.
+//! Lists in pages: the objects of a collection at one version, in the order of their keys.
 //!
-//! A page of an older version is read from the objects of now and the history: an object
-//! that has changed since is as its first change after that version found it.
+//! A page of an older version is computed from the current objects and the history. If an
+//! object has changed since that version, the history has its state before the first such
+//! change:
 //!
 //! ```text
-//! version      7         8          9               a list of version 7
+//! version      7         8          9               a list at version 7
 //! objects      a1 b1     a2 b1      b1 c1     ──▶   a1 (before 8), b1 (now), no c (before 9)
 //! ```
 //!
-//! So an open list costs writers nothing and keeps nothing in memory. It can be continued
-//! as long as the history reaches back to its version.
+//! So an open list costs writers nothing and needs no memory. It can be continued as long as
+//! its version is in the history.
 
 use std::ops::Bound;
 
@@ -24,17 +25,17 @@ use crate::state::Objects;
 use crate::version::Version;
 use crate::watch::Expired;
 
-/// How many objects are looked at under one lock.
+/// How many objects are visited under one lock.
 pub(crate) const CHUNK: usize = 512;
 
-/// How far a list has come.
+/// The progress of a list.
 #[derive(Clone, Debug)]
 pub(crate) struct Cursor {
-    /// The version that is listed.
+    /// The version of the list.
     pub(crate) version: Version,
-    /// The last key that was looked at; `None` at the start.
+    /// The last key that was visited; `None` at the start.
     after: Option<ObjectName>,
-    /// Whether there is no more.
+    /// Whether the list is complete.
     pub(crate) done: bool,
 }
 
@@ -47,7 +48,7 @@ impl Cursor {
         }
     }
 
-    /// The first key to look at.
+    /// The first key to visit.
     fn from(&self, selector: &Selector) -> Bound<ObjectName> {
         match (&self.after, &selector.namespace) {
             (Some(after), _) => Bound::Excluded(after.clone()),
@@ -61,8 +62,7 @@ impl Cursor {
 }
 
 impl Objects {
-    /// The next objects that a selector admits, at most `most`, after looking at no more
-    /// than `look` of them.
+    /// The next objects that a selector admits, at most `most`. Visits at most `look` objects.
     pub(crate) fn chunk(
         &self,
         cursor: &mut Cursor,
@@ -109,17 +109,17 @@ impl Objects {
     }
 }
 
-/// Where a list goes on: what a `continue` token says.
+/// The content of a `continue` token: where a list continues.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Token {
-    /// The version of the list; `None` for whichever is the newest.
+    /// The version of the list; `None` for the newest.
     pub(crate) version: Option<Version>,
-    /// The last key of the page before.
+    /// The last key of the previous page.
     pub(crate) after: ObjectName,
 }
 
 impl Token {
-    /// The token after this object of a list.
+    /// The token for the objects after this one.
     pub(crate) fn after(version: Version, object: &Value) -> Option<Self> {
         let after = ObjectName::of(object)?;
         Some(Self {
@@ -153,7 +153,7 @@ impl Token {
         Some(Self { version, after })
     }
 
-    /// The list that goes on. `now` is the newest version.
+    /// The list to continue. `now` is the newest version.
     pub(crate) fn cursor(&self, now: Version) -> Result<Cursor, Expired> {
         let version = self.version.unwrap_or(now);
         if version > now {
@@ -166,7 +166,7 @@ impl Token {
         })
     }
 
-    /// This token, given up on its version.
+    /// The same token, but for the newest version.
     pub(crate) fn fresh(self) -> Self {
         Self {
             version: None,
@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tokens_are_read_as_they_were_printed() {
+    fn a_printed_token_is_parsed_to_the_same() {
         for version in [None, Some(Version(u64::MAX))] {
             let after = ObjectName::new("shop", "a \"name\"/é");
             let token = Token { version, after };
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_token_is_refused() {
+    fn an_invalid_token_is_refused() {
         let encoded = |text: &str| URL_SAFE_NO_PAD.encode(text);
         for text in [
             String::new(),

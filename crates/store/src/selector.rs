@@ -1,23 +1,23 @@
-//! Which objects of a collection a reader wants.
+//! Selecting objects of a collection.
 
 use document::{Key, Value};
 use object::metadata::KEYS;
 use object::{LabelSelector, ObjectName};
 
-/// Which objects of a collection a reader wants; by default all.
+/// The objects of a collection that a reader wants; all by default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selector {
-    /// Only of this namespace; `""` for objects without one.
+    /// Only objects in this namespace; `""` for cluster-scoped objects.
     pub namespace: Option<String>,
-    /// Only of this name.
+    /// Only objects with this name.
     pub name: Option<String>,
-    /// Only with these labels.
+    /// Only objects with matching labels.
     pub labels: Option<LabelSelector>,
 }
 
 impl Selector {
-    /// Whether no object from this key on is wanted, where all before it were looked at
-    /// from the first one that may be.
+    /// Whether a scan in key order, which started at the first possible key, can end before
+    /// this key.
     pub(crate) fn ends_before(&self, key: &ObjectName) -> bool {
         let name = self.name.as_deref();
         self.namespace.as_deref().is_some_and(|namespace| {
@@ -25,7 +25,7 @@ impl Selector {
         })
     }
 
-    /// Whether this object is wanted.
+    /// Whether the selector matches this object.
     pub fn admits(&self, object: &Value) -> bool {
         let metadata = object.get_key(&KEYS.metadata);
         let is = |wanted: &Option<String>, field: &Key| {
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_are_those_of_the_object() {
+    fn labels_of_the_object_are_matched() {
         for (query, expect) in [("app=web", true), ("tier", false), ("!tier", true)] {
             let selector = Selector {
                 labels: Some(LabelSelector::from_query(query).unwrap()),

@@ -1,4 +1,4 @@
-//! All objects, and how a decision becomes a new version.
+//! All collections, and how a decided write becomes a new version.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,18 +19,18 @@ use crate::strategy::{Admitted, Strategies, Strategy};
 use crate::version::Version;
 use crate::write::{Change, Write, Written};
 
-/// All objects.
+/// The state of a store.
 #[derive(Debug)]
 pub(crate) struct State {
     /// Invariant: no object and no record has a greater version.
     pub(crate) version: Version,
     /// The version before the first write.
     first: Version,
-    /// How many changes a collection remembers, at least.
+    /// How many changes the history of a collection has at least.
     history: usize,
     strategies: Strategies,
     pub(crate) collections: BTreeMap<GroupKind, Objects>,
-    /// What producers have said of collections, also of those that nobody has used yet.
+    /// The completeness that producers have set, also for collections that do not exist yet.
     completenesses: Completenesses,
 }
 
@@ -40,9 +40,9 @@ pub(crate) struct Objects {
     strategy: Arc<dyn Strategy>,
     pub(crate) entries: BTreeMap<ObjectName, Entry>,
     pub(crate) history: History,
-    /// Tells watches that there is something new; its value is of no matter.
+    /// Wakes the watches of the collection. The value is not used.
     pub(crate) changed: watch::Sender<Version>,
-    /// Tells readers whether the collection is complete.
+    /// Notifies readers whether the collection is complete.
     pub(crate) status: watch::Sender<CollectionStatus>,
 }
 
@@ -58,7 +58,7 @@ impl State {
         }
     }
 
-    /// A collection, made when it is first written to or watched.
+    /// A collection. It is created when it is first written to or watched.
     pub(crate) fn objects(&mut self, collection: &GroupKind) -> &mut Objects {
         let first = self.first;
         if !self.collections.contains_key(collection) {
@@ -79,8 +79,7 @@ impl State {
             .expect("the collection was inserted above")
     }
 
-    /// Changes what producers have said, and tells the readers of collections for which
-    /// that is something new.
+    /// Changes the completeness of collections, and notifies readers where it has changed.
     pub(crate) fn set_completeness(&mut self, set: impl FnOnce(&mut Completenesses)) {
         set(&mut self.completenesses);
         for (collection, objects) in &self.collections {
@@ -90,7 +89,7 @@ impl State {
         }
     }
 
-    /// Does one write.
+    /// Carries out one write.
     pub(crate) fn write(
         &mut self,
         env: &dyn Env,
@@ -146,7 +145,7 @@ impl State {
                     };
                 }
                 let mut system = entry.system.clone();
-                // As Kubernetes has it, so that who looks at generations sees a deletion.
+                // As in Kubernetes, where a deletion increments the generation.
                 if delete || differs(&before, &draft, with_status) {
                     system.generation += 1;
                 }
@@ -197,8 +196,9 @@ impl State {
         }
     }
 
-    /// A window as long as the collection: a reader that falls behind it lists again,
-    /// which costs about as much.
+    /// Adds a change to the history. The window is at least as long as the collection: a reader
+    /// that falls behind has to list again, which costs about as much as reading that many
+    /// changes.
     fn record(&mut self, collection: &GroupKind, record: Record) {
         let version = record.version;
         self.version = version;
@@ -210,7 +210,7 @@ impl State {
     }
 }
 
-/// Whether two drafts differ in what a generation counts.
+/// Whether two drafts differ in fields that increment the generation.
 fn differs(one: &Value, other: &Value, with_status: bool) -> bool {
     let status = |draft: &Value| field(draft, &KEYS.status).cloned();
     content_differs(one, other).is_some() || (with_status && status(one) != status(other))

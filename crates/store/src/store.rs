@@ -1,4 +1,4 @@
-//! The store: a handle that all share.
+//! The handle of a store, which all users share.
 
 use std::num::NonZeroUsize;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -19,23 +19,23 @@ use crate::views::Views;
 use crate::watch::{Expired, Start, Watch};
 use crate::write::{Write, Written};
 
-/// Where the store gets what it cannot compute.
+/// The time and the uids for a store.
 pub trait Env: Send + Sync {
     /// The time, as `YYYY-MM-DDTHH:MM:SSZ`.
     fn now(&self) -> String;
-    /// A uid that was never given before.
+    /// A new, unique uid.
     fn uid(&self) -> String;
 }
 
-/// How a store is set up.
+/// The configuration of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// The version before the first write. A store that starts empty after another one
-    /// starts above it, for example at the time in microseconds, so that a reader of the
-    /// old one is told to list again.
+    /// The version before the first write. If a store replaces another one, it must start above
+    /// the last version of that one, for example at the time in microseconds, so that readers
+    /// of the old store have to list again.
     pub first_version: Version,
-    /// How many changes a collection remembers for its watches; a collection with more
-    /// objects remembers as many changes as it has objects.
+    /// How many changes the history of a collection has. If the collection has more objects
+    /// than that, it has as many changes as objects.
     pub history: usize,
 }
 
@@ -62,11 +62,11 @@ struct Shared {
 /// The objects of a collection at one version.
 #[derive(Clone, Debug, PartialEq)]
 pub struct List {
-    /// The objects, by namespace and name.
+    /// The objects, ordered by namespace and name.
     pub items: Vec<Value>,
-    /// The version of the list: a watch from here misses nothing.
+    /// The version of the list. A watch from here misses nothing.
     pub version: Version,
-    /// Where the list goes on, if this is a part of it and not the last one.
+    /// The token that continues the list, unless this is the last page.
     pub token: Option<String>,
 }
 
@@ -76,8 +76,8 @@ impl Store {
         Self::with_strategies(env, config, |_| Arc::new(Views))
     }
 
-    /// An empty store whose collections have these strategies. `choose` is asked before a
-    /// collection is used for the first time, and always gives the same for it.
+    /// An empty store whose collections have the strategies that `choose` returns. It is called
+    /// when a collection is first used, and must always return the same strategy for it.
     pub fn with_strategies(
         env: impl Env + 'static,
         config: Config,
@@ -104,22 +104,22 @@ impl Store {
         objects.entries.get(key).map(|entry| entry.object.clone())
     }
 
-    /// What the strategy of its collection keeps beside an object.
+    /// The marks that the strategy of its collection keeps for an object.
     pub fn marks(&self, collection: &GroupKind, key: &ObjectName) -> Option<Value> {
         let state = self.read();
         let entry = state.collections.get(collection)?.entries.get(key)?;
         Some(entry.marks.clone())
     }
 
-    /// The objects of a collection; of one that was never written to, none.
+    /// The objects of a collection; an unknown collection is empty.
     pub fn list(&self, collection: &GroupKind, selector: &Selector) -> List {
         self.list_now(collection, selector, usize::MAX)
     }
 
-    /// A part of a list: at most `limit` objects, from the beginning or from where `token`
-    /// says, which is the [`token`](List::token) of the part before. All parts are of the
-    /// version of the first one, though writes go on. That works as long as this version is
-    /// remembered; then the error has a fresh token.
+    /// A page of a list: at most `limit` objects, from the beginning or from the
+    /// [`token`](List::token) of the previous page. All pages show the version of the first
+    /// one, although writes go on. If that version is no longer in the history, the error has a
+    /// token for the newest version.
     pub fn list_page(
         &self,
         collection: &GroupKind,
@@ -128,7 +128,7 @@ impl Store {
         token: Option<&str>,
     ) -> Result<List, Error> {
         let most = limit.map_or(usize::MAX, NonZeroUsize::get);
-        // One more, to see whether there is more.
+        // One more, to find out whether there is another page.
         let one_more = most.saturating_add(1);
         let mut list = match token.map(Token::parse).transpose()? {
             None => self.list_now(collection, selector, one_more),
@@ -156,7 +156,7 @@ impl Store {
         let cursor = Cursor::start(self.version());
         let listed = self.collect(collection, selector, cursor, most);
         listed.unwrap_or_else(|_| {
-            // More was written meanwhile than is remembered: nothing is written now.
+            // The history has already moved on. This attempt keeps writers out.
             let state = self.read();
             let objects = state.collections.get(collection);
             let mut cursor = Cursor::start(state.version);
@@ -170,7 +170,7 @@ impl Store {
         })
     }
 
-    /// The next objects of a list, at most `most`. Writers wait for a chunk at most.
+    /// The next objects of a list, at most `most`. Writers wait for one chunk at most.
     fn collect(
         &self,
         collection: &GroupKind,
@@ -193,18 +193,18 @@ impl Store {
         })
     }
 
-    /// The collections that were written to or watched, in order.
+    /// The collections that were ever written to or watched, in order.
     pub fn collections(&self) -> Vec<GroupKind> {
         self.read().collections.keys().cloned().collect()
     }
 
-    /// Whether a collection is complete, now and whenever that changes.
+    /// Whether a collection is complete, and a notification whenever that changes.
     pub fn status(&self, collection: &GroupKind) -> watch::Receiver<CollectionStatus> {
         self.with(collection, |_, objects| objects.status.subscribe())
     }
 
-    /// What a complete collection rests on. Whoever shows a list as all there is asks
-    /// here first.
+    /// The basis of a collection, or an error if it is incomplete. Call this before presenting
+    /// a list as complete.
     pub fn require_complete(&self, collection: &GroupKind) -> Result<Basis, Error> {
         match &self.status(collection).borrow().completeness {
             Completeness::Complete(basis) => Ok(*basis),
@@ -215,22 +215,22 @@ impl Store {
         }
     }
 
-    /// The producer of an API group says how its collections stand; `None` if it has none
-    /// any more. To be called after what they hold has been written, and before anything
-    /// is removed that stays derived.
+    /// Sets the completeness of all collections of an API group; `None` if the group has no
+    /// producer any more. A producer calls this after it has written the objects, and before it
+    /// removes objects that are still derived.
     pub fn set_completeness(&self, group: &str, completeness: Option<GroupCompleteness>) {
         let mut state = self.state();
         state.set_completeness(|all| all.set_group(group, completeness));
     }
 
-    /// How all collections stand whose group has no producer, whatever their strategies
-    /// say.
+    /// Sets the completeness of all collections without a producer, overriding their
+    /// strategies.
     pub fn set_default_completeness(&self, completeness: Completeness) {
         let mut state = self.state();
         state.set_completeness(|all| all.set_default(completeness));
     }
 
-    /// Does one write. One that changes nothing makes no version and no event.
+    /// Carries out one write. A write that changes nothing creates no version and no event.
     pub fn write(
         &self,
         caller: &Caller,
@@ -241,8 +241,8 @@ impl Store {
         self.state().write(env, caller, collection, write)
     }
 
-    /// Watches a collection. One that was never seen before is remembered from now on,
-    /// so the caller decides which names are served.
+    /// Watches a collection. An unknown collection is created, so the caller has to check
+    /// whether the name is served.
     pub fn watch(
         &self,
         collection: &GroupKind,
@@ -252,7 +252,7 @@ impl Store {
         Watch::new(self.clone(), collection.clone(), selector, start)
     }
 
-    /// Looks at a collection, which is made if it was never seen before.
+    /// Calls `look` with a collection, which is created if it is unknown.
     pub(crate) fn with<T>(
         &self,
         collection: &GroupKind,
@@ -269,8 +269,8 @@ impl Store {
     }
 
     pub(crate) fn read(&self) -> RwLockReadGuard<'_, State> {
-        // A panic elsewhere leaves whole objects behind: a write is decided before it
-        // changes anything.
+        // After a panic elsewhere the state is consistent: a write is decided before it changes
+        // anything.
         let state = self.shared.state.read();
         state.unwrap_or_else(PoisonError::into_inner)
     }

@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-/// A state of the whole store, and on an object the state in which it was last written:
-/// its `resourceVersion`.
+/// A version of the whole store. On an object it is the version of its last write, the
+/// `resourceVersion`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version(pub u64);
 
 impl Version {
-    /// The version that comes next.
+    /// The next version.
     pub(crate) fn next(self) -> Self {
         Self(self.0 + 1)
     }

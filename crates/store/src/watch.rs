@@ -1,8 +1,16 @@
 //! Watches: the changes of a collection after a version.
 //!
-//! A watch keeps a place in the collection's history, and at first one in the list that it
-//! begins with, not a queue of its own: however slow its reader, it costs nothing, and one
-//! that falls behind the history expires.
+//! A watch has no queue of its own, only a position in the collection's history, and at first a
+//! position in its initial list:
+//!
+//! ```text
+//! history    101  102  103  104  105
+//!                   ▲         ▲
+//!              slow watch   fast watch
+//! ```
+//!
+//! So a slow reader costs nothing. One whose position has left the history gets [`Expired`],
+//! and lists again.
 
 use std::collections::VecDeque;
 
@@ -21,35 +29,35 @@ use crate::version::Version;
 /// Where a watch starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
-    /// With every object there is, as [`Event::Added`], then a bookmark that says so.
+    /// With all objects, as [`Event::Added`], and a bookmark after them.
     Now,
     /// With the first change after this version.
     After(Version),
 }
 
-/// What a watch reports.
+/// An event of a watch.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
-    /// An object is new, or is now one that the selector admits.
+    /// An object was created, or has begun to match the selector.
     Added(Value),
-    /// An object changed.
+    /// An object has changed.
     Modified(Value),
-    /// An object is gone, or is no longer one that the selector admits: as it last was,
-    /// with the version of this change.
+    /// An object was deleted, or no longer matches the selector. Contains its last state, with
+    /// the version of this change.
     Deleted(Value),
-    /// All changes up to this version have been reported.
+    /// All changes up to this version have been delivered.
     Bookmark {
         /// The version.
         version: Version,
-        /// Whether this ends the objects that a watch from [`Start::Now`] begins with.
+        /// Whether it ends the initial list of a watch from [`Start::Now`].
         initial: bool,
     },
 }
 
-/// The version that a watch should go on from is older than what is remembered, or of
-/// another store: list, and watch from there (410).
+/// The version is no longer in the history, or is a version of another store. The reader has to
+/// list, and to watch from the version of the list (HTTP 410).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("version {from} is not within what is remembered")]
+#[error("version {from} is not in the history; list again")]
 pub struct Expired {
     /// The version.
     pub from: Version,
@@ -67,12 +75,11 @@ pub struct Watch {
     store: Store,
     collection: GroupKind,
     selector: Selector,
-    /// Invariant: all changes up to here have been reported or are in `events`.
+    /// Invariant: all changes up to here have been delivered or are in `events`.
     position: Version,
-    /// The objects that the watch begins with, as far as they are not in `events` yet:
-    /// those of the version `position`.
+    /// The rest of the initial list, at the version `position`.
     initial: Option<Cursor>,
-    /// About [`CHUNK`] at most.
+    /// At most about [`CHUNK`] events.
     events: VecDeque<Event>,
     changed: watch::Receiver<Version>,
 }
@@ -107,22 +114,22 @@ impl Watch {
         })
     }
 
-    /// The next event; waits for it. Nothing is lost if the wait is given up.
+    /// Waits for the next event. Dropping the future loses nothing.
     pub async fn next(&mut self) -> Result<Event, Expired> {
         loop {
-            // Marked as seen before looking: a change after the look wakes the wait.
+            // Before `try_next`, so that a change after it ends the wait.
             self.changed.borrow_and_update();
             if let Some(event) = self.try_next()? {
                 return Ok(event);
             }
             if self.changed.changed().await.is_err() {
-                // The collection lives as long as the store, which this watch holds.
+                // Unreachable: this watch holds the store, which holds the sender.
                 return Err(self.expired());
             }
         }
     }
 
-    /// The next event, if there is one already.
+    /// The next event, if there is one now.
     pub fn try_next(&mut self) -> Result<Option<Event>, Expired> {
         while self.events.is_empty() {
             if !self.take_chunk()? {
@@ -132,8 +139,8 @@ impl Watch {
         Ok(self.events.pop_front())
     }
 
-    /// A bookmark, if all there is has been reported: for a reader that has not heard of
-    /// changes for long, because they were elsewhere.
+    /// A bookmark, if everything has been delivered. It moves a quiet reader past changes of
+    /// other collections, so that its version does not expire.
     pub fn bookmark(&mut self) -> Result<Option<Event>, Expired> {
         while self.events.is_empty() {
             if !self.take_chunk()? {
@@ -146,7 +153,7 @@ impl Watch {
         Ok(None)
     }
 
-    /// Takes the next events from the store; `false` if there are none.
+    /// Reads the next events from the store. Returns `false` if there are none.
     fn take_chunk(&mut self) -> Result<bool, Expired> {
         let state = self.store.read();
         let Some(objects) = state.collections.get(&self.collection) else {
@@ -187,7 +194,7 @@ impl Watch {
     }
 }
 
-/// What a change is to who sees only what the selector admits.
+/// The event of a change, for a reader with this selector.
 fn event(record: &Record, selector: &Selector) -> Option<Event> {
     let seen = |object: &Option<Value>| object.clone().filter(|o| selector.admits(o));
     match (seen(&record.old), seen(&record.new)) {

@@ -1,4 +1,4 @@
-//! Whether collections are complete: who says it, who learns of it.
+//! Completeness of collections: who sets it, and who is notified.
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 
 mod common;
@@ -22,7 +22,7 @@ fn complete(settled: Option<u64>) -> Completeness {
     })
 }
 
-/// The producer of the group says this of [`health`], and that all else is complete.
+/// The producer of the group sets this for [`health`], and all other collections complete.
 fn say(store: &Store, health: Completeness) {
     let completeness = GroupCompleteness {
         collections: BTreeMap::from([(common::health(), health)]),
@@ -38,7 +38,7 @@ fn check(store: &Store, collection: &GroupKind, expect: Result<Basis, &str>) {
 }
 
 #[test]
-fn a_producer_speaks_for_its_group_and_the_default_for_all_others() {
+fn a_producer_decides_for_its_group_and_the_default_for_all_others() {
     let store = store();
     let other = GroupKind::new(GROUP, "Other");
     let foreign = GroupKind::new("bank.view.dcontroller.io", "Health");
@@ -50,7 +50,7 @@ fn a_producer_speaks_for_its_group_and_the_default_for_all_others() {
     say(&store, incomplete("it has not started"));
     let early = "Health.shop.view.dcontroller.io is not complete: it has not started";
     check(&store, &health(), Err(early));
-    // Used for the first time after the producer has spoken.
+    // A collection that is first used after the producer has set it.
     check(&store, &other, Ok(Basis::USERS));
     let nobody_there = "Health.bank.view.dcontroller.io is not complete: nobody fills it";
     check(&store, &foreign, Err(nobody_there));
@@ -59,7 +59,7 @@ fn a_producer_speaks_for_its_group_and_the_default_for_all_others() {
 }
 
 #[test]
-fn each_time_a_collection_becomes_complete_begins_a_period() {
+fn a_period_begins_each_time_a_collection_becomes_complete() {
     let store = store();
     store.set_default_completeness(incomplete("nobody fills it"));
     let status = store.status(&health());
@@ -79,7 +79,7 @@ fn each_time_a_collection_becomes_complete_begins_a_period() {
 }
 
 #[test]
-fn readers_are_woken_by_what_changes_and_by_nothing_else() {
+fn readers_are_woken_only_by_changes() {
     let store = store();
     store.set_default_completeness(incomplete("nobody fills it"));
     let mut status = store.status(&health());
@@ -99,7 +99,7 @@ fn readers_are_woken_by_what_changes_and_by_nothing_else() {
 }
 
 #[tokio::test]
-async fn completeness_is_awaited() {
+async fn a_reader_waits_for_completeness() {
     let store = store();
     say(&store, incomplete("it has not started"));
     let mut status = store.status(&health());

@@ -1,5 +1,4 @@
-//! A write costs the same, however many objects there are, and however many lists of them
-//! are open.
+//! The cost of a write does not depend on the number of objects, nor on open lists.
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 
 mod common;
@@ -20,7 +19,7 @@ fn put(store: &Store, i: usize, ready: usize) {
     put.unwrap();
 }
 
-/// The quickest of several rounds of 500 updates, each seen by a watch.
+/// The fastest of several rounds of 500 updates, each delivered to a watch.
 fn updates(objects: usize) -> Duration {
     const UPDATES: usize = 500;
     let store = store();
@@ -44,12 +43,12 @@ fn updates(objects: usize) -> Duration {
 fn an_update_costs_the_same_with_sixty_four_times_the_objects() {
     let few = updates(1_000);
     let many = updates(64_000);
-    // A cost that grows with the number of objects would be 64 times as much.
+    // A cost proportional to the number of objects would be 64 times as high.
     assert!(many < few * 8, "{few:?} with 1,000, {many:?} with 64,000");
 }
 
-/// The quickest of several rounds of 40 lists and watches that begin, with 10 updates
-/// while each is open.
+/// The fastest of several rounds: 40 lists and watches start, and 10 updates happen while each
+/// of them is open.
 fn updates_during_lists(objects: usize) -> Duration {
     let store = store();
     for i in 0..objects {
@@ -84,6 +83,6 @@ fn page(store: &Store, token: Option<&str>) -> List {
 fn an_update_during_a_list_costs_the_same_with_a_thousand_times_the_objects() {
     let few = updates_during_lists(100);
     let many = updates_during_lists(100_000);
-    // A copy of the collection for each list would be a thousand times as much.
+    // Copying the collection for each list would cost a thousand times as much.
     assert!(many < few * 8, "{few:?} with 100, {many:?} with 100,000");
 }

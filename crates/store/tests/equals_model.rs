@@ -1,5 +1,5 @@
-//! Random writes, watches and paged lists against a naive model. A failure prints its seed;
-//! `RANDOM_SEED` runs one alone.
+//! Random writes, watches and paged lists, compared with a naive model. A failure prints its
+//! seed; `RANDOM_SEED` runs a single one.
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 
 mod common;
@@ -11,7 +11,7 @@ use std::num::NonZeroUsize;
 
 use common::with_history;
 use document::{Key, Map, Value, json};
-use model::{FINALIZERS, LABELS, Labels, Model, Op, Outcome, Said, Verb, Who};
+use model::{Content, FINALIZERS, LABELS, Labels, Model, Op, Outcome, Verb, Who};
 use object::{GroupKind, LabelSelector, ObjectName};
 use seeded::Random;
 use store::{
@@ -22,7 +22,7 @@ use store::{
 const SEEDS: u64 = 300;
 const STEPS: usize = 400;
 
-/// A watch, and the place of the model's log that it has reached.
+/// A watch, and its position in the model's log.
 struct Reader {
     watch: Watch,
     collection: usize,
@@ -31,14 +31,14 @@ struct Reader {
     initial: Vec<Event>,
 }
 
-/// A list in parts, and what the model holds at its version and is not listed yet.
+/// A paged list, and the model's objects at its version that are still to come.
 struct Listing {
     collection: usize,
     label: Option<&'static str>,
     limit: usize,
     version: u64,
     token: String,
-    /// The name of the last object that was listed.
+    /// The name of the last listed object.
     last: usize,
     rest: Vec<model::Object>,
 }
@@ -50,7 +50,7 @@ struct Run {
     collections: [GroupKind; 2],
     readers: Vec<Reader>,
     listings: Vec<Listing>,
-    /// Which outcomes were seen: the test is worth nothing if some never are.
+    /// How often each outcome occurred. The test proves nothing about outcomes that never do.
     seen: BTreeMap<String, usize>,
 }
 
@@ -171,7 +171,7 @@ impl Run {
             ]),
             collection,
             name,
-            said: Said {
+            content: Content {
                 labels,
                 finalizers,
                 spec: *random.pick(&[0, 1]),
@@ -232,7 +232,7 @@ impl Run {
         });
     }
 
-    /// A reader catches up.
+    /// A watch catches up.
     fn read(&mut self) {
         if self.readers.is_empty() {
             return;
@@ -281,7 +281,7 @@ impl Run {
         }
     }
 
-    /// What the model holds now, of objects after this name.
+    /// The current objects of the model after this name.
     fn objects(
         &self,
         collection: usize,
@@ -302,7 +302,7 @@ impl Run {
         self.page(None, collection, label, limit, version, rest);
     }
 
-    /// A list goes on, maybe after writes.
+    /// Continues a list, possibly after writes.
     fn next_page(&mut self) {
         if self.listings.is_empty() {
             return;
@@ -329,7 +329,7 @@ impl Run {
             };
             assert_eq!(from, Version(version));
             self.count("expired page");
-            // It goes on with what there is now.
+            // Continues with the current objects.
             token = fresh.unwrap();
             rest = self.objects(collection, label, Some(last));
             of = self.model.version;
@@ -340,7 +340,7 @@ impl Run {
         self.page(Some(&token), collection, label, limit, of, rest);
     }
 
-    /// Asks for a page, and compares it with the first of what is to be listed.
+    /// Requests a page, and compares it with the next expected objects.
     fn page(
         &mut self,
         token: Option<&str>,
@@ -413,22 +413,22 @@ fn caller(who: Who) -> Caller {
 }
 
 fn to_write(op: &Op) -> Write {
-    let said = &op.said;
+    let content = &op.content;
     let name = op.name.to_string();
     if op.verb == Verb::Delete {
-        let version = said.version.map(Version);
+        let version = content.version.map(Version);
         return Write::Delete(
             ObjectName::new("", &name),
             Preconditions { uid: None, version },
         );
     }
-    let finalizers: Value = said.finalizers.iter().map(|f| Value::from(*f)).collect();
+    let finalizers: Value = content.finalizers.iter().map(|f| Value::from(*f)).collect();
     let mut metadata = vec![
         (Key::new("name"), name.into()),
-        (Key::new("labels"), model::labels(&said.labels)),
+        (Key::new("labels"), model::labels(&content.labels)),
         (Key::new("finalizers"), finalizers),
     ];
-    if let Some(version) = said.version {
+    if let Some(version) = content.version {
         metadata.push((Key::new("resourceVersion"), version.to_string().into()));
     }
     let metadata = Value::from(Map::from_entries(metadata));
@@ -436,9 +436,9 @@ fn to_write(op: &Op) -> Write {
         "apiVersion": "shop.view.dcontroller.io/v1alpha1",
         "kind": (format!("View{}", op.collection)),
         "metadata": metadata,
-        "spec": (said.spec)
+        "spec": (content.spec)
     });
-    if let Some(status) = said.status {
+    if let Some(status) = content.status {
         object = common::with_field(&object, "status", status.into());
     }
     match op.verb {
@@ -466,6 +466,6 @@ fn outcome(answer: &Result<store::Written, Error>) -> Outcome {
         Err(Error::Held { .. }) => Outcome::Held,
         Err(Error::Terminating { .. }) => Outcome::Terminating,
         Err(Error::Rule { .. } | Error::Form { .. }) => Outcome::Rule,
-        Err(other) => panic!("no write ends in this: {other}"),
+        Err(other) => panic!("unexpected error of a write: {other}"),
     }
 }

@@ -1,4 +1,4 @@
-//! What a write makes of an object: versions, generations, identity, deletion.
+//! The effect of writes on an object: version, generation, identity, deletion.
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 
 mod common;
@@ -17,7 +17,7 @@ fn created(store: &Store) -> Value {
     common::write(store, &user(), write).unwrap().object
 }
 
-/// Writes, and checks (version, generation, change).
+/// Writes, and checks version, generation and change.
 fn check(store: &Store, to_write: Write, version: &str, generation: i64, change: Change) {
     let written = write(store, &user(), to_write).unwrap();
     let metadata = written.object.get("metadata");
@@ -59,7 +59,7 @@ fn system_fields_of_a_writer_are_ignored() {
 }
 
 #[test]
-fn generation_follows_content_and_version_follows_every_change() {
+fn generation_counts_content_changes_and_version_counts_all() {
     let store = store();
     let object = created(&store);
     let labelled = with_metadata(&object, "labels", json!({"a": "b"}));
@@ -79,7 +79,7 @@ fn generation_follows_content_and_version_follows_every_change() {
 }
 
 #[test]
-fn an_equal_write_is_no_write() {
+fn an_equal_write_changes_nothing() {
     let store = store();
     let object = created(&store);
     check(&store, Write::Replace(object), "101", 1, Change::Unchanged);
@@ -151,7 +151,7 @@ fn an_old_version_or_another_uid_is_refused() {
 }
 
 #[test]
-fn what_exists_is_not_created_and_what_does_not_is_not_changed() {
+fn creating_an_existing_and_changing_a_missing_object_fail() {
     let store = store();
     let missing = web(&json!({}));
     for refused in [
@@ -181,7 +181,7 @@ fn what_exists_is_not_created_and_what_does_not_is_not_changed() {
 }
 
 #[test]
-fn an_object_made_again_is_another_one() {
+fn a_recreated_object_has_a_new_identity() {
     let store = store();
     let first = created(&store);
     check(&store, delete("web"), "102", 1, Change::Deleted);
@@ -229,7 +229,7 @@ fn deletion_waits_for_finalizers() {
 }
 
 #[test]
-fn lists_are_ordered_narrowed_and_have_a_version() {
+fn lists_are_ordered_and_selected_and_have_a_version() {
     let store = store();
     for (namespace, name) in [("b", "1"), ("", "2"), ("a", "2"), ("a", "1"), ("aa", "1")] {
         let new = object(&json!({"namespace": namespace, "name": name}), &json!({}));
@@ -261,7 +261,7 @@ fn lists_are_ordered_narrowed_and_have_a_version() {
     check(Some("c"), None, &[]);
 }
 
-/// The names of a page of two objects, and its token.
+/// The names on a page of two objects, and its token.
 fn page(store: &Store, token: Option<&str>) -> Result<(Vec<String>, Option<String>), Error> {
     let limit = std::num::NonZeroUsize::new(2);
     let page = store.list_page(&health(), &Selector::default(), limit, token)?;
@@ -273,7 +273,7 @@ fn page(store: &Store, token: Option<&str>) -> Result<(Vec<String>, Option<Strin
 }
 
 #[test]
-fn pages_are_of_one_version() {
+fn all_pages_show_one_version() {
     let store = store();
     let put = |name: &str, spec: i64| {
         let put = Write::Put(object(&json!({"name": name}), &json!({"spec": spec})));
@@ -297,7 +297,7 @@ fn pages_are_of_one_version() {
 }
 
 #[test]
-fn a_list_whose_version_is_forgotten_goes_on_with_a_fresh_token() {
+fn a_list_whose_version_has_expired_continues_with_a_fresh_token() {
     let store = common::with_history(1);
     let put = |name: &str, spec: i64| {
         let put = Write::Put(object(&json!({"name": name}), &json!({"spec": spec})));

@@ -77,7 +77,7 @@ fn all_else_is_refused_and_names_the_controller() {
             write(&store, &user(), refused).unwrap_err().to_string(),
             format!(
                 "user alice may not change {what} of web, \
-                 which controller health of operator shop derives"
+                 which controller health of Operator shop derives"
             )
         );
     };
@@ -104,7 +104,7 @@ fn where_a_user_holds_the_key_the_controller_waits() {
         assert_eq!(
             write(&store, &controller(), refused),
             Err(Error::Held {
-                caller: "controller health of operator shop".into(),
+                caller: "controller health of Operator shop".into(),
                 key: object::ObjectName::new("", "web"),
                 holder: Holder::User,
             })
@@ -137,8 +137,8 @@ fn another_operator_is_refused_and_a_renamed_controller_takes_over() {
     ] {
         assert_eq!(
             write(&store, &other, refused).unwrap_err().to_string(),
-            "controller health of operator other may not write web, \
-             which controller health of operator shop holds"
+            "controller health of Operator other may not write web, \
+             which controller health of Operator shop holds"
         );
     }
     let renamed = Caller::controller("shop", "pods");

@@ -1,5 +1,5 @@
-//! Collections with strategies of their own, in one store with views: objects of users,
-//! which no controller derives.
+//! Collections with their own strategies in one store with views. Their objects belong to
+//! users, and no controller derives them.
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 
 mod common;
@@ -15,14 +15,14 @@ use store::{
     Strategy, Version, Views, Write, Written,
 };
 
-/// Objects of users, as they are.
+/// The default strategy: objects of users, stored as they are.
 #[derive(Debug)]
 struct Plain;
 
 impl Strategy for Plain {}
 
-/// Notes: only their author and editors write to them, only editors delete them, and their
-/// status is a field like all others.
+/// Notes: the author and editors may write, only editors may delete, and the status is an
+/// ordinary field.
 #[derive(Debug)]
 struct Notes;
 
@@ -34,7 +34,7 @@ impl Strategy for Notes {
                 rule: "must be set",
             });
         }
-        // What a note has beside its name is its text and its status.
+        // Besides its name, a note has only text and status.
         let metadata = object.get("metadata");
         Ok(json!({
             "kind": "Note",
@@ -129,7 +129,7 @@ fn editor() -> Caller {
     Caller::user("eve").with_groups(["editors"])
 }
 
-#[allow(clippy::needless_pass_by_value)] // Tests say what is written, and no more.
+#[allow(clippy::needless_pass_by_value)] // Keeps the tests short.
 fn write(store: &Store, caller: &Caller, to_write: Write) -> Result<Written, Error> {
     store.write(caller, &notes(), &to_write)
 }
@@ -147,8 +147,8 @@ fn a_strategy_decides_who_may_write() {
     let (bob, changed) = (Caller::user("bob"), Write::Replace(note("a", "z")));
     let theirs = "user bob may not write a: it is not theirs";
     refused(&store, &bob, changed.clone(), theirs);
-    // A controller is a caller like all others.
-    let theirs = "controller health of operator shop may not write a: it is not theirs";
+    // A controller is a caller like any other.
+    let theirs = "controller health of Operator shop may not write a: it is not theirs";
     refused(&store, &controller(), Write::Put(note("a", "z")), theirs);
     write(&store, &editor(), changed).unwrap();
     let editors = "user alice may not write a: only editors delete";
@@ -177,7 +177,7 @@ fn a_strategy_validates_and_normalizes() {
 }
 
 #[test]
-fn without_a_status_of_its_own_the_status_is_content() {
+fn without_a_separate_status_the_status_is_content() {
     let store = store();
     let noted = with_field(&note("a", "x"), "status", json!(1));
     let made = write(&store, &alice(), Write::Create(noted.clone())).unwrap();
@@ -192,7 +192,7 @@ fn without_a_status_of_its_own_the_status_is_content() {
 }
 
 #[test]
-fn the_mechanism_is_the_same_for_all() {
+fn all_collections_share_the_mechanism() {
     let store = store();
     let start = Start::After(store.version());
     let mut watch = store.watch(&notes(), Selector::default(), start).unwrap();
@@ -213,7 +213,7 @@ fn the_mechanism_is_the_same_for_all() {
 }
 
 #[test]
-fn objects_without_a_strategy_of_their_own_are_those_of_users() {
+fn the_default_strategy_allows_every_caller_to_write() {
     let store = store();
     let put = |caller: &Caller, object| store.write(caller, &plains(), &Write::Put(object));
     put(&alice(), plain("a", 1)).unwrap();
@@ -235,7 +235,7 @@ fn objects_without_a_strategy_of_their_own_are_those_of_users() {
 }
 
 #[test]
-fn a_strategy_says_whether_a_collection_needs_a_producer() {
+fn a_strategy_decides_whether_a_collection_needs_a_producer() {
     let store = store();
     assert_eq!(store.require_complete(&plains()), Ok(Basis::USERS));
     assert_eq!(store.require_complete(&notes()), Ok(Basis::USERS));

@@ -1,4 +1,4 @@
-//! Watches: what they report, where they start, when they expire.
+//! Watches: their events, where they start, when they expire.
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 
 mod common;
@@ -24,7 +24,7 @@ fn watch(store: &Store, after: u64) -> Watch {
     store.watch(&health(), Selector::default(), start).unwrap()
 }
 
-/// An event as text: its type, its object's name, version and content.
+/// An event as text: its type, and its object's name, version and content.
 fn text(event: &Event) -> String {
     let line = |kind: &str, object: &Value| {
         let metadata = object.get("metadata");
@@ -45,7 +45,7 @@ fn text(event: &Event) -> String {
     }
 }
 
-/// All events that are there now.
+/// Compares all events that are available now.
 fn check(watch: &mut Watch, expect: &[&str]) {
     let mut found = Vec::new();
     while let Some(event) = watch.try_next().unwrap() {
@@ -55,7 +55,7 @@ fn check(watch: &mut Watch, expect: &[&str]) {
 }
 
 #[test]
-fn changes_come_in_order_with_their_versions() {
+fn changes_are_delivered_in_order_with_their_versions() {
     let store = store();
     let mut watch = watch(&store, 100);
     check(&mut watch, &[]);
@@ -67,7 +67,7 @@ fn changes_come_in_order_with_their_versions() {
 }
 
 #[test]
-fn a_watch_from_now_begins_with_what_there_is() {
+fn a_watch_from_now_starts_with_all_objects() {
     let store = store();
     put(&store, "b", "a", 1);
     put(&store, "a", "a", 2);
@@ -82,7 +82,7 @@ fn a_watch_from_now_begins_with_what_there_is() {
 }
 
 #[test]
-fn a_selector_turns_changes_into_comings_and_goings() {
+fn a_selector_turns_changes_into_additions_and_deletions() {
     let store = store();
     let selector = Selector {
         labels: Some(LabelSelector::from_query("app in (a)").unwrap()),
@@ -99,7 +99,7 @@ fn a_selector_turns_changes_into_comings_and_goings() {
 }
 
 #[test]
-fn a_bookmark_passes_changes_elsewhere() {
+fn a_bookmark_moves_past_changes_of_other_collections() {
     let store = store();
     let mut watch = watch(&store, 100);
     let pods = GroupKind::new("", "Pod");
@@ -119,7 +119,7 @@ fn a_bookmark_passes_changes_elsewhere() {
 }
 
 #[test]
-fn versions_before_the_window_or_of_another_store_are_expired() {
+fn versions_outside_of_the_history_are_expired() {
     let store = with_history(2);
     for ready in 1..=4 {
         put(&store, "web", "a", ready);
@@ -155,7 +155,7 @@ fn a_slow_watch_expires_and_costs_nothing_meanwhile() {
 }
 
 #[test]
-fn as_many_changes_as_there_are_objects_expire_nobody() {
+fn a_watch_survives_as_many_changes_as_there_are_objects() {
     let store = with_history(2);
     let mut watch = watch(&store, 100);
     for ready in [1, 2] {
@@ -170,7 +170,7 @@ fn as_many_changes_as_there_are_objects_expire_nobody() {
     }
 }
 
-/// How often a task was woken.
+/// Counts how often a task is woken.
 #[derive(Default)]
 struct Wakes(AtomicUsize);
 
@@ -181,7 +181,7 @@ impl Wake for Wakes {
 }
 
 #[test]
-fn a_waiting_watch_is_woken_by_its_own_collection_alone() {
+fn a_waiting_watch_is_woken_only_by_its_own_collection() {
     let store = store();
     let mut watch = watch(&store, 100);
     let wakes = Arc::new(Wakes::default());
@@ -205,7 +205,7 @@ fn a_waiting_watch_is_woken_by_its_own_collection_alone() {
 }
 
 #[tokio::test]
-async fn a_wait_that_is_given_up_loses_nothing() {
+async fn a_cancelled_wait_loses_nothing() {
     let store = store();
     let mut watch = watch(&store, 100);
     for ready in 1..=100 {
@@ -222,7 +222,7 @@ async fn a_wait_that_is_given_up_loses_nothing() {
     }
 }
 
-/// What a server does with `allowWatchBookmarks`: the interval is its own.
+/// As a server does for `allowWatchBookmarks`, with an interval of its own.
 #[tokio::test(start_paused = true)]
 async fn bookmarks_come_at_the_interval_of_the_caller() {
     let store = store();
@@ -232,7 +232,7 @@ async fn bookmarks_come_at_the_interval_of_the_caller() {
         .unwrap();
     let writer = store.clone();
     tokio::spawn(async move {
-        // Elsewhere, after 90 seconds; here, after 150.
+        // Another collection changes after 90 seconds, this one after 150.
         tokio::time::sleep(Duration::from_secs(90)).await;
         let pods = GroupKind::new("", "Pod");
         let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}});
@@ -268,7 +268,7 @@ async fn bookmarks_come_at_the_interval_of_the_caller() {
 }
 
 #[test]
-fn no_bookmark_comes_before_the_initial_events_end() {
+fn no_bookmark_comes_before_the_end_of_the_initial_events() {
     let store = store();
     put(&store, "web", "a", 1);
     let selector = Selector {
@@ -286,7 +286,7 @@ fn no_bookmark_comes_before_the_initial_events_end() {
 }
 
 #[test]
-fn a_long_list_of_initial_events_is_of_one_version() {
+fn a_long_list_of_initial_events_shows_one_version() {
     let store = with_history(5000);
     for i in 0..2000 {
         put(&store, &format!("{i:04}"), "a", 1);

@@ -1,5 +1,5 @@
-//! What the tests share: a store with a counting environment, and objects for it.
-#![allow(dead_code, unreachable_pub)] // Each test uses a part.
+//! Shared by the tests: a store with a counting environment, and objects for it.
+#![allow(dead_code, unreachable_pub)] // Each test uses only a part.
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -66,7 +66,7 @@ pub fn object(metadata: &Value, fields: &Value) -> Value {
     Map::from_entries(entries).into()
 }
 
-#[allow(clippy::needless_pass_by_value)] // Tests say what is written, and no more.
+#[allow(clippy::needless_pass_by_value)] // Keeps the tests short.
 pub fn write(store: &Store, caller: &Caller, write: Write) -> Result<Written, Error> {
     store.write(caller, &health(), &write)
 }

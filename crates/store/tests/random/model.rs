@@ -11,9 +11,9 @@ pub const FINALIZERS: [&str; 2] = ["f", "g"];
 
 pub type Labels = BTreeMap<&'static str, i64>;
 
-/// What a writer says of an object.
+/// The content of a write.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Said {
+pub struct Content {
     pub labels: Labels,
     pub finalizers: BTreeSet<&'static str>,
     pub spec: i64,
@@ -34,7 +34,7 @@ pub enum Verb {
     Replace,
     Status,
     Put,
-    /// What is said is the object, and all of it is yielded.
+    /// The content is the object, and all of it is yielded.
     Derive,
     Delete,
 }
@@ -46,7 +46,7 @@ pub struct Op {
     pub verb: Verb,
     pub collection: usize,
     pub name: usize,
-    pub said: Said,
+    pub content: Content,
 }
 
 /// How a write ended.
@@ -180,7 +180,7 @@ fn decide(live: Option<&Object>, op: &Op) -> Result<Option<Object>, Outcome> {
             identity(live, op)?;
             other_operator(live, op)?;
             Ok(Some(Object {
-                status: op.said.status,
+                status: op.content.status,
                 ..live.clone()
             }))
         }
@@ -189,24 +189,24 @@ fn decide(live: Option<&Object>, op: &Op) -> Result<Option<Object>, Outcome> {
 }
 
 fn create(op: &Op) -> Result<Option<Object>, Outcome> {
-    if op.said.version.is_some() {
+    if op.content.version.is_some() {
         return Err(Outcome::Rule);
     }
     Ok(Some(Object {
         status: None,
-        ..said(op)
+        ..content(op)
     }))
 }
 
-/// A new object, as it is said.
-fn said(op: &Op) -> Object {
+/// A new object with this content.
+fn content(op: &Op) -> Object {
     Object {
         name: op.name,
         collection: op.collection,
-        labels: op.said.labels.clone(),
-        finalizers: op.said.finalizers.clone(),
-        spec: op.said.spec,
-        status: op.said.status,
+        labels: op.content.labels.clone(),
+        finalizers: op.content.finalizers.clone(),
+        spec: op.content.spec,
+        status: op.content.status,
         owner: None,
         uid: 0,
         created: 0,
@@ -217,7 +217,7 @@ fn said(op: &Op) -> Object {
 }
 
 fn identity(live: &Object, op: &Op) -> Result<(), Outcome> {
-    match op.said.version {
+    match op.content.version {
         Some(version) if version != live.version => Err(Outcome::Changed),
         _ => Ok(()),
     }
@@ -233,22 +233,22 @@ fn other_operator(live: &Object, op: &Op) -> Result<(), Outcome> {
 fn replace(live: &Object, op: &Op) -> Result<Option<Object>, Outcome> {
     identity(live, op)?;
     if let (Who::User, Some((_, _, yielded))) = (op.who, &live.owner) {
-        let label = |name: &&str| live.labels.get(name) != op.said.labels.get(name);
-        if op.said.spec != live.spec || yielded.keys().any(label) {
+        let label = |name: &&str| live.labels.get(name) != op.content.labels.get(name);
+        if op.content.spec != live.spec || yielded.keys().any(label) {
             return Err(Outcome::Derived);
         }
     }
     other_operator(live, op)?;
-    if live.deleted.is_some() && op.said.finalizers.is_empty() {
+    if live.deleted.is_some() && op.content.finalizers.is_empty() {
         return Ok(None);
     }
-    if live.deleted.is_some() && !op.said.finalizers.is_subset(&live.finalizers) {
+    if live.deleted.is_some() && !op.content.finalizers.is_subset(&live.finalizers) {
         return Err(Outcome::Rule);
     }
     Ok(Some(Object {
-        labels: op.said.labels.clone(),
-        finalizers: op.said.finalizers.clone(),
-        spec: op.said.spec,
+        labels: op.content.labels.clone(),
+        finalizers: op.content.finalizers.clone(),
+        spec: op.content.spec,
         ..live.clone()
     }))
 }
@@ -256,14 +256,14 @@ fn replace(live: &Object, op: &Op) -> Result<Option<Object>, Outcome> {
 fn derive(live: Option<&Object>, op: &Op, who: Who) -> Result<Option<Object>, Outcome> {
     match live {
         Some(live) => identity(live, op)?,
-        None if op.said.version.is_some() => return Err(Outcome::NotFound),
+        None if op.content.version.is_some() => return Err(Outcome::NotFound),
         None => {}
     }
     let Who::Controller(operator, controller) = who else {
         return Err(Outcome::Held);
     };
     let live = match live {
-        None => said(op),
+        None => content(op),
         Some(live) if live.owner.is_none() => return Err(Outcome::Held),
         Some(live) => {
             other_operator(live, op)?;
@@ -274,11 +274,11 @@ fn derive(live: Option<&Object>, op: &Op, who: Who) -> Result<Option<Object>, Ou
         return Err(Outcome::Terminating);
     }
     Ok(Some(Object {
-        labels: op.said.labels.clone(),
-        finalizers: op.said.finalizers.clone(),
-        spec: op.said.spec,
-        status: op.said.status,
-        owner: Some((operator, controller, op.said.labels.clone())),
+        labels: op.content.labels.clone(),
+        finalizers: op.content.finalizers.clone(),
+        spec: op.content.spec,
+        status: op.content.status,
+        owner: Some((operator, controller, op.content.labels.clone())),
         ..live
     }))
 }
