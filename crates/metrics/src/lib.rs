@@ -1,11 +1,10 @@
-//! Metrics, as text that Prometheus reads.
+//! The metrics of a process, in the text format of Prometheus.
 //!
-//! Others get cheap handles: [`Metrics::controller`] gives what one controller reports
-//! to, [`Metrics::queue`] what its queue does, [`Metrics::encode`] what a scrape reads. What means the same as in other
-//! controllers has the same name (`controller_runtime_*`, `workqueue_*`,
-//! `leader_election_*`, `rest_client_*`), with `<operator>/<controller>` as the
-//! controller; the rest is called `deltic_*`.
-//! `registered.rs` lists all of them.
+//! Other crates get cheap handles: [`Metrics::controller`] for a controller, [`Metrics::queue`] for
+//! the queue of an Operator. [`Metrics::encode`] returns the text for a scrape. Metrics that other
+//! controllers have too use the common names (`controller_runtime_*`, `workqueue_*`,
+//! `leader_election_*`, `rest_client_*`), with `<operator>/<controller>` as the controller. All
+//! others begin with `deltic_`. `registered.rs` lists all of them.
 //!
 //! ```
 //! let metrics = metrics::Metrics::default();
@@ -26,7 +25,7 @@ pub use queue::QueueMetrics;
 use registered::Registered;
 use series::{Listed, Request};
 
-/// All metrics of a process. Clones are handles to the same.
+/// All metrics of a process. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct Metrics(Arc<Registered>);
 
@@ -39,17 +38,17 @@ impl Metrics {
         self.0.forget(operator);
     }
 
-    /// How many operators run.
+    /// Sets the number of running Operators.
     pub fn operators(&self, count: usize) {
         self.0.operators.set(number(count));
     }
 
-    /// Whether this process leads.
+    /// Sets whether this process is the leader.
     pub fn leading(&self, leads: bool) {
         self.0.leading.set(i64::from(leads));
     }
 
-    /// A request to the API server was answered, or not (0).
+    /// Counts a request to the API server; `code` is 0 if there was no answer.
     pub fn request(&self, method: &http::Method, code: u16) {
         let request = Request {
             method: method.as_str().to_owned(),
@@ -58,7 +57,7 @@ impl Metrics {
         self.0.requests.get_or_create(&request).inc();
     }
 
-    /// A watch lists all objects of a kind, for this reason.
+    /// Counts a list that a watch of a kind started, with its reason.
     pub fn listed(&self, group: &str, kind: &str, reason: &'static str) {
         let listed = Listed {
             group: group.to_owned(),
@@ -71,7 +70,7 @@ impl Metrics {
     /// All metrics as text.
     pub fn encode(&self) -> String {
         let mut text = String::new();
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = prometheus_client::encoding::text::encode(&mut text, &self.0.registry);
         text
     }

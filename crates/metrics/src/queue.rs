@@ -1,4 +1,4 @@
-//! The queue of an operator, in the words of client-go.
+//! The queue of an Operator, with the metric names of client-go.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use prometheus_client::metrics::histogram::Histogram;
 
 use super::{Metrics, number, series};
 
-/// What the queue of an operator reports to. Clones are handles to the same.
+/// The metrics of an Operator's queue. Clones share them.
 #[derive(Clone, Debug)]
 pub struct QueueMetrics {
     depth: Gauge,
@@ -19,7 +19,7 @@ pub struct QueueMetrics {
 }
 
 impl Metrics {
-    /// What the queue of an operator reports to.
+    /// The metrics of an Operator's queue.
     pub fn queue(&self, operator: &str) -> QueueMetrics {
         let metrics = &self.0;
         let queue = series::Queue {
@@ -36,27 +36,27 @@ impl Metrics {
 }
 
 impl QueueMetrics {
-    /// How many objects are due and wait for their run.
+    /// Sets the number of objects that are due.
     pub fn depth(&self, objects: usize) {
         self.depth.set(number(objects));
     }
 
-    /// An object that was not in the queue was put into it.
+    /// Counts an object that was added to the queue.
     pub fn added(&self) {
         self.adds.inc();
     }
 
-    /// An object was put back after a failure.
+    /// Counts an object that was added again after a failure.
     pub fn retried(&self) {
         self.retries.inc();
     }
 
-    /// A run starts, this long after it was due.
+    /// Records the start of a run, this long after it was due.
     pub fn started(&self, waited: Duration) {
         self.waited.observe(waited.as_secs_f64());
     }
 
-    /// A run has ended.
+    /// Records the end of a run.
     pub fn ended(&self, took: Duration) {
         self.worked.observe(took.as_secs_f64());
     }

@@ -55,68 +55,84 @@ impl Default for Registered {
         let mut registry = Registry::default();
         let r = &mut registry;
         let version = vec![("version", env!("CARGO_PKG_VERSION"))];
-        r.register("deltic_build", "What is running", Info::new(version));
+        r.register("deltic_build", "The version that runs", Info::new(version));
         Self {
-            reconciles: count(r, "controller_runtime_reconcile", "Runs for one object"),
-            reconcile_errors: count(r, "controller_runtime_reconcile_errors", "Runs that failed"),
+            reconciles: count(
+                r,
+                "controller_runtime_reconcile",
+                "Runs of the writer, each for one object",
+            ),
+            reconcile_errors: count(
+                r,
+                "controller_runtime_reconcile_errors",
+                "Runs of the writer that failed",
+            ),
             reconcile_time: time(
                 r,
                 "controller_runtime_reconcile_time",
-                "How long a run takes",
+                "Duration of a run of the writer",
                 wait_buckets,
             ),
             active_workers: gauge(
                 r,
                 "controller_runtime_active_workers",
-                "Runs at this moment",
+                "Runs of the writer in progress",
             ),
             max_concurrent: gauge(
                 r,
                 "controller_runtime_max_concurrent_reconciles",
-                "Runs that are allowed at once",
+                "Maximum number of concurrent runs of the writer",
             ),
-            depth: gauge(
+            depth: gauge(r, "workqueue_depth", "Objects in the queue that are due"),
+            adds: count(r, "workqueue_adds", "Objects added to the queue"),
+            retries: count(
                 r,
-                "workqueue_depth",
-                "Objects that are due and wait for their run",
+                "workqueue_retries",
+                "Objects added to the queue again after a failure",
             ),
-            adds: count(r, "workqueue_adds", "Objects put into the queue"),
-            retries: count(r, "workqueue_retries", "Objects put back after a failure"),
             waited: time(
                 r,
                 "workqueue_queue_duration",
-                "How long an object waits for its run",
+                "Time that an object waits in the queue",
                 wait_buckets,
             ),
             worked: time(
                 r,
                 "workqueue_work_duration",
-                "How long the run of an object takes",
+                "Duration of the run for an object of the queue",
                 wait_buckets,
             ),
-            reasons: count(r, "deltic_reconcile_reasons", "Why objects were queued"),
-            source_objects: gauge(r, "deltic_source_objects", "Objects that a source holds"),
+            reasons: count(
+                r,
+                "deltic_reconcile_reasons",
+                "Runs of the writer, by reason",
+            ),
+            source_objects: gauge(r, "deltic_source_objects", "Objects of a source"),
             source_synced: gauge(
                 r,
                 "deltic_source_synced",
-                "Whether a source knows all its objects",
+                "1 if all objects of a source have been read",
             ),
-            target_objects: gauge(r, "deltic_target_objects", "Objects that are derived"),
-            standing_errors: gauge(r, "deltic_standing_errors", "Errors that stand"),
-            errors: count(r, "deltic_errors", "Errors that came up, by code"),
-            steps: count(r, "deltic_steps", "Batches that went through a pipeline"),
+            target_objects: gauge(r, "deltic_target_objects", "Derived objects"),
+            standing_errors: gauge(r, "deltic_standing_errors", "Current errors"),
+            errors: count(r, "deltic_errors", "Errors that occurred, by code"),
+            steps: count(r, "deltic_steps", "Batches that a pipeline has processed"),
             step_time: time(
                 r,
                 "deltic_step_duration",
-                "How long a pipeline takes for a batch",
+                "Time that a pipeline takes for a batch",
                 step_buckets,
             ),
-            writes: count(r, "deltic_writes", "Writes of targets; code 0: no answer"),
-            operators: plain(r, "deltic_operators", "Operators that run"),
+            writes: count(
+                r,
+                "deltic_writes",
+                "Writes of target objects; code 0 means no answer",
+            ),
+            operators: plain(r, "deltic_operators", "Running Operators"),
             leading: plain(
                 r,
                 "leader_election_master_status",
-                "Whether this process leads",
+                "1 if this process is the leader",
             ),
             requests: {
                 let requests = Family::default();

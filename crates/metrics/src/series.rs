@@ -1,4 +1,4 @@
-//! Labels, and families of metrics that can be forgotten by operator.
+//! Labels, and metric families whose series can be removed by Operator.
 
 use std::collections::BTreeSet;
 use std::fmt::{self, Debug};
@@ -8,15 +8,15 @@ use std::sync::{Mutex, PoisonError};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::family::Family;
 
-/// Labels that say whose a metric is.
+/// Labels that belong to an Operator.
 pub(super) trait Labels:
     EncodeLabelSet + Clone + Debug + Ord + Hash + Send + Sync + 'static
 {
-    /// Whether it is about this operator.
+    /// Whether they belong to this Operator.
     fn is_of(&self, operator: &str) -> bool;
 }
 
-/// `<operator>/<controller>`, as the metrics of other controllers want it in one label.
+/// Whether a label `<operator>/<controller>` belongs to this Operator.
 fn joined(joined: &str, operator: &str) -> bool {
     joined.split_once('/').map_or(joined, |(of, _)| of) == operator
 }
@@ -24,7 +24,7 @@ fn joined(joined: &str, operator: &str) -> bool {
 macro_rules! labels {
     ($(#[$doc:meta])* $name:ident { $($field:ident: $type:ty),* } $is_of:expr) => {
         $(#[$doc])*
-        // Labels have the names that are printed.
+        // The fields have the names of the labels.
         #[allow(clippy::struct_field_names)]
         #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, EncodeLabelSet)]
         pub(super) struct $name { $(pub(super) $field: $type),* }
@@ -39,24 +39,24 @@ macro_rules! labels {
 }
 
 labels!(
-    /// A controller, as others name theirs.
+    /// A controller, in the single label that controller-runtime uses.
     Named { controller: String } |labels, operator| joined(&labels.controller, operator)
 );
 labels!(
-    /// How a run ended.
+    /// The result of a run.
     Result { controller: String, result: &'static str }
     |labels, operator| joined(&labels.controller, operator)
 );
 labels!(
-    /// An operator has one queue for all its controllers, which has its name.
+    /// The queue of an Operator, which all of its controllers share.
     Queue { name: String } |labels, operator| labels.name == operator
 );
 labels!(
-    /// A controller of an operator.
+    /// A controller of an Operator.
     Each { operator: String, controller: String } |labels, operator| labels.operator == operator
 );
 labels!(
-    /// Why something was put into the queue.
+    /// The reason of a run.
     Reason { operator: String, controller: String, reason: String }
     |labels, operator| labels.operator == operator
 );
@@ -66,12 +66,12 @@ labels!(
     |labels, operator| labels.operator == operator
 );
 labels!(
-    /// A kind of error.
+    /// The code of an error.
     Code { operator: String, controller: String, code: &'static str }
     |labels, operator| labels.operator == operator
 );
 labels!(
-    /// A kind of write.
+    /// The verb and the HTTP status of a write.
     Write { operator: String, controller: String, verb: &'static str, code: u16 }
     |labels, operator| labels.operator == operator
 );
@@ -84,14 +84,14 @@ impl Each {
     }
 }
 
-/// A kind of request, whoever sends it.
+/// Requests to the API server.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct Request {
     pub(super) method: String,
     pub(super) code: u16,
 }
 
-/// Lists of a kind, whoever reads it.
+/// Lists of a kind.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct Listed {
     pub(super) group: String,
@@ -99,7 +99,7 @@ pub(super) struct Listed {
     pub(super) reason: &'static str,
 }
 
-/// A family that remembers its labels, so that those of one operator can be dropped.
+/// A family that remembers its labels, so that the series of one Operator can be removed.
 pub(super) struct Series<S, M> {
     family: Family<S, M, fn() -> M>,
     known: Mutex<BTreeSet<S>>,
@@ -131,7 +131,7 @@ where
         self.family.get_or_create_owned(labels)
     }
 
-    /// Drops the metrics of an operator.
+    /// Removes the metrics of an Operator.
     pub(super) fn forget(&self, operator: &str) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.retain(|labels| {
