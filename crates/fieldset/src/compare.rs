@@ -1,4 +1,4 @@
-//! Comparing what is wanted with what is there. Null equals absent throughout.
+//! Compares desired with live values. Null equals absent throughout.
 
 use crate::keys::MergeKeys;
 use crate::merge::{all_maps, position_of};
@@ -6,7 +6,7 @@ use crate::path::{FieldPath, PathElement};
 use crate::quantity;
 use document::{Key, ListRef, Map, Value, View};
 
-/// Whether two values are the same.
+/// Whether two values are equal.
 pub fn equal(a: &Value, b: &Value) -> bool {
     if a.same(b) {
         return true;
@@ -20,7 +20,7 @@ pub fn equal(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// Whether two maps are the same but for some keys.
+/// Whether two maps are equal, except for the ignored keys.
 pub fn equal_maps(a: &Map, b: &Map, ignored: impl Fn(&str) -> bool) -> bool {
     let given = |map: &'_ Map| {
         map.iter()
@@ -35,9 +35,9 @@ pub fn equal_maps(a: &Map, b: &Map, ignored: impl Fn(&str) -> bool) -> bool {
             .all(|((x, a), (y, b))| x == y && equal(a, b))
 }
 
-/// Whether every wanted field is in the live value, as the server writes it: quantities
-/// may be written otherwise, and empty maps and lists may be left out. With `merged`,
-/// lists of maps may have more elements than wanted.
+/// Whether the live value contains every wanted field. The server may have written quantities
+/// differently, and may have dropped empty maps and lists. If `merged`, lists of maps may have
+/// additional elements.
 pub fn covers(live: &Value, wanted: &Value, keys: &MergeKeys, merged: bool) -> bool {
     Cover {
         keys,
@@ -47,7 +47,7 @@ pub fn covers(live: &Value, wanted: &Value, keys: &MergeKeys, merged: bool) -> b
     .value(live, wanted)
 }
 
-/// Whether a place holds what is wanted of it, as the server writes it.
+/// Whether the live value at a path equals the wanted one, up to what the server normalizes.
 pub fn same_at(place: &FieldPath, live: &Value, wanted: &Value, keys: &MergeKeys) -> bool {
     if equal(live, wanted) {
         return true;
@@ -64,8 +64,8 @@ pub fn same_at(place: &FieldPath, live: &Value, wanted: &Value, keys: &MergeKeys
     }
 }
 
-/// What is wanted, where it is covered as the live value has it, with all that the server
-/// has added.
+/// The wanted value. Where the live value covers it, the live value is used, with all fields
+/// that the server has added.
 pub fn as_live(live: &Value, wanted: &Value, keys: &MergeKeys) -> Value {
     Cover {
         keys,
@@ -149,7 +149,7 @@ impl Cover<'_> {
     }
 }
 
-/// The JSON merge patch that makes `to` of `from`; `None` if they are the same.
+/// The JSON merge patch from `from` to `to`; `None` if they are equal.
 pub fn diff(from: &Value, to: &Value) -> Option<Value> {
     if equal(from, to) {
         return None;
@@ -169,7 +169,7 @@ pub fn diff(from: &Value, to: &Value) -> Option<Value> {
     Some(removed.chain(changed).collect::<Map>().into())
 }
 
-/// The value, sharing the memory of all that is the same in another one.
+/// The value, with all parts that equal those of `other` sharing its memory.
 pub fn sharing(value: &Value, other: &Value) -> Value {
     if value.same(other) || value == other {
         return other.clone();
@@ -184,7 +184,7 @@ pub fn sharing(value: &Value, other: &Value) -> Value {
     }
 }
 
-/// The value without members that are null; shared with the original where it has none.
+/// The value without null members; shares memory with the original if there are none.
 pub fn without_nulls(value: &Value) -> Value {
     if !has_null(value) {
         return value.clone();
@@ -209,8 +209,8 @@ fn has_null(value: &Value) -> bool {
     }
 }
 
-/// What is wanted, with what the live value has beyond it; `earlier` is what was wanted
-/// before, and what that had is not taken from the live value.
+/// The wanted value, filled up with further fields of the live one, except those that were part
+/// of the `earlier` wanted value: these were removed on purpose.
 pub fn fill(wanted: &Value, live: &Value, earlier: &Value) -> Value {
     match (wanted.view(), live.view()) {
         (View::Null, _) if earlier.is_null() => live.clone(),
@@ -235,10 +235,10 @@ pub fn fill(wanted: &Value, live: &Value, earlier: &Value) -> Value {
     }
 }
 
-/// How many places [`differences`] names.
+/// How many paths [`differences`] returns at most.
 const MAX_DIFFERENCES: usize = 10;
 
-/// Where the live value differs from the expected one.
+/// The paths at which the live value differs from the expected one.
 pub fn differences(expected: &Value, live: &Value) -> Vec<FieldPath> {
     let mut places = Vec::new();
     differ(expected, live, &mut FieldPath::default(), &mut places);
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn live_may_have_more_than_is_wanted() {
+    fn the_live_value_may_have_more_fields() {
         let keys = MergeKeys::of_group("apps");
         let check = |live: Value, wanted: Value, expect: bool, keyed: bool| {
             for (merged, expect) in [(false, expect), (true, keyed)] {
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_covered_is_as_the_server_has_it() {
+    fn covered_values_are_taken_from_the_live_object() {
         let keys = MergeKeys::of_group("apps");
         let live = json!({"spec": {
             "claims": [{"kind": "Claim", "requests": {"storage": "512Mi"}}],
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn a_diff_makes_one_of_the_other() {
+    fn a_diff_turns_one_value_into_the_other() {
         let check = |from: Value, to: Value, expect: Value| {
             assert_eq!(diff(&from, &to), Some(expect));
         };
@@ -362,7 +362,7 @@ mod tests {
 
     #[test]
     fn equal_parts_share_their_memory() {
-        let text = "a text that is too long to stand in the value itself";
+        let text = "a text that is too long to be stored inline";
         let value = json!({"a": {"b": text, "c": 1}, "d": text});
         let other = json!({"a": {"b": text, "c": 2}, "x": 1});
         let shared = sharing(&value, &other);
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn filling_keeps_what_was_never_wanted() {
+    fn fill_keeps_fields_that_were_never_wanted() {
         assert_eq!(
             fill(
                 &json!({"a": 1, "l": [{"x": 1}]}),
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn differences_are_named() {
+    fn differences_have_paths() {
         let texts = |a: &Value, b: &Value| {
             let places = differences(a, b);
             places

@@ -1,13 +1,12 @@
-//! How the elements of lists are told apart.
+//! The fields that identify the elements of lists.
 
 use document::{Key, Map, Value};
 
-/// A field that tells elements of a list apart, and what it is if an element leaves it
-/// out.
+/// A key field, and its default value for elements without it.
 type KeyField = (&'static str, Option<&'static str>);
 
-/// The lists of Kubernetes' own kinds whose elements have keys. Where a list is named
-/// twice, the first whose fields all elements carry counts.
+/// The lists in Kubernetes' own kinds whose elements have key fields. If a list occurs twice,
+/// the first entry counts whose fields all elements have.
 const BUILT_IN: [(&str, &[KeyField]); 21] = [
     ("containers", &[("name", None)]),
     ("initContainers", &[("name", None)]),
@@ -38,17 +37,17 @@ const BUILT_IN: [(&str, &[KeyField]); 21] = [
     ("ownerReferences", &[("uid", None)]),
 ];
 
-/// How the elements of a kind's lists are told apart.
+/// The fields that identify the elements of a kind's lists.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MergeKeys {
     built_in: bool,
-    /// By the names of the fields that lead to the list.
+    /// Key fields from a schema, by the field names that lead to the list.
     lists: Vec<(Vec<String>, Vec<String>)>,
 }
 
 impl MergeKeys {
-    /// The keys of the kinds of a group, as far as they are known without a schema: those
-    /// of Kubernetes itself.
+    /// The keys for kinds of a group that are known without a schema: those of Kubernetes
+    /// itself.
     pub fn of_group(group: &str) -> Self {
         Self {
             built_in: !group.contains('.') || group.ends_with(".k8s.io"),
@@ -56,12 +55,12 @@ impl MergeKeys {
         }
     }
 
-    /// Whether these are kinds of Kubernetes itself.
+    /// Whether these are the keys of Kubernetes' own kinds.
     pub fn built_in(&self) -> bool {
         self.built_in
     }
 
-    /// Adds what a schema says (`x-kubernetes-list-map-keys`) about the list under these
+    /// Adds the keys that a schema has (`x-kubernetes-list-map-keys`) for the list at these
     /// field names.
     #[must_use]
     pub fn with(mut self, list: Vec<String>, keys: Vec<String>) -> Self {
@@ -69,8 +68,8 @@ impl MergeKeys {
         self
     }
 
-    /// What tells the elements of these lists apart: for each element of a list the
-    /// values of its key fields. `path` has the names of the fields that lead there.
+    /// The fields that identify the elements of these lists, if all elements have them. `path`
+    /// has the names of the fields that lead to the lists.
     pub fn of(&self, path: &[Key], lists: &[document::ListRef<'_>]) -> Option<Identity> {
         let elements = || lists.iter().flat_map(|list| list.iter());
         let named = |names: &[String]| names.iter().map(String::as_str).eq(steps(path));
@@ -97,16 +96,16 @@ fn steps(path: &[Key]) -> impl Iterator<Item = &str> {
     path.iter().map(Key::as_str)
 }
 
-/// Metadata is the same for all kinds.
+/// Metadata has the same lists in all kinds.
 fn in_metadata(path: &[Key]) -> bool {
     path.first()
         .is_some_and(|first| first.as_str() == "metadata")
 }
 
-/// The fields that tell the elements of a list apart.
+/// The fields that identify the elements of a list.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Identity {
-    /// Each with its value for elements that leave it out.
+    /// Each with the default value for elements without it.
     fields: Vec<(Key, Option<Value>)>,
 }
 
@@ -128,7 +127,7 @@ impl Identity {
         values.collect()
     }
 
-    /// Whether a field is one of them.
+    /// Whether a field is a key field.
     pub fn has(&self, field: &Key) -> bool {
         self.fields.iter().any(|(key, _)| key == field)
     }

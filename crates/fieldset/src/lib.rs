@@ -1,13 +1,13 @@
-//! Fields of objects, as writers share them.
+//! Fields of objects that several writers share.
 //!
-//! | word | what it means |
+//! | item | meaning |
 //! |---|---|
-//! | [`FieldPath`] | where a field is; elements of lists are named by their merge keys |
+//! | [`FieldPath`] | the path of a field; list elements are identified by their merge keys |
 //! | [`FieldSet`] | a set of fields, with union, difference and intersection, to and from `FieldsV1` |
-//! | [`MergeKeys`] | how the elements of a kind's lists are told apart |
-//! | [`merge`] | the deep merge of a patch |
+//! | [`MergeKeys`] | the fields that identify the elements of a kind's lists |
+//! | [`merge`] | the deep merge of a patch into an object |
 //! | [`walk`], [`leaves`] | the fields of a document |
-//! | [`contest`] | who of several writers gets a field |
+//! | [`contest`] | which of several writers gets a field |
 //! | [`compare`] | whether documents are equal for an API server, and where they differ |
 //!
 //! ```

@@ -1,12 +1,12 @@
-//! The deep merge of patches.
+//! The deep merge of a patch into an object.
 
 use document::{Key, Value, View};
 
 use crate::keys::{Identity, MergeKeys};
 
-/// A deep merge: maps merge, null removes, lists of maps merge element by element, by
-/// their merge keys if the elements carry them, otherwise by position; other lists are
-/// replaced.
+/// Deeply merges a patch into a live value. Maps merge, and null removes. Lists of maps merge
+/// element by element, by merge keys if the elements have them, otherwise by position. Other
+/// lists are replaced.
 pub fn merge(live: &Value, patch: &Value, keys: &MergeKeys) -> Value {
     Merge {
         keys,
@@ -17,7 +17,7 @@ pub fn merge(live: &Value, patch: &Value, keys: &MergeKeys) -> Value {
 
 struct Merge<'a> {
     keys: &'a MergeKeys,
-    /// The names of the fields that lead to what is merged.
+    /// The names of the fields that lead to the current value.
     path: Vec<Key>,
 }
 
@@ -31,7 +31,7 @@ impl Merge<'_> {
                         result = result.without(key.as_str());
                         continue;
                     }
-                    // To remove what is not there makes no maps.
+                    // Removing a field that does not exist must not create the maps around it.
                     let missing = result.get(key).is_none_or(|old| old.as_map().is_none());
                     if missing && only_removes(value) {
                         continue;
@@ -67,7 +67,7 @@ impl Merge<'_> {
     }
 }
 
-/// Whether a patch removes something and sets nothing.
+/// Whether a patch only removes fields.
 fn only_removes(patch: &Value) -> bool {
     let removes = |value: &Value| value.is_null() || only_removes(value);
     patch
@@ -75,8 +75,8 @@ fn only_removes(patch: &Value) -> bool {
         .is_some_and(|map| !map.is_empty() && map.values().all(removes))
 }
 
-/// The place in `list` of the element that `item` speaks of: the one with its key, or
-/// without keys the one at its position.
+/// The position in `list` of the element that `item` refers to: the element with the same key
+/// or, without keys, the one at the same position.
 pub fn position_of(
     list: document::ListRef<'_>,
     item: &Value,
@@ -93,7 +93,7 @@ pub fn position_of(
     }
 }
 
-/// Whether a list holds maps, which merge one by one.
+/// Whether all items of a list are maps, so that they are merged one by one.
 pub fn all_maps(items: document::ListRef<'_>) -> bool {
     !items.is_empty() && items.iter().all(|item| item.as_map().is_some())
 }
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_removal_makes_nothing() {
+    fn removing_a_missing_field_creates_no_maps() {
         let removal = json!({"a": {"b": {"c": null}}});
         for live in [json!({}), json!({"a": 1}), json!({"a": {"x": 1}})] {
             check(&live, &removal, &live);
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn ports_are_told_apart_by_number_and_protocol() {
+    fn ports_are_identified_by_number_and_protocol() {
         check(
             &json!({"ports": [{"port": 53, "protocol": "UDP"}, {"port": 53}]}),
             &json!({"ports": [{"port": 53, "protocol": "TCP", "name": "dns"}]}),
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn custom_kinds_have_the_keys_that_their_schema_names() {
+    fn custom_kinds_have_the_merge_keys_of_their_schema() {
         let live = json!({"spec": {"containers": [{"name": "a", "x": 1}, {"name": "b"}]}});
         let patch = json!({"spec": {"containers": [{"name": "b", "x": 2}]}});
         let keys = MergeKeys::of_group("example.com");

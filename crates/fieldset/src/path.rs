@@ -1,31 +1,32 @@
-//! Places in objects: how written fields are named, found, set and taken out again.
+//! Paths of fields in objects: printing and parsing them, and getting, setting and removing the
+//! field.
 //!
-//! Elements of lists are named by their merge keys where these are known, otherwise by
+//! A list element is identified by its merge keys if these are known, otherwise by its
 //! position.
 
 use std::fmt;
 
 use document::{Key, ListRef, Value, View};
 
-/// One step into an object.
+/// One step of a path.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PathElement {
-    /// Into a map.
+    /// A field of a map.
     Field(Key),
-    /// Into a list, to the element with these key fields (a map).
+    /// The list element with these key fields (a map).
     Element(Value),
-    /// Into a list, by position.
+    /// The list element at this position.
     Index(usize),
-    /// Into a list that is a set, to the element that is this value.
+    /// The element of a set-like list with this value.
     Value(Value),
 }
 
-/// A place in an object.
+/// The path of a field in an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FieldPath(pub Vec<PathElement>);
 
 impl FieldPath {
-    /// A place that is reached through maps alone.
+    /// A path that leads through maps only.
     pub fn of(fields: &[&str]) -> Self {
         Self(
             fields
@@ -35,18 +36,18 @@ impl FieldPath {
         )
     }
 
-    /// Whether this place is `other`, inside it, or around it.
+    /// Whether this path equals `other`, is inside it, or contains it.
     pub fn overlaps(&self, other: &Self) -> bool {
         let both = self.0.len().min(other.0.len());
         self.0[..both] == other.0[..both]
     }
 
-    /// Whether this place is `other` or inside it.
+    /// Whether this path equals `other` or is inside it.
     pub fn within(&self, other: &Self) -> bool {
         self.0.len() >= other.0.len() && self.overlaps(other)
     }
 
-    /// The top-level field of the object that it is in.
+    /// The first field of the path.
     pub fn top(&self) -> &str {
         match self.0.first() {
             Some(PathElement::Field(field)) => field.as_str(),
@@ -54,14 +55,14 @@ impl FieldPath {
         }
     }
 
-    /// The value at this place; null where there is none.
+    /// The value at this path; null if there is none.
     pub fn get<'a>(&self, object: &'a Value) -> &'a Value {
         self.0.iter().fold(object, |value, step| match step {
             PathElement::Field(field) => value.get_key(field),
             PathElement::Index(index) => value.at(*index),
             PathElement::Element(keys) => match value.as_list().and_then(|list| find(list, keys)) {
                 Some(at) => value.at(at),
-                // No list is that long: this reads as null.
+                // No list is this long, so that the result is null.
                 None => value.at(usize::MAX),
             },
             PathElement::Value(wanted) => {
@@ -72,8 +73,8 @@ impl FieldPath {
         })
     }
 
-    /// Whether one of these fields is this place or inside it, as the server names the
-    /// fields of an object: elements by position.
+    /// Whether one of these fields is at this path or inside it. The names have the form that a
+    /// server uses in its messages, with elements by position.
     pub fn holds_any(&self, object: &Value, fields: &[String]) -> bool {
         if fields.is_empty() {
             return false;
@@ -98,40 +99,40 @@ impl FieldPath {
         rests.any(inside)
     }
 
-    /// The object with another value at this place. Maps on the way are created, elements
-    /// of lists are not.
+    /// The object with another value at this path. Missing maps on the way are created, missing
+    /// list elements are not.
     pub fn set(&self, object: &Value, value: &Value) -> Value {
         set(object, &self.0, value)
     }
 
-    /// The object without this place; maps that this empties go too.
+    /// The object without the value at this path, and without the maps that this leaves empty.
     pub fn remove(&self, object: &Value) -> Value {
         remove(object, &self.0).unwrap_or_else(Value::empty_map)
     }
 
-    /// A patch that says nothing of this place any more.
+    /// The patch without its value at this path. Other list elements keep their positions.
     #[must_use]
     pub fn strike(&self, patch: &Value) -> Value {
-        // An element that goes would move those behind it to other positions.
+        // Removing an element would shift those after it; an empty map stays instead.
         if self.is_by_position() {
             return strike(patch, &self.0);
         }
         self.remove(patch)
     }
 
-    /// Whether a position in a list leads to it.
+    /// Whether the path contains a position in a list.
     pub fn is_by_position(&self) -> bool {
         self.0
             .iter()
             .any(|step| matches!(step, PathElement::Index(_)))
     }
 
-    /// Whether it is an element of a list that is named by its key fields.
+    /// Whether it is the path of a list element that is identified by its key fields.
     pub fn is_element(&self) -> bool {
         matches!(self.0.last(), Some(PathElement::Element(_)))
     }
 
-    /// Whether a field is one of those that name this element.
+    /// Whether a field is one of the key fields in the last step of this path.
     pub fn is_named_by(&self, field: &Key) -> bool {
         match self.0.last() {
             Some(PathElement::Element(keys)) => !keys.get_key(field).is_null(),
@@ -139,7 +140,7 @@ impl FieldPath {
         }
     }
 
-    /// As it is written in annotations: `/spec/containers/[{"name":"a"}]/image`.
+    /// The text form for annotations: `/spec/containers/[{"name":"a"}]/image`.
     pub fn pointer(&self) -> String {
         let escape = |text: &str| {
             let text = text.replace('~', "~0").replace('/', "~1");
@@ -158,7 +159,7 @@ impl FieldPath {
         text
     }
 
-    /// Reads what [`FieldPath::pointer`] wrote.
+    /// Parses the result of [`FieldPath::pointer`].
     pub fn parse(text: &str) -> Option<Self> {
         let unescape = |text: &str| {
             let text = text.replace("~2", "[").replace("~1", "/");
@@ -187,7 +188,7 @@ impl FieldPath {
     }
 }
 
-/// As Kubernetes writes the paths of fields: `.spec.containers[name="a"].image`.
+/// The form that Kubernetes uses: `.spec.containers[name="a"].image`.
 impl fmt::Display for FieldPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for step in &self.0 {
@@ -250,7 +251,7 @@ fn set(object: &Value, steps: &[PathElement], value: &Value) -> Value {
     }
 }
 
-/// `None` if nothing is left.
+/// The object without the value; `None` if nothing is left.
 fn remove(object: &Value, steps: &[PathElement]) -> Option<Value> {
     let (step, rest) = steps.split_first()?;
     match (step, object.view()) {
@@ -281,7 +282,7 @@ fn remove(object: &Value, steps: &[PathElement]) -> Option<Value> {
     }
 }
 
-/// Removes a place; maps that this empties stay.
+/// Removes the value; maps that this leaves empty stay.
 fn strike(patch: &Value, steps: &[PathElement]) -> Value {
     let Some((step, rest)) = steps.split_first() else {
         return patch.clone();

@@ -1,8 +1,8 @@
-//! Kubernetes quantities, as far as comparing them goes: `1000m` is `1`, `1024Mi` is `1Gi`.
+//! Compares Kubernetes quantities: `1000m` equals `1`, `1024Mi` equals `1Gi`.
 
 use document::Key;
 
-/// The fields that hold quantities, or maps of them, in Kubernetes' own kinds.
+/// The fields of Kubernetes' own kinds that contain quantities, or maps of quantities.
 const FIELDS: [&str; 15] = [
     "averageValue",
     "capacity",
@@ -21,15 +21,15 @@ const FIELDS: [&str; 15] = [
     "value",
 ];
 
-/// Whether the field at a path may hold a quantity. `path` has the names of the fields
-/// that lead there.
+/// Whether the field at a path may contain a quantity. `path` has the field names that lead to
+/// it.
 pub(crate) fn may_be_at(path: &[Key]) -> bool {
     let mut names = path.iter().map(Key::as_str);
     let data = matches!(
         names.next(),
         Some("data" | "stringData" | "binaryData" | "metadata")
     );
-    // The field itself, or the map that it is in.
+    // The field itself, or the map that contains it.
     !data
         && names
             .rev()
@@ -37,12 +37,12 @@ pub(crate) fn may_be_at(path: &[Key]) -> bool {
             .any(|name| FIELDS.binary_search(&name).is_ok())
 }
 
-/// Whether two texts are the same quantity.
+/// Whether two texts are equal quantities.
 pub(crate) fn equal(a: &str, b: &str) -> bool {
     matches!((nanos(a), nanos(b)), (Some(a), Some(b)) if a == b)
 }
 
-/// A quantity in billionths; `None` for what is none, or has more digits than any
+/// A quantity in billionths; `None` if the text is not a quantity, or has more digits than any
 /// quantity needs.
 fn nanos(text: &str) -> Option<i128> {
     let (sign, digits) = match text.as_bytes().first()? {
@@ -66,7 +66,7 @@ fn nanos(text: &str) -> Option<i128> {
     (scaled % divisor == 0).then(|| sign * scaled / divisor)
 }
 
-/// What a suffix stands for, in billionths.
+/// The factor of a suffix, in billionths.
 fn factor(suffix: &str) -> Option<i128> {
     const ONE: i128 = 1_000_000_000;
     let decimal = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"];
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_amount_is_the_same_quantity() {
+    fn equal_amounts_are_equal_quantities() {
         for (a, b) in [
             ("1000m", "1"),
             ("0.5", "500m"),
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn quantities_are_where_kubernetes_has_them() {
+    fn only_fields_that_contain_quantities_are_compared_as_such() {
         let check = |path: &[&str], expect: bool| {
             let keys: Vec<Key> = path.iter().map(|name| Key::new(name)).collect();
             assert_eq!(may_be_at(&keys), expect, "{path:?}");

@@ -1,8 +1,7 @@
 //! Sets of fields.
 //!
-//! A set is a tree along the paths of its fields, as an API server keeps it in
-//! `managedFields`: a node says whether the field itself is in the set, and which of the
-//! fields inside it are.
+//! A set is a tree along the paths of its fields, as in `managedFields` of an API server. Each
+//! node says whether its own field is in the set, and has a child for each path that continues:
 //!
 //! ```text
 //! {spec.replicas, spec.containers[name=a]}
@@ -26,22 +25,22 @@ pub use fields_v1::FieldsV1Error;
 /// A set of fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FieldSet {
-    /// Whether the field that this node is about is in the set.
+    /// Whether the field of this node is in the set.
     member: bool,
-    /// Never empty below.
+    /// The children. Invariant: no child is empty.
     inside: BTreeMap<PathElement, FieldSet>,
 }
 
 impl FieldSet {
-    /// What an apply of this document owns: its leaves, and the elements of its lists with the
-    /// fields that name them.
+    /// The fields that an apply of this document owns: its leaves, and the elements of its
+    /// lists with their key fields.
     pub fn of(document: &Value, keys: &MergeKeys) -> Self {
         let mut set = Self::default();
         set.add_document(document, keys, &mut Vec::new());
         set
     }
 
-    /// Without anything.
+    /// Whether the set has no fields.
     pub fn is_empty(&self) -> bool {
         !self.member && self.inside.is_empty()
     }
@@ -51,7 +50,7 @@ impl FieldSet {
         self.at(&path.0).is_some_and(|set| set.member)
     }
 
-    /// Whether a field, one around it or one inside it is in the set.
+    /// Whether the set contains the field, one that contains it, or one inside it.
     pub fn touches(&self, path: &FieldPath) -> bool {
         let mut node = self;
         for element in &path.0 {
@@ -66,8 +65,8 @@ impl FieldSet {
         !node.is_empty()
     }
 
-    /// The set in which a list counts as a whole if its elements are named by position or by
-    /// value: who writes such a list writes all of it.
+    /// The set with lists as a whole if their elements are identified by position or by value,
+    /// because whoever writes such a list writes all of it.
     #[must_use]
     pub fn with_whole_lists(&self) -> Self {
         let is_whole = |element: &PathElement| {
@@ -94,7 +93,7 @@ impl FieldSet {
         }
     }
 
-    /// Without what is inside a field.
+    /// The set without the fields below an element.
     #[must_use]
     pub fn without(&self, element: &PathElement) -> Self {
         let mut set = self.clone();
@@ -102,7 +101,7 @@ impl FieldSet {
         set
     }
 
-    /// The steps into the set.
+    /// The children.
     pub fn elements(&self) -> impl Iterator<Item = (&PathElement, &Self)> {
         self.inside.iter()
     }
@@ -116,14 +115,14 @@ impl FieldSet {
         node.member = true;
     }
 
-    /// The fields, outer ones before those inside them.
+    /// The fields; outer ones come before those inside them.
     pub fn paths(&self) -> Vec<FieldPath> {
         let mut paths = Vec::new();
         self.collect(&mut FieldPath::default(), &mut paths);
         paths
     }
 
-    /// The fields of either set.
+    /// The fields that are in one of the sets.
     #[must_use]
     pub fn union(&self, other: &Self) -> Self {
         let mut set = self.clone();
@@ -131,7 +130,7 @@ impl FieldSet {
         set
     }
 
-    /// The fields of both sets.
+    /// The fields that are in both sets.
     #[must_use]
     pub fn intersection(&self, other: &Self) -> Self {
         let shared = self.inside.iter().filter_map(|(element, inside)| {
@@ -144,7 +143,7 @@ impl FieldSet {
         }
     }
 
-    /// The fields of this set that are not in the other.
+    /// The fields of this set that are not in the other one.
     #[must_use]
     pub fn difference(&self, other: &Self) -> Self {
         let left = self.inside.iter().filter_map(|(element, inside)| {
@@ -196,7 +195,7 @@ impl FieldSet {
             }
             View::List(list) if all_maps(list) => {
                 let Some(identity) = keys.of(fields, &[list]) else {
-                    // It is replaced as a whole.
+                    // The list is replaced as a whole.
                     self.member = true;
                     return;
                 };

@@ -1,4 +1,4 @@
-//! Walking documents: their leaves, and who of several writers gets which.
+//! Walks documents: their leaves, and which of several writers gets which leaf.
 
 use document::{Key, ListRef, Path, Value, View};
 
@@ -6,9 +6,9 @@ use crate::keys::{Identity, MergeKeys};
 use crate::merge::all_maps;
 use crate::path::{FieldPath, PathElement};
 
-/// Visits a document, maps before what is in them, elements by their merge keys. `leaf`
-/// says that nothing inside is visited: a scalar, an empty map, a list that is replaced
-/// as a whole, an element that has only its key fields.
+/// Visits the values of a document: maps before their content, list elements by their merge
+/// keys. `leaf` is true if nothing inside is visited: for a scalar, an empty map, a list that
+/// is replaced as a whole, or an element that has only its key fields.
 pub fn walk(document: &Value, keys: &MergeKeys, visit: &mut impl FnMut(&FieldPath, &Value, bool)) {
     let mut walker = Walker {
         keys,
@@ -27,7 +27,7 @@ struct Walker<'a, F> {
 }
 
 impl<F: FnMut(&FieldPath, &Value, bool)> Walker<'_, F> {
-    /// The fields that tell elements apart are not visited.
+    /// The key fields of elements are not visited.
     fn value(&mut self, value: &Value, identity: Option<&Identity>) {
         let skip = |key: &Key| identity.is_some_and(|identity| identity.has(key));
         match value.view() {
@@ -66,8 +66,8 @@ impl<F: FnMut(&FieldPath, &Value, bool)> Walker<'_, F> {
     }
 }
 
-/// Whether writing a leaf also writes what is at another place: it is the same place, one
-/// inside the other, and not only an empty map, which takes in whatever others add.
+/// Whether writing a leaf also writes the value at `place`: one path contains the other, and
+/// the leaf is not just an empty map, into which others may add fields.
 pub fn concerns((leaf, value): &(FieldPath, Value), place: &FieldPath) -> bool {
     leaf.within(place) || (place.within(leaf) && value.as_map().is_none())
 }
@@ -80,8 +80,8 @@ fn clash(a: &(FieldPath, Value), b: &(FieldPath, Value)) -> bool {
     concerns(a, &b.0) && concerns(b, &a.0)
 }
 
-/// Takes out of a patch the leaves that others have taken, and takes the rest. `by` says who
-/// takes; with the lost places comes who has them.
+/// Removes from a patch the leaves that others have taken, and takes the rest for `by`. Returns
+/// the lost paths, each with the writer that has it.
 pub fn contest<T: Copy>(
     patch: &mut Value,
     by: T,
@@ -103,8 +103,8 @@ pub fn contest<T: Copy>(
             taken.extend(own.into_iter().map(|leaf| (leaf, by)));
             return lost;
         }
-        // From the end, so that positions stay right. What is left of an element, the fields
-        // that name it, is a leaf of the next turn.
+        // From the end, so that positions stay valid. If only the key fields of an element are
+        // left, the next round treats it as a leaf.
         for ((place, value), _) in found.iter().rev() {
             *patch = match value.as_map() {
                 Some(_) => place.remove(patch),
@@ -127,7 +127,7 @@ pub fn leaves(document: &Value, keys: &MergeKeys) -> Vec<(FieldPath, Value)> {
     leaves
 }
 
-/// The places of an object that a path matches; none for a path that matches too much.
+/// The paths in an object that a path expression matches; none if it matches too many.
 pub fn located(path: &Path, object: &Value) -> Vec<FieldPath> {
     let matches = path.all(object, &Value::NULL).unwrap_or_default();
     let mut places = Vec::new();
@@ -137,7 +137,7 @@ pub fn located(path: &Path, object: &Value) -> Vec<FieldPath> {
     places
 }
 
-/// Matches are places in the tree of the object, so they are found by their address.
+/// Matches are references into the object, so they are found by their addresses.
 fn locate(value: &Value, matches: &[&Value], here: &mut FieldPath, places: &mut Vec<FieldPath>) {
     if matches.iter().any(|found| std::ptr::eq(*found, value)) {
         places.push(here.clone());

@@ -14,7 +14,7 @@ fn deployment() -> Value {
 }
 
 #[test]
-fn leaves_are_named_by_merge_keys() {
+fn leaves_have_paths_with_merge_keys() {
     let leaves = leaves(&deployment(), &MergeKeys::of_group("apps"));
     let texts: Vec<String> = leaves.iter().map(|(place, _)| place.to_string()).collect();
     assert_eq!(
@@ -35,7 +35,7 @@ fn leaves_are_named_by_merge_keys() {
 }
 
 #[test]
-fn a_place_is_set_and_removed_with_the_maps_that_it_empties() {
+fn a_removed_value_takes_the_emptied_maps_along() {
     let place = FieldPath::parse(r#"/spec/containers/[{"name":"a"}]/image"#).unwrap();
     let changed = place.set(&deployment(), &json!("2"));
     assert_eq!(place.get(&changed), &json!("2"));
@@ -57,7 +57,7 @@ fn a_place_is_set_and_removed_with_the_maps_that_it_empties() {
 }
 
 #[test]
-fn the_fields_of_the_server_are_found() {
+fn field_names_of_a_server_are_matched() {
     let image = FieldPath::parse(r#"/spec/containers/[{"name":"b"}]/image"#).unwrap();
     let has = |place: &FieldPath, field: &str| place.holds_any(&deployment(), &[field.to_owned()]);
     assert!(has(&image, "spec.containers[1].image"));
@@ -69,14 +69,14 @@ fn the_fields_of_the_server_are_found() {
 }
 
 #[test]
-fn what_was_not_written_by_us_is_no_place() {
+fn text_that_is_not_a_path_is_refused() {
     for text in ["", "a", "/[x]/b", "/[{]", "/[\"a\"]"] {
         assert_eq!(FieldPath::parse(text), None, "{text}");
     }
 }
 
 #[test]
-fn a_leaf_is_had_by_the_first_who_takes_it() {
+fn the_first_writer_gets_a_leaf() {
     let keys = MergeKeys::of_group("apps");
     let check = |first: &Value, second: Value, left: &Value, lost: &[&str]| {
         let (mut taken, mut second) = (Vec::new(), second);
@@ -103,7 +103,7 @@ fn a_leaf_is_had_by_the_first_who_takes_it() {
         &list(json!([{"name": "a"}])),
         &[image],
     );
-    // Nothing is left of elements where the whole list is removed.
+    // If the whole list is removed, nothing is left of its elements.
     check(
         &list(Value::NULL),
         list(json!([{"name": "a", "image": "2"}])),

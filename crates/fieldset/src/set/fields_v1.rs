@@ -1,27 +1,27 @@
-//! `FieldsV1`: how an API server writes a set of fields in `managedFields`.
+//! `FieldsV1`: the form of a set of fields in `managedFields`.
 //!
 //! `f:<name>` is a field, `k:<keys>` an element by its key fields, `v:<value>` an element of a
-//! set by its value, `i:<position>` an element by position, and `.` the node itself. What has
-//! nothing inside is in the set.
+//! set by its value, `i:<position>` an element by its position, and `.` the node itself. A node
+//! without children is in the set.
 
 use document::{Key, Map, Value};
 
 use super::FieldSet;
 use crate::path::PathElement;
 
-/// Why a document is no `FieldsV1`. It names no values: they may be secret.
+/// Why a document is not `FieldsV1`. Contains no values, because they may be secret.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FieldsV1Error {
-    /// Something that is to hold fields is no map.
-    #[error("FieldsV1 holds something that is no map")]
+    /// A node is not a map.
+    #[error("a node of FieldsV1 is not a map")]
     NotAMap,
-    /// A name has none of the known prefixes, or what follows cannot be read.
-    #[error("a name of FieldsV1 must be `.` or begin with f:, k:, v: or i:")]
+    /// A name has an unknown prefix, or its content is malformed.
+    #[error("a name of FieldsV1 is neither `.` nor a valid name with the prefix f:, k:, v: or i:")]
     Name,
 }
 
 impl FieldSet {
-    /// Reads `fieldsV1`.
+    /// Parses `fieldsV1`.
     pub fn from_fields_v1(fields: &Value) -> Result<Self, FieldsV1Error> {
         let map = fields.as_map().ok_or(FieldsV1Error::NotAMap)?;
         let mut set = Self::default();
@@ -38,7 +38,7 @@ impl FieldSet {
         Ok(set)
     }
 
-    /// Writes `fieldsV1`.
+    /// Prints `fieldsV1`.
     pub fn to_fields_v1(&self) -> Value {
         let inside = self.inside.iter();
         let mut entries: Vec<(Key, Value)> = inside

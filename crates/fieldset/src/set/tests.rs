@@ -5,7 +5,7 @@ use seeded::Random;
 
 use super::*;
 
-/// A set as its paths.
+/// The paths of a set.
 fn paths(set: &FieldSet) -> BTreeSet<FieldPath> {
     set.paths().into_iter().collect()
 }
@@ -30,7 +30,7 @@ fn some_set(random: &mut Random) -> FieldSet {
 }
 
 #[test]
-fn sets_are_as_sets_of_paths() {
+fn sets_equal_sets_of_paths() {
     for seed in 0..500 {
         let mut random = Random::new(seed);
         let (a, b) = (some_set(&mut random), some_set(&mut random));
@@ -50,7 +50,7 @@ fn sets_are_as_sets_of_paths() {
 }
 
 #[test]
-fn fields_v1_is_read_as_it_was_written() {
+fn printed_fields_v1_is_parsed_to_the_same() {
     for seed in 0..500 {
         let set = some_set(&mut Random::new(seed));
         let text = set.to_fields_v1();
@@ -63,7 +63,7 @@ fn fields_v1_is_read_as_it_was_written() {
 }
 
 #[test]
-fn fields_v1_of_a_server_is_understood() {
+fn fields_v1_of_a_server_is_parsed() {
     let fields = json!({
         "f:metadata": {"f:labels": {".": {}, "f:app": {}}, "f:finalizers": {".": {}, "v:\"a/b\"": {}}},
         "f:spec": {"f:containers": {"k:{\"name\":\"a\"}": {".": {}, "f:image": {}}}}
@@ -78,7 +78,7 @@ fn fields_v1_of_a_server_is_understood() {
 }
 
 #[test]
-fn what_is_no_fields_v1_is_refused() {
+fn malformed_fields_v1_is_refused() {
     for (bad, expect) in [
         (json!([]), FieldsV1Error::NotAMap),
         (json!({"f:a": 1}), FieldsV1Error::NotAMap),
