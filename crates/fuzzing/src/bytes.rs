@@ -1,13 +1,13 @@
-//! Structure out of bytes: the fuzzer's choices.
+//! Turns the bytes of a fuzzer into choices.
 
 use document::{Key, Map, Value};
 use expr::Functions;
 
-/// A reader of choices; zeros when the bytes are used up.
+/// Reads choices from bytes; zeros after their end.
 #[derive(Debug)]
 pub struct Bytes<'a>(&'a [u8]);
 
-/// Few names, so that paths meet fields and keys meet keys.
+/// A few names, so that paths find fields and keys collide.
 const NAMES: [&str; 8] = [
     "a",
     "b",
@@ -18,7 +18,7 @@ const NAMES: [&str; 8] = [
     "labels",
     "",
 ];
-/// Few texts, some with a meaning.
+/// A few texts, some of them with a special meaning.
 const TEXTS: [&str; 10] = [
     "a",
     "b",
@@ -33,7 +33,7 @@ const TEXTS: [&str; 10] = [
 ];
 
 impl<'a> Bytes<'a> {
-    /// A reader of these bytes.
+    /// Reads from these bytes.
     pub fn new(data: &'a [u8]) -> Self {
         Self(data)
     }
@@ -49,17 +49,17 @@ impl<'a> Bytes<'a> {
         }
     }
 
-    /// A number below `n`, which is not 0.
+    /// A number below `n`, which must not be 0.
     pub fn below(&mut self, n: usize) -> usize {
         usize::from(self.byte()) % n
     }
 
-    /// Whether there is more.
+    /// Whether all bytes are used.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// All that is left.
+    /// All remaining bytes.
     pub fn rest(&mut self) -> &'a [u8] {
         std::mem::take(&mut self.0)
     }
@@ -69,7 +69,7 @@ impl<'a> Bytes<'a> {
         NAMES[self.below(NAMES.len())]
     }
 
-    /// A value, at most so deep.
+    /// A value with at most this depth.
     pub fn value(&mut self, depth: usize) -> Value {
         let kinds = if depth == 0 { 6 } else { 9 };
         match self.below(kinds) {
@@ -83,7 +83,7 @@ impl<'a> Bytes<'a> {
         }
     }
 
-    /// An expression, at most so deep.
+    /// An expression with at most this depth.
     pub fn expression(&mut self, depth: usize) -> Value {
         if depth == 0 {
             return self.value(0);

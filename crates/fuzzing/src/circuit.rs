@@ -1,5 +1,5 @@
-//! A pipeline and a history out of bytes: the incremental engine must give what the
-//! from-scratch evaluator gives, step by step.
+//! Turns bytes into a pipeline and a history, and compares the incremental engine with the
+//! evaluation from scratch after every step.
 
 use std::collections::BTreeMap;
 
@@ -52,10 +52,10 @@ pub fn circuit(data: &[u8]) {
         let mut batch = Vec::new();
         for _ in 0..=bytes.below(3) {
             let (source, name, object) = event(&mut bytes, count);
-            // As it is read from JSON, and in memory.
+            // Read from JSON, and taken from memory.
             let kept = object.as_ref().map(|object| {
                 let read = keeps[source].read(object.to_string().as_bytes());
-                let read = read.expect("what is written out can be read");
+                let read = read.expect("printed JSON can be parsed");
                 assert_eq!(read, keeps[source].of(object), "{spec}");
                 read
             });
@@ -72,7 +72,7 @@ pub fn circuit(data: &[u8]) {
         }
         let step = circuit
             .step(batch, &env)
-            .expect("the budget is not reached");
+            .expect("the budget is large enough");
         for change in step.changes {
             assert_eq!(targets.get(&change.key), change.old_object().as_ref());
             match change.new {

@@ -1,8 +1,8 @@
-//! Fuzz harnesses: each takes bytes, does what a user could make deltic do with them,
-//! and panics if a promise is broken. Tests run them on a corpus and on seeded bytes;
-//! `fuzz/` wires them to cargo-fuzz.
+//! Fuzz harnesses. Each one takes bytes, runs code of deltic that a user's input can reach, and
+//! panics if an invariant does not hold. Tests run them on a corpus and on seeded bytes;
+//! `fuzz/` connects them to cargo-fuzz.
 
-// A harness panics on purpose: that is how it says that a promise is broken.
+// A harness panics on purpose, when an invariant does not hold.
 #![allow(clippy::missing_panics_doc)]
 
 mod bytes;
@@ -18,14 +18,14 @@ pub use bytes::Bytes;
 pub use circuit::circuit;
 pub use patch::patch;
 
-/// Any text as a path: it is refused, or it can be read, printed and parsed again, and
-/// what it sets can be read back.
+/// Any text as a path: parsing fails, or the path can be printed and parsed again, and a value
+/// that it sets can be read back.
 pub fn path(data: &[u8]) {
     let mut bytes = Bytes::new(data);
     let document = bytes.value(4);
     let text = format!("${}", String::from_utf8_lossy(bytes.rest()));
     let Ok(path) = Path::parse(&text) else { return };
-    let again = Path::parse(&path.to_string()).expect("a path prints as a path");
+    let again = Path::parse(&path.to_string()).expect("a printed path can be parsed");
     assert_eq!(path, again, "{text}");
     let first = path.first(&document, &document);
     if let Ok(all) = path.all(&document, &document) {
@@ -38,8 +38,8 @@ pub fn path(data: &[u8]) {
     }
 }
 
-/// Any JSON as an expression: it is refused with a place, or it gives a value or an
-/// error with a code, the same every time.
+/// Any JSON as an expression: parsing fails with a location, or evaluation returns a value or
+/// an error with a code, the same every time.
 pub fn expression(data: &[u8]) {
     let mut bytes = Bytes::new(data);
     let (spec, document) = match std::str::from_utf8(data)
@@ -69,8 +69,8 @@ pub fn expression(data: &[u8]) {
     }
 }
 
-/// Any bytes as a manifest: refused with a place, or what comes out can be written and
-/// read back.
+/// Any bytes as a manifest: parsing fails with a location, or the result can be printed and
+/// parsed again.
 pub fn yaml(data: &[u8]) {
     let Ok(manifests) = manifest::parse_bytes("fuzz", data.to_vec()) else {
         return;
@@ -81,7 +81,7 @@ pub fn yaml(data: &[u8]) {
             name: "again".to_owned(),
             text,
         });
-        let again = manifest::parse(source).expect("what is written can be read");
+        let again = manifest::parse(source).expect("printed YAML can be parsed");
         if !manifest.value.is_null() {
             assert_eq!(again[0].value, manifest.value);
         }

@@ -1,11 +1,11 @@
-//! A patch and a document out of bytes.
+//! Turns bytes into a patch and a document.
 
 use document::Value;
 use document::patch::{Operation, Patch, PatchPath};
 
 use crate::bytes::Bytes;
 
-/// Pieces of paths: what is there, what is not, and what is none.
+/// Parts of paths: some exist in the documents, some do not, and some are invalid.
 const PIECES: [&str; 16] = [
     "/a",
     "/b",
@@ -25,9 +25,9 @@ const PIECES: [&str; 16] = [
     "[?(@.a!='a')]",
 ];
 
-/// Any text as a path, in any operation: it is refused with a place, or it prints as it
-/// was; the patch gives a document that can be written and read, or an error with a code,
-/// the same every time.
+/// Any text as a path, in any operation. Parsing fails with a location, or the path prints as
+/// it was. The patch returns a document that can be printed and parsed, or an error with a
+/// code, the same every time.
 pub fn patch(data: &[u8]) {
     if let Ok(json) = Value::from_json(data) {
         own(&json);

@@ -1,11 +1,11 @@
 //! The fuzz harnesses on a small corpus and on bytes from fixed seeds.
 
-// The seeds are there to be read.
+// The seeds are printed, so that a failing one can be repeated.
 #![allow(clippy::print_stdout)]
 
 use seeded::Random;
 
-/// What found something once, or is likely to.
+/// Inputs that found a bug once, or are likely to.
 const CORPUS: [&[u8]; 27] = [
     b"",
     b"$",
@@ -47,27 +47,27 @@ fn run(name: &str, runs: u64, harness: fn(&[u8])) {
         let length = random.below(256);
         let data = random.bytes(length);
         let result = std::panic::catch_unwind(|| harness(&data));
-        assert!(result.is_ok(), "{name} breaks on seed {seed}: {data:?}");
+        assert!(result.is_ok(), "{name} fails with seed {seed}: {data:?}");
     }
 }
 
 #[test]
-fn paths_never_break() {
+fn paths_never_fail() {
     run("path", 20_000, fuzzing::path);
 }
 
 #[test]
-fn expressions_never_break() {
+fn expressions_never_fail() {
     run("expression", 20_000, fuzzing::expression);
 }
 
 #[test]
-fn patches_never_break() {
+fn patches_never_fail() {
     run("patch", 20_000, fuzzing::patch);
 }
 
 #[test]
-fn manifests_never_break() {
+fn manifests_never_fail() {
     run("yaml", 5_000, fuzzing::yaml);
 }
 

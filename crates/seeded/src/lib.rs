@@ -1,7 +1,8 @@
-//! Random choices for tests and benchmarks. A seed repeats them, on every machine.
+//! Random choices for tests and benchmarks. The same seed gives the same choices, on every
+//! machine.
 //!
-//! A random test runs a check with many seeds. When one fails, its seed is in the message,
-//! and `RANDOM_SEED` runs it alone:
+//! A random test runs a check with many seeds. If one fails, the message contains its seed, and
+//! `RANDOM_SEED` runs it alone:
 //!
 //! ```
 //! use seeded::Random;
@@ -15,16 +16,16 @@
 //! });
 //! ```
 //!
-//! This crate is of tests alone: nothing that is shipped depends on it.
+//! Only tests and benchmarks depend on this crate.
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// A sequence of numbers that follows from a seed: `SplitMix64`.
+/// A pseudorandom sequence: `SplitMix64`.
 #[derive(Clone, Debug, Default)]
 pub struct Random(u64);
 
-/// What the state of [`Random`] grows by.
+/// The increment of the state.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Random {
@@ -33,7 +34,7 @@ impl Random {
         Self(seed.wrapping_mul(0xd134_2543_de82_ef95))
     }
 
-    /// The sequence of a place: equal parts have equal sequences, other parts unrelated ones.
+    /// The sequence of several numbers. Different numbers have unrelated sequences.
     pub fn of(parts: &[u64]) -> Self {
         let mut random = Self(0x5bd1_e995_9e37_79b9);
         for part in parts {
@@ -52,28 +53,28 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `limit`, which is not 0. Small numbers are slightly more likely than
+    /// A number below `limit`, which must not be 0. Small numbers are slightly more likely than
     /// large ones, by less than `limit` in 2⁶⁴.
     pub fn below(&mut self, limit: usize) -> usize {
         (self.bits() % limit as u64) as usize
     }
 
-    /// A number in a range, which is not empty.
+    /// A number in a range, which must not be empty.
     pub fn range(&mut self, range: Range<u64>) -> u64 {
         range.start + self.bits() % (range.end - range.start)
     }
 
-    /// Whether something happens that happens so many times in a hundred.
+    /// True with this probability in percent.
     pub fn chance(&mut self, percent: usize) -> bool {
         self.below(100) < percent
     }
 
-    /// One of the items, of which there is at least one.
+    /// One of the items, which must not be empty.
     pub fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
         &items[self.below(items.len())]
     }
 
-    /// A position in a list of weights. Their sum is not 0.
+    /// A position in a list of weights, chosen by weight. Their sum must not be 0.
     pub fn weighted(&mut self, weights: &[usize]) -> usize {
         let mut rest = self.below(weights.iter().sum());
         let found = weights.iter().position(|weight| {
@@ -81,30 +82,30 @@ impl Random {
             rest = rest.saturating_sub(*weight);
             here
         });
-        // It is found: the number is below the sum.
+        // Always found: the number is below the sum.
         found.unwrap_or_default()
     }
 
-    /// Brings the items into another order.
+    /// Shuffles the items.
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, self.below(last + 1));
         }
     }
 
-    /// So many bytes.
+    /// Random bytes.
     pub fn bytes(&mut self, length: usize) -> Vec<u8> {
         (0..length).map(|_| self.bits() as u8).collect()
     }
 
-    /// A text of so many parts.
+    /// A text of `length` parts.
     pub fn text(&mut self, length: usize, parts: &[&str]) -> String {
         (0..length).map(|_| *self.pick(parts)).collect()
     }
 }
 
-/// The seeds of a random test: `RANDOM_SEED` alone, or `RANDOM_RUNS` from `RANDOM_FIRST` on,
-/// which are `runs` and 0 where the environment does not say.
+/// The seeds of a random test: only `RANDOM_SEED`, or `RANDOM_RUNS` seeds from `RANDOM_FIRST`
+/// on. The defaults are `runs` and 0.
 pub fn seeds(runs: u64) -> Range<u64> {
     if let Some(seed) = variable("RANDOM_SEED") {
         return seed..seed + 1;
@@ -113,13 +114,12 @@ pub fn seeds(runs: u64) -> Range<u64> {
     first..first + variable("RANDOM_RUNS").unwrap_or(runs)
 }
 
-/// Whether `RANDOM_SEED` runs one seed alone, so that a test cannot tell what all of its runs
-/// have covered.
+/// Whether `RANDOM_SEED` runs a single seed, so that a test cannot check what its runs cover.
 pub fn alone() -> bool {
     variable("RANDOM_SEED").is_some()
 }
 
-/// The seed of a test that has one: `RANDOM_SEED`, or this one. It is printed.
+/// The seed of a test that uses only one: `RANDOM_SEED`, or this default. It is printed.
 #[allow(clippy::print_stderr, reason = "a random test prints its seed")]
 pub fn seed(default: u64) -> u64 {
     let seed = variable("RANDOM_SEED").unwrap_or(default);
@@ -130,7 +130,7 @@ pub fn seed(default: u64) -> u64 {
 /// Runs a check with all [`seeds`].
 ///
 /// # Panics
-/// If the check panics, with a message that has the seed.
+/// If the check panics. The message contains the seed.
 pub fn check(runs: u64, check: impl Fn(&mut Random)) {
     for seed in seeds(runs) {
         let result = catch_unwind(AssertUnwindSafe(|| check(&mut Random::new(seed))));
@@ -142,7 +142,7 @@ fn variable(name: &str) -> Option<u64> {
     let text = std::env::var(name).ok()?;
     Some(
         text.parse()
-            .unwrap_or_else(|_| panic!("{name} is no number")),
+            .unwrap_or_else(|_| panic!("the environment variable {name} must be a number")),
     )
 }
 
@@ -160,7 +160,7 @@ mod tests {
         assert_eq!(sequence(Random::of(&[1, 2])), sequence(Random::of(&[1, 2])));
         assert_ne!(sequence(Random::of(&[1, 2])), sequence(Random::of(&[2, 1])));
         assert_ne!(sequence(Random::of(&[1, 2])), sequence(Random::of(&[1, 3])));
-        // The first numbers of SplitMix64 from the state 0.
+        // The first numbers of SplitMix64 with the state 0.
         let expect = [
             0xe220_a839_7b1d_cdaf,
             0x6e78_9e6a_a1b9_65f4,
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_within_their_bounds_and_all_occur() {
+    fn numbers_are_within_their_bounds_and_all_of_them_occur() {
         let mut random = Random::new(1);
         let below: BTreeSet<usize> = (0..1000).map(|_| random.below(7)).collect();
         assert!(below.into_iter().eq(0..7));
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_are_shuffled_and_made() {
+    fn lists_bytes_and_texts_have_the_requested_content() {
         let mut random = Random::new(1);
         let mut list: Vec<usize> = (0..50).collect();
         random.shuffle(&mut list);
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_check_that_fails_names_its_seed() {
+    fn a_failing_check_names_its_seed() {
         let failing = || check(50, |random| assert!(!random.chance(10)));
         let message = catch_unwind(failing).unwrap_err();
         let message = message.downcast_ref::<String>().unwrap();
