@@ -1,4 +1,4 @@
-//! What the server's answers mean for the object that was written.
+//! The meaning of the server's answers for the object that was written.
 
 mod status;
 
@@ -9,74 +9,77 @@ pub use status::{Status, StatusCause, StatusDetails, is_status};
 
 use super::problem::Cause;
 
-/// How much of a server's message is kept, in bytes.
+/// The maximum length of a server's message that is kept, in bytes.
 pub const MAX_MESSAGE: usize = 1024;
 
-/// The longest name of a webhook or a policy, in bytes.
+/// The maximum length of the name of a webhook or a policy, in bytes.
 const MAX_NAME: usize = 253;
 
-/// The server serves a kind whose definition is being deleted, but creates no objects: a
-/// 403, in other versions a 405.
-const KIND_IS_GOING: &str = "not allowed while custom resource definition is terminating";
+/// The message for a kind whose definition is being deleted: the server still serves it, but
+/// creates no objects. The status is 403, or 405 in some versions.
+const KIND_TERMINATING: &str = "not allowed while custom resource definition is terminating";
 
 /// A request that did not succeed.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Failure {
-    /// The server said no.
+    /// The server answered with an error.
     #[error("status {}", .status.code)]
     Answer {
-        /// What it said.
+        /// The error.
         status: Box<Status>,
         /// The `Retry-After` header.
         retry_after: Option<Duration>,
     },
-    /// There is no answer, or none that could be read: the request may have been done.
+    /// There is no answer, or it cannot be decoded. The server may have carried out the
+    /// request.
     #[error("{0}")]
     Lost(String),
 }
 
-/// What to do about it.
+/// What a failed request means for the object.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
-    /// Someone was faster: read it, and decide anew.
+    /// The object has changed in the meantime: read it, and decide again.
     Conflict,
-    /// An apply would take fields from other managers: the fields and their managers.
+    /// An apply conflicts with other managers: the fields and their managers.
     Managers(Vec<(String, String)>),
-    /// The object is not there.
+    /// The object does not exist.
     Gone,
-    /// Later, after this time or after a growing pause.
+    /// Try again after this time, or after a growing pause.
     Later {
-        /// What the server asks for.
+        /// The time that the server asks for.
         after: Option<Duration>,
-        /// Whether the write may have happened: the object is read first.
+        /// Whether the write may have been carried out, so that the object has to be read
+        /// first.
         unknown: bool,
         /// Why, for people.
         message: String,
     },
-    /// The namespace does not exist or is going: wait for it.
+    /// The namespace does not exist or is being deleted: wait for it.
     NoNamespace,
     /// The kind is not served: wait for it.
     NoKind,
-    /// A permission is missing, a [`Cause::Forbidden`].
+    /// A permission is missing, as a [`Cause::Forbidden`].
     Forbidden(Cause),
-    /// The object cannot be written as it is.
+    /// The server does not accept the object.
     Refused(Refusal),
 }
 
-/// Why an object cannot be written as it is.
+/// Why the server does not accept an object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Refusal {
     /// The HTTP status.
     pub code: u16,
-    /// What the server said, see [`MAX_MESSAGE`].
+    /// The server's message, at most [`MAX_MESSAGE`] bytes.
     pub message: String,
     /// The fields that it names.
     pub fields: Vec<String>,
-    /// Those of them that must be there.
+    /// Those of them that are required.
     pub required: Vec<String>,
 }
 
-/// What a failed request for an object means. `hide`: what the server says may quote a Secret.
+/// Interprets a failed request for an object. `hide`: messages of the server may quote a
+/// Secret.
 pub fn judge(failure: &Failure, key: &ObjectKey, hide: bool) -> Outcome {
     let subject = Subject {
         key,
@@ -88,7 +91,7 @@ pub fn judge(failure: &Failure, key: &ObjectKey, hide: bool) -> Outcome {
 /// The object of a request.
 struct Subject<'a> {
     key: &'a ObjectKey,
-    /// Whether the text of the server is not shown.
+    /// Whether to suppress messages of the server.
     hide: bool,
 }
 
@@ -111,9 +114,9 @@ impl Subject<'_> {
         let later = |unknown: bool| Outcome::Later {
             after: retry_after.or(asked),
             unknown,
-            message: self.said(status),
+            message: self.shown_message(status),
         };
-        if status.message.contains(KIND_IS_GOING) {
+        if status.message.contains(KIND_TERMINATING) {
             return Outcome::NoKind;
         }
         match status.code {
@@ -124,7 +127,7 @@ impl Subject<'_> {
             404 => missing(status, self.key),
             403 => self.forbidden(status),
             401 | 429 => later(false),
-            // An apply that does not fit the schema.
+            // An apply that does not match the schema.
             500 if status.message.contains("typed patch object") => {
                 Outcome::Refused(self.refusal(status))
             }
@@ -134,8 +137,8 @@ impl Subject<'_> {
     }
 
     fn forbidden(&self, status: &Status) -> Outcome {
-        let going = causes(status).any(|cause| cause.reason == "NamespaceTerminating");
-        if going || status.message.contains("because it is being terminated") {
+        let terminating = causes(status).any(|cause| cause.reason == "NamespaceTerminating");
+        if terminating || status.message.contains("because it is being terminated") {
             return Outcome::NoNamespace;
         }
         match permission(&status.message) {
@@ -151,15 +154,15 @@ impl Subject<'_> {
         let required = causes(status).filter(|cause| cause.reason == "FieldValueRequired");
         Refusal {
             code: status.code,
-            message: self.said(status),
+            message: self.shown_message(status),
             fields,
             required: required.map(|cause| cause.field.clone()).collect(),
         }
     }
 
-    /// What the server said. It quotes values: where they are not shown, the reason is, with the
-    /// fields, and with the webhook or policy that refused it.
-    fn said(&self, status: &Status) -> String {
+    /// The message to show. The server's message quotes values. If these must not be shown, it
+    /// is the reason with the fields, and the webhook or policy that refused the object.
+    fn shown_message(&self, status: &Status) -> String {
         if !self.hide {
             let text = match status.message.trim() {
                 "" => &status.reason,
@@ -188,7 +191,7 @@ fn described(cause: &StatusCause) -> String {
     format!("{} ({})", cause.field, cause.reason)
 }
 
-/// The webhook or policy whose name the server puts before what they say.
+/// The webhook or policy that refused the object, whose name the server puts first.
 fn refused_by(message: &str) -> Option<String> {
     let named = |kind: &str, quote: char| {
         let (_, rest) = message.split_once(&format!("{kind} {quote}"))?;
@@ -206,7 +209,8 @@ fn causes(status: &Status) -> impl Iterator<Item = &StatusCause> {
         .flat_map(|details| details.causes.iter())
 }
 
-/// The fields of an apply that others own: `conflict with "manager" using v1`.
+/// The fields of an apply that others own, from causes such as `conflict with "manager" using
+/// v1`.
 fn managers(status: &Status) -> Vec<(String, String)> {
     let conflicts = causes(status).filter(|cause| cause.reason == "FieldManagerConflict");
     let named = conflicts.map(|cause| {
@@ -226,12 +230,12 @@ fn missing(status: &Status, key: &ObjectKey) -> Outcome {
     if details.name == key.object_name() {
         return Outcome::Gone;
     }
-    // "the server could not find the requested resource" names nothing.
+    // "the server could not find the requested resource" has no details.
     Outcome::NoKind
 }
 
-/// The permission that RBAC's message names: `User "u" cannot create resource "pods" in
-/// API group "" in the namespace "n"`.
+/// The permission in a message of RBAC: `User "u" cannot create resource "pods" in API group ""
+/// in the namespace "n"`.
 fn permission(message: &str) -> Option<Cause> {
     let (_, rest) = message.split_once(" cannot ")?;
     let (verb, rest) = rest.split_once(" resource \"")?;

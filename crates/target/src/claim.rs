@@ -1,34 +1,34 @@
-//! The marks that we leave on objects: who owns them, and under which names we write.
+//! Claims: the marks on objects that say whose they are.
 //!
-//! A [`Claim`] is the annotation `dcontroller.io/owner`. It counts only on the object that
-//! it names, because Kubernetes copies labels and annotations from one object to another.
-//! The label `dcontroller.io/operator` only serves to list and watch, it proves nothing.
+//! A [`Claim`] is the annotation `dcontroller.io/owner`. It is only valid on the object that it
+//! names, because Kubernetes copies labels and annotations from one object to another. The
+//! label `dcontroller.io/operator` selects objects in lists and watches, and proves nothing.
 
 use document::{Value, json};
 use object::ObjectKey;
 use object::marks::{OWNER, short_hash};
 use object::metadata::annotation;
 
-/// How long the text of an origin in a claim may be; a longer one is a hash. All
+/// The maximum length of an origin in a claim; a longer one is replaced by a hash. All
 /// annotations of an object together may have 256 KiB.
 const MAX_ORIGIN: usize = 4096;
 
-/// Who owns an object.
+/// The owner of an object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Claim {
-    /// The operator; ownership is the operator's.
+    /// The Operator, which is the owner.
     pub operator: String,
     /// The controller that last wrote the object.
     pub controller: String,
-    /// What the object is derived from.
+    /// The origin of the object.
     pub origin: Value,
-    /// Whether we created it: only then is it ours to delete.
+    /// Whether we created the object: only then may we delete it.
     pub created: bool,
 }
 
 impl Claim {
-    /// The claim on an object; `None` if there is none, if it is malformed, or if it was
-    /// copied from another object.
+    /// The claim on an object; `None` if there is none, or if it is malformed or copied from
+    /// another object.
     pub fn read(object: &Value, key: &ObjectKey) -> Option<Self> {
         let text = annotation(object, OWNER)?;
         let claim: Value = text.parse().ok()?;
@@ -61,7 +61,7 @@ impl Claim {
     }
 }
 
-/// An origin as it stands in a claim.
+/// An origin in the form that claims contain.
 pub fn short_origin(origin: &Value) -> Value {
     let text = origin.to_string();
     if text.len() > MAX_ORIGIN {
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_claim_reads_as_it_was_printed() {
+    fn a_printed_claim_is_parsed_to_the_same() {
         let key = ObjectKey::new("apps", "Deployment", "ns", "web");
         let text = claim().print(&key);
         assert!(
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copied_or_malformed_claim_does_not_count() {
+    fn a_copied_or_malformed_claim_is_ignored() {
         let key = ObjectKey::new("", "Service", "ns", "web");
         let text = claim().print(&key);
         for other in [
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_origin_is_a_hash() {
+    fn a_long_origin_is_hashed() {
         let long = Claim {
             origin: json!([{"key": ("k".repeat(10_000))}]),
             ..claim()

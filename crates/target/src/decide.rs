@@ -1,8 +1,17 @@
-//! The next step towards the derived state of one object. Pure: what is wanted, what is
-//! known of the object and what the last writes returned go in, an [`Action`] comes out.
+//! Decides the next action for one object. Pure: the desired state, the known state of the
+//! object and the answers to the last writes go in, an [`Action`] comes out.
 //!
-//! The writer takes the step, learns from the answer, and asks again, until there is
-//! nothing left to do or something to wait for. One file for each way to write.
+//! ```text
+//! not known             ─▶ Read
+//! absent, wanted        ─▶ Write: create
+//! differs               ─▶ Write: replace, patch or apply
+//! claimed, not wanted   ─▶ Delete, with uid and version as preconditions
+//! somebody else's       ─▶ Wait, with a Problem
+//! as wanted             ─▶ Nothing
+//! ```
+//!
+//! The writer carries the action out, stores the answer and asks again. There is one file for
+//! each way of writing.
 
 mod apply;
 mod assigned;
@@ -26,43 +35,43 @@ use super::written::Written;
 
 pub use apply::{Resolved, resolve};
 
-/// What is known about one object.
+/// The input of a decision: everything that is known about one object.
 #[derive(Debug)]
 pub struct Case<'a> {
     /// The object.
     pub key: &'a ObjectKey,
     /// Its kind.
     pub kind: &'a TargetKind,
-    /// The operator that writes.
+    /// The Operator that writes.
     pub operator: &'a str,
-    /// What its controllers want.
+    /// The desired state, from its controllers.
     pub wanted: &'a Wanted,
-    /// What is there.
+    /// The state of the object.
     pub live: &'a Live,
-    /// Whether `live` was read in this run, or is the answer of a write.
+    /// Whether `live` was read in this run, or is the answer to a write.
     pub fresh: bool,
-    /// What the last writes returned.
+    /// The answers to the last writes.
     pub record: &'a Record,
     /// The controllers whose removals are held (`maxDeletions`).
     pub held: &'a BTreeSet<String>,
-    /// What earlier answers have taught.
+    /// What earlier answers have revealed.
     pub learned: &'a Learned,
 }
 
-/// What the server's answers have taught about an object.
+/// What the answers of the server have revealed about an object.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Learned {
-    /// Whether it was refused because of a field that cannot change, and may be deleted
+    /// Whether the server refused to change an immutable field, and the object may be deleted
     /// and created again.
     pub recreate: bool,
-    /// Whether someone else created it while we applied it.
+    /// Whether somebody else created it while we applied it.
     pub disowned: bool,
-    /// The fields that the server does not let go.
+    /// The fields that the server does not let us remove.
     pub kept: Vec<String>,
 }
 
 impl Case<'_> {
-    /// Waits for an object that our watch may not show: it is read first.
+    /// Waits for an object that our watch may not include: it has to be read first.
     fn wait(&self, wait: Wait) -> Action {
         if self.fresh {
             return Action::Wait(wait);
@@ -71,78 +80,78 @@ impl Case<'_> {
     }
 }
 
-/// The next step, and what stands against the object.
+/// A decision.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decision {
-    /// The next step.
+    /// The next action.
     pub action: Action,
-    /// What stands against the object.
+    /// What prevents the object from reaching its derived state.
     pub problems: Vec<Problem>,
 }
 
-/// The next step.
+/// The next action.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
-    /// The object is right.
+    /// Nothing: the object has its derived state.
     Nothing,
-    /// Read it, and decide anew.
+    /// Read it, and decide again.
     Read,
     /// Write it.
     Write(Box<Write>),
-    /// Delete it, if it is still this one.
+    /// Delete it, if uid and version still match.
     Delete {
         /// The precondition on the uid.
         uid: String,
         /// The precondition on the version.
         version: String,
     },
-    /// Wait for something to change.
+    /// Wait for a change.
     Wait(Wait),
 }
 
 /// A write.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Write {
-    /// How.
+    /// The kind of request.
     pub verb: Verb,
-    /// Whether it goes to `/status`.
+    /// Whether it is a write of `/status`.
     pub status: bool,
-    /// Who writes.
+    /// The field manager.
     pub manager: String,
     /// The body.
     pub body: Value,
-    /// What is wanted, to be remembered with the answer.
+    /// What is wanted, to be stored together with the answer.
     pub goal: Value,
-    /// If all of this was written before: the fields that were changed since.
+    /// If the same was written before: the fields that others have changed since.
     pub drift: Vec<String>,
-    /// Whether the object was not there.
+    /// Whether the object did not exist.
     pub creates: bool,
-    /// Whether the object existed without a claim, and is taken over.
+    /// Whether the object existed without a claim, and is adopted.
     pub adopts: bool,
-    /// Whose document it is, for problems.
+    /// The controller whose document it is, for problems.
     pub controller: String,
-    /// What that is derived from.
+    /// The origin of that document.
     pub origin: Value,
 }
 
-/// The way of a [`Write`].
+/// The kind of request of a [`Write`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
-    /// A new object.
+    /// Creates the object.
     Create,
-    /// A replacement of the version that is named in it.
+    /// Replaces the version that the body names.
     Replace,
     /// A JSON merge patch.
     Merge,
     /// Server-side apply.
     Apply {
-        /// Whether fields are taken from other managers.
+        /// Whether to take fields from other managers.
         force: bool,
     },
 }
 
 impl Verb {
-    /// As RBAC and audit logs call it.
+    /// The verb in RBAC rules and audit logs.
     pub fn name(self) -> &'static str {
         match self {
             Self::Create => "create",
@@ -152,24 +161,24 @@ impl Verb {
     }
 }
 
-/// What is waited for.
+/// What an object waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
-    /// Someone else to let the object go.
+    /// For somebody else to release the object.
     Conflict,
-    /// A version of the object that can be read.
+    /// For a version of the object that can be read.
     Unreadable,
-    /// The object to be patched.
+    /// For the object that is to be patched.
     Object,
-    /// The object to be gone.
+    /// For the object to be gone.
     Gone,
-    /// The permission to delete so many.
+    /// For the permission to delete so many objects.
     Held,
-    /// Another document: this one cannot be written.
+    /// For another document: this one cannot be written.
     Document,
 }
 
-/// Decides the next step.
+/// Decides the next action.
 pub fn decide(case: &Case<'_>) -> Decision {
     if let Some(cause) = bad_key(case.key, case.kind) {
         let problems = case.wanted.writers();
@@ -184,7 +193,7 @@ pub fn decide(case: &Case<'_>) -> Decision {
     let mut problems = std::mem::take(&mut plan.problems);
     let is_held = |layer: &Layer<'_>| case.held.contains(&layer.desired.author.controller);
     let action = if plan.updater.is_some() {
-        // A held layer stays in the document that the Updater writes.
+        // A held layer stays part of the document that the Updater writes.
         let held = plan.layers.iter().filter(|layer| is_held(layer));
         problems.extend(held.map(|layer| layer.desired.problem(Cause::DeletionHeld)));
         update::decide(case, &plan, &mut problems)
@@ -197,7 +206,7 @@ pub fn decide(case: &Case<'_>) -> Decision {
 
 /// Why no object of this kind can have this key.
 fn bad_key(key: &ObjectKey, kind: &TargetKind) -> Option<Cause> {
-    // A name is a segment of the path of requests.
+    // A name is a segment of a request path.
     let is_segment = |text: &str| {
         let plain = |byte: u8| byte.is_ascii_graphic() && !b"/%?#\\".contains(&byte);
         !matches!(text, "." | "..") && text.bytes().all(plain)
@@ -212,7 +221,8 @@ fn bad_key(key: &ObjectKey, kind: &TargetKind) -> Option<Cause> {
     }
 }
 
-/// Without an Updater: what is not wanted goes, then each layer in its turn.
+/// Without an Updater: releases a claim that is no longer wanted, then handles each layer, then
+/// undoes withdrawn layers.
 fn others(case: &Case<'_>, plan: &Plan<'_>, problems: &mut Vec<Problem>) -> Action {
     if plan.layers.is_empty() && !case.wanted.has_withdrawn() {
         return Action::Nothing;
@@ -229,7 +239,7 @@ fn others(case: &Case<'_>, plan: &Plan<'_>, problems: &mut Vec<Problem>) -> Acti
         }
         case.wait(wait)
     };
-    if observed.is_going() {
+    if observed.is_being_deleted() {
         return wait(Wait::Gone);
     }
     let claim = Claim::read(&observed.object, case.key);
@@ -278,7 +288,7 @@ fn others(case: &Case<'_>, plan: &Plan<'_>, problems: &mut Vec<Problem>) -> Acti
     }
 }
 
-/// Nothing is left to do but what is held.
+/// Nothing is left to do, except for held removals.
 fn unless_held(held: Vec<Problem>, problems: &mut Vec<Problem>) -> Action {
     if held.is_empty() {
         return Action::Nothing;
@@ -287,7 +297,7 @@ fn unless_held(held: Vec<Problem>, problems: &mut Vec<Problem>) -> Action {
     Action::Wait(Wait::Held)
 }
 
-/// Nothing is there: the first Applier creates it, Patchers wait.
+/// The object does not exist: the first Applier creates it, Patchers wait.
 fn absent(case: &Case<'_>, plan: &Plan<'_>) -> Action {
     let applier = plan
         .layers
@@ -301,7 +311,7 @@ fn absent(case: &Case<'_>, plan: &Plan<'_>) -> Action {
     }
 }
 
-/// If another operator has claimed the object: what to say about each writer.
+/// If another Operator has claimed the object: the problem for each writer.
 fn foreign(case: &Case<'_>, claim: Option<&Claim>) -> Option<impl Fn(&Desired) -> Problem> {
     let theirs = claim.filter(|claim| claim.operator != case.operator)?;
     let conflict = Conflict::Operator {
@@ -311,7 +321,7 @@ fn foreign(case: &Case<'_>, claim: Option<&Claim>) -> Option<impl Fn(&Desired) -
     Some(move |desired: &Desired| desired.problem(Cause::Conflict(conflict.clone())))
 }
 
-/// A write for a layer's author.
+/// A write of a layer.
 fn write(layer: &Layer<'_>, verb: Verb, status: bool, body: Value, goal: Value) -> Write {
     let desired = layer.desired;
     Write {
@@ -328,20 +338,20 @@ fn write(layer: &Layer<'_>, verb: Verb, status: bool, body: Value, goal: Value) 
     }
 }
 
-/// A merge patch that names the version that it was computed from. What it records as set
-/// by us depends on what was there, and so does what its answer says about fields that it
-/// does not touch.
+/// A merge patch with the version that it was computed from. The record in it depends on the
+/// values that it replaces, and its answer also shows fields that it does not touch, so both
+/// must refer to that version.
 fn versioned(patch: &Value, observed: &Observed) -> Value {
     FieldPath::of(&["metadata", "resourceVersion"]).set(patch, &Value::from(observed.version()))
 }
 
-/// What the operator's controllers have recorded on an object. If somebody has taken off
-/// the record of this author, it is as our last write left it.
+/// The records of the Operator's controllers on an object. If somebody has removed the record
+/// of this author, it is taken from the answer to our last write.
 fn records(case: &Case<'_>, observed: &Observed, author: &Author) -> Vec<Written> {
     let read = |object: &Value| Written::of_operator(object, case.operator, case.key);
     let own = |written: &Written| written.controller == author.controller;
     let mut records = read(&observed.object);
-    // Where several have the same place, the first of them has written it.
+    // If several records have the same path, the one of the first rank wrote the value.
     let ranks: Vec<&str> = case
         .wanted
         .writers()
@@ -361,18 +371,18 @@ fn records(case: &Case<'_>, observed: &Observed, author: &Author) -> Vec<Written
     records
 }
 
-/// Whether a place holds what a controller of ours has written there.
+/// Whether the value at a path is the one that a controller of ours has written.
 fn is_ours(written: &Written, observed: &Observed, place: &FieldPath) -> bool {
     let live = place.get(&observed.object);
-    // The record of a status comes before the status.
+    // The record of a status is written before the status itself.
     let status = place.top() == "status" && written.is_certain(place);
-    // The server may have made something else of it, or have added to it: it is what we
-    // wrote as long as nobody else has written there.
+    // The server may have normalized or extended the value. It is still ours as long as nobody
+    // else has written it.
     let unchanged = || !live.is_null() && observed.is_only_ours(place);
     written.has(place) && (written.holds(place, live) || status || unchanged())
 }
 
-/// The object as it was before we wrote to a place.
+/// The object with the value that was at a path before we wrote it.
 fn undone(written: &Written, object: &Value, place: &FieldPath) -> Value {
     let was = written.was(place);
     was.map_or_else(|| object.clone(), |was| was.put_back(object, place))

@@ -1,8 +1,16 @@
-//! What the controllers of one operator want of one object.
+//! What the controllers of one Operator want of one object.
 //!
-//! Writers rank by controller (the engine has decided between origins of one controller):
-//! the first Updater is written, other Updaters wait. Patchers and Appliers layer on it; a
-//! field that two of them set differently is a conflict, and the first has it.
+//! Writers have the rank of their controller; origins within one controller are ranked by the
+//! circuit. The first Updater is written, other Updaters wait. Patchers and Appliers add layers
+//! to it. If two of them set a field to different values, that is a conflict, and the first one
+//! gets the field:
+//!
+//! ```text
+//! Updater  a: 1  b: 1
+//! Patcher        b: 2  c: 2
+//! Applier              c: 3  d: 3     conflict: c is set by the Patcher
+//! object   a: 1  b: 2  c: 2  d: 3
+//! ```
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,20 +27,20 @@ use super::TargetKind;
 use super::problem::{Cause, Conflict, OwnerProblem, Problem};
 use fieldset::compare::{equal, without_nulls};
 
-/// A target of a controller, as the one who writes.
+/// A target of a controller, as a writer.
 #[derive(Clone, Debug)]
 pub struct Author {
-    /// The operator.
+    /// The Operator.
     pub operator: String,
     /// The controller.
     pub controller: String,
-    /// The position of the controller in the operator: the lower comes first.
+    /// The position of the controller in the Operator; the lowest comes first.
     pub rank: usize,
-    /// What it writes, and how.
+    /// The kind and the type of the target.
     pub target: Target,
     /// The field manager of its writes.
     pub manager: String,
-    /// The annotation that records what it has set.
+    /// The annotation with its record.
     pub set: String,
 }
 
@@ -50,7 +58,7 @@ impl Author {
     }
 }
 
-/// A source object that a document is derived from, as a possible owner.
+/// A source object in the origin of a document, which may be an owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Owner {
     /// Its uid.
@@ -62,13 +70,13 @@ pub struct Owner {
 /// A document that a controller derives for an object.
 #[derive(Clone, Debug)]
 pub struct Desired {
-    /// Who wants it.
+    /// The writer.
     pub author: Arc<Author>,
     /// The document.
     pub document: Value,
-    /// What it is derived from: objects, positions, or the key of a group.
+    /// The origin: objects, positions, or the key of a group.
     pub origin: Value,
-    /// The source objects in the origin, if the document names owners.
+    /// The source objects in the origin, if the document has owner references.
     pub owners: Arc<[Owner]>,
 }
 
@@ -90,17 +98,17 @@ impl Desired {
     }
 }
 
-/// All that is wanted of an object.
+/// Everything that is wanted of an object.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted {
-    /// Sorted by rank; one of each controller.
+    /// Sorted by rank; one for each controller.
     writers: Vec<Desired>,
-    /// The controllers that no longer want anything, until what they wrote is gone.
+    /// The controllers that no longer want the object, until their values are removed.
     withdrawn: BTreeSet<String>,
 }
 
 impl Wanted {
-    /// Whether the same is wanted by the same.
+    /// Whether the same writers want the same.
     pub fn is_same(&self, other: &Self) -> bool {
         let mut pairs = self.writers.iter().zip(&other.writers);
         self.withdrawn == other.withdrawn
@@ -108,7 +116,7 @@ impl Wanted {
             && pairs.all(|(one, other)| one.is_same(other))
     }
 
-    /// A controller wants this now. Says whether that is news.
+    /// Sets what a controller wants. Returns whether it has changed.
     pub fn want(&mut self, desired: Desired) -> bool {
         let controller = &desired.author.controller;
         self.withdrawn.remove(controller);
@@ -121,40 +129,41 @@ impl Wanted {
         let at = self
             .writers
             .partition_point(|other| rank(other) < rank(&desired));
-        // Most objects have one writer, and a vector grows to four.
+        // Most objects have one writer, and a vector would grow to four.
         self.writers.reserve_exact(1);
         self.writers.insert(at, desired);
         true
     }
 
-    /// A controller wants nothing of this object any more. Says whether that is news.
+    /// Records that a controller no longer wants the object. Returns whether that is new.
     pub fn withdraw(&mut self, controller: &str) -> bool {
         self.writers
             .retain(|desired| desired.author.controller != controller);
         self.withdrawn.insert(controller.to_owned())
     }
 
-    /// Whether a controller wants nothing any more, and what it wrote may go.
+    /// Whether a controller no longer wants the object, and its values may be removed.
     pub fn is_withdrawn(&self, controller: &str) -> bool {
         self.withdrawn.contains(controller)
     }
 
-    /// What was withdrawn is gone.
+    /// Records that the values of withdrawn controllers are removed.
     pub fn settle(&mut self) {
         self.withdrawn.clear();
     }
 
-    /// Whether nobody wants or has wanted anything.
+    /// Whether no controller wants the object or has values on it.
     pub fn is_empty(&self) -> bool {
         self.writers.is_empty() && self.withdrawn.is_empty()
     }
 
-    /// The first of the controllers that no longer want anything, or `""`.
+    /// The first of the withdrawn controllers, or `""`.
     pub fn first_withdrawn(&self) -> &str {
         self.withdrawn.first().map_or("", String::as_str)
     }
 
-    /// The controllers that write this object, or wrote what is still to be removed.
+    /// The controllers that want this object, or have values on it that are still to be
+    /// removed.
     pub fn controllers(&self) -> impl Iterator<Item = &str> {
         let writers = self
             .writers()
@@ -162,7 +171,7 @@ impl Wanted {
         writers.chain(self.withdrawn.iter().map(String::as_str))
     }
 
-    /// Whether something is to be done.
+    /// Whether values of a withdrawn controller are still to be removed.
     pub fn has_withdrawn(&self) -> bool {
         !self.withdrawn.is_empty()
     }
@@ -172,18 +181,18 @@ impl Wanted {
         self.writers.iter()
     }
 
-    /// Whether a controller writes this object now.
+    /// Whether a controller wants this object.
     pub fn is_wanted_by(&self, controller: &str) -> bool {
         self.writers()
             .any(|desired| desired.author.controller == controller)
     }
 
-    /// Whether an Updater writes this object now.
+    /// Whether an Updater wants this object.
     pub(crate) fn has_updater(&self) -> bool {
         self.has(TargetType::Updater)
     }
 
-    /// Whether an Applier writes this object now.
+    /// Whether an Applier wants this object.
     pub(crate) fn has_applier(&self) -> bool {
         self.has(TargetType::Applier)
     }
@@ -193,7 +202,7 @@ impl Wanted {
             .any(|desired| desired.author.target.kind == kind)
     }
 
-    /// Whether a controller layers on what an Updater of another one writes.
+    /// Whether a controller adds a layer to the document of another controller's Updater.
     pub fn is_layer(&self, controller: &str) -> bool {
         let is_updater = |desired: &Desired| desired.author.target.kind == TargetType::Updater;
         let own = |desired: &Desired| desired.author.controller == controller;
@@ -201,7 +210,7 @@ impl Wanted {
             && self.writers().any(|one| !own(one) && is_updater(one))
     }
 
-    /// What Patchers and Appliers set.
+    /// The leaves that Patchers and Appliers set.
     pub(crate) fn leaves(&self, key: &ObjectKey, kind: &TargetKind) -> Vec<(FieldPath, Value)> {
         let plan = self.plan(key, kind);
         let layers = plan.layers.iter();
@@ -210,7 +219,7 @@ impl Wanted {
             .collect()
     }
 
-    /// What is to be written, in which order, and what stands against it.
+    /// What to write, in which order, and the conflicts.
     pub(crate) fn plan(&self, key: &ObjectKey, kind: &TargetKind) -> Plan<'_> {
         let mut plan = Plan::default();
         for desired in self.writers() {
@@ -238,7 +247,7 @@ impl Wanted {
     }
 }
 
-/// What is to be written to one object.
+/// What to write to one object.
 #[derive(Debug, Default)]
 pub(crate) struct Plan<'a> {
     /// The Updater that is written.
@@ -248,18 +257,18 @@ pub(crate) struct Plan<'a> {
     pub(crate) problems: Vec<Problem>,
 }
 
-/// A writer with its document as it is sent.
+/// A writer, with the document to send.
 #[derive(Debug)]
 pub(crate) struct Layer<'a> {
     pub(crate) desired: &'a Desired,
-    /// Of an Updater and an Applier the fields with labels, annotations and
-    /// ownerReferences; of a Patcher the patch, in which null removes. Neither has what
-    /// only says which object is meant.
+    /// For an Updater and an Applier: the fields, with labels, annotations and ownerReferences.
+    /// For a Patcher: the patch, in which null removes. Without the fields that only identify
+    /// the object.
     pub(crate) document: Value,
 }
 
 impl Plan<'_> {
-    /// Takes from later layers the fields that earlier ones set.
+    /// Removes from each layer the fields that earlier layers set.
     fn contest(&mut self, keys: &MergeKeys) {
         let mut taken = Vec::new();
         for i in 0..self.layers.len() {
@@ -277,8 +286,8 @@ impl Plan<'_> {
         }
     }
 
-    /// The document of the Updater with all layers on it, the first on top. A status that
-    /// is written on its own is that of the Updater; see [`Plan::layered_status`].
+    /// The document of the Updater with all layers, the first on top. A status that is written
+    /// separately has no layers; see [`Plan::layered_status`].
     pub(crate) fn folded(&self, kind: &TargetKind) -> Option<Value> {
         let base = self.updater.as_ref()?.document.clone();
         let layers = self.layers.iter().rev();
@@ -307,7 +316,7 @@ impl Plan<'_> {
     }
 }
 
-/// A document as it is sent: encoded, and of its metadata only what is used.
+/// The document to send: Secrets are encoded, and only used metadata is left.
 fn prepare(desired: &Desired, key: &ObjectKey, problems: &mut Vec<Problem>) -> Value {
     let target = &desired.author.target;
     let document = match target.kind {
@@ -329,7 +338,7 @@ fn prepare(desired: &Desired, key: &ObjectKey, problems: &mut Vec<Problem>) -> V
     if target.kind == TargetType::Updater {
         return document;
     }
-    // What belongs to others is not layered on it.
+    // Ignored fields belong to others.
     let ignored = target.ignore.iter();
     let mut places: Vec<FieldPath> = ignored.flat_map(|path| located(path, &document)).collect();
     places.sort();
@@ -337,8 +346,7 @@ fn prepare(desired: &Desired, key: &ObjectKey, problems: &mut Vec<Problem>) -> V
     last_first.fold(document.clone(), |document, place| place.remove(&document))
 }
 
-/// Labels, annotations and ownerReferences, without our own marks and without owners
-/// that are none.
+/// Labels, annotations and ownerReferences, without our own marks and without invalid owners.
 fn used_metadata(
     desired: &Desired,
     metadata: Option<&Value>,

@@ -1,20 +1,20 @@
-//! What a target object should look like, who claims it, what the next write is, and what an
-//! answer means. Pure: no clock, no requests, no client library.
+//! Pure logic for target objects: the desired state, who claims an object, the next write, and
+//! the meaning of an answer. No clock, no requests, no client library.
 //!
 //! ```text
 //! derived documents ─▶ Wanted ─┐
-//! what is observed  ─▶ Live   ─┼─▶ decide ─▶ Action ─▶ (a driver carries it out) ─▶ judge ─▶ Outcome
-//! answers of writes ─▶ Record ─┘
+//! observed objects  ─▶ Live   ─┼─▶ decide ─▶ Action ─▶ (a driver executes it) ─▶ judge ─▶ Outcome
+//! answers to writes ─▶ Record ─┘
 //! ```
 //!
-//! [`decide::decide`] looks at what is wanted, what is there and what the last write returned,
-//! and names the next step. A driver takes such steps until nothing is left to do, so that
-//! retries, drift, restart and resync are the same code. All that must survive a restart is on
-//! the objects themselves, see [`claim`] and [`written`].
+//! [`decide::decide`] returns the next action. A driver carries it out, stores the answer, and
+//! asks again until nothing is left to do, so that retries, drift, restarts and resyncs take
+//! the same path. Everything that must survive a restart is stored on the objects themselves,
+//! see [`claim`] and [`written`].
 //!
 //! Views and the offline runner need no requests: [`batch::settle`] takes all steps at once.
 //! Both follow the same rules: `updater` for what an Updater leaves to others, [`layer`] for
-//! patches and how they are taken back, [`outgoing`] for what of a document is written.
+//! patches and how they are taken back, [`outgoing`] for the parts of a document that are written.
 
 pub mod answer;
 pub mod batch;
@@ -36,20 +36,20 @@ pub use desired::{Author, Desired, Owner};
 pub use live::Leftover;
 pub use problem::{Problem, Report};
 
-/// What is known about a kind that is written.
+/// A kind of target objects.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TargetKind {
     /// The kind.
     pub kind: GroupKind,
-    /// The version in which it is written.
+    /// The version that is written.
     pub version: String,
-    /// Its name in the paths of requests.
+    /// Its name in request paths.
     pub plural: String,
-    /// Whether its objects live in namespaces.
+    /// Whether its objects are namespaced.
     pub namespaced: bool,
-    /// Whether it has a `/status` of its own.
+    /// Whether it has the subresource `/status`.
     pub status: bool,
-    /// How the elements of its lists are told apart.
+    /// The fields that identify the elements of its lists.
     pub keys: MergeKeys,
 }
 
@@ -75,8 +75,8 @@ impl TargetKind {
     }
 }
 
-/// Whether so many deletions at once are more than `options.maxDeletions` allows;
-/// `total` is how many objects there were.
+/// Whether `options.maxDeletions` forbids this many deletions at once; `total` is how many
+/// objects there were before.
 ///
 /// ```
 /// use operator::spec::MaxDeletions;

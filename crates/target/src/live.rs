@@ -1,4 +1,4 @@
-//! What is known of objects on the cluster, and of what our writes made of them.
+//! The known state of objects on the cluster, and the answers to our writes.
 
 use document::{Key, Map, Value, View};
 use fieldset::{FieldPath, FieldSet, PathElement, concerns};
@@ -11,30 +11,30 @@ use super::desired::Wanted;
 use super::written::Written;
 use object::marks::is_manager_of;
 
-/// What is known of an object.
+/// The known state of an object.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Live {
-    /// Nothing: it must be read first.
+    /// Not known: it has to be read first.
     #[default]
     Unknown,
-    /// The watch is complete and has not shown it. It may exist without our label.
+    /// Not in the complete list of our watch. It may exist without our label.
     Unseen,
-    /// It was read and not found, or was seen to go.
+    /// It was read and not found, or its deletion was delivered.
     Absent,
-    /// It is there.
+    /// It exists.
     Present(Observed),
 }
 
-/// An object that is there.
+/// An existing object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observed {
     /// The object, without managedFields.
     pub object: Value,
-    /// Who else writes it.
+    /// The field managers of others.
     pub others: Vec<Manager>,
-    /// Whether the server says who writes what.
+    /// Whether the server reports field managers.
     pub managed: bool,
-    /// Why it cannot be read; then of `object` there is only the metadata.
+    /// Why it cannot be read; `object` then has only the metadata.
     pub unreadable: Option<Box<Unreadable>>,
 }
 
@@ -43,12 +43,12 @@ pub struct Observed {
 pub struct Manager {
     /// Its name.
     pub name: String,
-    /// What it owns, without the status.
+    /// The fields that it owns, without the status.
     pub fields: FieldSet,
 }
 
 impl Observed {
-    /// An object as the server gives it.
+    /// An object as the server returns it.
     pub fn new(object: &Value, operator: &str) -> Self {
         let metadata = object.get("metadata");
         let managed = metadata.get("managedFields").as_list();
@@ -70,7 +70,7 @@ impl Observed {
         }
     }
 
-    /// An object that cannot be read, of which `object` is the metadata.
+    /// An object that cannot be read; `object` is its metadata.
     pub fn unreadable(object: &Value, operator: &str, why: &Unreadable) -> Self {
         Self {
             unreadable: Some(Box::new(why.clone())),
@@ -93,7 +93,7 @@ impl Observed {
         value.as_str().unwrap_or_default()
     }
 
-    /// Whether this is what is known of an object that the server gives.
+    /// Whether this is the same version of the same object.
     pub fn is_version_of(&self, object: &Value) -> bool {
         let metadata = object.get("metadata");
         let same = |field: &str| self.object.get("metadata").get(field) == metadata.get(field);
@@ -101,29 +101,29 @@ impl Observed {
     }
 
     /// Whether it is being deleted.
-    pub fn is_going(&self) -> bool {
+    pub fn is_being_deleted(&self) -> bool {
         let metadata = self.object.get("metadata");
         !metadata.get("deletionTimestamp").is_null()
     }
 
-    /// Whether this is an earlier version than another. Versions that are no numbers cannot
-    /// be compared: then what arrives later is later.
+    /// Whether this version is older than another one. Versions that are not numbers cannot be
+    /// compared; then the one that arrives later counts as newer.
     pub fn is_older_than(&self, other: &Self) -> bool {
         let number = |observed: &Self| observed.version().parse::<u128>().ok();
         matches!((number(self), number(other)), (Some(a), Some(b)) if a < b)
     }
 
-    /// Whether the server says that nobody else has written anything at a place. Of the
-    /// status that is not known: everybody writes it. Nor is it of positions in lists: the
-    /// last to write such a list has all of it.
+    /// Whether the server reports that nobody else has written at a path. This is unknown for
+    /// the status, which everybody writes, and for positions in lists, because the last writer
+    /// of such a list owns all of it.
     pub(crate) fn is_only_ours(&self, place: &FieldPath) -> bool {
         let touched = |other: &Manager| other.fields.touches(place);
         let known = self.managed && place.top() != "status" && !place.is_by_position();
         known && !self.others.iter().any(touched)
     }
 
-    /// Whether someone else owns a field outside metadata that is not wanted: it was
-    /// added after our last write.
+    /// Whether somebody else owns a field outside of the metadata that is not wanted, and so
+    /// was added after our last write.
     pub(crate) fn has_foreign_fields(&self, wanted: &Value) -> bool {
         let metadata = PathElement::Field(KEYS.metadata.clone());
         let mut others = self.others.iter();
@@ -138,7 +138,7 @@ impl Manager {
             return None;
         }
         let status = PathElement::Field(KEYS.status.clone());
-        // What cannot be read may be anything.
+        // If the fields cannot be parsed, it may own anything.
         let fields = FieldSet::from_fields_v1(entry.get("fieldsV1"));
         let fields = fields.unwrap_or_else(|_| FieldSet::everything());
         let fields = fields.with_whole_lists().without(&status);
@@ -149,8 +149,8 @@ impl Manager {
     }
 }
 
-/// Whether one of these fields is in the live value and not in the wanted one. Elements of
-/// sets are part of their list.
+/// Whether one of these fields is in the live value but not in the wanted one. Elements of sets
+/// count as part of their list.
 fn adds(fields: &FieldSet, live: &Value, wanted: &Value) -> bool {
     fields.elements().any(|(step, inside)| {
         let (live, wanted) = match step {
@@ -176,7 +176,7 @@ fn element<'a>(list: &'a Value, keys: &Value) -> &'a Value {
         .unwrap_or_else(|| list.at(usize::MAX))
 }
 
-/// What our last writes of an object returned.
+/// The answers to our last writes of an object.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Record(Vec<Answered>);
 
@@ -187,12 +187,12 @@ pub struct Answered {
     status: bool,
     /// What was wanted.
     pub goal: Value,
-    /// The object that the server returned.
+    /// The object in the answer.
     pub answer: Value,
 }
 
 impl Record {
-    /// The answer of the last write of a manager, if it wanted the same.
+    /// The answer to the last write of a manager, if that had the same goal.
     pub fn of(&self, manager: &str, status: bool, goal: &Value) -> Option<&Value> {
         let answered = self.last(manager, status)?;
         (answered.goal == *goal).then_some(&answered.answer)
@@ -204,17 +204,17 @@ impl Record {
         all.find(|last| last.status == status && last.manager.as_str() == manager)
     }
 
-    /// The last write of all managers.
+    /// The last write of any manager.
     pub(crate) fn newest(&self) -> Option<&Answered> {
         self.0.last()
     }
 
-    /// Notes the answer of a write.
+    /// Stores the answer to a write.
     pub fn note(&mut self, manager: &str, status: bool, goal: Value, answer: Value) {
         let manager = Key::new(manager);
         self.0
             .retain(|last| last.manager != manager || last.status != status);
-        // Most objects have one answer, and a vector grows to four.
+        // Most objects have one answer, and a vector would grow to four.
         self.0.reserve_exact(1);
         self.0.push(Answered {
             manager,
@@ -224,12 +224,12 @@ impl Record {
         });
     }
 
-    /// Forgets all: what was written is gone.
+    /// Discards all answers, because the object that they show no longer exists.
     pub fn clear(&mut self) {
         self.0.clear();
     }
 
-    /// Whether the answers are about another object of the same name.
+    /// Whether the answers show another object with the same name.
     pub fn is_of_another(&self, uid: &str) -> bool {
         let uid_of = |answer: &Value| answer.get("metadata").get("uid").clone();
         self.0
@@ -237,8 +237,8 @@ impl Record {
             .any(|last| uid_of(&last.answer).as_str() != Some(uid))
     }
 
-    /// A manager who wrote all of the object found it right: from now on the record and
-    /// the object share their memory.
+    /// Lets the record share memory with the object, after a manager that writes the whole
+    /// object has found it as wanted.
     pub fn share(&mut self, manager: &str, object: &Value) {
         let all = self.0.iter_mut();
         for last in all.filter(|last| last.manager.as_str() == manager) {
@@ -247,21 +247,21 @@ impl Record {
     }
 }
 
-/// What a controller left on an object, and does not want any more.
+/// Something that a controller left on an object that it no longer wants.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Leftover {
     /// The object.
     pub key: ObjectKey,
     /// The controller that wrote it.
     pub controller: String,
-    /// What it was derived from.
+    /// The origin of its document.
     pub origin: Value,
-    /// Whether the object is deleted, or a patch on it undone. Otherwise only our marks are
-    /// taken off.
+    /// Whether its removal deletes the object or undoes a patch. Otherwise only our marks are
+    /// removed.
     pub removes: bool,
 }
 
-/// What is left on an object of controllers that do not want it any more.
+/// What controllers have left on an object that they no longer want.
 pub fn leftovers(
     key: &ObjectKey,
     kind: Option<&TargetKind>,
@@ -270,8 +270,8 @@ pub fn leftovers(
     operator: &str,
 ) -> Vec<Leftover> {
     let mut found: Vec<Leftover> = Vec::new();
-    // An Updater that wants the object takes all of it over.
-    if observed.is_going() || wanted.has_updater() {
+    // An Updater that wants the object takes everything over.
+    if observed.is_being_deleted() || wanted.has_updater() {
         return found;
     }
     let mut records = Written::of_operator(&observed.object, operator, key);
@@ -286,7 +286,7 @@ pub fn leftovers(
         let mut of_claim = records
             .iter()
             .filter(|written| written.controller == claim.controller);
-        // An Applier under a new name takes over what its old name created.
+        // A renamed Applier takes over the object.
         let taken_over = wanted.has_applier() && of_claim.clone().any(|written| written.applied);
         let undone = of_claim.any(|written| undoes(written, &leaves));
         records.retain(|written| written.controller != claim.controller);
@@ -306,24 +306,24 @@ pub fn leftovers(
     found
 }
 
-/// Whether a layer has set something that none of the leaves keeps.
+/// Whether a layer has set a value that none of the leaves keeps.
 fn undoes(written: &Written, leaves: &[(FieldPath, Value)]) -> bool {
     let kept = |place: &FieldPath| leaves.iter().any(|leaf| concerns(leaf, place));
     !is_whole(written) && written.places().any(|place| !kept(place))
 }
 
-/// Whether a record is that of an Updater, who wrote all of the object.
+/// Whether it is the record of an Updater, which writes the whole object.
 pub(crate) fn is_whole(written: &Written) -> bool {
     written.document.is_some() && !written.applied
 }
 
-/// Whether an object carries anything of an operator.
+/// Whether an object has a mark of an Operator.
 pub fn is_marked(object: &Value, key: &ObjectKey, operator: &str) -> bool {
     Claim::read(object, key).is_some_and(|claim| claim.operator == operator)
         || !Written::of_operator(object, operator, key).is_empty()
 }
 
-/// An object without what only says which object is meant, and without metadata.
+/// The fields of an object without its metadata, `apiVersion` and `kind`.
 pub(crate) fn fields_of(object: &Value) -> Map {
     let fields = object.as_map().into_iter().flatten();
     let fields =
@@ -331,7 +331,7 @@ pub(crate) fn fields_of(object: &Value) -> Map {
     fields.cloned().collect()
 }
 
-/// The identity of an object, as the start of a request's body.
+/// The fields that identify an object, as the start of a request body.
 pub(crate) fn identity(key: &ObjectKey, kind: &TargetKind) -> Map {
     let mut metadata = vec![(Key::new("name"), key.name.name.clone())];
     if !key.namespace().is_empty() {

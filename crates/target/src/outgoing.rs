@@ -1,12 +1,12 @@
-//! Derived documents on their way out: what of a document is written.
+//! Prepares derived documents for writing.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use document::{Key, Map, Value, View};
 use operator::spec::Target;
 
-/// A document on its way to an object: Secrets are encoded, and metadata that an
-/// expression left null is absent. Views take documents as they are.
+/// The document to write: Secrets are encoded, and metadata that an expression left null is
+/// removed. Views store documents without this.
 pub fn outgoing(document: &Value, target: &Target) -> Value {
     if target.resource.is_view() {
         return document.clone();
@@ -28,14 +28,13 @@ pub fn outgoing(document: &Value, target: &Target) -> Value {
     document
 }
 
-/// The patch of a document: nulls that an expression gave count as absent, nulls that
-/// are written remove.
+/// The patch in a document: nulls from expressions are removed, literal nulls remove fields.
 pub fn patch_of(document: &Value, target: &Target) -> Value {
     let document = outgoing(document, target);
     strip(&document, &mut Vec::new(), &target.written_nulls).unwrap_or_default()
 }
 
-/// `path` has the keys and the positions that lead to `value`.
+/// `path` has the keys and positions that lead to `value`.
 fn strip(value: &Value, path: &mut Vec<String>, written: &[Vec<String>]) -> Option<Value> {
     let mut member = |step: String, member: &Value| {
         path.push(step);
@@ -53,7 +52,7 @@ fn strip(value: &Value, path: &mut Vec<String>, written: &[Vec<String>]) -> Opti
             }
             Some(Map::from_sorted(entries).into())
         }
-        // A null that is an element keeps its place.
+        // A null element keeps its position.
         View::List(items) if items.iter().any(|item| item.as_map().is_some()) => {
             let items = items.iter().enumerate();
             let items = items.map(|(i, item)| member(i.to_string(), item).unwrap_or_default());
@@ -68,7 +67,7 @@ fn strip(value: &Value, path: &mut Vec<String>, written: &[Vec<String>]) -> Opti
     }
 }
 
-/// A patch without what only says which object is meant.
+/// A patch without the fields that only identify the object.
 pub fn identity_free(patch: &Value) -> Value {
     let Some(map) = patch.as_map() else {
         return patch.clone();
@@ -85,8 +84,8 @@ pub fn identity_free(patch: &Value) -> Value {
     map.into()
 }
 
-/// A derived Secret with its data encoded. `literals` are the keys whose value is
-/// written in the pipeline: valid base64 there is taken as it is.
+/// A derived Secret with encoded data. `literals` are the keys whose values are literals in the
+/// pipeline: valid base64 in these is not encoded again.
 pub fn encode_secret(object: &Value, literals: &[String]) -> Value {
     let (Some(fields), Some(data)) = (object.as_map(), object.get("data").as_map()) else {
         return object.clone();
@@ -125,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_copied_secret_is_encoded_again_exactly() {
+    fn a_copied_secret_is_encoded_to_the_same() {
         let secret = json!({"metadata": {"name": "s"}, "data": {"text": "aGVsbG8=", "bytes": "//79", "bad": "%"}});
         let intake = Intake {
             secret: true,
@@ -149,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn nulls_of_expressions_are_absent_also_inside_lists() {
+    fn nulls_from_expressions_are_removed_also_inside_lists() {
         let document = json!({"spec": {"a": null, "b": null, "l": [{"c": null, "d": null, "e": 1}, {"c": null}]}});
         let path = |steps: &[&str]| steps.iter().map(|step| (*step).to_owned()).collect();
         let written = [path(&["spec", "a"]), path(&["spec", "l", "0", "c"])];

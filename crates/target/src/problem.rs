@@ -1,7 +1,7 @@
-//! What stands between an object and its derived state, and who is told.
+//! Problems of target objects, and how they are reported.
 //!
-//! Messages carry names, paths, types and codes, and for refused writes what the server
-//! said; never the values of documents.
+//! Messages contain names, paths, types and codes and, for refused writes, the message of the
+//! server, but never values of documents.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,38 +11,38 @@ use object::ObjectKey;
 
 use object::Unreadable;
 
-/// Something that stands against an object.
+/// Something that prevents an object from reaching its derived state.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{cause}")]
 pub struct Problem {
     /// The controller whose document it is.
     pub controller: String,
-    /// What that document is derived from.
+    /// The origin of that document.
     pub origin: Value,
-    /// What it is.
+    /// What is wrong.
     pub cause: Cause,
 }
 
-/// What kind of [`Problem`] it is.
+/// The cause of a [`Problem`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cause {
-    /// Someone else has what we want to write.
+    /// Somebody else has the object or the field.
     Conflict(Conflict),
-    /// The object keeps being changed back.
+    /// Others keep changing the object back.
     Fighting {
         /// The fields.
         fields: Vec<String>,
         /// The field managers that own them.
         managers: Vec<String>,
-        /// How long we wait before we write again.
+        /// How long we pause before the next write.
         pause: Duration,
     },
-    /// The server does not take the object as it is.
+    /// The server does not accept the object.
     Refused {
         /// The HTTP status.
         code: u16,
-        /// What the server said, at most [`MAX_MESSAGE`](super::answer::MAX_MESSAGE)
-        /// bytes; of Secrets only which fields it is about.
+        /// The server's message, at most [`MAX_MESSAGE`](super::answer::MAX_MESSAGE) bytes; for
+        /// Secrets only the fields.
         message: String,
     },
     /// A permission is missing.
@@ -51,82 +51,82 @@ pub enum Cause {
         verb: String,
         /// The API group; `""` for the core group.
         group: String,
-        /// The resource, perhaps with a subresource.
+        /// The resource, possibly with a subresource.
         resource: String,
         /// The namespace; `""` for the whole cluster.
         namespace: String,
     },
-    /// The object is to be removed, but too many are at once.
+    /// The removal is held, because too many objects would be removed at once.
     DeletionHeld,
-    /// An ownerReference was left out.
+    /// An ownerReference is not written.
     OwnerDropped {
         /// Its position.
         index: usize,
-        /// Why.
+        /// The reason.
         reason: OwnerProblem,
     },
-    /// The derived document has a namespace, and objects of this kind have none.
+    /// The derived document has a namespace, but the kind is cluster-scoped.
     Namespaced,
-    /// The derived document has no namespace, and objects of this kind need one.
+    /// The derived document has no namespace, but the kind is namespaced.
     NotNamespaced,
-    /// The derived document has a name that no object can have.
+    /// The derived document has a name or namespace that no object can have.
     BadName,
-    /// A Patcher sets so many fields that the object cannot hold the record of them.
+    /// A Patcher sets so many fields that their record does not fit on the object.
     RecordTooLarge {
         /// The size of the record in bytes.
         size: usize,
     },
-    /// The namespace does not exist, or is going.
+    /// The namespace does not exist, or is being deleted.
     NoNamespace {
-        /// Whether nobody tells when it comes, because namespaces may not be watched.
+        /// Whether namespaces cannot be watched, so that the write is only tried now and then.
         unwatched: bool,
     },
     /// The cluster does not serve this kind.
     NoKind,
-    /// The object is there, and cannot be read.
+    /// The object exists, but cannot be read.
     Unreadable(Unreadable),
-    /// The server could not be reached, or could not answer.
+    /// The server does not answer, or the object changes too often.
     Unavailable(String),
 }
 
-/// Who has what we want to write.
+/// Who has the object or the field.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Conflict {
-    /// A controller of the same operator, which comes first.
+    /// A controller of the same Operator that comes first.
     Object {
-        /// That controller.
+        /// Its name.
         winner: String,
-        /// What it derives the object from.
+        /// The origin of its document.
         origin: Value,
     },
-    /// A controller of the same operator sets the same field, and comes first.
+    /// A controller of the same Operator that comes first sets the same field.
     Field {
         /// The field.
         field: String,
-        /// That controller.
+        /// Its name.
         winner: String,
-        /// What it derives the object from.
+        /// The origin of its document.
         origin: Value,
     },
-    /// Another operator, whose claim the object has.
+    /// Another Operator, which has claimed the object.
     Operator {
-        /// This operator.
+        /// This Operator.
         ours: String,
-        /// That operator.
+        /// The other Operator.
         theirs: String,
     },
-    /// Nobody that we know, and `existing: Refuse` is set.
+    /// An object without a claim, and `existing: Refuse` is set.
     Existing,
-    /// Field managers that own fields which we never owned.
+    /// Other field managers own fields that we have never owned, with their names.
     Managers(Vec<(String, String)>),
 }
 
-/// Why an ownerReference was left out.
+/// Why an ownerReference is not written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OwnerProblem {
     /// The object is not derived from that owner.
     NotAnOrigin,
-    /// The owner lives in another namespace.
+    /// The owner is in another namespace.
     OtherNamespace,
 }
 
@@ -161,11 +161,11 @@ impl fmt::Display for Cause {
                 pause,
             } => {
                 let fields = fields.join(", ");
-                write!(f, "{fields} keeps being changed back")?;
+                write!(f, "{fields}: the value is changed back repeatedly")?;
                 if !managers.is_empty() {
                     write!(f, " by {}", managers.join(", "))?;
                 }
-                write!(f, ", next write in {} s", pause.as_secs())
+                write!(f, "; the next write is in {} s", pause.as_secs())
             }
             Self::Refused { code, message } => {
                 write!(f, "the server refused the object ({code}): {message}")
@@ -176,20 +176,20 @@ impl fmt::Display for Cause {
                 resource,
                 namespace,
             } => {
-                write!(f, "not allowed to {verb} {resource} in API group {group:?}")?;
+                write!(f, "missing permission: the Operator's account may not {verb} {resource} in API group {group:?}")?;
                 if namespace.is_empty() {
                     return Ok(());
                 }
                 write!(f, " in namespace {namespace}")
             }
             Self::DeletionHeld => f.write_str(
-                "its removal is held, because more than maxDeletions are removed at once; \
-                 the annotation dcontroller.io/allow-deletions with the generation of the \
-                 Operator lets them go on",
+                "its removal is held, because maxDeletions allows fewer removals at once; \
+                 to allow them, annotate the Operator with dcontroller.io/allow-deletions \
+                 and its generation as the value",
             ),
             Self::OwnerDropped { index, reason } => write!(
                 f,
-                "metadata.ownerReferences[{index}] is left out: {}",
+                "metadata.ownerReferences[{index}] is not written: {}",
                 match reason {
                     OwnerProblem::NotAnOrigin => "the object is not derived from that owner",
                     OwnerProblem::OtherNamespace => "the owner is in another namespace",
@@ -211,11 +211,11 @@ impl fmt::Display for Cause {
             ),
             Self::NoNamespace { unwatched: false } => f.write_str("waiting for the namespace"),
             Self::NoNamespace { unwatched: true } => f.write_str(
-                "waiting for the namespace, which is tried every minute: grant list and watch of namespaces to be told when it comes",
+                "waiting for the namespace; the write is tried every minute, because namespaces cannot be watched: grant list and watch of namespaces",
             ),
             Self::NoKind => f.write_str("waiting for the kind: the cluster does not serve it"),
             Self::Unreadable(why) => write!(f, "left as it is: {why}"),
-            Self::Unavailable(message) => write!(f, "the server gave no answer: {message}"),
+            Self::Unavailable(message) => write!(f, "not written yet, and tried again: {message}"),
         }
     }
 }
@@ -237,9 +237,11 @@ impl fmt::Display for Conflict {
             ),
             Self::Operator { ours, theirs } => write!(
                 f,
-                "claimed by operator {theirs}: operator {ours} leaves it alone"
+                "claimed by Operator {theirs}; Operator {ours} does not write it"
             ),
-            Self::Existing => f.write_str("exists already, and target.existing is Refuse"),
+            Self::Existing => {
+                f.write_str("the object exists already, and target.existing is Refuse")
+            }
             Self::Managers(fields) => {
                 let each = fields
                     .iter()
@@ -250,23 +252,23 @@ impl fmt::Display for Conflict {
     }
 }
 
-/// Something that happened to an object.
+/// An event in the life of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Happened {
-    /// An object that existed without a claim was taken over.
+    /// An existing object without a claim was adopted.
     Adopted,
 }
 
-/// Who is told about targets. All calls are short and must not block.
+/// Receives problems and events of targets. Implementations return quickly and do not block.
 pub trait Report: Send + Sync {
-    /// What stands against an object from now on: all of it, empty when it is right. Told
-    /// only when it changed.
+    /// Reports all current problems of an object; empty when there are none. Called only when
+    /// they have changed.
     fn problems(&self, key: &ObjectKey, problems: &[Problem]);
 
-    /// Something happened to an object, once.
+    /// Reports an event, once.
     fn happened(&self, key: &ObjectKey, controller: &str, what: Happened);
 
-    /// A write was sent and answered; `verb` is the Kubernetes verb, `code` the HTTP
-    /// status or 0 if there was no answer.
+    /// Reports a write and its answer. `verb` is the Kubernetes verb, `code` the HTTP status or
+    /// 0 if there was no answer.
     fn sent(&self, _key: &ObjectKey, _controller: &str, _verb: &'static str, _code: u16) {}
 }

@@ -1,12 +1,12 @@
-//! What a controller has set on an object, as the object itself remembers it.
+//! Records: what a controller has set on an object, stored on the object itself.
 //!
-//! The annotation `dcontroller.io/set.<hash of operator/controller>` names the places that
-//! a controller has written, each with a hash of what it wrote and, where the server made
-//! something else of it, a hash of that. So what is no longer wanted is taken back after a
-//! restart too, and only if it still holds what we wrote. What held the wanted value before
-//! we wrote anything is not in it: it belongs to somebody else. The record is written with
-//! or before the fields. Like a claim it names the object that it stands on: Kubernetes
-//! copies annotations.
+//! The annotation `dcontroller.io/set.<hash of operator/controller>` has the paths that a
+//! controller has written. Each path has a hash of the value that was sent and, if the server
+//! stored another one, a hash of that. So values that are no longer wanted can be undone after
+//! a restart, too, and only if the object still has them. A path that had the wanted value
+//! before is not recorded: it belongs to somebody else. The record is written together with the
+//! fields, or before them. Like a claim it names its object, because Kubernetes copies
+//! annotations.
 //!
 //! ```json
 //! {"operator": "o", "controller": "c", "target": "apps/Deployment/ns/web", "origin": […],
@@ -15,8 +15,8 @@
 //!            "/spec/template": {"sent": "2c0s…"}}}
 //! ```
 //!
-//! `was` is the value that we have replaced, `absent` says that there was none; with
-//! neither, what was there is not kept.
+//! `was` is the value that was replaced; `absent` means that there was none. Without either,
+//! the previous value is not known.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -30,41 +30,41 @@ use super::claim::short_origin;
 use fieldset::compare::without_nulls;
 use object::marks::{SET, set_annotation, short_hash};
 
-/// What a controller has set on an object.
+/// The record of a controller on an object.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Written {
-    /// The operator.
+    /// The Operator.
     pub operator: String,
     /// The controller.
     pub controller: String,
-    /// The object, as [`ObjectKey`] prints.
+    /// The object, as [`ObjectKey`] prints it.
     target: String,
-    /// What it was derived from; null where a claim says it.
+    /// The origin of the document; null if a claim has it.
     pub origin: Value,
-    /// Whether it was set by server-side apply, and is released by it.
+    /// Whether it was set, and has to be released, by server-side apply.
     pub applied: bool,
-    /// A hash of the whole document, where all of it was written.
+    /// A hash of the whole document, if all of it was written.
     pub document: Option<String>,
-    /// By place.
-    paths: BTreeMap<FieldPath, Mark>,
+    /// The written paths.
+    paths: BTreeMap<FieldPath, PathRecord>,
 }
 
-/// What was written at a place.
+/// The record of one path.
 #[derive(Clone, Debug, PartialEq)]
-struct Mark {
-    /// A hash of what we sent.
+struct PathRecord {
+    /// A hash of the value that we sent.
     sent: String,
-    /// A hash of what the server made of it, if that is something else.
+    /// A hash of the value that the server stored, if it is another one.
     stored: Option<String>,
-    /// Whether it is certain that we wrote it. What an Applier yields may be somebody
-    /// else's too; so may what stands in records of the first format, which had all that a
-    /// Patcher yields. Both are texts, not maps.
+    /// Whether we certainly wrote it. Values of an Applier may belong to somebody else as well,
+    /// and so may those in records of the first format, which contained everything that a
+    /// Patcher yields. Both are printed as a string instead of a map.
     certain: bool,
-    /// What was there before.
+    /// The previous value.
     was: Was,
 }
 
-impl Mark {
+impl PathRecord {
     fn parse(mark: &Value) -> Option<Self> {
         let word = |field: &str| mark.get(field).as_str().map(str::to_owned);
         let Some(text) = mark.as_str() else {
@@ -115,7 +115,7 @@ pub(crate) fn value_hash(value: &Value) -> String {
 }
 
 impl Written {
-    /// What a controller has set, to be filled.
+    /// An empty record.
     pub(crate) fn new(operator: &str, controller: &str, key: &ObjectKey) -> Self {
         Self {
             operator: operator.to_owned(),
@@ -125,7 +125,7 @@ impl Written {
         }
     }
 
-    /// What the controllers of an operator have set on an object.
+    /// The records of an Operator's controllers on an object.
     pub fn of_operator(object: &Value, operator: &str, key: &ObjectKey) -> Vec<Self> {
         let annotations = object.get("metadata").get("annotations").as_map();
         let target = key.to_string();
@@ -150,7 +150,7 @@ impl Written {
         let word = |field: &str| value.get(field).as_str().map(str::to_owned);
         let mut paths = BTreeMap::new();
         for (key, mark) in value.get("paths").as_map().into_iter().flatten() {
-            paths.insert(FieldPath::parse(key.as_str())?, Mark::parse(mark)?);
+            paths.insert(FieldPath::parse(key.as_str())?, PathRecord::parse(mark)?);
         }
         guess_absent(&mut paths);
         Some(Self {
@@ -190,43 +190,43 @@ impl Written {
         !self.applied && self.document.is_none()
     }
 
-    /// Whether nothing was set.
+    /// Whether no path is recorded.
     pub(crate) fn is_empty(&self) -> bool {
         self.paths.is_empty()
     }
 
-    /// The places, outer ones before what is inside them.
+    /// The paths; outer ones come before those inside them.
     pub(crate) fn places(&self) -> impl Iterator<Item = &FieldPath> {
         self.paths.keys()
     }
 
-    /// Whether a place is recorded.
+    /// Whether a path is recorded.
     pub(crate) fn has(&self, place: &FieldPath) -> bool {
         self.paths.contains_key(place)
     }
 
-    /// Whether a place is recorded, and it is certain that we wrote it.
+    /// Whether a path is recorded, and we certainly wrote it.
     pub(crate) fn is_certain(&self, place: &FieldPath) -> bool {
         self.paths.get(place).is_some_and(|mark| mark.certain)
     }
 
-    /// What was at a recorded place before.
+    /// The previous value at a recorded path.
     pub(crate) fn was(&self, place: &FieldPath) -> Option<&Was> {
         self.paths.get(place).map(|mark| &mark.was)
     }
 
-    /// All old values that are kept.
+    /// All previous values.
     pub(crate) fn kept(&self) -> impl Iterator<Item = &Was> {
         self.paths.values().map(|mark| &mark.was)
     }
 
-    /// Records that `sent` was (or is to be) written to a place where there was nothing.
+    /// Records that `sent` was, or will be, written to a path that had no value.
     pub(crate) fn record_new(&mut self, place: &FieldPath, sent: &Value) {
         self.record(place, sent, None, Was::Absent);
     }
 
-    /// Records that `sent` was (or is to be) written to a place. `stored` is what the
-    /// server made of it, where that is known.
+    /// Records that `sent` was, or will be, written to a path. `stored` is the value that the
+    /// server stored, if that is known.
     pub(crate) fn record(
         &mut self,
         place: &FieldPath,
@@ -236,7 +236,7 @@ impl Written {
     ) {
         let sent = value_hash(sent);
         let stored = stored.map(value_hash).filter(|stored| *stored != sent);
-        let mark = Mark {
+        let mark = PathRecord {
             sent,
             stored,
             certain: true,
@@ -245,9 +245,9 @@ impl Written {
         self.paths.insert(place.clone(), mark);
     }
 
-    /// Records that `sent` is applied, whoever else does.
+    /// Records that `sent` is applied; others may apply it as well.
     pub(crate) fn record_applied(&mut self, place: &FieldPath, sent: &Value) {
-        let mark = Mark {
+        let mark = PathRecord {
             sent: value_hash(sent),
             stored: None,
             certain: false,
@@ -256,17 +256,17 @@ impl Written {
         self.paths.insert(place.clone(), mark);
     }
 
-    /// The places where there was something before.
+    /// The paths that had a value before.
     pub(crate) fn replaced(&self) -> impl Iterator<Item = &FieldPath> {
         let marks = self.paths.iter();
         let replaced = marks.filter(|(_, mark)| mark.was != Was::Absent);
         replaced.map(|(place, _)| place)
     }
 
-    /// Others have, or had, values at these places: the maps and elements around them are
-    /// not ours alone. Says whether there were any.
+    /// Removes the maps and elements around these paths, where others have or had values,
+    /// because they are no longer ours alone. Returns whether there were any.
     pub fn share(&mut self, places: &BTreeSet<FieldPath>) -> bool {
-        // What is inside a place comes next after it.
+        // The paths inside a path follow it directly.
         let around = |map: &FieldPath| {
             let mut after = places.range((Bound::Excluded(map), Bound::Unbounded));
             after.next().is_some_and(|place| place.within(map))
@@ -276,15 +276,15 @@ impl Written {
         self.paths.len() < before
     }
 
-    /// Keeps what another record says of a place.
+    /// Copies the entry of a path from another record.
     pub(crate) fn keep(&mut self, other: &Self, place: &FieldPath) {
         if let Some(mark) = other.paths.get(place) {
             self.paths.insert(place.clone(), mark.clone());
         }
     }
 
-    /// Records that `sent` is to be written to a place. What the server made of it is
-    /// taken from an earlier record of the same.
+    /// Records that `sent` will be written to a path. If an earlier record has the same value,
+    /// the value that the server stored is taken from there.
     pub(crate) fn keep_or_record(
         &mut self,
         earlier: &Self,
@@ -301,14 +301,14 @@ impl Written {
         }
     }
 
-    /// Whether a place holds what we certainly wrote.
+    /// Whether the object still has the value that we certainly wrote.
     pub(crate) fn holds(&self, place: &FieldPath, live: &Value) -> bool {
         let live = value_hash(live);
         let certain = self.paths.get(place).filter(|mark| mark.certain);
         certain.is_some_and(|mark| mark.sent == live || mark.stored.as_ref() == Some(&live))
     }
 
-    /// Whether a place holds what the server made of `wanted` when we wrote it.
+    /// Whether the live value is what the server stored when we wrote `wanted`.
     pub(crate) fn settled(&self, place: &FieldPath, wanted: &Value, live: &Value) -> bool {
         let Some(mark) = self.paths.get(place) else {
             return false;
@@ -318,13 +318,13 @@ impl Written {
     }
 }
 
-/// Records of the first format do not say what was there before. A map or an element that
-/// they name was made by us, with all that they name inside it. Labels and annotations are
-/// taken as made by us, too: the server has no defaults for them, so removing them is safe.
-/// Of everything else it is not known, and it stays.
-fn guess_absent(paths: &mut BTreeMap<FieldPath, Mark>) {
+/// Records of the first format have no previous values. A map or element in them was created by
+/// us, with all recorded paths inside it. Labels and annotations count as created by us, too:
+/// the server has no defaults for them, so that removing them is safe. Nothing is known about
+/// other paths, and these stay.
+fn guess_absent(paths: &mut BTreeMap<FieldPath, PathRecord>) {
     let doubtful = paths.iter_mut().filter(|(_, mark)| !mark.certain);
-    let mut around: Option<(&FieldPath, &mut Mark)> = None;
+    let mut around: Option<(&FieldPath, &mut PathRecord)> = None;
     for (place, mark) in doubtful {
         if place.top() == "metadata" {
             mark.was = Was::Absent;
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_reads_as_it_was_printed() {
+    fn a_printed_record_is_parsed_to_the_same() {
         let mut written = Written::new("op", "c", &key());
         written.origin = json!([{"name": "a"}]);
         let place = FieldPath::parse(r#"/spec/containers/[{"name":"a/b"}]/cpu"#).unwrap();
@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_somebody_elses_is_recorded_as_a_text() {
+    fn values_that_may_belong_to_others_are_recorded_as_strings() {
         let mut written = Written::new("op", "c", &key());
         let (ours, applied) = (FieldPath::of(&["spec", "a"]), FieldPath::of(&["spec", "b"]));
         written.record_new(&ours, &json!(1));
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_of_the_first_format_does_not_say_what_was_there() {
+    fn a_record_of_the_first_format_has_no_previous_values() {
         let paths = json!({
             "/metadata/labels/l": "1", "/spec/replicas": "1",
             r#"/spec/containers/[{"name":"a"}]"#: "1",
@@ -428,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn values_do_not_show() {
+    fn values_are_not_shown() {
         let mut written = Written::new("op", "c", &key());
         written.record_new(
             &FieldPath::of(&["data", "password"]),

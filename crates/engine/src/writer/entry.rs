@@ -281,7 +281,7 @@ impl TargetEntry {
             return;
         };
         let left = Observed::new(body, operator);
-        if is_status(body) || !left.is_going() {
+        if is_status(body) || !left.is_being_deleted() {
             self.live = Live::Absent;
         } else if left.uid() == known.uid() {
             self.live = Live::Present(left);

@@ -1,4 +1,4 @@
-//! What a server says of a request that failed: `metav1.Status`.
+//! A failed request as the server describes it: `metav1.Status`.
 
 use std::time::Duration;
 
@@ -6,45 +6,45 @@ use document::Value;
 
 use super::shorten;
 
-/// What a server says of a request that failed: the parts of a `metav1.Status` that count.
+/// A failure, as the server describes it: the relevant parts of a `metav1.Status`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Status {
     /// The HTTP status.
     pub code: u16,
-    /// Why, in one word.
+    /// The machine-readable reason.
     pub reason: String,
-    /// Why, for people. It may quote values.
+    /// The message for people. It may quote values.
     pub message: String,
-    /// What it is about, if the server says so.
+    /// What the failure is about, if the server says so.
     pub details: Option<StatusDetails>,
 }
 
-/// What a failure is about.
+/// The object of a failure.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StatusDetails {
     /// The name of the object.
     pub name: String,
     /// Its kind or its resource.
     pub kind: String,
-    /// When to ask again.
+    /// When to send the request again.
     pub retry_after: Option<Duration>,
-    /// One by one.
+    /// The individual causes.
     pub causes: Vec<StatusCause>,
 }
 
 /// One cause of a failure.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StatusCause {
-    /// Why, in one word.
+    /// The machine-readable reason.
     pub reason: String,
-    /// Why, for people. It may quote values.
+    /// The message for people. It may quote values.
     pub message: String,
     /// The field.
     pub field: String,
 }
 
 impl Status {
-    /// A failure with nothing but a message.
+    /// A failure with only a message.
     pub fn failure(code: u16, reason: &str, message: &str) -> Self {
         Self {
             code,
@@ -54,7 +54,7 @@ impl Status {
         }
     }
 
-    /// The status in the body of an answer. A body that is none is its message.
+    /// Parses the body of an answer. If it is not a `Status`, it is used as the message.
     pub fn read(code: u16, body: &[u8]) -> Self {
         let text = String::from_utf8_lossy(body);
         match text.parse::<Value>() {
@@ -91,7 +91,7 @@ fn details(value: &Value) -> Option<StatusDetails> {
     })
 }
 
-/// Whether a body is the `Status` that says that an object is gone for good.
+/// Whether a body is the `Status` that confirms a finished deletion.
 pub fn is_status(body: &Value) -> bool {
     body.get("kind").as_str() == Some("Status")
 }

@@ -1,8 +1,8 @@
 //! `Applier`: server-side apply.
 //!
-//! The server merges, and takes back what is no longer applied. Fields of other managers
-//! are taken only if we have owned them before, or if `target.force` is set: what we have
-//! applied is recorded on the object.
+//! The server merges, and removes what is no longer applied. Fields are taken from other
+//! managers only if we have owned them before, or if `target.force` is set. For that, the
+//! applied fields are recorded on the object.
 
 use document::{Key, Value};
 use fieldset::{FieldPath, PathElement, leaves};
@@ -15,11 +15,11 @@ use crate::written::{Written, value_hash};
 use fieldset::compare::{covers, equal};
 use object::marks::{MANAGED_BY, MANAGER, OPERATOR, OWNER, is_manager_of, operator_label};
 
-/// `observed` is `None` if the object is not there.
+/// The next action for an Applier. `observed` is `None` if the object does not exist.
 pub(super) fn decide(case: &Case<'_>, layer: &Layer<'_>, observed: Option<&Observed>) -> Action {
     let empty = Value::from(identity(case.key, case.kind));
     let status = layer.document.get("status");
-    // A status that is not wanted any more goes while its record is there.
+    // A status that is no longer wanted is released first, while its record still exists.
     if case.kind.status && status.is_null() && had_status(case, layer, observed) {
         let release = send(case, layer, observed, true, &empty);
         return release.unwrap_or(Action::Nothing);
@@ -35,7 +35,7 @@ pub(super) fn decide(case: &Case<'_>, layer: &Layer<'_>, observed: Option<&Obser
     send(case, layer, observed, true, &body).unwrap_or(Action::Nothing)
 }
 
-/// The write, if the object is not right.
+/// The write, if the object needs one.
 fn send(
     case: &Case<'_>,
     layer: &Layer<'_>,
@@ -45,7 +45,7 @@ fn send(
 ) -> Option<Action> {
     let author = &layer.desired.author;
     let force = author.target.force;
-    // What is forced is another wish than what is not.
+    // A forced write has another goal than the same body without force.
     let goal = if force {
         Value::list([body.clone()])
     } else {
@@ -55,7 +55,7 @@ fn send(
     let mut drift = Vec::new();
     if let Some(observed) = observed {
         let live = &observed.object;
-        // Elements of a list do not say of which kind they are.
+        // List elements have no `apiVersion` and `kind`.
         let named = match body.as_map() {
             Some(fields) => Value::from(fields.without("apiVersion").without("kind")),
             None => body.clone(),
@@ -65,7 +65,7 @@ fn send(
                 let leaves = leaves(&named, &case.kind.keys);
                 let changed = leaves.iter().filter(|(place, value)| {
                     let (answer, live) = (place.get(answer), place.get(live));
-                    // An empty map takes in what others add.
+                    // Others may add fields to an empty map.
                     let taken = value.as_map().is_some() && live.as_map().is_some();
                     !taken && !equal(answer, live)
                 });
@@ -84,7 +84,7 @@ fn send(
                 }
             }
         }
-        // What is not there cannot be applied blindly: someone may have taken it.
+        // Read first: somebody may have taken the missing fields.
         if !case.fresh {
             return Some(Action::Read);
         }
@@ -96,7 +96,7 @@ fn send(
     Some(Action::Write(Box::new(write)))
 }
 
-/// Whether this controller has applied a status that it does not want any more.
+/// Whether this controller has applied a status that it no longer wants.
 fn had_status(case: &Case<'_>, layer: &Layer<'_>, observed: Option<&Observed>) -> bool {
     let author = &layer.desired.author;
     let last = case.record.last(&author.manager, true);
@@ -165,7 +165,7 @@ fn main_body(case: &Case<'_>, layer: &Layer<'_>, observed: Option<&Observed>) ->
     with_record(case, layer, &body)
 }
 
-/// The body with the record of what is applied.
+/// The body with a record of the applied fields.
 fn with_record(case: &Case<'_>, layer: &Layer<'_>, body: &Value) -> Value {
     let author = &layer.desired.author;
     let mut written = Written::new(&author.operator, &author.controller, case.key);
@@ -179,18 +179,18 @@ fn with_record(case: &Case<'_>, layer: &Layer<'_>, body: &Value) -> Value {
     FieldPath::of(&["metadata", "annotations", &author.set]).set(body, &text)
 }
 
-/// What is left of an apply after conflicts with other managers.
+/// The rest of an apply after conflicts with other managers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Resolved {
-    /// The body to be forced; `None` if nothing may be.
+    /// The body to apply with force; `None` if nothing may be forced.
     pub body: Option<Value>,
     /// The fields that we have never owned, with their managers.
     pub lost: Vec<(String, String)>,
 }
 
-/// Settles conflicts of an apply: fields that we have owned before are taken back, others
-/// are left to their managers. `conflicts` are fields as Kubernetes writes them, with the
-/// manager.
+/// Resolves conflicts of an apply: fields that we have owned before are taken back, others are
+/// left to their managers. `conflicts` are fields in the notation of Kubernetes, with their
+/// managers.
 pub fn resolve(
     case: &Case<'_>,
     manager: &str,
@@ -220,7 +220,7 @@ pub fn resolve(
             rest = place.remove(&rest);
         }
     }
-    // What was never ours must not be recorded as ours.
+    // Fields that we never owned must not be recorded as ours.
     if !lost.is_empty()
         && let Some(author) = author
     {
@@ -256,8 +256,8 @@ fn without_marks(body: &Value, set: &str) -> Value {
     })
 }
 
-/// Whether a place of ours is the field, inside it, or around it. A position in a list
-/// stands for any element: which one it is, only the server's schema says.
+/// Whether a path of ours equals the field, is inside it, or contains it. A position in a list
+/// matches any element: only the server knows which one it is.
 fn touches(place: &FieldPath, field: &str) -> bool {
     let ends = |rest: &str| rest.is_empty() || rest.starts_with(['.', '[']);
     let mut rest = field;
@@ -287,7 +287,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_field_is_ours_if_a_place_of_ours_touches_it() {
+    fn a_field_is_ours_if_one_of_our_paths_overlaps_it() {
         let check = |pointer: &str, field: &str, expect: bool| {
             let place = FieldPath::parse(pointer).unwrap();
             assert_eq!(touches(&place, field), expect, "{pointer} {field}");

@@ -1,9 +1,9 @@
-//! Fields that are filled in by others, and that a replacement must not drop.
+//! Fields that the server or another controller fills in, and that a replacement must not drop.
 
 use fieldset::FieldPath;
 use object::ObjectKey;
 
-/// By group and kind: what the server or a controller fills in.
+/// Such fields, by group and kind.
 const ASSIGNED: [(&str, &str, &[&str]); 12] = [
     ("batch", "Job", &["spec", "selector"]),
     (
@@ -47,7 +47,7 @@ const ASSIGNED: [(&str, &str, &[&str]); 12] = [
     ("", "Node", &["spec", "providerID"]),
 ];
 
-/// The places of an object that are filled in by others.
+/// The paths of an object's fields that others fill in.
 pub(super) fn assigned(key: &ObjectKey) -> impl Iterator<Item = FieldPath> {
     let fits = |(group, kind, _): &&(&str, &str, &[&str])| {
         *group == key.kind.group.as_str() && *kind == key.kind.kind.as_str()

@@ -1,8 +1,15 @@
-//! `Patcher`: a deep merge onto an object that exists.
+//! `Patcher`: a deep merge into an existing object.
 //!
-//! What it sets is recorded on the object with what was there before (see [`Written`]); what
-//! it no longer wants is undone if it still holds what was written. What already held the
-//! wanted value is neither written nor recorded: it is somebody else's, and stays.
+//! The paths that it sets are recorded on the object, with their previous values (see
+//! [`Written`]). When the Patcher no longer wants a value, it is undone if the object still has
+//! the value that was written. A value that was there already is neither written nor recorded:
+//! it belongs to somebody else, and stays.
+//!
+//! ```text
+//! live: replicas 3          patch: replicas 5    ─▶ replicas 5, record {/spec/replicas: was 3}
+//!                           patch is withdrawn   ─▶ replicas 3
+//! user sets replicas 7,     patch is withdrawn   ─▶ replicas 7 stays
+//! ```
 
 use std::collections::BTreeSet;
 
@@ -18,10 +25,10 @@ use crate::problem::{Cause, Problem};
 use crate::written::Written;
 use fieldset::compare::{diff, equal, same_at};
 
-/// How long a record may be: all annotations of an object together may have 256 KiB.
+/// The maximum size of a record. All annotations of an object together may have 256 KiB.
 const MAX_RECORD: usize = 200 * 1024;
 
-/// `wanted` is what all layers want of the object.
+/// The next action for a Patcher. `wanted` are the leaves of all layers.
 pub(super) fn decide(
     case: &Case<'_>,
     layer: &Layer<'_>,
@@ -38,15 +45,15 @@ pub(super) fn decide(
         return Action::Nothing;
     }
 
-    // What goes from the status goes while its record is still there.
-    let taken = &patcher.taken;
-    let gone = diff(live.get("status"), taken.object.get("status"));
+    // Undo in the status first, while the record still exists.
+    let rest = &patcher.rest;
+    let gone = diff(live.get("status"), rest.object.get("status"));
     if let Some(gone) = gone.filter(|_| case.kind.status) {
         let patch = FieldPath::of(&["status"]).set(&Value::empty_map(), &gone);
         return patcher.send(true, &patch);
     }
 
-    let shared = taken.shared(case, written.replaced());
+    let shared = rest.shared(case, written.replaced());
     let merged = merge(&shared, &patcher.effective(), &case.kind.keys);
     let merged = record_on(&merged, &written, &layer.desired.author.set);
     let Some(patch) = diff(live, &merged) else {
@@ -55,7 +62,7 @@ pub(super) fn decide(
     if !case.kind.status {
         return patcher.send(false, &patch);
     }
-    // The record comes with the main part, before the status.
+    // The main part comes before the status, because it contains the record.
     let status = patch.get("status").clone();
     let main = match patch.as_map() {
         Some(map) => Value::from(map.without("status")),
@@ -71,15 +78,15 @@ struct Patcher<'a> {
     case: &'a Case<'a>,
     layer: &'a Layer<'a>,
     observed: &'a Observed,
-    /// What is recorded on the object for this controller.
+    /// The record of this controller on the object.
     before: Written,
-    /// What is recorded on it for all controllers of the operator.
+    /// The records of all controllers of the Operator.
     all: Vec<Written>,
-    /// The object without what this controller does not want any more.
-    taken: Taken,
-    /// What it wants.
+    /// The object without the values that this controller no longer wants.
+    rest: Undone,
+    /// The leaves of its patch.
     leaves: Vec<(FieldPath, Value)>,
-    /// What all layers want.
+    /// The leaves of all layers.
     wanted: &'a [(FieldPath, Value)],
 }
 
@@ -101,7 +108,7 @@ impl<'a> Patcher<'a> {
             case,
             layer,
             observed,
-            taken: take_back(case, observed, &before, wanted),
+            rest: undo_unwanted(case, observed, &before, wanted),
             before,
             all,
             leaves,
@@ -109,7 +116,7 @@ impl<'a> Patcher<'a> {
         }
     }
 
-    /// The answer of the last write of this patch, for a place.
+    /// The value at a path in the answer to the last write of this patch.
     fn answer(&self, place: &FieldPath) -> Option<&Value> {
         let status = self.case.kind.status && place.top() == "status";
         let manager = &self.layer.desired.author.manager;
@@ -117,20 +124,20 @@ impl<'a> Patcher<'a> {
         Some(place.get(answer))
     }
 
-    /// Whether a place holds what the server made of what we wrote.
+    /// Whether the value at a path is what the server stored when we wrote `value`.
     fn is_settled(&self, place: &FieldPath, value: &Value) -> bool {
         let live = place.get(&self.observed.object);
         self.answer(place).is_some_and(|answer| equal(answer, live))
             || self.before.settled(place, value, live)
     }
 
-    /// Whether a place holds what is wanted of it.
-    fn is_there(&self, place: &FieldPath, value: &Value) -> bool {
+    /// Whether the value at a path is the wanted one.
+    fn is_as_wanted(&self, place: &FieldPath, value: &Value) -> bool {
         let live = place.get(&self.observed.object);
         same_at(place, live, value, &self.case.kind.keys)
     }
 
-    /// The patch, with what is settled or there as it is on the object.
+    /// The patch, with values of the object where these are settled or as wanted.
     fn effective(&self) -> Value {
         let document = self.layer.document.clone();
         self.leaves
@@ -138,39 +145,39 @@ impl<'a> Patcher<'a> {
             .fold(document, |document, (place, value)| {
                 let live = place.get(&self.observed.object);
                 if equal(live, value)
-                    || !(self.is_settled(place, value) || self.is_there(place, value))
+                    || !(self.is_settled(place, value) || self.is_as_wanted(place, value))
                 {
                     return document;
                 }
-                // Null where the server did not keep it.
+                // Null if the server dropped it.
                 place.set(&document, live)
             })
     }
 
-    /// What the object should remember: the leaves that we have set or are about to set,
-    /// and the maps and elements that were not there before.
+    /// The new record: the leaves that we have set or are about to set, and the maps and
+    /// elements that we create.
     fn written(&self) -> Written {
         let author = &self.layer.desired.author;
         let mut written = Written::new(&author.operator, &author.controller, self.case.key);
         written.origin = self.layer.desired.origin.clone();
         let key = self.case.key;
         let mut keeper = Keeper::new(&key.kind, self.before.kept());
-        let theirs = self.theirs();
+        let foreign = self.foreign();
         let mut root: Option<FieldPath> = None;
         let document = &self.layer.document;
         walk(document, &self.case.kind.keys, &mut |place, value, _| {
-            if theirs.contains(place) {
+            if foreign.contains(place) {
                 return;
             }
             let mut value = value.clone();
-            // A map takes in what others add: it is ours only if we made it.
+            // Others may add fields to a map, so it is ours only if we have created it.
             if value.as_map().is_some() {
                 let inside = root.as_ref().is_some_and(|root| place.within(root));
                 if inside || !self.is_new(place) {
                     return;
                 }
                 root = Some(place.clone());
-                value = without(document, place, &theirs);
+                value = without(document, place, &foreign);
             }
             let was = self.was(place, &value, &mut keeper);
             self.note(&mut written, place, &value, was);
@@ -178,16 +185,16 @@ impl<'a> Patcher<'a> {
         self.keep_inherited(&mut written);
         let replaced = written.replaced().cloned().collect();
         written.share(&replaced);
-        written.share(&self.taken.theirs);
+        written.share(&self.rest.foreign);
         written
     }
 
-    /// What was at a place before we wrote there, or will have been. Of what is ours it is
-    /// what was there before that.
+    /// The value at a path before we wrote it. If our controllers have written the current
+    /// value, the one from their record.
     fn was(&self, place: &FieldPath, value: &Value, keeper: &mut Keeper) -> Was {
         let live = place.get(&self.observed.object);
         let inherited = match value.as_map() {
-            Some(_) if live.as_map().is_some() => self.makers(place).next(),
+            Some(_) if live.as_map().is_some() => self.creators(place).next(),
             Some(_) => None,
             None => self.ours(place).next(),
         };
@@ -195,24 +202,24 @@ impl<'a> Patcher<'a> {
         inherited.cloned().unwrap_or_else(|| keeper.keep(live))
     }
 
-    /// The records of controllers of ours that have written what is at a place.
+    /// The records of our controllers that wrote the value at a path.
     fn ours(&self, place: &FieldPath) -> impl Iterator<Item = &Written> {
         let ours = |written: &&Written| is_ours(written, self.observed, place);
         self.all.iter().filter(ours)
     }
 
-    /// The leaves that are there and were not set by us.
-    fn theirs(&self) -> BTreeSet<&FieldPath> {
-        let theirs = self.leaves.iter().filter(|(place, value)| {
+    /// The wanted leaves that exist already and were not set by us.
+    fn foreign(&self) -> BTreeSet<&FieldPath> {
+        let foreign = self.leaves.iter().filter(|(place, value)| {
             value.as_map().is_none()
-                && self.is_there(place, value)
+                && self.is_as_wanted(place, value)
                 && self.ours(place).next().is_none()
         });
-        theirs.map(|(place, _)| place).collect()
+        foreign.map(|(place, _)| place).collect()
     }
 
-    /// Keeps what another layer wants now, until that has it in its own record: who set it
-    /// must not be forgotten in between.
+    /// Keeps the entries for values that another layer wants now, until that layer has them in
+    /// its own record. Otherwise nobody would know in between that they are ours.
     fn keep_inherited(&self, written: &mut Written) {
         let object = &self.observed.object;
         let others = |other: &&Written| other.controller != self.before.controller;
@@ -227,23 +234,23 @@ impl<'a> Patcher<'a> {
         }
     }
 
-    /// Whether a map or an element is there because of us. The object itself and the maps
-    /// of its metadata are everybody's.
+    /// Whether we create, or have created, this map or element. The object itself and the maps
+    /// of its metadata belong to everybody.
     fn is_new(&self, place: &FieldPath) -> bool {
         let live = place.get(&self.observed.object);
         let shared = if place.top() == "metadata" { 2 } else { 1 };
-        let made = || self.makers(place).next().is_some();
+        let made = || self.creators(place).next().is_some();
         place.0.len() > shared && (live.as_map().is_none() || made())
     }
 
-    /// The records of controllers of ours that have made a map or an element.
-    fn makers(&self, place: &FieldPath) -> impl Iterator<Item = &Written> {
+    /// The records of our controllers that created a map or an element.
+    fn creators(&self, place: &FieldPath) -> impl Iterator<Item = &Written> {
         let having = self.all.iter().filter(|written| written.has(place));
         having.filter(|written| written.is_certain(place) || self.observed.is_only_ours(place))
     }
 
     fn note(&self, written: &mut Written, place: &FieldPath, value: &Value, was: Was) {
-        // An answer has in a map what others have added.
+        // In the answer, a map also contains fields of others.
         let answer = self.answer(place).filter(|_| value.as_map().is_none());
         match answer {
             Some(answer) => written.record(place, value, Some(answer), was),
@@ -252,7 +259,7 @@ impl<'a> Patcher<'a> {
     }
 
     fn send(&self, status: bool, patch: &Value) -> Action {
-        // A patch is computed from a fresh read.
+        // A patch is computed from a fresh read only.
         if !self.case.fresh {
             return Action::Read;
         }
@@ -261,24 +268,24 @@ impl<'a> Patcher<'a> {
         let mut write = write(self.layer, Verb::Merge, status, body, goal);
         let changed = self.leaves.iter().filter(|(place, value)| {
             let written = self.answer(place).is_some() && value.as_map().is_none();
-            written && !self.is_settled(place, value) && !self.is_there(place, value)
+            written && !self.is_settled(place, value) && !self.is_as_wanted(place, value)
         });
         write.drift = changed.map(|(place, _)| place.to_string()).collect();
         Action::Write(Box::new(write))
     }
 }
 
-/// What is in a map of a document, without these places.
+/// The content of a map in a document, without these paths.
 fn without(document: &Value, map: &FieldPath, places: &BTreeSet<&FieldPath>) -> Value {
     let inside = places.iter().filter(|place| place.within(map));
-    // From the end, so that positions stay right.
+    // From the end, so that positions stay valid.
     let left = inside
         .rev()
         .fold(document.clone(), |document, place| place.strike(&document));
     map.get(&left).clone()
 }
 
-/// The object with the record on it; an empty record is none.
+/// The object with the record; an empty record is removed.
 fn record_on(object: &Value, written: &Written, annotation: &str) -> Value {
     let place = FieldPath::of(&["metadata", "annotations", annotation]);
     if written.is_empty() {
@@ -287,29 +294,29 @@ fn record_on(object: &Value, written: &Written, annotation: &str) -> Value {
     place.set(object, &Value::from(written.print()))
 }
 
-/// An object of which something was taken back.
-pub(super) struct Taken {
+/// An object after undoing values.
+pub(super) struct Undone {
     pub(super) object: Value,
-    /// The places where others' values are again, or stay because what was there is not
-    /// kept.
-    theirs: BTreeSet<FieldPath>,
+    /// The paths that have values of others again, or that keep our value because the previous
+    /// one is not known.
+    foreign: BTreeSet<FieldPath>,
 }
 
-impl Taken {
-    /// The object, whose records no longer have the maps and elements around others' values,
-    /// also around those that are `replaced`. For the server these values are ours, as we
-    /// have written them: without this they would go with the map.
+impl Undone {
+    /// The object, with records that no longer contain the maps and elements around values of
+    /// others, including those that are `replaced` now. For the server these values are ours,
+    /// because we have written them, so they would otherwise be removed together with the map.
     pub(super) fn shared<'a>(
         &self,
         case: &Case<'_>,
         replaced: impl Iterator<Item = &'a FieldPath>,
     ) -> Value {
-        let mut theirs = self.theirs.clone();
-        theirs.extend(replaced.cloned());
+        let mut foreign = self.foreign.clone();
+        foreign.extend(replaced.cloned());
         let records = Written::of_operator(&self.object, case.operator, case.key);
         let object = self.object.clone();
         records.into_iter().fold(object, |object, mut written| {
-            if written.is_patch() && written.share(&theirs) {
+            if written.is_patch() && written.share(&foreign) {
                 record_on(&object, &written, &written.annotation())
             } else {
                 object
@@ -318,37 +325,38 @@ impl Taken {
     }
 }
 
-/// The object as it was before something was written, where it still holds that, nobody
-/// wants it, and the server lets it go.
-pub(super) fn take_back(
+/// Undoes the recorded values that the object still has, that no layer wants, and that the
+/// server lets us remove.
+pub(super) fn undo_unwanted(
     case: &Case<'_>,
     observed: &Observed,
     written: &Written,
     wanted: &[(FieldPath, Value)],
-) -> Taken {
+) -> Undone {
     let object = &observed.object;
-    let mut taken: Vec<&FieldPath> = Vec::new();
+    let mut paths: Vec<&FieldPath> = Vec::new();
     for place in written.places() {
-        let gone = taken.iter().any(|taken| place.within(taken));
+        let gone = paths.iter().any(|outer| place.within(outer));
         let kept = wanted.iter().any(|leaf| concerns(leaf, place))
             || place.holds_any(object, &case.learned.kept);
         if !gone && !kept && is_undoable(written, observed, place) {
-            taken.push(place);
+            paths.push(place);
         }
     }
-    let theirs = taken
+    let foreign = paths
         .iter()
         .filter(|place| written.was(place) != Some(&Was::Absent));
-    let theirs = theirs.map(|place| (*place).clone()).collect();
-    // From the end, so that positions stay right.
-    let taken = taken.iter().rev();
-    let object = taken.fold(object.clone(), |object, place| {
+    let foreign = foreign.map(|place| (*place).clone()).collect();
+    // From the end, so that positions stay valid.
+    let paths = paths.iter().rev();
+    let object = paths.fold(object.clone(), |object, place| {
         undone(written, &object, place)
     });
-    Taken { object, theirs }
+    Undone { object, foreign }
 }
 
-/// Whether a place still holds what we wrote. Of a status only its value can tell.
+/// Whether the object still has the value that we wrote. For a status, only the value itself
+/// can tell.
 fn is_undoable(written: &Written, observed: &Observed, place: &FieldPath) -> bool {
     let live = place.get(&observed.object);
     match place.top() {
@@ -357,7 +365,7 @@ fn is_undoable(written: &Written, observed: &Observed, place: &FieldPath) -> boo
     }
 }
 
-/// The object without the annotation that records what was set.
+/// The object without the annotation of a record.
 pub(super) fn without_record(object: &Value, written: &Written) -> Value {
     FieldPath::of(&["metadata", "annotations", &written.annotation()]).remove(object)
 }

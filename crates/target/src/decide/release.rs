@@ -1,11 +1,11 @@
-//! What is no longer wanted goes: objects that we created are deleted, others are freed
-//! from our marks, and what layers have set is taken back.
+//! Releases what is no longer wanted: deletes objects that we created, removes our marks from
+//! others, and undoes what layers have set.
 
 use document::Value;
 use fieldset::FieldPath;
 use operator::spec::TargetType;
 
-use super::patch::{take_back, without_record};
+use super::patch::{undo_unwanted, without_record};
 use super::{Action, Case, Verb, Write, is_ours, undone, versioned};
 use crate::claim::Claim;
 use crate::desired::Plan;
@@ -15,7 +15,7 @@ use crate::written::Written;
 use fieldset::compare::diff;
 use object::marks::{OPERATOR, OWNER, field_manager};
 
-/// What becomes of an object that a withdrawn controller claimed.
+/// Releases an object that a withdrawn controller has claimed.
 pub(super) fn owned(
     case: &Case<'_>,
     plan: &Plan<'_>,
@@ -31,7 +31,7 @@ pub(super) fn owned(
     }
 }
 
-/// The claim of a controller that does not want the object any more.
+/// The claim on the object, if its controller no longer wants it.
 fn withdrawn<'a>(
     case: &Case<'_>,
     plan: &Plan<'_>,
@@ -45,12 +45,12 @@ fn withdrawn<'a>(
         .any(|written| written.applied && written.controller == claim.controller);
     let applier = |kind: TargetType| kind == TargetType::Applier;
     let mut layers = plan.layers.iter();
-    // An Applier under a new name takes over what its old name created.
+    // A renamed Applier takes over the object.
     let taken_over = applied && layers.any(|layer| applier(layer.desired.author.target.kind));
     (!taken_over).then_some(claim)
 }
 
-/// What is not removed because of `maxDeletions`, one for each controller.
+/// The removals that `maxDeletions` holds, one for each controller.
 pub(super) fn held(
     case: &Case<'_>,
     plan: &Plan<'_>,
@@ -86,7 +86,7 @@ pub(super) fn delete(case: &Case<'_>, observed: &Observed) -> Action {
     }
 }
 
-/// Takes our marks off an object that stays.
+/// Removes our marks from an object that stays.
 fn unmark(case: &Case<'_>, observed: &Observed, claim: &Claim, written: &[Written]) -> Action {
     let mut object = FieldPath::of(&["metadata", "annotations", OWNER]).remove(&observed.object);
     object = FieldPath::of(&["metadata", "labels", OPERATOR]).remove(&object);
@@ -108,7 +108,7 @@ fn released(object: &Value, observed: &Observed, written: &Written) -> Value {
     without_record(&object, written)
 }
 
-/// What withdrawn layers have set on an object, and cannot be taken back for this cause.
+/// Problems for withdrawn layers whose values cannot be undone, for this cause.
 pub(super) fn blocked(case: &Case<'_>, observed: &Observed, cause: &Cause) -> Vec<Problem> {
     let written = Written::of_operator(&observed.object, case.operator, case.key);
     let left = written
@@ -123,7 +123,7 @@ pub(super) fn blocked(case: &Case<'_>, observed: &Observed, cause: &Cause) -> Ve
     left.map(problem).collect()
 }
 
-/// Takes back what withdrawn layers have set, but for what others want.
+/// Undoes what withdrawn layers have set, except for values that others want.
 pub(super) fn layers(
     case: &Case<'_>,
     observed: &Observed,
@@ -150,8 +150,8 @@ pub(super) fn layers(
         let bare = released(&bare, observed, written);
         return send(case, observed, controller, origin, &bare);
     }
-    let taken = take_back(case, observed, written, wanted);
-    let gone = diff(live.get("status"), taken.object.get("status"));
+    let undone = undo_unwanted(case, observed, written, wanted);
+    let gone = diff(live.get("status"), undone.object.get("status"));
     if let Some(gone) = gone.filter(|_| case.kind.status) {
         let patch = FieldPath::of(&["status"]).set(&Value::empty_map(), &gone);
         return patch_of(case, observed, controller, origin, true, &patch);
@@ -161,12 +161,12 @@ pub(super) fn layers(
         observed,
         controller,
         origin,
-        &without_record(&taken.shared(case, std::iter::empty()), written),
+        &without_record(&undone.shared(case, std::iter::empty()), written),
     )
 }
 
-/// Applies nothing: the server takes back what was applied. The status first, while its
-/// record is there.
+/// Applies an empty configuration, so that the server removes what was applied. The status
+/// comes first, while its record still exists.
 fn unapply(case: &Case<'_>, written: &Written) -> Action {
     let manager = field_manager(&written.operator, &written.controller);
     let body = Value::from(identity(case.key, case.kind));
@@ -188,7 +188,7 @@ fn unapply(case: &Case<'_>, written: &Written) -> Action {
     }))
 }
 
-/// A patch that makes this object of the live one.
+/// A patch that turns the live object into this one.
 fn send(
     case: &Case<'_>,
     observed: &Observed,

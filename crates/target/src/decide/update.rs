@@ -42,7 +42,7 @@ pub(super) fn decide(case: &Case<'_>, plan: &Plan<'_>, problems: &mut Vec<Proble
         }
         Live::Present(observed) => observed,
     };
-    if observed.is_going() {
+    if observed.is_being_deleted() {
         return case.wait(Wait::Gone);
     }
     let claim = Claim::read(&observed.object, case.key);

@@ -1,5 +1,5 @@
-//! What one patch sets and takes back. Whole stories, also against a server, are in the
-//! tests of the runtime.
+//! The effect of one patch, and undoing it. Longer histories, also with a server, are in the
+//! tests of the writer.
 
 use document::json;
 
@@ -14,7 +14,7 @@ fn layer(wish: Option<Value>, set: Patched) -> Layer {
     Layer { wish, set }
 }
 
-/// Lays a patch, and says at which places it has set something; then takes it back.
+/// Applies a patch, checks the result and the recorded paths, and undoes it.
 fn check(live: &Value, patch: &Value, laid: &Value, set: &[&str], left: &Value) {
     let mut layers = [layer(Some(patch.clone()), Patched::default())];
     let object = lay(live, &mut layers, &keys());
@@ -29,13 +29,13 @@ fn check(live: &Value, patch: &Value, laid: &Value, set: &[&str], left: &Value) 
     assert!(layers[0].set.is_empty());
 }
 
-/// A patch that leaves no trace.
+/// A patch whose undo restores the object.
 fn check_undone(live: &Value, patch: &Value, laid: &Value, set: &[&str]) {
     check(live, patch, laid, set, live);
 }
 
 #[test]
-fn what_is_there_already_is_not_set() {
+fn a_value_that_exists_already_is_not_recorded() {
     let live = json!({"metadata": {"labels": {"app": "x"}}, "data": {"a": "1", "b": "2"}});
     check_undone(&live, &live, &live, &[]);
     let patch = json!({"metadata": {"labels": {"app": "x", "new": "1"}}, "data": {"a": "1"}});
@@ -45,7 +45,7 @@ fn what_is_there_already_is_not_set() {
 }
 
 #[test]
-fn elements_of_others_stay() {
+fn list_elements_of_others_stay() {
     let live =
         json!({"containers": [{"name": "a", "image": "1", "env": [{"name": "X", "value": "1"}]}]});
     check_undone(&live, &live, &live, &[]);
@@ -80,7 +80,7 @@ fn lists_without_keys_are_compared_by_position_or_as_a_whole() {
 }
 
 #[test]
-fn maps_that_this_empties_go_too() {
+fn maps_that_an_undo_leaves_empty_are_removed() {
     let live = json!({"metadata": {"name": "x"}});
     let patch =
         json!({"metadata": {"annotations": {"a": "1"}}, "spec": {"deep": {"er": 1}, "none": {}}});
@@ -94,7 +94,7 @@ fn maps_that_this_empties_go_too() {
 }
 
 #[test]
-fn what_was_replaced_comes_back() {
+fn replaced_values_are_restored() {
     let live = json!({"spec": {"replicas": 3, "l": [1], "text": "x", "gone": {"a": 1}, "containers": [{"name": "a", "image": "1"}]}});
     let patch = json!({"spec": {"replicas": 5, "l": [2], "text": {"x": 1}, "gone": null, "none": null, "containers": [{"name": "a", "image": "2"}]}});
     let laid = json!({"spec": {"replicas": 5, "l": [2], "text": {"x": 1}, "containers": [{"name": "a", "image": "2"}]}});
@@ -114,7 +114,7 @@ fn what_was_replaced_comes_back() {
 }
 
 #[test]
-fn only_short_values_come_back_and_none_of_secrets() {
+fn only_short_values_are_restored_and_none_of_secrets() {
     let long = "x".repeat(1100);
     let live = json!({"data": {"a": "1", "long": (long.as_str())}});
     let patch = json!({"data": {"a": "2", "long": "2", "new": "2"}});
@@ -131,7 +131,7 @@ fn only_short_values_come_back_and_none_of_secrets() {
     let secret = named(live.get("data"));
     let left = named(&json!({"a": "2", "long": "2"}));
     check(&secret, &patch, &named(patch.get("data")), &places, &left);
-    // Many of them are too much as well.
+    // Many short values together are too long as well.
     let numbered = |text: &str| -> Value {
         let fields = (10..30).map(|i| (document::Key::new(&i.to_string()), Value::from(text)));
         fields.collect::<Map>().into()
@@ -145,7 +145,7 @@ fn only_short_values_come_back_and_none_of_secrets() {
 }
 
 #[test]
-fn the_old_value_is_that_of_others() {
+fn the_previous_value_is_that_of_others() {
     let mut layers = [
         layer(Some(json!({"a": 1})), Patched::default()),
         layer(Some(json!({"a": 2})), Patched::default()),
@@ -164,7 +164,7 @@ fn the_old_value_is_that_of_others() {
 }
 
 #[test]
-fn what_others_have_changed_or_added_stays() {
+fn values_that_others_have_changed_or_added_stay() {
     let mut layers = [layer(
         Some(json!({"a": 1, "b": 1, "m": {"x": 1}, "containers": [{"name": "c", "image": "1"}]})),
         Patched::default(),
@@ -202,7 +202,7 @@ fn the_first_layer_has_the_last_word_and_the_next_inherits() {
 }
 
 #[test]
-fn what_is_not_known_yet_stays() {
+fn the_layer_of_an_unknown_patch_stays() {
     let mut layers = [
         layer(Some(json!({"a": 1, "b": 1})), Patched::default()),
         layer(Some(json!({"a": 1})), Patched::default()),
