@@ -1,8 +1,8 @@
-//! What the cluster should look like, and whether it does.
+//! Checks that the cluster has the expected state.
 //!
-//! What should be is what `deltic render` says of the objects of users, plus these objects
-//! themselves. Of both sides the server's own metadata and deltic's marks are left out, and
-//! the server's defaults are put in.
+//! Expected are the objects of users, and what `deltic render` derives from them. Both sides
+//! are compared without the server's own metadata and deltic's marks, and with the server's
+//! defaults.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,20 +21,20 @@ use crate::world::{VANDAL, World, complete, is_bad, is_rejected};
 
 type Objects = BTreeMap<ObjectKey, Value>;
 
-/// What should be.
+/// The expected state.
 struct Expected {
     /// All objects of the kinds that the Operator writes.
     objects: Objects,
-    /// Those that it derives, or changes.
+    /// Those that it derives or changes.
     derived: BTreeSet<ObjectKey>,
-    /// Whether something is wrong with the users' objects.
+    /// Whether there are errors for some objects of users.
     errors: bool,
-    /// Whether something may be missing because of that: not if two origins want one name.
+    /// Whether such an error may hide output. A conflict of two origins over a name does not.
     failures: bool,
 }
 
 impl World {
-    /// Compares the cluster with what should be. Says what is wrong.
+    /// Compares the cluster with the expected state. Returns the first difference.
     pub fn check(&mut self) -> Result<(), String> {
         self.check_bystanders()?;
         let expected = self.expected()?;
@@ -48,7 +48,7 @@ impl World {
         }
         for (key, wanted) in &expected.objects {
             if !found.contains_key(key) && !self.is_open(key) {
-                return Err(format!("{key} is missing, which should be {wanted}"));
+                return Err(format!("{key} is missing; expected: {wanted}"));
             }
         }
         self.check_held()?;
@@ -57,10 +57,10 @@ impl World {
         Ok(())
     }
 
-    /// What users have, with what `render` makes of it.
+    /// The objects of users, and what `render` derives from them.
     fn expected(&self) -> Result<Expected, String> {
         let mut offline = Offline::new(self.shape.operator(self.edits), Budget::default());
-        let added = self.theirs.iter().map(|(key, object)| {
+        let added = self.user_objects.iter().map(|(key, object)| {
             let object = complete(key, object);
             // Pipelines may read the uid.
             let live = self.server.get(key).unwrap_or_default();
@@ -87,7 +87,7 @@ impl World {
         })
     }
 
-    /// The objects that are of a target kind, in namespaces that there are.
+    /// The objects of target kinds, in namespaces that exist.
     fn keyed(&self, objects: impl IntoIterator<Item = Value>) -> Objects {
         let keyed = objects.into_iter().filter_map(|object| {
             let name = text(&object, &["kind"]);
@@ -100,7 +100,7 @@ impl World {
         keyed.collect()
     }
 
-    /// Objects cannot be in a namespace that is not there.
+    /// Whether the namespace of an object exists.
     fn has_namespace(&self, key: &ObjectKey) -> bool {
         let namespace = ObjectKey::new("", "Namespace", "", key.namespace());
         key.namespace().is_empty() || self.server.get(&namespace).is_some()
@@ -112,21 +112,21 @@ impl World {
         }
         let derived = expected.derived.contains(key);
         let claim = Claim::read(live, key);
-        // Whoever has taken over from a controller that is gone may be in error.
+        // The controller that took over from a removed one may be in error.
         let left = claim.as_ref().is_some_and(|claim| self.is_gone(claim));
         if expected.failures && !derived && left {
             return Ok(());
         }
         let squats = self.squatters.contains(key);
         if squats && !derived {
-            // It was taken over and let go, and is as it was written last.
+            // deltic wrote the object and released it, so that it has the last written state.
             return claim.map_or(Ok(()), |_| Err(format!("{key} is still claimed: {live}")));
         }
         let Some(expected) = expected.objects.get(key) else {
-            return Err(format!("{key} should not be there: {live}"));
+            return Err(format!("{key} should not exist: {live}"));
         };
         if !derived && is_marked(live) {
-            return Err(format!("{key} is not derived, and has marks: {live}"));
+            return Err(format!("{key} is not derived, but has marks: {live}"));
         }
         let labelled = self.labelled.get(key);
         let same = labelled.is_some_and(|uid| text(live, &["metadata", "uid"]) == uid);
@@ -134,30 +134,30 @@ impl World {
             return Err(format!("{key} has lost the label of a user"));
         }
         let (live, expected) = (comparable(key, live), comparable(key, expected));
-        // A user's object keeps what it got when it was taken over before.
+        // An object of a user keeps fields that it got while deltic wrote it.
         let right = if squats {
             is_within(&expected, &live)
         } else {
             live == expected
         };
         if !right {
-            return Err(format!("{key} is\n  {live}\nand should be\n  {expected}"));
+            return Err(format!("{key} is\n  {live}\nexpected\n  {expected}"));
         }
         Ok(())
     }
 
-    /// Whether the controller that wrote an object is not in the Operator any more.
+    /// Whether the controller of a claim is no longer in the Operator.
     fn is_gone(&self, claim: &Claim) -> bool {
         let operator = self.shape.operator(self.edits);
         let mut controllers = operator.controllers.iter();
         controllers.all(|controller| controller.name != claim.controller)
     }
 
-    /// Whether nothing can be said about an object now, because what it is derived from is
-    /// in error or refused.
+    /// Whether the state of an object is undetermined now, because its origin is in error or
+    /// its write is refused.
     fn is_open(&self, key: &ObjectKey) -> bool {
         let item = ObjectKey::new("example.com", "Item", key.namespace(), key.object_name());
-        let item = self.theirs.get(&item);
+        let item = self.user_objects.get(&item);
         match self.shape.name {
             "errors" if item.is_some_and(is_bad) => true,
             "refused" if item.is_some_and(is_rejected) => true,
@@ -165,7 +165,7 @@ impl World {
         }
     }
 
-    /// An error deletes nothing.
+    /// Checks that errors have deleted nothing.
     fn check_held(&self) -> Result<(), String> {
         let held = self
             .held
@@ -174,7 +174,9 @@ impl World {
         for item in held {
             let key = ObjectKey::new("", "ConfigMap", item.namespace(), item.object_name());
             if self.server.get(&key).is_none() {
-                return Err(format!("{key} is missing, and {item} never went"));
+                return Err(format!(
+                    "{key} is missing, although {item} was never deleted"
+                ));
             }
         }
         Ok(())
@@ -183,24 +185,24 @@ impl World {
     fn check_bystanders(&self) -> Result<(), String> {
         for (key, before) in &self.bystanders {
             if self.server.get(key).as_ref() != Some(before) {
-                return Err(format!("{key} is not ours, and is not as it was"));
+                return Err(format!("{key} is not ours, and has been changed"));
             }
         }
         Ok(())
     }
 
-    /// The Operator says that it is ready, if nothing is wrong.
+    /// Checks that the Operator is ready if there are no errors.
     fn check_status(&self, has_errors: bool) -> Result<(), String> {
         let object = self.server.get(&self.shape.key());
         if !self.exists {
-            return object.map_or(Ok(()), |_| Err("the Operator does not go".to_owned()));
+            return object.map_or(Ok(()), |_| Err("the Operator is not deleted".to_owned()));
         }
         let object = object.unwrap_or_default();
         let status = object.get("status");
         let generation = at(&object, &["metadata", "generation"]);
         if status.get("observedGeneration") != generation {
             return Err(format!(
-                "the status is not of generation {generation}: {status}"
+                "the status is not for generation {generation}: {status}"
             ));
         }
         let conditions = status.get("conditions").as_list().into_iter().flatten();
@@ -208,25 +210,25 @@ impl World {
         let ready = ready
             .next()
             .map_or("", |condition| text(condition, &["status"]));
-        let items = self.theirs.values();
+        let items = self.user_objects.values();
         let mut items = items.filter(|_| matches!(self.shape.name, "refused" | "errors"));
         let trouble = has_errors
             || items.any(|item| is_bad(item) || is_rejected(item))
             || !self.has_namespace(&ObjectKey::new("", "ConfigMap", "far", ""));
         if ready != "True" && !trouble {
             return Err(format!(
-                "nothing is wrong, but Ready is {ready:?}: {status}"
+                "there are no errors, but Ready is {ready:?}: {status}"
             ));
         }
         Ok(())
     }
 
-    /// Remembers what the next check has to know.
+    /// Stores what the next check needs.
     fn settle(&mut self, expected: &Expected, found: &Objects) {
-        let items = self.theirs.iter();
+        let items = self.user_objects.iter();
         let good = items.filter(|(key, item)| key.kind.kind.as_str() == "Item" && !is_bad(item));
         self.held.extend(good.map(|(key, _)| key.clone()));
-        // What was let go is the user's again, as it is.
+        // A released object belongs to the user again, in its current state.
         for key in self.squatters.clone() {
             if !expected.derived.contains(&key) {
                 let live = found.get(&key).cloned().unwrap_or_default();
@@ -236,7 +238,7 @@ impl World {
     }
 }
 
-/// Whether all fields of a document are in another one.
+/// Whether a document contains all fields of another one.
 fn is_within(part: &Value, whole: &Value) -> bool {
     match (part.as_map(), whole.as_map()) {
         (Some(part), Some(_)) => part
@@ -256,7 +258,7 @@ fn is_marked(object: &Value) -> bool {
     })
 }
 
-/// What counts of an object.
+/// The part of an object that is compared.
 fn comparable(key: &ObjectKey, object: &Value) -> Value {
     let claim = Claim::read(object, key);
     let object = kind_of(key).complete(object);
@@ -277,7 +279,7 @@ fn comparable(key: &ObjectKey, object: &Value) -> Value {
     sorted(&unset(&object, &["apiVersion"]))
 }
 
-/// Lists of named elements in the order of their names: who came first does not count.
+/// Sorts lists of named elements by name: their order depends on who wrote first.
 fn sorted(value: &Value) -> Value {
     match value.view() {
         View::Map(map) => {

@@ -1,4 +1,4 @@
-//! The wall clock of a simulation: it moves with tokio's paused clock.
+//! The wall clock of a simulation. It moves with tokio's paused clock.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -8,15 +8,15 @@ use k8s_openapi::jiff::Timestamp;
 use seeded::Random;
 use tokio::time::Instant;
 
-/// When every simulation starts: 2026-01-01T00:00:00Z.
+/// The start of every simulation: 2026-01-01T00:00:00Z.
 const START: i64 = 1_767_225_600;
 
-/// A clock that was started.
+/// A running clock.
 #[derive(Clone, Copy, Debug)]
 pub struct Virtual(Instant);
 
 impl Virtual {
-    /// Starts now.
+    /// Starts the clock.
     pub fn start() -> Self {
         Self(Instant::now())
     }
@@ -32,7 +32,7 @@ impl Virtual {
         start.checked_add(self.elapsed()).unwrap_or(start)
     }
 
-    /// The time of day as objects carry it.
+    /// The time of day in the format of objects.
     pub fn text(self) -> String {
         self.now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
     }

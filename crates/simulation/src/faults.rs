@@ -1,43 +1,43 @@
-//! What goes wrong: decided for each request, from random numbers of its own.
+//! Faults: decided for each request, from a random sequence of their own.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::api::Asked;
+use crate::api::ApiRequest;
 use crate::api::refusal::Refusal;
 use seeded::Random;
 
-/// What goes wrong with a request.
+/// The fault of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// Nothing.
     None,
-    /// 429, with `Retry-After` in seconds; nothing is done.
+    /// Status 429, with `Retry-After` in seconds; the request is not carried out.
     Busy(u64),
-    /// An answer of this status; nothing is done.
+    /// An answer with this status; the request is not carried out.
     Answer(u16),
-    /// 403: a permission is missing; nothing is done.
+    /// Status 403, for a missing permission; the request is not carried out.
     Forbidden,
-    /// 404: the kind is not served; nothing is done.
+    /// Status 404, for an unknown kind; the request is not carried out.
     NotServed,
-    /// It is done, but only after this time.
+    /// The request is carried out only after this time.
     Slow(Duration),
-    /// It is done, but the answer takes this time.
+    /// The request is carried out, and the answer takes this time.
     SlowAnswer(Duration),
-    /// The connection breaks before it is done.
+    /// The connection breaks before the request is carried out.
     Lost,
-    /// It is done, and the connection breaks before the answer arrives.
+    /// The request is carried out, and the connection breaks before the answer arrives.
     LostAnswer,
-    /// It is not done, and no answer ever comes.
+    /// The request is not carried out, and no answer ever arrives.
     Silence,
-    /// It is done, and no answer ever comes.
+    /// The request is carried out, and no answer ever arrives.
     SilentAnswer,
-    /// The process dies when it has sent this; whether it is done is the value.
+    /// The process dies after sending the request; the value says whether it is carried out.
     Crash(bool),
 }
 
 impl Fault {
-    /// Whether the server does what is asked for.
+    /// Whether the request is carried out.
     pub fn is_done(self) -> bool {
         match self {
             Self::None
@@ -55,7 +55,7 @@ impl Fault {
         }
     }
 
-    /// Whether no answer comes.
+    /// Whether no answer arrives.
     pub fn is_silent(self) -> bool {
         matches!(self, Self::Silence | Self::SilentAnswer)
     }
@@ -79,7 +79,7 @@ impl Fault {
         }
     }
 
-    /// What is answered instead.
+    /// The error that is returned instead.
     pub fn refusal(self) -> Option<Refusal> {
         match self {
             Self::Busy(_) => Some(Refusal::new(429, "TooManyRequests", "slow down")),
@@ -94,7 +94,7 @@ impl Fault {
         }
     }
 
-    /// The header of a [`Fault::Busy`].
+    /// The `Retry-After` header of a [`Fault::Busy`].
     pub fn retry_after(self) -> Option<u64> {
         match self {
             Self::Busy(seconds) => Some(seconds),
@@ -108,30 +108,30 @@ impl Fault {
 pub enum Cut {
     /// With an error.
     Error,
-    /// As if the server were done.
+    /// With a regular end of the stream.
     End,
-    /// Nothing comes any more, and the client has to find out.
+    /// Without an end: nothing arrives any more, and the client has to notice it.
     Silence,
 }
 
-/// Decides what goes wrong.
+/// Decides on faults.
 #[derive(Debug)]
 pub struct Faults {
     random: Random,
-    /// How many of a hundred requests fail.
+    /// The percentage of requests that fail.
     rate: usize,
     /// Whether the process dies with the next write.
     crash: bool,
-    /// What happens to the next requests, before chance decides.
+    /// The faults of the next requests, used before random ones.
     script: VecDeque<Fault>,
-    /// What happens to all requests whose method and path contain a text.
+    /// The faults of all requests whose method and path contain a text.
     always: Vec<(String, Fault)>,
     /// Whether messages take time.
     delays: bool,
 }
 
 impl Faults {
-    /// Nothing goes wrong yet.
+    /// No faults yet.
     pub fn new(seed: u64) -> Self {
         Self {
             random: Random::new(seed ^ 0xfa_017),
@@ -143,49 +143,49 @@ impl Faults {
         }
     }
 
-    /// From now on messages take no time.
+    /// From now on, messages take no time.
     pub fn no_delays(&mut self) {
         self.delays = false;
     }
 
-    /// This happens to the next requests.
+    /// Sets the faults of the next requests.
     pub fn script(&mut self, faults: impl IntoIterator<Item = Fault>) {
         self.script = faults.into_iter().collect();
     }
 
-    /// This happens to every request from now on whose line, `METHOD path`, contains a text.
+    /// From now on, every request whose line, `METHOD path`, contains this text has this fault.
     pub fn always(&mut self, part: &str, fault: Fault) {
         self.always.retain(|(of, _)| of != part);
         self.always.push((part.to_owned(), fault));
     }
 
-    /// From now on so many of a hundred requests fail.
+    /// Sets the percentage of requests that fail.
     pub fn rate(&mut self, percent: usize) {
         self.rate = percent;
     }
 
-    /// From now on all is well.
+    /// Ends all faults.
     pub fn cease(&mut self) {
         self.rate = 0;
         self.crash = false;
     }
 
-    /// The process that sends the next write dies with it.
+    /// The process that sends the next write dies after it.
     pub fn crash_with_next_write(&mut self) {
         self.crash = true;
     }
 
-    /// What goes wrong with a request.
-    pub fn decide(&mut self, asked: &Asked) -> Fault {
+    /// The fault of a request.
+    pub fn decide(&mut self, request: &ApiRequest) -> Fault {
         if let Some(fault) = self.script.pop_front() {
             return fault;
         }
-        let line = format!("{} {}", asked.method, asked.path);
+        let line = format!("{} {}", request.method, request.path);
         let mut always = self.always.iter();
         if let Some((_, fault)) = always.find(|(part, _)| line.contains(part)) {
             return *fault;
         }
-        if self.crash && asked.is_write() {
+        if self.crash && request.is_write() {
             self.crash = false;
             return Fault::Crash(self.random.chance(60));
         }
@@ -194,7 +194,7 @@ impl Faults {
         }
         match self.random.below(14) {
             10 => Fault::Forbidden,
-            11 if asked.is_write() => Fault::Lost,
+            11 if request.is_write() => Fault::Lost,
             11 => Fault::NotServed,
             0 => Fault::Busy(self.random.range(1..6)),
             1 => Fault::Answer(500),
@@ -209,18 +209,18 @@ impl Faults {
         }
     }
 
-    /// Up to more than any client waits for.
+    /// A delay, up to longer than any client waits.
     fn slowness(&mut self) -> Duration {
         let longest = *self.random.pick(&[1_000, 5_000, 45_000]);
         Duration::from_millis(self.random.range(0..longest))
     }
 
-    /// After how many lines a new watch breaks, of which the first `lines` are its list.
+    /// After how many lines a new watch breaks. Its first `lines` are the initial list.
     pub fn cut(&mut self, lines: u64) -> Option<(u64, Cut)> {
         if !self.random.chance(self.rate) {
             return None;
         }
-        // In the middle of the list as often as after it.
+        // Within the list as often as after it.
         let after = if self.random.chance(50) {
             self.random.range(0..lines + 1)
         } else {
@@ -230,7 +230,7 @@ impl Faults {
         Some((after, cut))
     }
 
-    /// How long a message is on its way: short, and sometimes not so short.
+    /// How long a message takes: usually short, sometimes longer.
     pub fn delay(&mut self) -> Duration {
         if !self.delays {
             return Duration::ZERO;
@@ -240,7 +240,7 @@ impl Faults {
         Duration::from_millis(self.random.range(0..longest))
     }
 
-    /// Whether something happens that happens in so many of a hundred cases.
+    /// True with this probability in percent.
     pub fn chance(&mut self, percent: usize) -> bool {
         self.random.chance(percent)
     }

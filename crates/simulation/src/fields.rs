@@ -1,4 +1,4 @@
-//! Reading and changing fields of documents.
+//! Reads and changes fields of documents.
 
 use document::{Key, Map, Value, View};
 
@@ -12,7 +12,7 @@ pub fn text<'a>(document: &'a Value, path: &[&str]) -> &'a str {
     at(document, path).as_str().unwrap_or_default()
 }
 
-/// The document with a field set; maps on the way are made.
+/// The document with a field set; missing maps on the way are created.
 #[must_use]
 pub fn set(document: &Value, path: &[&str], value: Value) -> Value {
     let Some((first, rest)) = path.split_first() else {
@@ -36,7 +36,7 @@ pub fn unset(document: &Value, path: &[&str]) -> Value {
     }
 }
 
-/// The document with a field as in another one: set, or not there.
+/// The document with a field copied from another one, or removed if that does not have it.
 #[must_use]
 pub fn copied(document: &Value, path: &[&str], from: &Value) -> Value {
     match at(from, path) {
@@ -45,7 +45,7 @@ pub fn copied(document: &Value, path: &[&str], from: &Value) -> Value {
     }
 }
 
-/// A JSON merge patch (RFC 7396), applied.
+/// Applies a JSON merge patch (RFC 7396).
 #[must_use]
 pub fn merge_patch(document: &Value, patch: &Value) -> Value {
     let Some(patch) = patch.as_map() else {
@@ -62,7 +62,7 @@ pub fn merge_patch(document: &Value, patch: &Value) -> Value {
     merged.into()
 }
 
-/// The document without fields that are null.
+/// The document without null fields.
 #[must_use]
 pub fn without_nulls(document: &Value) -> Value {
     match document.view() {

@@ -1,4 +1,4 @@
-//! What must hold for every single write of deltic.
+//! Invariants that are checked for every single write of deltic.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
@@ -8,58 +8,61 @@ use http::Method;
 use object::ObjectKey;
 use target::claim::Claim;
 
-use crate::api::{Done, Guard};
+use crate::api::{Guard, ProcessedWrite};
 use crate::faults::Fault;
 use crate::fields::text;
 use crate::truth::Truth;
 use crate::world::World;
 
-/// A guard for this world.
+/// The guard of a world.
 pub fn guard(world: &World) -> Guard {
     let operator = world.shape.name;
     let bystanders: BTreeSet<ObjectKey> = world.bystanders.keys().cloned().collect();
     let mut useless = Useless::new();
     let truth = world.truth.clone();
     let edited = world.edited.clone();
-    Box::new(move |done: &Done<'_>| {
+    Box::new(move |done: &ProcessedWrite<'_>| {
         if bystanders.contains(done.key) {
-            return Err(format!("{} is written, and is not ours", done.key));
+            return Err(format!("{} is written, although it is not ours", done.key));
         }
         manager(done, operator)?;
-        if done.asked.method == Method::DELETE {
+        if done.request.method == Method::DELETE {
             deletion(done, operator)?;
             return kept(done, &truth);
         }
-        // Each makes a new engine, sooner or later.
+        // Each edit leads to a new engine, sooner or later.
         let engines = edited.load(Ordering::SeqCst);
         repeated(done, &mut useless, engines)
     })
 }
 
-/// Every write of a target names the controller.
-fn manager(done: &Done<'_>, operator: &str) -> Result<(), String> {
+/// Every write of a target has the field manager of a controller.
+fn manager(done: &ProcessedWrite<'_>, operator: &str) -> Result<(), String> {
     let group = done.key.kind.group.as_str();
-    let manager = done.asked.query.get("fieldManager");
+    let manager = done.request.query.get("fieldManager");
     let own = ["dcontroller.io", "events.k8s.io", "coordination.k8s.io"].contains(&group);
-    if own || done.asked.method == Method::DELETE {
+    if own || done.request.method == Method::DELETE {
         return Ok(());
     }
     if manager.starts_with(&format!("deltic/{operator}/")) {
         return Ok(());
     }
-    Err(format!("{} is written as {manager:?}", done.key))
+    Err(format!(
+        "{} is written with the field manager {manager:?}",
+        done.key
+    ))
 }
 
-/// Only what we created is deleted, and only as it was read.
-fn deletion(done: &Done<'_>, operator: &str) -> Result<(), String> {
+/// Only objects that deltic created are deleted, and with preconditions.
+fn deletion(done: &ProcessedWrite<'_>, operator: &str) -> Result<(), String> {
     let Some(old) = &done.old else {
         return Ok(());
     };
-    let wanted = done.asked.body.get("preconditions");
+    let wanted = done.request.body.get("preconditions");
     if wanted.get("uid").is_null() || wanted.get("resourceVersion").is_null() {
         return Err(format!("{} is deleted without preconditions", done.key));
     }
-    // Of another version the claim is not known.
+    // The claim of another version is not known.
     if done.code != 200 {
         return Ok(());
     }
@@ -67,30 +70,33 @@ fn deletion(done: &Done<'_>, operator: &str) -> Result<(), String> {
     if claim.is_some_and(|claim| claim.operator == operator && claim.created) {
         return Ok(());
     }
-    Err(format!("{} is deleted, and is not ours", done.key))
+    Err(format!("{} is deleted, although it is not ours", done.key))
 }
 
-/// What should be there is not deleted.
-fn kept(done: &Done<'_>, truth: &Truth) -> Result<(), String> {
+/// An object that is derived is not deleted.
+fn kept(done: &ProcessedWrite<'_>, truth: &Truth) -> Result<(), String> {
     if done.code == 200 && truth.always_had(done.key) {
-        return Err(format!("{} is deleted, and was always derived", done.key));
+        return Err(format!(
+            "{} is deleted, although it was always derived",
+            done.key
+        ));
     }
     Ok(())
 }
 
-/// Writes that changed nothing and how often they were sent, by object.
+/// Writes without effect, and how often they were sent, by object.
 type Useless = BTreeMap<ObjectKey, BTreeMap<String, u64>>;
 
-/// A write that changes nothing is not sent twice by one engine, unless something else
-/// happened to the object.
-fn repeated(done: &Done<'_>, useless: &mut Useless, engines: u64) -> Result<(), String> {
+/// One engine does not send a write without effect twice, unless something else happened to the
+/// object.
+fn repeated(done: &ProcessedWrite<'_>, useless: &mut Useless, engines: u64) -> Result<(), String> {
     let version = |object: &Option<Value>| {
         let version = object
             .as_ref()
             .map(|o| text(o, &["metadata", "resourceVersion"]));
         version.unwrap_or_default().to_owned()
     };
-    // Who got no answer has to ask again.
+    // A process without an answer has to send the request again.
     let answered = done.fault == Fault::None;
     if version(&done.old) != version(&done.new) || !answered {
         useless.remove(done.key);
@@ -99,13 +105,13 @@ fn repeated(done: &Done<'_>, useless: &mut Useless, engines: u64) -> Result<(), 
     if done.code != 200 {
         return Ok(());
     }
-    let (caller, asked) = (&done.caller.name, done.asked);
-    let write = format!("{caller} {} {}", asked.path, asked.body);
+    let (caller, request) = (&done.caller.name, done.request);
+    let write = format!("{caller} {} {}", request.path, request.body);
     let known = useless.entry(done.key.clone()).or_default();
     let times = known.entry(write).or_default();
     *times += 1;
     if *times <= engines {
         return Ok(());
     }
-    Err(format!("{} is written again without a change", done.key))
+    Err(format!("{} is written again without effect", done.key))
 }

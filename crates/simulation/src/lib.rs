@@ -1,15 +1,15 @@
-//! deltic as a whole on an API server in memory: seeded histories with faults and crashes,
-//! on a paused clock.
+//! Simulates deltic as a whole on an API server in memory: random histories with faults and
+//! crashes, on a paused clock.
 //!
 //! ```text
-//! seed ─▶ steps ─▶ run ─┬▶ world: what users do             ─┐
+//! seed ─▶ steps ─▶ run ─┬▶ world: actions of users          ─┐
 //!                       ├▶ process: deltic starts and dies  ─┼▶ api ─▶ trace
-//!                       └▶ faults: what goes wrong          ─┘    └─▶ guard: every write
-//!                  at the end ─▶ check: the cluster is what `render` says
+//!                       └▶ faults: of the network           ─┘    └─▶ guard: every write
+//!                  at the end ─▶ check: the cluster has the state that `render` derives
 //! ```
 //!
-//! One seed is one history, to the last request: a failure can be run again, and is shrunk
-//! to a few steps before it is shown.
+//! A seed determines a history completely, down to the last request. So a failure can be
+//! repeated, and is shrunk to a few steps before it is shown.
 
 pub mod api;
 mod check;

@@ -1,14 +1,15 @@
-//! Panics of tasks. The runtime catches them, and a run would go on without the task.
+//! Panics in tasks. Without this, the runtime would catch them, and a run would go on without
+//! the task.
 
 use std::cell::RefCell;
 use std::sync::Once;
 
 thread_local! {
-    /// What panicked on this thread while it runs a simulation.
+    /// The panics on this thread while it runs a simulation.
     static PANICKED: RefCell<Option<Vec<String>>> = const { RefCell::new(None) };
 }
 
-/// Notes the panics of this thread from now on, instead of printing them.
+/// From now on, collects the panics of this thread instead of printing them.
 pub(crate) fn watch() {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
@@ -26,8 +27,8 @@ pub(crate) fn watch() {
     PANICKED.set(Some(Vec::new()));
 }
 
-/// What panicked since [`watch`], if anything.
-pub(crate) fn taken() -> Option<String> {
+/// The panics since [`watch`], if any.
+pub(crate) fn take() -> Option<String> {
     let panicked = PANICKED.take().unwrap_or_default();
     (!panicked.is_empty()).then(|| panicked.join("\n"))
 }

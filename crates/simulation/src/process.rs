@@ -1,4 +1,4 @@
-//! deltic as a process: it starts, ends well, or dies.
+//! deltic as a process that starts, ends regularly, or dies.
 
 use std::sync::Arc;
 
@@ -19,10 +19,10 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts deltic, with the Operators of the server.
+    /// Starts deltic on the server.
     pub fn start(server: &Server, clock: Virtual, name: &str, seed: u64) -> Self {
         let caller = Caller::new(name);
-        let (shutdown, told) = oneshot::channel();
+        let (shutdown, requested) = oneshot::channel();
         let config = Config {
             identity: name.to_owned(),
             clock: Arc::new(ProcessClock::new(clock, seed)),
@@ -30,8 +30,8 @@ impl Process {
         };
         let client = server.client(&caller);
         let task = tokio::spawn(run(client, config, async move {
-            // Never, if whoever could tell is gone.
-            if told.await.is_err() {
+            // Without a sender, the shutdown never comes.
+            if requested.await.is_err() {
                 std::future::pending::<()>().await;
             }
         }));
@@ -43,12 +43,12 @@ impl Process {
         }
     }
 
-    /// Completes when a request was the last that it sent.
+    /// Completes when the process has died after sending a request.
     pub async fn died(&self) {
         self.caller.died().await;
     }
 
-    /// Kills it, wherever it is. What is left of it in this program gets no answers.
+    /// Kills the process at any point. Its tasks that are left get no answers.
     pub fn kill(self, server: &Server) {
         let name = &self.caller.name;
         server.with(|state| state.trace.note(&format!("{name} crashes")));
@@ -56,7 +56,7 @@ impl Process {
         self.task.abort();
     }
 
-    /// Tells it to end, and waits for that. Says what was wrong, if something was.
+    /// Shuts the process down, and waits for its end. Returns an error if it fails.
     pub async fn stop(self, server: &Server) -> Result<(), String> {
         let _ = self.shutdown.send(());
         let ended = self.task.await;
@@ -64,7 +64,7 @@ impl Process {
         server.with(|state| state.trace.note(&format!("{name} ends")));
         self.caller.die();
         match ended {
-            // In time, or not, because its requests got no answers.
+            // The grace period may run out, because requests get no answers.
             Ok(Ok(()) | Err(RunError::Grace(_))) => Ok(()),
             Ok(Err(error)) => Err(format!("{name} ended with an error: {error}")),
             Err(error) => Err(format!("{name} failed: {error}")),

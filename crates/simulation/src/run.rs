@@ -1,7 +1,7 @@
 //! A run: one seed, one Operator, one history.
 //!
-//! The clock is paused, and all tasks share one thread: time moves when everybody waits, and
-//! what happens is a function of the seed.
+//! The clock is paused, and all tasks share one thread. Time moves only when all tasks wait, so
+//! that the run is a function of the seed.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -18,32 +18,34 @@ use crate::steps::{Step, history};
 use crate::world::World;
 use seeded::Random;
 
-/// How many steps a history has, at least.
+/// The minimum number of steps of a history.
 const LENGTH: usize = 55;
-/// All is quiet if nothing was written for so long: longer than any pause between tries.
-const QUIET: Duration = Duration::from_secs(620);
-/// All must be quiet after this time.
-const PATIENCE: Duration = Duration::from_hours(4);
-/// So long it must stay quiet.
-const STAYS: Duration = Duration::from_mins(25);
+/// The cluster is quiet if there was no write for this long: longer than any pause between
+/// retries.
+const QUIET_TIME: Duration = Duration::from_secs(620);
+/// The cluster must be quiet within this time.
+const MAX_TIME_TO_QUIET: Duration = Duration::from_hours(4);
+/// The cluster must stay quiet for this long.
+const QUIET_AFTERWARDS: Duration = Duration::from_mins(25);
 
-/// Whether a controller that starts waits for others of its Operator that write the same
-/// objects. It does not: what they wrote goes, and comes back when their sources are listed.
+/// Whether a starting controller waits for other controllers of its Operator that write the
+/// same objects. It does not: their objects are deleted, and created again when their sources
+/// are listed.
 const RIVALS_WAIT_AT_A_START: bool = false;
-/// Whether a mark names another origin as soon as that takes over with an equal document. It
-/// does so only after a restart.
+/// Whether a mark names a new origin as soon as that takes over with an equal document. This
+/// happens only after a restart.
 const ORIGINS_ARE_CURRENT: bool = false;
 
-/// How a run went.
+/// The result of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// What was wrong.
+    /// What is wrong, if anything.
     pub failure: Option<String>,
     /// The last lines of the trace.
     pub last: Vec<String>,
     /// A hash of the trace.
     pub hash: u64,
-    /// How often things happened, by what they are.
+    /// How often each kind of event occurred.
     pub counts: BTreeMap<String, u64>,
 }
 
@@ -52,7 +54,7 @@ pub fn steps(seed: u64) -> Vec<Step> {
     history(&mut Random::new(seed), &shape(seed), LENGTH)
 }
 
-/// The Operator of a seed: they take turns.
+/// The Operator of a seed.
 fn shape(seed: u64) -> Shape {
     SHAPES[(seed % SHAPES.len() as u64) as usize]
 }
@@ -61,7 +63,7 @@ fn shape(seed: u64) -> Shape {
 ///
 /// # Panics
 ///
-/// If there can be no runtime.
+/// If no runtime can be built.
 pub fn simulate(seed: u64, steps: &[Step]) -> Outcome {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
@@ -79,8 +81,8 @@ pub fn simulate(seed: u64, steps: &[Step]) -> Outcome {
             counts: state.trace.counts().clone(),
         })
     });
-    // A task that panics does not end the others.
-    let panicked = panics::taken();
+    // A panic in a task does not end the others.
+    let panicked = panics::take();
     outcome.failure = panicked.or(outcome.failure);
     outcome
 }
@@ -91,9 +93,9 @@ struct Run {
     server: Server,
     world: World,
     process: Option<Process>,
-    /// How many processes there were.
+    /// The number of processes so far.
     started: u64,
-    /// Whether the namespace `far` is there.
+    /// Whether the namespace `far` exists.
     far: bool,
 }
 
@@ -142,8 +144,8 @@ impl Run {
             Step::DeleteItem(number) => world.delete_item(&mut Random::new(number)),
             Step::PutLink(number) => world.put_link(&mut Random::new(number)),
             Step::DeleteLink(number) => world.delete_link(&mut Random::new(number)),
-            Step::PutTheirs(number) => world.put_their_object(&mut Random::new(number)),
-            Step::DeleteTheirs(number) => world.delete_their_object(&mut Random::new(number)),
+            Step::PutUserObject(number) => world.put_user_object(&mut Random::new(number)),
+            Step::DeleteUserObject(number) => world.delete_user_object(&mut Random::new(number)),
             Step::Empty => world.empty(),
             Step::Vandalise(number) => world.vandalise(&mut Random::new(number)),
             Step::DeleteDerived(number) => world.delete_derived(&mut Random::new(number)),
@@ -168,7 +170,7 @@ impl Run {
         Ok(())
     }
 
-    /// What a guard has found.
+    /// The violations that the guard has found.
     fn violations(&self) -> Result<(), String> {
         let first = self
             .server
@@ -215,7 +217,7 @@ impl Run {
         self.start();
     }
 
-    /// Time passes; a process that dies is started again.
+    /// Lets time pass. A process that dies is started again.
     async fn wait(&mut self, time: Duration) {
         let end = Instant::now() + time;
         while let Some(process) = &self.process {
@@ -229,7 +231,7 @@ impl Run {
     }
 }
 
-/// The end of the storm.
+/// The checks after a storm.
 impl Run {
     async fn check(&mut self) -> Result<(), String> {
         self.server.with(|state| state.faults.cease());
@@ -238,8 +240,8 @@ impl Run {
             self.world.heal();
         }
         self.quiet().await?;
-        // What an Operator leaves behind that does not delete it is nobody's: there has to
-        // be one again.
+        // Without a policy that deletes them, objects of a deleted Operator stay. Creates the
+        // Operator again, so that they belong to somebody.
         if !self.world.exists && !self.world.takes_all {
             self.world.put_operator(self.world.edits);
             self.quiet().await?;
@@ -257,32 +259,32 @@ impl Run {
         Ok(())
     }
 
-    /// Waits until nothing is written any more.
+    /// Waits until there are no more writes.
     async fn quiet(&mut self) -> Result<(), String> {
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + MAX_TIME_TO_QUIET;
         loop {
             let before = self.writes();
-            self.wait(QUIET).await;
+            self.wait(QUIET_TIME).await;
             if self.writes() == before {
                 return Ok(());
             }
             if Instant::now() > end {
-                return Err("it never becomes quiet".to_owned());
+                return Err("writes never end".to_owned());
             }
         }
     }
 
     async fn stays_quiet(&mut self) -> Result<(), String> {
         let before = self.writes();
-        self.wait(STAYS).await;
+        self.wait(QUIET_AFTERWARDS).await;
         if self.writes() == before {
             return Ok(());
         }
-        Err("something was written when all was quiet".to_owned())
+        Err("there was a write while nothing had changed".to_owned())
     }
 
-    /// A new process finds all as it should be: it changes nothing, and needs at most one
-    /// write of an object to know that.
+    /// A new process changes nothing, and sends at most one write for each object to find that
+    /// out.
     async fn survives_a_restart(&mut self) -> Result<(), String> {
         let before = self.world.versions();
         self.server.with(|state| state.trace.take_sent());
@@ -293,7 +295,7 @@ impl Run {
             .iter()
             .find(|(key, version)| after.get(*key) != Some(*version))
         {
-            return Err(format!("{key} was changed by a restart"));
+            return Err(format!("a restart has changed {key}"));
         }
         let sent = self.server.with(|state| state.trace.take_sent());
         let mut paths = BTreeMap::new();
@@ -304,7 +306,7 @@ impl Run {
             let times: &mut u64 = paths.entry(&sent.path).or_default();
             *times += 1;
             if *times > 1 && !sent.path.contains("/operators/") && !sent.path.contains("/events") {
-                return Err(format!("{} was written again by a restart", sent.path));
+                return Err(format!("a restart has written {} twice", sent.path));
             }
         }
         Ok(())

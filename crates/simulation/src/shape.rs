@@ -1,4 +1,4 @@
-//! The Operators that are simulated: a small set, each for one capability.
+//! The simulated Operators: a small set, each for one capability.
 
 use document::{Value, json};
 use object::ObjectKey;
@@ -7,39 +7,38 @@ use operator::Operator;
 use crate::fields::{at, set};
 use seeded::Random;
 
-/// An Operator, and what may be done to what it derives.
+/// An Operator, and what others may do to its derived objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// The name of the Operator.
     pub name: &'static str,
     manifest: &'static str,
-    /// Whether others may change fields that it has written: it puts them back. A field
-    /// that an Applier has lost to another manager stays lost.
+    /// Whether others may change fields that it has written, because it repairs them. An
+    /// Applier does not take back a field that it has lost to another manager.
     pub repairs: bool,
-    /// Whether others may put objects of theirs where it wants to have its own. What an
-    /// Applier lays over the object of another is a layer; what it finds is the other's.
+    /// Whether users may create objects with names that it derives. An Applier only adds a
+    /// layer to such an object, and does not adopt it.
     pub adopts: bool,
-    /// Whether an edit may remove the last controller. Its kind must be another
-    /// controller's, too: what is left of a kind that no controller writes any more is not
-    /// found.
+    /// Whether an edit may remove the last controller. Another controller must write the same
+    /// kind: leftovers of a kind that no controller writes any more are not found.
     droppable: bool,
 }
 
-/// What edits have made of an Operator.
+/// The edits of an Operator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Edits {
-    /// The value of an annotation on all that it derives; 0 for none.
+    /// The value of an annotation on all derived objects; 0 for none.
     pub salt: u64,
     /// Whether the first controller has another name.
     pub renamed: bool,
-    /// Whether the last controller is gone.
+    /// Whether the last controller is removed.
     pub dropped: bool,
-    /// Whether derived objects go with the Operator.
+    /// Whether derived objects are deleted with the Operator.
     pub deletes: bool,
 }
 
 impl Edits {
-    /// Random ones.
+    /// Random edits.
     pub fn random(random: &mut Random) -> Self {
         Self {
             salt: random.range(0..3),
@@ -50,7 +49,7 @@ impl Edits {
     }
 }
 
-/// All of them.
+/// All simulated Operators.
 pub const SHAPES: &[Shape] = &[
     Shape::new("copy", include_str!("../operators/copy.yaml")),
     Shape::new("gather", include_str!("../operators/gather.yaml")),
@@ -94,7 +93,7 @@ impl Shape {
     ///
     /// # Panics
     ///
-    /// If the file is wrong.
+    /// If the manifest is invalid.
     pub fn manifest(&self, edits: Edits) -> Value {
         let manifest = self.original();
         let controllers = at(&manifest, &["spec", "controllers"]).as_list();
@@ -124,11 +123,11 @@ impl Shape {
     ///
     /// # Panics
     ///
-    /// If the file is wrong.
+    /// If the manifest is invalid.
     pub fn operator(&self, edits: Edits) -> Operator {
         let manifest = self.manifest(edits);
         let (operator, problems) = operator::read(&manifest, &expr::Functions::builtin());
-        operator.unwrap_or_else(|| panic!("{} is wrong: {problems:?}", self.name))
+        operator.unwrap_or_else(|| panic!("{} is invalid: {problems:?}", self.name))
     }
 
     /// Whether it reads a kind.
@@ -136,18 +135,18 @@ impl Shape {
         self.manifest.contains(&format!("kind: {kind}\n"))
     }
 
-    /// Whether it reads or patches objects of users that are no Items and no Links.
-    pub fn reads_theirs(&self) -> bool {
+    /// Whether it reads or patches objects of users other than Items and Links.
+    pub fn reads_user_objects(&self) -> bool {
         ["patcher", "layers", "secrets"].contains(&self.name)
     }
 
-    /// The Operator object.
+    /// The key of the Operator.
     pub fn key(&self) -> ObjectKey {
         ObjectKey::new("dcontroller.io", "Operator", "", self.name)
     }
 }
 
-/// The controller with a stage that adds an annotation.
+/// The controller with an additional stage that sets an annotation.
 fn salted(controller: &Value, salt: u64) -> Value {
     if salt == 0 {
         return controller.clone();

@@ -1,16 +1,16 @@
-//! A shorter history that fails as well: people read it.
+//! Shortens a failing history for people who read it.
 
 use crate::run::simulate;
 use crate::steps::Step;
 
-/// So often a shorter history is tried.
-const TRIES: usize = 150;
+/// How many shorter histories are tried.
+const MAX_TRIES: usize = 150;
 
-/// The positions of the steps that are left when no part of them can be taken out any
-/// more, or when enough was tried.
+/// The positions of the remaining steps, when no part of them can be left out any more, or
+/// after enough tries.
 pub fn shrink(seed: u64, steps: &[Step]) -> Vec<usize> {
     let mut kept: Vec<usize> = (0..steps.len()).collect();
-    let mut tries = TRIES;
+    let mut tries = MAX_TRIES;
     let mut size = kept.len() / 2;
     while size > 0 {
         let mut at = 0;

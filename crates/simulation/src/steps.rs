@@ -1,63 +1,63 @@
-//! The history of a run: what users, the network and the machines do.
+//! The steps of a history: actions of users, of the network and of machines.
 
 use crate::shape::Shape;
 use seeded::Random;
 
-/// One thing that happens. The numbers choose what exactly.
+/// One step. The number in it selects the details.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// A user creates or changes an Item.
     PutItem(u64),
-    /// A user deletes an Item, and perhaps creates it again.
+    /// A user deletes an Item, and possibly creates it again.
     DeleteItem(u64),
     /// A user creates or changes a Link.
     PutLink(u64),
     /// A user deletes a Link.
     DeleteLink(u64),
     /// A user creates or changes an object that may be patched or copied.
-    PutTheirs(u64),
+    PutUserObject(u64),
     /// A user deletes one of these.
-    DeleteTheirs(u64),
+    DeleteUserObject(u64),
     /// Somebody changes a derived object.
     Vandalise(u64),
-    /// Somebody deletes a derived object, and perhaps puts another one there.
+    /// Somebody deletes a derived object, and possibly creates another one with that name.
     DeleteDerived(u64),
-    /// Users delete all Items and Links: nothing is derived any more.
+    /// Users delete all Items and Links, so that nothing is derived.
     Empty,
     /// An administrator edits the Operator, or creates it.
     EditOperator(u64),
     /// An administrator deletes the Operator.
     DeleteOperator,
-    /// The namespace `far` goes, or comes back.
+    /// The namespace `far` is deleted or created.
     Namespace,
-    /// So many of a hundred requests fail.
+    /// Sets the percentage of requests that fail.
     Faults(usize),
-    /// The server forgets its history.
+    /// The server drops its history.
     Compact,
     /// All watches break.
     Cut,
-    /// The server begins to refuse streaming lists, or to allow them.
+    /// The server starts or stops refusing streaming lists.
     StreamingLists,
-    /// deltic dies, and starts again after so many milliseconds.
+    /// deltic dies, and starts again after this many milliseconds.
     Crash(u64),
     /// deltic dies with its next write.
     CrashWithWrite,
-    /// deltic ends well, and starts again.
+    /// deltic is shut down, and starts again.
     Restart,
     /// Time passes, in milliseconds.
     Wait(u64),
-    /// Faults cease until all is quiet; then the cluster must be as derived.
+    /// Faults end. When the cluster is quiet, it must have the derived state.
     Check,
 }
 
-/// A random history of an Operator. It ends with a [`Step::Check`].
+/// A random history for an Operator, which ends with a [`Step::Check`].
 pub fn history(random: &mut Random, shape: &Shape, length: usize) -> Vec<Step> {
     let mut steps: Vec<Step> = (0..10).map(|_| source(random, shape)).collect();
     while steps.len() < length {
         match random.below(20) {
             0..=6 => steps.push(source(random, shape)),
             7 => steps.push(disturbance(random)),
-            8 => steps.push(rare(random)),
+            8 => steps.push(uncommon(random)),
             9 | 10 => storm(random, shape, &mut steps),
             11 | 12 => steps.push(*random.pick(&[Step::Compact, Step::Cut])),
             13 | 14 => steps.push(end(random)),
@@ -72,7 +72,7 @@ pub fn history(random: &mut Random, shape: &Shape, length: usize) -> Vec<Step> {
     steps
 }
 
-/// Much happens in a short time, while the network is bad.
+/// Many steps in a short time, on a bad network.
 fn storm(random: &mut Random, shape: &Shape, steps: &mut Vec<Step>) {
     steps.push(Step::Faults(*random.pick(&[5, 20, 60])));
     for _ in 0..3 + random.below(8) {
@@ -88,21 +88,21 @@ fn storm(random: &mut Random, shape: &Shape, steps: &mut Vec<Step>) {
     steps.push(Step::Faults(0));
 }
 
-/// A change of what the Operator reads.
+/// A change of a source object.
 fn source(random: &mut Random, shape: &Shape) -> Step {
     let number = random.bits();
-    let (links, theirs) = (shape.reads("Link"), shape.reads_theirs());
+    let (links, objects) = (shape.reads("Link"), shape.reads_user_objects());
     match random.below(12) {
         0 | 1 if links => Step::PutLink(number),
         2 if links => Step::DeleteLink(number),
-        3 | 4 if theirs => Step::PutTheirs(number),
-        5 if theirs => Step::DeleteTheirs(number),
+        3 | 4 if objects => Step::PutUserObject(number),
+        5 if objects => Step::DeleteUserObject(number),
         6 | 7 => Step::DeleteItem(number),
         _ => Step::PutItem(number),
     }
 }
 
-/// A change of what is derived.
+/// A change of a derived object.
 fn disturbance(random: &mut Random) -> Step {
     let number = random.bits();
     if random.chance(50) {
@@ -112,13 +112,13 @@ fn disturbance(random: &mut Random) -> Step {
     }
 }
 
-/// The process ends.
+/// An end of the process.
 fn end(random: &mut Random) -> Step {
     let crash = Step::Crash(random.range(0..5_000));
     *random.pick(&[crash, Step::CrashWithWrite, Step::Restart])
 }
 
-fn rare(random: &mut Random) -> Step {
+fn uncommon(random: &mut Random) -> Step {
     let edit = Step::EditOperator(random.bits());
     *random.pick(&[
         edit,

@@ -1,26 +1,26 @@
-//! What happened in a run: a line for each request, and for everything that was done.
+//! The trace of a run: a line for each request, and for each action.
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::api::{Asked, Caller};
+use crate::api::{ApiRequest, Caller};
 use crate::clock::Virtual;
 use crate::faults::Fault;
 
-/// So many lines and requests are kept.
-const KEPT: usize = 400;
+/// How many lines and requests are kept.
+const MAX_KEPT: usize = 400;
 
-/// A request that was answered, or was not.
+/// A request and its status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sent {
-    /// The verb of HTTP.
+    /// The HTTP method.
     pub method: String,
     /// The path.
     pub path: String,
-    /// The status; 0 if nothing was done, and no answer came.
+    /// The HTTP status; 0 if the request was not carried out and got no answer.
     pub code: u16,
 }
 
-/// The last lines, and a hash of all.
+/// The last lines, and a hash of all lines.
 #[derive(Debug)]
 pub struct Trace {
     clock: Virtual,
@@ -28,12 +28,12 @@ pub struct Trace {
     hash: u64,
     counts: BTreeMap<String, u64>,
     writes: u64,
-    /// What was sent since somebody looked.
+    /// The requests since the last [`Trace::take_sent`].
     sent: VecDeque<Sent>,
 }
 
 impl Trace {
-    /// Nothing has happened.
+    /// An empty trace.
     pub fn new(clock: Virtual) -> Self {
         Self {
             clock,
@@ -45,7 +45,7 @@ impl Trace {
         }
     }
 
-    /// Something happens now.
+    /// Adds a line.
     pub fn note(&mut self, text: &str) {
         let seconds = self.clock.elapsed().as_secs_f64();
         let line = format!("{seconds:9.3} {text}");
@@ -53,21 +53,27 @@ impl Trace {
         keep(&mut self.lines, line);
     }
 
-    /// Counts something.
+    /// Counts an event.
     pub fn count(&mut self, what: &str) {
         *self.counts.entry(what.to_owned()).or_default() += 1;
     }
 
-    /// A request is answered, or is not.
-    pub(crate) fn request(&mut self, caller: &Caller, asked: &Asked, code: u16, fault: Fault) {
+    /// Adds a request and its status.
+    pub(crate) fn request(
+        &mut self,
+        caller: &Caller,
+        request: &ApiRequest,
+        code: u16,
+        fault: Fault,
+    ) {
         let sent = Sent {
-            method: asked.method.to_string(),
-            path: asked.path.clone(),
+            method: request.method.to_string(),
+            path: request.path.clone(),
             code,
         };
-        // What a policy refuses, or has no namespace, is tried again now and then.
+        // Writes that a policy refuses, or that have no namespace, are retried now and then.
         let refused = matches!(code, 403 | 404 | 422);
-        self.writes += u64::from(asked.is_write() && !refused);
+        self.writes += u64::from(request.is_write() && !refused);
         self.count("requests");
         self.count(&code.to_string());
         let mut trouble = String::new();
@@ -76,7 +82,7 @@ impl Trace {
             let name = trouble.split('(').next().unwrap_or_default();
             self.count(name.trim());
         }
-        let (name, what) = (&caller.name, what(asked));
+        let (name, what) = (&caller.name, what(request));
         self.note(&format!("{name} {what} -> {code}{trouble}"));
         keep(&mut self.sent, sent);
     }
@@ -86,48 +92,48 @@ impl Trace {
         self.lines.iter().cloned().collect()
     }
 
-    /// A hash of all that happened.
+    /// A hash of all lines.
     pub fn hash(&self) -> u64 {
         self.hash
     }
 
-    /// How often things happened, by what they are.
+    /// How often each kind of event occurred.
     pub fn counts(&self) -> &BTreeMap<String, u64> {
         &self.counts
     }
 
-    /// How many writes there were that were not refused.
+    /// The number of writes that were not refused.
     pub fn writes(&self) -> u64 {
         self.writes
     }
 
-    /// What was sent since the last call.
+    /// The requests since the last call.
     pub fn take_sent(&mut self) -> Vec<Sent> {
         self.sent.drain(..).collect()
     }
 }
 
 fn keep<T>(items: &mut VecDeque<T>, item: T) {
-    if items.len() == KEPT {
+    if items.len() == MAX_KEPT {
         items.pop_front();
     }
     items.push_back(item);
 }
 
-/// A request in a few words.
-fn what(asked: &Asked) -> String {
-    let verb = match asked.method.as_str() {
-        "GET" if asked.is_watch() && asked.query.is("sendInitialEvents") => "STREAM",
-        "GET" if asked.is_watch() => "WATCH",
-        "PATCH" if asked.content.contains("apply") => "APPLY",
+/// A request in short form.
+fn what(request: &ApiRequest) -> String {
+    let verb = match request.method.as_str() {
+        "GET" if request.is_watch() && request.query.is("sendInitialEvents") => "STREAM",
+        "GET" if request.is_watch() => "WATCH",
+        "PATCH" if request.content.contains("apply") => "APPLY",
         verb => verb,
     };
-    // The names of Events have the time of the machine in them.
-    let path = match asked.path.find("/events/") {
-        Some(end) => &asked.path[..end],
-        None => &asked.path,
+    // The names of Events contain the time of the machine.
+    let path = match request.path.find("/events/") {
+        Some(end) => &request.path[..end],
+        None => &request.path,
     };
-    match asked.query.get("resourceVersion") {
+    match request.query.get("resourceVersion") {
         "" => format!("{verb} {path}"),
         version => format!("{verb} {path} from {version}"),
     }

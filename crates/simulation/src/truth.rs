@@ -1,9 +1,12 @@
-//! What is derived from the objects of users at every moment, to judge a deletion when it
-//! happens.
+//! What is derived from the objects of users at every moment, to judge deletions when they
+//! happen.
 //!
-//! A process knows of its sources only what they were at some moment since it started. So an
-//! object that was derived at every such moment must not be deleted, however late the news
-//! are: its absence cannot have been established.
+//! A process knows the state of its sources at some moment since it started. So it must not
+//! delete an object that was derived at every such moment, however late its information is:
+//!
+//! ```text
+//! process starts ────── item b exists the whole time ──────▶ delete ConfigMap b: wrong
+//! ```
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,33 +22,33 @@ use tokio::time::Instant;
 
 use crate::fields::text;
 
-/// Whether a re-list reaches the pipeline as one batch. It arrives object by object: a group
-/// of which one member has gone and another has come is deleted, and created again.
+/// Whether a re-list reaches the pipeline as one batch. It does not: if one member of a group
+/// is deleted and another one is added, the group may be deleted and created again.
 const LISTS_ARE_ONE_BATCH: bool = false;
 
-/// What is derived. Clones are the same.
+/// The derived objects. Clones share them.
 #[derive(Clone, Debug)]
 pub struct Truth(Arc<Mutex<Derived>>);
 
 #[derive(Debug)]
 struct Derived {
     offline: Option<Offline>,
-    /// Since when each object is derived.
+    /// Since when each object has been derived.
     since: BTreeMap<ObjectKey, Instant>,
     /// When the process started.
     started: Instant,
-    /// Whether a process can see no other states than there were: it can if it reads
-    /// several kinds, one later than another.
+    /// Whether a process only sees states that existed. Not if it reads several kinds, because
+    /// it may read one later than another.
     ordered: bool,
 }
 
-/// What `render` reads the time and random numbers from: nothing depends on them here.
+/// The time and random numbers for `render`. Nothing here depends on them.
 pub(crate) fn env() -> Env {
     Env::new("2026-01-01T00:00:00Z".into(), 0)
 }
 
 impl Truth {
-    /// Nothing is derived.
+    /// No derived objects.
     pub fn new() -> Self {
         Self(Arc::new(Mutex::new(Derived {
             offline: None,
@@ -59,7 +62,7 @@ impl Truth {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The Operator is another, or gone; these are the objects of users.
+    /// The Operator was replaced, or deleted; `objects` are those of users.
     pub fn operator(&self, operator: Option<Operator>, objects: impl Iterator<Item = Value>) {
         let mut derived = self.derived();
         let ordered = |operator: &Operator| {
@@ -74,7 +77,7 @@ impl Truth {
         derived.step(&added.collect::<Vec<_>>());
     }
 
-    /// A user's object is like this now, or gone.
+    /// An object of a user was changed or deleted.
     pub fn change(&self, object: Value, gone: bool) {
         let kind = if gone {
             EventType::Deleted
@@ -89,7 +92,7 @@ impl Truth {
         self.derived().started = Instant::now();
     }
 
-    /// Whether an object has been derived for as long as the process runs.
+    /// Whether an object has been derived ever since the process started.
     pub fn always_had(&self, key: &ObjectKey) -> bool {
         let derived = self.derived();
         let since = derived.since.get(key);
@@ -108,7 +111,7 @@ impl Derived {
         let Some(offline) = &mut self.offline else {
             return self.since.clear();
         };
-        // What cannot be derived is found by the check at the end.
+        // The check at the end finds errors.
         let _ = offline.batch(events, &env());
         let keys = offline.targets().into_iter().filter_map(|object| {
             let kind = text(&object, &["kind"]).to_owned();

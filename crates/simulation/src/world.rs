@@ -1,4 +1,4 @@
-//! What users have on the cluster, and what they do to it and to what deltic derives.
+//! The users of a cluster: their objects, and what they do to these and to derived ones.
 
 mod sources;
 mod vandals;
@@ -27,30 +27,29 @@ pub struct World {
     pub server: Server,
     /// The Operator.
     pub shape: Shape,
-    /// As it is now.
+    /// Its current edits.
     pub edits: Edits,
-    /// Whether it is there.
+    /// Whether it exists.
     pub exists: bool,
-    /// Counts how often it was created or edited: each time, what deltic remembers of its
-    /// writes is gone.
+    /// How often it was created or edited. Each time, deltic forgets the answers to its writes.
     pub edited: Arc<AtomicU64>,
-    /// What should be derived, at every moment.
+    /// What is derived at every moment.
     pub truth: Truth,
-    /// Whether what it derived goes with it. One that is deleted before it has its
+    /// Whether derived objects are deleted with it. An Operator that is deleted before it has a
     /// finalizer leaves everything behind.
     pub takes_all: bool,
     /// The kinds that it writes.
     pub targets: Vec<&'static Kind>,
     /// The objects of users, as they would be without deltic.
-    pub theirs: BTreeMap<ObjectKey, Value>,
-    /// Those among them that are where the Operator wants to have its own.
+    pub user_objects: BTreeMap<ObjectKey, Value>,
+    /// Those of them that have names which the Operator derives.
     pub squatters: BTreeSet<ObjectKey>,
-    /// Objects that look like derived ones and are not: nobody ever writes them.
+    /// Objects that look derived but are not. Nobody ever writes them.
     pub bystanders: BTreeMap<ObjectKey, Value>,
-    /// Items that were good when all was last as derived, and have not gone since: what is
-    /// derived from them stays if they turn bad.
+    /// Items that were valid at the last successful check and have not been deleted since:
+    /// their output stays if they become invalid.
     pub held: BTreeSet<ObjectKey>,
-    /// The uids of derived objects that got a label of users.
+    /// The uids of derived objects that have a label of a user.
     pub labelled: BTreeMap<ObjectKey, String>,
 }
 
@@ -72,7 +71,7 @@ impl World {
             truth: Truth::new(),
             takes_all: false,
             targets: kinds,
-            theirs: BTreeMap::new(),
+            user_objects: BTreeMap::new(),
             squatters: BTreeSet::new(),
             bystanders: BTreeMap::new(),
             held: BTreeSet::new(),
@@ -88,14 +87,14 @@ impl World {
     /// Creates or edits the Operator.
     pub fn put_operator(&mut self, edits: Edits) {
         let key = self.shape.key();
-        // One that is going cannot be edited any more.
+        // An Operator that is being deleted cannot be edited any more.
         let there = self.server.get(&key);
         if there.is_some() && !self.exists {
             return;
         }
         (self.edits, self.exists) = (edits, true);
         self.edited.fetch_add(1, Ordering::SeqCst);
-        let objects = self.theirs.iter();
+        let objects = self.user_objects.iter();
         let objects = objects.map(|(key, object)| complete(key, object));
         self.truth
             .operator(Some(self.shape.operator(edits)), objects);
@@ -119,7 +118,7 @@ impl World {
         self.takes_all = waits && self.edits.deletes;
     }
 
-    /// What looks like ours, and has no claim that counts.
+    /// Adds objects that look like ours, but have no valid claim.
     fn add_bystanders(&mut self, kind: &'static Kind) {
         let operator = self.shape.name;
         let namespace = if kind.namespaced { "ns" } else { "" };
@@ -156,15 +155,15 @@ impl World {
         self.know(key, object.clone());
     }
 
-    /// A user's object is like this now.
+    /// Records the new state of a user's object.
     pub(crate) fn know(&mut self, key: &ObjectKey, object: Value) {
         self.truth.change(complete(key, &object), false);
-        self.theirs.insert(key.clone(), object);
+        self.user_objects.insert(key.clone(), object);
     }
 
-    /// Creates an object, or changes it where deltic may have changed it as well.
+    /// Creates an object, or changes it if deltic may have changed it as well.
     fn put_or(&mut self, key: &ObjectKey, fresh: &Value, change: impl Fn(&Value) -> Value) {
-        match self.theirs.get(key) {
+        match self.user_objects.get(key) {
             None => self.put(key, fresh),
             Some(old) => {
                 let new = change(old);
@@ -176,23 +175,23 @@ impl World {
 
     fn delete(&mut self, key: &ObjectKey) {
         self.server.delete(key);
-        if let Some(object) = self.theirs.remove(key) {
+        if let Some(object) = self.user_objects.remove(key) {
             self.truth.change(complete(key, &object), true);
         }
         self.squatters.remove(key);
         self.held.remove(key);
     }
 
-    /// A namespace is gone with all that was in it.
+    /// Forgets a namespace and all objects in it.
     pub fn forget_namespace(&mut self, name: &str) {
-        let keys = self.theirs.keys();
+        let keys = self.user_objects.keys();
         let inside = keys.filter(|key| key.namespace() == name);
         for key in inside.cloned().collect::<Vec<_>>() {
             self.delete(&key);
         }
     }
 
-    /// The objects that exist because deltic made them.
+    /// The objects that deltic has created.
     pub fn derived(&self) -> Vec<(ObjectKey, Value)> {
         let kinds = self.targets.iter();
         let all = kinds.flat_map(|kind| self.server.all(kind));
@@ -214,7 +213,7 @@ impl World {
     }
 }
 
-/// An object of a user with its kind and name.
+/// An object of a user, with its kind and name.
 ///
 /// # Panics
 ///

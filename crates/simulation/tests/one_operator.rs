@@ -1,10 +1,11 @@
-//! One Operator through random histories with faults, crashes and restarts. At the end of
-//! each the cluster is what `render` says, nothing of others was touched, and all is quiet.
+//! One Operator in random histories with faults, crashes and restarts. At the end of each
+//! history the cluster has the state that `render` derives, no object of others was touched,
+//! and there are no more writes.
 //!
-//! `RANDOM_RUNS` says how many histories, `RANDOM_SEED` runs one of them, `SIM_STEPS` only
-//! some of its steps.
+//! `RANDOM_RUNS` sets the number of histories, `RANDOM_SEED` runs a single one, and `SIM_STEPS`
+//! only some of its steps.
 
-#![allow(clippy::print_stderr)] // A failing test says what to do.
+#![allow(clippy::print_stderr)] // A failing test prints how to repeat it.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -15,13 +16,13 @@ use simulation::run::{Outcome, simulate, steps};
 use simulation::shape::SHAPES;
 use simulation::shrink::{chosen, shrink};
 
-/// So many histories take less than a minute on two cores.
+/// This many histories take less than a minute on two cores.
 const RUNS: u64 = 250;
-/// So many lines of a failing history are shown.
+/// How many lines of a failing history are shown.
 const SHOWN: usize = 60;
 
-/// What must have happened in all histories together, or they are not worth much.
-const HAPPENS: &[&str] = &[
+/// Events that must occur in all histories together. Otherwise the test proves little.
+const REQUIRED: &[&str] = &[
     "201",
     "403",
     "404",
@@ -93,7 +94,7 @@ fn add(counts: &mut BTreeMap<String, u64>, outcome: &Outcome) {
 
 fn happened(counts: &BTreeMap<String, u64>) {
     let shapes = SHAPES.iter().map(|shape| shape.name);
-    for what in HAPPENS.iter().copied().chain(shapes) {
+    for what in REQUIRED.iter().copied().chain(shapes) {
         let count = counts.get(what).copied().unwrap_or(0);
         assert!(count >= 10, "{what} happened {count} times");
     }
@@ -138,7 +139,7 @@ fn show(seed: u64, kept: &[usize], outcome: &Outcome) {
 }
 
 #[test]
-fn one_seed_is_one_history() {
+fn a_seed_determines_the_history() {
     for seed in 0..SHAPES.len() as u64 {
         let [first, second] = [(); 2].map(|()| simulate(seed, &steps(seed)));
         assert_eq!(first.hash, second.hash, "seed {seed}");

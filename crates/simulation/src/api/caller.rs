@@ -1,10 +1,10 @@
-//! Who calls the server: a process, which may die.
+//! A caller of the server: a process, which may die.
 
 use std::sync::Arc;
 
 use tokio::sync::watch;
 
-/// A process that sends requests. Clones are the same one.
+/// A process that sends requests. Clones are the same process.
 #[derive(Clone, Debug)]
 pub struct Caller {
     /// Its name in the trace.
@@ -21,7 +21,7 @@ impl Caller {
         }
     }
 
-    /// From now on nothing that it sends arrives, and it gets no answers.
+    /// From now on, its requests do not arrive, and it gets no answers.
     pub fn die(&self) {
         self.dead.send_replace(true);
     }
@@ -34,11 +34,11 @@ impl Caller {
     /// Completes when it is dead.
     pub async fn died(&self) {
         let mut dead = self.dead.subscribe();
-        // The sender is alive as long as `self` is.
+        // `self` keeps the sender.
         let _ = dead.wait_for(|dead| *dead).await;
     }
 
-    /// Completes at once, or never if it is dead.
+    /// Completes at once; never if the process is dead.
     pub(super) async fn dead_is_silent(&self) {
         if self.is_dead() {
             std::future::pending::<()>().await;

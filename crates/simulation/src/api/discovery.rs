@@ -1,4 +1,4 @@
-//! Which kinds there are, as `kube::discovery` asks for it, and where their schemas are.
+//! Discovery of kinds, as `kube::discovery` uses it, and their schemas.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -72,7 +72,7 @@ pub(super) fn schemas(kinds: Kinds<'_>) -> Value {
     json!({"paths": (Value::from(paths))})
 }
 
-/// `/openapi/v3/…`: nothing is said about lists.
+/// `/openapi/v3/…`: without information about lists.
 pub(super) fn schema() -> Value {
     json!({"openapi": "3.0.0", "components": {"schemas": {}}})
 }

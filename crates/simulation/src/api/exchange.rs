@@ -1,4 +1,4 @@
-//! What the server does with a request: from its path to its answer.
+//! The processing of a request, from its path to its answer.
 
 use document::Value;
 use futures::StreamExt;
@@ -13,40 +13,46 @@ use super::route::{RequestPath, Route};
 use super::select::Selection;
 use super::watch::Watch;
 use super::write::Write;
-use super::{Answer, Asked, Caller, Done, Reply, Server, State, discovery};
+use super::{Answer, ApiRequest, Caller, ProcessedWrite, Reply, Server, State, discovery};
 use crate::faults::Fault;
 use crate::fields::merge_patch;
 
 impl State {
-    /// Does what a request asks for, as far as the fault lets it.
+    /// Carries out a request, as far as the fault allows it.
     pub(super) fn exchange(
         &mut self,
         server: &Server,
         caller: &Caller,
-        asked: &Asked,
+        request: &ApiRequest,
         fault: Fault,
     ) -> Answer {
         let answer = match fault.refusal() {
             Some(refusal) => Err(refusal),
-            None if fault.is_done() => return self.perform(server, caller, asked, fault),
+            None if fault.is_done() => return self.perform(server, caller, request, fault),
             None => Err(Refusal::new(0, "Lost", "")),
         };
         let code = answer.as_ref().err().map_or(0, |refusal| refusal.code);
-        self.trace.request(caller, asked, code, fault);
+        self.trace.request(caller, request, code, fault);
         self.respond(answer, fault.retry_after())
     }
 
-    fn perform(&mut self, server: &Server, caller: &Caller, asked: &Asked, fault: Fault) -> Answer {
-        let route = Route::of(&asked.path, &self.kinds).ok_or_else(Refusal::no_resource);
+    fn perform(
+        &mut self,
+        server: &Server,
+        caller: &Caller,
+        request: &ApiRequest,
+        fault: Fault,
+    ) -> Answer {
+        let route = Route::of(&request.path, &self.kinds).ok_or_else(Refusal::no_resource);
         if let Ok(Route::Objects(place)) = &route
-            && asked.method == Method::GET
+            && request.method == Method::GET
             && place.name.is_none()
-            && asked.is_watch()
+            && request.is_watch()
         {
-            let selection = Selection::of(place, &asked.query);
-            let watch = Watch::open(server, self, caller, selection, &asked.query);
+            let selection = Selection::of(place, &request.query);
+            let watch = Watch::open(server, self, caller, selection, &request.query);
             let code = watch.as_ref().map_or_else(|refusal| refusal.code, |_| 200);
-            self.trace.request(caller, asked, code, fault);
+            self.trace.request(caller, request, code, fault);
             return match watch {
                 Ok(watch) => {
                     let lines = stream::unfold(watch, Watch::next).boxed();
@@ -55,13 +61,19 @@ impl State {
                 Err(refusal) => self.respond(Err(refusal), None),
             };
         }
-        let reply = route.and_then(|route| self.route(caller, asked, fault, &route));
+        let reply = route.and_then(|route| self.route(caller, request, fault, &route));
         let code = reply.as_ref().map_or_else(|r| r.code, |(code, _)| *code);
-        self.trace.request(caller, asked, code, fault);
+        self.trace.request(caller, request, code, fault);
         self.respond(reply, None)
     }
 
-    fn route(&mut self, caller: &Caller, asked: &Asked, fault: Fault, route: &Route) -> Reply {
+    fn route(
+        &mut self,
+        caller: &Caller,
+        request: &ApiRequest,
+        fault: Fault,
+        route: &Route,
+    ) -> Reply {
         let place = match route {
             Route::CoreVersions => return Ok((200, discovery::core_versions())),
             Route::Groups => return Ok((200, discovery::groups(&self.kinds))),
@@ -72,10 +84,10 @@ impl State {
             }
             Route::Objects(place) => place,
         };
-        match (&place.name, asked.is_write()) {
+        match (&place.name, request.is_write()) {
             (None, false) => {
-                let selection = Selection::of(place, &asked.query);
-                self.pages.list(&self.store, &selection, &asked.query)
+                let selection = Selection::of(place, &request.query);
+                self.pages.list(&self.store, &selection, &request.query)
             }
             (Some(name), false) => {
                 let stored = self.store.get(&place.key(name));
@@ -83,15 +95,15 @@ impl State {
                 stored.map(|stored| (200, stored.shown()))
             }
             (name, true) => {
-                let given = asked.body.get("metadata").get("name").as_str();
+                let given = request.body.get("metadata").get("name").as_str();
                 let name = name.as_deref().or(given).unwrap_or_default();
                 let key = place.key(name);
                 self.race(&key);
                 let old = self.object(&key);
-                let reply = self.write(asked, place, &key);
-                self.inspect(&Done {
+                let reply = self.write(request, place, &key);
+                self.inspect(&ProcessedWrite {
                     caller,
-                    asked,
+                    request,
                     key: &key,
                     old,
                     new: self.object(&key),
@@ -103,19 +115,19 @@ impl State {
         }
     }
 
-    /// Whether a list, or a watch that begins with one, is not answered for now.
-    pub(super) fn is_unanswered(&self, asked: &Asked) -> bool {
-        let lists = !asked.is_watch() || asked.query.is("sendInitialEvents");
-        match Route::of(&asked.path, &self.kinds) {
+    /// Whether a list, or a watch that begins with one, gets no answer for now.
+    pub(super) fn is_unanswered(&self, request: &ApiRequest) -> bool {
+        let lists = !request.is_watch() || request.query.is("sendInitialEvents");
+        match Route::of(&request.path, &self.kinds) {
             Some(Route::Objects(place)) => {
-                let list = asked.method == Method::GET && lists && place.name.is_none();
+                let list = request.method == Method::GET && lists && place.name.is_none();
                 list && self.unanswered.contains(place.kind.name)
             }
             _ => false,
         }
     }
 
-    /// Somebody else writes the object first.
+    /// Lets somebody else write the object first.
     fn race(&mut self, key: &ObjectKey) {
         let next = self.races.iter().position(|(raced, _)| raced == key);
         let Some((_, patch)) = next.map(|at| self.races.remove(at)) else {
@@ -129,19 +141,19 @@ impl State {
         stored.map(|stored| stored.object.clone())
     }
 
-    fn write(&mut self, asked: &Asked, place: &RequestPath, key: &ObjectKey) -> Reply {
+    fn write(&mut self, request: &ApiRequest, place: &RequestPath, key: &ObjectKey) -> Reply {
         let write = Write {
             store: &mut self.store,
             policies: &self.policies,
             webhook: &self.webhook,
             place,
             key: key.clone(),
-            asked,
+            request,
         };
         write.run()
     }
 
-    fn inspect(&mut self, done: &Done<'_>) {
+    fn inspect(&mut self, done: &ProcessedWrite<'_>) {
         if let Some(Err(violation)) = self.guard.as_mut().map(|guard| guard(done)) {
             self.trace.note(&format!("VIOLATION: {violation}"));
             self.violations.push(violation);

@@ -16,19 +16,19 @@ pub struct Kind {
     pub name: &'static str,
     /// The name of the resource.
     pub plural: &'static str,
-    /// Whether its objects live in namespaces.
+    /// Whether its objects are namespaced.
     pub namespaced: bool,
-    /// Whether it has a `/status` of its own.
+    /// Whether it has the subresource `/status`.
     pub status: bool,
     /// Whether `metadata.generation` counts changes of the spec.
     pub generation: bool,
-    /// What the server makes of an object: defaults, normal forms, fields that it drops.
+    /// What the server changes in an object: defaults, normal forms, unknown fields.
     defaults: fn(&Value) -> Value,
-    /// What it fills in when an object is created, and only then.
+    /// What the server sets only when an object is created.
     pub assigned: fn(&Value) -> Value,
 }
 
-/// All of them.
+/// All kinds.
 pub const KINDS: &[Kind] = &[
     Kind::new("", "Namespace", "namespaces").cluster(),
     Kind::new("", "ConfigMap", "configmaps").data(),
@@ -77,7 +77,7 @@ impl Kind {
         self
     }
 
-    /// As a `ConfigMap` is: neither a status nor a generation.
+    /// As a `ConfigMap`: without a status and a generation.
     const fn data(mut self) -> Self {
         self.status = false;
         self.generation = false;
@@ -110,7 +110,7 @@ impl Kind {
         ObjectKey::new(self.group, self.name, namespace, name)
     }
 
-    /// An object as the server stores it, with its defaults.
+    /// An object in the form that the server stores, with defaults.
     pub fn complete(&self, object: &Value) -> Value {
         (self.defaults)(&without_nulls(object))
     }
@@ -160,8 +160,8 @@ fn selector(object: &Value) -> Value {
     default(object, &["spec", "selector"], selector)
 }
 
-/// A custom resource with defaults, one of them inside an optional map, and a structural
-/// schema that drops what it does not know.
+/// A custom resource with defaults, one of them in an optional map, and a structural schema
+/// that drops unknown fields.
 fn widget(object: &Value) -> Value {
     let mut object = default(object, &["spec", "defaulted"], json!("yes"));
     if !at(&object, &["spec", "probe"]).is_null() {
@@ -170,7 +170,7 @@ fn widget(object: &Value) -> Value {
     normal(&unset(&object, &["spec", "unknown"]))
 }
 
-/// Quantities in their canonical form: `1000m` of `cpu` is `1`.
+/// Quantities in canonical form: `1000m` of `cpu` is `1`.
 fn normal(value: &Value) -> Value {
     match value.view() {
         View::Map(map) => {

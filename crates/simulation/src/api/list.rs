@@ -1,4 +1,4 @@
-//! Lists, in pages of one version.
+//! Lists in pages of one version.
 
 use std::collections::BTreeMap;
 
@@ -10,24 +10,24 @@ use super::select::Selection;
 use super::store::Store;
 use super::{Reply, store};
 
-/// So many objects are on a page at most, whatever is asked for: a few objects have
+/// The maximum size of a page, whatever the client asks for, so that even a few objects have
 /// several pages.
 const MAX_PAGE: usize = 3;
 
-/// The rests of lists of which somebody has read the first pages.
+/// The remaining pages of lists that a client has started to read.
 #[derive(Debug, Default)]
 pub(super) struct Pages {
-    rests: BTreeMap<String, Rest>,
+    remaining: BTreeMap<String, RemainingPages>,
     next: u64,
 }
 
 #[derive(Debug)]
-struct Rest {
+struct RemainingPages {
     version: u64,
     items: Vec<Value>,
 }
 
-/// The objects of a selection as they are now.
+/// The current objects of a selection.
 pub(super) fn selected(store: &Store, selection: &Selection) -> Vec<Value> {
     let objects = store.objects();
     let selected =
@@ -38,35 +38,35 @@ pub(super) fn selected(store: &Store, selection: &Selection) -> Vec<Value> {
 }
 
 impl Pages {
-    /// Forgets all rests: who asks for one gets 410.
+    /// Forgets all remaining pages: requests for them get 410.
     pub(super) fn clear(&mut self) {
-        self.rests.clear();
+        self.remaining.clear();
     }
 
-    /// A page, the first one or one that continues.
+    /// The first page of a list, or a further one.
     pub(super) fn list(&mut self, store: &Store, selection: &Selection, query: &Query) -> Reply {
-        let mut rest = match query.get("continue") {
-            "" => Rest {
+        let mut list = match query.get("continue") {
+            "" => RemainingPages {
                 version: store.version(),
                 items: selected(store, selection),
             },
-            token => self.rests.remove(token).ok_or_else(Refusal::expired)?,
+            token => self.remaining.remove(token).ok_or_else(Refusal::expired)?,
         };
         let size = query.number("limit").map_or(usize::MAX, |limit| {
             usize::try_from(limit)
                 .unwrap_or(MAX_PAGE)
                 .clamp(1, MAX_PAGE)
         });
-        let later = rest.items.split_off(size.min(rest.items.len()));
-        let mut metadata = json!({"resourceVersion": (rest.version.to_string())});
+        let later = list.items.split_off(size.min(list.items.len()));
+        let mut metadata = json!({"resourceVersion": (list.version.to_string())});
         if !later.is_empty() {
             self.next += 1;
             let token = format!("page-{}", self.next);
             metadata = crate::fields::set(&metadata, &["continue"], token.as_str().into());
-            let version = rest.version;
-            self.rests.insert(
+            let version = list.version;
+            self.remaining.insert(
                 token,
-                Rest {
+                RemainingPages {
                     version,
                     items: later,
                 },
@@ -75,7 +75,7 @@ impl Pages {
         let kind = selection.kind;
         let list = json!({
             "kind": (format!("{}List", kind.name)), "apiVersion": (kind.api_version()),
-            "metadata": metadata, "items": (rest.items),
+            "metadata": metadata, "items": (list.items),
         });
         Ok((200, list))
     }

@@ -1,6 +1,6 @@
 //! Field managers: who owns which field of an object, and server-side apply.
 //!
-//! What is owned are leaves: fields that are no maps, and empty maps. A list is one leaf,
+//! Only leaves are owned: fields that are not maps, and empty maps. A list is one leaf,
 //! whatever the schema says about its elements.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,31 +11,31 @@ use crate::fields::{at, set, unset};
 
 type Leaf = Vec<String>;
 
-/// A manager, and whether it applies (or else updates).
+/// A manager, and whether it applies or else updates.
 type Manager = (String, bool);
 
 /// The owners of the leaves of an object.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Managers(BTreeMap<Leaf, BTreeSet<Manager>>);
 
-/// An apply: who applies what, and which leaves it is about.
+/// An apply request.
 pub struct Apply<'a> {
     /// The field manager.
     pub manager: &'a str,
-    /// What it applies.
+    /// The applied configuration.
     pub body: &'a Value,
-    /// Whether it takes fields from others.
+    /// Whether to take fields from others.
     pub force: bool,
-    /// The request is for all fields but the status, or for the status only.
+    /// The part of the object that the request writes.
     pub part: ManagedPart,
 }
 
-/// The fields that a request is about.
+/// The part of an object that a request writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ManagedPart {
-    /// All.
+    /// Everything.
     Whole,
-    /// All but the status, which has an endpoint of its own.
+    /// Everything except the status, which is a subresource.
     Main,
     /// The status.
     Status,
@@ -53,13 +53,13 @@ impl ManagedPart {
 }
 
 impl Managers {
-    /// Nobody owns what the server has dropped from an object.
+    /// Removes ownership of fields that the server has dropped.
     pub fn prune(&mut self, object: &Value) {
         let there = leaves(object);
         self.0.retain(|leaf, _| there.contains_key(leaf));
     }
 
-    /// An update by a manager: it owns what it changed.
+    /// Records an update: the manager owns what it has changed.
     pub fn updated(&mut self, old: &Value, new: &Value, manager: &str) {
         let (old, new) = (leaves(old), leaves(new));
         self.0.retain(|leaf, _| new.contains_key(leaf));
@@ -71,7 +71,8 @@ impl Managers {
         }
     }
 
-    /// Applies: gives the object as it is then, or the fields that others own, with them.
+    /// Applies a configuration. Returns the new object, or the conflicting fields with their
+    /// managers.
     pub fn apply(
         &mut self,
         live: &Value,
@@ -92,7 +93,7 @@ impl Managers {
                 owners.clear();
             }
             owners.insert(own.clone());
-            // An empty map takes in what others have.
+            // An empty map does not replace fields of others in it.
             let path = texts(&leaf);
             if value.as_map().is_none() || at(&object, &path).as_map().is_none() {
                 object = set(&object, &path, value);
@@ -101,7 +102,7 @@ impl Managers {
         Ok(object)
     }
 
-    /// The leaves that would get another value, and have other owners.
+    /// The leaves that the apply would change, and that others own.
     fn conflicts(
         &self,
         wanted: &BTreeMap<Leaf, Value>,
@@ -120,8 +121,8 @@ impl Managers {
         conflicts.collect()
     }
 
-    /// The object without what this manager applied before and does not want any more,
-    /// unless somebody else owns it, too.
+    /// The object without the fields that this manager applied before and no longer applies,
+    /// unless somebody else owns them, too.
     fn release(
         &mut self,
         live: &Value,
@@ -197,7 +198,8 @@ fn collect(value: &Value, path: &mut Leaf, leaves: &mut BTreeMap<Leaf, Value>) {
     }
 }
 
-/// The object without a field, and without the maps that this empties; `spec` itself stays.
+/// The object without a field, and without the maps that this leaves empty. `spec` itself
+/// stays.
 fn without(object: &Value, path: &[&str]) -> Value {
     let mut object = unset(object, path);
     for end in (1..path.len()).rev() {

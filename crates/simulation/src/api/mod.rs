@@ -1,4 +1,6 @@
-//! A Kubernetes API server in memory, as far as deltic uses one.
+//! A Kubernetes API server in memory, with the behaviour that deltic depends on: versions and
+//! conflicts, watches with bookmarks, expired versions (410), finalizers, field managers, the
+//! status as a subresource, admission, and faults.
 //!
 //! ```text
 //! kube::Client ─▶ Server ─▶ faults ─▶ Route ─┬▶ discovery
@@ -6,9 +8,16 @@
 //!                                            └▶ write ───────┴▶ Store
 //! ```
 //!
-//! Every request waits a little before it is done and before its answer arrives, so that
-//! requests overtake each other as they do on a network. How long, and what goes wrong, is
-//! decided by [`Faults`] with its own random numbers: one seed, one order.
+//! A request waits a little before it is carried out, and again before its answer arrives, so
+//! that requests overtake each other as on a network:
+//!
+//! ```text
+//! deltic    PUT a ─────────────────────────────▶ carried out, 409
+//! user             PUT a ──▶ carried out, 200
+//! ```
+//!
+//! [`Faults`] decides on the delays and on what goes wrong, from a random sequence of its own,
+//! so that a seed determines the order of all requests.
 
 mod caller;
 mod discovery;
@@ -52,17 +61,16 @@ use crate::clock::Virtual;
 use crate::faults::{Fault, Faults};
 use crate::trace::Trace;
 
-/// How often a request that is not answered for now is looked at.
-const HELD_UP: Duration = Duration::from_millis(100);
+/// How often a request that gets no answer for now is checked.
+const RECHECK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// A client gives a connection up on which it hears nothing for so long, as the one of
-/// `cluster::connect` does.
-const SILENCE: Duration = Duration::from_mins(5);
+/// How long a client waits on a silent connection, as that of `cluster::connect` does.
+const CLIENT_TIMEOUT: Duration = Duration::from_mins(5);
 
 type Reply = Result<(u16, Value), Refusal>;
 type Answer = Response<StreamBody<BoxStream<'static, Line>>>;
 
-/// The server. Clones are the same one.
+/// The server. Clones are the same server.
 #[derive(Clone)]
 pub struct Server(Arc<Shared>);
 
@@ -72,41 +80,41 @@ struct Shared {
     changed: Notify,
 }
 
-/// All that the server holds.
+/// The state of the server.
 pub struct State {
     /// The objects.
     pub store: Store,
-    /// What goes wrong.
+    /// Decides on faults.
     pub faults: Faults,
-    /// What happened.
+    /// Records requests and actions.
     pub trace: Trace,
     /// The kinds that are served.
     pub kinds: Vec<&'static Kind>,
-    /// What is refused.
+    /// Decide which objects are refused.
     pub policies: Vec<Policy>,
     /// Whether a watch may begin with all objects.
     pub streaming_lists: bool,
-    /// Texts that are sent as something else, which no document can hold.
+    /// Texts that are replaced in answers, to send JSON that no document can contain.
     pub sent_as: Vec<(&'static str, String)>,
-    /// What is merged into every object that is created.
+    /// A merge patch for every object that is created.
     pub webhook: Value,
-    /// Lists of these kinds are not answered for now.
+    /// Kinds whose lists get no answer for now.
     pub unanswered: BTreeSet<&'static str>,
-    /// What somebody merges into an object right before the next write of it is done.
+    /// Merge patches that somebody applies to an object right before its next write.
     pub races: Vec<(ObjectKey, Value)>,
-    /// Called with every change that a caller makes.
+    /// Checks every write of a caller.
     guard: Option<Guard>,
-    /// What a guard had to say.
+    /// The errors of the guard.
     violations: Vec<String>,
-    /// Counts how often all watches were cut.
+    /// How often all watches were cut.
     epoch: u64,
     pages: list::Pages,
 }
 
 /// A request.
 #[derive(Clone, Debug)]
-pub struct Asked {
-    /// The verb of HTTP.
+pub struct ApiRequest {
+    /// The HTTP method.
     pub method: Method,
     /// The path.
     pub path: String,
@@ -118,29 +126,29 @@ pub struct Asked {
     pub body: Value,
 }
 
-/// A change that a caller has made, or a request that could have made one and did not.
+/// A write request that was processed, whether or not it changed the object.
 #[derive(Debug)]
-pub struct Done<'a> {
-    /// Who did it.
+pub struct ProcessedWrite<'a> {
+    /// Who sent it.
     pub caller: &'a Caller,
     /// The request.
-    pub asked: &'a Asked,
+    pub request: &'a ApiRequest,
     /// The object.
     pub key: &'a ObjectKey,
-    /// What it was.
+    /// The object before.
     pub old: Option<Value>,
-    /// What it is; `None` if it is gone.
+    /// The object after; `None` if it is gone.
     pub new: Option<Value>,
     /// The HTTP status.
     pub code: u16,
-    /// What goes wrong with the answer.
+    /// The fault of its answer.
     pub fault: Fault,
 }
 
-/// Looks at every write that is done, and says what is wrong with it.
-pub type Guard = Box<dyn FnMut(&Done<'_>) -> Result<(), String> + Send>;
+/// Checks a write after it was processed. Returns an error if it is wrong.
+pub type Guard = Box<dyn FnMut(&ProcessedWrite<'_>) -> Result<(), String> + Send>;
 
-impl Asked {
+impl ApiRequest {
     /// Whether it writes an object.
     pub fn is_write(&self) -> bool {
         self.method != Method::GET
@@ -153,7 +161,7 @@ impl Asked {
 }
 
 impl Server {
-    /// A server with the namespaces [`NAMESPACES`] and nothing else.
+    /// A server with only the namespaces [`NAMESPACES`].
     pub fn new(clock: Virtual, seed: u64) -> Self {
         let state = State {
             store: Store::new(clock),
@@ -189,7 +197,7 @@ impl Server {
         Client::new(service, "default")
     }
 
-    /// Looks at the state, or changes it, and wakes the watches.
+    /// Reads or changes the state, and wakes the watches.
     pub fn with<T>(&self, see: impl FnOnce(&mut State) -> T) -> T {
         let mut state = self.state();
         let before = (state.store.version(), state.epoch);
@@ -215,18 +223,18 @@ impl Server {
         caller: &Caller,
         request: Request<Body>,
     ) -> Result<Answer, std::io::Error> {
-        let asked = read(request).await?;
-        while self.with(|state| state.is_unanswered(&asked)) {
-            sleep(HELD_UP).await;
+        let request = read(request).await?;
+        while self.with(|state| state.is_unanswered(&request)) {
+            sleep(RECHECK_INTERVAL).await;
         }
         caller.dead_is_silent().await;
         let (fault, before) =
-            self.with(|state| (state.faults.decide(&asked), state.faults.delay()));
+            self.with(|state| (state.faults.decide(&request), state.faults.delay()));
         let (slow, slow_answer) = fault.slowness();
         sleep(before + slow).await;
         caller.dead_is_silent().await;
         let (answer, after) = self.with(|state| {
-            let answer = state.exchange(self, caller, &asked, fault);
+            let answer = state.exchange(self, caller, &request, fault);
             (answer, state.faults.delay())
         });
         sleep(after + slow_answer).await;
@@ -234,7 +242,7 @@ impl Server {
             caller.die();
         }
         if fault.is_silent() {
-            sleep(SILENCE).await;
+            sleep(CLIENT_TIMEOUT).await;
         }
         caller.dead_is_silent().await;
         if fault.breaks() || fault.is_silent() {
@@ -244,12 +252,12 @@ impl Server {
     }
 }
 
-async fn read(request: Request<Body>) -> Result<Asked, std::io::Error> {
+async fn read(request: Request<Body>) -> Result<ApiRequest, std::io::Error> {
     let (parts, body) = request.into_parts();
     let bytes = body.collect_bytes().await.map_err(std::io::Error::other)?;
     let content = parts.headers.get(http::header::CONTENT_TYPE);
     let content = content.and_then(|value| value.to_str().ok());
-    Ok(Asked {
+    Ok(ApiRequest {
         method: parts.method,
         path: parts.uri.path().to_owned(),
         query: Query::of(parts.uri.query().unwrap_or_default()),
@@ -259,7 +267,7 @@ async fn read(request: Request<Body>) -> Result<Asked, std::io::Error> {
 }
 
 impl State {
-    /// A value as it is sent.
+    /// A value as JSON, with the replacements of [`State::sent_as`].
     fn sent(&self, value: &Value) -> String {
         let mut text = value.to_string();
         for (mark, content) in &self.sent_as {
@@ -270,25 +278,23 @@ impl State {
         text
     }
 
-    /// Calls this with every write from now on.
+    /// Sets the guard, which checks every write from now on.
     pub fn guard(&mut self, guard: Guard) {
         self.guard = Some(guard);
     }
 
-    /// What the guard had to say so far.
+    /// The errors of the guard so far.
     pub fn violations(&self) -> &[String] {
         &self.violations
     }
 
-    /// Forgets what happened until now: lists cannot be continued, and watches not be
-    /// resumed.
+    /// Drops the history: lists cannot be continued, and watches cannot be resumed.
     pub fn compact(&mut self) {
         self.store.compact();
         self.pages.clear();
     }
 
-    /// Forgets what happened to the objects of a kind: its watches end, and have to list
-    /// again.
+    /// Drops the history of a kind: its watches end, and have to list again.
     pub fn expire(&mut self, kind: &str) {
         self.store.expire(kind);
     }

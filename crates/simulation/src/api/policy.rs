@@ -1,4 +1,4 @@
-//! Admission: what the server refuses to store.
+//! Admission: which objects the server refuses.
 
 use document::Value;
 use object::ObjectKey;
@@ -6,13 +6,13 @@ use object::ObjectKey;
 use super::refusal::Refusal;
 use crate::fields::at;
 
-/// Looks at the old and the new state of an object, and may refuse it.
+/// Checks the old and the new state of an object, and may refuse it.
 pub type Policy = fn(&ObjectKey, Option<&Value>, &Value) -> Option<Refusal>;
 
 /// The policies of a new server.
 pub const POLICIES: &[Policy] = &[rejected, immutable];
 
-/// What says `spec.reject: true` is refused, in words that quote the object.
+/// Refuses objects with `spec.reject: true`, with a message that quotes the object.
 fn rejected(_: &ObjectKey, _: Option<&Value>, new: &Value) -> Option<Refusal> {
     let reject = at(new, &["spec", "reject"]).as_bool() == Some(true);
     let quoted = at(new, &["spec", "reason"]);
@@ -24,7 +24,7 @@ fn rejected(_: &ObjectKey, _: Option<&Value>, new: &Value) -> Option<Refusal> {
     })
 }
 
-/// `spec.fixed` never changes, nor does the selector of a Job.
+/// `spec.fixed` and the selector of a Job are immutable.
 fn immutable(key: &ObjectKey, old: Option<&Value>, new: &Value) -> Option<Refusal> {
     let field = match key.kind.kind.as_str() {
         "Job" => "selector",

@@ -1,23 +1,23 @@
-//! Answers that say no.
+//! Error answers.
 
 use document::{Value, json};
 use object::ObjectKey;
 
-/// Why a request is refused, as Kubernetes says it in a `Status`.
+/// An error, as the `Status` of Kubernetes describes it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Refusal {
     /// The HTTP status.
     pub code: u16,
-    /// One word for programs.
+    /// The machine-readable reason.
     pub reason: &'static str,
-    /// A sentence for people.
+    /// The message for people.
     pub message: String,
-    /// `details` of the `Status`.
+    /// The `details` of the `Status`.
     pub details: Value,
 }
 
 impl Refusal {
-    /// A refusal without details.
+    /// An error without details.
     pub fn new(code: u16, reason: &'static str, message: &str) -> Self {
         Self {
             code,
@@ -32,31 +32,31 @@ impl Refusal {
         self
     }
 
-    /// The path leads nowhere.
+    /// The path does not exist.
     pub fn no_resource() -> Self {
         let message = "the server could not find the requested resource";
         Self::new(404, "NotFound", message)
     }
 
-    /// There is no such object.
+    /// The object does not exist.
     pub fn not_found(plural: &str, name: &str) -> Self {
         let details = json!({"name": name, "kind": plural});
         Self::new(404, "NotFound", &format!("{plural} {name:?} not found")).with(details)
     }
 
-    /// There is such an object already.
+    /// The object exists already.
     pub fn exists(key: &ObjectKey) -> Self {
         let details = json!({"name": (key.object_name())});
         Self::new(409, "AlreadyExists", &format!("{key} already exists")).with(details)
     }
 
-    /// It is another version, or another object, than the request expects.
+    /// The object has another version or uid than the request expects.
     pub fn conflict() -> Self {
         let message = "the object has been modified; please apply your changes to the latest version and try again";
         Self::new(409, "Conflict", message)
     }
 
-    /// An apply meets fields of other managers: each field with its manager.
+    /// An apply conflicts with other managers: each field with its manager.
     pub fn managers(conflicts: &[(String, String)]) -> Self {
         let causes = conflicts.iter().map(|(field, manager)| {
             json!({
@@ -76,7 +76,7 @@ impl Refusal {
         Self::new(403, "Forbidden", message)
     }
 
-    /// The namespace is going.
+    /// The namespace is being deleted.
     pub fn terminating(namespace: &str) -> Self {
         let message = format!(
             "unable to create new content in namespace {namespace} because it is being terminated"
@@ -85,19 +85,19 @@ impl Refusal {
         Self::new(403, "Forbidden", &message).with(json!({"causes": [cause]}))
     }
 
-    /// A field has a value that is not allowed.
+    /// A field has an invalid value.
     pub fn invalid(field: &str, why: &str) -> Self {
         let cause = json!({"field": field, "message": why, "reason": "FieldValueInvalid"});
         let message = format!("{field}: Invalid value: {why}");
         Self::new(422, "Invalid", &message).with(json!({"causes": [cause]}))
     }
 
-    /// The versions since then are forgotten.
+    /// The version is no longer in the history.
     pub fn expired() -> Self {
         Self::new(410, "Expired", "too old resource version")
     }
 
-    /// As a document.
+    /// The `Status` document.
     pub fn status(&self) -> Value {
         json!({
             "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",

@@ -1,4 +1,4 @@
-//! Where a request goes: its path and its query.
+//! The path and the query of a request.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use object::ObjectKey;
 
 use super::kind::Kind;
 
-/// What a path names.
+/// The resource that a path names.
 #[derive(Clone, Debug)]
 pub(super) enum Route {
     /// `/api`: the versions of the core group.
@@ -20,7 +20,7 @@ pub(super) enum Route {
         /// The version.
         version: String,
     },
-    /// `/openapi/v3`: where the schemas are.
+    /// `/openapi/v3`: the paths of the schemas.
     Schemas,
     /// `/openapi/v3/…`: the schemas of a group.
     Schema,
@@ -33,16 +33,16 @@ pub(super) enum Route {
 pub(super) struct RequestPath {
     /// The kind.
     pub(super) kind: &'static Kind,
-    /// One namespace; `None` for all, or where there are none.
+    /// A namespace; `None` for all namespaces, and for cluster-scoped kinds.
     pub(super) namespace: Option<String>,
-    /// One object.
+    /// The name of an object; `None` for the collection.
     pub(super) name: Option<String>,
-    /// Its `/status`.
+    /// Whether it is the subresource `/status`.
     pub(super) status: bool,
 }
 
 impl RequestPath {
-    /// The object of this name.
+    /// The key of the object with this name.
     pub(super) fn key(&self, name: &str) -> ObjectKey {
         let namespace = self.namespace.as_deref().unwrap_or_default();
         ObjectKey::new(self.kind.group, self.kind.name, namespace, name)
@@ -50,7 +50,7 @@ impl RequestPath {
 }
 
 impl Route {
-    /// The route of a path on a server with these kinds; `None` if it leads nowhere.
+    /// The route of a path on a server with these kinds; `None` if there is none.
     pub(super) fn of(path: &str, kinds: &[&'static Kind]) -> Option<Self> {
         let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
         let (group, version, rest) = match parts.as_slice() {
@@ -98,13 +98,13 @@ impl Route {
 pub struct Query(BTreeMap<String, String>);
 
 impl Query {
-    /// Reads the query of a URI.
+    /// Parses the query of a URI.
     pub fn of(text: &str) -> Self {
         let pairs = text.split('&').filter_map(|pair| pair.split_once('='));
         Self(pairs.map(|(k, v)| (decode(k), decode(v))).collect())
     }
 
-    /// A parameter; empty if it is not there.
+    /// A parameter; empty if it is missing.
     pub fn get(&self, name: &str) -> &str {
         self.0.get(name).map_or("", String::as_str)
     }
@@ -114,13 +114,13 @@ impl Query {
         self.get(name) == "true"
     }
 
-    /// A number.
+    /// A numeric parameter.
     pub fn number(&self, name: &str) -> Option<u64> {
         self.get(name).parse().ok()
     }
 }
 
-/// `%2F` is `/`, and `+` a space.
+/// Decodes percent-encoding; `+` is a space.
 fn decode(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();

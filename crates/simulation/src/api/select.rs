@@ -1,4 +1,4 @@
-//! Which objects a list or a watch is about.
+//! The objects of a list or a watch.
 
 use document::Value;
 use object::ObjectKey;
@@ -7,7 +7,7 @@ use super::kind::Kind;
 use super::route::{Query, RequestPath};
 use crate::fields::text;
 
-/// A kind, perhaps one namespace, perhaps labels.
+/// A kind, and optionally a namespace and labels.
 #[derive(Clone, Debug)]
 pub(super) struct Selection {
     /// The kind.
@@ -20,14 +20,14 @@ pub(super) struct Selection {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Requirement {
     label: String,
-    /// Whether it must not hold.
+    /// Whether the requirement is negated.
     negated: bool,
-    /// One of these values; `None` if the label only has to be there.
+    /// The allowed values; `None` if the label only has to exist.
     values: Option<Vec<String>>,
 }
 
 impl Selection {
-    /// What a request asks for.
+    /// The selection of a request.
     pub(super) fn of(place: &RequestPath, query: &Query) -> Self {
         Self {
             kind: place.kind,
@@ -36,7 +36,7 @@ impl Selection {
         }
     }
 
-    /// Whether an object is of this kind and namespace.
+    /// Whether an object has the kind and the namespace.
     pub(super) fn covers(&self, key: &ObjectKey) -> bool {
         key.kind.group.as_str() == self.kind.group
             && key.kind.kind.as_str() == self.kind.name
@@ -46,7 +46,7 @@ impl Selection {
                 .is_none_or(|namespace| key.namespace() == namespace)
     }
 
-    /// Whether an object has the labels.
+    /// Whether an object has matching labels.
     pub(super) fn admits(&self, object: &Value) -> bool {
         self.labels.iter().all(|requirement| {
             let value = text(object, &["metadata", "labels", &requirement.label]);
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn selectors_are_read_as_kubernetes_writes_them() {
+    fn selectors_have_the_syntax_of_kubernetes() {
         let object = json!({"metadata": {"labels": {"a": "1", "b": "2"}}});
         for (selector, expect) in [
             ("", true),

@@ -1,4 +1,4 @@
-//! The objects: one map, one version for all of them, and what happened to them.
+//! The objects of the server: one map, one version for all of them, and a history.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -10,17 +10,17 @@ use super::managers::Managers;
 use crate::clock::Virtual;
 use crate::fields::{at, copied, set, text, unset};
 
-/// An object with what the server knows about it.
+/// A stored object.
 #[derive(Clone, Debug)]
 pub struct Stored {
     /// The object without `managedFields`.
     pub object: Value,
-    /// From which these are made.
+    /// The owners of its fields, for `managedFields`.
     pub managers: Managers,
 }
 
 impl Stored {
-    /// The object as it is shown.
+    /// The object as clients see it.
     pub fn shown(&self) -> Value {
         let managed = self.managers.managed_fields();
         set(&self.object, &["metadata", "managedFields"], managed)
@@ -30,15 +30,15 @@ impl Stored {
 /// A change of an object.
 #[derive(Clone, Debug)]
 pub struct Event {
-    /// The version that it made.
+    /// The version of the change.
     pub version: u64,
     /// The object.
     pub key: ObjectKey,
-    /// What it was; `None` if it is new.
+    /// The state before; `None` if the object was created.
     pub old: Option<Value>,
-    /// What it is; of one that is gone, what it was last, with the version of the deletion.
+    /// The state after. If it was deleted, its last state with the version of the deletion.
     pub new: Value,
-    /// Whether it is gone.
+    /// Whether it was deleted.
     pub gone: bool,
 }
 
@@ -49,16 +49,16 @@ pub struct Store {
     objects: BTreeMap<ObjectKey, Stored>,
     version: u64,
     history: VecDeque<Event>,
-    /// What happened up to this version is forgotten.
+    /// The history up to this version is dropped.
     compacted: u64,
-    /// The same for kinds that were expired on their own.
+    /// As `compacted`, for single kinds.
     expired: BTreeMap<String, u64>,
-    /// Counts objects, for their uids.
+    /// The number of objects created so far, for uids.
     created: u64,
 }
 
 impl Store {
-    /// No objects.
+    /// An empty store.
     pub fn new(clock: Virtual) -> Self {
         Self {
             clock,
@@ -86,32 +86,32 @@ impl Store {
         self.objects.iter()
     }
 
-    /// Forgets what happened until now.
+    /// Drops the history.
     pub fn compact(&mut self) {
         self.history.clear();
         self.compacted = self.version;
     }
 
-    /// Forgets what happened to the objects of a kind until now.
+    /// Drops the history of a kind.
     pub fn expire(&mut self, kind: &str) {
-        // A version of its own, so that the latest one is too old as well.
+        // A new version, so that the latest one has expired as well.
         self.version += 1;
         self.expired.insert(kind.to_owned(), self.version);
     }
 
-    /// Whether it is known what happened to the objects of a kind since a version.
+    /// Whether the history of a kind since a version is complete.
     pub fn remembers(&self, kind: &str, version: u64) -> bool {
         let expired = self.expired.get(kind).copied().unwrap_or(0);
         version >= self.compacted.max(expired)
     }
 
-    /// What happened after a version, oldest first.
+    /// The changes after a version, oldest first.
     pub fn since(&self, version: u64) -> impl Iterator<Item = &Event> {
         let first = self.history.partition_point(|e| e.version <= version);
         self.history.range(first..)
     }
 
-    /// Stores a new object: with a uid, a version, and a time of creation.
+    /// Stores a new object, with a uid, a version and a creation time.
     pub fn create(&mut self, kind: &Kind, key: &ObjectKey, object: &Value, managers: Managers) {
         self.created += 1;
         let mut object = kind.complete(object);
@@ -134,9 +134,9 @@ impl Store {
         self.commit(key, Stored { object, managers });
     }
 
-    /// Stores another state of an object that is there. If that is no change, nothing
-    /// happens; if it is going and the last finalizer is off, it is gone. Says whether
-    /// there was a change.
+    /// Stores another state of an existing object. Without a change nothing happens. If the
+    /// object is being deleted and has no finalizers left, it is removed. Returns whether there
+    /// was a change.
     pub fn update(
         &mut self,
         kind: &Kind,
@@ -169,7 +169,7 @@ impl Store {
         if kind.generation && differ_in_spec(&old.object, &object) {
             object = next_generation(&object);
         }
-        if is_going(&object) && !is_held(&object) {
+        if is_being_deleted(&object) && !is_held(&object) {
             self.remove(key);
         } else {
             self.commit(key, Stored { object, managers });
@@ -177,7 +177,7 @@ impl Store {
         true
     }
 
-    /// Deletes an object: at once, or, if it has finalizers, when they are off. Says
+    /// Deletes an object: at once or, if it has finalizers, when these are removed. Returns
     /// whether there was a change.
     pub fn delete(&mut self, kind: &Kind, key: &ObjectKey) -> bool {
         let Some(old) = self.objects.get(key).cloned() else {
@@ -187,7 +187,7 @@ impl Store {
             self.remove(key);
             return true;
         }
-        if is_going(&old.object) {
+        if is_being_deleted(&old.object) {
             return false;
         }
         let path = ["metadata", "deletionTimestamp"];
@@ -240,7 +240,7 @@ impl Store {
 }
 
 /// Whether an object is being deleted.
-pub fn is_going(object: &Value) -> bool {
+pub fn is_being_deleted(object: &Value) -> bool {
     !at(object, &["metadata", "deletionTimestamp"]).is_null()
 }
 

@@ -1,4 +1,4 @@
-//! What users do. They are never disturbed, and do not wait.
+//! Actions of users. They take effect at once, and have no faults.
 
 use document::{Value, json};
 use object::ObjectKey;
@@ -9,7 +9,7 @@ use super::store::Stored;
 use super::{Server, State};
 use crate::fields::{set, unset};
 
-/// The namespaces that there are from the beginning.
+/// The namespaces that exist at the start.
 pub const NAMESPACES: [&str; 3] = ["default", "ns", "far"];
 
 impl Server {
@@ -26,13 +26,13 @@ impl Server {
         self.put(&key, "admin", &namespace);
     }
 
-    /// Asks for the deletion of a namespace: nothing can be created in it any more.
+    /// Requests the deletion of a namespace: nothing can be created in it any more.
     pub fn delete_namespace(&self, name: &str) {
         let key = ObjectKey::new("", "Namespace", "", name);
         self.delete(&key);
     }
 
-    /// Deletes all that is in a namespace that is going, and then the namespace itself.
+    /// Deletes all objects in a namespace that is being deleted, and then the namespace.
     pub fn finish_namespace(&self, name: &str) {
         let keys = self.with(|state| {
             let keys = state.store.objects().map(|(key, _)| key);
@@ -48,7 +48,7 @@ impl Server {
         });
     }
 
-    /// An object as it is shown.
+    /// An object as clients see it.
     pub fn get(&self, key: &ObjectKey) -> Option<Value> {
         self.with(|state| state.store.get(key).map(Stored::shown))
     }
@@ -64,8 +64,8 @@ impl Server {
         })
     }
 
-    /// Creates an object, or replaces all but its metadata by what the server has given
-    /// it. Policies do not count for users.
+    /// Creates an object, or replaces everything but its metadata. Policies do not apply to
+    /// users.
     pub fn put(&self, key: &ObjectKey, manager: &str, object: &Value) {
         if self.get(key).is_some() {
             return self.change(key, manager, |_| object.clone());
@@ -80,17 +80,17 @@ impl Server {
         });
     }
 
-    /// Changes an object, if it is there.
+    /// Changes an object, if it exists.
     pub fn change(&self, key: &ObjectKey, manager: &str, change: impl FnOnce(&Value) -> Value) {
         self.with(|state| state.change(key, manager, change));
     }
 
-    /// Sets a field of an object, if it is there.
+    /// Sets a field of an object, if it exists.
     pub fn set(&self, key: &ObjectKey, manager: &str, path: &[&str], value: Value) {
         self.change(key, manager, |object| set(object, path, value));
     }
 
-    /// Deletes an object, if it is there.
+    /// Deletes an object, if it exists.
     pub fn delete(&self, key: &ObjectKey) {
         let kind = kind_of(key);
         self.with(|state| {
@@ -102,7 +102,7 @@ impl Server {
 }
 
 impl State {
-    /// Changes an object, if it is there.
+    /// Changes an object, if it exists.
     pub(super) fn change(
         &mut self,
         key: &ObjectKey,

@@ -1,8 +1,7 @@
-//! Watches: what happens to the objects of a selection, as a stream of lines.
+//! Watches: the changes of the objects of a selection, as a stream of lines.
 //!
-//! A watch starts at a version, or with all objects that there are (`sendInitialEvents`)
-//! and a bookmark after them. It ends after `timeoutSeconds`, when all watches are cut, or
-//! when a fault says so.
+//! A watch starts at a version, or with all objects (`sendInitialEvents`) and a bookmark after
+//! them. It ends after `timeoutSeconds`, when all watches are cut, or with a fault.
 
 use std::collections::VecDeque;
 use std::pin::pin;
@@ -16,43 +15,43 @@ use super::refusal::Refusal;
 use super::route::Query;
 use super::select::Selection;
 use super::store::Event;
-use super::{Caller, SILENCE, Server, State, list};
+use super::{CLIENT_TIMEOUT, Caller, Server, State, list};
 use crate::faults::Cut;
 use crate::fields::set;
 
-/// A bookmark comes at least so often.
-const BOOKMARKS: Duration = Duration::from_mins(2);
-/// How long a watch lasts if the client says nothing.
-const LASTS: u64 = 1800;
+/// The maximum time between bookmarks.
+const BOOKMARK_INTERVAL: Duration = Duration::from_mins(2);
+/// The default duration of a watch in seconds.
+const DEFAULT_SECONDS: u64 = 1800;
 
 /// An open watch.
 pub(super) struct Watch {
     server: Server,
     caller: Caller,
     selection: Selection,
-    /// All up to this version has been sent.
+    /// All changes up to this version have been sent.
     position: u64,
-    /// What is sent before anything else.
+    /// Lines to send before any change.
     first: VecDeque<Value>,
     bookmarks: Option<Instant>,
     ends: Instant,
-    /// How many lines are sent before it breaks.
+    /// After how many lines it breaks, and how.
     cut: Option<(u64, Cut)>,
-    /// It is cut when the server counts another.
+    /// The watch is cut when the epoch of the server differs.
     epoch: u64,
 }
 
-/// What comes next.
+/// The next line.
 enum Next {
     Line(Value),
-    /// The line after which nothing comes.
+    /// The last line.
     Last(Value),
     Wait(Instant),
     Break,
     End,
 }
 
-/// A line, or a connection that broke.
+/// A line, or a broken connection.
 pub(super) type Line = Result<Frame<Bytes>, std::io::Error>;
 
 impl Watch {
@@ -83,10 +82,11 @@ impl Watch {
         } else if state.faults.chance(50) {
             return Err(Refusal::expired());
         } else {
-            // The server has answered before it finds out.
+            // A real server, too, answers before it finds out.
             (from, VecDeque::new())
         };
-        let lasts = Duration::from_secs(query.number("timeoutSeconds").unwrap_or(LASTS));
+        let duration =
+            Duration::from_secs(query.number("timeoutSeconds").unwrap_or(DEFAULT_SECONDS));
         let lines = first.len() as u64;
         Ok(Self {
             server: server.clone(),
@@ -96,8 +96,8 @@ impl Watch {
             first,
             bookmarks: query
                 .is("allowWatchBookmarks")
-                .then(|| Instant::now() + BOOKMARKS),
-            ends: Instant::now() + lasts,
+                .then(|| Instant::now() + BOOKMARK_INTERVAL),
+            ends: Instant::now() + duration,
             cut: state.faults.cut(lines),
             epoch: state.epoch,
         })
@@ -154,7 +154,7 @@ impl Watch {
                 (Some(left), _) => *lines = left,
                 (None, Cut::Error) => return Next::Break,
                 (None, Cut::End) => return Next::End,
-                (None, Cut::Silence) => return Next::Wait(now + SILENCE),
+                (None, Cut::Silence) => return Next::Wait(now + CLIENT_TIMEOUT),
             }
         }
         if let Some(line) = self.first.pop_front() {
@@ -178,12 +178,12 @@ impl Watch {
         if due > now {
             return Next::Wait(due.min(self.ends));
         }
-        self.bookmarks = Some(now + BOOKMARKS);
+        self.bookmarks = Some(now + BOOKMARK_INTERVAL);
         self.position = state.store.version();
         Next::Line(bookmark(&self.selection, self.position, false))
     }
 
-    /// An event as this watch shows it: what loses the labels is deleted here.
+    /// The line of an event: an object that no longer matches the labels counts as deleted.
     fn line(&self, event: &Event) -> Option<Value> {
         if !self.selection.covers(&event.key) {
             return None;
@@ -197,7 +197,7 @@ impl Watch {
             (true, false) => "DELETED",
             (false, false) => return None,
         };
-        // What it was when it was here, with the version of the change.
+        // The last matching state, with the version of the change.
         let last = event.old.as_ref().filter(|_| was && !is && !event.gone);
         let object = last.map_or_else(
             || event.new.clone(),
@@ -228,7 +228,7 @@ fn bookmark(selection: &Selection, version: u64, initial: bool) -> Value {
 }
 
 impl State {
-    /// An event as it is sent: the type first.
+    /// An event as it is sent, with the type first.
     fn frame(&self, event: &Value) -> Frame<Bytes> {
         let (kind, object) = (event.get("type"), self.sent(event.get("object")));
         let line = format!("{{\"type\":{kind},\"object\":{object}}}\n");

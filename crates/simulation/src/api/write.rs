@@ -1,4 +1,4 @@
-//! Creating, changing and deleting objects.
+//! Creates, changes and deletes objects.
 
 use document::{Value, json};
 use http::Method;
@@ -8,28 +8,28 @@ use super::managers::{Apply, ManagedPart, Managers};
 use super::policy::Policy;
 use super::refusal::Refusal;
 use super::route::RequestPath;
-use super::store::{Store, is_going};
-use super::{Asked, Reply};
+use super::store::{Store, is_being_deleted};
+use super::{ApiRequest, Reply};
 use crate::fields::{at, copied, merge_patch, set, text, unset};
 
 const MERGE_PATCH: &str = "application/merge-patch+json";
 const APPLY_PATCH: &str = "application/apply-patch+yaml";
 
-/// A write of an object, about to be done.
+/// A write request for an object.
 pub(super) struct Write<'a> {
     pub(super) store: &'a mut Store,
     pub(super) policies: &'a [Policy],
     pub(super) webhook: &'a Value,
     pub(super) place: &'a RequestPath,
     pub(super) key: ObjectKey,
-    pub(super) asked: &'a Asked,
+    pub(super) request: &'a ApiRequest,
 }
 
 impl Write<'_> {
-    /// Does it.
+    /// Carries it out.
     pub(super) fn run(mut self) -> Reply {
-        let content = self.asked.content.as_str();
-        match (&self.asked.method, self.place.name.is_some(), content) {
+        let content = self.request.content.as_str();
+        match (&self.request.method, self.place.name.is_some(), content) {
             (&Method::POST, false, _) => self.create(),
             (&Method::PUT, true, _) => self.replace(),
             (&Method::PATCH, true, MERGE_PATCH) => self.patch(),
@@ -40,12 +40,12 @@ impl Write<'_> {
     }
 
     fn body(&self) -> &Value {
-        &self.asked.body
+        &self.request.body
     }
 
-    /// Where no field manager is named, the program is.
+    /// The field manager; `unknown` if the request names none.
     fn manager(&self) -> &str {
-        match self.asked.query.get("fieldManager") {
+        match self.request.query.get("fieldManager") {
             "" => "unknown",
             manager => manager,
         }
@@ -57,7 +57,7 @@ impl Write<'_> {
         stored.ok_or_else(|| Refusal::not_found(self.place.kind.plural, self.key.object_name()))
     }
 
-    /// The object as it is now; of one that is gone with this write, what it was.
+    /// The object as clients see it now. If this write has removed it, its last state.
     fn shown(&self, last: &Value) -> Value {
         let stored = self.store.get(&self.key);
         stored.map_or_else(|| last.clone(), super::store::Stored::shown)
@@ -72,13 +72,13 @@ impl Write<'_> {
         if self.place.kind.status {
             object = unset(&object, &["status"]);
         }
-        // Who creates it owns the defaults.
+        // The creator owns the defaults.
         let object = self.place.kind.complete(&object);
         self.admit(None, &object)?;
         if self.store.get(&self.key).is_some() {
             return Err(Refusal::exists(&self.key));
         }
-        if self.asked.query.get("dryRun") == "All" {
+        if self.request.query.get("dryRun") == "All" {
             return Ok((201, object));
         }
         let mut managers = Managers::default();
@@ -86,14 +86,14 @@ impl Write<'_> {
         Ok((201, self.stored(&object, managers)))
     }
 
-    /// A new object, stored.
+    /// Stores a new object, and returns it.
     fn stored(&mut self, object: &Value, managers: Managers) -> Value {
         self.store
             .create(self.place.kind, &self.key, object, managers);
         self.shown(object)
     }
 
-    /// Objects are created only in namespaces that are there, and stay.
+    /// Objects can be created only in namespaces that exist and are not being deleted.
     fn namespace(&self) -> Result<(), Refusal> {
         let name = self.key.namespace();
         if !self.place.kind.namespaced {
@@ -102,7 +102,7 @@ impl Write<'_> {
         let namespace = self.store.get(&ObjectKey::new("", "Namespace", "", name));
         match namespace {
             None => Err(Refusal::not_found("namespaces", name)),
-            Some(there) if is_going(&there.object) => Err(Refusal::terminating(name)),
+            Some(there) if is_being_deleted(&there.object) => Err(Refusal::terminating(name)),
             Some(_) => Ok(()),
         }
     }
@@ -139,7 +139,7 @@ impl Write<'_> {
         Ok(())
     }
 
-    /// Stores what the endpoint lets through: the status, or all but the status.
+    /// Stores the part that the endpoint writes: the status, or everything else.
     fn change(&mut self, old: &Value, new: &Value) -> Reply {
         let new = match self.part() {
             ManagedPart::Status => copied(old, &["status"], new),
@@ -184,7 +184,7 @@ impl Write<'_> {
         let apply = Apply {
             manager: self.manager(),
             body: self.body(),
-            force: self.asked.query.is("force"),
+            force: self.request.query.is("force"),
             part: self.part(),
         };
         let mut managers = self.managers();

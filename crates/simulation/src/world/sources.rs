@@ -1,4 +1,4 @@
-//! What Operators read: users create, change and delete it.
+//! Source objects: users create, change and delete them.
 
 use document::{Value, json};
 use object::ObjectKey;
@@ -38,10 +38,10 @@ impl World {
         self.put(&key, &object);
     }
 
-    /// Deletes an Item; perhaps there is another one at once.
+    /// Deletes an Item, and possibly creates it again at once.
     pub fn delete_item(&mut self, random: &mut Random) {
         let key = item(random);
-        let old = self.theirs.get(&key).cloned();
+        let old = self.user_objects.get(&key).cloned();
         self.delete(&key);
         if let Some(old) = old.filter(|_| random.chance(40)) {
             self.put(&key, &old);
@@ -66,16 +66,16 @@ impl World {
 
     /// Deletes all Items and Links.
     pub fn empty(&mut self) {
-        let keys = self.theirs.keys();
+        let keys = self.user_objects.keys();
         let sources = keys.filter(|key| ["Item", "Link"].contains(&key.kind.kind.as_str()));
         for key in sources.cloned().collect::<Vec<_>>() {
             self.delete(&key);
         }
     }
 
-    /// Creates or changes an object that an Operator may patch, or a Secret that it may
-    /// copy: only fields that no Operator writes.
-    pub fn put_their_object(&mut self, random: &mut Random) {
+    /// Creates or changes an object that an Operator may patch, or a Secret that it may copy.
+    /// Sets only fields that no Operator writes.
+    pub fn put_user_object(&mut self, random: &mut Random) {
         let number = random.below(4);
         let place = *random.pick(&PLACES);
         match random.below(3) {
@@ -108,9 +108,9 @@ impl World {
         }
     }
 
-    /// Deletes one of these.
-    pub fn delete_their_object(&mut self, random: &mut Random) {
-        let keys = self.theirs.keys();
+    /// Deletes one of these objects.
+    pub fn delete_user_object(&mut self, random: &mut Random) {
+        let keys = self.user_objects.keys();
         let kinds = ["Deployment", "Widget", "Secret"];
         let keys: Vec<ObjectKey> = keys
             .filter(|key| kinds.contains(&key.kind.kind.as_str()))
@@ -122,9 +122,9 @@ impl World {
         }
     }
 
-    /// No Item is bad any more.
+    /// Corrects all invalid Items.
     pub fn heal(&mut self) {
-        let items = self.theirs.iter();
+        let items = self.user_objects.iter();
         let items = items.filter(|(key, _)| key.kind.kind.as_str() == "Item");
         let healed: Vec<(ObjectKey, Value)> = items
             .filter(|(_, item)| is_bad(item) || is_rejected(item))
@@ -144,7 +144,7 @@ pub fn is_bad(item: &Value) -> bool {
     at(item, &["spec", "size"]).as_int().is_none()
 }
 
-/// Whether the server refuses what the Operator `refused` makes of an Item.
+/// Whether the server refuses the object that the Operator `refused` derives from an Item.
 pub fn is_rejected(item: &Value) -> bool {
     at(item, &["spec", "reject"]).as_bool() == Some(true)
 }

@@ -7,7 +7,7 @@ use super::World;
 use crate::fields::{at, text, unset};
 use seeded::Random;
 
-/// The finalizer that users put on objects now and then.
+/// A finalizer that users put on objects now and then.
 const HOLD: &str = "example.com/hold";
 /// The label that users put on derived objects.
 pub const LABEL: &str = "vandal";
@@ -48,7 +48,7 @@ impl World {
         }
     }
 
-    /// Takes the finalizers of users off.
+    /// Removes the finalizers of users.
     pub fn release(&mut self) {
         for (key, _) in self.derived() {
             self.server.change(&key, "vandal", |object| {
@@ -57,13 +57,13 @@ impl World {
         }
     }
 
-    /// Deletes a derived object; perhaps a user's own takes its place.
+    /// Deletes a derived object. Possibly a user creates another one with its name.
     pub fn delete_derived(&mut self, random: &mut Random) {
         let Some((key, _)) = self.pick_derived(random) else {
             return;
         };
         self.server.delete(&key);
-        // While its Item is in error, nobody knows what it was.
+        // While its Item is in error, its derived state is not known.
         let (namespace, name) = (key.namespace(), key.object_name());
         self.held
             .remove(&ObjectKey::new("example.com", "Item", namespace, name));

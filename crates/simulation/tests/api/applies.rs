@@ -16,7 +16,7 @@ fn spec(answer: &(u16, Value)) -> &Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_no_longer_applied_goes() {
+async fn fields_that_are_no_longer_applied_are_removed() {
     let cluster = Cluster::new();
     let created = cluster
         .apply("m", false, json!({"a": 1, "map": {"x": 1}}))
@@ -42,13 +42,13 @@ async fn fields_of_others_are_taken_only_by_force() {
     assert!(cause.get("message").as_str().unwrap().contains("\"first\""));
     let forced = cluster.apply("second", true, json!({"a": 2})).await;
     assert_eq!(spec(&forced).get("a"), &json!(2));
-    // It is not the first one's any more.
+    // The first manager does not own it any more.
     let nothing = cluster.apply("first", false, json!({})).await;
     assert_eq!(spec(&nothing).get("a"), &json!(2));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_field_of_two_stays_until_both_let_it_go() {
+async fn a_field_of_two_managers_stays_until_both_release_it() {
     let cluster = Cluster::new();
     cluster.apply("first", false, json!({"a": 1})).await;
     cluster.apply("second", false, json!({"a": 1})).await;

@@ -1,9 +1,9 @@
-//! What goes wrong, and how that looks to a client.
+//! Faults, and how a client sees them.
 
 use super::*;
 use simulation::faults::Fault;
 
-/// What a client sees of a `POST`, and whether it was done.
+/// What a client sees of a `POST`, and whether it was carried out.
 async fn posted(fault: Fault) -> (Option<u16>, bool) {
     let cluster = Cluster::new();
     cluster.server.with(|state| state.faults.script([fault]));
@@ -16,7 +16,7 @@ async fn posted(fault: Fault) -> (Option<u16>, bool) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_fault_decides_what_is_done_and_what_is_answered() {
+async fn a_fault_decides_on_execution_and_answer() {
     for (fault, code, done) in [
         (Fault::None, Some(201), true),
         (Fault::Busy(3), Some(429), false),
@@ -37,7 +37,7 @@ async fn a_fault_decides_what_is_done_and_what_is_answered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_busy_server_says_for_how_long() {
+async fn a_busy_server_sends_retry_after() {
     let cluster = Cluster::new();
     cluster
         .server
@@ -47,7 +47,7 @@ async fn a_busy_server_says_for_how_long() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_caller_that_died_does_nothing_and_hears_nothing() {
+async fn a_dead_caller_changes_nothing_and_gets_no_answer() {
     let cluster = Cluster::new();
     let caller = Caller::new("dead");
     let client = cluster.server.client(&caller);

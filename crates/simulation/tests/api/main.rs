@@ -1,4 +1,4 @@
-//! The API server in memory does what a real one does, as far as deltic can tell.
+//! The API server in memory behaves like a real one, as far as deltic depends on it.
 
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 
@@ -18,7 +18,7 @@ use simulation::api::{Caller, Server};
 use simulation::clock::Virtual;
 use simulation::fields::at;
 
-/// A server, and somebody who asks it.
+/// A server and a client.
 struct Cluster {
     server: Server,
     client: Client,
@@ -41,7 +41,7 @@ impl Cluster {
         self.client.send(request).await.map_err(|_| ())
     }
 
-    /// The status and the body of an answer.
+    /// Sends a request. Returns the status and the body of the answer.
     async fn ask(&self, method: &str, uri: &str, content: &str, body: &Value) -> (u16, Value) {
         let response = self.send(method, uri, content, body).await.unwrap();
         let code = response.status().as_u16();
@@ -70,7 +70,7 @@ impl Cluster {
         self.ask("DELETE", uri, "application/json", body).await
     }
 
-    /// The lines of a watch until nothing comes for a minute, as `TYPE name`.
+    /// The lines of a watch, until nothing arrives for a minute, as `TYPE name`.
     async fn watch(&self, uri: &str) -> Vec<String> {
         lines(self.send("GET", uri, "", &Value::NULL).await.unwrap()).await
     }

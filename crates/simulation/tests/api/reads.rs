@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test(start_paused = true)]
-async fn kinds_are_found_as_the_runtime_asks_for_them() {
+async fn discovery_finds_all_kinds() {
     let cluster = Cluster::new();
     let resource = object::KindRef {
         group: "example.com".to_owned(),
@@ -24,7 +24,7 @@ async fn kinds_are_found_as_the_runtime_asks_for_them() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_pages_of_a_list_are_of_one_version() {
+async fn the_pages_of_a_list_show_one_version() {
     let cluster = Cluster::new();
     for name in ["a", "b", "c", "d", "e"] {
         cluster.server.put(&item(name), "user", &json!({}));
@@ -47,7 +47,7 @@ async fn the_pages_of_a_list_are_of_one_version() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_goes_on_from_a_version() {
+async fn a_watch_continues_from_a_version() {
     let cluster = Cluster::new();
     cluster.server.put(&item("a"), "user", &json!({}));
     let (_, list) = cluster.get(ITEMS).await;
@@ -62,7 +62,7 @@ async fn a_watch_goes_on_from_a_version() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_may_begin_with_what_there_is() {
+async fn a_watch_may_begin_with_all_objects() {
     let cluster = Cluster::new();
     for name in ["a", "b"] {
         cluster.server.put(&item(name), "user", &json!({}));
@@ -79,7 +79,7 @@ async fn a_watch_may_begin_with_what_there_is() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_loses_its_labels_is_deleted_for_those_who_select_by_them() {
+async fn an_object_that_loses_its_labels_is_deleted_from_a_selection() {
     let cluster = Cluster::new();
     let label = ["metadata", "labels", "team"];
     for (name, team) in [("a", "blue"), ("b", "red")] {
@@ -100,7 +100,7 @@ async fn what_loses_its_labels_is_deleted_for_those_who_select_by_them() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_from_a_forgotten_version_is_refused_or_ends_with_an_error() {
+async fn a_watch_from_an_expired_version_is_refused_or_ends_with_an_error() {
     let cluster = Cluster::new();
     cluster.server.put(&item("a"), "user", &json!({}));
     let (_, list) = cluster.get(ITEMS).await;
@@ -121,7 +121,7 @@ async fn a_watch_from_a_forgotten_version_is_refused_or_ends_with_an_error() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_ends_when_it_was_asked_to_and_shows_versions_meanwhile() {
+async fn a_watch_sends_bookmarks_and_ends_after_its_timeout() {
     let cluster = Cluster::new();
     let uri = format!("{ITEMS}?watch=true&resourceVersion=1003&timeoutSeconds=30");
     assert_eq!(cluster.watch(&uri).await, [""; 0]);

@@ -1,4 +1,4 @@
-//! Creating, changing and deleting.
+//! Creating, changing and deleting objects.
 
 use super::*;
 
@@ -24,7 +24,7 @@ async fn versions_are_preconditions() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_write_that_changes_nothing_makes_no_version() {
+async fn a_write_without_a_change_creates_no_version() {
     let cluster = Cluster::new();
     let (_, created) = cluster
         .post(WIDGETS, &named("a", json!({"cpu": "2000m"})))
@@ -40,7 +40,7 @@ async fn a_write_that_changes_nothing_makes_no_version() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_status_has_an_endpoint_of_its_own() {
+async fn the_status_is_a_subresource() {
     let cluster = Cluster::new();
     let body = json!({"metadata": {"name": "a"}, "spec": {"n": 1}, "status": {"n": 1}});
     let (_, created) = cluster.post(ITEMS, &body).await;
@@ -84,7 +84,7 @@ async fn finalizers_delay_a_deletion() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn objects_need_a_namespace_that_stays() {
+async fn objects_need_a_namespace_that_is_not_being_deleted() {
     let cluster = Cluster::new();
     let uri = "/apis/example.com/v1/namespaces/later/items";
     let (code, missing) = cluster.post(uri, &named("a", json!({}))).await;
@@ -101,7 +101,7 @@ async fn objects_need_a_namespace_that_stays() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn policies_refuse() {
+async fn policies_refuse_objects() {
     let cluster = Cluster::new();
     let (code, refused) = cluster
         .post(ITEMS, &named("a", json!({"reject": true})))

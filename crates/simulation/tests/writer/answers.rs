@@ -1,4 +1,4 @@
-//! What the answers of the server lead to, and what is never asked.
+//! How the writer reacts to answers, and which requests it never sends.
 
 use simulation::api::kind::Kind;
 
@@ -6,7 +6,7 @@ use super::harness::target_kind;
 use super::*;
 
 #[tokio::test(start_paused = true)]
-async fn a_kind_that_is_served_anew_may_take_what_was_refused() {
+async fn a_refused_object_is_tried_again_when_its_kind_changes() {
     let mut h = harness();
     let key = widget("a");
     let serve = |h: &Harness| {
@@ -17,7 +17,7 @@ async fn a_kind_that_is_served_anew_may_take_what_was_refused() {
     h.want(&key, &updater().wants(&spec(&json!({"a": 1}))));
     h.settle().await;
     assert_eq!(h.codes(&key), ["refused"].into());
-    assert!(serve(&h).is_empty(), "nothing is new");
+    assert!(serve(&h).is_empty(), "nothing has changed");
     h.writer.unserve("example.com", "Widget");
     assert_eq!(serve(&h), std::slice::from_ref(&key));
     h.run(&key).await;
@@ -26,7 +26,7 @@ async fn a_kind_that_is_served_anew_may_take_what_was_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_missing_namespace_or_kind_is_waited_for() {
+async fn an_object_waits_for_its_namespace_or_kind() {
     let mut h = harness();
     let key = ObjectKey::new("example.com", "Widget", "later", "a");
     h.want(&key, &updater().wants(&spec(&json!({"a": 1}))));
@@ -62,7 +62,7 @@ async fn a_missing_namespace_or_kind_is_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refused_object_is_tried_again_when_something_changes_or_after_ten_minutes() {
+async fn a_refused_object_is_retried_after_a_change_or_ten_minutes() {
     let mut h = harness();
     let key = widget("a");
     h.want(&key, &updater().wants(&spec(&json!({"reject": true}))));
@@ -83,12 +83,12 @@ async fn a_refused_object_is_tried_again_when_something_changes_or_after_ten_min
 }
 
 #[tokio::test(start_paused = true)]
-async fn immutable_objects_are_created_again_only_where_that_is_asked_for() {
+async fn an_immutable_object_is_recreated_only_if_the_target_allows_it() {
     let mut h = harness();
     let (kept, replaced) = (widget("kept"), widget("replaced"));
     let mut recreating = target(TargetType::Updater);
     recreating.recreate = true;
-    let recreating = Who::of(OPERATOR, "c", 0, recreating);
+    let recreating = Actor::of(OPERATOR, "c", 0, recreating);
     h.want(&kept, &updater().wants(&spec(&json!({"fixed": 1}))));
     h.want(&replaced, &recreating.wants(&spec(&json!({"fixed": 1}))));
     h.settle().await;
@@ -106,16 +106,16 @@ async fn immutable_objects_are_created_again_only_where_that_is_asked_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_object_that_is_invalid_is_never_deleted_to_create_it_again() {
+async fn an_invalid_object_is_never_deleted_to_recreate_it() {
     let mut h = harness();
     let key = widget("a");
     let mut recreating = target(TargetType::Updater);
     recreating.recreate = true;
-    let recreating = Who::of(OPERATOR, "c", 0, recreating);
+    let recreating = Actor::of(OPERATOR, "c", 0, recreating);
     h.want(&key, &recreating.wants(&spec(&json!({"size": 1}))));
     h.settle().await;
     writes(&h);
-    // The server quotes what it refuses.
+    // The server quotes the object that it refuses.
     let refused = json!({"reject": true, "reason": "field is immutable"});
     h.want(&key, &recreating.wants(&spec(&refused)));
     h.settle().await;
@@ -125,7 +125,7 @@ async fn an_object_that_is_invalid_is_never_deleted_to_create_it_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn lost_answers_are_looked_up_before_anything_else() {
+async fn an_object_is_read_after_a_lost_answer() {
     for fault in [
         Fault::LostAnswer,
         Fault::SilentAnswer,
@@ -158,7 +158,7 @@ async fn lost_answers_are_looked_up_before_anything_else() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_busy_server_is_given_the_time_it_asks_for() {
+async fn retry_after_of_a_busy_server_is_respected() {
     let mut h = harness();
     let key = widget("a");
     h.sim.fail([Fault::Busy(2)]);
@@ -170,13 +170,13 @@ async fn a_busy_server_is_given_the_time_it_asks_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn secrets_are_encoded_and_do_not_show() {
+async fn secrets_are_encoded_and_not_shown() {
     let mut h = harness();
     let key = ObjectKey::new("", "Secret", "ns", "s");
     let mut target = target(TargetType::Updater);
     target.resource.group = String::new();
     target.resource.kind = "Secret".to_owned();
-    let who = Who::of(OPERATOR, "c", 0, target);
+    let who = Actor::of(OPERATOR, "c", 0, target);
     let data = json!({"data": {"text": "hunter2", "bytes": (Value::bytes(&[0xff, 0xfe]))}});
     h.want(&key, &who.wants(&data));
     h.settle().await;
@@ -187,15 +187,15 @@ async fn secrets_are_encoded_and_do_not_show() {
     h.sim.fail([Fault::Answer(422)]);
     h.want(&key, &who.wants(&json!({"data": {"text": "other"}})));
     h.settle().await;
-    let told = format!("{:?}{:?}{:?}", h.messages(&key), h.last, h.writer);
+    let reported = format!("{:?}{:?}{:?}", h.messages(&key), h.last, h.writer);
     assert!(
-        !told.contains("hunter2") && !told.contains("aHVudGVyMg"),
-        "{told}"
+        !reported.contains("hunter2") && !reported.contains("aHVudGVyMg"),
+        "{reported}"
     );
 }
 
 #[tokio::test(start_paused = true)]
-async fn keys_that_no_object_can_have_make_no_request() {
+async fn invalid_keys_cause_no_request() {
     let mut h = harness();
     for (key, code) in [
         (

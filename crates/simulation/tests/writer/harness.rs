@@ -1,5 +1,5 @@
-//! What a writer needs in tests: the target watch, a simple scheduler, and a record of what
-//! is reported.
+//! The surroundings of a writer in tests: the target watch, a simple scheduler, and a record of
+//! reports.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -22,10 +22,10 @@ use tokio::time::Instant;
 
 pub(crate) const OPERATOR: &str = "op";
 
-/// How long nothing must be due for a system to count as settled.
+/// A system counts as settled if nothing is due for this long.
 const HORIZON: Duration = Duration::from_hours(2);
 
-/// A server on which messages take no time.
+/// A server without network delays.
 #[derive(Clone)]
 pub(crate) struct Sim(pub(crate) Server);
 
@@ -46,7 +46,7 @@ impl Sim {
         self.0.get(key)
     }
 
-    /// A write of somebody else.
+    /// Somebody else writes an object.
     pub(crate) fn foreign(
         &self,
         key: &ObjectKey,
@@ -64,12 +64,12 @@ impl Sim {
         self.0.delete(key);
     }
 
-    /// This happens to the next requests.
+    /// Sets the faults of the next requests.
     pub(crate) fn fail(&self, faults: impl IntoIterator<Item = Fault>) {
         self.0.with(|state| state.faults.script(faults));
     }
 
-    /// Somebody merges this into an object right before the next write of it is done.
+    /// Somebody merges this into an object right before its next write is carried out.
     pub(crate) fn race(&self, key: &ObjectKey, patch: Value) {
         self.0.with(|state| state.races.push((key.clone(), patch)));
     }
@@ -79,7 +79,7 @@ impl Sim {
         self.0.with(|state| !state.races.is_empty())
     }
 
-    /// What was sent since the last call.
+    /// The requests since the last call.
     pub(crate) fn take_sent(&self) -> Vec<Sent> {
         self.0.with(|state| state.trace.take_sent())
     }
@@ -89,7 +89,7 @@ impl Sim {
     }
 }
 
-/// A kind as a writer knows it.
+/// A kind in the form that a writer needs.
 pub(crate) fn target_kind(kind: &Kind) -> TargetKind {
     let name = GroupKind::new(kind.group, kind.name);
     TargetKind {
@@ -99,7 +99,7 @@ pub(crate) fn target_kind(kind: &Kind) -> TargetKind {
     }
 }
 
-/// An object without what differs from run to run.
+/// An object without the fields that differ from run to run.
 pub(crate) fn timeless(object: &Value) -> Value {
     let fields = [
         "creationTimestamp",
@@ -113,12 +113,12 @@ pub(crate) fn timeless(object: &Value) -> Value {
     })
 }
 
-/// What was reported.
+/// Collects reports.
 #[derive(Default)]
 pub(crate) struct Reported {
     pub(crate) problems: Mutex<BTreeMap<ObjectKey, Vec<Problem>>>,
     pub(crate) happened: Mutex<Vec<(ObjectKey, Happened)>>,
-    /// All codes that ever stood, in order.
+    /// All codes that were ever reported, in order.
     pub(crate) codes: Mutex<Vec<&'static str>>,
 }
 
@@ -139,11 +139,11 @@ impl Report for Reported {
     }
 }
 
-/// A controller's target.
+/// A target of a controller.
 #[derive(Clone)]
-pub(crate) struct Who(pub(crate) Arc<Author>);
+pub(crate) struct Actor(pub(crate) Arc<Author>);
 
-impl Who {
+impl Actor {
     pub(crate) fn new(controller: &str, rank: usize, kind: TargetType) -> Self {
         Self::of(OPERATOR, controller, rank, target(kind))
     }
@@ -173,7 +173,7 @@ impl Who {
     }
 }
 
-/// A target with nothing special.
+/// A target with default options.
 pub(crate) fn target(kind: TargetType) -> Target {
     Target {
         resource: KindRef {
@@ -196,15 +196,15 @@ pub(crate) struct Harness {
     pub(crate) sim: Sim,
     pub(crate) writer: Arc<Writer>,
     pub(crate) reported: Arc<Reported>,
-    /// Which controller wants what: it survives restarts.
+    /// What controllers want. It survives restarts.
     pub(crate) wanted: BTreeMap<(ObjectKey, String), Desired>,
     due: BTreeMap<ObjectKey, Instant>,
     attempts: BTreeMap<ObjectKey, u32>,
-    /// The version up to which the watch has shown what happened.
+    /// The version up to which the watch has delivered changes.
     shown: u64,
-    /// Whether the watch shows nothing for now.
+    /// Whether the watch delivers nothing for now.
     pub(crate) lag: bool,
-    /// The last result of each object.
+    /// The last result for each object.
     pub(crate) last: BTreeMap<ObjectKey, Result<Next, WriteError>>,
 }
 
@@ -215,7 +215,7 @@ impl Harness {
         harness
     }
 
-    /// A writer whose target watch has not shown anything yet.
+    /// A writer whose target watch has not delivered anything yet.
     pub(crate) fn unlisted(sim: Sim) -> Self {
         let reported = Arc::new(Reported::default());
         let shown = sim.version();
@@ -236,7 +236,7 @@ impl Harness {
         harness
     }
 
-    /// A new process: what was in memory is gone, the sources are the same.
+    /// A new process: the memory is lost, the sources are the same.
     pub(crate) fn restart(&mut self) {
         let reported = Arc::new(Reported::default());
         let writer = Writer::new(OPERATOR, self.sim.client(), reported.clone());
@@ -253,7 +253,7 @@ impl Harness {
         self.sweep();
     }
 
-    /// What is left of earlier lives goes.
+    /// Removes the leftovers of earlier processes.
     pub(crate) fn sweep(&mut self) {
         for leftover in self.writer.leftovers(|_| false) {
             self.writer.withdraw(&leftover);
@@ -261,7 +261,7 @@ impl Harness {
         }
     }
 
-    /// A complete list of all kinds.
+    /// Delivers a complete list of all kinds.
     pub(crate) fn list(&mut self) {
         self.shown = self.sim.version();
         let objects: Vec<(ObjectKey, Value)> = self.sim.0.with(|state| {
@@ -302,7 +302,7 @@ impl Harness {
         }
     }
 
-    /// Holds the removal of what a controller wrote.
+    /// Holds the removal of a controller's object or fields.
     pub(crate) async fn hold(&mut self, key: &ObjectKey, controller: &str) {
         self.wanted.remove(&(key.clone(), controller.to_owned()));
         self.writer.hold(key, controller);
@@ -310,7 +310,7 @@ impl Harness {
         self.settle().await;
     }
 
-    /// Shows the writer what has changed on the server.
+    /// Delivers the changes on the server to the writer.
     pub(crate) fn pump(&mut self) {
         if self.lag {
             return;
@@ -333,7 +333,7 @@ impl Harness {
         }
     }
 
-    /// Runs one object that is due. Says whether there was one before the horizon.
+    /// Runs one object that is due before the horizon. Returns whether there was one.
     pub(crate) async fn step(&mut self, horizon: Duration) -> bool {
         self.pump();
         let first = self.due.iter().min_by_key(|(_, due)| **due);
@@ -378,12 +378,12 @@ impl Harness {
     pub(crate) async fn settle_within(&mut self, horizon: Duration) {
         let end = Instant::now() + HORIZON;
         while self.step(horizon).await {
-            assert!(Instant::now() < end, "no end: {:?}", self.last);
+            assert!(Instant::now() < end, "it does not settle: {:?}", self.last);
         }
     }
 
-    /// Looks at everything again.
-    pub(crate) async fn look_again(&mut self) {
+    /// Checks all objects again.
+    pub(crate) async fn check_again(&mut self) {
         for key in self.writer.keys(None) {
             self.due.insert(key, Instant::now());
         }

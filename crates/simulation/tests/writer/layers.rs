@@ -1,9 +1,9 @@
-//! What Patchers and Appliers set on objects, and take back.
+//! What Patchers and Appliers set on objects, and undo.
 
 use super::*;
 
 #[tokio::test(start_paused = true)]
-async fn layers_lie_on_the_updater_and_the_first_of_them_has_a_field() {
+async fn layers_are_added_to_the_updater_and_the_first_one_gets_a_field() {
     let mut h = harness();
     let key = widget("a");
     h.want(&key, &updater().wants(&spec(&json!({"a": 1, "b": 1}))));
@@ -17,8 +17,8 @@ async fn layers_lie_on_the_updater_and_the_first_of_them_has_a_field() {
     assert_eq!(h.codes(&key), ["conflict"].into());
     assert!(h.messages(&key).join("").contains(".spec.c"));
     writes(&h);
-    h.look_again().await;
-    assert_eq!(writes(&h), [""; 0], "no fight with ourselves");
+    h.check_again().await;
+    assert_eq!(writes(&h), [""; 0], "layers do not overwrite each other");
     h.withdraw(&key, "p");
     h.settle().await;
     check(&h, json!({"a": 1, "b": 1, "c": 3, "d": 3}));
@@ -26,7 +26,7 @@ async fn layers_lie_on_the_updater_and_the_first_of_them_has_a_field() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_patcher_waits_for_its_object_and_takes_back_what_it_set() {
+async fn a_patcher_waits_for_its_object_and_undoes_what_it_set() {
     let mut h = harness();
     let key = ObjectKey::new("apps", "Deployment", "ns", "x");
     let containers = ["spec", "template", "spec", "containers"];
@@ -66,7 +66,7 @@ async fn a_patcher_waits_for_its_object_and_takes_back_what_it_set() {
     assert_eq!(claim(&h, &key), None);
 
     writes(&h);
-    h.look_again().await;
+    h.check_again().await;
     h.restart();
     h.settle().await;
     assert_eq!(writes(&h), [""; 0]);
@@ -78,7 +78,7 @@ async fn a_patcher_waits_for_its_object_and_takes_back_what_it_set() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_patcher_removes_only_what_still_holds_what_it_wrote() {
+async fn a_patcher_removes_only_values_that_are_still_as_written() {
     let mut h = harness();
     let key = widget("x");
     h.sim
@@ -93,7 +93,7 @@ async fn a_patcher_removes_only_what_still_holds_what_it_wrote() {
     assert_eq!(
         h.live(&key).get("spec").get("probe").get("timeout"),
         &json!(1),
-        "a default in what we added"
+        "a default inside an added value"
     );
     h.want(
         &key,
@@ -119,7 +119,7 @@ async fn a_patcher_removes_only_what_still_holds_what_it_wrote() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nulls_remove_only_where_they_are_written() {
+async fn only_literal_nulls_remove_fields() {
     let mut h = harness();
     let key = widget("x");
     h.sim.foreign(
@@ -129,7 +129,7 @@ async fn nulls_remove_only_where_they_are_written() {
     );
     let mut target = target(TargetType::Patcher);
     target.written_nulls = vec![vec!["spec".to_owned(), "written".to_owned()]];
-    let who = Who::of(OPERATOR, "p", 0, target);
+    let who = Actor::of(OPERATOR, "p", 0, target);
     h.want(
         &key,
         &who.wants(&spec(&json!({"written": null, "given": null, "a": 1}))),
@@ -142,7 +142,7 @@ async fn nulls_remove_only_where_they_are_written() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn patches_are_versioned_where_they_must_be_and_status_goes_second() {
+async fn patches_have_a_version_and_the_status_comes_second() {
     let mut h = harness();
     let key = widget("x");
     h.sim.foreign(&key, "human", |_| {
@@ -185,7 +185,7 @@ async fn an_applier_creates_updates_and_releases() {
         assert_eq!(h.live(key).get("status"), &json!({"s": 1}));
     }
     writes(&h);
-    h.look_again().await;
+    h.check_again().await;
     h.restart();
     h.settle().await;
     assert_eq!(writes(&h), [""; 0]);
@@ -223,7 +223,7 @@ async fn an_applier_forces_only_what_it_has_owned() {
     assert_eq!(h.codes(&key), ["conflict"].into());
     assert!(h.messages(&key).join("").contains("human"));
     writes(&h);
-    h.look_again().await;
+    h.check_again().await;
     assert_eq!(writes(&h), [""; 0]);
     assert_eq!(h.codes(&key), ["conflict"].into());
 
@@ -247,7 +247,7 @@ async fn an_applier_forces_only_what_it_has_owned() {
     forcing.force = true;
     h.want(
         &key,
-        &Who::of(OPERATOR, "a", 2, forcing).wants(&spec(&json!({"theirs": 2, "ours": 1}))),
+        &Actor::of(OPERATOR, "a", 2, forcing).wants(&spec(&json!({"theirs": 2, "ours": 1}))),
     );
     h.settle().await;
     assert_eq!(shown(&h), json!({"theirs": 2, "ours": 1}));

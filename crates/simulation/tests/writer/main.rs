@@ -1,5 +1,5 @@
-//! One writer on the API server in memory: what is on it after each story, and which
-//! requests that took.
+//! One writer on the API server in memory: the resulting objects, and the requests that it
+//! needed.
 
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 
@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use document::{Path, Value, json};
 use engine::writer::Next;
-use harness::{Harness, OPERATOR, Sim, Who, config_map, spec, target, timeless, widget};
+use harness::{Actor, Harness, OPERATOR, Sim, config_map, spec, target, timeless, widget};
 use object::ObjectKey;
 use object::marks::{OPERATOR as LABEL, OWNER};
 use operator::spec::TargetType;
@@ -27,16 +27,16 @@ fn harness() -> Harness {
     Harness::new(Sim::default())
 }
 
-fn updater() -> Who {
-    Who::new("c", 0, TargetType::Updater)
+fn updater() -> Actor {
+    Actor::new("c", 0, TargetType::Updater)
 }
 
-fn patcher() -> Who {
-    Who::new("p", 1, TargetType::Patcher)
+fn patcher() -> Actor {
+    Actor::new("p", 1, TargetType::Patcher)
 }
 
-fn applier() -> Who {
-    Who::new("a", 2, TargetType::Applier)
+fn applier() -> Actor {
+    Actor::new("a", 2, TargetType::Applier)
 }
 
 fn claim(harness: &Harness, key: &ObjectKey) -> Option<Claim> {
@@ -48,7 +48,7 @@ fn foreign_widget(spec: &Value) -> impl Fn(&Value) -> Value {
     move |_| json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "x"}, "spec": (spec.clone())})
 }
 
-/// The methods and codes of the writes since the last look.
+/// The methods and codes of the writes since the last call.
 fn writes(harness: &Harness) -> Vec<String> {
     let writes = harness.sim.take_sent();
     let writes = writes.iter().filter(|sent| sent.method != "GET");

@@ -1,9 +1,9 @@
-//! Whose an object is, and when it goes.
+//! Actor owns an object, and when it is deleted.
 
 use super::*;
 
 #[tokio::test(start_paused = true)]
-async fn an_object_without_a_claim_is_adopted_and_stays() {
+async fn an_object_without_a_claim_is_adopted_and_never_deleted() {
     let mut h = harness();
     let key = widget("x");
     h.sim
@@ -47,7 +47,7 @@ async fn an_object_without_a_claim_is_adopted_and_stays() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn existing_objects_are_refused_where_that_is_asked_for() {
+async fn existing_objects_are_refused_if_the_target_says_so() {
     let mut h = harness();
     let key = widget("x");
     h.sim
@@ -57,7 +57,7 @@ async fn existing_objects_are_refused_where_that_is_asked_for() {
     let before = h.live(&key);
     h.want(
         &key,
-        &Who::of(OPERATOR, "c", 0, careful).wants(&spec(&json!({"ours": 1}))),
+        &Actor::of(OPERATOR, "c", 0, careful).wants(&spec(&json!({"ours": 1}))),
     );
     h.settle_within(Duration::from_secs(10)).await;
     assert_eq!(h.live(&key), before);
@@ -106,7 +106,7 @@ async fn claims_of_other_operators_are_respected() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn only_what_we_created_is_deleted() {
+async fn only_objects_that_we_created_are_deleted() {
     let mut h = harness();
     let (ours, copied) = (widget("ours"), widget("copied"));
     h.want(&ours, &updater().wants(&spec(&json!({"a": 1}))));
@@ -130,7 +130,7 @@ async fn only_what_we_created_is_deleted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_stale_goes_after_a_restart_unless_it_is_kept() {
+async fn leftovers_are_deleted_after_a_restart_unless_they_are_kept() {
     let mut h = harness();
     let (gone, kept) = (widget("gone"), widget("kept"));
     for key in [&gone, &kept] {
@@ -143,7 +143,7 @@ async fn what_is_stale_goes_after_a_restart_unless_it_is_kept() {
     assert_ne!(
         fresh.live(&gone),
         Value::NULL,
-        "nothing goes before it is asked for"
+        "nothing is deleted before the sweep"
     );
     let stale = fresh.writer.leftovers(|leftover| leftover.key == kept);
     assert_eq!(stale.len(), 1);
@@ -168,7 +168,7 @@ async fn held_deletions_wait() {
     assert_ne!(h.live(&key), Value::NULL);
     assert_eq!(h.codes(&key), ["deletion-held"].into());
     assert_eq!((h.writer.held("c"), h.writer.held("p")), (1, 0));
-    // It is known to be left behind, and does not count again.
+    // The leftover is known and is not returned again.
     assert_eq!(h.writer.leftovers(|_| false), []);
     h.withdraw(&key, "c");
     h.settle().await;
@@ -180,7 +180,7 @@ async fn held_deletions_wait() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_wanted_again_is_not_held() {
+async fn a_held_removal_ends_when_the_object_is_wanted_again() {
     let mut h = harness();
     let key = widget("a");
     let wanted = updater().wants(&spec(&json!({"a": 1})));
@@ -203,8 +203,8 @@ async fn held_patches_stay_while_others_are_undone() {
     h.sim
         .foreign(&key, "user", foreign_widget(&json!({"own": 1})));
     let layers = [
-        Who::new("p", 1, TargetType::Patcher).wants(&spec(&json!({"a": 1}))),
-        Who::new("q", 2, TargetType::Patcher).wants(&spec(&json!({"b": 1}))),
+        Actor::new("p", 1, TargetType::Patcher).wants(&spec(&json!({"a": 1}))),
+        Actor::new("q", 2, TargetType::Patcher).wants(&spec(&json!({"b": 1}))),
         applier().wants(&spec(&json!({"c": 1}))),
     ];
     for layer in &layers {
@@ -237,7 +237,7 @@ async fn held_patches_stay_while_others_are_undone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn only_what_is_lost_counts_as_removed() {
+async fn only_deletions_and_undone_patches_count_as_removals() {
     let mut h = harness();
     let (adopted, moved, absent) = (widget("adopted"), widget("moved"), widget("absent"));
     h.sim
@@ -247,17 +247,20 @@ async fn only_what_is_lost_counts_as_removed() {
     h.want(&absent, &patcher().wants(&spec(&json!({"a": 1}))));
     h.settle().await;
     assert!(!h.writer.removes(&adopted, "c"), "it stays");
-    assert!(!h.writer.removes(&absent, "p"), "it was never there");
+    assert!(!h.writer.removes(&absent, "p"), "it never existed");
     assert!(h.writer.removes(&moved, "c"));
     h.want(
         &moved,
-        &Who::new("d", 3, TargetType::Updater).wants(&spec(&json!({"a": 2}))),
+        &Actor::new("d", 3, TargetType::Updater).wants(&spec(&json!({"a": 2}))),
     );
-    assert!(!h.writer.removes(&moved, "c"), "another one takes it over");
+    assert!(
+        !h.writer.removes(&moved, "c"),
+        "another controller takes it over"
+    );
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_patcher_under_another_name_undoes_nothing_that_it_sets_itself() {
+async fn a_renamed_patcher_undoes_nothing_that_it_still_sets() {
     let mut h = harness();
     let key = widget("a");
     h.sim
@@ -266,7 +269,7 @@ async fn a_patcher_under_another_name_undoes_nothing_that_it_sets_itself() {
     h.settle().await;
     h.wanted.clear();
     let mut fresh = Harness::new(h.sim.clone());
-    let renamed = |fields: Value| Who::new("q", 1, TargetType::Patcher).wants(&spec(&fields));
+    let renamed = |fields: Value| Actor::new("q", 1, TargetType::Patcher).wants(&spec(&fields));
     fresh.want(&key, &renamed(json!({"a": 1})));
     fresh.settle().await;
     let left = |fresh: &Harness| {
@@ -281,7 +284,7 @@ async fn a_patcher_under_another_name_undoes_nothing_that_it_sets_itself() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_object_being_deleted_is_created_again_when_it_is_gone() {
+async fn an_object_being_deleted_is_recreated_when_it_is_gone() {
     let mut h = harness();
     let key = widget("a");
     h.want(&key, &updater().wants(&spec(&json!({"a": 1}))));
@@ -304,10 +307,10 @@ async fn an_object_being_deleted_is_created_again_when_it_is_gone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_first_updater_wins_and_the_next_takes_its_place() {
+async fn the_first_updater_wins_and_the_next_one_succeeds_it() {
     let mut h = harness();
     let key = widget("a");
-    let (first, second) = (updater(), Who::new("d", 1, TargetType::Updater));
+    let (first, second) = (updater(), Actor::new("d", 1, TargetType::Updater));
     h.want(&key, &second.wants(&spec(&json!({"by": "second"}))));
     h.settle().await;
     h.want(&key, &first.wants(&spec(&json!({"by": "first"}))));
@@ -327,17 +330,17 @@ async fn the_first_updater_wins_and_the_next_takes_its_place() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_renamed_controller_takes_its_objects_over() {
+async fn a_renamed_controller_takes_over_its_objects() {
     let mut h = harness();
     let key = widget("a");
     let document = json!({"metadata": {"labels": {"old": "1"}}, "spec": {"a": 1}});
     h.want(
         &key,
-        &Who::new("old", 0, TargetType::Updater).wants(&document),
+        &Actor::new("old", 0, TargetType::Updater).wants(&document),
     );
     h.settle().await;
     h.wanted.clear();
-    let new = Who::new("new", 0, TargetType::Updater).wants(&spec(&json!({"a": 1})));
+    let new = Actor::new("new", 0, TargetType::Updater).wants(&spec(&json!({"a": 1})));
     h.wanted.insert((key.clone(), "new".to_owned()), new);
     let uid = h.live(&key).get("metadata").get("uid").clone();
     h.restart();
@@ -395,7 +398,7 @@ async fn owners_are_written_only_if_they_are_origins() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_claim_that_someone_took_off_is_put_back() {
+async fn a_removed_claim_is_restored() {
     let mut h = harness();
     let key = widget("a");
     h.want(&key, &updater().wants(&spec(&json!({"a": 1}))));
@@ -409,11 +412,11 @@ async fn a_claim_that_someone_took_off_is_put_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_apply_that_met_an_object_does_not_claim_to_have_created_it() {
+async fn an_apply_onto_an_existing_object_does_not_claim_to_have_created_it() {
     let mut h = harness();
     let key = widget("a");
     h.want(&key, &applier().wants(&spec(&json!({"a": 1}))));
-    // Someone creates it between our read and our write.
+    // Somebody creates it between our read and our write.
     let (sim, at) = (h.sim.clone(), key.clone());
     let human = tokio::spawn(async move {
         while !sim.take_sent().iter().any(|sent| sent.method == "GET") {
@@ -461,14 +464,14 @@ async fn an_updater_removes_only_labels_that_it_has_set() {
             h.settle().await;
         }
         writes(&h);
-        h.look_again().await;
+        h.check_again().await;
         assert_eq!(writes(&h), [""; 0]);
     }
     h.want(&key, &wants(json!({})));
     h.settle().await;
     assert_eq!(labels(&h), json!({"team": "a"}));
 
-    // What they change is put back, and then it is ours.
+    // A value that others change is repaired, and ours from then on.
     h.want(&key, &wants(json!({"team": "a"})));
     h.settle().await;
     h.sim.foreign(&key, "human", |object| {

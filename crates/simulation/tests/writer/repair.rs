@@ -1,4 +1,4 @@
-//! What is derived is written, put back when others change it, and otherwise left alone.
+//! Derived objects are written, repaired when others change them, and otherwise left alone.
 
 use super::*;
 
@@ -31,13 +31,13 @@ async fn an_object_is_created_with_its_marks_and_then_left_alone() {
         &json!("deltic/op/c")
     );
 
-    h.look_again().await;
+    h.check_again().await;
     assert_eq!(writes(&h), [""; 0]);
     assert_eq!(h.last[&key], Ok(Next::Settled));
 }
 
 #[tokio::test(start_paused = true)]
-async fn after_a_restart_one_write_settles_what_the_server_normalised() {
+async fn after_a_restart_one_write_reveals_what_the_server_normalised() {
     let mut h = harness();
     let (odd, plain) = (widget("odd"), widget("plain"));
     h.want(
@@ -52,12 +52,12 @@ async fn after_a_restart_one_write_settles_what_the_server_normalised() {
     h.settle().await;
     assert_eq!(writes(&h), ["PUT 200"]);
     assert_eq!((h.live(&odd), h.live(&plain)), before);
-    h.look_again().await;
+    h.check_again().await;
     assert_eq!(writes(&h), [""; 0]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_replacement_drops_what_is_no_longer_yielded_and_keeps_what_others_added() {
+async fn a_replacement_drops_fields_no_longer_yielded_and_keeps_those_of_others() {
     let mut h = harness();
     let key = widget("a");
     let first = json!({"metadata": {"labels": {"keep": "1", "drop": "1"}, "annotations": {"drop": "1"}}, "spec": {"a": 1, "b": 2}, "other": 1});
@@ -88,7 +88,7 @@ async fn a_replacement_drops_what_is_no_longer_yielded_and_keeps_what_others_add
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_changed_while_we_were_away_is_put_right() {
+async fn drift_while_no_process_ran_is_repaired() {
     let mut h = harness();
     let (added, dropped) = (config_map("added"), config_map("dropped"));
     let data = |data: Value| json!({"data": data});
@@ -120,7 +120,7 @@ async fn what_changed_while_we_were_away_is_put_right() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn drift_is_put_back_and_a_fight_has_growing_pauses() {
+async fn drift_is_repaired_with_growing_pauses_in_a_fight() {
     let mut h = harness();
     let (key, neighbour) = (widget("a"), widget("b"));
     h.want(&key, &updater().wants(&spec(&json!({"a": 1}))));
@@ -159,14 +159,14 @@ async fn drift_is_put_back_and_a_fight_has_growing_pauses() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn attempts_that_always_meet_someone_faster_have_growing_pauses() {
+async fn constant_conflicts_lead_to_growing_pauses() {
     let mut h = harness();
     let key = widget("a");
     h.want(&key, &updater().wants(&spec(&json!({"a": 1}))));
     h.settle().await;
     writes(&h);
     let mut attempts = 0;
-    // Each change starts a run at once, whatever the last one asked for.
+    // Each change starts a run at once, whatever the last one returned.
     for value in 2..50 {
         h.sim.foreign(&key, "vandal", |object| {
             set(object, &["spec", "a"], json!(value))
@@ -191,7 +191,7 @@ async fn ignored_fields_belong_to_others() {
         Path::parse("$.spec.replicas").unwrap(),
         Path::parse("$.spec.template.spec.containers[*].image").unwrap(),
     ];
-    let who = Who::of(OPERATOR, "c", 0, scaled);
+    let who = Actor::of(OPERATOR, "c", 0, scaled);
     let containers = ["spec", "template", "spec", "containers"];
     let document = |x: i64| {
         let document = json!({"spec": {"replicas": 3, "x": x}});
@@ -237,19 +237,19 @@ async fn assigned_fields_are_not_dropped() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn fields_that_the_server_does_not_let_go_are_kept_if_we_never_wanted_them() {
+async fn fields_that_cannot_be_removed_are_kept_if_we_never_wanted_them() {
     let mut h = harness();
     let key = widget("a");
     h.want(&key, &updater().wants(&spec(&json!({"a": 1}))));
     h.settle().await;
-    // Somebody sets a field that never changes again.
+    // Somebody sets an immutable field.
     h.sim.foreign(&key, "binder", |object| {
         set(object, &["spec", "fixed"], json!("x"))
     });
     h.settle().await;
     assert_eq!(h.live(&key).get("spec").get("fixed"), &json!("x"));
     assert!(h.codes(&key).is_empty(), "{:?}", h.messages(&key));
-    // A field that we wanted and drop is another matter.
+    // It is different for a field that we wanted before.
     let other = widget("b");
     h.want(&other, &updater().wants(&spec(&json!({"fixed": "x"}))));
     h.settle().await;
@@ -259,7 +259,7 @@ async fn fields_that_the_server_does_not_let_go_are_kept_if_we_never_wanted_them
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_object_that_went_before_the_first_list_is_created_again() {
+async fn an_object_deleted_before_the_first_list_is_recreated() {
     let mut h = Harness::unlisted(Sim::default());
     h.lag = true;
     let key = widget("a");
@@ -293,7 +293,7 @@ async fn an_object_that_went_with_its_kind_is_created_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_object_that_goes_before_the_answer_of_its_write_is_created_again() {
+async fn an_object_deleted_before_the_answer_to_its_write_is_recreated() {
     for by_list in [false, true] {
         let mut h = harness();
         let key = widget("a");

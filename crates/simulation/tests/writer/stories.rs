@@ -16,20 +16,20 @@ use target::batch::{self, Memory, settle};
 use super::*;
 use simulation::fields::merge_patch;
 
-/// What happens next.
+/// One step of a story.
 #[derive(Clone, Debug)]
 enum Step {
     /// A controller wants this; in a patch null removes.
     Wants(&'static str, Value),
     /// It wants nothing any more.
     Gone(&'static str),
-    /// Others change the object: a merge patch.
+    /// Others change the object with a merge patch.
     They(Value),
-    /// They do so while the process is not running.
+    /// Others do so while no process runs.
     TheyMeanwhile(Value),
     /// Another process takes over.
     Restart,
-    /// This is what the object looks like.
+    /// Checks the object.
     Is(Value),
 }
 
@@ -44,7 +44,7 @@ const CONTROLLERS: [(&str, TargetType); 4] = [
 ];
 const PATCHERS: [&str; 2] = ["p", "q"];
 
-/// The paths of the nulls in a document, which are written there.
+/// The paths of the literal nulls in a document.
 fn nulls(document: &Value, path: &mut Vec<String>, found: &mut Vec<Vec<String>>) {
     if document.is_null() {
         found.push(path.clone());
@@ -56,15 +56,15 @@ fn nulls(document: &Value, path: &mut Vec<String>, found: &mut Vec<Vec<String>>)
     }
 }
 
-fn controller_of(name: &str, document: &Value) -> Who {
+fn controller_of(name: &str, document: &Value) -> Actor {
     let rank = CONTROLLERS.iter().position(|(other, _)| *other == name);
     let rank = rank.unwrap();
     let mut target = target(CONTROLLERS[rank].1);
     nulls(document, &mut Vec::new(), &mut target.written_nulls);
-    Who::of(OPERATOR, name, rank, target)
+    Actor::of(OPERATOR, name, rank, target)
 }
 
-/// An object without what says which one it is, and without our marks.
+/// An object without the fields that identify it, and without our marks.
 fn content(object: &Value) -> Value {
     if object.is_null() {
         return Value::NULL;
@@ -139,7 +139,7 @@ impl Story {
         self.object = change(&self.object);
     }
 
-    async fn tell(&mut self, step: &Step) {
+    async fn run(&mut self, step: &Step) {
         match step {
             Wants(name, document) => {
                 let who = controller_of(name, document);
@@ -191,9 +191,12 @@ impl Story {
 async fn check_on(key: ObjectKey, theirs: Value, steps: &[Step]) {
     let mut story = Story::new(key, &theirs);
     for (number, step) in steps.iter().enumerate() {
-        story.tell(step).await;
+        story.run(step).await;
         let requests = writes(&story.h);
-        assert!(requests.len() < 10, "step {number} is a loop: {requests:?}");
+        assert!(
+            requests.len() < 10,
+            "step {number} sends too many requests: {requests:?}"
+        );
         let found = story.on_server();
         assert_eq!(found, content(&story.object), "step {number}: {step:?}");
         if let Is(expected) = step {
@@ -206,7 +209,7 @@ async fn check(theirs: Value, steps: &[Step]) {
     check_on(config_map("x"), theirs, steps).await;
 }
 
-/// A patch that leaves no trace, also if the process that takes it back is another.
+/// A patch whose undo restores the object, also after a restart.
 async fn check_undone(theirs: Value, patch: Value) {
     let after = Is(theirs.clone());
     let wants = Wants("p", patch);

@@ -75,7 +75,7 @@ async fn random_stories(controllers: &[&'static str], exists: impl Fn(u64) -> bo
         let mut told = vec![story.on_server().to_string()];
         for _ in 0..20 {
             let step = chance.step(controllers);
-            story.tell(&step).await;
+            story.run(&step).await;
             told.push(format!("{step:?}\n  {}", story.on_server()));
             assert!(writes(&story.h).len() < 20, "a loop:\n{}", told.join("\n"));
             assert_eq!(

@@ -67,13 +67,13 @@ async fn a_record_that_we_took_off_stays_off() {
 async fn a_record_that_somebody_took_off_is_remembered() {
     let mut story = Story::new(config_map("x"), &json!({"data": {"a": "1"}}));
     story
-        .tell(&Wants("p", json!({"data": {"a": "1", "b": "1"}})))
+        .run(&Wants("p", json!({"data": {"a": "1", "b": "1"}})))
         .await;
     let stripped = |object: &Value| unset(object, &["metadata", "annotations"]);
     story.h.sim.foreign(&story.key, "human", stripped);
-    story.tell(&They(json!({}))).await;
-    story.tell(&Restart).await;
-    story.tell(&Gone("p")).await;
+    story.run(&They(json!({}))).await;
+    story.run(&Restart).await;
+    story.run(&Gone("p")).await;
     assert_eq!(story.on_server(), json!({"data": {"a": "1"}}));
 }
 
@@ -111,11 +111,11 @@ async fn of_a_record_in_the_first_format_counts_what_only_we_have_written() {
     let laid = document::merge(&theirs, &wanted);
     for again in [false, true] {
         let mut story = Story::new(config_map("x"), &theirs);
-        story.tell(&Wants("p", wanted.clone())).await;
+        story.run(&Wants("p", wanted.clone())).await;
         let old = |object: &Value| in_first_format(object, &places);
         story.h.sim.foreign(&story.key, "deltic/op/p", old);
         if again {
-            story.tell(&Restart).await;
+            story.run(&Restart).await;
             assert_eq!(story.on_server(), laid);
         }
         story.h.wanted.clear();

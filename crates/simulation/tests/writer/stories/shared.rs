@@ -52,10 +52,10 @@ async fn what_others_change_to_the_wanted_value_is_theirs() {
     .await;
     // The pipeline yields 2 only after they have written it.
     let mut story = Story::new(config_map("x"), &json!({}));
-    story.tell(&Wants("p", json!({"data": {"a": "1"}}))).await;
+    story.run(&Wants("p", json!({"data": {"a": "1"}}))).await;
     story.they(&json!({"data": {"a": "2"}}));
-    story.tell(&Wants("p", json!({"data": {"a": "2"}}))).await;
-    story.tell(&Gone("p")).await;
+    story.run(&Wants("p", json!({"data": {"a": "2"}}))).await;
+    story.run(&Gone("p")).await;
     assert_eq!(story.on_server(), json!({"data": {"a": "2"}}));
     assert_eq!(content(&story.object), json!({"data": {"a": "2"}}));
 }

@@ -32,7 +32,7 @@ async fn what_is_there_is_not_written() {
     let mut story = Story::new(config_map("x"), &theirs);
     story.h.sim.take_sent();
     for step in [Wants("p", theirs.clone()), Restart, Gone("p"), Restart] {
-        story.tell(&step).await;
+        story.run(&step).await;
         assert_eq!(writes(&story.h), [""; 0], "{step:?}");
     }
     assert_eq!(story.on_server(), theirs);
@@ -150,9 +150,9 @@ async fn what_was_removed_comes_back() {
 #[tokio::test(start_paused = true)]
 async fn what_others_have_deleted_stays_deleted() {
     let mut story = Story::new(config_map("x"), &json!({"data": {"a": "1", "b": "1"}}));
-    story.tell(&Wants("p", json!({"data": {"a": "2"}}))).await;
+    story.run(&Wants("p", json!({"data": {"a": "2"}}))).await;
     story.they(&json!({"data": {"a": null}}));
-    story.tell(&Gone("p")).await;
+    story.run(&Gone("p")).await;
     assert_eq!(story.on_server(), json!({"data": {"b": "1"}}));
     assert_eq!(content(&story.object), json!({"data": {"b": "1"}}));
 }
