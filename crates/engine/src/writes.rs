@@ -75,7 +75,7 @@ type PendingLists = mpsc::Sender<Infallible>;
 /// How long writing waits at most for the first lists of target watches.
 const MAX_LIST_WAIT: Duration = Duration::from_secs(30);
 
-/// The writes of an operator.
+/// The writes of an Operator.
 pub(super) struct Writes {
     pub(super) writer: Arc<Writer>,
     queue: Queue<ObjectKey, WriteReason>,
