@@ -15,7 +15,7 @@ use object::ObjectName;
 use operator::Controller;
 
 use crate::generate::Object;
-use crate::peer::{Outcome, Peer, plain, read_event};
+use crate::peer::{Outcome, Peer, Versioned, plain, read_event};
 use crate::workload::Workload;
 
 /// The engine on one workload, with all that is between a watch and the changes on a
@@ -135,11 +135,14 @@ fn arrivals(
     let readings = readings.map(|input| Reading::new(&sinks(input.reads())));
     let readings: Vec<Reading> = readings.collect();
     move |object| {
-        let arrival: Arrival = readings[object.source].run(|| read_event(object));
-        // kube goes on from there if its connection breaks.
-        let version = arrival.resource_version();
-        assert!(version.is_some() || workload == Workload::Whole);
+        let arrival = readings[object.source].run(|| read_event(object));
         (object.source, arrival)
+    }
+}
+
+impl Versioned for Arrival {
+    fn version(&self) -> Option<String> {
+        self.resource_version()
     }
 }
 

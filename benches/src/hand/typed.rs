@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
+use crate::peer::Versioned;
+
 /// Types that a client library knows by their Rust type hold no field for it.
 type Known = IgnoredAny;
 
@@ -98,6 +100,18 @@ objects! {
         uid: String,
     }
 }
+
+macro_rules! versioned {
+    ($($name:ident),*) => {$(
+        impl Versioned for $name {
+            fn version(&self) -> Option<String> {
+                Some(self.metadata.resource_version.clone())
+            }
+        }
+    )*};
+}
+
+versioned!(Service, EndpointSlice, Gateway, UdpRoute);
 
 impl ObjectMeta {
     /// Namespace and name, and the labels.
