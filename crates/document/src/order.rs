@@ -1,4 +1,4 @@
-//! Equality, total order and hash of values.
+//! Total order and hash of values. Their equality is beside their representation.
 //!
 //! null < false < true < numbers < strings < opaque bytes < lists < maps. Strings compare by
 //! bytes, lists element by element, and maps as lists of their sorted entries.
@@ -8,26 +8,6 @@ use std::hash::{Hash, Hasher};
 
 use crate::number::Number;
 use crate::value::{Value, View};
-
-impl PartialEq for Value {
-    fn eq(&self, other: &Self) -> bool {
-        if self.same(other) {
-            return true;
-        }
-        match (self.view(), other.view()) {
-            (View::Str(a), View::Str(b)) => a == b,
-            (View::Map(a), View::Map(b)) => a.entries() == b.entries(),
-            (View::List(a), View::List(b)) => a.equals(b),
-            (View::Int(a), View::Int(b)) => a == b,
-            (View::Float(a), View::Float(b)) => a.to_bits() == b.to_bits(),
-            (View::Bool(a), View::Bool(b)) => a == b,
-            (View::Null, View::Null) => true,
-            (View::Bytes(a), View::Bytes(b)) => a == b,
-            // An int never equals a float, which is fractional or out of the range of ints.
-            _ => false,
-        }
-    }
-}
 
 impl Eq for Value {}
 

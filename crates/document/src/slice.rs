@@ -107,6 +107,16 @@ struct Head {
     access: Access,
 }
 
+impl Head {
+    fn new(word: u32, len: usize) -> Self {
+        Self {
+            word: AtomicU32::new(word),
+            len: len as u32,
+            access: Access::default(),
+        }
+    }
+}
+
 #[cfg(not(all(test, loom)))]
 const _: () = assert!(size_of::<Head>() == 8 && size_of::<BlockHead>() == 8);
 
@@ -225,11 +235,7 @@ impl<T: Element> SharedSlice<T> {
         let head = memory.cast::<Head>();
         // SAFETY: there is room, and it is aligned as all slices are.
         let first = unsafe {
-            head.write(Head {
-                word: AtomicU32::new(word),
-                len: len as u32,
-                access: Access::default(),
-            });
+            head.write(Head::new(word, len));
             head.add(1).cast::<T>()
         };
         for at in 0..len {
@@ -314,9 +320,21 @@ impl<T: Element> SharedSlice<T> {
 }
 
 impl SharedSlice<u8> {
-    /// A slice of these bytes.
+    /// A slice of these bytes. It is copied at once, not byte by byte.
     pub(crate) fn bytes(bytes: &[u8]) -> Self {
-        Self::new(bytes.iter().copied())
+        let len = bytes.len();
+        assert!(u32::try_from(len).is_ok(), "{len} bytes are too many");
+        let head = allocate(slice_size::<u8>(len)).cast::<Head>();
+        // SAFETY: the memory is new and has room for the head and `len` bytes.
+        unsafe {
+            head.write(Head::new(ONE, len));
+            let first = head.add(1).cast::<u8>();
+            first.copy_from_nonoverlapping(NonNull::from(bytes).cast(), len);
+        }
+        Self {
+            head,
+            elements: PhantomData,
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 //! on. Numbers are normalised when they come in: an integral number that fits an `i64` is an
 //! int, even if it was written as `3.0`.
 
+mod equal;
 mod from;
 
 use std::sync::LazyLock;
