@@ -97,6 +97,14 @@ pub(crate) fn place(value: &Value, block: &mut Block) -> Value {
             });
             Map::from(slice).into()
         }
+        Holder::Itself | Holder::Text | Holder::Chunks => value.clone().text_in(block),
+    }
+}
+
+/// Moves a value into a block. Lists and maps are copied.
+pub(crate) fn place_owned(value: Value, block: &mut Block) -> Value {
+    match value.holder() {
+        Holder::List(_) | Holder::Map(_) => place(&value, block),
         Holder::Itself | Holder::Text | Holder::Chunks => value.text_in(block),
     }
 }

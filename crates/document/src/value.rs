@@ -168,11 +168,11 @@ impl Value {
 
     /// The same text or bytes as an element of a block, which then holds the reference. Other
     /// values are returned as they are.
-    pub(crate) fn text_in(&self, block: &mut Block) -> Self {
-        Self(match &self.0 {
+    pub(crate) fn text_in(self, block: &mut Block) -> Self {
+        Self(match self.0 {
             Repr::Long(text) => Repr::Long(block.text(text)),
             Repr::Bytes(bytes) => Repr::Bytes(block.text(bytes)),
-            other => other.clone(),
+            other => other,
         })
     }
 

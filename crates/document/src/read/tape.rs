@@ -1,23 +1,24 @@
 //! The tape: a document while it is read.
 //!
-//! A tape has two stacks. `open` holds the members of the lists and maps that have not ended
-//! yet, innermost last. When a list or map ends, its members move to `closed` as one run, and a
-//! reference to that run replaces them on `open`:
+//! The values of the document are on the tape in the order in which they were read. A list or
+//! map is followed by its members. When it ends, the tape notes how many there are, and sorts
+//! them if they are the members of a map:
 //!
 //! ```text
-//! {"b": [1, 2], "a": 3}         open              closed
-//! … "b": [1, 2                  1, 2
-//! … "b": [1, 2]                 b: 0..2           1, 2
-//! … "b": [1, 2], "a": 3         b: 0..2, a: 3     1, 2
-//! … "b": [1, 2], "a": 3}        2..4              1, 2, a: 3, b: 0..2
+//! {"b": [1, 2], "a": 3}         tape
+//! … "b": [1, 2                  {…, […, 1, 2
+//! … "b": [1, 2], "a": 3         {…, b: list of 2, 1, 2, a: 3
+//! … "b": [1, 2], "a": 3}        map of 2, a: 3, b: list of 2, 1, 2
 //! ```
 //!
 //! Meanwhile the tape sums up how large a block for all of it must be. At the end the document
-//! is built from the root down, because the length of each run is known then.
+//! is built in one pass over the tape.
 
 use std::cell::Cell;
+use std::vec::Drain;
 
 use serde::de;
+use smallvec::SmallVec;
 
 use super::seed::{PartSeed, ValueSeed};
 use super::{DocumentPart, Whole};
@@ -32,13 +33,13 @@ use crate::value::Value;
 /// A document that is being read; see the [module](super).
 #[derive(Debug)]
 pub struct Tape<'a> {
-    /// The members of the lists and maps that have not ended yet.
-    open: Vec<Item>,
-    /// The members of those that have ended, each in one run.
-    closed: Vec<Item>,
+    /// What has been read.
+    items: Vec<Item>,
+    /// Memory to sort members in; empty in between.
+    sorted: Vec<Item>,
     /// How many lists and maps have not ended yet, including those around the document.
     depth: usize,
-    /// How many gaps are on `open`.
+    /// How many gaps are on the tape.
     gaps: usize,
     /// The room that the contents of the tape need in a block.
     room: Room,
@@ -59,26 +60,31 @@ struct Item {
 enum Content {
     /// A value that is complete.
     Value(Value),
-    /// The list of a run.
-    List(Run),
-    /// The map of a run.
-    Map(Run),
+    /// A list. Its elements follow.
+    List(Extent),
+    /// A map. Its members follow.
+    Map(Extent),
     /// Nothing: the item is left out, and so is an earlier one with the same key.
     Gap,
 }
 
-/// A run of items on `closed`.
+/// How much of the tape belongs to a list or map.
 #[derive(Clone, Copy, Debug)]
-struct Run {
-    start: u32,
-    len: u32,
+struct Extent {
+    /// Its members.
+    members: u32,
+    /// All items that follow it: its members and what is in them.
+    items: u32,
 }
 
-/// Where a list or map begins on a tape.
+/// Where a list or map begins on a tape. It ends there again, as one item.
 #[derive(Clone, Copy, Debug)]
 pub struct Start(usize);
 
-/// The memory of `open` and of `closed`.
+/// The items of a member of a map: where they begin, and how many there are.
+type MemberAt = (usize, usize);
+
+/// The memory of `items` and of `sorted`.
 type Buffers = (Vec<Item>, Vec<Item>);
 
 thread_local! {
@@ -104,10 +110,10 @@ impl<'a> Tape<'a> {
 
     /// An empty tape for a document that is nested in `depth` lists and maps.
     pub(super) fn at(depth: usize, excess: Option<&'a Excess>) -> Self {
-        let (open, closed) = SPARE.take();
+        let (items, sorted) = SPARE.take();
         Self {
-            open,
-            closed,
+            items,
+            sorted,
             depth,
             gaps: 0,
             room: Room::default(),
@@ -120,7 +126,10 @@ impl<'a> Tape<'a> {
     pub fn begin<E: de::Error>(&mut self) -> Result<Option<Start>, E> {
         if self.depth < MAX_DEPTH {
             self.depth += 1;
-            return Ok(Some(Start(self.open.len())));
+            let start = Start(self.items.len());
+            // Its place; what it is follows when it ends.
+            self.items.push(Item::taken());
+            return Ok(Some(start));
         }
         let Some(excess) = self.excess else {
             return Err(E::custom(format_args!(
@@ -164,53 +173,72 @@ impl<'a> Tape<'a> {
     pub fn leave_out(&mut self, key: Option<Key>) {
         self.gaps += 1;
         let content = Content::Gap;
-        self.open.push(Item { key, content });
+        self.items.push(Item { key, content });
     }
 
     /// Ends the list that began at `start`, and adds it as the member `key`.
     pub fn end_list<E: de::Error>(&mut self, start: Start, key: Option<Key>) -> Result<(), E> {
         self.close_gaps(start);
-        let run = self.close(start)?;
-        self.count(run.len as usize);
-        self.room.slices += slice_size::<Value>(run.len as usize);
-        self.item(key, Content::List(run));
+        let extent = self.extent(start)?;
+        self.count(extent.members as usize);
+        self.room.slices += slice_size::<Value>(extent.members as usize);
+        self.end(start, key, Content::List(extent));
         Ok(())
     }
 
     /// Ends the map that began at `start`, and adds it as the member `key`. If a key occurs
     /// several times in the map, the last value wins.
     pub fn end_map<E: de::Error>(&mut self, start: Start, key: Option<Key>) -> Result<(), E> {
-        let members = &mut self.open[start.0..];
-        if !members.is_sorted_by(|a, b| a.key < b.key) {
-            members.sort_by(|a, b| a.key.cmp(&b.key));
-            self.drop_equal(start);
+        if !self.is_sorted(start) {
+            self.sort(start);
         }
         self.close_gaps(start);
-        let run = self.close(start)?;
-        if run.len as usize > LONGEST {
+        let extent = self.extent(start)?;
+        if extent.members as usize > LONGEST {
             return Err(E::custom(format_args!(
                 "a map with more than {LONGEST} members"
             )));
         }
-        self.room.slices += slice_size::<(Key, Value)>(run.len as usize);
-        self.item(key, Content::Map(run));
+        self.room.slices += slice_size::<(Key, Value)>(extent.members as usize);
+        self.end(start, key, Content::Map(extent));
         Ok(())
     }
 
-    /// Drops all members with the same key but the last one.
-    fn drop_equal(&mut self, start: Start) {
-        let mut members = self.open.split_off(start.0);
-        let all = members.len();
-        members.reverse();
-        members.dedup_by(|earlier, later| {
-            let equal = earlier.key == later.key;
-            self.gaps -= usize::from(equal && matches!(earlier.content, Content::Gap));
-            equal
-        });
-        members.reverse();
-        // The room includes the members that were dropped.
-        self.unfit |= members.len() < all;
-        self.open.append(&mut members);
+    /// The members of the list or map that began at `start`.
+    fn members(&self, start: Start) -> impl Iterator<Item = MemberAt> {
+        let mut next = start.0 + 1;
+        std::iter::from_fn(move || {
+            let at = next;
+            let len = self.items.get(at)?.len();
+            next += len;
+            Some((at, len))
+        })
+    }
+
+    fn is_sorted(&self, start: Start) -> bool {
+        let keys = self.members(start).map(|(at, _)| &self.items[at].key);
+        keys.is_sorted_by(|a, b| a < b)
+    }
+
+    /// Sorts the members of a map by their keys. Of members with the same key, the last stays.
+    fn sort(&mut self, start: Start) {
+        let mut members: SmallVec<[MemberAt; 16]> = self.members(start).collect();
+        let items = &mut self.items;
+        members.sort_by(|a, b| items[a.0].key.cmp(&items[b.0].key));
+        for (place, &(at, len)) in members.iter().enumerate() {
+            let next = members.get(place + 1);
+            if next.is_some_and(|next| items[next.0].key == items[at].key) {
+                self.gaps -= usize::from(matches!(items[at].content, Content::Gap));
+                // The room includes the members that are dropped.
+                self.unfit = true;
+                continue;
+            }
+            let taken = |item: &mut Item| std::mem::replace(item, Item::taken());
+            self.sorted
+                .extend(items[at..at + len].iter_mut().map(taken));
+        }
+        items.truncate(start.0 + 1);
+        items.append(&mut self.sorted);
     }
 
     /// Drops the gaps of a list or a map.
@@ -218,62 +246,70 @@ impl<'a> Tape<'a> {
         if self.gaps == 0 {
             return;
         }
-        let mut members = self.open.split_off(start.0);
+        let mut members = self.items.split_off(start.0 + 1);
         let all = members.len();
         members.retain(|member| !matches!(member.content, Content::Gap));
         self.gaps -= all - members.len();
-        self.open.append(&mut members);
+        self.items.append(&mut members);
     }
 
     /// Ends the list or map that began at `start`, and drops it.
     pub fn forget(&mut self, start: Start) {
         self.depth -= 1;
         // The room includes its members.
-        self.unfit |= self.open.len() > start.0;
+        self.unfit |= self.items.len() > start.0 + 1;
         self.close_gaps(start);
-        self.open.truncate(start.0);
+        self.items.truncate(start.0);
     }
 
-    /// Moves the members since `start` to `closed`.
-    fn close<E: de::Error>(&mut self, start: Start) -> Result<Run, E> {
-        self.depth -= 1;
-        let first = self.closed.len();
-        self.closed.extend(self.open.drain(start.0..));
+    fn extent<E: de::Error>(&self, start: Start) -> Result<Extent, E> {
         let number = |n: usize| u32::try_from(n).map_err(|_| E::custom("too many values"));
-        Ok(Run {
-            start: number(first)?,
-            len: number(self.closed.len() - first)?,
+        Ok(Extent {
+            members: number(self.members(start).count())?,
+            items: number(self.items.len() - start.0 - 1)?,
         })
     }
 
+    /// Ends the list or map that began at `start`.
+    fn end(&mut self, start: Start, key: Option<Key>, content: Content) {
+        self.depth -= 1;
+        self.note(key.as_ref());
+        self.items[start.0] = Item { key, content };
+    }
+
     fn item(&mut self, key: Option<Key>, content: Content) {
-        if let Some(key) = &key {
+        self.note(key.as_ref());
+        self.items.push(Item { key, content });
+    }
+
+    fn note(&mut self, key: Option<&Key>) {
+        if let Some(key) = key {
             self.count(key.as_str().len() + 1);
             // Elements of a block are never dropped, so a counted key would leak.
             self.unfit |= !key.lasts();
         }
-        self.unfit |= self.room.size() > LARGEST_BLOCK;
-        self.open.push(Item { key, content });
     }
 
     /// The document that was read, with an allocation for each list and map.
     pub fn into_value(mut self) -> Value {
-        match self.open.pop() {
-            Some(root) => build(&mut self.closed, root.content),
+        let mut items = self.items.drain(..);
+        match items.next() {
+            Some(root) => build(root.content, &mut items),
             None => Value::NULL,
         }
     }
 
     /// The document that was read, packed as by [`Value::packed`].
     pub fn into_packed(mut self) -> Value {
-        if self.unfit || self.room.slices == 0 {
+        if self.unfit || self.room.slices == 0 || self.room.size() > LARGEST_BLOCK {
             return self.into_value().packed();
         }
-        let Some(root) = self.open.pop() else {
+        let mut items = self.items.drain(..);
+        let Some(root) = items.next() else {
             return Value::NULL;
         };
         let mut block = Block::new(self.room);
-        let packed = place(&mut self.closed, root.content, &mut block);
+        let packed = place(root.content, &mut items, &mut block);
         block.finish();
         packed
     }
@@ -288,32 +324,42 @@ impl Default for Tape<'static> {
 /// Leaves the memory to the next tape.
 impl Drop for Tape<'_> {
     fn drop(&mut self) {
-        if self.open.capacity().max(self.closed.capacity()) > LONG {
+        if self.items.capacity().max(self.sorted.capacity()) > LONG {
             return;
         }
-        self.open.clear();
-        self.closed.clear();
+        self.items.clear();
         let memory = (
-            std::mem::take(&mut self.open),
-            std::mem::take(&mut self.closed),
+            std::mem::take(&mut self.items),
+            std::mem::take(&mut self.sorted),
         );
         // This fails when the thread ends; then there is no next tape.
         let _ = SPARE.try_with(|spare| spare.set(memory));
     }
 }
 
-impl Run {
-    fn range(self) -> std::ops::Range<usize> {
-        let start = self.start as usize;
-        start..start + self.len as usize
+impl Item {
+    /// What stays on the tape where an item was taken off.
+    fn taken() -> Self {
+        Self {
+            key: None,
+            content: Content::Value(Value::NULL),
+        }
+    }
+
+    /// How many items it is, with all that is in it.
+    fn len(&self) -> usize {
+        match self.content {
+            Content::List(extent) | Content::Map(extent) => 1 + extent.items as usize,
+            Content::Value(_) | Content::Gap => 1,
+        }
     }
 }
 
-/// Takes an item off the tape. Each item is in one list or map only, so it is taken once.
-fn take(closed: &mut [Item], at: usize) -> (Option<Key>, Content) {
-    let item = &mut closed[at];
-    let content = std::mem::replace(&mut item.content, Content::Value(Value::NULL));
-    (item.key.take(), content)
+/// The next item: the length of a list or map says that there is one.
+fn next(items: &mut Drain<'_, Item>) -> Item {
+    items
+        .next()
+        .expect("a list or map is followed by its members")
 }
 
 fn key(key: Option<Key>) -> Key {
@@ -321,36 +367,38 @@ fn key(key: Option<Key>) -> Key {
 }
 
 /// The value of an item, in allocations of its own.
-fn build(closed: &mut [Item], content: Content) -> Value {
+fn build(content: Content, items: &mut Drain<'_, Item>) -> Value {
     match content {
         Content::Value(value) => value,
         Content::Gap => Value::NULL,
-        Content::List(run) => Value::list(run.range().map(|at| {
-            let (_, content) = take(closed, at);
-            build(closed, content)
-        })),
-        Content::Map(run) => Map::from_sorted_iter(run.range().map(|at| {
-            let (name, content) = take(closed, at);
-            (key(name), build(closed, content))
-        }))
-        .into(),
+        Content::List(extent) => {
+            let elements = 0..extent.members as usize;
+            Value::list(elements.map(|_| build(next(items).content, items)))
+        }
+        Content::Map(extent) => {
+            let members = 0..extent.members as usize;
+            Map::from_sorted_iter(members.map(|_| {
+                let item = next(items);
+                (key(item.key), build(item.content, items))
+            }))
+            .into()
+        }
     }
 }
 
 /// The value of an item, in a block.
-fn place(closed: &mut [Item], content: Content, block: &mut Block) -> Value {
+fn place(content: Content, items: &mut Drain<'_, Item>, block: &mut Block) -> Value {
     match content {
-        Content::Value(value) => pack::place(&value, block),
+        Content::Value(value) => pack::place_owned(value, block),
         Content::Gap => Value::NULL,
-        Content::List(run) => block
-            .slice(run.len as usize, |block, at| {
-                let (_, content) = take(closed, run.start as usize + at);
-                place(closed, content, block)
+        Content::List(extent) => block
+            .slice(extent.members as usize, |block, _| {
+                place(next(items).content, items, block)
             })
             .into(),
-        Content::Map(run) => Map::from(block.slice(run.len as usize, |block, at| {
-            let (name, content) = take(closed, run.start as usize + at);
-            (key(name), place(closed, content, block))
+        Content::Map(extent) => Map::from(block.slice(extent.members as usize, |block, _| {
+            let item = next(items);
+            (key(item.key), place(item.content, items, block))
         }))
         .into(),
     }
@@ -366,15 +414,15 @@ mod tests {
         assert!(early.is_err());
         let next: Value = "[1]".parse().unwrap();
         assert_eq!(next, crate::json!([1]));
-        let (open, closed) = SPARE.take();
-        assert!(open.is_empty() && closed.is_empty() && closed.capacity() > 0);
+        let (items, sorted) = SPARE.take();
+        assert!(items.is_empty() && sorted.is_empty() && items.capacity() > 0);
     }
 
     #[test]
     fn the_memory_of_a_long_tape_is_freed() {
         let long = format!("[{}0]", "0,".repeat(LONG));
         let _: Value = long.parse().unwrap();
-        let (open, closed) = SPARE.take();
-        assert!(open.capacity() <= LONG && closed.capacity() <= LONG);
+        let (items, sorted) = SPARE.take();
+        assert!(items.capacity() <= LONG && sorted.capacity() <= LONG);
     }
 }

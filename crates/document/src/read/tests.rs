@@ -1,3 +1,4 @@
+use seeded::Random;
 use serde::de::DeserializeSeed;
 
 use super::*;
@@ -81,6 +82,47 @@ fn of_equal_keys_the_last_one_counts_also_if_it_is_left_out() {
             assert_eq!(Some(read(tape)), part_of(&whole, Plain), "{text}");
         }
     }
+}
+
+/// A random JSON text. The keys of its maps are in any order, and some occur several times.
+fn any_json(random: &mut Random, depth: usize) -> String {
+    let kind = random.below(if depth == 0 { 2 } else { 4 });
+    let len = random.below(6);
+    let below = |random: &mut Random| any_json(random, depth.saturating_sub(1));
+    match kind {
+        0 => random.below(100).to_string(),
+        1 => format!("{:?}", "text ".repeat(len)),
+        2 => {
+            let elements: Vec<String> = (0..len).map(|_| below(random)).collect();
+            format!("[{}]", elements.join(", "))
+        }
+        _ => {
+            let member = |random: &mut Random| {
+                let key = *random.pick(&["a", "b", "c", "d", "-e", "-f", "_g"]);
+                format!("{key:?}: {}", below(random))
+            };
+            let members: Vec<String> = (0..len).map(|_| member(random)).collect();
+            format!("{{{}}}", members.join(", "))
+        }
+    }
+}
+
+#[test]
+fn any_document_is_read_as_another_reader_reads_it() {
+    seeded::check(2_000, |random| {
+        let text = any_json(random, 4);
+        let other: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(packed(&text).to_string(), other.to_string(), "{text}");
+        check(&text);
+        let whole: Value = text.parse().unwrap();
+        for read in [Tape::into_value, Tape::into_packed] {
+            let mut tape = Tape::new();
+            let mut json = serde_json::Deserializer::from_str(&text);
+            tape.value(None, Plain).deserialize(&mut json).unwrap();
+            let part = part_of(&whole, Plain).unwrap_or_default();
+            assert_eq!(read(tape), part, "{text}");
+        }
+    });
 }
 
 #[test]

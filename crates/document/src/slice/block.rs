@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
 
-use super::{Element, ONE, SharedSlice, allocate, block_word, count_up, free, slice_size};
+use super::{Element, ONE, SharedSlice, allocate, block_word, free, slice_size};
 use crate::sync::{Access, AtomicU32};
 
 /// The head of a block. The slices follow it, and after them the references to the texts of the
@@ -111,9 +111,10 @@ impl Block {
         assert!(self.used <= self.room.texts_at(), "there is room for all");
         // SAFETY: the block has room from `at` on, which `used` reserves for this slice, and a
         // block is far smaller than the greatest length. The reference that the slice holds is
-        // counted here.
+        // counted here; no other thread has one, so that takes no atomic addition.
         unsafe {
-            count_up(&self.memory.cast::<BlockHead>().as_ref().count);
+            let count = &self.memory.cast::<BlockHead>().as_ref().count;
+            count.store(count.load(Ordering::Relaxed) + ONE, Ordering::Relaxed);
             let memory = self.memory.add(at);
             let mut slice = SharedSlice::fill(memory, block_word::new(at), len, |at| {
                 Some(element(self, at))
@@ -123,18 +124,19 @@ impl Block {
         }
     }
 
-    /// Adds a reference to a text. The returned one is not counted and must be put into a slice
-    /// of the block.
-    pub(crate) fn text(&mut self, text: &SharedSlice<u8>) -> SharedSlice<u8> {
+    /// Adds a text. The returned reference is not counted and must be put into a slice of the
+    /// block.
+    pub(crate) fn text(&mut self, text: SharedSlice<u8>) -> SharedSlice<u8> {
         assert!(self.texts < self.room.texts, "there is room for all");
         let at = self.room.texts_at() + self.texts * size_of::<SharedSlice<u8>>();
         self.texts += 1;
-        // SAFETY: the block has room for it, as asserted above.
-        unsafe { self.memory.add(at).cast().write(text.clone()) };
-        SharedSlice {
+        let in_slice = SharedSlice {
             head: text.head,
             elements: PhantomData,
-        }
+        };
+        // SAFETY: the block has room for it, as asserted above.
+        unsafe { self.memory.add(at).cast().write(text) };
+        in_slice
     }
 
     /// Finishes the block. Each of its slices is now inside another one, except the first,

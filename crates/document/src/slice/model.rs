@@ -113,7 +113,7 @@ fn block(text: &SharedSlice<u8>) -> SharedSlice<(SharedSlice<u64>, SharedSlice<u
     let outer = block.slice(2, |block, at| {
         let first = at as u64 * 2 + 1;
         let inner = block.slice(2, |_, i| first + i as u64);
-        (inner, block.text(text))
+        (inner, block.text(text.clone()))
     });
     block.finish();
     outer

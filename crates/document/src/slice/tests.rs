@@ -142,7 +142,7 @@ fn lists(count: usize, text: &SharedSlice<u8>) -> SharedSlice<(SharedSlice<u64>,
     });
     let lists = block.slice(count, |block, at| {
         let list = block.slice(at + 1, |_, i| i as u64);
-        (list, block.text(text))
+        (list, block.text(text.clone()))
     });
     block.finish();
     lists
@@ -180,7 +180,7 @@ fn the_largest_block_has_its_last_texts() {
     };
     assert!(room.size() + 16 > LARGEST_BLOCK);
     let mut block = Block::new(room);
-    let slice = block.slice(texts, |block, _| block.text(&text));
+    let slice = block.slice(texts, |block, _| block.text(text.clone()));
     block.finish();
     assert!(slice.iter().all(|part| part.same(&text)));
     drop(slice);
