@@ -288,7 +288,7 @@ impl Circuit {
             }
             if let Some(target) = rule.output.target {
                 cx.stage = rule.stages.len();
-                outputs[target].extend(branch.output(changes, &mut cx));
+                append(&mut outputs[target], branch.output(changes, &mut cx));
             }
             self.branches[number] = branch;
         }
@@ -360,6 +360,15 @@ impl Circuit {
     /// The running branches, for `explain`.
     pub(crate) fn branches(&self) -> &[BranchState] {
         &self.branches
+    }
+}
+
+/// Appends to a list. In most pipelines it is empty; then nothing is copied.
+fn append<T>(list: &mut Vec<T>, mut more: Vec<T>) {
+    if list.is_empty() {
+        *list = more;
+    } else {
+        list.append(&mut more);
     }
 }
 

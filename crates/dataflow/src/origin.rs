@@ -23,6 +23,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use document::{Value, json};
 use object::ObjectName;
+use smallvec::SmallVec;
 use triomphe::{Arc, ThinArc};
 
 /// One component of an [`Origin`].
@@ -76,22 +77,25 @@ enum OriginRepr {
 
 const _: () = assert!(size_of::<Origin>() == 16, "an origin is two words");
 
+/// The components of an origin that is being made. Few have more.
+type Components = SmallVec<[Component; 4]>;
+
 impl Origin {
     /// The origin with these components.
-    pub fn new(components: impl ExactSizeIterator<Item = Component> + Clone) -> Self {
-        if components.len() == 1
-            && let Some(object @ Component::Object(_)) = components.clone().next()
+    pub fn new(components: impl IntoIterator<Item = Component>) -> Self {
+        let mut components: Components = components.into_iter().collect();
+        if let [Component::Object(_)] = components.as_slice()
+            && let Some(object) = components.pop()
         {
             return Self(OriginRepr::Object(object));
         }
         let mut hasher = foldhash::fast::FixedState::default().build_hasher();
-        for component in components.clone() {
+        for component in &components {
             component.hash(&mut hasher);
         }
         let hash = hasher.finish();
-        Self(OriginRepr::Several(ThinArc::from_header_and_iter(
-            hash, components,
-        )))
+        let several = ThinArc::from_header_and_iter(hash, components.into_iter());
+        Self(OriginRepr::Several(several))
     }
 
     /// The origin of a source object.
@@ -108,33 +112,26 @@ impl Origin {
 
     /// The origin of a group.
     pub fn group(key: Value) -> Self {
-        Self::new([Component::Key(Arc::new(key))].into_iter())
+        Self::new([Component::Key(Arc::new(key))])
     }
 
     /// This origin with one more component.
     #[must_use]
     pub fn with(&self, component: Component) -> Self {
-        let mut components: smallvec::SmallVec<[Component; 6]> =
-            self.components().iter().cloned().collect();
-        components.push(component);
-        Self::of_slice(&components)
+        Self::new(self.components().iter().cloned().chain([component]))
     }
 
     /// This origin with a component in front of it.
     #[must_use]
     pub fn behind(&self, component: Component) -> Self {
-        let mut components: smallvec::SmallVec<[Component; 6]> = smallvec::smallvec![component];
-        components.extend(self.components().iter().cloned());
-        Self::of_slice(&components)
+        let rest = self.components().iter().cloned();
+        Self::new([component].into_iter().chain(rest))
     }
 
     /// The origin of a joined tuple.
     pub fn concat<'a>(parts: impl IntoIterator<Item = &'a Self>) -> Self {
-        let components: smallvec::SmallVec<[Component; 6]> = parts
-            .into_iter()
-            .flat_map(|part| part.components().iter().cloned())
-            .collect();
-        Self::of_slice(&components)
+        let parts = parts.into_iter();
+        Self::new(parts.flat_map(|part| part.components().iter().cloned()))
     }
 
     /// The origin without its last component, and that component.
@@ -380,7 +377,7 @@ mod tests {
     fn origins_sort_component_by_component() {
         let object = |namespace, name| Origin::object(0, ObjectName::new(namespace, name));
         let ordered = [
-            Origin::new([Component::Absent].into_iter()),
+            Origin::new([Component::Absent]),
             object("", "z"),
             object("a", "a"),
             object("a", "a").with(Component::Index(2)),

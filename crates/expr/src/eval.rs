@@ -105,7 +105,7 @@ impl MapExpr {
             tally.member(key, &value).map_err(out_of_bounds)?;
             entries.push((key.clone(), value));
         }
-        tally.map(entries.into_iter()).map_err(out_of_bounds)
+        tally.map(entries.drain(..)).map_err(out_of_bounds)
     }
 }
 

@@ -257,21 +257,12 @@ impl<'a> Piece<'a> {
     fn new(cut: &'a Cut) -> Self {
         Self { cut, decode: false }
     }
-}
 
-impl DocumentPart for Piece<'_> {
-    fn member(self, name: &str) -> Member<Self> {
+    /// A member of a map whose members are not listed.
+    fn any_member(self, name: &str) -> Member<Self> {
         match self.cut {
             Cut::All => Member::Read(Key::new(name), Self::new(self.cut)),
-            Cut::Some { members, each } => {
-                match members.iter().find(|(key, _)| key.as_str() == name) {
-                    Some((key, Some(cut))) => Member::Read(key.clone(), Self::new(cut)),
-                    Some((_, None)) => Member::Skipped,
-                    None => each.as_deref().map_or(Member::Skipped, |each| {
-                        Member::Read(Key::new(name), Self::new(each))
-                    }),
-                }
-            }
+            Cut::Some { .. } => self.member(name),
             Cut::Unmarked(_) if is_mark(name) => Member::Hidden,
             Cut::Unmarked(cut) => Self::new(cut).member(name),
             Cut::Decoded(cut) => match Self::new(cut).member(name) {
@@ -286,7 +277,26 @@ impl DocumentPart for Piece<'_> {
             },
         }
     }
+}
 
+impl DocumentPart for Piece<'_> {
+    #[inline]
+    fn member(self, name: &str) -> Member<Self> {
+        match self.cut {
+            Cut::Some { members, each } => {
+                match members.iter().find(|(key, _)| key.as_str() == name) {
+                    Some((key, Some(cut))) => Member::Read(key.clone(), Self::new(cut)),
+                    Some((_, None)) => Member::Skipped,
+                    None => each.as_deref().map_or(Member::Skipped, |each| {
+                        Member::Read(Key::new(name), Self::new(each))
+                    }),
+                }
+            }
+            Cut::All | Cut::Unmarked(_) | Cut::Decoded(_) => self.any_member(name),
+        }
+    }
+
+    #[inline]
     fn element(self) -> Option<Self> {
         match self.cut {
             Cut::All => Some(Self::new(self.cut)),
@@ -295,10 +305,12 @@ impl DocumentPart for Piece<'_> {
         }
     }
 
+    #[inline]
     fn text(self, text: &str) -> Option<Value> {
         self.decode.then(|| decoded(text))
     }
 
+    #[inline]
     fn is_whole(self) -> bool {
         matches!(self.cut, Cut::All) && !self.decode
     }

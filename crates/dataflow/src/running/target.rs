@@ -75,10 +75,17 @@ impl TargetState {
     /// new or have a new winner. Returns early if the step is interrupted.
     pub(crate) fn step(
         &mut self,
-        changes: Vec<OutputChange>,
+        mut changes: Vec<OutputChange>,
         current: &dyn Fn(&Origin) -> Option<Keyed>,
         env: &Env,
     ) -> (Vec<KeyChange>, Vec<Loser>) {
+        if self.is_plain_update(&changes)
+            && let Some(OutputChange { origin, old, new }) = changes.pop()
+            && let (Some((key, old)), Some((_, new))) = (old, new)
+        {
+            let change = KeyChange::new(key, origin, Some(old), Some(new));
+            return (change.into_iter().collect(), Vec::new());
+        }
         let mut edits: Vec<(ObjectName, KeyEdit)> = Vec::with_capacity(changes.len());
         for OutputChange { origin, old, new } in changes {
             match (old, new) {
@@ -111,6 +118,18 @@ impl TargetState {
         }
         out.sort_by_key(|change| change.new.is_some());
         (out, conflicts)
+    }
+
+    /// Whether one output changes and keeps its name, and no name is contested. Then the old
+    /// document was written, and the winner stays.
+    fn is_plain_update(&self, changes: &[OutputChange]) -> bool {
+        let [OutputChange { old, new, .. }] = changes else {
+            return false;
+        };
+        let (Some((old, _)), Some((new, _))) = (old, new) else {
+            return false;
+        };
+        self.contested.is_empty() && old == new
     }
 
     fn key(

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use document::{ListRef, Location, Number, OutOfBounds, Value, View, json};
+use smallvec::SmallVec;
 
 use super::{TWO, boolean, finite, function, int, list, number, shallow, text};
 use crate::error::{Error, ErrorKind};
@@ -220,7 +221,8 @@ fn making() -> Vec<Function> {
 
 fn map(body: &Expr, items: ListRef<'_>, scope: &Scope<'_>) -> Result<Value, Box<Error>> {
     let mut tally = scope.env.tally();
-    let mut out = Vec::with_capacity(items.len());
+    // Most lists are short, and need no memory of their own before the result.
+    let mut out: SmallVec<[Value; 8]> = SmallVec::with_capacity(items.len());
     for (index, item) in items.iter().enumerate() {
         let value = body.eval(&scope.with_item(item, index))?;
         tally.element(&value).map_err(out_of_bounds)?;

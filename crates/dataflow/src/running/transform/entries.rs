@@ -76,16 +76,16 @@ impl ProjectedMap {
                 old
             });
         }
-        let before = Map::from_sorted_iter(self.entries(before));
-        let after = tally.map(self.entries(after)).ok()?;
+        let before = Map::from_sorted_iter(self.entries(&mut before));
+        let after = tally.map(self.entries(&mut after)).ok()?;
         Some((before.into(), after, differ))
     }
 
     fn entries(
         &self,
-        values: SmallVec<[Value; 12]>,
+        values: &mut SmallVec<[Value; 12]>,
     ) -> impl ExactSizeIterator<Item = (Key, Value)> {
         let keys = self.0.iter().map(|entry| entry.key.clone());
-        keys.zip(values)
+        keys.zip(values.drain(..))
     }
 }
