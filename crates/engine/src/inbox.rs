@@ -65,31 +65,45 @@ impl State {
 #[derive(Debug, Default)]
 struct Waiting {
     objects: Vec<(Port, ObjectName, Option<Kept>)>,
-    /// Positions in `objects`, by port and name.
+    /// Positions in `objects`, by port and name, if there are more than [`FEW`].
     positions: HashTable<usize>,
     hasher: foldhash::fast::RandomState,
 }
+
+/// Up to this many objects are searched one by one: a single event needs no index.
+const FEW: usize = 8;
 
 /// An index with a larger capacity is freed after a batch instead of being reused.
 const LARGE: usize = 256;
 
 impl Waiting {
     fn insert(&mut self, port: Port, name: ObjectName, object: Option<Kept>) {
-        let Self {
-            objects,
-            positions,
-            hasher,
-        } = self;
-        let is = |at: &usize| objects[*at].0 == port && objects[*at].1 == name;
-        let hash = hasher.hash_one((port, &name));
-        if let Some(&at) = positions.find(hash, is) {
-            objects[at].2 = object;
+        if let Some(at) = self.position(port, &name) {
+            self.objects[at].2 = object;
             return;
         }
-        positions.insert_unique(hash, objects.len(), |at| {
-            hasher.hash_one((objects[*at].0, &objects[*at].1))
-        });
-        objects.push((port, name, object));
+        self.objects.push((port, name, object));
+        if self.objects.len() > FEW {
+            self.index();
+        }
+    }
+
+    fn position(&self, port: Port, name: &ObjectName) -> Option<usize> {
+        let is = |at: &usize| self.objects[*at].0 == port && self.objects[*at].1 == *name;
+        if self.objects.len() <= FEW {
+            return (0..self.objects.len()).find(is);
+        }
+        let hash = self.hasher.hash_one((port, name));
+        self.positions.find(hash, is).copied()
+    }
+
+    /// Adds the objects to the index that are not there yet.
+    fn index(&mut self) {
+        let (objects, hasher) = (&self.objects, &self.hasher);
+        let hash = |at: &usize| hasher.hash_one((objects[*at].0, &objects[*at].1));
+        for at in self.positions.len()..objects.len() {
+            self.positions.insert_unique(hash(&at), at, hash);
+        }
     }
 
     fn take(&mut self) -> Vec<(Port, ObjectName, Option<Kept>)> {

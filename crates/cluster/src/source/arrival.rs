@@ -187,14 +187,28 @@ impl Arrival {
 
 impl<'de> Deserialize<'de> for Arrival {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let reading = READING.with_borrow(Clone::clone);
-        let Reading(inner) = reading.unwrap_or_else(|| Reading::new(&[Reads::Everything]));
+        READING.with_borrow(|reading| {
+            let everything;
+            let Reading(inner) = match reading {
+                Some(reading) => reading,
+                None => {
+                    everything = Reading::new(&[Reads::Everything]);
+                    &everything
+                }
+            };
+            inner.read(deserializer)
+        })
+    }
+}
+
+impl Inner {
+    fn read<'de, D: Deserializer<'de>>(&self, deserializer: D) -> Result<Arrival, D::Error> {
         let excess = Excess::default();
-        let (header, kept) = inner.reader.noting(deserializer, &excess)?;
-        Ok(Self {
+        let (header, kept) = self.reader.noting(deserializer, &excess)?;
+        Ok(Arrival {
             header,
             kept,
-            is_own: inner.is_own,
+            is_own: self.is_own,
             is_over: Unreadable::is_over(&excess),
             meta: OnceLock::new(),
         })

@@ -55,9 +55,8 @@ fn kept_fields_of_a_view_object_do_not_keep_the_rest_in_memory() {
 fn the_last_state_of_each_object_waits() {
     let inbox = Inbox::new([(0, 0), (1, 0)]);
     let name = |n: usize| ObjectName::new("", &format!("o{n}"));
-    // The second round exceeds the capacity at which an index is freed.
-    for round in 0..3 {
-        let many = if round == 1 { 2 * LARGE } else { 2 };
+    // Without an index, with one, and with one that is freed after the batch.
+    for (round, many) in [2, FEW, FEW + 1, 2 * LARGE, 2].into_iter().enumerate() {
         for state in 0..2 {
             for n in (0..many).rev() {
                 let object = json!({"spec": (format!("{round} {state} {n}"))});
