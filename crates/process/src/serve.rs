@@ -3,10 +3,10 @@
 //! The answers are plain text, from [`Health`] and [`Metrics`](metrics::Metrics). The number of
 //! connections and the time of each are limited.
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use http::{Method, Request, Response, StatusCode, header};
@@ -18,9 +18,9 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use metrics::{self, Metrics};
 use operators::Health;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::task::AbortHandle;
 
-/// How many connections are served at the same time; others wait.
+/// How many connections are open at the same time. One more closes the oldest.
 pub const MAX_CONNECTIONS: usize = 64;
 /// How long a connection, which serves one request, may take.
 pub const TIMEOUT: Duration = Duration::from_secs(20);
@@ -50,22 +50,19 @@ impl Server {
 
     /// Answers requests until the future is dropped.
     pub async fn run(self) {
-        let slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
         let mut connections = tokio::task::JoinSet::new();
+        let mut open: VecDeque<AbortHandle> = VecDeque::new();
         loop {
-            let Ok(slot) = slots.clone().acquire_owned().await else {
-                return;
-            };
-            while connections.try_join_next().is_some() {}
             match self.listener.accept().await {
                 Ok((stream, _)) => {
+                    while connections.try_join_next().is_some() {}
+                    make_room(&mut open);
                     let (health, metrics) = (self.health.clone(), self.metrics.clone());
-                    connections.spawn(async move {
-                        let _slot = slot;
+                    open.push_back(connections.spawn(async move {
                         let one = connection(stream, health, metrics);
                         // A scrape that was interrupted is not an error of this process.
                         let _ = tokio::time::timeout(TIMEOUT, one).await;
-                    });
+                    }));
                 }
                 Err(error) => {
                     tracing::warn!(%error, "cannot accept a connection");
@@ -73,6 +70,17 @@ impl Server {
                     tokio::time::sleep(Duration::from_millis(100)).await;
                 }
             }
+        }
+    }
+}
+
+/// Closes the oldest connections if there are too many. A new one is always served: clients
+/// that connect and send nothing must not keep the kubelet from its probes.
+fn make_room(open: &mut VecDeque<AbortHandle>) {
+    open.retain(|connection| !connection.is_finished());
+    while open.len() >= MAX_CONNECTIONS {
+        if let Some(oldest) = open.pop_front() {
+            oldest.abort();
         }
     }
 }
@@ -207,9 +215,18 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_silent_connection_does_not_block_others() {
+    async fn silent_connections_do_not_block_others() {
         let (address, ..) = start().await;
-        let _silent = TcpStream::connect(address).await.unwrap();
+        let mut silent = Vec::new();
+        for _ in 0..3 * MAX_CONNECTIONS {
+            silent.push(TcpStream::connect(address).await.unwrap());
+        }
         is(&ask(address, "GET /healthz").await, "200 OK", "ok");
+        // The oldest one was closed, and the youngest is still open.
+        let mut buffer = [0];
+        let oldest = silent[0].read(&mut buffer).await;
+        assert!(matches!(oldest, Ok(0) | Err(_)), "{oldest:?}");
+        let youngest = silent.last().unwrap().try_read(&mut buffer);
+        assert_eq!(youngest.unwrap_err().kind(), io::ErrorKind::WouldBlock);
     }
 }
