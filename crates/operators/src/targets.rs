@@ -7,11 +7,13 @@ use object::KindRef;
 
 /// API groups whose objects grant permissions or change how the API server works. They may be
 /// written only if a pattern names them.
-pub const DENIED_GROUPS: [&str; 4] = [
+pub const DENIED_GROUPS: [&str; 6] = [
     "dcontroller.io",
     "admissionregistration.k8s.io",
-    "rbac.authorization.k8s.io",
+    "apiextensions.k8s.io",
+    "apiregistration.k8s.io",
     "certificates.k8s.io",
+    "rbac.authorization.k8s.io",
 ];
 
 /// A pattern for kinds: `GROUP/KIND`, where each part may be `*`. The core group is the empty
