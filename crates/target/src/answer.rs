@@ -12,6 +12,11 @@ use super::problem::Cause;
 /// The maximum length of a server's message that is kept, in bytes.
 pub const MAX_MESSAGE: usize = 1024;
 
+/// How long a server may ask us to wait. Whatever it says, the object is tried again then.
+const MAX_RETRY_AFTER: Duration = Duration::from_mins(5);
+/// The messages of refusals that have the status 500: an apply that does not match the schema,
+/// and an object that is larger than etcd accepts.
+const REFUSALS: [&str; 2] = ["typed patch object", "request is too large"];
 /// The maximum length of the name of a webhook or a policy, in bytes.
 const MAX_NAME: usize = 253;
 
@@ -111,8 +116,9 @@ impl Subject<'_> {
             } => (status.as_ref(), *retry_after),
         };
         let asked = status.details.as_ref().and_then(|d| d.retry_after);
+        let asked = retry_after.or(asked);
         let later = |unknown: bool| Outcome::Later {
-            after: retry_after.or(asked),
+            after: asked.map(|after| after.min(MAX_RETRY_AFTER)),
             unknown,
             message: self.shown_message(status),
         };
@@ -127,8 +133,7 @@ impl Subject<'_> {
             404 => missing(status, self.key),
             403 => self.forbidden(status),
             401 | 429 => later(false),
-            // An apply that does not match the schema.
-            500 if status.message.contains("typed patch object") => {
+            500 if REFUSALS.iter().any(|text| status.message.contains(text)) => {
                 Outcome::Refused(self.refusal(status))
             }
             500..=599 => later(true),
@@ -168,7 +173,7 @@ impl Subject<'_> {
                 "" => &status.reason,
                 text => text,
             };
-            return shorten(text).to_owned();
+            return shorten(text);
         }
         let mut text = status.reason.clone();
         if let Some(by) = refused_by(&status.message) {
@@ -179,7 +184,7 @@ impl Subject<'_> {
         if !fields.is_empty() {
             text = format!("{text}: {}", fields.join(", "));
         }
-        shorten(&text).to_owned()
+        shorten(&text)
     }
 }
 
@@ -255,12 +260,17 @@ fn permission(message: &str) -> Option<Cause> {
     })
 }
 
-fn shorten(text: &str) -> &str {
-    let mut end = text.len().min(MAX_MESSAGE);
-    while !text.is_char_boundary(end) {
-        end -= 1;
+/// A message of at most [`MAX_MESSAGE`] bytes. The middle of a longer one is left out: the server
+/// quotes what it refuses, and gives its reason at the end.
+fn shorten(text: &str) -> String {
+    const GAP: &str = " … ";
+    if text.len() <= MAX_MESSAGE {
+        return text.to_owned();
     }
-    &text[..end]
+    let half = (MAX_MESSAGE - GAP.len()) / 2;
+    let start = &text[..text.floor_char_boundary(half)];
+    let end = &text[text.ceil_char_boundary(text.len() - half)..];
+    format!("{start}{GAP}{end}")
 }
 
 #[cfg(test)]

@@ -64,7 +64,7 @@ impl Status {
                 message: text_of(&status, "message"),
                 details: details(status.get("details")),
             },
-            _ => Self::failure(code, "", shorten(text.trim())),
+            _ => Self::failure(code, "", &shorten(text.trim())),
         }
     }
 }

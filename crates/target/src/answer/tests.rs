@@ -71,6 +71,8 @@ fn a_busy_server_is_asked_later() {
         judge(&header, &key(), false),
         later(one, false, "Too many requests, please try again later.")
     );
+    let years = json!({"message": "later", "details": {"retryAfterSeconds": 99_999_999}});
+    check(429, &years, &later(Some(MAX_RETRY_AFTER), false, "later"));
     let lost = Failure::Lost("timed out".to_owned());
     assert_eq!(judge(&lost, &key(), false), later(None, true, "timed out"));
 }
@@ -173,11 +175,20 @@ fn refusals_carry_what_the_server_said() {
         panic!("refused");
     };
     assert_eq!(refusal.required, ["spec.image"]);
-    let long = json!({"message": ("é".repeat(2000))});
-    let Outcome::Refused(refusal) = judge(&failure(422, &long), &key(), false) else {
+    let long = format!("Invalid value: {}: no such field", "é".repeat(2000));
+    let Outcome::Refused(refusal) = judge(&failure(422, &json!({"message": long})), &key(), false)
+    else {
         panic!("refused");
     };
-    assert_eq!(refusal.message.len(), MAX_MESSAGE);
+    let length = refusal.message.len();
+    assert!(
+        (MAX_MESSAGE - 4..=MAX_MESSAGE).contains(&length),
+        "{length}"
+    );
+    assert!(refusal.message.starts_with("Invalid value: é"));
+    assert!(refusal.message.ends_with("é: no such field"));
+    let large = "etcdserver: request is too large";
+    check(500, &json!({"message": large}), &refused(500, large, &[]));
 }
 
 #[test]
