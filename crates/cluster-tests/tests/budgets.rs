@@ -189,7 +189,7 @@ fn outputs_and_time_are_budgets() {
     let counts = &installed.controller("many", "copy")["counts"];
     assert_eq!(counts["targets"], 0, "{counts}");
     let message = installed.await_reason("slow", "BudgetExceeded");
-    assert!(message.contains("more than 1 s"), "{message}");
+    assert!(message.contains("longer than 1 s"), "{message}");
     reaction(cluster, &namespace, "goes on");
     installed.await_reason("neighbour", "Ready");
     assert_eq!(copies(cluster, &namespace).len(), 1);
