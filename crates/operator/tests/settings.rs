@@ -217,3 +217,19 @@ fn a_service_account_has_a_namespace_and_a_name() {
         assert_eq!(account(namespace, name).unwrap_err(), [expect]);
     }
 }
+
+#[test]
+fn a_controller_with_a_target_and_a_list_of_targets_is_refused() {
+    let controller = json!({
+        "name": "c", "sources": [{"apiGroup": "", "kind": "Pod"}],
+        "target": {"kind": "V"}, "targets": [{"kind": "W"}],
+    });
+    let manifest = json!({
+        "apiVersion": "dcontroller.io/v1alpha1", "kind": "Operator",
+        "metadata": {"name": "op"}, "spec": {"controllers": [controller]},
+    });
+    let (_, problems) = operator::read(&manifest, &Functions::builtin());
+    let messages: Vec<&str> = problems.iter().map(|p| p.message.as_str()).collect();
+    let expect = "a controller has a target or a list of targets, not both";
+    assert_eq!(messages, [expect]);
+}

@@ -230,7 +230,7 @@ fn invalid_operators_are_refused() {
     for (rest, expect) in [
         (
             "target: {kind: A}, targets: [{kind: B}]",
-            at(": a controller needs a target, or a list of targets"),
+            at(": a controller has a target or a list of targets, not both"),
         ),
         (
             "pipeline: []",

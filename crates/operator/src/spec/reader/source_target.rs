@@ -118,12 +118,14 @@ impl SpecReader<'_> {
                 }
                 targets
             }
-            _ => {
-                self.error(
-                    "bad-field",
-                    at,
-                    "a controller needs a target, or a list of targets",
-                );
+            (false, _) => {
+                let both = "a controller has a target or a list of targets, not both";
+                self.error("bad-field", at, both);
+                Vec::new()
+            }
+            (true, _) => {
+                let none = "a controller needs a target, or a list of targets";
+                self.error("bad-field", at, none);
                 Vec::new()
             }
         }
