@@ -26,6 +26,7 @@
 
 pub mod compare;
 mod keys;
+mod leaves;
 mod merge;
 mod path;
 pub mod quantity;
@@ -33,6 +34,7 @@ mod set;
 mod walk;
 
 pub use keys::{Identity, MergeKeys};
+pub use leaves::LeafIndex;
 pub use merge::{all_maps, merge, position_of};
 pub use path::{FieldPath, PathElement};
 pub use set::{FieldSet, FieldsV1Error};

@@ -105,7 +105,8 @@ impl FieldPath {
         set(object, &self.0, value)
     }
 
-    /// The object without the value at this path, and without the maps that this leaves empty.
+    /// The object without the value at this path, and without the maps that this leaves empty. An
+    /// element that is found by its position stays, as an empty map.
     pub fn remove(&self, object: &Value) -> Value {
         remove(object, &self.0).unwrap_or_else(Value::empty_map)
     }
@@ -127,9 +128,12 @@ impl FieldPath {
             .any(|step| matches!(step, PathElement::Index(_)))
     }
 
-    /// Whether it is the path of a list element that is identified by its key fields.
+    /// Whether it is the path of a list element, by its key fields or its position.
     pub fn is_element(&self) -> bool {
-        matches!(self.0.last(), Some(PathElement::Element(_)))
+        matches!(
+            self.0.last(),
+            Some(PathElement::Element(_) | PathElement::Index(_))
+        )
     }
 
     /// Whether a field is one of the key fields in the last step of this path.
@@ -272,6 +276,10 @@ fn remove(object: &Value, steps: &[PathElement]) -> Option<Value> {
             let mut items = list.to_vec();
             match remove(&items[at], rest) {
                 Some(left) => items[at] = left,
+                // Without the element, those after it would be at other positions.
+                None if matches!(step, PathElement::Index(_)) && !rest.is_empty() => {
+                    items[at] = Value::empty_map();
+                }
                 None => {
                     items.remove(at);
                 }

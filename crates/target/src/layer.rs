@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use document::{Map, Value};
 use object::GroupKind;
 
-use fieldset::{FieldPath, MergeKeys, concerns, contest, leaves, merge, walk};
+use fieldset::{FieldPath, LeafIndex, MergeKeys, contest, leaves, merge, walk};
 
 use crate::outgoing::identity_free;
 
@@ -96,6 +96,13 @@ struct PatchedField {
     was: Was,
 }
 
+impl PatchedField {
+    /// Whether it is a map or an element that we made.
+    fn is_map(&self) -> bool {
+        self.sent.as_map().is_some_and(Map::is_empty)
+    }
+}
+
 impl Patched {
     /// Whether nothing was set.
     pub fn is_empty(&self) -> bool {
@@ -116,7 +123,7 @@ impl Patched {
     fn held(&self, place: &FieldPath, object: &Value) -> Option<&PatchedField> {
         let entry = self.0.get(place)?;
         let live = place.get(object);
-        let made = entry.sent.as_map().is_some_and(Map::is_empty);
+        let made = entry.is_map();
         let same = match live.as_map() {
             Some(map) if made => map.iter().all(|(key, _)| place.is_named_by(key)),
             // It went with the last field in it.
@@ -191,7 +198,7 @@ pub struct Layer {
 pub fn lay(live: &Value, layers: &mut [Layer], keys: &MergeKeys) -> Value {
     let patches = contested(layers, keys);
     let wanted = patches.iter().flat_map(|patch| leaves(patch, keys));
-    let mut wanted: Vec<(FieldPath, Value)> = wanted.collect();
+    let mut wanted: LeafIndex = wanted.collect();
     let unknown = layers.iter().filter(|layer| layer.wish == Wish::Unknown);
     wanted.extend(unknown.flat_map(|layer| layer.set.sent()));
     let mut object = live.clone();
@@ -202,9 +209,7 @@ pub fn lay(live: &Value, layers: &mut [Layer], keys: &MergeKeys) -> Value {
         .partition(|i| layers[*i].wish != Wish::Nothing);
     for i in wanting.into_iter().chain(going) {
         let set = &layers[i].set;
-        let taken = set.take_back(&object, |place| {
-            !wanted.iter().any(|leaf| concerns(leaf, place))
-        });
+        let taken = set.take_back(&object, |place| !wanted.concerns(place));
         // What was replaced in this turn counts before what was known.
         let all = now.values().chain(layers.iter().map(|layer| &layer.set));
         let all: Vec<&Patched> = all.collect();
@@ -284,7 +289,8 @@ fn patched(
         let live = place.get(object);
         let ours = if value.as_map().is_some() {
             let mut entries = all.iter().filter_map(|set| set.0.get(place));
-            entries.next().filter(|_| live.as_map().is_some())
+            // A map that we made goes with the last field that is taken back from it.
+            entries.find(|entry| live.as_map().is_some() || (live.is_null() && entry.is_map()))
         } else {
             let mut held = all.iter().filter_map(|set| set.held(place, object));
             held.next()
@@ -297,11 +303,31 @@ fn patched(
         };
         match ours {
             Some(entry) => set.note(place, value, entry.was.clone()),
-            None if sets => set.note(place, value, keeper.keep(live)),
+            None if sets => {
+                let was = keeper.keep(&others_value(object, place, all));
+                set.note(place, value, was);
+            }
             None => {}
         }
     });
     set
+}
+
+/// The value at a place without those at or inside it that we have set. A patch may write a map
+/// where it wrote a text before, or a text where it added a field to a map.
+fn others_value(object: &Value, place: &FieldPath, all: &[&Patched]) -> Value {
+    let inside = |set: &&&Patched| {
+        let mut from = set.0.range(place..);
+        from.next().is_some_and(|(own, _)| own.within(place))
+    };
+    let mut sets = all.iter().filter(inside).peekable();
+    if sets.peek().is_none() {
+        return place.get(object).clone();
+    }
+    let without = sets.fold(object.clone(), |object, set| {
+        set.take_back(&object, |own| own.within(place))
+    });
+    place.get(&without).clone()
 }
 
 #[cfg(test)]

@@ -75,7 +75,7 @@ fn lists_without_keys_are_compared_by_position_or_as_a_whole() {
         &live,
         &json!({"l": [{"k": 1, "x": 1}, {"k": 2}, {"k": 3}]}),
         &json!({"l": [{"k": 1, "x": 1}, {"k": 2}, {"k": 3}], "s": [1, 2]}),
-        &["/l/[0]/x", "/l/[2]/k"],
+        &["/l/[0]/x", "/l/[2]", "/l/[2]/k"],
     );
 }
 
@@ -214,4 +214,58 @@ fn the_layer_of_an_unknown_patch_stays() {
     assert_eq!(object, json!({"a": 1}));
     layers[1].wish = Wish::Nothing;
     assert_eq!(lay(&object, &mut layers, &keys()), json!({}));
+}
+
+/// Applies these patches one after the other, and then takes the last one back.
+fn applied_in_turn(live: &Value, patches: &[Value]) -> Vec<Value> {
+    let mut layers = [layer(None, Patched::default())];
+    let mut object = live.clone();
+    let mut seen = Vec::new();
+    let wishes = patches.iter().cloned().map(Wish::Patch);
+    for wish in wishes.chain([Wish::Nothing]) {
+        layers[0].wish = wish;
+        object = lay(&object, &mut layers, &keys());
+        seen.push(object.clone());
+    }
+    seen
+}
+
+#[test]
+fn a_field_that_changes_its_type_leaves_nothing_behind() {
+    let values = [
+        json!(3),
+        json!({"c": 1}),
+        json!([1]),
+        json!({"c": {"e": 1}}),
+        json!({}),
+    ];
+    let theirs = [
+        json!({"x": 1}),
+        json!({"x": 1, "b": 7}),
+        json!({"x": 1, "b": {"u": 1}}),
+    ];
+    for live in theirs {
+        for one in &values {
+            for other in &values {
+                let patches = [one, other].map(|value| json!({"b": (value.clone())}));
+                let seen = applied_in_turn(&live, &patches);
+                assert_eq!(seen[2], live, "{one} then {other}: {seen:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn elements_by_position_keep_their_positions() {
+    let list = |first: Value| json!({"u": [(first), {"b": "t"}]});
+    let (one, other) = (list(json!({"n": 1})), list(json!({"m": 1})));
+    let live = json!({"x": 1});
+    let seen = applied_in_turn(&live, &[one, other.clone()]);
+    assert_eq!(seen[1], json!({"x": 1, "u": [{"m": 1}, {"b": "t"}]}));
+    assert_eq!(seen[2], live);
+    // On a list of others, only our field goes.
+    let live = json!({"u": [{"z": 1}]});
+    let seen = applied_in_turn(&live, &[list(json!({"n": 1})), other]);
+    assert_eq!(seen[1], json!({"u": [{"z": 1, "m": 1}, {"b": "t"}]}));
+    assert_eq!(seen[2], live);
 }

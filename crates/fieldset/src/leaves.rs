@@ -1,0 +1,108 @@
+//! An index of the leaves of documents.
+
+use std::collections::BTreeMap;
+
+use document::Value;
+
+use crate::path::FieldPath;
+
+/// The leaves of one or more documents, by path.
+///
+/// It answers in the time of a few look-ups what [`concerns`](crate::concerns) answers for one
+/// leaf:
+///
+/// ```
+/// use document::json;
+/// use fieldset::{FieldPath, LeafIndex, MergeKeys, leaves};
+///
+/// let document = json!({"spec": {"replicas": 3, "selector": {}}});
+/// let index: LeafIndex = leaves(&document, &MergeKeys::of_group("apps")).into_iter().collect();
+/// assert!(index.concerns(&FieldPath::of(&["spec"])));
+/// assert!(index.concerns(&FieldPath::of(&["spec", "replicas"])));
+/// assert!(!index.concerns(&FieldPath::of(&["spec", "selector", "app"])));
+/// assert!(!index.concerns(&FieldPath::of(&["status"])));
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct LeafIndex(BTreeMap<FieldPath, LeafKind>);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LeafKind {
+    /// An empty map, into which others may add fields.
+    EmptyMap,
+    /// Any other value.
+    Value,
+}
+
+impl FromIterator<(FieldPath, Value)> for LeafIndex {
+    fn from_iter<I: IntoIterator<Item = (FieldPath, Value)>>(leaves: I) -> Self {
+        let mut index = Self::default();
+        index.extend(leaves);
+        index
+    }
+}
+
+impl Extend<(FieldPath, Value)> for LeafIndex {
+    fn extend<I: IntoIterator<Item = (FieldPath, Value)>>(&mut self, leaves: I) {
+        for (path, value) in leaves {
+            let kind = match value.as_map() {
+                Some(_) => LeafKind::EmptyMap,
+                None => LeafKind::Value,
+            };
+            let known = self.0.entry(path).or_insert(kind);
+            if kind == LeafKind::Value {
+                *known = kind;
+            }
+        }
+    }
+}
+
+impl LeafIndex {
+    /// Whether writing the leaves also writes the value at `place`.
+    pub fn concerns(&self, place: &FieldPath) -> bool {
+        // Paths are ordered by their elements: those inside a place follow it.
+        let mut from = self.0.range(place..);
+        from.next().is_some_and(|(leaf, _)| leaf.within(place)) || self.is_inside(place)
+    }
+
+    /// Whether a place is inside a leaf.
+    fn is_inside(&self, place: &FieldPath) -> bool {
+        (0..place.0.len()).any(|len| {
+            let outer = FieldPath(place.0[..len].to_vec());
+            self.0.get(&outer) == Some(&LeafKind::Value)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use document::json;
+    use seeded::Random;
+
+    use super::*;
+    use crate::path::PathElement;
+    use crate::walk::concerns;
+
+    fn path(random: &mut Random) -> FieldPath {
+        let steps = (0..=random.below(3)).map(|_| match random.below(4) {
+            0 => PathElement::Index(random.below(2)),
+            1 => PathElement::Element(json!({"name": (random.below(2))})),
+            _ => PathElement::Field(document::Key::new(["a", "b"][random.below(2)])),
+        });
+        FieldPath(steps.collect())
+    }
+
+    #[test]
+    fn the_index_answers_as_all_leaves_one_by_one() {
+        seeded::check(2_000, |random| {
+            let leaf = |random: &mut Random| {
+                let value = [json!({}), json!(1), json!([])][random.below(3)].clone();
+                (path(random), value)
+            };
+            let leaves: Vec<_> = (0..random.below(6)).map(|_| leaf(random)).collect();
+            let index: LeafIndex = leaves.iter().cloned().collect();
+            let place = path(random);
+            let each = leaves.iter().any(|leaf| concerns(leaf, &place));
+            assert_eq!(index.concerns(&place), each, "{place} {leaves:?}");
+        });
+    }
+}
