@@ -50,7 +50,7 @@ pub(super) fn decide(
     let gone = diff(live.get("status"), rest.object.get("status"));
     if let Some(gone) = gone.filter(|_| case.kind.status) {
         let patch = FieldPath::of(&["status"]).set(&Value::empty_map(), &gone);
-        return patcher.send(true, &patch);
+        return patcher.undo(&patch);
     }
 
     let shared = rest.shared(case, written.replaced());
@@ -199,7 +199,23 @@ impl<'a> Patcher<'a> {
             None => self.ours(place).next(),
         };
         let inherited = inherited.and_then(|written| written.was(place));
-        inherited.cloned().unwrap_or_else(|| keeper.keep(live))
+        let others = || keeper.keep(&self.others_value(place));
+        inherited.cloned().unwrap_or_else(others)
+    }
+
+    /// The value at a path without those at or inside it that our controllers wrote.
+    fn others_value(&self, place: &FieldPath) -> Value {
+        let object = self.observed.object.clone();
+        let without = self.all.iter().fold(object, |object, written| {
+            let own = written
+                .places()
+                .filter(|own| own.within(place) && is_ours(written, self.observed, own));
+            // Inner values first, so that positions stay valid.
+            let own: Vec<&FieldPath> = own.collect();
+            let inner_first = own.into_iter().rev();
+            inner_first.fold(object, |object, own| undone(written, &object, own))
+        });
+        place.get(&without).clone()
     }
 
     /// The records of our controllers that wrote the value at a path.
@@ -256,6 +272,17 @@ impl<'a> Patcher<'a> {
             Some(answer) => written.record(place, value, Some(answer), was),
             None => written.keep_or_record(&self.before, place, value, was),
         }
+    }
+
+    /// Takes back a part of the status. The answer says nothing about the fields that are wanted,
+    /// so that it is not remembered as that of the document.
+    fn undo(&self, patch: &Value) -> Action {
+        if !self.case.fresh {
+            return Action::Read;
+        }
+        let body = versioned(patch, self.observed);
+        let undo = write(self.layer, Verb::Merge, true, body, Value::NULL);
+        Action::Write(Box::new(undo))
     }
 
     fn send(&self, status: bool, patch: &Value) -> Action {

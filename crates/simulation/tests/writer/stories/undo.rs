@@ -181,6 +181,43 @@ async fn a_status_that_is_there_stays() {
     check_on(key, theirs.clone(), &steps).await;
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_status_field_changes_while_another_one_goes() {
+    let key = ObjectKey::new("example.com", "Widget", "ns", "x");
+    let theirs = json!({"spec": {"defaulted": "yes"}});
+    let status = |fields: Value| json!({"status": fields});
+    let with = |fields: Value| set(&theirs, &["status"], fields);
+    let steps = [
+        Wants("p", status(json!({"p": 1, "q": 1}))),
+        Is(with(json!({"p": 1, "q": 1}))),
+        Wants("p", status(json!({"p": 2}))),
+        Is(with(json!({"p": 2}))),
+        Restart,
+        Is(with(json!({"p": 2}))),
+    ];
+    check_on(key, theirs.clone(), &steps).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_field_that_changes_its_type_leaves_nothing_behind() {
+    let values = [json!(3), json!({"c": 1}), json!([1])];
+    for theirs in [json!({"spec": {"x": 1}}), json!({"spec": {"x": 1, "b": 7}})] {
+        for one in &values {
+            for other in &values {
+                let patch = |value: &Value| json!({"spec": {"b": (value.clone())}});
+                let steps = [
+                    Wants("p", patch(one)),
+                    Wants("p", patch(other)),
+                    Restart,
+                    Gone("p"),
+                    Is(theirs.clone()),
+                ];
+                check(theirs.clone(), &steps).await;
+            }
+        }
+    }
+}
+
 /// Quantities may be written in several ways.
 #[tokio::test(start_paused = true)]
 async fn an_equal_quantity_is_there() {
