@@ -147,6 +147,9 @@ impl Offline {
         self.cluster.begin();
         for (event, key) in events.iter().zip(keys) {
             let object = (event.kind != EventType::Deleted).then(|| event.object.clone());
+            if self.is_another(&key, object.as_ref()) {
+                self.desired.forget(&key);
+            }
             self.cluster.input(key, object);
         }
         let mut pending = self.changed_by_input();
@@ -161,6 +164,17 @@ impl Offline {
             events: self.cluster.events(),
             errors,
         })
+    }
+
+    /// Whether this is not the object that was known under its name, but another one, or none.
+    fn is_another(&self, key: &ObjectKey, object: Option<&Value>) -> bool {
+        let uid = |object: &Value| object.get("metadata").get("uid").clone();
+        let Some(object) = object else {
+            return true;
+        };
+        let known = self.cluster.get(key).map(uid).unwrap_or_default();
+        let new = uid(object);
+        !known.is_null() && !new.is_null() && known != new
     }
 
     /// The inputs of each controller from the objects that changed.

@@ -48,6 +48,13 @@ impl Desired {
         derived.documents.insert((controller, target), document);
     }
 
+    /// The object is gone, or another one has its name: nothing on it is ours.
+    pub(super) fn forget(&mut self, key: &ObjectKey) {
+        if let Some(derived) = self.0.get_mut(key) {
+            derived.memory = Memory::default();
+        }
+    }
+
     /// Brings an object to what is derived for it.
     pub(super) fn write(
         &mut self,

@@ -110,3 +110,50 @@ fn an_updater_removes_only_labels_that_it_has_set() {
         [out(&theirs, &json!({"x": 2}))]
     );
 }
+
+#[test]
+fn another_object_under_the_same_name_has_nothing_of_ours() {
+    let theirs =
+        |uid: &str, replicas: i64| out(&json!({"uid": uid}), &json!({"replicas": replicas}));
+    let patched = source(&json!({"spec": {"replicas": 5}}));
+    let again = |offline: &mut Offline| {
+        let events = [
+            (EventType::Deleted, theirs("1", 5)),
+            (EventType::Added, theirs("2", 5)),
+        ];
+        let events = events.map(|(kind, object)| Event { kind, object });
+        offline.batch(&events, &Env::default()).unwrap();
+    };
+    let mut patcher = offline("Patcher");
+    add(&mut patcher, theirs("1", 3));
+    add(&mut patcher, patched.clone());
+    again(&mut patcher);
+    assert_eq!(delete(&mut patcher, patched.clone()), [] as [Value; 0]);
+    // An Updater deletes only what it created.
+    let mut updater = offline("Updater");
+    add(&mut updater, patched.clone());
+    again(&mut updater);
+    assert_eq!(delete(&mut updater, patched), [] as [Value; 0]);
+}
+
+#[test]
+fn a_status_that_an_expression_leaves_null_is_that_of_others() {
+    let (operator, problems) = operator(&json!({
+        "name": "c",
+        "sources": [{"apiGroup": "x", "kind": "In"}],
+        "pipeline": [{"@project": {
+            "metadata": {"name": "$.metadata.name"}, "spec": "$.spec", "status": "$.status",
+        }}],
+        "target": {"apiGroup": "x", "version": "v1", "kind": "Out"},
+    }));
+    let operator = operator.unwrap_or_else(|| panic!("{problems:?}"));
+    let mut offline = Offline::new(operator, Budget::default());
+    add(&mut offline, source(&json!({"spec": {"a": 1}})));
+    let theirs = document::merge(
+        &out(&json!({}), &json!({"a": 1})),
+        &json!({"status": {"ready": true}}),
+    );
+    assert_eq!(add(&mut offline, theirs), [] as [Value; 0]);
+    let changed = add(&mut offline, source(&json!({"spec": {"a": 2}})));
+    assert_eq!(changed[0].get("status"), &json!({"ready": true}));
+}

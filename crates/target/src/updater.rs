@@ -40,10 +40,11 @@ pub(crate) fn update(
     });
     let metadata = merge_metadata(kept.get("metadata"), document.get("metadata"));
     let mut fields = fields_of(document);
-    if fields.get(&KEYS.status).is_none()
-        && let Some(status) = live.as_map().and_then(|live| live.get(&KEYS.status))
-    {
-        fields = fields.with(KEYS.status.clone(), status.clone());
+    if fields.get(&KEYS.status).is_none_or(Value::is_null) {
+        fields = match live.as_map().and_then(|live| live.get(&KEYS.status)) {
+            Some(status) => fields.with(KEYS.status.clone(), status.clone()),
+            None => fields.without("status"),
+        };
     }
     for identity in ["apiVersion", "kind"] {
         let value = document.get(identity);
