@@ -207,6 +207,7 @@ impl View {
             let derived = self.derived.get(name)?;
             derived.keys().next().map(|at| at.0)
         };
+        let failed = result.is_err();
         let (controller, written, refused) = match result {
             Ok(outcome) => {
                 let (loser, refused) = outcome.conflict.unzip();
@@ -216,14 +217,15 @@ impl View {
         };
         let controller = controller.or_else(first).unwrap_or(self.producers[0]);
         self.version = self.version.max(written.as_ref().map_or(0, version));
-        if refused.is_some() {
-            // Tried again with the next change.
-            self.changed.push(name.clone());
-        } else if let Some(derived) = self.derived.get_mut(name) {
+        if !failed && let Some(derived) = self.derived.get_mut(name) {
             derived.retain(|_, document| document.is_some());
             if derived.is_empty() {
                 self.derived.remove(name);
             }
+        }
+        if refused.is_some() {
+            // Tried again with the next change.
+            self.changed.push(name.clone());
         }
         report(controller, refused);
     }

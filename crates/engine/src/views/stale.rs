@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use document::Value;
 use object::{GroupKind, KindRef, ObjectName};
 use operator::Operator;
 use operator::spec::TargetType;
@@ -36,7 +37,14 @@ impl Outputs {
             collection: yielded.collection,
             patcher: None,
         });
-        let objects = objects.filter(|stale| derived(&stale.collection, &stale.name).is_none());
+        // A Patcher derives no object: one that nobody else derives any more goes.
+        let yields = |(at, document): (&At, &Option<Value>)| {
+            document.is_some() && target(operator, *at).kind != TargetType::Patcher
+        };
+        let objects = objects.filter(|stale| {
+            let derived = derived(&stale.collection, &stale.name);
+            !derived.into_iter().flatten().any(yields)
+        });
         let patched = self.memories.patched(&self.operator).into_iter();
         let patches = patched.flat_map(|object| {
             let derived = derived(&object.collection, &object.name);

@@ -286,6 +286,21 @@ fn after_an_edit_only_what_is_no_longer_derived_is_taken_back() {
     );
 }
 
+#[test]
+fn an_object_that_only_a_patcher_derives_after_an_edit_goes() {
+    let mut engine = Engine::new();
+    engine.source(0, "a", Some(deployment("a", json!({"own": 1}))));
+    engine.source(1, "a", Some(config("a", json!({"x": 1}))));
+    let mut engine = engine.next();
+    engine.source(1, "a", Some(config("a", json!({"x": 1}))));
+    let stale = engine.outputs.stale(&engine.store, &engine.operator);
+    assert_eq!(stale.len(), 1, "{stale:?}");
+    let causes = engine.views.causes();
+    let outputs = &mut engine.outputs;
+    outputs.remove_stale(&engine.store, &engine.operator, causes, &stale[0]);
+    assert_eq!(specs(&engine), [] as [Value; 0]);
+}
+
 fn data(random: &mut Random) -> Value {
     let list: Value = (0..random.below(3))
         .map(|_| json!({"k": (random.below(3))}))
