@@ -1,4 +1,5 @@
-//! Running one operator: its sources feed its circuits, what these derive is converged.
+//! Runs one Operator: its sources feed its circuits, and the engine writes the objects that the
+//! circuits derive.
 //!
 //! ```text
 //! Inbox ─▶ Circuit::step ─┬▶ views  ─▶ store ─▶ Inbox
@@ -7,18 +8,19 @@
 //! ```
 //!
 //! [`Engine::start`] starts the task (`task.rs`) that owns the circuits. A controller is *open*
-//! once it has received all that it reads: until then nothing that it derives is written. When
-//! all controllers are open, what earlier runs left behind is removed (`sweep.rs`).
+//! once it has received everything that it reads; nothing that it derives is written before that.
+//! When all controllers are open, the engine removes objects that an earlier run derived and this
+//! one does not (`sweep.rs`).
 //!
 //! | question | file |
 //! |---|---|
 //! | where do objects come from, and where do they wait | `inputs.rs`, `view_source.rs`, `inbox.rs` |
 //! | what happens with a batch | `task.rs`, `controller_task.rs` |
-//! | who writes views, who writes targets | `views.rs` with `patches.rs`, `writes.rs` with `writer.rs` |
+//! | what writes views, what writes targets | `views.rs` with `views/`, `writes.rs` with `writer.rs` |
 //! | what may be removed, and when | `sweep.rs`, `upstream.rs`, `deletions.rs`, `unread.rs` |
-//! | which views are available to whom | `availability.rs`, `causes.rs` |
-//! | what status says | `status.rs`, `problem_log.rs` |
-//! | how a program in Rust takes part | `native.rs` |
+//! | when views are complete, and which of their changes count for `maxDeletions` | `availability.rs`, `causes.rs` |
+//! | what the status contains | `status.rs`, `problem_log.rs` |
+//! | how does a reconciler in Rust read views and targets | `native.rs` |
 
 mod availability;
 mod budget;
@@ -65,29 +67,29 @@ use crate::clock::Clock;
 use crate::native::ViewStore;
 use crate::status::{OperatorStatus, ReportedError};
 
-/// What all operators of a process share.
+/// The services that all Operators of a process share.
 #[derive(Clone, Debug)]
 pub struct Context {
-    /// Who talks to the cluster.
+    /// The clients of the cluster.
     pub clients: Clients,
-    /// The watches.
+    /// The shared watches.
     pub watches: Watches,
-    /// The views.
+    /// The objects of views.
     pub store: Store,
-    /// Which views are available.
+    /// The availability of views.
     pub views: Views,
-    /// What an operator may use.
+    /// The resources that an Operator may use.
     pub budget: Budget,
     /// Only objects of this namespace are read.
     pub namespace: Option<String>,
-    /// Where numbers go.
+    /// The metrics of the process.
     pub metrics: Metrics,
     /// The time of day and random numbers.
     pub clock: Arc<dyn Clock>,
 }
 
 impl Context {
-    /// With the default budget, the system's clock, and no limit on namespaces.
+    /// A context with the default budget and the system's clock, for all namespaces.
     pub fn new(clients: Clients, views: &ViewStore, metrics: Metrics) -> Self {
         Self {
             watches: Watches::new(clients.clone(), metrics.clone()),
@@ -103,7 +105,7 @@ impl Context {
 
     /// Empties the views of an Operator that no longer exists.
     pub fn forget(&self, operator: &str) {
-        // Before its views are emptied: readers must not take that for deletions.
+        // This comes first, so that readers do not take the empty views for deletions.
         self.views.down(operator, "the Operator is being deleted");
         take_out(&self.store, operator, |_, _| true);
         self.views.remove(operator);
@@ -113,20 +115,20 @@ impl Context {
     }
 }
 
-/// Receives what happens to objects and what goes wrong. Calls must not block.
+/// A receiver of adoptions and errors. Its functions must not block.
 pub trait EngineEvents: Send + Sync {
-    /// An object that existed was taken over.
+    /// A controller took over an object that already existed.
     fn adopted(&self, key: &ObjectKey, controller: &str);
 
-    /// Something went wrong, which was not so before.
+    /// A new error occurred.
     fn reported(&self, controller: &str, reported: &ReportedError);
 }
 
-/// Starts operators.
+/// Starts Operators.
 #[derive(Debug)]
 pub struct Engine;
 
-/// A running operator. Dropping it ends it without waiting.
+/// A running Operator. Dropping it aborts its task.
 #[derive(Debug)]
 pub struct Running {
     status: watch::Receiver<OperatorStatus>,
@@ -141,13 +143,13 @@ enum Command {
 }
 
 impl Engine {
-    /// Starts an operator.
+    /// Starts an Operator.
     pub fn start(context: Context, operator: Operator, events: Arc<dyn EngineEvents>) -> Running {
         Self::resume(context, operator, BTreeSet::new(), events)
     }
 
-    /// Starts an operator that ran before. `held` are the controllers whose removals
-    /// `maxDeletions` held then: what they left stays held.
+    /// Starts an Operator that ran before. `held` are the controllers whose removals
+    /// `maxDeletions` held at that time. They remain held.
     pub fn resume(
         context: Context,
         operator: Operator,
@@ -167,27 +169,27 @@ impl Engine {
 }
 
 impl Running {
-    /// How the operator stands.
+    /// The status of the Operator.
     pub fn status(&self) -> watch::Receiver<OperatorStatus> {
         self.status.clone()
     }
 
-    /// Starts no more writes, finishes those that run, and ends. What is derived stays.
+    /// Starts no more writes, and waits for those in flight. Derived objects remain.
     pub async fn stop(mut self) {
         let _ = self.commands.send(Command::Stop);
         let _ = (&mut self.task).await;
     }
 
-    /// Removes all that is derived. Says whether nothing is left; to be asked again until
-    /// it is so.
+    /// Removes all derived objects. Returns whether none is left; the caller repeats the call
+    /// until then.
     pub async fn delete_all(&self) -> bool {
         let (answer, answered) = oneshot::channel();
         let _ = self.commands.send(Command::DeleteAll(answer));
         answered.await.unwrap_or(false)
     }
 
-    /// Lets any number of deletions go on, those that `maxDeletions` holds among them, or
-    /// not any more.
+    /// If `allowed`, lifts the limit `maxDeletions` and carries out the removals that it holds.
+    /// Otherwise the limit applies again.
     pub fn allow_deletions(&self, allowed: bool) {
         let _ = self.commands.send(Command::AllowDeletions(allowed));
     }

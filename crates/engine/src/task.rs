@@ -1,8 +1,8 @@
-//! The task that runs one operator.
+//! The task that runs one Operator.
 //!
-//! It takes what waits in the inbox as one batch, steps the circuits in the order of their views,
-//! and hands what they derive to the views and to the writer. Other modules add to it:
-//! `sweep`, `upstream`, `deletions` and `unread` say what may be removed, and when.
+//! It takes the contents of the inbox as one batch, steps the circuits in the order of their views,
+//! and passes the derived objects to the views and to the writer. The modules `sweep`, `upstream`,
+//! `deletions` and `unread` add functions that decide what may be removed, and when.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -27,11 +27,12 @@ use crate::inbox::{Inbox, Port, PortState};
 use crate::status::OperatorStatus;
 use crate::writer::Writer;
 
-/// The task of an operator.
+/// The task of an Operator.
 pub(super) struct Task {
     pub(super) context: Context,
     pub(super) operator: Arc<Operator>,
-    /// In an order in which each controller finds its views ready, as far as that goes.
+    /// The controllers, each after those that write the views that it reads. Controllers of a
+    /// cycle are in the order of the spec.
     pub(super) order: Vec<usize>,
     pub(super) graph: upstream::Graph,
     pub(super) inbox: Arc<Inbox>,
@@ -44,7 +45,7 @@ pub(super) struct Task {
     pub(super) sweep: sweep::Sweep,
     pub(super) deletions: deletions::Deletions,
     pub(super) status: watch::Sender<OperatorStatus>,
-    /// The watches that this operator takes part in.
+    /// The watches that this Operator reads.
     pub(super) subscriptions: inputs::Subscriptions,
 }
 
@@ -56,7 +57,7 @@ impl fmt::Debug for Task {
     }
 }
 
-/// The status is made at most this often.
+/// The status is updated at most this often.
 const STATUS_EVERY: Duration = Duration::from_millis(200);
 
 impl Task {
@@ -120,7 +121,7 @@ impl Task {
         let mut ended = self.context.views.causes().ended();
         loop {
             tokio::select! {
-                // What happens often is last, so that it holds up nothing else.
+                // The inbox is last: it is ready most often, and must not block the others.
                 biased;
                 command = commands.recv() => match command {
                     None | Some(Command::Stop) => break,
@@ -137,7 +138,7 @@ impl Task {
                     self.tell_status();
                 }
                 _ = repair.tick() => self.writes.repair_all(),
-                // A view that is read has changed for good.
+                // The changes of a view have stopped counting for `maxDeletions`.
                 Ok(()) = ended.changed() => {
                     self.take();
                     stale_status = true;
@@ -153,8 +154,8 @@ impl Task {
         self.tell_status();
     }
 
-    /// How often all targets are compared: the shortest period of a `Periodic` source or
-    /// a `resync`.
+    /// How often all targets are compared with the cluster: the shortest period of a `Periodic`
+    /// source or a `resync`.
     fn repair_period(&self) -> Duration {
         let controllers = self.operator.controllers.iter();
         let periods = controllers.flat_map(|controller| {
@@ -169,8 +170,8 @@ impl Task {
         shortest.max(Duration::from_millis(100))
     }
 
-    /// Takes what waits, runs the circuits, and opens controllers whose sources have all
-    /// been told.
+    /// Processes the contents of the inbox: steps the circuits, writes the views, and opens
+    /// controllers whose sources are complete.
     fn take(&mut self) {
         let taken = self.inbox.take();
         if let Some(ports) = taken.ports {
@@ -208,7 +209,7 @@ impl Task {
         self.settle();
     }
 
-    /// The time, and a key for `@rnd` that is the same in every process.
+    /// The environment of a step: the time, and a key for `@rnd` that is the same in every process.
     fn env(&self) -> Env {
         let key = document::stable_hash(&self.operator.name);
         let mut env = Env::new(self.context.clock.text().into(), key);
@@ -232,7 +233,8 @@ impl Task {
         self.problem_log.failed(controller, &step.errors);
         let counts = bulk || !task.open;
         for mut change in step.changes {
-            // What is derived is stored for longer than the objects that parts of it come from.
+            // A derived object outlives the source objects that it shares values with, and must
+            // not keep them in memory.
             change.new = change.new.map(|object| object.detached());
             if !self.waits(number, &change, counts) {
                 self.change(number, &unread, change);
@@ -242,7 +244,7 @@ impl Task {
             .write(&self.context.store, &self.operator, &self.problem_log);
     }
 
-    /// Takes note of what a controller derives for an object.
+    /// Passes a changed object to its view or to the writer.
     fn change(&mut self, number: usize, unread: &Unread, change: dataflow::TargetChange) {
         let controller = &self.operator.controllers[number];
         if controller.targets[change.target].resource.is_view() {
@@ -254,7 +256,7 @@ impl Task {
         self.want(number, unread, key, desired);
     }
 
-    /// Writes what a controller derives for an object, once that may be written.
+    /// Passes the wanted state of an object to the writer, or stores it until it may be written.
     pub(super) fn want(
         &mut self,
         number: usize,
@@ -270,7 +272,7 @@ impl Task {
         } else if task.open || desired.is_some() {
             task.pending.insert(key, desired);
         } else {
-            // What an earlier run made of it is left to the sweep.
+            // If an earlier run wrote the object, the sweep removes it.
             task.pending.remove(&key);
         }
     }
@@ -294,8 +296,8 @@ impl Task {
         self.write_pending();
     }
 
-    /// Whether all that a controller reads has been told. One that has stopped does not
-    /// derive all of it.
+    /// Whether a controller has received everything that it reads. A stopped controller does not
+    /// open, because it does not derive all of its objects.
     fn may_open(&self, number: usize, position: usize) -> bool {
         let controller = &self.operator.controllers[number];
         let mut inputs = controller.inputs.iter().enumerate();
@@ -311,7 +313,7 @@ impl Task {
         all_listed && self.controllers[number].stopped.is_none()
     }
 
-    /// Whether all that earlier controllers put into a view has been told.
+    /// Whether a port has received everything that earlier controllers wrote to a view.
     fn is_told(&self, view: &GroupKind, state: &PortState, position: usize) -> bool {
         let earlier = &self.order[..position];
         let producers = self.views.producers(view).iter();
@@ -336,7 +338,7 @@ impl Task {
         });
     }
 
-    /// Shows how it stands as numbers.
+    /// Updates the metrics.
     fn measure(&self, status: &OperatorStatus) {
         self.measures.queue().depth(self.writes.waiting());
         for (number, controller) in self.operator.controllers.iter().enumerate() {

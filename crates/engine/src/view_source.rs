@@ -1,4 +1,12 @@
-//! Views as sources: what happens in the store, delivered to an input.
+//! Views as sources: the events of a view in the store are delivered to an input.
+//!
+//! A [`Gate`] lets the events through while the view is complete. When the view becomes complete
+//! again, it is listed again, and the input gets the difference:
+//!
+//! ```text
+//! view    complete                 incomplete      complete
+//! input   listing, a, b, synced    unavailable     listing, a, delete b, synced
+//! ```
 
 use cluster::source::{Sink, Unavailable};
 use document::Value;
@@ -14,7 +22,7 @@ use crate::inbox::Input;
 #[derive(Debug)]
 pub struct Gate {
     collection: GroupKind,
-    /// `None` for a view of the reader's own operator, which it reads from the start.
+    /// `None` for a view of the reader's own Operator, which is read from the start.
     status: Option<watch::Receiver<CollectionStatus>>,
     /// The period that is read.
     period: u64,
@@ -38,7 +46,7 @@ impl Gate {
         }
     }
 
-    /// Waits until the view is complete. Until then `tell` gets the reason why it is not.
+    /// Waits until the view is complete. Until then `tell` gets the reasons why it is not.
     pub(crate) async fn opened(&mut self, tell: impl Fn(&Unavailable)) {
         loop {
             let Some(status) = &mut self.status else {
@@ -59,8 +67,8 @@ impl Gate {
         }
     }
 
-    /// The next event; `None` if the view is not available any more, or the watch has
-    /// fallen behind. `changed` is called when something else about the view changes.
+    /// The next event; `None` if the view is no longer available or the watch has fallen
+    /// behind. `changed` is called when the status of the view changes otherwise.
     pub(crate) async fn next(&mut self, watch: &mut Watch, changed: impl Fn()) -> Option<Event> {
         loop {
             tokio::select! {
@@ -76,8 +84,8 @@ impl Gate {
         }
     }
 
-    /// Whether the view is still available. To be asked after an event was taken: what
-    /// a deleted Operator takes out of its views comes after the end of the period.
+    /// Whether the view is still available. It must be called after an event was received: when an
+    /// Operator is deleted, the period of its views ends before their objects are removed.
     fn is_open(&self) -> bool {
         let open =
             |status: &CollectionStatus| status.basis().is_some() && status.period == self.period;
@@ -91,7 +99,7 @@ impl Gate {
         {
             return;
         }
-        // Nothing will change any more.
+        // The status will not change again.
         std::future::pending::<()>().await;
     }
 }
@@ -113,7 +121,7 @@ pub(crate) fn operator_of(collection: &GroupKind) -> &str {
     group.strip_suffix(VIEW_SUFFIX).unwrap_or(group)
 }
 
-/// A part in the watch of a view; dropping it ends it.
+/// A reader of a view. Dropping it ends the watch.
 #[derive(Debug)]
 pub struct ViewSubscription(AbortHandle);
 
@@ -123,9 +131,9 @@ impl Drop for ViewSubscription {
     }
 }
 
-/// Delivers all that happens in a view to an input while the gate is open: when it opens
-/// again, the input gets the difference. `is_bulk` tells from the version of a change whether
-/// it belongs to a list, a re-list or an edit.
+/// Delivers the events of a view to an input while the gate is open. When the gate opens again, the
+/// input gets the difference. `is_bulk` returns for the version of a change whether a list, a
+/// re-list or an edit caused it.
 pub fn follow(
     store: &Store,
     mut gate: Gate,
@@ -154,7 +162,7 @@ pub fn follow(
     ViewSubscription(task.abort_handle())
 }
 
-/// Tells the names of the objects of a view, and then of those that change.
+/// Calls `tell` with the name of each object of a view, and then of each object that changes.
 pub fn names(
     store: &Store,
     collection: GroupKind,
@@ -179,12 +187,12 @@ pub fn names(
 struct Follow<'a> {
     input: &'a Input,
     is_bulk: &'a (dyn Fn(u64) -> bool + Send + Sync),
-    /// The objects that the input has got and that are not gone.
+    /// The objects that the input has received and that still exist.
     known: &'a mut Known<ObjectName>,
 }
 
 impl Follow<'_> {
-    /// Runs until the watch has fallen behind, or the view is not available any more.
+    /// Runs until the watch falls behind or the view is no longer available.
     async fn run(&mut self, mut watch: Watch, gate: &mut Gate) {
         while let Some(event) = gate.next(&mut watch, || self.input.poke()).await {
             self.event(event);
@@ -235,7 +243,7 @@ impl Follow<'_> {
         self.known.show(name);
     }
 
-    /// Says what caused the change that an object shows. A list counts as a whole.
+    /// Tells the input whether this change is a bulk change. A list always is.
     fn classify(&self, object: &Value) {
         if !self.known.is_listing() {
             let version = object.get("metadata").get("resourceVersion");

@@ -1,4 +1,5 @@
-//! What controllers derive for views.
+//! The views of an Operator: the objects that its controllers derive for them, and writing these
+//! to the store.
 
 mod stale;
 pub(super) mod write;
@@ -21,41 +22,41 @@ pub(super) fn collection(resource: &KindRef) -> GroupKind {
     GroupKind::new(&resource.group, &resource.kind)
 }
 
-/// The view that a source reads. The trigger of a `OneShot` source is an object of none.
+/// The view that a source reads. A `OneShot` source reads none: its object is only a trigger.
 pub(super) fn view_of(source: &Source) -> Option<GroupKind> {
     let reads = source.resource.is_view() && source.kind != SourceKind::OneShot;
     reads.then(|| collection(&source.resource))
 }
 
-/// What an operator puts into views.
+/// The views that an Operator writes.
 #[derive(Debug)]
 pub(super) struct Outputs {
     operator: String,
     views: BTreeMap<GroupKind, View>,
-    /// Makes the views available to others.
+    /// Publishes the completeness of the views.
     producer: Producer,
     memories: Memories,
     touched: Touched,
 }
 
-/// The objects of patched views that have changed, by whomever.
+/// The objects of patched views that have changed, whoever changed them.
 pub(super) type Touched = Arc<Mutex<BTreeSet<(GroupKind, ObjectName)>>>;
 
-/// A target of a controller, both by position.
+/// The positions of a controller and of one of its targets.
 type At = (usize, usize);
 
 #[derive(Debug, Default)]
 struct View {
     /// The controllers that write to it.
     producers: Vec<usize>,
-    /// Whether one of them makes objects, and not only patches those of users.
+    /// Whether one of them creates objects, and not only patches those of users.
     yielded: bool,
-    /// What each target derives, by name and rank. `None` is what a target derives no
-    /// longer, until the object is written.
+    /// The document that each target derives for an object, by name and target. `None` means that
+    /// the target no longer derives it; the entry is dropped when the object is written.
     derived: BTreeMap<ObjectName, BTreeMap<At, Option<Value>>>,
-    /// The names to be written.
+    /// The names of the objects to be written.
     changed: Vec<ObjectName>,
-    /// The version of the last change of it that we made.
+    /// The version of our last change of the view.
     version: u64,
 }
 
@@ -83,12 +84,12 @@ impl Outputs {
         self.views.keys()
     }
 
-    /// Where it is noted that an object of a patched view has changed.
+    /// The set to which watches add the changed objects of patched views.
     pub(super) fn touched(&self) -> &Touched {
         &self.touched
     }
 
-    /// Takes the objects that have changed. Says whether there is something to write.
+    /// Takes the objects that have changed. Returns whether one of them must be written.
     pub(super) fn take_touched(&mut self) -> bool {
         let touched = self.touched.lock();
         let touched = std::mem::take(&mut *touched.unwrap_or_else(PoisonError::into_inner));
@@ -111,17 +112,18 @@ impl Outputs {
             .unwrap_or_default()
     }
 
-    /// Whether a controller makes objects of a view.
+    /// Whether a controller creates objects of a view.
     pub(super) fn yields(&self, collection: &GroupKind) -> bool {
         self.views.get(collection).is_some_and(|view| view.yielded)
     }
 
-    /// The version of the last change of a view that we made.
+    /// The version of our last change of a view.
     pub(super) fn version(&self, collection: &GroupKind) -> u64 {
         self.views.get(collection).map_or(0, |view| view.version)
     }
 
-    /// A controller derives this for an object of a view now, or nothing any more.
+    /// Records the document that a target derives for an object of a view; `None` if it derives
+    /// none any more.
     pub(super) fn change(
         &mut self,
         at: At,
@@ -136,7 +138,7 @@ impl Outputs {
         view.changed.push(name);
     }
 
-    /// Writes what has changed.
+    /// Writes the objects that have changed.
     pub(super) fn write(&mut self, store: &Store, operator: &Operator, problem_log: &ProblemLog) {
         for (collection, view) in &mut self.views {
             let mut changed = std::mem::take(&mut view.changed);
@@ -153,7 +155,7 @@ impl Outputs {
         }
     }
 
-    /// Tells readers how the views stand.
+    /// Publishes whether the views are complete.
     pub(super) fn publish(
         &self,
         over_budget: bool,
@@ -164,7 +166,7 @@ impl Outputs {
             .publish(over_budget, views.map(|view| (view, basis(view))));
     }
 
-    /// Takes all out of the views, which are not available from then on.
+    /// Makes the views unavailable, then removes all objects and patches of this Operator.
     pub(super) fn clear(&self, store: &Store, operator: &Operator) {
         self.producer.down("the Operator is being deleted");
         take_out(store, &self.operator, |_, _| true);
@@ -172,13 +174,14 @@ impl Outputs {
             let patchers = self.memories.patchers(&object);
             let (collection, name) = (&object.collection, &object.name);
             let object = ViewObject::new(store, operator, &self.memories, collection, name);
-            // An object that somebody else changes all the time keeps what was set.
+            // This fails if somebody else keeps changing the object. Then the patch stays.
             let _ = object.write(None, &patchers);
         }
     }
 }
 
-/// Takes objects out of views that an operator's controllers have put in.
+/// Removes objects that the controllers of an Operator have written to views, if `goes` returns
+/// true for them.
 pub(crate) fn take_out(
     store: &Store,
     operator: &str,
@@ -188,15 +191,15 @@ pub(crate) fn take_out(
         if goes(&yielded.collection, &yielded.key) {
             let caller = Caller::controller(operator, &yielded.controller);
             let delete = Write::Delete(yielded.key, Preconditions::default());
-            // What is gone already is gone.
+            // This fails if the object is gone already.
             let _ = store.write(&caller, &yielded.collection, &delete);
         }
     }
 }
 
 impl View {
-    /// Notes what became of an object, and reports it: by which controller, and why it was
-    /// refused, if it was.
+    /// Records the result of a write, and calls `report` with the controller and, if the write was
+    /// refused, the reason.
     fn note(
         &mut self,
         name: &ObjectName,
@@ -235,8 +238,8 @@ fn target(operator: &Operator, at: At) -> &Target {
     &operator.controllers[at.0].targets[at.1]
 }
 
-/// The version of the change that a write made; 0 if it changed nothing. The version of
-/// the whole store will not do: other views move it on, and no watch of this one sees that.
+/// The version of the change that a write made; 0 if it changed nothing. It must not be the version
+/// of the whole store, which other views increase: no watch of this view would reach it.
 fn version(written: &Written) -> u64 {
     if written.change == Change::Unchanged {
         return 0;
@@ -294,7 +297,7 @@ mod tests {
         store
             .write(&Caller::user("alice"), &elsewhere, &Write::Create(other))
             .unwrap();
-        // As it is already: no watch hears of it.
+        // The object is the same, so that no watch gets an event.
         put(&mut outputs);
         assert_eq!(outputs.version(&view), position);
     }

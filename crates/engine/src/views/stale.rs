@@ -1,4 +1,5 @@
-//! What an earlier generation of an operator put into views, and this one does not derive.
+//! Stale objects and patches: an earlier generation of the Operator wrote them to views, and this
+//! one does not derive them.
 
 use std::collections::BTreeMap;
 
@@ -12,19 +13,19 @@ use super::super::causes::Causes;
 use super::write::{ViewObject, WrittenObject, writer_name};
 use super::{At, Outputs, collection, target, version};
 
-/// Something that an earlier generation left in a view.
+/// An object or a patch that an earlier generation left in a view.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Stale {
-    /// The controller that put it there.
+    /// The controller that wrote it.
     pub(crate) controller: String,
     pub(crate) collection: GroupKind,
     pub(crate) name: ObjectName,
-    /// The Patcher, if it is no object, but a patch on one that a user holds.
+    /// The Patcher, if this is a patch on an object that a user holds.
     pub(crate) patcher: Option<String>,
 }
 
 impl Outputs {
-    /// What is stale.
+    /// All stale objects and patches.
     pub(crate) fn stale(&self, store: &Store, operator: &Operator) -> Vec<Stale> {
         let derived = |collection: &GroupKind, name: &ObjectName| {
             let view = self.views.get(collection);
@@ -76,7 +77,7 @@ impl Outputs {
         counts
     }
 
-    /// Takes something stale out.
+    /// Removes a stale object or patch.
     pub(crate) fn remove_stale(
         &mut self,
         store: &Store,
@@ -89,7 +90,7 @@ impl Outputs {
             None => {
                 let caller = Caller::controller(&self.operator, &stale.controller);
                 let delete = Write::Delete(stale.name.clone(), Preconditions::default());
-                // What is gone already is gone.
+                // This fails if the object is gone already.
                 store.write(&caller, &stale.collection, &delete).ok()
             }
             Some(by) => {
@@ -98,7 +99,7 @@ impl Outputs {
                 let memories = &self.memories;
                 let (collection, name) = (&stale.collection, &stale.name);
                 let object = ViewObject::new(store, operator, memories, collection, name);
-                // An object that somebody else changes all the time keeps what was set.
+                // This fails if somebody else keeps changing the object. Then the patch stays.
                 let outcome = object.write(derived, std::slice::from_ref(by)).ok();
                 outcome.and_then(|outcome| outcome.written)
             }
@@ -106,13 +107,12 @@ impl Outputs {
         let version = written.as_ref().map_or(0, version);
         match self.views.get_mut(&stale.collection) {
             Some(view) => view.version = view.version.max(version),
-            // Nobody fills it any more.
+            // This generation does not write to the view.
             None => causes.end(&stale.collection, version),
         }
     }
 
-    /// Whether something goes from a view when a target does not derive an object any more:
-    /// the object itself, or a patch on it.
+    /// Whether an object or a patch is removed from a view when a target no longer derives it.
     pub(crate) fn removes(&self, operator: &Operator, at: At, name: &ObjectName) -> bool {
         let own = target(operator, at);
         let view = self.views.get(&collection(&own.resource));
@@ -124,7 +124,7 @@ impl Outputs {
         own.kind == TargetType::Patcher || !others.any(|other| other != at && whole(other))
     }
 
-    /// What controllers change in these views counts from now on.
+    /// From now on, changes of these views count for `maxDeletions`.
     pub(crate) fn begin<'a>(
         &self,
         causes: &Causes,
@@ -135,8 +135,8 @@ impl Outputs {
         }
     }
 
-    /// What is changed from now on in views whose controllers are done is caused by single
-    /// events.
+    /// From now on, changes of a view no longer count for `maxDeletions` if none of its controllers
+    /// `counts`: single events cause them.
     pub(crate) fn end(&self, causes: &Causes, counts: impl Fn(usize) -> bool) {
         for (collection, view) in &self.views {
             if !view.producers.iter().any(|number| counts(*number)) {
@@ -148,7 +148,7 @@ impl Outputs {
 
 impl Stale {
     fn patch(object: &WrittenObject, by: String) -> Self {
-        // The name of a Patcher is that of its controller with the position of the target.
+        // The name of a Patcher consists of the name of its controller and the target's position.
         let controller = by.rsplit_once('/').map_or(by.as_str(), |(name, _)| name);
         Self {
             controller: controller.to_owned(),

@@ -1,12 +1,12 @@
 //! One object of a view: the driver of the target model for the store.
 //!
-//! A write to the store is answered at once, so [`settle`] decides the whole next state of
-//! the object, and one or two writes bring it there. If somebody else changes the object
-//! between reading and writing, both are done again.
+//! The store answers a write at once. So [`settle`] decides the complete next state of the object,
+//! and one or two writes establish it. If somebody else changes the object between reading and
+//! writing, both are repeated.
 //!
-//! What the writers of an Operator set on an object is remembered by the process, as long as
-//! the views are: after an edit of the Operator, what it no longer derives is taken back
-//! where it still is as written.
+//! The process remembers which values the writers of an Operator have set on an object, for as long
+//! as it has the views. After an edit of the Operator, values that it no longer derives are taken
+//! back, unless somebody else has changed them.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,7 +20,7 @@ use target::batch::{Clash, Memory, Settled, Writer, settle};
 
 use super::{At, target};
 
-/// What is remembered of the objects of views. Clones share it.
+/// The values that Operators have set on objects of views. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Memories(Arc<Mutex<BTreeMap<WrittenObject, Remembered>>>);
 
@@ -34,12 +34,13 @@ pub(crate) struct WrittenObject {
 
 #[derive(Debug)]
 struct Remembered {
-    /// The object's: another one under its name has nothing of ours.
+    /// The uid of the object. A later object with the same name has no values of ours.
     uid: Value,
     memory: Memory,
 }
 
-/// How often a write meets somebody faster before it is left to the next change.
+/// A write is tried this often while others change the object. After that it waits for the next
+/// change.
 const ATTEMPTS: usize = 5;
 
 impl Memories {
@@ -90,7 +91,7 @@ pub(super) struct ViewObject<'a> {
     pub(super) object: WrittenObject,
 }
 
-/// What became of an object.
+/// The result of writing an object.
 pub(super) struct Outcome {
     /// The controller that writes it, by position.
     pub(super) controller: Option<usize>,
@@ -120,8 +121,8 @@ impl<'a> ViewObject<'a> {
         }
     }
 
-    /// Brings the object to what is derived for it. `former` are Patchers of an earlier
-    /// generation whose patches are taken back.
+    /// Writes the derived documents to the object. `former` are Patchers of an earlier generation
+    /// whose patches are taken back.
     pub(super) fn write(
         &self,
         derived: Option<&BTreeMap<At, Option<Value>>>,
@@ -148,7 +149,7 @@ impl<'a> ViewObject<'a> {
         self.attempt(&writers, &ranks)
     }
 
-    /// Decides and writes once. `ranks` are the controllers of the writers.
+    /// Decides and writes once. `ranks` are the positions of the writers' controllers.
     fn attempt(&self, writers: &[Writer], ranks: &[usize]) -> Result<Outcome, Error> {
         let (collection, name) = (&self.object.collection, &self.object.name);
         let live = self.store.get(collection, name);
@@ -246,7 +247,7 @@ impl<'a> ViewObject<'a> {
     }
 }
 
-/// Writes what differs: the status by itself, as it has an endpoint of its own.
+/// Writes the differences. The status is written separately, as on an API server.
 fn patch(
     live: &Value,
     new: &Value,
@@ -272,7 +273,7 @@ fn patch(
     Ok(written)
 }
 
-/// The name under which a writer is remembered, also after an edit of the Operator.
+/// The name of a writer in [`Memories`]. It stays the same after an edit of the Operator.
 pub(super) fn writer_name(operator: &Operator, at: At) -> String {
     format!("{}/{}", operator.controllers[at.0].name, at.1)
 }

@@ -1,4 +1,5 @@
-//! What a [`Writer`](super::Writer) knows: the objects that are wanted or marked.
+//! The state of a [`Writer`](super::Writer): the objects that are wanted or have marks, their
+//! kinds, and the progress of the target watches.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,18 +14,18 @@ use target::live::{Leftover, Live, Observed, is_marked, leftovers};
 
 use super::entry::{TargetEntry, WaitsFor};
 
-/// All objects and kinds.
+/// The state of all objects and kinds.
 #[derive(Debug, Default)]
 pub(super) struct State {
-    /// Boxed: the nodes of the map are half empty.
+    /// Boxed to save memory, because the nodes of the map have free slots.
     entries: BTreeMap<ObjectKey, Box<TargetEntry>>,
     kinds: BTreeMap<GroupKind, Arc<TargetKind>>,
     /// The lists of each kind's target watch.
     lists: BTreeMap<GroupKind, Lists>,
     /// Whether namespaces cannot be watched.
     pub(super) namespaces_unwatched: bool,
-    /// How many objects each controller had written when the first list of their kind was
-    /// complete; `None` if nobody asks.
+    /// How many objects each controller had written when the first list of their kind completed;
+    /// `None` if nobody needs the counts.
     pub(super) held_before: Option<BTreeMap<String, usize>>,
 }
 
@@ -45,7 +46,7 @@ impl State {
             .filter_map(|(key, entry)| {
                 let waited = entry.stop_waiting(WaitsFor::Kind);
                 if news && let Some(contention) = &mut entry.contention {
-                    // What the kind as it was did not take, this one may.
+                    // The server may accept with the new kind what it refused with the old one.
                     contention.refused = None;
                 }
                 (news || waited).then(|| key.clone())
@@ -148,7 +149,7 @@ impl State {
             self.entries.insert(key.clone(), Box::default());
         }
         let entry = self.entries.get_mut(&key)?;
-        // Most often it is what our own write returned.
+        // Most events deliver the object that our own write returned.
         if matches!(&entry.live, Live::Present(known) if known.is_version_of(object)) {
             entry.shown = lists.now();
             return None;
@@ -157,7 +158,7 @@ impl State {
             Some(why) => Observed::unreadable(object, operator, why),
             None => Observed::new(object, operator),
         };
-        // A list counts, also after the cluster was set back to an earlier state.
+        // A list may show an older version if the cluster was restored from a backup.
         if lists.is_listing()
             && lists.missed(entry.shown)
             && matches!(&entry.live, Live::Present(known) if observed.is_older_than(known))
@@ -179,11 +180,11 @@ impl State {
         let gone = Observed::new(object, operator);
         entry.overtake();
         match &entry.live {
-            // Another one has come since.
+            // A new object with the same name exists already.
             Live::Present(known) if gone.is_older_than(known) && gone.uid() != known.uid() => {
                 return None;
             }
-            // We have written it since: was that before it went?
+            // We have written it since. It is unknown whether the deletion came before that.
             Live::Present(known) if gone.is_older_than(known) => entry.doubt(),
             _ => entry.live = Live::Unseen,
         }
@@ -238,7 +239,8 @@ impl State {
         self.lists.get(kind).copied().unwrap_or_default()
     }
 
-    /// An object was read or written: a list that began before does not know better.
+    /// An object was read or written. This is newer than a list that is under way, which then does
+    /// not count for the object.
     pub(super) fn touch(&mut self, key: &ObjectKey) {
         let now = self.lists(&key.kind).now();
         if let Some(entry) = self.entries.get_mut(key) {
@@ -255,7 +257,7 @@ impl State {
         }
     }
 
-    /// What is left behind, apart from what is on its way out or held.
+    /// All leftovers, except those that are being removed or held.
     pub(super) fn leftovers(&self, operator: &str) -> Vec<Leftover> {
         let present = self.entries.iter().filter_map(|(key, entry)| {
             let Live::Present(observed) = &entry.live else {
@@ -284,7 +286,7 @@ impl State {
         self.held_before = Some(counts);
     }
 
-    /// Whether something is removed when a controller wants nothing of an object any more.
+    /// Whether an object is deleted or a patch undone when a controller no longer wants it.
     pub(super) fn removes(&self, key: &ObjectKey, controller: &str, operator: &str) -> bool {
         let Some(entry) = self.entries.get(key) else {
             return false;
@@ -327,7 +329,7 @@ impl State {
         released
     }
 
-    /// Drops an object that is neither wanted nor marked.
+    /// Drops the entry of an object that is neither wanted nor marked.
     pub(super) fn tidy(&mut self, key: &ObjectKey, operator: &str) {
         let Some(entry) = self.entries.get(key) else {
             return;
