@@ -1,13 +1,13 @@
-//! The Operators of a cluster, and those that run because of them.
+//! Watches the Operator objects of a cluster, and runs the Operators.
 //!
 //! ```text
 //! watch of Operators ─▶ Operators ─┬▶ OperatorTask (one task for each Operator) ─▶ engine
 //!                                  └▶ …        └─▶ status, finalizer, Events
 //! ```
 //!
-//! In comes what happens to Operator objects; each is handed to the task of its Operator,
-//! which reads it, starts and stops its engine, and writes its status. An Operator that is
-//! slow or wrong holds up no other. As long as Operators cannot be read, what runs goes on.
+//! Each event is passed to the task of its Operator. The task reads the object, starts and stops
+//! the engine, and writes the status. An Operator that is slow or invalid does not delay the
+//! others. While Operator objects cannot be read, the running engines continue.
 
 pub mod crd;
 mod engines;
@@ -45,17 +45,18 @@ use tokio::task::{Id, JoinError, JoinSet};
 
 use crate::events::Events;
 
-/// Watches Operators and runs them.
+/// Watches Operator objects and runs a task for each.
 pub struct Operators {
     shared: Arc<Shared>,
     health: Health,
     lives: BTreeMap<String, watch::Sender<Seen>>,
     tasks: JoinSet<()>,
-    /// Whose task it is.
+    /// The Operator of each task.
     names: HashMap<Id, String>,
     /// The Operators that exist, by name.
     known: Known<String>,
-    /// While listing: the Operators of the list. They run when it is complete.
+    /// While a list is under way: the Operators that it has shown. Their tasks start when it
+    /// completes.
     listed: BTreeMap<String, Object>,
     pause: Pause,
 }
@@ -68,7 +69,7 @@ impl fmt::Debug for Operators {
     }
 }
 
-/// What all Operators share.
+/// The services that the tasks of all Operators share.
 pub(crate) struct Shared {
     api: Api<Object>,
     engines: Arc<dyn Engines>,
@@ -78,35 +79,35 @@ pub(crate) struct Shared {
     clock: Arc<dyn Clock>,
 }
 
-/// What is known about an Operator.
+/// The last state of an Operator, for its task.
 #[derive(Clone, Debug)]
 enum Seen {
-    /// It is like this.
+    /// It exists.
     There(OperatorObject),
-    /// It is gone.
+    /// It was deleted.
     Gone,
-    /// This process ends.
+    /// The process is stopping.
     Stop,
 }
 
-/// The pauses after the watch failed.
+/// The pauses after failures of the watch.
 const PAUSES: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(30));
 /// The longest pause while the CRD is missing.
 const MISSING: Duration = Duration::from_secs(3);
 
-/// What an [`Operators`] works with.
+/// The services that [`Operators`] uses.
 pub struct Services {
     /// Reads Operators, and writes their status.
     pub client: Client,
     /// Starts engines.
     pub engines: Arc<dyn Engines>,
-    /// What Operators must keep to.
+    /// The rules that Operators must comply with.
     pub policy: Policy,
-    /// Where Events go.
+    /// Publishes Events.
     pub events: Events,
-    /// Where numbers go.
+    /// The metrics of the process.
     pub metrics: Metrics,
-    /// Where it is said whether Operators can be read.
+    /// The readiness of the process: whether Operators can be read.
     pub health: Health,
     /// The time of day.
     pub clock: Arc<dyn Clock>,
@@ -119,7 +120,7 @@ impl fmt::Debug for Services {
 }
 
 impl Operators {
-    /// No Operators yet.
+    /// Starts without Operators.
     pub fn new(parts: Services) -> Self {
         Self {
             shared: Arc::new(Shared {
@@ -140,8 +141,8 @@ impl Operators {
         }
     }
 
-    /// Runs the Operators of the cluster until `shutdown` completes; then stops them all
-    /// and waits for what they do, at most for `grace`. Gives whether all was done by then.
+    /// Runs the Operators of the cluster until `shutdown` completes. Then stops them and waits for
+    /// their tasks, at most for `grace`. Returns whether all tasks have ended by then.
     pub async fn run(mut self, shutdown: impl Future<Output = ()>, grace: Duration) -> bool {
         let mut shutdown = pin!(shutdown);
         'listed: loop {
@@ -160,7 +161,8 @@ impl Operators {
         tokio::time::timeout(grace, self.stop()).await.is_ok()
     }
 
-    /// Takes what comes next. Gives whether the watch goes on; otherwise it starts anew.
+    /// Handles the next event, or the end of a task. Returns whether the watch continues;
+    /// otherwise it must be started again.
     async fn follow(
         &mut self,
         mut events: impl Stream<Item = watcher::Result<Event<Object>>> + Unpin,
@@ -172,8 +174,8 @@ impl Operators {
                 Some(Ok(event)) => self.event(event),
                 Some(Err(error)) => {
                     self.failed(&error).await;
-                    // The kind may be another than before, or an event was lost: only a
-                    // list tells.
+                    // The CRD may have been replaced, or an event was lost. Only a list shows the
+                    // current state.
                     let restarted = matches!(error, watcher::Error::WatchStartFailed(_));
                     return !restarted && !lost_event(&error);
                 }
@@ -192,7 +194,7 @@ impl Operators {
             Event::InitApply(object) | Event::Apply(object) | Event::Delete(object)
                 if object.name_any().is_empty() =>
             {
-                tracing::warn!("an Operator has no name, and is left out");
+                tracing::warn!("ignoring an Operator without a name");
             }
             Event::InitApply(object) => {
                 self.known.show(object.name_any());
@@ -220,7 +222,7 @@ impl Operators {
         self.shared.metrics.operators(there.count());
     }
 
-    /// A list is complete: what is not in it is gone.
+    /// The list is complete: Operators that it does not contain are gone.
     fn listed(&mut self) {
         for name in self.known.complete().unwrap_or_default() {
             self.gone(&name);
@@ -239,7 +241,7 @@ impl Operators {
         let name = object.name_any();
         let seen = Seen::There(object.into());
         match self.lives.get(&name) {
-            // Even if its task has just ended: then it is started again.
+            // If its task has just ended, `ended` starts it again.
             Some(life) => drop(life.send_replace(seen)),
             None => self.begin(name, seen),
         }
@@ -261,7 +263,8 @@ impl Operators {
         self.lives.insert(name, sender);
     }
 
-    /// A task ended: its Operator is gone, or has come back since, or the task failed.
+    /// A task ended: its Operator was deleted, or the task failed. It is started again if the
+    /// Operator exists.
     fn ended(&mut self, ended: Result<(Id, ()), JoinError>) {
         let id = match &ended {
             Ok((id, ())) => *id,
@@ -280,7 +283,7 @@ impl Operators {
         }
     }
 
-    /// The watch failed. What runs goes on.
+    /// The watch failed. The running engines continue.
     async fn failed(&mut self, error: &watcher::Error) {
         let why = unreadable(error);
         tracing::warn!(%error, "cannot watch Operators");
@@ -293,7 +296,7 @@ impl Operators {
                     PAUSES.max
                 }
             }
-            // The stream goes on by itself.
+            // The stream reconnects by itself.
             None => PAUSES.max,
         };
         tokio::time::sleep(self.pause.grow().min(longest)).await;
