@@ -1,8 +1,8 @@
 //! Clients: one for each identity, all behind one fence and one rate limit.
 //!
-//! In goes any [`kube::Client`]; out come clients that act as a service account. Requests
-//! are let through at a limited rate, a watch that did not last waits before it is opened
-//! again, and no request is sent once the fence is down or the lead is over.
+//! [`Clients`] wraps a [`kube::Client`]. Its clients act as a service account. Requests are sent at
+//! a limited rate, and a watch that the server keeps closing is opened again after a pause
+//! (`pace.rs`). No request is sent after [`Clients::fence`], or when this process no longer leads.
 
 mod pace;
 
@@ -21,7 +21,7 @@ use tokio::time::Instant;
 use crate::lease::Leadership;
 use pace::WatchPace;
 
-/// Who sends a request.
+/// The identity that sends a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Identity {
     /// deltic itself.
@@ -59,12 +59,12 @@ impl fmt::Display for Identity {
     }
 }
 
-/// How many requests may be sent.
+/// A limit on the rate of requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate {
-    /// On average in a second; 0 for no limit.
+    /// The average number of requests per second; 0 for no limit.
     pub per_second: f64,
-    /// At once.
+    /// How many requests may be sent at once.
     pub burst: u32,
 }
 
@@ -77,7 +77,7 @@ impl Default for Rate {
     }
 }
 
-/// Makes clients.
+/// Creates clients. Clones share the fence and the rate limit.
 #[derive(Clone)]
 pub struct Clients {
     base: Client,
@@ -91,23 +91,23 @@ impl fmt::Debug for Clients {
     }
 }
 
-/// What every request passes.
+/// The checks before every request.
 struct Gate {
     fenced: AtomicBool,
-    /// Asked at every request: a process that was asleep learns only so that it does not
-    /// lead any more.
+    /// Checked before every request: a process that was suspended may have lost the lead without
+    /// having noticed it yet.
     leadership: Leadership,
     rate: Rate,
     bucket: Mutex<Bucket>,
 }
 
-/// Tokens that are left, and when they were counted.
+/// The tokens that are left, and when they were counted.
 struct Bucket {
     tokens: f64,
     at: Instant,
 }
 
-/// The fence is down: this process may not write any more.
+/// The error of a request after [`Clients::fence`], or after this process has lost the lead.
 #[derive(Debug, thiserror::Error)]
 #[error("this process is not the leader any more: no request is sent")]
 pub struct Fenced;
@@ -131,7 +131,7 @@ impl Clients {
         }
     }
 
-    /// Lets no request through from now on.
+    /// Fails all requests from now on.
     pub fn fence(&self) {
         self.gate.fenced.store(true, Ordering::SeqCst);
     }
@@ -173,13 +173,13 @@ impl Clients {
     }
 }
 
-/// The header that impersonates a service account. The server adds its groups by itself;
-/// naming them would need the right to impersonate groups.
+/// The header that impersonates a service account. The server adds the groups of the account;
+/// a header for them would need the permission to impersonate groups.
 fn headers(identity: &Identity) -> Vec<(&'static str, HeaderValue)> {
     if *identity == Identity::Own {
         return Vec::new();
     }
-    // Names of accounts and namespaces are checked where they are read.
+    // The names were checked when the Operator was read, so that the conversion does not fail.
     let user = HeaderValue::try_from(identity.to_string());
     user.map(|user| ("Impersonate-User", user))
         .into_iter()
@@ -187,7 +187,7 @@ fn headers(identity: &Identity) -> Vec<(&'static str, HeaderValue)> {
 }
 
 impl Gate {
-    /// Waits for a turn.
+    /// Waits until a request may be sent.
     async fn pass(&self) -> Result<(), Fenced> {
         loop {
             if self.fenced.load(Ordering::SeqCst) || self.leadership.is_over() {
@@ -201,7 +201,7 @@ impl Gate {
         }
     }
 
-    /// Takes a token, or says how long to wait for one.
+    /// Takes a token. Returns zero, or how long to wait if there is none.
     fn take(&self) -> Duration {
         if self.rate.per_second <= 0.0 {
             return Duration::ZERO;
@@ -216,7 +216,7 @@ impl Gate {
             return Duration::ZERO;
         }
         let wait = (1.0 - bucket.tokens) / self.rate.per_second;
-        // A bad rate must not panic.
+        // The conversion fails for a very small rate.
         Duration::try_from_secs_f64(wait).unwrap_or(Duration::from_secs(1))
     }
 }

@@ -1,12 +1,12 @@
-//! Talking to a Kubernetes cluster.
+//! The connection to a Kubernetes cluster: clients, leader election, discovery and watches.
 //!
-//! | module | what it does |
+//! | module | content |
 //! |---|---|
-//! | [`connect`] | finds the cluster and makes a client with time limits and metrics |
-//! | [`client`] | clients that act as an Operator's account, within a rate, while this process leads |
+//! | [`connect`] | finds the cluster and creates a client with timeouts and metrics |
+//! | [`client`] | clients that act as an Operator's account, with a rate limit, while this process leads |
 //! | [`lease`] | leader election |
-//! | [`source`] | discovery, schemas, and one watch for each kind, whoever reads it |
-//! | [`object`] | objects as documents, for kube's types |
+//! | [`source`] | discovery, schemas, and watches that all their readers share |
+//! | [`object`] | Kubernetes objects as documents, for the API of kube |
 
 /// The part of `kube::Resource` that is the same for all types whose kind is known only at
 /// run time.

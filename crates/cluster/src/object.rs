@@ -1,10 +1,9 @@
 //! Kubernetes objects as documents.
 //!
-//! [`Object`] is what `kube::Api` reads and writes: JSON goes straight into a [`Value`],
-//! without a tree of another kind in between, and the typed metadata that kube asks for is
-//! made only when it is asked for. Reading never fails on valid JSON: an object that is
-//! nested too deep or too large is [`Object::unreadable`]. What arrives from the watches of
-//! sources and targets is an [`Arrival`](crate::source::Arrival).
+//! [`Object`] is the type that `kube::Api` reads and writes. JSON is parsed directly into a
+//! [`Value`], and the typed metadata for kube is created only on demand. Reading never fails on
+//! valid JSON: an object that is nested too deep or too large is [`Object::unreadable`]. The
+//! watches of sources and targets read an [`Arrival`](crate::source::Arrival) instead.
 
 mod unreadable;
 
@@ -36,12 +35,12 @@ pub use unreadable::lost_event;
 #[derive(Clone, Default)]
 pub struct Object {
     value: Value,
-    /// Made from the value when kube asks for it.
+    /// Created from the value on demand.
     meta: OnceLock<Box<ObjectMeta>>,
-    /// Whether `meta` was handed out to be changed: then it is all of the metadata, and
-    /// counts more than the value's.
+    /// Whether `meta` may have been changed. Then it is complete, and replaces the metadata in
+    /// `value`.
     edited: bool,
-    /// Why it cannot be read; then `value` is what could be read of it.
+    /// Why the object cannot be read. Then `value` contains the readable parts.
     unreadable: Option<Box<Unreadable>>,
 }
 
@@ -62,13 +61,13 @@ impl Object {
         }
     }
 
-    /// Why this object cannot be read; `None` if all that was asked for is there. Its
-    /// metadata is there in any case, but for managedFields.
+    /// Why this object cannot be read; `None` if it was read completely. Its metadata, except for
+    /// managedFields, is present in any case.
     pub fn unreadable(&self) -> Option<&Unreadable> {
         self.unreadable.as_deref()
     }
 
-    /// Its type and its metadata, but for managedFields.
+    /// Its type and its metadata, except for managedFields.
     pub fn bare(&self) -> Value {
         bare(&self.value)
     }
@@ -77,7 +76,8 @@ impl Object {
         if !Unreadable::is_over(excess) {
             return value.into();
         }
-        // It is no content, and always nested deeper than the object itself.
+        // managedFields are not content, and are nested deeper than the object itself. They do not
+        // make an object unreadable.
         let value = without_managed_fields(value);
         Self {
             unreadable: Unreadable::of(&value).map(Box::new),
@@ -85,7 +85,7 @@ impl Object {
         }
     }
 
-    /// This object with `apiVersion` and `kind`, which the elements of a list leave out.
+    /// This object with `apiVersion` and `kind`, which the elements of a list do not have.
     #[must_use]
     pub fn with_types(mut self, resource: &ApiResource) -> Self {
         if let Some(map) = self.value.as_map()
@@ -135,7 +135,7 @@ impl Serialize for Object {
     }
 }
 
-/// Which object it is; never its content, which may be secret.
+/// Prints the kind and the name, but not the content, which may be secret.
 impl fmt::Debug for Object {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let metadata = self.value.get("metadata");
@@ -150,7 +150,7 @@ impl fmt::Debug for Object {
 impl kube::Resource for Object {
     crate::of_any_kind!();
 
-    /// Without annotations and managedFields: they are read from the value.
+    /// The metadata without annotations and managedFields. Our code reads these from the value.
     fn meta(&self) -> &ObjectMeta {
         self.meta
             .get_or_init(|| Box::new(brief(self.value.get("metadata"))))
@@ -167,7 +167,7 @@ impl kube::Resource for Object {
     }
 }
 
-/// The type and the metadata of an object, but for managedFields.
+/// The type and the metadata of an object, except for managedFields.
 pub(crate) fn bare(object: &Value) -> Value {
     static BARE: LazyLock<Keep> = LazyLock::new(|| Keep::fields(&identity()));
     BARE.of(object).into_document()
@@ -209,7 +209,7 @@ pub(crate) fn without_managed_fields(value: Value) -> Value {
     fields.with(Key::new("metadata"), metadata.into()).into()
 }
 
-/// The parts of the metadata that watches, references and owners are made of.
+/// The metadata that kube needs for watches, references and owners.
 fn brief(metadata: &Value) -> ObjectMeta {
     let text = |key: &str| metadata.get(key).as_str().map(str::to_owned);
     let owners = metadata.get("ownerReferences").as_list();
@@ -252,8 +252,7 @@ fn time(text: String) -> Option<Time> {
     serde_json::from_value(serde_json::Value::String(text)).ok()
 }
 
-/// All of the metadata, for those who change it. What is no metadata reads as the
-/// brief form.
+/// The complete metadata, for changes. If it is invalid, the [`brief`] form.
 fn whole(metadata: &Value) -> ObjectMeta {
     serde_json::from_str(&metadata.to_string()).unwrap_or_else(|_| brief(metadata))
 }

@@ -1,12 +1,13 @@
-//! How fast watches are opened again.
+//! Pauses before watches are opened again.
 //!
-//! A server, or a proxy before it, may close a watch as soon as it is open. That is no error, so
-//! nobody waits before the next try. Here a watch waits that the server has closed soon several
-//! times in a row, and longer each time. What ends because nobody reads it any more does not
-//! count, nor does it matter how many read the same.
+//! A server, or a proxy in front of it, may close a watch right after it was opened. That is not an
+//! error, so kube's watcher opens the next one without a pause. This module adds pauses: if the
+//! server has closed a watch early several times in a row, the next request waits, longer each
+//! time. A watch that its reader drops does not count, and several readers may have the same watch
+//! open.
 //!
 //! ```text
-//! open ─▶ closed after 1 ms ─▶ open ─▶ closed after 1 ms ─▶ … ─▶ pause ─▶ open ─▶ lasts: all is forgotten
+//! open ─▶ closed after 1 ms ─▶ open ─▶ closed after 1 ms ─▶ … ─▶ pause ─▶ open ─▶ lasts: reset
 //! ```
 
 use std::collections::HashMap;
@@ -20,14 +21,14 @@ use http::{Response, Uri};
 use hyper::body::{Body, Frame, SizeHint};
 use tokio::time::Instant;
 
-/// A watch that ends sooner has not lasted.
+/// A watch that the server closes sooner than this is closed early.
 const QUICK: Duration = Duration::from_secs(5);
-/// So many are opened again at once: a connection may break, and a list may follow.
+/// How many early ends in a row cause no pause: a connection may break, or a list may follow.
 const PATIENCE: u32 = 3;
 /// The pauses after that.
 const PAUSES: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(30));
 
-/// How often in a row the server has closed each watch soon; only those that it has.
+/// How often in a row the server has closed each watch early. Other watches have no entry.
 #[derive(Clone, Debug, Default)]
 pub(super) struct WatchPace(Arc<Mutex<HashMap<String, u32>>>);
 
@@ -38,7 +39,7 @@ impl WatchPace {
         PAUSES.after(closed.unwrap_or_default().saturating_sub(PATIENCE))
     }
 
-    /// Follows the answer to a request.
+    /// Wraps the answer to a request, so that the end of a watch is noticed.
     pub(super) fn follow<B>(&self, uri: &Uri, answer: Response<B>) -> Response<PacedBody<B>> {
         let watch = watch_of(uri).filter(|_| answer.status().is_success());
         let open = watch.map(|watch| OpenWatch {
@@ -62,7 +63,7 @@ struct OpenWatch {
 }
 
 impl OpenWatch {
-    /// The server has closed it.
+    /// The server has closed the watch.
     fn ended(self) {
         let mut closed = self.pace.closed();
         if self.since.elapsed() >= QUICK {
@@ -74,11 +75,11 @@ impl OpenWatch {
     }
 }
 
-/// The body of an answer, which notices when a watch ends.
+/// The body of an answer. It records when the server ends a watch.
 #[derive(Debug)]
 pub(super) struct PacedBody<B> {
     body: B,
-    /// `None` for answers that are no watch, and for one that has ended.
+    /// `None` if this is not a watch, or if the watch has ended.
     open: Option<OpenWatch>,
 }
 
@@ -99,7 +100,7 @@ impl<B: Body + Unpin> Body for PacedBody<B> {
         Poll::Ready(frame)
     }
 
-    // A body that says that it is at its end is not polled again.
+    // A body whose end is known is not polled again, so its end would not be recorded.
     fn is_end_stream(&self) -> bool {
         self.open.is_none() && self.body.is_end_stream()
     }
@@ -109,8 +110,8 @@ impl<B: Body + Unpin> Body for PacedBody<B> {
     }
 }
 
-/// The watch that a request opens, without the version from which it goes on; `None` for
-/// other requests.
+/// Identifies the watch that a request opens: its path and query without the version at which it
+/// starts. `None` for other requests.
 fn watch_of(uri: &Uri) -> Option<String> {
     let parameters = || uri.query().unwrap_or_default().split('&');
     parameters().find(|parameter| matches!(*parameter, "watch=true" | "watch=1"))?;
@@ -167,7 +168,7 @@ mod tests {
         let namespaces = uri("/api/v1/namespaces?watch=true");
         let open: Vec<OpenWatch> = (0..100).map(|_| open(&pace, &namespaces)).collect();
         assert_eq!(pace.wait(&namespaces), Duration::ZERO);
-        // Whoever stops reading has closed it, not the server.
+        // The readers have closed these watches, not the server.
         drop(open);
         assert_eq!(pace.wait(&namespaces), Duration::ZERO);
     }

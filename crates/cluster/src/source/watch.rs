@@ -1,9 +1,9 @@
-//! Watches of the cluster, shared by all who read the same.
+//! Watches of the cluster, shared by all sinks that read the same objects.
 //!
-//! A watch holds no objects, only their names: who joins makes it list anew, which is
-//! nothing new to the others. After a break it goes on where it was, or, if the server has
-//! forgotten that, lists again and tells what is gone: a re-list is one difference and
-//! never a storm.
+//! A watch stores the names of objects, not the objects. When a sink joins, the watch lists again;
+//! the other sinks recognize the objects that they have. After an interruption the watch resumes
+//! where it was. If the server no longer has that version, the watch lists again and delivers the
+//! difference, with a deletion for each object that is gone.
 
 mod task;
 
@@ -20,16 +20,17 @@ use tokio::task::AbortHandle;
 use super::{Reading, Reads, Sink};
 use crate::client::{Clients, Identity};
 
-/// What is watched.
+/// The objects that a watch delivers. Sinks with equal keys share a watch.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct WatchKey {
     /// The kind.
     pub resource: KindRef,
     /// Only objects of this namespace.
     pub namespace: Option<String>,
-    /// Only objects with these labels, as the API server reads it.
+    /// Only objects with these labels, in the format of the API server.
     pub selector: Option<String>,
-    /// On whose behalf: nobody sees more than it may.
+    /// The identity that watches. Identities do not share watches, because they may have different
+    /// permissions.
     pub identity: Identity,
 }
 
@@ -50,7 +51,7 @@ impl fmt::Debug for Watches {
     }
 }
 
-/// One watch and those who read it.
+/// One watch and its sinks.
 #[derive(Default)]
 struct Shared {
     readers: Mutex<Readers>,
@@ -61,11 +62,11 @@ struct Shared {
 #[derive(Default)]
 struct Readers {
     next: u64,
-    /// Shared with those who deliver an event meanwhile.
+    /// Shared with a delivery that is in progress.
     sinks: Arc<Vec<(u64, Arc<dyn Sink>)>>,
 }
 
-/// A part in a watch; dropping it ends it.
+/// The subscription of one sink. Dropping it ends it; the last one ends the watch.
 pub struct Subscription {
     watches: Watches,
     key: WatchKey,
@@ -79,7 +80,7 @@ impl fmt::Debug for Subscription {
 }
 
 impl Watches {
-    /// No watches yet.
+    /// Starts without watches.
     pub fn new(clients: Clients, metrics: Metrics) -> Self {
         Self {
             clients,
@@ -88,7 +89,8 @@ impl Watches {
         }
     }
 
-    /// Takes part in a watch; `sink` is told all objects, from the beginning.
+    /// Subscribes a sink to a watch, which is opened if necessary. The sink gets all objects first,
+    /// then the changes.
     pub fn subscribe(&self, key: WatchKey, sink: Arc<dyn Sink>) -> Subscription {
         let mut watches = self.watches();
         let shared = watches.entry(key.clone()).or_default().clone();
@@ -117,7 +119,7 @@ impl Watches {
         self.watches().len()
     }
 
-    /// Whether there are none.
+    /// Whether no watch is open.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -151,14 +153,14 @@ impl Shared {
         self.readers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How to read what somebody reads.
+    /// A reading of all parts that the sinks need.
     fn reading(&self) -> Reading {
         let sinks = self.readers().sinks.clone();
         let reads: Vec<Reads> = sinks.iter().map(|(_, sink)| sink.reads()).collect();
         Reading::new(&reads)
     }
 
-    /// Whether somebody wants to know how lists are merged.
+    /// Whether a sink needs to know how lists are merged.
     fn wants_lists(&self) -> bool {
         let readers = self.readers();
         readers.sinks.iter().any(|(_, sink)| sink.wants_lists())
@@ -168,9 +170,9 @@ impl Shared {
         self.up_to(u64::MAX, tell);
     }
 
-    /// Tells those who joined before this one.
+    /// Calls the sinks with numbers up to `number`.
     fn up_to(&self, number: u64, tell: impl Fn(&dyn Sink)) {
-        // Told outside the lock: a sink may be slow.
+        // A sink may be slow, so it is called without the lock.
         let sinks = self.readers().sinks.clone();
         let sinks = sinks.iter().filter(|(joined, _)| *joined <= number);
         sinks.for_each(|(_, sink)| tell(sink.as_ref()));

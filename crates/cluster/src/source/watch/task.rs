@@ -1,6 +1,11 @@
-//! What a watch does: resolve its kind, list, follow, and start over where that fails.
+//! The task of a watch. It resolves the kind, lists, delivers the events of kube's watcher to the
+//! sinks, and starts again after failures:
 //!
-//! In come the events of kube's watcher, out goes what sinks are told.
+//! ```text
+//! run ─▶ open (resolve, schema, follow) ─┬▶ End::Joined    list again for the new sink
+//!                                        ├▶ End::Expired   list again after a pause
+//!                                        └▶ End::Failed    unavailable; retry after a longer pause
+//! ```
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -22,13 +27,13 @@ use crate::source::discovery::Resolved;
 use crate::source::schema::Schema;
 use crate::source::{Arrival, Sink, Unavailable, discovery};
 
-/// Others may want the same watch at the same moment: they share one list.
+/// The pause before a list, so that sinks that join at the same time share the list.
 const GATHER: Duration = Duration::from_millis(20);
 /// The pauses after failures.
 const PAUSES: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(30));
-/// So often a watch tries to go on where it was before it lists anew.
+/// How often a watch tries to resume where it was before it lists again.
 const RESUMES: usize = 10;
-/// A kind that is missing is asked for at least this often.
+/// The longest pause while the kind is missing.
 const MISSING: Duration = Duration::from_secs(3);
 
 /// The task of a watch.
@@ -37,29 +42,29 @@ pub(super) struct Watch {
     metrics: Metrics,
     key: WatchKey,
     shared: Arc<Shared>,
-    /// The objects that were told and are not gone.
+    /// The objects that were delivered and still exist.
     known: Known<ObjectName>,
-    /// The last reader whose wishes this stream knows. Who joined after that is told
-    /// nothing of it: it may lack what they read.
+    /// The number of the last sink that this stream was opened for. Later sinks get nothing from
+    /// it, because its objects may lack the parts that they read.
     opened_for: u64,
     /// Whether the list of this stream is complete.
     followed: bool,
-    /// How often in a row the stream did not find its way back.
+    /// How often in a row the stream failed to resume.
     resumed: usize,
-    /// Why the next list is made.
+    /// The reason for the next list, for the metrics.
     reason: &'static str,
     strategy: InitialListStrategy,
     pause: Pause,
 }
 
-/// Why a stream is given up.
+/// Why a stream ends.
 enum End {
-    /// Somebody joined, who wants to be told all.
+    /// A sink joined and needs all objects.
     Joined,
-    /// The server has forgotten what happened since (410). The kind may be another by now,
-    /// as after its definition was deleted and created again.
+    /// The server no longer has the version (410). The kind may have changed too, for example if
+    /// its CRD was deleted and created again.
     Expired,
-    /// It failed.
+    /// The stream failed.
     Failed(Unavailable),
 }
 
@@ -80,7 +85,7 @@ impl Watch {
         }
     }
 
-    /// Watches for as long as somebody reads it.
+    /// Runs until it is aborted, when the last sink has left.
     pub(super) async fn run(mut self) {
         loop {
             tokio::time::sleep(GATHER).await;
@@ -107,14 +112,14 @@ impl Watch {
         }
     }
 
-    /// The next stream begins with a list. A streaming list is announced only when the
-    /// server answers; until then the readers must not think that they know everything.
+    /// Tells the sinks that the next stream begins with a list. kube's watcher reports a streaming
+    /// list only when the server answers, and until then the sinks must not count as complete.
     fn lists_again(&mut self, reason: &'static str) {
         self.reason = reason;
         self.tell(|sink| sink.listing());
     }
 
-    /// A stream is opened for those who have joined so far.
+    /// Opens a stream for the sinks that have joined so far.
     fn begin(&mut self) {
         self.followed = false;
         self.opened_for = self.shared.readers().next;
@@ -144,13 +149,13 @@ impl Watch {
         tokio::select! {
             biased;
             end = followed => Ok(end),
-            // As for somebody who joins: all is told anew.
+            // All objects are delivered again, as for a sink that joins.
             () = schema.changed(&client, &resolved.resource) => Ok(End::Joined),
         }
     }
 
-    /// The schema of the kind, if somebody wants to know its lists. Those of Kubernetes' own
-    /// kinds are known.
+    /// The schema of the kind, if a sink needs to know how its lists are merged. For the kinds of
+    /// Kubernetes itself that is built in.
     async fn schema(
         &self,
         client: &kube::Client,
@@ -177,7 +182,7 @@ impl Watch {
         }
     }
 
-    /// Tells what the stream says until it ends.
+    /// Delivers the events of the stream until it ends.
     async fn follow<S>(&mut self, mut stream: std::pin::Pin<&mut S>) -> End
     where
         S: Stream<Item = watcher::Result<Event<Arrival>>>,
@@ -213,18 +218,18 @@ impl Watch {
         }
     }
 
-    /// Whether a reader joined after this stream was opened.
+    /// Whether a sink joined after this stream was opened.
     fn somebody_waits(&self) -> bool {
         self.shared.readers().next > self.opened_for
     }
 
-    /// Tells those whom this stream is for.
+    /// Calls the sinks that this stream was opened for.
     fn tell(&self, tell: impl Fn(&dyn Sink)) {
         self.shared.up_to(self.opened_for, tell);
     }
 
-    /// Delivers an event. Without the name of its object nobody knows what is there: what
-    /// was delivered stays, and is not complete.
+    /// Delivers an event. Fails if the name of the object cannot be read. Then the sinks keep their
+    /// objects, but are not complete.
     fn event(&mut self, event: Event<Arrival>) -> Result<(), Unavailable> {
         self.resumed = 0;
         match event {
@@ -260,7 +265,7 @@ impl Watch {
         name.ok_or_else(|| unnamed(&self.key.resource.kind))
     }
 
-    /// A list is complete: what is not in it is gone.
+    /// The list is complete: objects that it does not contain are gone.
     fn listed(&mut self) {
         let Some(gone) = self.known.complete() else {
             return;
@@ -273,8 +278,8 @@ impl Watch {
         self.tell(|sink| sink.synced());
     }
 
-    /// Whether the stream is to try again where it was, which costs less than a list: after
-    /// a connection broke, or while the server is busy.
+    /// Whether the stream tries to resume where it was, which costs less than a list: after a
+    /// connection broke, or while the server is busy.
     fn resumes(&mut self, error: &watcher::Error) -> bool {
         let watcher::Error::WatchStartFailed(error) = error else {
             return false;
@@ -287,17 +292,17 @@ impl Watch {
         busy && self.followed && self.resumed <= RESUMES
     }
 
-    /// Why the stream is given up; `None` if it goes on by itself.
+    /// Why the stream must be closed; `None` if it continues by itself.
     fn failed(&mut self, error: &watcher::Error) -> Option<Unavailable> {
         let kind = &self.key.resource.kind;
         match error {
-            // It was an event of an object, and nobody knows which.
+            // The event could not be read, so it is unknown which object it was for.
             error if lost_event(error) => Some(unnamed(kind)),
-            // The stream goes on where it was, or lists anew.
+            // The stream resumes where it was, or lists again.
             watcher::Error::WatchFailed(_) | watcher::Error::WatchError(_) => None,
             watcher::Error::InitialListFailed(error) | watcher::Error::WatchStartFailed(error) => {
                 if let kube::Error::Api(status) = error {
-                    // A server without streaming lists.
+                    // The server does not support streaming lists.
                     if matches!(status.code, 400 | 422)
                         && self.strategy == InitialListStrategy::StreamingList
                     {
@@ -313,7 +318,7 @@ impl Watch {
     }
 }
 
-/// Whether a watch wants to know of a past that the server has forgotten.
+/// Whether the server no longer has the version at which the watch should resume.
 fn is_expired(error: &watcher::Error) -> bool {
     matches!(
         error,
@@ -329,7 +334,7 @@ fn ended(message: &str) -> Unavailable {
     }
 }
 
-/// The server refuses a list or a watch.
+/// The server refused a list or a watch.
 fn refused(key: &WatchKey, status: &kube::core::Status) -> Unavailable {
     let kind = &key.resource.kind;
     let identity = &key.identity;

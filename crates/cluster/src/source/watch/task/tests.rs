@@ -10,7 +10,7 @@ use crate::client::{Identity, Rate};
 use crate::lease::Leadership;
 use crate::source::{Reading, Reads};
 
-/// A reader of one field, and what it was told.
+/// A sink that reads one field and records its calls.
 struct Recorder {
     keep: Keep,
     told: Mutex<Vec<String>>,
@@ -56,7 +56,7 @@ impl Sink for Recorder {
     fn unavailable(&self, _why: &Unavailable) {}
 }
 
-/// A watch that is driven by hand.
+/// A watch whose events the test delivers.
 fn watch() -> Watch {
     let silent = tower::service_fn(|_: http::Request<Body>| {
         std::future::pending::<Result<http::Response<Body>, tower::BoxError>>()
@@ -92,7 +92,7 @@ fn object(name: &str, reading: &Reading) -> Arrival {
     read.unwrap()
 }
 
-/// What a stream that reads like this says: a list with an object, and a change.
+/// Delivers the events of a stream: a list with one object, then two changes.
 fn run(watch: &mut Watch, reading: &Reading) {
     for event in [
         Event::Init,
@@ -112,7 +112,7 @@ async fn who_joins_a_stream_that_does_not_read_its_fields_waits_for_the_next() {
     join(&watch, &first);
     watch.begin();
     let reading = watch.shared.reading();
-    // Before the list has begun, but after it was said what is read.
+    // The sink joins before the list begins, but after the fields to read were chosen.
     join(&watch, &late);
     run(&mut watch, &reading);
     let all = [
