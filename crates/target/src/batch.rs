@@ -1,14 +1,15 @@
 //! The next state of one object, for drivers that write inside a batch.
 //!
-//! The store of views and the offline runner know the object as it is and no write of
-//! theirs can be lost, so one call decides all of it: which Updater is written, how Patchers
-//! and Appliers layer on it, what is taken back, and whether the object goes. The driver of a
-//! cluster needs several requests for the same, see [`decide`](crate::decide).
+//! The store of views and the offline runner always know the current object, and their writes
+//! cannot be lost. So one call decides the complete next state: which Updater is written, which
+//! patches of Patchers and Appliers are layered on it, which values are taken back, and whether
+//! the object is deleted. The driver of a cluster needs several requests for this, see
+//! [`decide`](crate::decide).
 //!
 //! ```text
 //! live object ─┐
-//! writers     ─┼─▶ settle ─▶ the object as it should be, and its conflicts
-//! memory      ─┘       └───▶ memory
+//! writers     ─┼─▶ settle ─▶ next state of the object, conflicts
+//! memory      ─┘       └───▶ memory for the next call
 //! ```
 
 use std::collections::BTreeMap;
@@ -24,17 +25,17 @@ use crate::updater;
 /// A target of a controller that writes an object, or wrote it before.
 #[derive(Clone, Debug)]
 pub struct Writer {
-    /// Which one it is. The name is the same after an edit of the Operator.
+    /// Its name, which stays the same after an edit of the Operator.
     pub name: String,
     kind: TargetType,
-    /// Whether it leaves objects alone that it did not create.
+    /// Whether it does not take over existing objects.
     refuses_existing: bool,
-    /// What it writes; `None` if it no longer wants anything.
+    /// The document that it writes; `None` if it no longer derives one.
     document: Option<Value>,
 }
 
 impl Writer {
-    /// A target that derives this document, or nothing any more.
+    /// A target that derives this document, or no longer derives one.
     pub fn new(name: String, target: &Target, document: Option<&Value>) -> Self {
         let sent = |document: &Value| match target.kind {
             TargetType::Updater => outgoing(document, target),
@@ -64,14 +65,14 @@ impl Writer {
     }
 }
 
-/// What is remembered of an object from one batch to the next.
+/// The values that writers have set on an object, kept from one batch to the next.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Memory {
     /// Whether the object exists because a writer created it.
     pub created: bool,
-    /// What the Updater set in the metadata.
+    /// The metadata that the Updater set.
     updater: Patched,
-    /// What Patchers and Appliers set, by the name of the [`Writer`].
+    /// The values that Patchers and Appliers set, by the name of the [`Writer`].
     layers: BTreeMap<String, Patched>,
 }
 
@@ -87,19 +88,19 @@ impl Memory {
     }
 }
 
-/// An object as it should be.
+/// The next state of an object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settled {
     /// The object; `None` if it should not exist.
     pub object: Option<Value>,
-    /// The writer that creates the object or replaces it, by position, and what it yields
-    /// with all patches on it. None of others' objects that are only patched.
+    /// The position of the writer that creates or replaces the object, and its document with all
+    /// patches. `None` if the object belongs to others and is only patched.
     pub yielded: Option<(usize, Value)>,
-    /// The writers that do not get what they want, by position.
+    /// The writers whose values are not written, by position.
     pub conflicts: Vec<(usize, Clash)>,
 }
 
-/// Why a writer does not get what it wants.
+/// Why values of a writer are not written.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Clash {
     /// Another Updater comes first.
@@ -107,7 +108,7 @@ pub enum Clash {
         /// That Updater, by position.
         winner: usize,
     },
-    /// Another Patcher or Applier sets the same field otherwise, and comes first.
+    /// Another Patcher or Applier comes first and sets the same field to another value.
     Field {
         /// The field.
         field: FieldPath,
@@ -118,8 +119,8 @@ pub enum Clash {
     Existing,
 }
 
-/// The next state of an object. Writers come in the order of their rank; a writer that is
-/// in `memory` and not among them is not known yet, and what it set stays.
+/// Decides the next state of an object. The writers are in the order of their rank. If a writer is
+/// in `memory` but not among them, its wishes are not known yet, and the values that it set stay.
 pub fn settle(
     live: Option<&Value>,
     writers: &[Writer],
@@ -142,7 +143,8 @@ pub fn settle(
     }
 }
 
-/// The Updater that is written: the first. The others wait, unless they want the same.
+/// The Updater that is written: the first one. Each other Updater with a different document is a
+/// conflict.
 fn first_updater(
     live: Option<&Value>,
     writers: &[Writer],
@@ -184,7 +186,7 @@ fn field_clashes(writers: &[Writer], keys: &MergeKeys) -> Vec<(usize, Clash)> {
     .collect()
 }
 
-/// An Updater replaces the object, with the patches on its document.
+/// Replaces the object by the document of an Updater with all patches.
 fn update(
     live: Option<&Value>,
     writers: &[Writer],
@@ -193,7 +195,7 @@ fn update(
     keys: &MergeKeys,
 ) -> Settled {
     let document = writers[at].document.clone().unwrap_or_default();
-    // A status that it does not yield belongs to others: patches layer on that.
+    // If it does not yield a status, the status belongs to others, and patches are layered on it.
     let layers_status = document.get("status").is_null();
     let mut patches: Vec<Value> = writers.iter().filter_map(Writer::patch).cloned().collect();
     if layers_status {
@@ -226,7 +228,8 @@ fn update(
     }
 }
 
-/// Without an Updater: patches layer on what is there; the first Applier creates it.
+/// Without an Updater: layers the patches on the object. If there is none, the first Applier
+/// creates it.
 fn layer(
     live: Option<&Value>,
     writers: &[Writer],
@@ -239,7 +242,7 @@ fn layer(
         let mut all = writers.iter().filter(|writer| writer.kind == kind);
         all.any(|writer| writer.document.is_none())
     };
-    // What an Updater wrote goes with it, and an Applier creates the object anew.
+    // The object that an Updater created is removed with it; an Applier then creates a new one.
     let released = withdrawn(TargetType::Updater);
     let goes = released || (withdrawn(TargetType::Applier) && applier.is_none());
     let live = live.filter(|_| !(memory.created && goes));
@@ -269,7 +272,7 @@ fn layer(
     }
 }
 
-/// The object with a part of all patches on it.
+/// The object with the parts of all patches that `part` selects.
 fn layered(
     live: &Value,
     writers: &[Writer],
@@ -303,7 +306,7 @@ fn layered(
     object
 }
 
-/// What says which object a document is about.
+/// The fields that identify the object: its type, name and namespace.
 fn identity(document: &Value) -> Value {
     let places = [
         FieldPath::of(&["apiVersion"]),

@@ -1,10 +1,19 @@
-//! Patches as layers on an object: what Patchers set, and how they take that back.
+//! Patches as layers on an object: how Patchers set values, and how they take them back.
 //!
-//! In come an object, what was set on it before and what is wanted now; out come the
-//! object as it should be and what is set on it now. What already held the wanted value
-//! belongs to somebody else: it is not recorded, and it stays when the patch goes. What held
-//! another value gets that back: a Deployment that was scaled from 3 to 5 goes back to 3.
-//! Views on a cluster and everything offline share this.
+//! [`lay`] gets an object, the values that were set on it before and the patches that are wanted
+//! now. It returns the next state of the object and records the values that are set now. When a
+//! patch is withdrawn, each field gets its former value back:
+//!
+//! ```text
+//! field      before the patch   patch   recorded      after the patch is withdrawn
+//! replicas   3                  5       5, was 3      3
+//! paused     (absent)           true    true          (absent)
+//! image      web                web     nothing       web
+//! ```
+//!
+//! A field that already had the wanted value (`image`) belongs to somebody else: it is not recorded,
+//! and it stays. If somebody has changed a recorded field since, their value stays, too. The drivers
+//! of views and of the offline runner use this.
 
 use std::collections::BTreeMap;
 
@@ -15,31 +24,31 @@ use fieldset::{FieldPath, LeafIndex, MergeKeys, contest, leaves, merge, walk};
 
 use crate::outgoing::identity_free;
 
-/// What was at a place before we wrote there.
+/// The value at a path before we wrote to it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Was {
-    /// Nothing.
+    /// There was none.
     Absent,
     /// This value.
     Value(Value),
-    /// Something that is not kept: what we wrote stays when the patch goes.
+    /// It was not stored: the value that we wrote stays when the patch is withdrawn.
     NotKept,
 }
 
-/// The longest value that is kept, as JSON.
+/// The longest former value that is stored, in bytes of JSON.
 const MAX_OLD: usize = 1024;
-/// How much is kept of all that one Patcher has replaced on an object.
+/// The total size of the former values that are stored for one Patcher and object.
 const MAX_OLD_ALL: usize = 16 * 1024;
 
-/// Decides which old values are kept. Those of Secrets are not: a copy in a record would
-/// outlive them.
+/// Decides which former values are stored. Those of Secrets are not, because a copy in a record
+/// would outlive them.
 #[derive(Clone, Copy, Debug)]
 pub struct Keeper {
     left: usize,
 }
 
 impl Keeper {
-    /// For a kind of object on which these old values are kept already.
+    /// A keeper for an object of this kind, for which these former values are stored already.
     pub fn new<'a>(kind: &GroupKind, kept: impl Iterator<Item = &'a Was>) -> Self {
         let used: usize = kept.map(Was::size).sum();
         let left = if kind.is_secret() {
@@ -50,7 +59,7 @@ impl Keeper {
         Self { left }
     }
 
-    /// What is to be remembered of a value that is about to be replaced.
+    /// The record of a value that is about to be replaced.
     pub fn keep(&mut self, live: &Value) -> Was {
         if live.is_null() {
             return Was::Absent;
@@ -73,7 +82,7 @@ impl Was {
         }
     }
 
-    /// The object with this at a place again.
+    /// The object with this value restored at a path.
     pub fn put_back(&self, object: &Value, place: &FieldPath) -> Value {
         match self {
             Self::Absent => place.remove(object),
@@ -83,15 +92,15 @@ impl Was {
     }
 }
 
-/// What a Patcher has set on an object, by place.
+/// The values that a Patcher has set on an object, by path.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Patched(BTreeMap<FieldPath, PatchedField>);
 
-/// What was written to a place.
+/// The value that was written to a path, and the former one.
 #[derive(Clone, Debug, PartialEq)]
 struct PatchedField {
-    /// Null where it was removed; an empty map for a map or an element that we made, whose
-    /// fields have places of their own.
+    /// Null if the field was removed. An empty map for a map or a list element that we created:
+    /// its fields have their own paths.
     sent: Value,
     was: Was,
 }
@@ -109,13 +118,13 @@ impl Patched {
         self.0.is_empty()
     }
 
-    /// The places, outer ones before what is inside them.
+    /// The paths, each before the paths inside it.
     pub fn places(&self) -> impl DoubleEndedIterator<Item = &FieldPath> {
         self.0.keys()
     }
 
-    /// Whether a place holds what was written there: this value, or a map or an element
-    /// that we made and that nobody has added anything to.
+    /// Whether a path still has what we wrote: the same value, or a map or list element that we
+    /// created and to which nobody has added a field.
     pub fn holds(&self, place: &FieldPath, object: &Value) -> bool {
         self.held(place, object).is_some()
     }
@@ -126,7 +135,7 @@ impl Patched {
         let made = entry.is_map();
         let same = match live.as_map() {
             Some(map) if made => map.iter().all(|(key, _)| place.is_named_by(key)),
-            // It went with the last field in it.
+            // It was removed with its last field.
             None if made => live.is_null(),
             Some(_) | None => entry.sent == *live,
         };
@@ -138,7 +147,7 @@ impl Patched {
         entries.map(|(place, entry)| (place.clone(), entry.sent.clone()))
     }
 
-    /// Notes what is written to a place.
+    /// Records a value that is written to a path. The fields of a map are recorded separately.
     pub fn note(&mut self, place: &FieldPath, value: &Value, was: Was) {
         let sent = match value.as_map() {
             Some(_) => Value::empty_map(),
@@ -147,16 +156,16 @@ impl Patched {
         self.0.insert(place.clone(), PatchedField { sent, was });
     }
 
-    /// Notes a value that is written as one, with all that is in it.
+    /// Records a value that is written as a whole, with all its fields.
     pub(crate) fn note_whole(&mut self, place: &FieldPath, value: &Value, was: Was) {
         let sent = value.clone();
         self.0.insert(place.clone(), PatchedField { sent, was });
     }
 
-    /// The object as it was before we wrote to these places, where it still is as written;
-    /// maps that this empties go too.
+    /// The object with the former values restored where our values are unchanged. Maps that become
+    /// empty are removed. `from` selects the paths.
     pub(crate) fn take_back(&self, object: &Value, from: impl Fn(&FieldPath) -> bool) -> Value {
-        // What is inside goes first, and positions stay right.
+        // From last to first: inner paths come before outer ones, and positions stay valid.
         let last_first = self.places().rev().filter(|place| from(place));
         last_first.fold(object.clone(), |object, place| {
             match self.held(place, &object) {
@@ -166,35 +175,34 @@ impl Patched {
         })
     }
 
-    /// Forgets all but these places.
+    /// Drops the records of all other paths.
     pub(crate) fn retain(&mut self, keeps: impl Fn(&FieldPath) -> bool) {
         self.0.retain(|place, _| keeps(place));
     }
 }
 
-/// What one Patcher (or Applier) wants of an object.
+/// The wish of one Patcher (or Applier) for an object.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Wish {
-    /// This patch, in which null removes.
+    /// This patch. A null in it removes the field.
     Patch(Value),
-    /// Nothing any more: what it has set is taken back.
+    /// No patch any more: the values that it has set are taken back.
     Nothing,
-    /// It is not known yet: what it has set stays.
+    /// Not known yet: the values that it has set stay.
     Unknown,
 }
 
 /// One Patcher (or Applier) of an object.
 #[derive(Clone, Debug)]
 pub struct Layer {
-    /// What it wants.
+    /// Its wish.
     pub wish: Wish,
-    /// What it has set.
+    /// The values that it has set.
     pub set: Patched,
 }
 
-/// The object with the patches of these layers on it, the first of them with the last
-/// word. What they no longer want is taken back where it still is as written. The layers
-/// then say what is set.
+/// The object with the patches of all layers; earlier layers win over later ones. Values that are
+/// no longer wanted are taken back if nobody has changed them. `set` of each layer is updated.
 pub fn lay(live: &Value, layers: &mut [Layer], keys: &MergeKeys) -> Value {
     let patches = contested(layers, keys);
     let wanted = patches.iter().flat_map(|patch| leaves(patch, keys));
@@ -203,7 +211,7 @@ pub fn lay(live: &Value, layers: &mut [Layer], keys: &MergeKeys) -> Value {
     wanted.extend(unknown.flat_map(|layer| layer.set.sent()));
     let mut object = live.clone();
     let mut now: BTreeMap<usize, Patched> = BTreeMap::new();
-    // What is wanted comes first: it inherits from what goes.
+    // Layers with a patch come first: they inherit the former values of those that are withdrawn.
     let (wanting, going): (Vec<_>, Vec<_>) = (0..layers.len())
         .filter(|i| layers[*i].wish != Wish::Unknown)
         .partition(|i| layers[*i].wish != Wish::Nothing);
@@ -222,8 +230,8 @@ pub fn lay(live: &Value, layers: &mut [Layer], keys: &MergeKeys) -> Value {
     object
 }
 
-/// A document with patches on it, the first with the last word. Nothing is recorded: who
-/// writes the document writes all of it.
+/// A document with patches; earlier patches win over later ones. Nothing is recorded, because the
+/// document is written as a whole.
 pub fn overlay(document: &Value, patches: &[Value], keys: &MergeKeys) -> Value {
     let last_first = patches.iter().rev();
     last_first.fold(document.clone(), |document, patch| {
@@ -231,8 +239,8 @@ pub fn overlay(document: &Value, patches: &[Value], keys: &MergeKeys) -> Value {
     })
 }
 
-/// The patches of the layers, without what only says which object is meant and without
-/// the fields that an earlier one sets otherwise.
+/// The patches of the layers, without the fields that identify the object and without those that
+/// an earlier patch sets to another value.
 fn contested(layers: &[Layer], keys: &MergeKeys) -> Vec<Value> {
     let patches = layers.iter().map(|layer| match &layer.wish {
         Wish::Patch(patch) => identity_free(patch),
@@ -243,7 +251,7 @@ fn contested(layers: &[Layer], keys: &MergeKeys) -> Vec<Value> {
     patches
 }
 
-/// A field that a patch lost to an earlier one, which sets it otherwise.
+/// A field that a patch lost to an earlier one, which sets it to another value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LostField {
     /// The patch that lost it, by position.
@@ -254,7 +262,7 @@ pub struct LostField {
     pub field: FieldPath,
 }
 
-/// Takes from later patches the fields that earlier ones set otherwise.
+/// Removes from later patches the fields that earlier ones set to another value.
 pub(crate) fn lost_fields(patches: &mut [Value], keys: &MergeKeys) -> Vec<LostField> {
     let mut taken = Vec::new();
     let mut all = Vec::new();
@@ -269,8 +277,8 @@ pub(crate) fn lost_fields(patches: &mut [Value], keys: &MergeKeys) -> Vec<LostFi
     all
 }
 
-/// What a patch sets on an object: what the object does not hold yet, and what it holds
-/// because one of ours (`all`) has set it.
+/// The values that a patch sets on an object: those that the object does not have yet, and those
+/// that it has because one of our layers (`all`) has set them.
 fn patched(
     object: &Value,
     patch: &Value,
@@ -295,7 +303,8 @@ fn patched(
             let mut held = all.iter().filter_map(|set| set.held(place, object));
             held.next()
         };
-        // Maps go when they are empty; elements keep the fields that name them.
+        // A map that becomes empty is removed without a record of its own. A list element is not,
+        // because the fields that name it stay.
         let sets = match value.as_map() {
             Some(_) if live.as_map().is_some() => false,
             Some(_) => leaf || place.is_element() || !live.is_null(),

@@ -1,4 +1,4 @@
-//! The rule of Updaters: an Updater owns all of an object but the metadata of others and a
+//! The rule of Updaters: an Updater owns the whole object, except for metadata of others and a
 //! status that it does not yield.
 //!
 //! ```text
@@ -8,8 +8,8 @@
 //! status: {ready: true}                                        status: {ready: true}
 //! ```
 //!
-//! A label that the object had before with the same value is not the Updater's, and stays
-//! when the pipeline no longer yields it.
+//! If the object already had a label with the same value, the label does not belong to the Updater,
+//! and stays when the pipeline no longer yields it.
 
 use document::{Key, ListRef, Map, Value};
 use fieldset::compare::{diff, equal};
@@ -19,11 +19,11 @@ use object::metadata::KEYS;
 use crate::layer::{Patched, Was};
 use crate::live::fields_of;
 
-/// The metadata that counts in a yielded document, beside the name and the namespace.
+/// The metadata of a yielded document that is written, in addition to the name and the namespace.
 const MERGED: [&str; 3] = ["annotations", "labels", "ownerReferences"];
 
-/// An object as an Updater writes it inside a batch, and what it set in the metadata.
-/// `before` is what the writers of this Operator set earlier.
+/// The object as an Updater writes it inside a batch, and the metadata that it sets. `before` are
+/// the values that the writers of this Operator set earlier.
 pub(crate) fn update(
     live: Option<&Value>,
     document: &Value,
@@ -56,8 +56,8 @@ pub(crate) fn update(
     (object.into(), set)
 }
 
-/// A document as a new object: of its metadata only the name, the namespace and what
-/// Updaters merge.
+/// A document as a new object. Of its metadata, only the name, the namespace and the fields that
+/// Updaters merge are kept.
 pub(crate) fn created(document: &Value) -> Value {
     let (Some(fields), Some(metadata)) = (document.as_map(), document.get("metadata").as_map())
     else {
@@ -75,7 +75,7 @@ pub(crate) fn created(document: &Value) -> Value {
     fields.with(KEYS.metadata.clone(), counted.into()).into()
 }
 
-/// The labels, annotations and ownerReferences of a document, each by its place.
+/// The labels, annotations and ownerReferences of a document with their paths.
 pub(crate) fn metadata_leaves(document: &Value) -> Vec<(FieldPath, Value)> {
     let metadata = document.get("metadata");
     let mut leaves = Vec::new();
@@ -96,7 +96,7 @@ pub(crate) fn metadata_leaves(document: &Value) -> Vec<(FieldPath, Value)> {
     leaves
 }
 
-/// Whether an Updater sets a value that it yields: the object does not have it, or has it
+/// Whether a yielded value counts as set by the Updater: the object does not have it, or has it
 /// because we set it.
 pub(crate) fn sets(
     live: Option<&Value>,
@@ -144,7 +144,7 @@ fn metadata_set(live: Option<&Value>, document: &Value, before: &[&Patched]) -> 
     set
 }
 
-/// The place of an ownerReference: they are told apart by uid.
+/// The path of an ownerReference, which the uid identifies.
 fn owner_place(owner: &Value) -> FieldPath {
     let mut place = FieldPath::of(&["metadata", "ownerReferences"]);
     let uid: Map = [(KEYS.uid.clone(), owner.get_key(&KEYS.uid).clone())]
@@ -154,7 +154,7 @@ fn owner_place(owner: &Value) -> FieldPath {
     place
 }
 
-/// A list of ownerReferences with ours in it.
+/// A list of ownerReferences, with ours added or replaced.
 fn with_owners(list: Option<&Value>, ours: &Value) -> Value {
     let list = list.and_then(Value::as_list);
     let mut owners = list.map(ListRef::to_vec).unwrap_or_default();

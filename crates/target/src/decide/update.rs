@@ -1,8 +1,8 @@
-//! `Updater`: creates an object, or replaces all of it but the metadata of others.
+//! `Updater`: creates an object, or replaces all of it except for metadata of others.
 //!
-//! An object is right if the last write of this document returned what is there now.
-//! Without that record (after a restart) it is right if everything that is wanted is
-//! there, and nobody else has added anything since.
+//! An object is up to date if it equals the answer to the last write of this document. Without
+//! that answer (after a restart), it is up to date if it has all wanted values and nobody else has
+//! added fields since.
 
 use document::{Key, Map, Path, Value};
 use fieldset::{FieldPath, located};
@@ -18,14 +18,14 @@ use crate::written::{Written, value_hash};
 use fieldset::compare::{as_live, covers, diff, differences, equal, equal_maps, fill};
 use object::marks::{MANAGED_BY, MANAGER, OPERATOR, OWNER, operator_label};
 
-/// What an Updater wants of an object.
+/// The state that an Updater wants for an object.
 struct Goal<'a> {
     case: &'a Case<'a>,
     layer: &'a Layer<'a>,
     /// The document with all layers on it.
     document: Value,
-    /// What is compared and remembered: labels, annotations with our marks,
-    /// ownerReferences, and all fields but a status of its own.
+    /// The part that is compared and recorded: labels, annotations with our marks,
+    /// ownerReferences, and all fields except for a status that has its own endpoint.
     target: Value,
     /// Whether we created the object, or are about to.
     created: bool,
@@ -73,7 +73,7 @@ pub(super) fn decide(case: &Case<'_>, plan: &Plan<'_>, problems: &mut Vec<Proble
     goal.status(observed, &plan.layered_status(&case.kind.keys))
 }
 
-/// The claim that our last write put on this object, if someone has taken it off.
+/// The claim that our last write put on this object, in case somebody has removed it.
 fn remembered(case: &Case<'_>, layer: &Layer<'_>, observed: &Observed) -> Option<Claim> {
     let manager = &layer.desired.author.manager;
     let answer = &case.record.last(manager, false)?.answer;
@@ -117,7 +117,7 @@ impl<'a> Goal<'a> {
         Action::Write(Box::new(create))
     }
 
-    /// The replacement, if the object is not right.
+    /// The replacement, if the object is not up to date.
     fn main(&self, observed: &Observed) -> Option<Write> {
         let manager = &self.layer.desired.author.manager;
         let metadata = self.metadata(observed);
@@ -194,7 +194,7 @@ impl<'a> Goal<'a> {
         &self.layer.desired.author.target.ignore
     }
 
-    /// Whether somebody added fields while nobody looked.
+    /// Whether others have added fields to the object.
     fn has_additions(&self, observed: &Observed) -> bool {
         if observed.others.is_empty() {
             return false;
@@ -206,7 +206,7 @@ impl<'a> Goal<'a> {
         live.has_foreign_fields(&self.target)
     }
 
-    /// The metadata as it should be: that of the object, with ours.
+    /// The wanted metadata: that of the object, with ours.
     fn metadata(&self, observed: &Observed) -> Value {
         let mut metadata = observed.object.get("metadata").clone();
         let ours = records(self.case, observed, &self.layer.desired.author);
@@ -229,7 +229,8 @@ impl<'a> Goal<'a> {
         self.with_manager(merge_metadata(&metadata, wanted))
     }
 
-    /// Says on what we create who did; a value that is there stays.
+    /// Adds the label for the manager to an object that we create, or that wants it. An existing
+    /// value stays.
     fn with_manager(&self, metadata: Value) -> Value {
         let wanted = self.document.get("metadata").get("labels").get(MANAGED_BY);
         let given = metadata.get("labels").get(MANAGED_BY);
@@ -276,9 +277,9 @@ impl<'a> Goal<'a> {
         body.with(Key::new("metadata"), metadata).into()
     }
 
-    /// Whether this document was written as it is, nobody has added anything, and only what
-    /// the server made of it is not known any more. Then that is sent where it is known to
-    /// be right: of some kinds the server counts anything else as a change.
+    /// Whether this document was written before and nobody has added fields, but the server's
+    /// answer is no longer known. Then the live values, with the defaults of the server, are sent
+    /// where they match the document: for some kinds the server takes anything else for a change.
     fn is_forgotten(&self, observed: &Observed) -> bool {
         let manager = &self.layer.desired.author.manager;
         self.case.record.last(manager, false).is_none()
@@ -287,12 +288,13 @@ impl<'a> Goal<'a> {
             && !self.has_additions(observed)
     }
 
-    /// The body with what the server does not let go, where we never wanted it otherwise.
+    /// The body with the fields that the server does not let us remove, except for those that we
+    /// wanted earlier: these are removed on purpose.
     fn with_kept(&self, body: Value, live: &Value) -> Value {
         let manager = &self.layer.desired.author.manager;
         let earlier = match self.case.record.last(manager, false) {
             Some(answered) => answered.goal.clone(),
-            // The annotation says whether it was this document that we wrote.
+            // The annotation shows that we wrote this document.
             None if self.is_last_written(live) => self.target.clone(),
             None => return body,
         };
@@ -314,7 +316,7 @@ impl<'a> Goal<'a> {
         ours.iter().any(|written| written.document == hash)
     }
 
-    /// The write of the status, if there is one to write.
+    /// The write of the status, if it is not up to date.
     fn status(&self, observed: &Observed, layered: &Value) -> Action {
         let own = self.document.get("status");
         if !self.case.kind.status || (own.is_null() && layered.is_null()) {
@@ -328,7 +330,7 @@ impl<'a> Goal<'a> {
             }
             fieldset::merge(base, layered, keys)
         };
-        // A status that the Updater does not yield is left alone but for the layers.
+        // If the Updater does not yield a status, only the layers change it.
         let (wanted, goal) = if own.is_null() {
             (merged(live), layered.clone())
         } else {
@@ -366,10 +368,10 @@ fn marked_metadata(case: &Case<'_>, layer: &Layer<'_>, document: &Value, created
     let author = &desired.author;
     let mut written = Written::new(&author.operator, &author.controller, case.key);
     written.document = Some(value_hash(document));
-    // Who manages an object is said once, and never changed.
+    // The label for the manager is set once, and never changed.
     let managed_by = FieldPath::of(&["metadata", "labels", MANAGED_BY]);
     let document = managed_by.remove(document);
-    // What the object has anyway is not ours to remove.
+    // Values that the object already has are not ours, and not recorded.
     let sets = setter(case, layer);
     for (place, value) in metadata_leaves(&document) {
         if sets(&place, &value) {
@@ -395,7 +397,7 @@ fn marked_metadata(case: &Case<'_>, layer: &Layer<'_>, document: &Value, created
     used.as_map().cloned().expect("marks are set in it")
 }
 
-/// Whether a place does not hold a value yet, or holds it because we have set it.
+/// Returns whether a path does not have a value yet, or has it because we have set it.
 fn setter(case: &Case<'_>, layer: &Layer<'_>) -> impl Fn(&FieldPath, &Value) -> bool {
     let observed = match case.live {
         Live::Present(observed) => Some(observed),
