@@ -1,5 +1,5 @@
-//! What a write does to an object: pure, from the object as it is to the object as it
-//! will be. What a caller may change, the strategy of the collection says.
+//! The effect of a write on an object. This is a pure function of the write and the stored object.
+//! The strategy of the collection decides what a caller may change.
 
 use document::Value;
 use object::metadata::KEYS;
@@ -11,13 +11,13 @@ use crate::error::Error;
 use crate::strategy::{Admitted, Derived, Live, Request, Strategy};
 use crate::write::{Preconditions, Write};
 
-/// An object that is stored.
+/// A stored object.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
-    /// As readers see it.
+    /// The object as readers get it.
     pub(crate) object: Value,
     pub(crate) system: System,
-    /// What the strategy keeps beside it.
+    /// Data of the strategy, which readers do not get.
     pub(crate) marks: Value,
 }
 
@@ -31,12 +31,12 @@ impl Entry {
     }
 }
 
-/// What becomes of an object.
+/// The effect of a write.
 #[derive(Debug)]
 pub(crate) enum Decision {
-    /// It becomes this; `delete` if its deletion begins.
+    /// The object is stored like this. `delete` is set if its deletion begins.
     Set { admitted: Admitted, delete: bool },
-    /// It goes.
+    /// The object is removed.
     Remove,
 }
 
@@ -52,7 +52,7 @@ pub(crate) fn key_of_write(write: &Write) -> Result<ObjectName, Error> {
     }
 }
 
-/// One write, about to be decided.
+/// A write to be decided, with everything that the decision depends on.
 pub(crate) struct Case<'a> {
     pub(crate) collection: &'a GroupKind,
     pub(crate) key: &'a ObjectName,
@@ -139,7 +139,7 @@ impl Case<'_> {
         let document = self.strategy.normalize(self.collection, document)?;
         match self.live {
             Some(entry) => self.check_identity(entry, object)?,
-            // It was there when it was read.
+            // The caller has read the object, and it was deleted since.
             None if wanted(object, "resourceVersion").is_some() => {
                 return Err(self.not_found());
             }
@@ -197,7 +197,7 @@ impl Case<'_> {
         }
     }
 
-    /// A write names the version or the uid that it is meant for, or neither.
+    /// Checks the uid and the version of the written object, if it has them.
     fn check_identity(&self, live: &Entry, object: &Value) -> Result<(), Error> {
         for field in ["uid", "resourceVersion"] {
             if let Some(expected) = wanted(object, field) {
@@ -234,7 +234,7 @@ fn finalizers(draft: &Value) -> Vec<Value> {
     list.as_list().map_or(Vec::new(), document::ListRef::to_vec)
 }
 
-/// What a write says of a field of the store's own, if anything.
+/// The value that a write expects for a field that the store sets, if it has one.
 fn wanted<'a>(object: &'a Value, field: &str) -> Option<&'a str> {
     let value = object.get_key(&KEYS.metadata).get(field).as_str();
     value.filter(|value| !value.is_empty())

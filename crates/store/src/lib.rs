@@ -26,7 +26,7 @@
 //! | `history`, `page`, `watch` | the latest changes, and the lists and watches that use them |
 //! | `completeness` | which collections are complete |
 //!
-//! The store has no clock and no random numbers: an [`Env`] provides both. It only ever waits
+//! The store has no clock and no random numbers: an [`Env`] provides both. Its futures wait only
 //! for the next change, so it runs under any executor.
 //!
 //! ```

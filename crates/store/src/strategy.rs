@@ -1,4 +1,4 @@
-//! Strategies: what is special about the objects of a collection.
+//! Strategies: the rules that differ between collections.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use crate::completeness::{Basis, Completeness};
 use crate::draft::draft;
 use crate::error::Error;
 
-/// What is special about the objects of a collection.
+/// The rules for the objects of a collection.
 ///
-/// The store itself gives objects their identity and version, checks preconditions, waits
-/// for finalizers, and keeps history. A strategy decides who may write what. What is given
-/// here are objects of users with a status subresource, as custom resources have it:
+/// The store itself gives objects their identity and version, checks preconditions, waits for
+/// finalizers, and keeps the history. A strategy decides who may write what. The default functions
+/// are for objects of users with a status subresource, like custom resources:
 ///
 /// ```
 /// #[derive(Debug)]
@@ -23,21 +23,21 @@ use crate::error::Error;
 /// impl store::Strategy for Plain {}
 /// ```
 ///
-/// All functions are pure: they run under the lock of the store.
+/// All functions must be pure, because they run under the lock of the store.
 pub trait Strategy: Send + Sync + fmt::Debug {
-    /// What a caller says of an object, as a *draft*: its metadata checked and in normal
-    /// form, without the fields that the store sets.
+    /// A written object as a *draft*: its metadata is checked and in normal form, without the
+    /// fields that the store sets.
     fn normalize(&self, collection: &GroupKind, object: &Value) -> Result<Value, Error> {
         draft(object, collection)
     }
 
-    /// Whether the status is written by itself ([`Write::Status`](crate::Write::Status)):
-    /// then other writes leave it as it is, and it counts for no generation.
+    /// Whether the status is written separately ([`Write::Status`](crate::Write::Status)). Then
+    /// other writes do not change it, and its changes do not increase the generation.
     fn has_status(&self) -> bool {
         true
     }
 
-    /// A new object.
+    /// Admits a new object.
     fn create(&self, _request: &Request<'_>, new: Value) -> Result<Admitted, Error> {
         Ok(Admitted {
             draft: new,
@@ -45,7 +45,7 @@ pub trait Strategy: Send + Sync + fmt::Debug {
         })
     }
 
-    /// Another content for an object.
+    /// Admits a new content for an object.
     fn replace(
         &self,
         _request: &Request<'_>,
@@ -58,7 +58,7 @@ pub trait Strategy: Send + Sync + fmt::Debug {
         })
     }
 
-    /// An object that a controller derives; `live` is the object as it is, if there is one.
+    /// Admits an object that a controller derives. `live` is the stored object, if there is one.
     fn derive(
         &self,
         request: &Request<'_>,
@@ -72,48 +72,48 @@ pub trait Strategy: Send + Sync + fmt::Debug {
         })
     }
 
-    /// Whether the status of an object may be written.
+    /// Fails if the caller may not write the status of an object.
     fn write_status(&self, _request: &Request<'_>, _live: &Live<'_>) -> Result<(), Error> {
         Ok(())
     }
 
-    /// Whether an object may be deleted.
+    /// Fails if the caller may not delete an object.
     fn delete(&self, _request: &Request<'_>, _live: &Live<'_>) -> Result<(), Error> {
         Ok(())
     }
 
-    /// Whether the collection is complete while no producer speaks for its group.
+    /// Whether the collection is complete while its group has no producer.
     fn completeness(&self) -> Completeness {
         Completeness::Complete(Basis::USERS)
     }
 }
 
-/// A write that is to be admitted.
+/// A write to be admitted.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     /// The collection.
     pub collection: &'a GroupKind,
     /// The object.
     pub key: &'a ObjectName,
-    /// Who writes.
+    /// The caller that writes.
     pub caller: &'a Caller,
 }
 
 /// An object that a controller derives.
 #[derive(Clone, Debug)]
 pub struct Derived {
-    /// The object as it should be, as a draft.
+    /// The whole object, as a draft.
     pub object: Value,
-    /// What the controller yields of it, as a draft.
+    /// The part that the controller yields, as a draft.
     pub document: Value,
 }
 
-/// An object as it is before a write.
+/// A stored object, before a write.
 #[derive(Clone, Debug)]
 pub struct Live<'a> {
-    /// The draft that it was made of.
+    /// The object without the fields that the store sets.
     pub draft: Value,
-    /// What the strategy keeps beside it.
+    /// Data of the strategy, see [`Admitted::marks`].
     pub marks: &'a Value,
     /// Whether it is being deleted.
     pub terminating: bool,
@@ -124,12 +124,12 @@ pub struct Live<'a> {
 pub struct Admitted {
     /// The object, without the fields that the store sets.
     pub draft: Value,
-    /// What the strategy keeps beside it; readers do not see it, and a change of it alone
-    /// makes no version.
+    /// Data of the strategy about this object. Readers do not get it, and a change of it alone
+    /// creates no version.
     pub marks: Value,
 }
 
-/// Which strategy a collection has.
+/// Chooses the strategy of a collection.
 pub(crate) struct Strategies(Box<Choose>);
 
 type Choose = dyn Fn(&GroupKind) -> Arc<dyn Strategy> + Send + Sync;

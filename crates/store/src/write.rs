@@ -1,65 +1,65 @@
-//! Writes: what is written, and what came of it.
+//! Writes and their results.
 
 use document::Value;
 use object::ObjectName;
 
 use crate::version::Version;
 
-/// One write to a collection. An object's key is in its metadata; what the store itself
-/// sets there (uid, generation, timestamps) is ignored on the way in.
+/// One write to a collection. The key of the object is in its metadata. Fields that the store sets
+/// (uid, generation, timestamps) are not taken from a written object.
 #[derive(Clone, Debug)]
 pub enum Write {
-    /// A new object. A user's status is left out, as it has an endpoint of its own.
+    /// Creates an object. Its status is ignored if the collection has a status subresource.
     Create(Value),
-    /// Another content for an object that exists; its status stays. A
-    /// `metadata.resourceVersion` or `uid` in it must be the object's.
+    /// Replaces the content of an object, except for its status. If it contains
+    /// `metadata.resourceVersion` or `uid`, these must match the stored object.
     Replace(Value),
-    /// Another status for an object that exists; all else in it but
-    /// `metadata.resourceVersion` and `uid` is ignored.
+    /// Replaces the status of an object. Of the other fields, only `metadata.resourceVersion` and
+    /// `uid` are read, which must match.
     Status(Value),
-    /// `Create` if there is no such object, `Replace` if there is.
+    /// `Replace` if the object exists, otherwise `Create`.
     Put(Value),
-    /// An object that a controller derives, whether or not it exists, with its status.
+    /// Creates or replaces an object that a controller derives, including its status.
     Derive {
-        /// The object as it should be. A `metadata.resourceVersion` or `uid` in it must be
-        /// the object's.
+        /// The whole object. If it contains `metadata.resourceVersion` or `uid`, these must match
+        /// the stored object.
         object: Value,
-        /// What the controller yields of it: users may not change that.
+        /// The part that the controller yields. Users may not change it.
         document: Value,
     },
-    /// The object is to go; with finalizers it goes when they are gone. By a controller:
-    /// it no longer yields it.
+    /// Deletes an object. If it has finalizers, it is removed with the last of them. A controller
+    /// deletes objects that it no longer yields.
     Delete(ObjectName, Preconditions),
 }
 
-/// What must be so for a delete to be done.
+/// The conditions under which an object is deleted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Preconditions {
-    /// The object's uid.
+    /// The object must have this uid.
     pub uid: Option<String>,
-    /// The object's resourceVersion.
+    /// The object must have this resourceVersion.
     pub version: Option<Version>,
 }
 
-/// What a write did.
+/// The result of a write.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Written {
-    /// The object as it is now; after a delete, as it last was, with the version of its
-    /// deletion.
+    /// The object after the write; if it was removed, its last state with the version of the
+    /// removal.
     pub object: Value,
-    /// What became of it.
+    /// How it changed.
     pub change: Change,
 }
 
-/// What became of an object.
+/// How a write changed an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// It is new.
+    /// It was created.
     Created,
-    /// It changed; this includes that it is now being deleted.
+    /// It was changed, or its deletion began.
     Updated,
-    /// It was so already: no event, no new version.
+    /// It stayed the same: there is no event and no new version.
     Unchanged,
-    /// It is gone.
+    /// It was removed.
     Deleted,
 }

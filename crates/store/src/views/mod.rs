@@ -1,11 +1,11 @@
-//! Views: objects that controllers derive, and that users may add to.
+//! Views: collections of objects that controllers derive and that users create.
 //!
-//! Each object belongs to the Operator whose controller derives it, or to a user. Beside
-//! an object that is derived its [`Owner`] is kept.
+//! Each object belongs to the Operator whose controller derives it, or to a user. The marks of a
+//! derived object contain its [`Owner`].
 //!
 //! | the object is | a user may change | a controller may |
 //! |---|---|---|
-//! | a user's | everything | patch it, not put or delete it |
+//! | a user's | everything | patch it, but not derive or delete it |
 //! | derived by the caller's Operator | status, finalizers, other labels and annotations | everything |
 //! | derived by another Operator | the same | nothing |
 
@@ -27,14 +27,14 @@ use crate::strategy::{Admitted, Derived, Live, Request, Strategy};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Views;
 
-/// Which controller derives an object, and what it says of it.
+/// The controller that derives an object, and the document that it yields.
 #[derive(Clone, Debug, PartialEq)]
 struct Owner {
     controller: ControllerName,
     document: Value,
 }
 
-/// The names under which an [`Owner`] is kept.
+/// The names of the fields of an [`Owner`] in the marks.
 struct Keys {
     operator: Key,
     controller: Key,
@@ -144,7 +144,7 @@ impl Strategy for Views {
     }
 }
 
-/// A controller writes to what users hold and to what its own Operator derives.
+/// Fails if a controller writes to an object that another Operator derives.
 fn check_operator(request: &Request<'_>, owner: Option<&Owner>) -> Result<(), Error> {
     match (&request.caller.controller, owner) {
         (Some(by), Some(owner)) if by.operator != owner.controller.operator => {
@@ -171,10 +171,10 @@ fn derived(request: &Request<'_>, owner: Owner, what: String) -> Error {
     }
 }
 
-/// Who holds an object of a view.
+/// The holder of an object of a view.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Holder {
-    /// Somebody who is no controller of an Operator.
+    /// Anybody but a controller of an Operator.
     User,
     /// A controller.
     Controller(ControllerName),
@@ -208,15 +208,15 @@ pub struct Yielded {
     pub controller: String,
 }
 
-/// What is known of views alone.
+/// Functions for views.
 impl Store {
-    /// Who holds an object of a view; `None` if there is none.
+    /// The holder of an object of a view; `None` if there is no such object.
     pub fn holder(&self, collection: &GroupKind, key: &ObjectName) -> Option<Holder> {
         let marks = self.marks(collection, key)?;
         Some(Holder::of(Owner::of(&marks).as_ref()))
     }
 
-    /// All that an Operator's controllers derive, by collection and key.
+    /// All objects that the controllers of an Operator derive, sorted by collection and key.
     pub fn yielded(&self, operator: &str) -> Vec<Yielded> {
         let state = self.read();
         let mut all = Vec::new();

@@ -1,4 +1,4 @@
-//! What a user may change on an object that a controller yields: its status, its
+//! The changes that a user may make to an object that a controller yields: to its status, its
 //! finalizers, and labels and annotations that the pipeline does not yield.
 
 use document::{Key, Map, Value};
@@ -6,8 +6,8 @@ use object::metadata::KEYS;
 
 use crate::draft::{content_differs, field, metadata};
 
-/// What a user may not change and this replacement would, as a path. `yielded` is what
-/// the controller says of the object; both drafts are in normal form.
+/// The path of a field that this replacement changes and a user may not change. `yielded` is the
+/// document of the controller; both drafts are in normal form.
 pub(crate) fn forbidden(yielded: &Value, live: &Value, new: &Value) -> Option<String> {
     if let Some(field) = content_differs(live, new) {
         return Some(field.to_string());
