@@ -12,14 +12,15 @@ use operator::Report;
 use operator::spec::Operator;
 use target::batch::{Clash, Memory, Writer, settle};
 
-/// What is derived for each object.
+/// The derived documents of all objects.
 #[derive(Debug, Default)]
 pub(super) struct Desired(BTreeMap<ObjectKey, Derived>);
 
-/// What is derived for an object, by controller and target.
+/// The derived documents of one object.
 #[derive(Debug, Default)]
 struct Derived {
-    /// `None` is what is derived no longer, until the object is written.
+    /// By controller and target. `None` means that the target no longer derives the object; the
+    /// entry is dropped when the object is written.
     documents: BTreeMap<(usize, usize), Option<Value>>,
     memory: Memory,
 }
@@ -100,7 +101,7 @@ impl Desired {
     }
 }
 
-/// The version of the live object stays, whatever was assumed for the target.
+/// The object with the `apiVersion` of the live one: the version of the target is only assumed.
 fn as_served(object: Value, live: Option<&Value>) -> Value {
     let version = live.map(|live| live.get("apiVersion"));
     match version.filter(|version| !version.is_null()) {
@@ -113,7 +114,7 @@ fn as_served(object: Value, live: Option<&Value>) -> Value {
 struct Names<'a> {
     key: &'a ObjectKey,
     operator: &'a Operator,
-    /// The controllers of the writers.
+    /// The positions of the writers' controllers.
     ranks: &'a [usize],
 }
 
