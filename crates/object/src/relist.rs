@@ -1,8 +1,8 @@
-//! What is gone when a collection is listed again.
+//! Finds the objects that are gone when a collection is listed again.
 //!
 //! A watch can lose events: the server has dropped its history, a connection broke, a view was not
-//! available for a while. The reader then lists again. The new list shows what exists; what was
-//! known before and is not in it is gone, and nothing else says so.
+//! available for a while. The reader then lists again. Objects that it knew before and that are not
+//! in the new list are gone; no event reports their deletion.
 //!
 //! Lists are numbered, and the reader remembers for each object the last list that showed it. When
 //! a list completes, the objects with an older number are gone:
@@ -10,7 +10,7 @@
 //! | list | shows | ends | gone |
 //! |---|---|---|---|
 //! | 1 | a, b | completes | nothing |
-//! | 2 | a, c | breaks off | nothing: b may only not have been shown yet |
+//! | 2 | a, c | breaks off | nothing: b may have followed |
 //! | 3 | a | completes | b (shown by 1) and c (shown by 2) |
 //!
 //! [`Known`] does this for a set of names. A reader that has an entry for each object anyway
@@ -22,7 +22,7 @@ use std::hash::Hash;
 /// The lists of one collection. At most one is under way.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Lists {
-    /// How many lists have begun. Never goes back, so that a [`Shown`] stays comparable.
+    /// How many lists have begun. It never decreases, so that a [`Shown`] stays comparable.
     begun: u64,
     listing: bool,
     synced: bool,
@@ -46,14 +46,14 @@ impl Lists {
         self.listing = true;
     }
 
-    /// The list is complete: the objects that it [missed](Self::missed) are gone. Gives false
+    /// The list is complete: the objects that it [missed](Self::missed) are gone. Returns false
     /// if no list is under way.
     pub fn complete(&mut self) -> bool {
         self.synced |= self.listing;
         std::mem::take(&mut self.listing)
     }
 
-    /// The collection does not exist any more: no list is under way, or was ever complete.
+    /// The collection does not exist any more. No list is under way or counts as complete.
     pub fn reset(&mut self) {
         self.listing = false;
         self.synced = false;
@@ -64,7 +64,7 @@ impl Lists {
         self.listing
     }
 
-    /// Whether a list was complete.
+    /// Whether a list has completed.
     pub fn is_synced(&self) -> bool {
         self.synced
     }
@@ -113,7 +113,7 @@ impl<N> Default for Known<N> {
 }
 
 impl<N: Hash + Ord> Known<N> {
-    /// A list begins. What was known stays known: if this list breaks off, nothing is gone.
+    /// A list begins. All names stay known: if this list breaks off, nothing is gone.
     pub fn begin(&mut self) {
         self.lists.begin();
     }
@@ -159,7 +159,7 @@ mod tests {
         }
     }
 
-    /// A list that completes, and what is gone then.
+    /// Completes a list with these names, and returns the names that are gone.
     fn relist(known: &mut Known<&'static str>, names: &[&'static str]) -> Vec<&'static str> {
         list(known, names);
         known.complete().expect("a list is under way")
