@@ -11,8 +11,8 @@
 //! … "b": [1, 2], "a": 3}        map of 2, a: 3, b: list of 2, 1, 2
 //! ```
 //!
-//! Meanwhile the tape sums up how large a block for all of it must be. At the end the document
-//! is built in one pass over the tape.
+//! The tape also sums up the size of the block that the document needs. At the end the document is
+//! built in one pass over the tape.
 
 use std::cell::Cell;
 use std::vec::Drain;
@@ -33,7 +33,7 @@ use crate::value::Value;
 /// A document that is being read; see the [module](super).
 #[derive(Debug)]
 pub struct Tape<'a> {
-    /// What has been read.
+    /// The items that have been read.
     items: Vec<Item>,
     /// Memory to sort members in; empty in between.
     sorted: Vec<Item>,
@@ -43,7 +43,7 @@ pub struct Tape<'a> {
     gaps: usize,
     /// The room that the contents of the tape need in a block.
     room: Room,
-    /// Whether the room is unknown, or the contents cannot be in a block.
+    /// Whether the room is not known, or the contents cannot be stored in a block.
     unfit: bool,
     /// Records that a document exceeds the limits; without it, that is an error.
     excess: Option<&'a Excess>,
@@ -73,7 +73,7 @@ enum Content {
 struct Extent {
     /// Its members.
     members: u32,
-    /// All items that follow it: its members and what is in them.
+    /// All items that follow it: its members and their contents.
     items: u32,
 }
 
@@ -127,7 +127,7 @@ impl<'a> Tape<'a> {
         if self.depth < MAX_DEPTH {
             self.depth += 1;
             let start = Start(self.items.len());
-            // Its place; what it is follows when it ends.
+            // A placeholder, which `end` replaces.
             self.items.push(Item::taken());
             return Ok(Some(start));
         }
@@ -321,7 +321,7 @@ impl Default for Tape<'static> {
     }
 }
 
-/// Leaves the memory to the next tape.
+/// Keeps the memory for the next tape.
 impl Drop for Tape<'_> {
     fn drop(&mut self) {
         if self.items.capacity().max(self.sorted.capacity()) > LONG {
@@ -338,7 +338,7 @@ impl Drop for Tape<'_> {
 }
 
 impl Item {
-    /// What stays on the tape where an item was taken off.
+    /// The placeholder for an item that was moved or that has not ended yet.
     fn taken() -> Self {
         Self {
             key: None,
@@ -346,7 +346,7 @@ impl Item {
         }
     }
 
-    /// How many items it is, with all that is in it.
+    /// The number of items on the tape: itself and everything in it.
     fn len(&self) -> usize {
         match self.content {
             Content::List(extent) | Content::Map(extent) => 1 + extent.items as usize,
@@ -355,7 +355,7 @@ impl Item {
     }
 }
 
-/// The next item: the length of a list or map says that there is one.
+/// The next item. It exists, because the list or map has further members.
 fn next(items: &mut Drain<'_, Item>) -> Item {
     items
         .next()
