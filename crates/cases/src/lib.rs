@@ -1,8 +1,8 @@
-//! Files of test cases, `crates/*/tests/cases/*.json`: the specification, and cases of our own.
+//! Runs the test cases in `crates/*/tests/cases/*.json`: those of the specification, and our own.
 //!
-//! A file is `{"cases": [{"name": …, …}, …]}`. What a case holds depends on what it tests; what
-//! is the same everywhere is here: names are unique, all cases run before the test fails, and the
-//! message names those that do not hold.
+//! A file is `{"cases": [{"name": …, …}, …]}`. The other fields of a case depend on the test. This
+//! crate does what all tests need: it checks that names are unique, runs all cases before the test
+//! fails, and names those that do not hold.
 //!
 //! ```
 //! use document::Value;
@@ -19,7 +19,7 @@
 //! assert_eq!(cases.len(), 2);
 //! ```
 //!
-//! This crate is of tests alone: nothing that is shipped depends on it.
+//! This crate is only for tests.
 
 #![allow(clippy::missing_panics_doc)] // A test fails by panicking.
 
@@ -45,7 +45,7 @@ pub fn run(file: &str, check: impl FnMut(&Value) -> Result<(), String>) -> Vec<V
     cases
 }
 
-/// Fails with the names of the cases that do not hold, and why.
+/// Checks all cases, then fails with the names of those that do not hold, and the reasons.
 pub fn all_hold(cases: &[Value], mut check: impl FnMut(&Value) -> Result<(), String>) {
     let failed: Vec<String> = cases
         .iter()
@@ -64,14 +64,14 @@ fn name(case: &Value) -> &str {
     case.get("name").as_str().expect("a case has a name")
 }
 
-/// A field of a case. Unlike [`Value::get`], this tells null from a missing field.
+/// A field of a case. Unlike [`Value::get`], this distinguishes null from a missing field.
 pub fn field<'a>(case: &'a Value, name: &str) -> Option<&'a Value> {
     case.as_map()?.get_str(name)
 }
 
 /// Compares a result with the `expect` of a case, or with its `check`:
-/// `{"type": "int_range", "min", "max_exclusive"}` or `{"type": "regex", "pattern"}`, of the
-/// value at `path`.
+/// `{"type": "int_range", "min", "max_exclusive"}` or `{"type": "regex", "pattern"}`, which applies
+/// to the value at `path`.
 pub fn check_value(case: &Value, found: &Value) -> Result<(), String> {
     match field(case, "expect") {
         Some(expect) if expect == found => Ok(()),
