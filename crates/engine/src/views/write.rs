@@ -97,7 +97,7 @@ pub(super) struct Outcome {
     pub(super) controller: Option<usize>,
     /// The last write, if there was one.
     pub(super) written: Option<Written>,
-    /// Why a controller does not get what it wants.
+    /// The first controller whose values were not written, by position, and the reason.
     pub(super) conflict: Option<(usize, String)>,
 }
 

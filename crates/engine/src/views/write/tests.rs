@@ -1,4 +1,5 @@
-//! Patchers on views: what they set, what they take back, and that running offline agrees.
+//! Patchers on views: the values that they set and take back, and a comparison with the offline
+//! runner.
 
 use std::sync::Arc;
 
@@ -26,7 +27,7 @@ impl EngineEvents for Quiet {
     fn reported(&self, _controller: &str, _error: &ReportedError) {}
 }
 
-/// Deployments make objects of a view, and config maps patch them.
+/// Deployments yield objects of a view, and config maps patch them.
 fn operator() -> Operator {
     let name = json!({"name": "$.metadata.name", "labels": "$.metadata.labels"});
     let spec = json!({
@@ -57,7 +58,7 @@ fn of_view(name: &str, spec: Value) -> Value {
         "metadata": {"name": name}, "spec": (spec)})
 }
 
-/// What the task of an operator does with views.
+/// Does what the task of an Operator does with views.
 struct Engine {
     operator: Operator,
     store: Store,
@@ -132,7 +133,7 @@ impl Engine {
         }
     }
 
-    /// The objects as far as writers say what they are.
+    /// The objects, with only the name and the labels of their metadata.
     fn objects(&self) -> Vec<Value> {
         let items = self.store.list(&view(), &Selector::default()).items;
         items.iter().map(said).collect()
@@ -190,7 +191,7 @@ fn what_is_set_on_an_object_of_a_user_is_taken_back_if_it_is_as_written() {
         specs(&engine),
         [json!({"own": true, "x": 1, "y": {"z": 2}})]
     );
-    // Somebody changes what we set: it is put back.
+    // Somebody changes a value that we set: it is restored.
     engine.user(&Write::Replace(of_view("u", json!({"own": true, "x": 5}))));
     assert_eq!(
         specs(&engine),
@@ -201,7 +202,7 @@ fn what_is_set_on_an_object_of_a_user_is_taken_back_if_it_is_as_written() {
     let version = engine.store.version();
     engine.source(1, "u", Some(config("u", json!({"x": 1}))));
     assert_eq!(engine.store.version(), version);
-    // What they wrote there comes back.
+    // Their value is restored.
     engine.source(1, "u", None);
     assert_eq!(specs(&engine), [json!({"own": true, "x": 5})]);
 }
@@ -217,7 +218,7 @@ fn what_a_user_has_already_stays() {
     let more = json!({"x": 1, "y": {"z": 2, "new": 1}, "l": [{"k": 1}], "s": [1]});
     engine.source(1, "u", Some(config("u", more.clone())));
     assert_eq!(specs(&engine), std::slice::from_ref(&more));
-    // Another generation knows what was set, and what was not.
+    // The next generation knows which values were set.
     let mut engine = engine.next();
     engine.source(1, "u", Some(config("u", more)));
     engine.source(1, "u", Some(config("u", json!({"y": {"new": 1}}))));
