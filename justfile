@@ -1,13 +1,13 @@
-# What a developer types. `just` alone lists it.
+# Commands for developers. `just` alone lists them.
 
 default:
     @just --list
 
-# All that CI checks.
+# All checks of CI.
 ci:
     .ci/run
 
-# The tests of the README.
+# The tests of the default members, as in the README.
 test:
     cargo test
 
@@ -15,23 +15,23 @@ lint:
     cargo fmt --all --check
     cargo clippy --workspace --all-targets -- -D warnings
 
-# More random histories than the tests run: `just random 200000`.
+# Tests incremental evaluation on more random histories: `just random 200000`.
 random runs="100000":
     RANDOM_RUNS={{runs}} cargo test --release -p dataflow --test incremental_equals_scratch -- --nocapture
 
-# More histories of the simulation than the tests run: `just sim 20000`.
+# Runs the simulation with more histories: `just sim 20000`.
 sim runs="10000":
     RANDOM_RUNS={{runs}} cargo test --release -p simulation --test one_operator -- --nocapture
 
-# Generated pages and fixtures.
+# Updates generated pages and fixtures.
 update:
     UPDATE=1 cargo test
 
-# The engine beside its peers; writes docs/performance.md.
+# Compares the engine with its peers, and writes docs/performance.md.
 bench date:
     cargo bench -p benches --bench ratios -- --write docs/performance.md --date {{date}}
 
-# deltic on a real control plane beside its peers; writes docs/performance.md.
+# Compares deltic with its peers on a real control plane, and writes docs/performance.md.
 figures date:
     cargo bench -p benches --features cluster --bench figures -- --write docs/performance.md --date {{date}}
 
@@ -39,11 +39,10 @@ figures date:
 fuzz target:
     cargo +nightly fuzz run {{target}}
 
-# The tests of values under AddressSanitizer, which sees memory that is used after it was freed,
-# freed twice or leaked (nightly).
+# The tests of `document` under AddressSanitizer (nightly).
 asan:
     hack/asan
 
-# The counts of references, in the orders that threads can take.
+# Checks the reference counts with loom, in many interleavings of threads.
 loom:
     RUSTFLAGS="--cfg loom" cargo test --locked -p document --lib --target-dir target/loom model::
