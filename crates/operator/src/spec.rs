@@ -10,6 +10,7 @@ use document::{Location, Path, Value, json};
 use expr::Functions;
 use object::{KindRef, LabelSelector};
 
+use crate::graph::Graph;
 use crate::predicate::Predicate;
 use crate::problem::{Problem, Severity};
 
@@ -33,19 +34,7 @@ impl Operator {
     /// The controllers in topological order of the kinds that they read and write. Controllers of
     /// a cycle are in the order of the spec.
     pub fn order(&self) -> Vec<usize> {
-        let controllers = &self.controllers;
-        let mut order: Vec<usize> = Vec::new();
-        while order.len() < controllers.len() {
-            let waiting = |i: &usize| !order.contains(i);
-            let ready = (0..controllers.len()).filter(waiting).find(|&i| {
-                (0..controllers.len())
-                    .filter(waiting)
-                    .all(|j| j == i || !controllers[j].feeds(&controllers[i]))
-            });
-            let next = ready.or_else(|| (0..controllers.len()).find(waiting));
-            order.extend(next);
-        }
-        order
+        Graph::new(&self.controllers).order()
     }
 }
 

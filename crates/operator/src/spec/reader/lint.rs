@@ -8,6 +8,7 @@ use document::path::{Root, Segment};
 use expr::Expr;
 
 use super::SpecReader;
+use crate::graph::Graph;
 use crate::problem::Problem;
 use crate::spec::{Controller, Operator};
 
@@ -142,23 +143,9 @@ impl SpecReader<'_> {
 
     /// Warns about controllers that read what they write, directly or through others.
     fn cycles(&mut self, operator: &Operator) {
-        let count = operator.controllers.len();
-        let mut reaches: Vec<Vec<bool>> = (0..count)
-            .map(|i| {
-                (0..count)
-                    .map(|j| operator.controllers[i].feeds(&operator.controllers[j]))
-                    .collect()
-            })
-            .collect();
-        for middle in 0..count {
-            for from in 0..count {
-                for to in 0..count {
-                    reaches[from][to] |= reaches[from][middle] && reaches[middle][to];
-                }
-            }
-        }
-        for (i, controller) in operator.controllers.iter().enumerate() {
-            if reaches[i][i] {
+        let in_cycles = Graph::new(&operator.controllers).in_cycles();
+        for (controller, in_cycle) in operator.controllers.iter().zip(in_cycles) {
+            if in_cycle {
                 let name = &controller.name;
                 let message = if controller.feeds(controller) {
                     format!("{name} reads the kind that it writes")
