@@ -7,6 +7,7 @@
 
 mod bytes;
 mod circuit;
+mod operator;
 mod patch;
 
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use expr::{Env, Functions, Items, Scope};
 
 pub use bytes::Bytes;
 pub use circuit::circuit;
+pub use operator::operator;
 pub use patch::patch;
 
 /// Any text as a path: parsing fails, or the path can be printed and parsed again, and a value

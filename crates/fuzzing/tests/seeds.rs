@@ -75,3 +75,8 @@ fn manifests_never_fail() {
 fn circuits_equal_the_evaluation_from_scratch() {
     run("circuit", 3_000, fuzzing::circuit);
 }
+
+#[test]
+fn operators_stay_within_their_bounds() {
+    run("operator", 5_000, fuzzing::operator);
+}
