@@ -2,7 +2,8 @@
 //!
 //! [`Clients`] wraps a [`kube::Client`]. Its clients act as a service account. Requests are sent at
 //! a limited rate, and a watch that the server keeps closing is opened again after a pause
-//! (`pace.rs`). No request is sent after [`Clients::fence`], or when this process no longer leads.
+//! (`pace.rs`). No request is sent after [`Clients::fence`], or when this process no longer leads. A
+//! replica that stands by may read, but not write.
 
 mod pace;
 
@@ -12,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use http::{HeaderValue, Request};
+use http::{HeaderValue, Method, Request};
 use kube::Client;
 use kube::client::Body;
 use operator::spec::ServiceAccount;
@@ -107,9 +108,10 @@ struct Bucket {
     at: Instant,
 }
 
-/// The error of a request after [`Clients::fence`], or after this process has lost the lead.
+/// The error of a request that is not sent: after [`Clients::fence`], after this process has lost
+/// the lead, or a write before it leads.
 #[derive(Debug, thiserror::Error)]
-#[error("this process is not the leader any more: no request is sent")]
+#[error("this process does not lead: the request is not sent")]
 pub struct Fenced;
 
 impl Clients {
@@ -162,7 +164,7 @@ impl Clients {
                 if !wait.is_zero() {
                     tokio::time::sleep(wait).await;
                 }
-                gate.pass().await?;
+                gate.pass(is_write(&request)).await?;
                 match base.send(request).await {
                     Ok(answer) => Ok(pace.follow(&uri, answer)),
                     Err(error) => Err(Box::new(error) as Box<dyn std::error::Error + Send + Sync>),
@@ -186,11 +188,23 @@ fn headers(identity: &Identity) -> Vec<(&'static str, HeaderValue)> {
         .collect()
 }
 
+/// Whether a request may change the cluster. Reviews of access are sent with POST, and only read.
+fn is_write(request: &Request<Body>) -> bool {
+    let is_review = || {
+        request
+            .uri()
+            .path()
+            .starts_with("/apis/authorization.k8s.io/")
+    };
+    request.method() != Method::GET && !is_review()
+}
+
 impl Gate {
     /// Waits until a request may be sent.
-    async fn pass(&self) -> Result<(), Fenced> {
+    async fn pass(&self, is_write: bool) -> Result<(), Fenced> {
         loop {
-            if self.fenced.load(Ordering::SeqCst) || self.leadership.is_over() {
+            let stands_by = is_write && !self.leadership.is_leader();
+            if stands_by || self.fenced.load(Ordering::SeqCst) || self.leadership.is_over() {
                 return Err(Fenced);
             }
             let wait = self.take();
@@ -244,11 +258,11 @@ mod tests {
         let gate = gate(10.0, 5);
         let start = Instant::now();
         for _ in 0..5 {
-            gate.pass().await.unwrap();
+            gate.pass(true).await.unwrap();
         }
         assert_eq!(start.elapsed(), Duration::ZERO);
         for _ in 0..10 {
-            gate.pass().await.unwrap();
+            gate.pass(true).await.unwrap();
         }
         let took = start.elapsed().as_secs_f64();
         assert!((0.95..1.2).contains(&took), "{took}");
@@ -257,9 +271,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn nothing_passes_a_fence() {
         let gate = gate(0.0, 1);
-        gate.pass().await.unwrap();
+        gate.pass(true).await.unwrap();
         gate.fenced.store(true, Ordering::SeqCst);
-        assert!(gate.pass().await.is_err());
+        assert!(gate.pass(true).await.is_err());
     }
 
     #[tokio::test(start_paused = true)]

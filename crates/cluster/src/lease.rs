@@ -47,7 +47,8 @@ pub struct Settings {
     /// How long after its last renewal a leader gives up. It is shorter than `duration`, so that
     /// the leader's last requests are finished before another replica leads.
     pub deadline: Duration,
-    /// The pause between two attempts to acquire or renew the Lease.
+    /// The pause between two renewals of the Lease. Replicas that stand by look at it more often,
+    /// so that they notice soon when it is released.
     pub retry: Duration,
 }
 

@@ -138,6 +138,7 @@ pub struct Running {
 
 enum Command {
     Stop,
+    Lead,
     DeleteAll(oneshot::Sender<bool>),
     AllowDeletions(bool),
 }
@@ -145,11 +146,14 @@ enum Command {
 impl Engine {
     /// Starts an Operator.
     pub fn start(context: Context, operator: Operator, events: Arc<dyn EngineEvents>) -> Running {
-        Self::resume(context, operator, BTreeSet::new(), events)
+        let running = Self::resume(context, operator, BTreeSet::new(), events);
+        running.lead();
+        running
     }
 
-    /// Starts an Operator that ran before. `held` are the controllers whose removals
-    /// `maxDeletions` held at that time. They remain held.
+    /// Starts an Operator that may have run before. `held` are the controllers whose removals
+    /// `maxDeletions` held at that time. They remain held. It derives objects, but writes none to
+    /// the cluster until [`Running::lead`].
     pub fn resume(
         context: Context,
         operator: Operator,
@@ -172,6 +176,11 @@ impl Running {
     /// The status of the Operator.
     pub fn status(&self) -> watch::Receiver<OperatorStatus> {
         self.status.clone()
+    }
+
+    /// Starts to write, because this process leads.
+    pub fn lead(&self) {
+        let _ = self.commands.send(Command::Lead);
     }
 
     /// Starts no more writes, and waits for those in flight. Derived objects remain.

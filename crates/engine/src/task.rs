@@ -125,6 +125,7 @@ impl Task {
                 biased;
                 command = commands.recv() => match command {
                     None | Some(Command::Stop) => break,
+                    Some(Command::Lead) => self.writes.lead(),
                     Some(Command::AllowDeletions(allowed)) => {
                         self.allow_deletions(allowed);
                         stale_status = true;

@@ -81,6 +81,8 @@ pub(super) struct Writes {
     queue: Queue<ObjectKey, WriteReason>,
     /// Cloned for each target watch, and dropped when all of them have a clone.
     pending_lists: Option<PendingLists>,
+    /// Nothing is written before this is used.
+    lead: Option<oneshot::Sender<()>>,
     stop: Option<oneshot::Sender<()>>,
     task: Option<JoinHandle<()>>,
     namespaces: AbortHandle,
@@ -100,6 +102,7 @@ impl Writes {
         let namespaces = namespaces.run(context.clients.of(&identity), context.namespace.clone());
         let (stop, stopped) = oneshot::channel();
         let (pending_lists, mut all_listed) = mpsc::channel(1);
+        let (lead, leads) = oneshot::channel();
         let limits = Limits::new(operator, writer.clone());
         let (pauses, pools) = (limits.clone(), limits.pools());
         let mut retries = Retries::new(Limits::default_backoff(), context.clock.random());
@@ -119,6 +122,10 @@ impl Writes {
             .pools(pools, move |key| limits.pool(key))
             .gate(async move {
                 let _ = tokio::time::timeout(MAX_LIST_WAIT, all_listed.recv()).await;
+                // A replica that stands by derives everything, and writes nothing.
+                if leads.await.is_err() {
+                    std::future::pending::<()>().await;
+                }
                 Ok::<(), Infallible>(())
             })
             .observe(Arc::new(Runs::new(measures.clone(), writer.clone())))
@@ -133,6 +140,7 @@ impl Writes {
             writer,
             queue,
             pending_lists: Some(pending_lists),
+            lead: Some(lead),
             stop: Some(stop),
             task: Some(task),
             namespaces: tokio::spawn(namespaces).abort_handle(),
@@ -142,6 +150,14 @@ impl Writes {
     /// All target watches are subscribed. Writing starts when their lists have completed.
     pub(super) fn subscribed(&mut self) {
         self.pending_lists = None;
+    }
+
+    /// This process leads: writing may start.
+    pub(super) fn lead(&mut self) {
+        if let Some(lead) = self.lead.take() {
+            // The runner is gone only after a stop.
+            let _ = lead.send(());
+        }
     }
 
     /// Sets what a controller derives for an object; `None` if it no longer derives it.

@@ -11,7 +11,7 @@ use tokio::sync::watch;
 
 /// Starts the engines of Operators.
 pub trait Engines: Send + Sync {
-    /// Starts the engine of an Operator. The removals of the controllers in `held` were held by
+    /// Starts the engine of an Operator, which writes when it [leads](Run::lead). The removals of the controllers in `held` were held by
     /// `maxDeletions` when the Operator last ran, and stay held.
     fn start(
         &self,
@@ -31,6 +31,9 @@ pub trait Engines: Send + Sync {
 pub trait Run: Send + Sync {
     /// Its status. The sender is dropped when the engine ends by itself.
     fn status(&self) -> watch::Receiver<OperatorStatus>;
+
+    /// Lets it write to the cluster, because this process leads.
+    fn lead(&self);
 
     /// Finishes the writes under way and ends. Derived objects stay.
     fn stop(self: Box<Self>) -> BoxFuture<'static, ()>;
@@ -65,6 +68,10 @@ impl Engines for Context {
 impl Run for Running {
     fn status(&self) -> watch::Receiver<OperatorStatus> {
         Self::status(self)
+    }
+
+    fn lead(&self) {
+        Self::lead(self);
     }
 
     fn stop(self: Box<Self>) -> BoxFuture<'static, ()> {

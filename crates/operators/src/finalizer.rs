@@ -26,6 +26,9 @@ impl OperatorTask {
         if wanted == object.has_finalizer() {
             return TaskStep::Done;
         }
+        if !self.leads {
+            return TaskStep::WhenLeading;
+        }
         match self.patch_finalizer(&object, wanted).await {
             Ok(object) => {
                 self.object = Some(object);

@@ -27,6 +27,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use cluster::lease::Leadership;
 use cluster::object::{Object, lost_event};
 use controller::{Backoff, Pause};
 use engine::clock::Clock;
@@ -76,6 +77,7 @@ pub(crate) struct Shared {
     policy: Policy,
     events: Events,
     metrics: Metrics,
+    leadership: Leadership,
     clock: Arc<dyn Clock>,
 }
 
@@ -109,6 +111,8 @@ pub struct Services {
     pub metrics: Metrics,
     /// The readiness of the process: whether Operators can be read.
     pub health: Health,
+    /// Whether this process leads. While it stands by, its engines run, and nothing is written.
+    pub leadership: Leadership,
     /// The time of day.
     pub clock: Arc<dyn Clock>,
 }
@@ -129,6 +133,7 @@ impl Operators {
                 policy: parts.policy,
                 events: parts.events,
                 metrics: parts.metrics,
+                leadership: parts.leadership,
                 clock: parts.clock,
             }),
             health: parts.health,

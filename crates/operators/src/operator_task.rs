@@ -12,6 +12,9 @@
 //! is being deleted, policy Orphan       stops the engine
 //! ```
 //!
+//! A replica that stands by runs engines as the leader does, so that it can take over at once, but
+//! it leaves the Operator object and the derived objects alone.
+//!
 //! Derived objects stay while an engine is replaced. A step that fails is tried again after a
 //! growing pause.
 
@@ -50,6 +53,8 @@ pub(super) struct OperatorTask {
     engine: Option<CurrentEngine>,
     state: OperatorState,
     pub(super) publisher: Publisher,
+    /// Whether this process leads, and may write.
+    pub(super) leads: bool,
     /// When the next step is due if no event comes before.
     again: Option<Instant>,
     /// The pause after a step that did not succeed.
@@ -68,6 +73,8 @@ struct CurrentEngine {
     of: OperatorObject,
     /// Whether deletions beyond `maxDeletions` are allowed.
     allowed: bool,
+    /// The controllers whose removals were held when it started.
+    held: BTreeSet<String>,
     since: Instant,
 }
 
@@ -79,6 +86,8 @@ pub(super) enum TaskStep {
     Again,
     /// Try again at this time.
     At(Instant),
+    /// Try again when this process leads.
+    WhenLeading,
 }
 
 /// Why the task woke up.
@@ -89,12 +98,15 @@ enum Wake {
     Died,
     Again,
     Publish,
+    /// This process leads from now on.
+    Leads,
 }
 
 impl OperatorTask {
     pub(super) fn new(shared: Arc<Shared>, name: String, seen: watch::Receiver<Seen>) -> Self {
         Self {
             events: shared.events.of(&name, ""),
+            leads: shared.leadership.is_leader(),
             shared,
             name,
             seen,
@@ -132,11 +144,15 @@ impl OperatorTask {
                     let status = engine.map(|engine| engine.status.borrow().clone());
                     self.publish(&status.unwrap_or_default()).await;
                 }
+                Wake::Leads => {
+                    self.take_over().await;
+                    self.step().await;
+                }
             }
         }
         let last = self.stop_engine().await;
         let stays = matches!(*self.seen.borrow(), Seen::Stop);
-        if let Some(last) = last.filter(|_| stays) {
+        if let Some(last) = last.filter(|_| stays && self.leads) {
             self.publisher.last();
             self.publish(&last).await;
         }
@@ -146,6 +162,7 @@ impl OperatorTask {
     }
 
     async fn wake(&mut self) -> Wake {
+        let publish = self.publisher.due().filter(|_| self.leads);
         tokio::select! {
             biased;
             changed = self.seen.changed() => match changed {
@@ -155,7 +172,8 @@ impl OperatorTask {
             },
             alive = status_changed(&mut self.engine) => if alive { Wake::Status } else { Wake::Died },
             () = at(self.again) => Wake::Again,
-            () = at(self.publisher.due()) => Wake::Publish,
+            () = at(publish) => Wake::Publish,
+            () = self.shared.leadership.acquired(), if !self.leads => Wake::Leads,
         }
     }
 
@@ -192,6 +210,7 @@ impl OperatorTask {
                 self.attempts.reset();
                 None
             }
+            TaskStep::WhenLeading => None,
             TaskStep::At(time) => Some(time),
             TaskStep::Again => Some(Instant::now() + self.attempts.grow()),
         };
@@ -219,13 +238,31 @@ impl OperatorTask {
             return TaskStep::At(time);
         }
         // The finalizer comes before the first derived object, so that none is left behind.
-        if object.deletes() && matches!(self.finalizer().await, TaskStep::Again) {
-            return TaskStep::Again;
+        if object.deletes() {
+            match self.finalizer().await {
+                TaskStep::Done => {}
+                other => return other,
+            }
         }
         let last = self.stop_engine().await;
         let held = last.map_or_else(|| object.held(), |last| last.held());
         self.start(operator, object, held);
         self.finalizer().await
+    }
+
+    /// Takes over from the process that led.
+    async fn take_over(&mut self) {
+        self.leads = true;
+        self.publisher.changed();
+        // Its status says which removals it held. Here they may have come as single events, which
+        // `maxDeletions` does not count.
+        let held = self.object.as_ref().map(OperatorObject::held);
+        let same = |engine: &CurrentEngine| held.as_ref().is_none_or(|held| *held == engine.held);
+        match &self.engine {
+            Some(engine) if same(engine) => engine.run.lead(),
+            Some(_) => drop(self.stop_engine().await),
+            None => {}
+        }
     }
 
     /// Whether an engine runs with this spec.
@@ -251,15 +288,19 @@ impl OperatorTask {
         let run = self
             .shared
             .engines
-            .start(operator, held, self.events.clone());
+            .start(operator, held.clone(), self.events.clone());
         let mut engine = CurrentEngine {
             status: run.status(),
             run,
             of: object,
             allowed: false,
+            held,
             since: Instant::now(),
         };
         engine.allow();
+        if self.leads {
+            engine.run.lead();
+        }
         self.engine = Some(engine);
         self.state = OperatorState::Runs;
         self.reset_crashes();
@@ -297,6 +338,9 @@ impl OperatorTask {
             let why = "the Operator is being deleted";
             self.shared.engines.down(&self.name, why);
             return self.finalizer().await;
+        }
+        if !self.leads {
+            return TaskStep::WhenLeading;
         }
         if self.engine.is_none() {
             let Some(operator) = self.read(&object) else {

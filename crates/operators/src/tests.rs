@@ -37,6 +37,7 @@ fn world(server: &Server, policy: Policy) -> World {
         events: Events::start(server.client(), "test"),
         metrics: Metrics::default(),
         health: health.clone(),
+        leadership: Leadership::always(),
         clock: Arc::new(engine::clock::System),
     });
     let (stop, stopped) = oneshot::channel();

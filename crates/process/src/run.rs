@@ -1,14 +1,18 @@
 //! Runs Operators until a shutdown.
 //!
-//! [`run`] waits until this process leads and then runs the Operators of the cluster, or those of
-//! the configuration. It ends at a shutdown, or when the lease is lost. The caller runs the
-//! elector of the lease and the HTTP server of the probes.
+//! [`run`] runs the Operators of the cluster, or those of the configuration. It ends at a shutdown,
+//! or when the lease is lost. The caller runs the elector of the lease and the HTTP server of the
+//! probes.
+//!
+//! A replica that stands by runs the same engines as the leader: it lists and watches its sources,
+//! derives, and fills its views. Only writes wait until it leads, so that it takes over at once.
 
 use std::collections::BTreeSet;
 use std::pin::pin;
 use std::sync::Arc;
 
 use cluster::client::{Clients, Identity};
+use cluster::lease::Leadership;
 use engine::status::{OperatorStatus, Ready};
 use engine::{Context, EngineEvents};
 use futures::future::join_all;
@@ -54,25 +58,18 @@ pub async fn run(
     result
 }
 
-/// Waits until this process leads, and runs Operators while it does.
+/// Runs Operators until the lease is lost.
 async fn lead(
     clients: &Clients,
     config: Config,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), RunError> {
     let leadership = config.leadership.clone();
-    let mut shutdown = pin!(shutdown);
-    // A replica that stands by is ready: otherwise a rollout would wait for it forever.
-    config.health.ready();
-    tokio::select! {
-        biased;
-        () = &mut shutdown => return Ok(()),
-        () = leadership.acquired() => {}
-    }
     if leadership.is_over() {
         return Err(RunError::LeaseLost);
     }
     config.health.not_ready("starting");
+    config.views.serve_when(config.leadership.clone());
     let health = config.health.clone();
     tokio::select! {
         biased;
@@ -100,7 +97,8 @@ async fn work(
     if !config.files.is_empty() {
         config.health.ready();
         config.metrics.operators(config.files.len());
-        return files(&context, &policy, config.files, shutdown, grace).await;
+        let leadership = &config.leadership;
+        return files(&context, &policy, config.files, leadership, shutdown, grace).await;
     }
     let client = clients.of(&Identity::Own);
     let operators = Operators::new(Services {
@@ -110,6 +108,7 @@ async fn work(
         policy,
         metrics: config.metrics,
         health: config.health,
+        leadership: config.leadership,
         clock: config.clock,
     });
     let done = operators.run(shutdown, grace).await;
@@ -130,6 +129,7 @@ async fn files(
     engines: &dyn Engines,
     policy: &Policy,
     operators: Vec<Operator>,
+    leadership: &Leadership,
     shutdown: impl Future<Output = ()>,
     grace: std::time::Duration,
 ) -> Result<(), RunError> {
@@ -153,7 +153,17 @@ async fn files(
         logs.spawn(log(name, run.status()));
         running.push(run);
     }
-    shutdown.await;
+    let mut shutdown = pin!(shutdown);
+    tokio::select! {
+        biased;
+        () = &mut shutdown => {}
+        () = leadership.acquired() => {
+            for run in &running {
+                run.lead();
+            }
+            shutdown.await;
+        }
+    }
     let stops = join_all(running.into_iter().map(operators::Run::stop));
     match tokio::time::timeout(grace, stops).await {
         Ok(_) => Ok(()),

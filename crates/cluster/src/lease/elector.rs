@@ -134,11 +134,11 @@ impl Elector {
         });
     }
 
-    /// The pause between two attempts while another process leads. It is random, so that not all
-    /// replicas try at the same time.
+    /// The pause between two attempts while another process leads: a quarter to a half of `retry`.
+    /// It is random, so that not all replicas try at the same time.
     fn jittered(&self) -> Duration {
         let share = (random() >> 40) as f64 / f64::from(1_u32 << 24);
-        self.settings.retry.mul_f64(1.0 + 1.2 * share)
+        self.settings.retry.mul_f64(0.25 + 0.25 * share)
     }
 
     /// Renews the Lease until it is lost. Returns the reason.

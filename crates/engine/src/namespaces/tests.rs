@@ -185,6 +185,7 @@ fn start(server: &Arc<Server>) -> (Writes, Arc<Reports>) {
     let writer = Arc::new(Writer::new("o", server.client(), reports.clone()));
     let mut writes = Writes::start(&context, &operator, writer, &measures);
     writes.subscribed();
+    writes.lead();
     let kind = object::GroupKind::new("", "ConfigMap");
     writes
         .writer

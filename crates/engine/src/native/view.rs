@@ -1,5 +1,8 @@
 //! Views as streams of kube's watcher events.
 
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use cluster::lease::Leadership;
 use futures::{Stream, stream};
 use kube::Resource;
 use kube::runtime::watcher::{self, Event};
@@ -50,6 +53,9 @@ use crate::{Views, clock};
 pub struct ViewStore {
     store: Store,
     availability: Views,
+    /// Whether this process leads. Only the leader's views are delivered to reconcilers, because
+    /// these write.
+    leadership: Arc<Mutex<Leadership>>,
 }
 
 /// An empty store, whose views are unavailable until Operators have filled them.
@@ -64,6 +70,7 @@ impl Default for ViewStore {
         Self {
             availability: Views::new(&store),
             store,
+            leadership: Arc::new(Mutex::new(Leadership::always())),
         }
     }
 }
@@ -88,10 +95,20 @@ impl ViewStore {
         self.availability.without_operators();
     }
 
+    /// Delivers views to reconcilers only when this process leads.
+    pub fn serve_when(&self, leadership: Leadership) {
+        *self.lock() = leadership;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Leadership> {
+        let leadership = self.leadership.lock();
+        leadership.unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Watches the view of type `K`, whose API group is `<operator>.view.dcontroller.io`.
     ///
     /// The first list starts when the view is available, that is, when its Operator runs and
-    /// has filled it. Until then a reconciler does not start, so that it does not take the view
+    /// has filled it, and this process leads. Until then a reconciler does not start, so that it does not take the view
     /// for empty. When the Operator is edited, deleted or stopped, no event is delivered until
     /// the view is available again; then a new list is delivered.
     pub fn watch<K>(&self) -> impl Stream<Item = watcher::Result<Event<K>>> + Send + use<K>
@@ -112,7 +129,7 @@ impl ViewStore {
     {
         let collection = GroupKind::new(&K::group(dyntype), &K::kind(dyntype));
         let reader = ViewReader {
-            store: self.store.clone(),
+            views: self.clone(),
             gate: Gate::closed(&self.store, &collection),
             collection,
             phase: Phase::Begin,
@@ -126,7 +143,7 @@ impl ViewStore {
 
 /// A watch of a view that never ends.
 struct ViewReader {
-    store: Store,
+    views: ViewStore,
     gate: Gate,
     collection: GroupKind,
     phase: Phase,
@@ -184,7 +201,10 @@ impl ViewReader {
 
     async fn open(&mut self) {
         self.gate.opened(|_| {}).await;
+        let leadership = self.views.lock().clone();
+        leadership.acquired().await;
         let watch = self
+            .views
             .store
             .watch(&self.collection, Selector::default(), Start::Now);
         if let Ok(watch) = watch {

@@ -108,6 +108,7 @@ impl World {
         let writer = Arc::new(limits::retry_refused(&operator, writer));
         let mut writes = Writes::start(&context, &operator, writer, &measures);
         writes.subscribed();
+        writes.lead();
         let kind = GroupKind::new("", "ConfigMap");
         let writer = &writes.writer;
         writer.serve(TargetKind::new(kind, "v1", "configmaps"));

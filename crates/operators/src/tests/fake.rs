@@ -97,6 +97,8 @@ impl Run for FakeRun {
         self.status.clone()
     }
 
+    fn lead(&self) {}
+
     fn stop(self: Box<Self>) -> BoxFuture<'static, ()> {
         Box::pin(async move { self.fake.note("stop", &self.name) })
     }
