@@ -41,6 +41,9 @@ pub(crate) struct Figures {
     pub(crate) restart: f64,
     /// Requests to write that were sent after a restart, but for that one.
     pub(crate) needless: f64,
+    /// Seconds from the end of a leader to the target of a source that is written then, by the
+    /// replica that stood by; `None` for subjects without replicas.
+    pub(crate) takeover: Option<f64>,
 }
 
 /// The sources and targets of a namespace.
@@ -96,6 +99,9 @@ impl<'a> Bench<'a> {
         figures.memory = process.resident_memory() as f64 / 1e6;
         stage::stop(subject, process);
         self.restart(subject, &mut figures).await?;
+        if subject == Subject::Deltic {
+            figures.takeover = Some(self.takeover().await?);
+        }
         self.clear().await?;
         Ok(figures)
     }
@@ -149,6 +155,22 @@ impl<'a> Bench<'a> {
         figures.needless = before.until(&self.requests().await?).writes - 1.0;
         stage::stop(subject, process);
         Ok(())
+    }
+
+    /// A leader ends well while another replica stands by.
+    async fn takeover(&mut self) -> Result<f64, Error> {
+        let leader = self.stage.replica("leading").await;
+        let standby = self.stage.replica("standing by").await;
+        tokio::time::sleep(SETTLE).await;
+        stage::stop(Subject::Deltic, leader);
+        let start = Instant::now();
+        self.revision += 1;
+        let name = source_name(self.count / 2);
+        write(&self.configs, &name, self.revision).await?;
+        let target = target_name(&name);
+        let took = self.targets.one_at(&target, self.revision).await? - start;
+        stage::stop(Subject::Deltic, standby);
+        Ok(took.as_secs_f64())
     }
 
     async fn clear(&mut self) -> Result<(), Error> {

@@ -42,14 +42,14 @@ fn write_report(out: &mut String, results: &Results, context: &Context) -> fmt::
     writeln!(
         out,
         "| objects | subject | initial sync, s | requests per object | update p50, ms | p99, ms \
-         | all at once, s | resident, MB | restart, s | needless writes |"
+         | all at once, s | resident, MB | restart, s | needless writes | takeover, s |"
     )?;
-    writeln!(out, "|--:|---|{}", "--:|".repeat(8))?;
+    writeln!(out, "|--:|---|{}", "--:|".repeat(9))?;
     for ((count, subject), rounds) in results {
         let of = |figure: Figure| median(rounds, figure).map_or_else(String::new, number);
         writeln!(
             out,
-            "| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
+            "| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
             grouped(count),
             subject.name(),
             of(|figures| figures.sync),
@@ -60,6 +60,7 @@ fn write_report(out: &mut String, results: &Results, context: &Context) -> fmt::
             of(|figures| figures.memory),
             of(|figures| figures.restart),
             grouped(median(rounds, |figures| figures.needless).unwrap_or(0.0)),
+            takeover(rounds).map_or_else(String::new, number),
         )?;
     }
     writeln!(out, "\n### Bars on the cluster\n")?;
@@ -76,6 +77,12 @@ fn median(rounds: &[Figures], figure: Figure) -> Option<f64> {
     let above = values.get(values.len() / 2)?;
     let below = values.get((values.len() - 1) / 2)?;
     Some(f64::midpoint(*below, *above))
+}
+
+/// The median of the takeovers, of a subject that has replicas.
+fn takeover(rounds: &[Figures]) -> Option<f64> {
+    rounds.first()?.takeover?;
+    median(rounds, |figures| figures.takeover.unwrap_or_default())
 }
 
 /// The memory that deltic may take with 10,000 objects, in MB.
@@ -121,6 +128,14 @@ fn bars(results: &Results) -> Vec<Bar> {
         );
         let needless = of(count, Subject::Deltic, |figures| figures.needless);
         bar("needless writes after a restart", count, needless, 0.0);
+        let rounds = results.get(&(count, Subject::Deltic));
+        let takeover = rounds.and_then(|rounds| takeover(rounds));
+        bar(
+            "takeover after a leader ended well, s",
+            count,
+            takeover,
+            2.0,
+        );
         if count == MEMORY.0 {
             let memory = of(count, Subject::Deltic, |figures| figures.memory);
             bar("resident memory, MB", count, memory, MEMORY.1);

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::Duration;
 
 use cluster_tests::{Cluster, Installed, Options, Process, stop_deltic};
 use kube::Client;
@@ -73,6 +74,18 @@ impl Stage {
         command.args(["--peer", subject.name()]);
         command.arg(&self.peer).arg(NAMESPACE);
         self.cluster().process(&mut command)
+    }
+}
+
+impl Stage {
+    /// Starts a deltic that takes part in an election, and waits until its log has this message.
+    pub(crate) async fn replica(&self, message: &str) -> Process {
+        let election = ["--leader-elect", "--lease-namespace", "deltic"];
+        let process = self.installed.deltic_with(&election);
+        while !process.log().contains(message) {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        process
     }
 }
 
