@@ -39,8 +39,10 @@ mod origin;
 pub mod pipeline;
 mod running;
 pub mod scratch;
+mod topology;
 
 pub use circuit::{Budget, BudgetError, Circuit, Derived, SourceEvent, StepResult, TargetChange};
 pub use failure::{Failure, OutputProblem, RunError};
 pub use origin::{Component, Origin, SourceObject};
 pub use pipeline::Pipeline;
+pub use topology::Topology;

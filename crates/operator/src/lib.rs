@@ -8,13 +8,11 @@
 #![warn(clippy::wildcard_enum_match_arm)]
 
 pub mod explain;
-mod graph;
 pub mod predicate;
 pub mod problem;
 mod report;
 pub mod spec;
 
-pub use graph::Graph;
 pub use problem::{Problem, Severity};
 pub use report::Report;
 pub use spec::{Controller, Operator, read};

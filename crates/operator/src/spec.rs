@@ -4,13 +4,12 @@ mod reader;
 
 use std::time::Duration;
 
-use dataflow::Pipeline;
 use dataflow::fields::{self, Header, HeaderFields, Intake, Keep};
+use dataflow::{Pipeline, Topology};
 use document::{Location, Path, Value, json};
 use expr::Functions;
-use object::{KindRef, LabelSelector};
+use object::{GroupKind, KindRef, LabelSelector};
 
-use crate::graph::Graph;
 use crate::predicate::Predicate;
 use crate::problem::{Problem, Severity};
 
@@ -34,7 +33,18 @@ impl Operator {
     /// The controllers in topological order of the kinds that they read and write. Controllers of
     /// a cycle are in the order of the spec.
     pub fn order(&self) -> Vec<usize> {
-        Graph::new(&self.controllers).order()
+        self.topology().order()
+    }
+
+    /// Which controllers read the kinds that others write.
+    pub(crate) fn topology(&self) -> Topology {
+        Topology::new(self.controllers.iter().map(|controller| {
+            let inputs = controller.inputs.iter();
+            let sources = inputs.map(|input| controller.sources[*input].resource.group_kind());
+            let targets = controller.targets.iter();
+            let targets = targets.map(|target| target.resource.group_kind());
+            (sources.collect::<Vec<GroupKind>>(), targets.collect())
+        }))
     }
 }
 

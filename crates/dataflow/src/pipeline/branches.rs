@@ -7,11 +7,14 @@
 //!  [{"@inputs": [B, S]}, {"@join": …}, {"@output": Target}]]
 //! ```
 
+use std::collections::{BTreeSet, HashMap, HashSet};
+
 use document::{Location, Value};
 use expr::DocumentKind;
 
 use super::stage::stage_name;
 use super::{PipelineErrorKind, PipelineReader, Stage};
+use crate::Topology;
 
 /// A chain of stages from inputs to an output.
 #[derive(Clone, Debug)]
@@ -52,10 +55,48 @@ struct RawBranch {
     at: Location,
 }
 
+/// The names that branches use, with their positions.
+struct Names<'a> {
+    sources: HashMap<&'a str, usize>,
+    targets: HashMap<&'a str, usize>,
+    streams: HashMap<&'a str, usize>,
+}
+
+/// Among more names than these, no similar one is looked for.
+const MAX_SUGGESTIONS: usize = 200;
+
+impl Names<'_> {
+    fn input(&self, name: &str) -> Option<Input> {
+        let source = self.sources.get(name).map(|source| Input::Source(*source));
+        source.or_else(|| Some(Input::Stream(*self.streams.get(name)?)))
+    }
+
+    /// The name of an input that is most similar to an unknown one.
+    fn nearest(&self, name: &str) -> Option<String> {
+        if self.sources.len() + self.streams.len() > MAX_SUGGESTIONS {
+            return None;
+        }
+        let known: BTreeSet<&str> = self
+            .sources
+            .keys()
+            .chain(self.streams.keys())
+            .copied()
+            .collect();
+        expr::nearest(name, known).map(str::to_owned)
+    }
+}
+
+/// The position of each name; of several equal ones, the first.
+fn numbers(names: &[String]) -> HashMap<&str, usize> {
+    let numbered = names.iter().enumerate().rev();
+    numbered.map(|(at, name)| (name.as_str(), at)).collect()
+}
+
 impl PipelineReader<'_> {
     pub(super) fn branches(&mut self, spec: &Value, at: &Location) -> Vec<Branch> {
-        for (i, name) in self.sources.iter().enumerate() {
-            if self.sources[..i].contains(name) {
+        let mut known = HashSet::new();
+        for name in self.sources {
+            if !known.insert(name) {
                 let name = name.clone();
                 self.error(at, PipelineErrorKind::DuplicateSource { name });
             }
@@ -157,34 +198,10 @@ impl PipelineReader<'_> {
     }
 
     fn named_branches(&mut self, raw: &[RawBranch], at: &Location) -> Vec<Branch> {
-        let mut streams: Vec<String> = Vec::new();
-        for branch in raw {
-            let (name, output_at) = &branch.output;
-            let is_target = self.targets.contains(name);
-            let is_source = self.sources.contains(name);
-            if streams.contains(name) || (is_target && is_source) {
-                continue;
-            }
-            if is_source {
-                self.error(
-                    output_at,
-                    PipelineErrorKind::SourceAsOutput { name: name.clone() },
-                );
-            }
-            if raw
-                .iter()
-                .any(|reader| reader.inputs.iter().any(|(input, _)| input == name))
-            {
-                streams.push(name.clone());
-            } else if !is_target {
-                self.error(
-                    output_at,
-                    PipelineErrorKind::UnusedStream { name: name.clone() },
-                );
-            }
-        }
+        let names = self.names(raw);
+        let outputs: HashSet<&str> = raw.iter().map(|branch| branch.output.0.as_str()).collect();
         for name in self.targets {
-            if !raw.iter().any(|branch| branch.output.0 == *name) {
+            if !outputs.contains(name.as_str()) {
                 self.error(
                     at,
                     PipelineErrorKind::TargetWithoutBranch { name: name.clone() },
@@ -192,38 +209,64 @@ impl PipelineReader<'_> {
             }
         }
         raw.iter()
-            .map(|branch| self.named_branch(branch, &streams))
+            .map(|branch| self.named_branch(branch, &names))
             .collect()
     }
 
-    fn named_branch(&mut self, raw: &RawBranch, streams: &[String]) -> Branch {
+    /// Numbers the streams: the outputs that branches read.
+    fn names<'a>(&mut self, raw: &'a [RawBranch]) -> Names<'a>
+    where
+        Self: 'a,
+    {
+        let mut names = Names {
+            sources: numbers(self.sources),
+            targets: numbers(self.targets),
+            streams: HashMap::new(),
+        };
+        let inputs = raw.iter().flat_map(|branch| &branch.inputs);
+        let inputs: HashSet<&str> = inputs.map(|(name, _)| name.as_str()).collect();
+        for branch in raw {
+            let (name, at) = &branch.output;
+            let is_target = names.targets.contains_key(name.as_str());
+            let is_source = names.sources.contains_key(name.as_str());
+            if names.streams.contains_key(name.as_str()) || (is_target && is_source) {
+                continue;
+            }
+            if is_source {
+                let name = name.clone();
+                self.error(at, PipelineErrorKind::SourceAsOutput { name });
+            }
+            if inputs.contains(name.as_str()) {
+                let next = names.streams.len();
+                names.streams.insert(name, next);
+            } else if !is_target {
+                let name = name.clone();
+                self.error(at, PipelineErrorKind::UnusedStream { name });
+            }
+        }
+        names
+    }
+
+    fn named_branch(&mut self, raw: &RawBranch, known: &Names<'_>) -> Branch {
         let mut inputs = Vec::new();
         let mut names = Vec::new();
+        let mut seen = HashSet::new();
         for (name, at) in &raw.inputs {
-            if names.contains(name) {
-                self.error(
-                    at,
-                    PipelineErrorKind::DuplicateSource { name: name.clone() },
-                );
+            if !seen.insert(name) {
+                let name = name.clone();
+                self.error(at, PipelineErrorKind::DuplicateSource { name });
                 continue;
             }
-            if let Some(source) = self.sources.iter().position(|source| source == name) {
-                inputs.push(Input::Source(source));
-            } else if let Some(stream) = streams.iter().position(|stream| stream == name) {
-                inputs.push(Input::Stream(stream));
-            } else {
-                let known = self.sources.iter().chain(streams).map(String::as_str);
-                let nearest = expr::nearest(name, known).map(str::to_owned);
-                self.error(
-                    at,
-                    PipelineErrorKind::UnknownName {
-                        what: "input",
-                        name: name.clone(),
-                        nearest,
-                    },
-                );
+            let Some(input) = known.input(name) else {
+                let error = PipelineErrorKind::UnknownName {
+                    what: "input",
+                    name: name.clone(),
+                    nearest: known.nearest(name),
+                };
+                self.error(at, error);
                 continue;
-            }
+            };
+            inputs.push(input);
             names.push(name.clone());
         }
         let sources_only = inputs.iter().all(|input| matches!(input, Input::Source(_)));
@@ -232,10 +275,9 @@ impl PipelineReader<'_> {
         } else {
             DocumentKind::Derived
         };
-        let position = |names: &[String]| names.iter().position(|name| *name == raw.output.0);
         let output = Output {
-            target: position(self.targets),
-            stream: position(streams),
+            target: known.targets.get(raw.output.0.as_str()).copied(),
+            stream: known.streams.get(raw.output.0.as_str()).copied(),
         };
         Branch {
             stages: self.stages(&raw.stages, &names, documents, &raw.at),
@@ -247,34 +289,24 @@ impl PipelineReader<'_> {
 
     /// An order of the branches in which each comes after those that it reads.
     pub(super) fn order(&mut self, branches: &[Branch], at: &Location) -> Vec<usize> {
-        let feeds = |from: &Branch, to: &Branch| {
-            from.output
-                .stream
-                .is_some_and(|stream| to.inputs.contains(&Input::Stream(stream)))
-        };
-        let mut order: Vec<usize> = Vec::new();
-        while order.len() < branches.len() {
-            let ready = (0..branches.len()).find(|&i| {
-                !order.contains(&i)
-                    && (0..branches.len())
-                        .all(|j| order.contains(&j) || !feeds(&branches[j], &branches[i]))
+        let topology = Topology::new(branches.iter().map(|branch| {
+            let streams = branch.inputs.iter().filter_map(|input| match input {
+                Input::Stream(stream) => Some(*stream),
+                Input::Source(_) => None,
             });
-            if let Some(branch) = ready {
-                order.push(branch);
-                continue;
-            }
-            let names: Vec<String> = (0..branches.len())
-                .filter(|i| !order.contains(i))
-                .map(|i| branches[i].at.to_string())
-                .collect();
-            self.error(
-                at,
-                PipelineErrorKind::BranchCycle {
-                    names: names.join(", "),
-                },
-            );
-            break;
+            (
+                streams.collect(),
+                branch.output.stream.into_iter().collect(),
+            )
+        }));
+        let names: Vec<String> = (branches.iter().zip(topology.in_cycles()))
+            .filter(|(_, in_cycle)| *in_cycle)
+            .map(|(branch, _)| branch.at.to_string())
+            .collect();
+        if !names.is_empty() {
+            let names = names.join(", ");
+            self.error(at, PipelineErrorKind::BranchCycle { names });
         }
-        order
+        topology.order()
     }
 }

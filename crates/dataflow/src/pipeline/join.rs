@@ -156,6 +156,11 @@ impl PipelineReader<'_> {
     pub(super) fn join(&mut self, spec: &Value, at: &Location, inputs: &[String]) -> Join {
         if inputs.len() > MAX_INPUTS {
             self.error(at, PipelineErrorKind::TooManySources { limit: MAX_INPUTS });
+            return Join {
+                inputs: inputs.to_vec(),
+                conjuncts: Vec::new(),
+                soft: SourceSet::default(),
+            };
         }
         let parts = self.join_parts(spec, at);
         let mut conjuncts = Vec::new();

@@ -88,7 +88,8 @@ pub enum Root {
 pub struct Found<T, E = TooManyMatches> {
     /// What was found, or why the search was aborted.
     pub result: Result<T, E>,
-    /// How many values were visited; at most [`MAX_STEPS`].
+    /// The steps that it took: values that were visited, at most [`MAX_STEPS`], and, when setting,
+    /// entries that were copied.
     pub steps: usize,
 }
 

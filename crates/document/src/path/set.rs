@@ -3,6 +3,7 @@
 //! Only the maps and lists around the places that are set are copied, each once. The rest is
 //! shared with the old document.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
@@ -49,6 +50,7 @@ impl Path {
             path: self,
             value,
             search: Search::new(document),
+            copied: Cell::new(0),
         };
         let changed = self.check_settable().and_then(|()| setter.put(0, target));
         let result = changed.and_then(|changed| {
@@ -56,7 +58,9 @@ impl Path {
                 path: self.to_string(),
             })
         });
-        setter.search.found(result)
+        let mut found = setter.search.found(result);
+        found.steps += setter.copied.get();
+        found
     }
 }
 
@@ -65,6 +69,8 @@ struct Setter<'a> {
     path: &'a Path,
     value: Value,
     search: Search<'a>,
+    /// How many entries and elements were copied.
+    copied: Cell<usize>,
 }
 
 /// The changed value below a segment; `None` if there was no match.
@@ -93,6 +99,7 @@ impl Setter<'_> {
                 let Some(child) = self.put(depth + 1, target.get_key(key))? else {
                     return Ok(None);
                 };
+                self.copies(map.len());
                 Ok(Some(match map.iter().position(|(k, _)| k == key) {
                     Some(at) => replace_one(target, at, child),
                     None => map.with(key.clone(), child).into(),
@@ -104,6 +111,10 @@ impl Setter<'_> {
                 found: target.kind(),
             }),
         }
+    }
+
+    fn copies(&self, count: usize) {
+        self.copied.set(self.copied.get().saturating_add(count));
     }
 
     fn put_element(&self, depth: usize, index: i64, target: &Value) -> Changed {
@@ -122,6 +133,7 @@ impl Setter<'_> {
         let Some(child) = self.put(depth + 1, target.at(at))? else {
             return Ok(None);
         };
+        self.copies(at.max(length));
         if at < length {
             return Ok(Some(replace_one(target, at, child)));
         }
@@ -174,6 +186,11 @@ impl Setter<'_> {
         if changes.is_empty() {
             return Ok(None);
         }
+        self.copies(match target.view() {
+            View::Map(map) => map.len(),
+            View::List(list) => list.len(),
+            _ => 0,
+        });
         Ok(Some(replace(target, |at| changes.remove(&at))))
     }
 

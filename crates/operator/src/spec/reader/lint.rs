@@ -8,7 +8,6 @@ use document::path::{Root, Segment};
 use expr::Expr;
 
 use super::SpecReader;
-use crate::graph::Graph;
 use crate::problem::Problem;
 use crate::spec::{Controller, Operator};
 
@@ -143,7 +142,7 @@ impl SpecReader<'_> {
 
     /// Warns about controllers that read what they write, directly or through others.
     fn cycles(&mut self, operator: &Operator) {
-        let in_cycles = Graph::new(&operator.controllers).in_cycles();
+        let in_cycles = operator.topology().in_cycles();
         for (controller, in_cycle) in operator.controllers.iter().zip(in_cycles) {
             if in_cycle {
                 let name = &controller.name;

@@ -1,0 +1,76 @@
+//! Topologies, compared with slow and simple definitions.
+
+// The seeds are printed, so that a failing one can be repeated.
+#![allow(clippy::print_stdout)]
+
+use seeded::Random;
+
+use super::Topology;
+
+/// What each actor reads and writes.
+type Actors = Vec<(Vec<usize>, Vec<usize>)>;
+
+fn feeds(actors: &Actors, from: usize, to: usize) -> bool {
+    let (writes, reads) = (&actors[from].1, &actors[to].0);
+    writes.iter().any(|thing| reads.contains(thing))
+}
+
+fn slow_order(actors: &Actors) -> Vec<usize> {
+    let mut order: Vec<usize> = Vec::new();
+    while order.len() < actors.len() {
+        let waiting: Vec<usize> = (0..actors.len())
+            .filter(|actor| !order.contains(actor))
+            .collect();
+        let ready = waiting.iter().find(|&&i| {
+            let mut others = waiting.iter().filter(|&&j| j != i);
+            others.all(|&j| !feeds(actors, j, i))
+        });
+        order.push(*ready.unwrap_or(&waiting[0]));
+    }
+    order
+}
+
+fn slow_cycles(actors: &Actors) -> Vec<bool> {
+    (0..actors.len())
+        .map(|start| {
+            let mut reached = vec![false; actors.len()];
+            let mut stack = vec![start];
+            while let Some(from) = stack.pop() {
+                let next: Vec<usize> = (0..actors.len())
+                    .filter(|to| feeds(actors, from, *to) && !reached[*to])
+                    .collect();
+                for to in &next {
+                    reached[*to] = true;
+                }
+                stack.extend(next);
+            }
+            reached[start]
+        })
+        .collect()
+}
+
+#[test]
+fn random_topologies_equal_the_slow_definitions() {
+    let seeds = seeded::seeds(2_000);
+    println!("seeds {seeds:?}");
+    for seed in seeds {
+        let mut random = Random::new(seed);
+        let things = 1 + random.below(8);
+        let mut some = || -> Vec<usize> {
+            let count = random.below(3);
+            (0..count).map(|_| random.below(things)).collect()
+        };
+        let actors: Actors = (0..8).map(|_| (some(), some())).collect();
+        let topology = Topology::new(actors.iter().cloned());
+        assert_eq!(topology.order(), slow_order(&actors), "seed {seed}");
+        assert_eq!(topology.in_cycles(), slow_cycles(&actors), "seed {seed}");
+    }
+}
+
+#[test]
+fn many_actors_on_one_thing_are_ordered_at_once() {
+    let all = vec![(vec![0], vec![0]); 20_000];
+    let topology = Topology::new(all.into_iter());
+    assert_eq!(topology.order(), (0..20_000).collect::<Vec<_>>());
+    assert_eq!(topology.in_cycles(), vec![true; 20_000]);
+}
