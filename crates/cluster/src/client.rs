@@ -1,10 +1,12 @@
 //! Clients: one for each identity, all behind one fence and one rate limit.
 //!
 //! [`Clients`] wraps a [`kube::Client`]. Its clients act as a service account. Requests are sent at
-//! a limited rate, and a watch that the server keeps closing is opened again after a pause
-//! (`pace.rs`). No request is sent after [`Clients::fence`], or when this process no longer leads. A
-//! replica that stands by may read, but not write.
+//! a limited rate, and only so many at the same time, because each needs a connection. A watch that
+//! the server keeps closing is opened again after a pause (`pace.rs`). No request is sent after
+//! [`Clients::fence`], or when this process no longer leads. A replica that stands by may read, but
+//! not write.
 
+mod no_answer;
 mod pace;
 
 use std::collections::HashMap;
@@ -13,13 +15,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use http::{HeaderValue, Method, Request};
+use http::{HeaderValue, Method, Request, Uri};
 use kube::Client;
 use kube::client::Body;
 use operator::spec::ServiceAccount;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
 use crate::lease::Leadership;
+use no_answer::NoAnswer;
 use pace::WatchPace;
 
 /// The identity that sends a request.
@@ -100,7 +104,13 @@ struct Gate {
     leadership: Leadership,
     rate: Rate,
     bucket: Mutex<Bucket>,
+    /// The requests that may be under way, apart from watches.
+    requests: Arc<Semaphore>,
 }
+
+/// How many requests may be under way, apart from watches. With their connections, a process stays
+/// below the usual limit of 1,024 open files.
+const MAX_REQUESTS: usize = 256;
 
 /// The tokens that are left, and when they were counted.
 struct Bucket {
@@ -128,6 +138,7 @@ impl Clients {
                 leadership,
                 rate,
                 bucket: Mutex::new(bucket),
+                requests: Arc::new(Semaphore::new(MAX_REQUESTS)),
             }),
             made: Arc::default(),
         }
@@ -164,10 +175,11 @@ impl Clients {
                 if !wait.is_zero() {
                     tokio::time::sleep(wait).await;
                 }
+                let permit = gate.permit(&uri).await;
                 gate.pass(is_write(&request)).await?;
                 match base.send(request).await {
-                    Ok(answer) => Ok(pace.follow(&uri, answer)),
-                    Err(error) => Err(Box::new(error) as Box<dyn std::error::Error + Send + Sync>),
+                    Ok(answer) => Ok(pace.follow(&uri, answer, permit)),
+                    Err(error) => Err(tower::BoxError::from(NoAnswer::new(error))),
                 }
             }
         });
@@ -200,6 +212,15 @@ fn is_write(request: &Request<Body>) -> bool {
 }
 
 impl Gate {
+    /// Waits until few enough requests are under way. `None` for a watch, which needs no permit.
+    async fn permit(&self, uri: &Uri) -> Option<OwnedSemaphorePermit> {
+        if pace::watch_of(uri).is_some() {
+            return None;
+        }
+        // The semaphore is never closed.
+        self.requests.clone().acquire_owned().await.ok()
+    }
+
     /// Waits until a request may be sent.
     async fn pass(&self, is_write: bool) -> Result<(), Fenced> {
         loop {
@@ -250,6 +271,7 @@ mod tests {
                 tokens: f64::from(burst),
                 at: Instant::now(),
             }),
+            requests: Arc::new(Semaphore::new(MAX_REQUESTS)),
         }
     }
 
@@ -309,6 +331,44 @@ mod tests {
         assert!(minute.is_err(), "the watch goes on");
         let sent = requests.load(Ordering::SeqCst);
         assert!((5..20).contains(&sent), "{sent} requests in a minute");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn requests_under_way_are_limited_and_watches_are_not_counted() {
+        let open = Arc::new(AtomicUsize::new(0));
+        let (counted, peak) = (open.clone(), Arc::new(AtomicUsize::new(0)));
+        let most = peak.clone();
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let (open, most) = (counted.clone(), most.clone());
+            async move {
+                if pace::watch_of(request.uri()).is_some() {
+                    std::future::pending::<()>().await;
+                }
+                most.fetch_max(open.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                open.fetch_sub(1, Ordering::SeqCst);
+                let body = Body::from(b"{}".to_vec());
+                Ok::<_, std::convert::Infallible>(http::Response::new(body))
+            }
+        });
+        let clients = Clients::new(
+            Client::new(service, "default"),
+            Rate::default(),
+            Leadership::always(),
+        );
+        let client = clients.of(&Identity::Own);
+        let send = |path: &str| {
+            let request = Request::get(path).body(Vec::new()).unwrap();
+            let client = client.clone();
+            tokio::spawn(async move { client.request_text(request).await })
+        };
+        let watches: Vec<_> = (0..500).map(|_| send("/api/v1/pods?watch=true")).collect();
+        let requests: Vec<_> = (0..1000).map(|_| send("/api/v1/pods/a")).collect();
+        for request in requests {
+            request.await.unwrap().unwrap();
+        }
+        assert_eq!(peak.load(Ordering::SeqCst), MAX_REQUESTS);
+        watches.iter().for_each(tokio::task::JoinHandle::abort);
     }
 
     #[test]

@@ -23,6 +23,9 @@ use tower::{BoxError, Layer, Service, ServiceExt};
 /// How long a connection with an open request may stay silent before it is given up.
 const SILENCE: Duration = Duration::from_mins(5);
 
+/// How many idle connections are kept for further requests.
+const MAX_IDLE: usize = 64;
+
 /// Where to look for the cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
@@ -162,7 +165,9 @@ impl Connection {
         connector.set_read_timeout(config.read_timeout);
         connector.set_write_timeout(config.write_timeout);
         connector.set_reset_reader_on_write(config.reset_reader_on_write);
-        let client = legacy::Client::builder(TokioExecutor::new()).build::<_, Body>(connector);
+        let client = legacy::Client::builder(TokioExecutor::new())
+            .pool_max_idle_per_host(MAX_IDLE)
+            .build::<_, Body>(connector);
         let client = ServiceExt::<Request<Body>>::map_err(client, BoxError::from);
         let client = config.extra_headers_layer()?.layer(client);
         let client = option_layer(config.auth_layer()?).layer(client);

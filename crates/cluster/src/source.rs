@@ -31,6 +31,13 @@ pub trait Sink: Send + Sync {
         Reads::Everything
     }
 
+    /// If set, this sink only gets the objects whose label
+    /// [`marks::OPERATOR`](object::marks::OPERATOR) has this value. Such a sink reads
+    /// [`Reads::Everything`].
+    fn operator(&self) -> Option<&str> {
+        None
+    }
+
     /// An object exists and has this state. While `listing` it may be one that the sink has
     /// received before.
     ///

@@ -124,7 +124,10 @@ pub(super) fn subscribe(
         if !known.contains(&key) {
             known.push(key.clone());
             let patched = is_patched(operator, &target.resource);
-            let sink = TargetSink::new(&target.resource, patched, writes, problem_log.clone());
+            let mut sink = TargetSink::new(&target.resource, patched, writes, problem_log.clone());
+            if key.selector.is_some() {
+                sink = sink.of(&operator.name);
+            }
             subscriptions
                 .watches
                 .push(context.watches.subscribe(key, Arc::new(sink)));
@@ -133,8 +136,9 @@ pub(super) fn subscribe(
     subscriptions
 }
 
-/// The watch of a target kind: only objects with our label, or all objects if the Operator
-/// patches objects that others create.
+/// The watch of a target kind. All Operators of an identity share the watch of objects that have
+/// our label; the sink of each gets its own. An Operator that patches objects of others needs the
+/// watch of all objects.
 fn target_watch(
     context: &Context,
     operator: &Operator,
@@ -146,13 +150,7 @@ fn target_watch(
     WatchKey {
         resource: resource.clone(),
         namespace: context.namespace.clone(),
-        selector: (!all).then(|| {
-            format!(
-                "{}={}",
-                marks::OPERATOR,
-                marks::operator_label(&operator.name)
-            )
-        }),
+        selector: (!all).then(|| marks::OPERATOR.to_owned()),
         identity: identity.clone(),
     }
 }

@@ -42,6 +42,9 @@ use target::live::Leftover;
 use target::problem::{Cause, Problem, Report};
 use tokio::sync::watch;
 
+/// How often an object is checked while it is unknown whether the cluster serves its kind.
+const LOOK_UP_AGAIN: Duration = Duration::from_secs(30);
+
 /// When an object has to be checked again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
@@ -156,6 +159,12 @@ impl Writer {
     /// Records that the cluster no longer serves this kind. Its objects wait.
     pub fn unserve(&self, group: &str, kind: &str) {
         self.state().unserve(&GroupKind::new(group, kind));
+    }
+
+    /// Records why it is unknown whether the cluster serves this kind. Its objects wait.
+    pub fn cannot_look_up(&self, group: &str, kind: &str, why: &str) {
+        let kind = GroupKind::new(group, kind);
+        self.state().cannot_look_up(kind, why);
     }
 
     /// Changes whenever an object begins to wait for its namespace.
@@ -317,15 +326,21 @@ impl Writer {
 
     fn no_kind(&self, key: &ObjectKey) -> Next {
         let mut state = self.state();
+        let cause = state.unknown(&key.kind);
         let Some(entry) = state.get(key) else {
             return Next::Settled;
         };
         let now = tokio::time::Instant::now().into_std();
         entry.waits = Some((WaitsFor::Kind, now));
-        let problem = entry.problem(Cause::NoKind);
+        let is_missing = cause == Cause::NoKind;
+        let problem = entry.problem(cause);
         drop(state);
         self.report_problems(key, &[problem]);
-        Next::Change
+        if is_missing {
+            return Next::Change;
+        }
+        // The reason may change, and then the problem says so.
+        Next::After(LOOK_UP_AGAIN)
     }
 
     /// Reports the problems of an object, if they have changed.

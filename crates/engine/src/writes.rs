@@ -10,7 +10,7 @@ use cluster::source::discovery::Resolved;
 use cluster::source::{Arrival, Sink, Unavailable};
 use controller::{Next, Queue, Reason, Retries, Runner, queue};
 use futures::StreamExt;
-use object::{GroupKind, KindRef, ObjectKey, ObjectName};
+use object::{GroupKind, KindRef, ObjectKey, ObjectName, marks};
 use operator::{Controller, Operator};
 use target::{self, Desired, TargetKind};
 use tokio::sync::{mpsc, oneshot};
@@ -233,6 +233,8 @@ pub(super) struct TargetSink {
     problem_log: Arc<ProblemLog>,
     /// Whether the Operator patches such objects, and needs the merge keys of their lists.
     patched: bool,
+    /// The label of the objects that it gets; `None` for all objects.
+    label: Option<String>,
     pending_lists: Mutex<Option<PendingLists>>,
 }
 
@@ -250,8 +252,15 @@ impl TargetSink {
             queue: writes.queue.clone(),
             problem_log,
             patched,
+            label: None,
             pending_lists: Mutex::new(writes.pending_lists.clone()),
         }
+    }
+
+    /// Gets only the objects whose label names this Operator.
+    pub(super) fn of(mut self, operator: &str) -> Self {
+        self.label = Some(marks::operator_label(operator));
+        self
     }
 
     /// Ends the wait for this watch: its list has completed, or cannot be had.
@@ -269,6 +278,10 @@ impl TargetSink {
 }
 
 impl Sink for TargetSink {
+    fn operator(&self) -> Option<&str> {
+        self.label.as_deref()
+    }
+
     fn apply(&self, _name: &ObjectName, object: &Arrival, _listing: bool) {
         let (writer, group, kind) = (&self.writer, &self.group, &self.kind);
         match object.whole() {
@@ -315,6 +328,9 @@ impl Sink for TargetSink {
             .target_watch(&self.group, &self.kind, Some(why));
         if why.code == "kind-missing" {
             self.writer.unserve(&self.group, &self.kind);
+        } else {
+            self.writer
+                .cannot_look_up(&self.group, &self.kind, &why.message);
         }
         self.list_done();
     }

@@ -75,6 +75,9 @@ impl Trace {
         let refused = matches!(code, 403 | 404 | 422);
         self.writes += u64::from(request.is_write() && !refused);
         self.count("requests");
+        if request.is_watch() {
+            self.count(&format!("{} {}", verb(request), request.path));
+        }
         self.count(&code.to_string());
         let mut trouble = String::new();
         if fault != Fault::None {
@@ -97,7 +100,8 @@ impl Trace {
         self.hash
     }
 
-    /// How often each kind of event occurred.
+    /// How often each kind of event occurred: requests, answers with a status, faults, and watches
+    /// by path (`STREAM` for those that begin with all objects, `WATCH` for others).
     pub fn counts(&self) -> &BTreeMap<String, u64> {
         &self.counts
     }
@@ -120,14 +124,18 @@ fn keep<T>(items: &mut VecDeque<T>, item: T) {
     items.push_back(item);
 }
 
-/// A request in short form.
-fn what(request: &ApiRequest) -> String {
-    let verb = match request.method.as_str() {
+fn verb(request: &ApiRequest) -> &str {
+    match request.method.as_str() {
         "GET" if request.is_watch() && request.query.is("sendInitialEvents") => "STREAM",
         "GET" if request.is_watch() => "WATCH",
         "PATCH" if request.content.contains("apply") => "APPLY",
         verb => verb,
-    };
+    }
+}
+
+/// A request in short form.
+fn what(request: &ApiRequest) -> String {
+    let verb = verb(request);
     // The names of Events contain the time of the machine.
     let path = match request.path.find("/events/") {
         Some(end) => &request.path[..end],

@@ -19,6 +19,7 @@ use std::time::Duration;
 use controller::Backoff;
 use http::{Response, Uri};
 use hyper::body::{Body, Frame, SizeHint};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
 /// A watch that the server closes sooner than this is closed early.
@@ -39,15 +40,25 @@ impl WatchPace {
         PAUSES.after(closed.unwrap_or_default().saturating_sub(PATIENCE))
     }
 
-    /// Wraps the answer to a request, so that the end of a watch is noticed.
-    pub(super) fn follow<B>(&self, uri: &Uri, answer: Response<B>) -> Response<PacedBody<B>> {
+    /// Wraps the answer to a request, so that the end of a watch is noticed. The permit is returned
+    /// with the end of the body.
+    pub(super) fn follow<B>(
+        &self,
+        uri: &Uri,
+        answer: Response<B>,
+        permit: Option<OwnedSemaphorePermit>,
+    ) -> Response<PacedBody<B>> {
         let watch = watch_of(uri).filter(|_| answer.status().is_success());
         let open = watch.map(|watch| OpenWatch {
             watch,
             since: Instant::now(),
             pace: self.clone(),
         });
-        answer.map(|body| PacedBody { body, open })
+        answer.map(|body| PacedBody {
+            body,
+            open,
+            _permit: permit,
+        })
     }
 
     fn closed(&self) -> MutexGuard<'_, HashMap<String, u32>> {
@@ -81,6 +92,7 @@ pub(super) struct PacedBody<B> {
     body: B,
     /// `None` if this is not a watch, or if the watch has ended.
     open: Option<OpenWatch>,
+    _permit: Option<OwnedSemaphorePermit>,
 }
 
 impl<B: Body + Unpin> Body for PacedBody<B> {
@@ -112,7 +124,7 @@ impl<B: Body + Unpin> Body for PacedBody<B> {
 
 /// Identifies the watch that a request opens: its path and query without the version at which it
 /// starts. `None` for other requests.
-fn watch_of(uri: &Uri) -> Option<String> {
+pub(super) fn watch_of(uri: &Uri) -> Option<String> {
     let parameters = || uri.query().unwrap_or_default().split('&');
     parameters().find(|parameter| matches!(*parameter, "watch=true" | "watch=1"))?;
     let kept = parameters().filter(|parameter| !parameter.starts_with("resourceVersion="));
@@ -129,7 +141,7 @@ mod tests {
     }
 
     fn open(pace: &WatchPace, uri: &Uri) -> OpenWatch {
-        let answer = pace.follow(uri, Response::new(()));
+        let answer = pace.follow(uri, Response::new(()), None);
         answer.into_body().open.unwrap()
     }
 
@@ -183,7 +195,7 @@ mod tests {
         assert_eq!(pace.wait(&services), Duration::ZERO);
         assert_eq!(pace.wait(&uri("/api/v1/pods")), Duration::ZERO);
         let refused = Response::builder().status(403).body(()).unwrap();
-        let refused = pace.follow(&services, refused);
+        let refused = pace.follow(&services, refused, None);
         assert!(refused.into_body().open.is_none());
     }
 }

@@ -5,6 +5,9 @@
 //! where it was. If the server no longer has that version, the watch lists again and delivers the
 //! difference, with a deletion for each object that is gone.
 
+mod joins;
+mod sinks;
+mod streaming;
 mod task;
 
 use std::collections::HashMap;
@@ -13,6 +16,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use metrics::Metrics;
 use object::KindRef;
+use sinks::Sinks;
+use streaming::Unsupported;
 use task::Watch;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
@@ -40,6 +45,7 @@ pub struct Watches {
     clients: Clients,
     metrics: Metrics,
     open: Arc<Mutex<HashMap<WatchKey, Arc<Shared>>>>,
+    no_streaming: Unsupported,
 }
 
 impl fmt::Debug for Watches {
@@ -63,7 +69,7 @@ struct Shared {
 struct Readers {
     next: u64,
     /// Shared with a delivery that is in progress.
-    sinks: Arc<Vec<(u64, Arc<dyn Sink>)>>,
+    sinks: Arc<Sinks>,
 }
 
 /// The subscription of one sink. Dropping it ends it; the last one ends the watch.
@@ -86,6 +92,7 @@ impl Watches {
             clients,
             metrics,
             open: Arc::default(),
+            no_streaming: Unsupported::default(),
         }
     }
 
@@ -94,13 +101,7 @@ impl Watches {
     pub fn subscribe(&self, key: WatchKey, sink: Arc<dyn Sink>) -> Subscription {
         let mut watches = self.watches();
         let shared = watches.entry(key.clone()).or_default().clone();
-        let number = {
-            let mut readers = shared.readers();
-            readers.next += 1;
-            let number = readers.next;
-            Arc::make_mut(&mut readers.sinks).push((number, sink));
-            number
-        };
+        let number = shared.join(sink);
         shared.joined.notify_one();
         let mut task = shared.task.lock().unwrap_or_else(PoisonError::into_inner);
         if task.is_none() {
@@ -136,8 +137,7 @@ impl Drop for Subscription {
             return;
         };
         let mut readers = shared.readers();
-        let sinks = Arc::make_mut(&mut readers.sinks);
-        sinks.retain(|(number, _)| *number != self.number);
+        Arc::make_mut(&mut readers.sinks).remove(self.number);
         if readers.sinks.is_empty() {
             watches.remove(&self.key);
             let task = shared.task.lock().unwrap_or_else(PoisonError::into_inner);
@@ -153,28 +153,29 @@ impl Shared {
         self.readers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Adds a sink. Returns its number.
+    fn join(&self, sink: Arc<dyn Sink>) -> u64 {
+        let mut readers = self.readers();
+        readers.next += 1;
+        let number = readers.next;
+        Arc::make_mut(&mut readers.sinks).add(number, sink);
+        number
+    }
+
+    /// The sinks. They are called without the lock, because a sink may be slow.
+    fn sinks(&self) -> Arc<Sinks> {
+        self.readers().sinks.clone()
+    }
+
     /// A reading of all parts that the sinks need.
     fn reading(&self) -> Reading {
-        let sinks = self.readers().sinks.clone();
-        let reads: Vec<Reads> = sinks.iter().map(|(_, sink)| sink.reads()).collect();
+        let sinks = self.sinks();
+        let reads: Vec<Reads> = sinks.all().map(Sink::reads).collect();
         Reading::new(&reads)
     }
 
     /// Whether a sink needs to know how lists are merged.
     fn wants_lists(&self) -> bool {
-        let readers = self.readers();
-        readers.sinks.iter().any(|(_, sink)| sink.wants_lists())
-    }
-
-    fn each(&self, tell: impl Fn(&dyn Sink)) {
-        self.up_to(u64::MAX, tell);
-    }
-
-    /// Calls the sinks with numbers up to `number`.
-    fn up_to(&self, number: u64, tell: impl Fn(&dyn Sink)) {
-        // A sink may be slow, so it is called without the lock.
-        let sinks = self.readers().sinks.clone();
-        let sinks = sinks.iter().filter(|(joined, _)| *joined <= number);
-        sinks.for_each(|(_, sink)| tell(sink.as_ref()));
+        self.sinks().all().any(Sink::wants_lists)
     }
 }

@@ -11,6 +11,7 @@ use object::{GroupKind, ObjectKey, ObjectName};
 use target::TargetKind;
 use target::desired::{Desired, Wanted};
 use target::live::{Leftover, Live, Observed, is_marked, leftovers};
+use target::problem::Cause;
 
 use super::entry::{TargetEntry, WaitsFor};
 
@@ -20,6 +21,8 @@ pub(super) struct State {
     /// Boxed to save memory, because the nodes of the map have free slots.
     entries: BTreeMap<ObjectKey, Box<TargetEntry>>,
     kinds: BTreeMap<GroupKind, Arc<TargetKind>>,
+    /// Why kinds are not among `kinds`, as far as that is known.
+    unknown: BTreeMap<GroupKind, Cause>,
     /// The lists of each kind's target watch.
     lists: BTreeMap<GroupKind, Lists>,
     /// Whether namespaces cannot be watched.
@@ -42,6 +45,7 @@ impl State {
         let name = kind.kind.clone();
         let news = self.kinds.get(&name).is_none_or(|old| **old != kind);
         self.kinds.insert(name.clone(), Arc::new(kind));
+        self.unknown.remove(&name);
         self.of_kind(&name)
             .filter_map(|(key, entry)| {
                 let waited = entry.stop_waiting(WaitsFor::Kind);
@@ -56,9 +60,23 @@ impl State {
 
     pub(super) fn unserve(&mut self, kind: &GroupKind) {
         self.kinds.remove(kind);
+        self.unknown.insert(kind.clone(), Cause::NoKind);
         if let Some(lists) = self.lists.get_mut(kind) {
             lists.reset();
         }
+    }
+
+    pub(super) fn cannot_look_up(&mut self, kind: GroupKind, why: &str) {
+        if !self.kinds.contains_key(&kind) {
+            let cause = Cause::Unavailable(why.to_owned());
+            self.unknown.insert(kind, cause);
+        }
+    }
+
+    /// Why objects of a kind cannot be written, if it is not among the kinds.
+    pub(super) fn unknown(&self, kind: &GroupKind) -> Cause {
+        let known = self.unknown.get(kind).cloned();
+        known.unwrap_or_else(|| Cause::Unavailable(format!("looking for the kind {}", kind.kind)))
     }
 
     pub(super) fn namespace_changed(&mut self, namespace: &str) -> Vec<ObjectKey> {

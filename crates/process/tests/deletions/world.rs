@@ -9,7 +9,7 @@ use object::{GroupKind, ObjectKey};
 use process::config::Config;
 use process::run::{RunError, run};
 use simulation::api::kind::Kind;
-use simulation::api::{Caller, Server, State};
+use simulation::api::{Caller, Server, State, StreamingLists};
 use simulation::clock::Virtual;
 use simulation::faults::Fault;
 use simulation::fields::{set, unset};
@@ -148,7 +148,7 @@ impl World {
     /// Answers lists in pages, each after a pause.
     pub(crate) fn slow_pages(&self, pause: Duration) {
         self.server.with(|state| {
-            state.streaming_lists = false;
+            state.streaming_lists = StreamingLists::Refused;
             state.faults.always("/widgets", Fault::Slow(pause));
         });
     }

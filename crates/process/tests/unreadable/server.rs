@@ -7,7 +7,7 @@ use document::Value;
 use kube::Client;
 use object::ObjectKey;
 use simulation::api::kind::{KINDS, Kind};
-use simulation::api::{Caller, Server as Api};
+use simulation::api::{Caller, Server as Api, StreamingLists};
 use simulation::clock::Virtual;
 
 /// A string that is sent as lists and maps nested 100,000 levels deep.
@@ -46,7 +46,7 @@ impl Server {
 
     /// Refuses to stream lists from now on.
     pub fn no_streaming(&self) {
-        self.0.with(|state| state.streaming_lists = false);
+        self.0.with(|state| state.streaming_lists = StreamingLists::Refused);
     }
 
     /// Adds these fields to every object that is created from now on.

@@ -56,6 +56,7 @@ use tokio::sync::futures::Notified;
 use tokio::time::sleep;
 pub use users::NAMESPACES;
 use watch::Line;
+pub use watch::StreamingLists;
 
 use crate::clock::Virtual;
 use crate::faults::{Fault, Faults};
@@ -93,7 +94,7 @@ pub struct State {
     /// Decide which objects are refused.
     pub policies: Vec<Policy>,
     /// Whether a watch may begin with all objects.
-    pub streaming_lists: bool,
+    pub streaming_lists: StreamingLists,
     /// Texts that are replaced in answers, to send JSON that no document can contain.
     pub sent_as: Vec<(&'static str, String)>,
     /// A merge patch for every object that is created.
@@ -169,7 +170,7 @@ impl Server {
             trace: Trace::new(clock),
             kinds: KINDS.iter().collect(),
             policies: POLICIES.to_vec(),
-            streaming_lists: true,
+            streaming_lists: StreamingLists::Supported,
             sent_as: Vec::new(),
             webhook: Value::NULL,
             unanswered: BTreeSet::new(),

@@ -24,6 +24,32 @@ const BOOKMARK_INTERVAL: Duration = Duration::from_mins(2);
 /// The default duration of a watch in seconds.
 const DEFAULT_SECONDS: u64 = 1800;
 
+/// How the server answers a watch that shall begin with all objects (`sendInitialEvents`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StreamingLists {
+    /// With the objects, and a bookmark after them.
+    Supported,
+    /// With status 422.
+    Refused,
+    /// With the objects, but without the bookmark.
+    NoBookmark,
+    /// With neither: it ignores the parameter.
+    Ignored,
+}
+
+impl StreamingLists {
+    /// The next variant, in turn.
+    #[must_use]
+    pub fn next(self) -> Self {
+        match self {
+            Self::Supported => Self::Refused,
+            Self::Refused => Self::NoBookmark,
+            Self::NoBookmark => Self::Ignored,
+            Self::Ignored => Self::Supported,
+        }
+    }
+}
+
 /// An open watch.
 pub(super) struct Watch {
     server: Server,
@@ -65,15 +91,18 @@ impl Watch {
     ) -> Result<Self, Refusal> {
         let from = query.number("resourceVersion").unwrap_or(0);
         let streams = query.is("sendInitialEvents");
-        if streams && !state.streaming_lists {
+        let lists = state.streaming_lists;
+        if streams && lists == StreamingLists::Refused {
             let why = "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled";
             return Err(Refusal::invalid("sendInitialEvents", why));
         }
-        let (position, first) = if streams || from == 0 {
+        let (position, first) = if streams && lists == StreamingLists::Ignored {
+            (state.store.version(), VecDeque::new())
+        } else if streams || from == 0 {
             let version = state.store.version();
             let objects = list::selected(&state.store, &selection).into_iter();
             let mut lines: VecDeque<Value> = objects.map(|o| line("ADDED", o)).collect();
-            if streams {
+            if streams && lists == StreamingLists::Supported {
                 lines.push_back(bookmark(&selection, version, true));
             }
             (version, lines)

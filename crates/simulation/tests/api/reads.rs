@@ -1,5 +1,7 @@
 //! Discovery, lists and watches.
 
+use simulation::api::StreamingLists;
+
 use super::*;
 
 #[tokio::test(start_paused = true)]
@@ -74,7 +76,12 @@ async fn a_watch_may_begin_with_all_objects() {
         cluster.watch(&uri).await,
         ["ADDED a", "ADDED b", "BOOKMARK"]
     );
-    cluster.server.with(|state| state.streaming_lists = false);
+    let answers = |lists| cluster.server.with(|state| state.streaming_lists = lists);
+    answers(StreamingLists::NoBookmark);
+    assert_eq!(cluster.watch(&uri).await, ["ADDED a", "ADDED b"]);
+    answers(StreamingLists::Ignored);
+    assert_eq!(cluster.watch(&uri).await, [""; 0]);
+    answers(StreamingLists::Refused);
     assert_eq!(cluster.get(&uri).await.0, 422);
 }
 

@@ -4,6 +4,7 @@
 //! ```text
 //! run ─▶ open (resolve, schema, follow) ─┬▶ End::Joined    list again for the new sink
 //!                                        ├▶ End::Expired   list again after a pause
+//!                                        ├▶ End::NoStreaming   list first, then watch
 //!                                        └▶ End::Failed    unavailable; retry after a longer pause
 //! ```
 
@@ -15,11 +16,15 @@ use controller::{Backoff, Pause};
 use fieldset::MergeKeys;
 use futures::{Stream, StreamExt};
 use kube::Api;
-use kube::runtime::watcher::{self, Event, InitialListStrategy};
+use kube::runtime::watcher::{self, Event};
 use metrics::Metrics;
 use object::ObjectName;
 use object::relist::Known;
+use tokio::time::Instant;
 
+use super::joins::Joins;
+use super::sinks::Owners;
+use super::streaming::Strategy;
 use super::{Shared, WatchKey, Watches};
 use crate::client::Clients;
 use crate::object::{Unreadable, lost_event};
@@ -31,6 +36,8 @@ use crate::source::{Arrival, Sink, Unavailable, discovery};
 const GATHER: Duration = Duration::from_millis(20);
 /// The pauses after failures.
 const PAUSES: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(30));
+/// How long sinks that have joined wait for the list of a stream that was opened without them.
+const PATIENCE: Duration = Duration::from_secs(30);
 /// How often a watch tries to resume where it was before it lists again.
 const RESUMES: usize = 10;
 /// The longest pause while the kind is missing.
@@ -44,6 +51,9 @@ pub(super) struct Watch {
     shared: Arc<Shared>,
     /// The objects that were delivered and still exist.
     known: Known<ObjectName>,
+    /// Their Operators, if a sink gets only the objects of one.
+    owners: Owners,
+    joins: Joins,
     /// The number of the last sink that this stream was opened for. Later sinks get nothing from
     /// it, because its objects may lack the parts that they read.
     opened_for: u64,
@@ -53,7 +63,7 @@ pub(super) struct Watch {
     resumed: usize,
     /// The reason for the next list, for the metrics.
     reason: &'static str,
-    strategy: InitialListStrategy,
+    strategy: Strategy,
     pause: Pause,
 }
 
@@ -64,6 +74,8 @@ enum End {
     /// The server no longer has the version (410). The kind may have changed too, for example if
     /// its CRD was deleted and created again.
     Expired,
+    /// The server does not begin a watch with all objects.
+    NoStreaming,
     /// The stream failed.
     Failed(Unavailable),
 }
@@ -76,11 +88,13 @@ impl Watch {
             key,
             shared,
             known: Known::default(),
+            owners: Owners::default(),
+            joins: Joins::default(),
             opened_for: 0,
             followed: false,
             resumed: 0,
             reason: "first",
-            strategy: InitialListStrategy::StreamingList,
+            strategy: Strategy::new(&watches.no_streaming),
             pause: Pause::new(PAUSES),
         }
     }
@@ -99,11 +113,17 @@ impl Watch {
                     tokio::time::sleep(PAUSES.initial).await;
                     continue;
                 }
+                Ok(End::NoStreaming) => {
+                    self.strategy.give_up();
+                    self.lists_again("streaming");
+                    continue;
+                }
                 Ok(End::Failed(why)) | Err(why) => why,
             };
             self.reason = "failed";
             tracing::debug!(kind = self.key.resource.kind, why = failed.message, "watch");
-            self.shared.each(|sink| sink.unavailable(&failed));
+            let sinks = self.shared.sinks();
+            sinks.all().for_each(|sink| sink.unavailable(&failed));
             let mut pause = self.pause.grow();
             if failed.code == "kind-missing" {
                 pause = pause.min(MISSING);
@@ -122,6 +142,7 @@ impl Watch {
     /// Opens a stream for the sinks that have joined so far.
     fn begin(&mut self) {
         self.followed = false;
+        self.joins.begin();
         self.opened_for = self.shared.readers().next;
     }
 
@@ -138,7 +159,7 @@ impl Watch {
         let mut config = watcher::Config::default();
         config.label_selector.clone_from(&self.key.selector);
         config.page_size = Some(500);
-        config.initial_list_strategy = self.strategy.clone();
+        config.initial_list_strategy = self.strategy.begin();
         let stream = Box::pin(watcher::watcher(api, config));
         let reading = self.shared.reading().of_kind(&resolved.resource);
         let stream = pin!(reading.stream(stream));
@@ -188,25 +209,33 @@ impl Watch {
         S: Stream<Item = watcher::Result<Event<Arrival>>>,
     {
         let shared = self.shared.clone();
+        let opened = Instant::now();
         loop {
             let event = tokio::select! {
                 biased;
                 () = shared.joined.notified() => {
-                    if self.somebody_waits() {
-                        return End::Joined;
-                    }
+                    self.plan_list(opened);
                     continue;
                 }
+                () = self.joins.due() => return End::Joined,
+                () = self.strategy.overdue() => return End::NoStreaming,
                 event = stream.next() => event,
             };
             match event {
                 None => return End::Failed(ended("the watch has ended")),
                 Some(Ok(event)) => {
+                    let was_followed = self.followed;
                     if let Err(why) = self.event(event) {
                         return End::Failed(why);
                     }
+                    if self.followed && !was_followed {
+                        // Those that joined meanwhile no longer wait for this list.
+                        self.joins.begin();
+                        self.plan_list(opened);
+                    }
                 }
                 Some(Err(error)) if is_expired(&error) => return End::Expired,
+                Some(Err(error)) if self.refuses_streaming(&error) => return End::NoStreaming,
                 Some(Err(error)) if self.resumes(&error) => {
                     tokio::time::sleep(PAUSES.initial).await;
                 }
@@ -218,6 +247,21 @@ impl Watch {
         }
     }
 
+    /// Plans a list if a sink has joined since this stream was opened. The list of this stream, if
+    /// it is under way, completes first: otherwise sinks that keep joining would delay the others
+    /// forever.
+    fn plan_list(&mut self, opened: Instant) {
+        if !self.somebody_waits() || self.joins.is_planned() {
+            return;
+        }
+        let patience = if self.followed {
+            Duration::ZERO
+        } else {
+            PATIENCE
+        };
+        self.joins.wait(opened + patience);
+    }
+
     /// Whether a sink joined after this stream was opened.
     fn somebody_waits(&self) -> bool {
         self.shared.readers().next > self.opened_for
@@ -225,7 +269,7 @@ impl Watch {
 
     /// Calls the sinks that this stream was opened for.
     fn tell(&self, tell: impl Fn(&dyn Sink)) {
-        self.shared.up_to(self.opened_for, tell);
+        self.shared.sinks().up_to(self.opened_for).for_each(tell);
     }
 
     /// Delivers an event. Fails if the name of the object cannot be read. Then the sinks keep their
@@ -237,27 +281,52 @@ impl Watch {
                 let resource = &self.key.resource;
                 let reason = std::mem::replace(&mut self.reason, "failed");
                 self.metrics.listed(&resource.group, &resource.kind, reason);
+                self.strategy.arrived();
                 self.known.begin();
                 self.tell(|sink| sink.listing());
             }
             Event::InitApply(object) => {
-                let name = self.name(&object)?;
-                self.tell(|sink| sink.apply(&name, &object, true));
-                self.known.show(name);
+                self.strategy.arrived();
+                self.applied(&object, true)?;
             }
             Event::InitDone => self.listed(),
-            Event::Apply(object) => {
-                let name = self.name(&object)?;
-                self.tell(|sink| sink.apply(&name, &object, false));
-                self.known.show(name);
-            }
+            Event::Apply(object) => self.applied(&object, false)?,
             Event::Delete(object) => {
                 let name = self.name(&object)?;
-                self.tell(|sink| sink.delete(&name, Some(&object)));
+                self.deleted(&name, Some(&object));
                 self.known.remove(&name);
             }
         }
         Ok(())
+    }
+
+    /// Delivers the state of an object: to the sinks of all objects, and to those of its Operator.
+    fn applied(&mut self, object: &Arrival, listing: bool) -> Result<(), Unavailable> {
+        let name = self.name(object)?;
+        let sinks = self.shared.sinks();
+        let sink_of_all = sinks.of_all(self.opened_for);
+        sink_of_all.for_each(|sink| sink.apply(&name, object, listing));
+        if sinks.routes() {
+            let owner = Owners::named(object);
+            let before = self.owners.set(&name, owner.clone());
+            if before != owner {
+                let old = sinks.of(before.as_ref(), self.opened_for);
+                old.for_each(|sink| sink.delete(&name, Some(object)));
+            }
+            let own = sinks.of(owner.as_ref(), self.opened_for);
+            own.for_each(|sink| sink.apply(&name, object, listing));
+        }
+        self.known.show(name);
+        Ok(())
+    }
+
+    /// Delivers the deletion of an object.
+    fn deleted(&mut self, name: &ObjectName, last: Option<&Arrival>) {
+        let owner = self.owners.set(name, None);
+        let sinks = self.shared.sinks();
+        let all = sinks.of_all(self.opened_for);
+        let all = all.chain(sinks.of(owner.as_ref(), self.opened_for));
+        all.for_each(|sink| sink.delete(name, last));
     }
 
     fn name(&self, object: &Arrival) -> Result<ObjectName, Unavailable> {
@@ -271,11 +340,21 @@ impl Watch {
             return;
         };
         for name in &gone {
-            self.tell(|sink| sink.delete(name, None));
+            self.deleted(name, None);
         }
         self.followed = true;
+        self.strategy.listed();
         self.pause.reset();
         self.tell(|sink| sink.synced());
+    }
+
+    /// Whether the server refuses a watch because it should begin with all objects.
+    fn refuses_streaming(&self, error: &watcher::Error) -> bool {
+        matches!(
+            error,
+            watcher::Error::WatchStartFailed(kube::Error::Api(status))
+                if !self.followed && self.strategy.is_refused(status.code)
+        )
     }
 
     /// Whether the stream tries to resume where it was, which costs less than a list: after a
@@ -302,13 +381,6 @@ impl Watch {
             watcher::Error::WatchFailed(_) | watcher::Error::WatchError(_) => None,
             watcher::Error::InitialListFailed(error) | watcher::Error::WatchStartFailed(error) => {
                 if let kube::Error::Api(status) = error {
-                    // The server does not support streaming lists.
-                    if matches!(status.code, 400 | 422)
-                        && self.strategy == InitialListStrategy::StreamingList
-                    {
-                        self.strategy = InitialListStrategy::ListWatch;
-                        return Some(ended("streaming lists are not supported"));
-                    }
                     return Some(refused(&self.key, status));
                 }
                 Some(ended(&format!("cannot read {kind}: {error}")))

@@ -80,10 +80,7 @@ fn watch() -> Watch {
 }
 
 fn join(watch: &Watch, sink: &Arc<Recorder>) {
-    let mut readers = watch.shared.readers();
-    readers.next += 1;
-    let number = readers.next;
-    Arc::make_mut(&mut readers.sinks).push((number, sink.clone()));
+    watch.shared.join(sink.clone());
 }
 
 fn object(name: &str, reading: &Reading) -> Arrival {
