@@ -11,7 +11,6 @@ mod pace;
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -19,7 +18,7 @@ use http::{HeaderValue, Method, Request, Uri};
 use kube::Client;
 use kube::client::Body;
 use operator::spec::ServiceAccount;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::Instant;
 
 use crate::lease::Leadership;
@@ -98,7 +97,7 @@ impl fmt::Debug for Clients {
 
 /// The checks before every request.
 struct Gate {
-    fenced: AtomicBool,
+    fenced: watch::Sender<bool>,
     /// Checked before every request: a process that was suspended may have lost the lead without
     /// having noticed it yet.
     leadership: Leadership,
@@ -134,7 +133,7 @@ impl Clients {
         Self {
             base,
             gate: Arc::new(Gate {
-                fenced: AtomicBool::new(false),
+                fenced: watch::Sender::new(false),
                 leadership,
                 rate,
                 bucket: Mutex::new(bucket),
@@ -144,9 +143,9 @@ impl Clients {
         }
     }
 
-    /// Fails all requests from now on.
+    /// Fails all requests from now on, and aborts writes under way.
     pub fn fence(&self) {
-        self.gate.fenced.store(true, Ordering::SeqCst);
+        self.gate.fenced.send_replace(true);
     }
 
     /// The client of an identity.
@@ -176,8 +175,15 @@ impl Clients {
                     tokio::time::sleep(wait).await;
                 }
                 let permit = gate.permit(&uri).await;
-                gate.pass(is_write(&request)).await?;
-                match base.send(request).await {
+                let writes = is_write(&request);
+                gate.pass(writes).await?;
+                let answer = tokio::select! {
+                    biased;
+                    answer = base.send(request) => answer,
+                    // The server may carry it out nevertheless, but not much later.
+                    () = gate.closed(), if writes => return Err(Fenced.into()),
+                };
+                match answer {
                     Ok(answer) => Ok(pace.follow(&uri, answer, permit)),
                     Err(error) => Err(tower::BoxError::from(NoAnswer::new(error))),
                 }
@@ -225,7 +231,7 @@ impl Gate {
     async fn pass(&self, is_write: bool) -> Result<(), Fenced> {
         loop {
             let stands_by = is_write && !self.leadership.is_leader();
-            if stands_by || self.fenced.load(Ordering::SeqCst) || self.leadership.is_over() {
+            if stands_by || *self.fenced.borrow() || self.leadership.is_over() {
                 return Err(Fenced);
             }
             let wait = self.take();
@@ -233,6 +239,17 @@ impl Gate {
                 return Ok(());
             }
             tokio::time::sleep(wait).await;
+        }
+    }
+
+    /// Completes when no request may be sent any more.
+    async fn closed(&self) {
+        let mut fenced = self.fenced.subscribe();
+        tokio::select! {
+            biased;
+            // The sender is in `self`.
+            _ = fenced.wait_for(|fenced| *fenced) => {}
+            () = self.leadership.lost() => {}
         }
     }
 
@@ -258,13 +275,13 @@ impl Gate {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicUsize;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
 
     fn gate(per_second: f64, burst: u32) -> Gate {
         Gate {
-            fenced: AtomicBool::new(false),
+            fenced: watch::Sender::new(false),
             leadership: Leadership::always(),
             rate: Rate { per_second, burst },
             bucket: Mutex::new(Bucket {
@@ -294,7 +311,7 @@ mod tests {
     async fn nothing_passes_a_fence() {
         let gate = gate(0.0, 1);
         gate.pass(true).await.unwrap();
-        gate.fenced.store(true, Ordering::SeqCst);
+        gate.fenced.send_replace(true);
         assert!(gate.pass(true).await.is_err());
     }
 
@@ -331,6 +348,30 @@ mod tests {
         assert!(minute.is_err(), "the watch goes on");
         let sent = requests.load(Ordering::SeqCst);
         assert!((5..20).contains(&sent), "{sent} requests in a minute");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_fence_aborts_writes_under_way() {
+        let silent = tower::service_fn(|_: Request<Body>| {
+            std::future::pending::<Result<http::Response<Body>, std::convert::Infallible>>()
+        });
+        let client = Client::new(silent, "default");
+        let clients = Clients::new(client, Rate::default(), Leadership::always());
+        let client = clients.of(&Identity::Own);
+        let send = |method: Method| {
+            let client = client.clone();
+            let request = Request::builder().method(method).uri("/api/v1/pods/a");
+            let request = request.body(Vec::new()).unwrap();
+            tokio::spawn(async move { client.request_text(request).await })
+        };
+        let (write, read) = (send(Method::PATCH), send(Method::GET));
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert!(!write.is_finished());
+        clients.fence();
+        let error = write.await.unwrap().unwrap_err().to_string();
+        assert!(error.contains("does not lead"), "{error}");
+        assert!(!read.is_finished());
+        read.abort();
     }
 
     #[tokio::test(start_paused = true)]

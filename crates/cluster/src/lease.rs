@@ -19,13 +19,17 @@
 //! ```
 //!
 //! [`Leadership::is_leader`] compares the current time with that limit itself. So a process that
-//! was suspended for a minute knows that it no longer leads, even before its elector runs again.
+//! was suspended for a minute knows that it no longer leads, even before its elector runs again. If
+//! the whole machine was suspended, the monotonic clock has stopped meanwhile. Therefore the limit is
+//! also a time of day: a leader stops as soon as one of the two clocks says so.
 
 mod elector;
 
 use std::collections::hash_map::RandomState;
+use std::fmt;
 use std::hash::{BuildHasher, Hasher};
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 pub use elector::Elector;
 use kube::Client;
@@ -88,14 +92,70 @@ fn random() -> u64 {
 
 /// Tells whether this process leads. Clones share one state.
 #[derive(Clone, Debug)]
-pub struct Leadership(watch::Receiver<State>);
+pub struct Leadership {
+    state: watch::Receiver<State>,
+    time_of_day: TimeOfDay,
+}
+
+/// The time of day. It goes on while the machine is suspended.
+#[derive(Clone)]
+struct TimeOfDay(Arc<dyn Fn() -> SystemTime + Send + Sync>);
+
+impl TimeOfDay {
+    fn system() -> Self {
+        Self(Arc::new(SystemTime::now))
+    }
+
+    fn now(&self) -> SystemTime {
+        (self.0)()
+    }
+
+    /// The current time on both clocks.
+    fn both(&self) -> Moment {
+        Moment {
+            monotonic: Instant::now(),
+            time_of_day: self.now(),
+        }
+    }
+}
+
+impl fmt::Debug for TimeOfDay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TimeOfDay")
+    }
+}
+
+/// A moment on both clocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Moment {
+    monotonic: Instant,
+    time_of_day: SystemTime,
+}
+
+impl Moment {
+    fn after(self, pause: Duration) -> Self {
+        Self {
+            monotonic: self.monotonic + pause,
+            // A time that no clock can show is over at once.
+            time_of_day: self
+                .time_of_day
+                .checked_add(pause)
+                .unwrap_or(self.time_of_day),
+        }
+    }
+
+    /// Whether it is over on one of the clocks.
+    fn is_over(self, time_of_day: &TimeOfDay) -> bool {
+        Instant::now() >= self.monotonic || time_of_day.now() >= self.time_of_day
+    }
+}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum State {
     /// Another process leads, or none does.
     Standby { leader: Option<String> },
     /// This process leads until then unless it renews the Lease; `None`: it leads forever.
-    Leading { until: Option<Instant> },
+    Leading { until: Option<Moment> },
     /// This process led and lost the Lease.
     Lost,
     /// This process led and released the Lease.
@@ -104,29 +164,41 @@ enum State {
 
 /// Takes part in an election. The election makes progress while [`Elector::run`] is polled.
 pub fn elect(client: &Client, settings: Settings, metrics: Metrics) -> (Leadership, Elector) {
-    let (sender, receiver) = watch::channel(State::Standby { leader: None });
-    let elector = Elector::new(client, settings, sender, metrics);
-    (Leadership(receiver), elector)
+    elect_by(client, settings, metrics, TimeOfDay::system())
+}
+
+fn elect_by(
+    client: &Client,
+    settings: Settings,
+    metrics: Metrics,
+    time_of_day: TimeOfDay,
+) -> (Leadership, Elector) {
+    let (sender, state) = watch::channel(State::Standby { leader: None });
+    let elector = Elector::new(client, settings, sender, metrics, time_of_day.clone());
+    (Leadership { state, time_of_day }, elector)
 }
 
 impl Leadership {
     /// The leadership of a process that needs no election: it always leads.
     pub fn always() -> Self {
-        Self(watch::channel(State::Leading { until: None }).1)
+        Self {
+            state: watch::channel(State::Leading { until: None }).1,
+            time_of_day: TimeOfDay::system(),
+        }
     }
 
     /// Whether this process leads at this moment.
     pub fn is_leader(&self) -> bool {
-        match *self.0.borrow() {
-            State::Leading { until } => until.is_none_or(|until| Instant::now() < until),
+        match *self.state.borrow() {
+            State::Leading { until } => until.is_none_or(|until| !until.is_over(&self.time_of_day)),
             State::Standby { .. } | State::Lost | State::Released => false,
         }
     }
 
     /// Whether this process led and no longer leads. Then it must not send any request.
     pub fn is_over(&self) -> bool {
-        match *self.0.borrow() {
-            State::Leading { until } => until.is_some_and(|until| Instant::now() >= until),
+        match *self.state.borrow() {
+            State::Leading { until } => until.is_some_and(|until| until.is_over(&self.time_of_day)),
             State::Lost | State::Released => true,
             State::Standby { .. } => false,
         }
@@ -134,7 +206,7 @@ impl Leadership {
 
     /// The identity of the process that leads, if it is known and not this one.
     pub fn leader(&self) -> Option<String> {
-        match &*self.0.borrow() {
+        match &*self.state.borrow() {
             State::Standby { leader } => leader.clone(),
             State::Leading { .. } | State::Lost | State::Released => None,
         }
@@ -142,7 +214,7 @@ impl Leadership {
 
     /// Completes when this process leads, or has led already.
     pub async fn acquired(&self) {
-        let mut state = self.0.clone();
+        let mut state = self.state.clone();
         let leads = |state: &State| !matches!(state, State::Standby { .. });
         if state.wait_for(leads).await.is_err() {
             // The elector ended: this process will never lead.
@@ -152,12 +224,12 @@ impl Leadership {
 
     /// Completes when this process has lost the Lease; never if it released it.
     pub async fn lost(&self) {
-        let mut state = self.0.clone();
+        let mut state = self.state.clone();
         loop {
             let seen = state.borrow_and_update().clone();
             let deadline = match seen {
                 State::Lost => return,
-                State::Leading { until: Some(until) } => Some(until),
+                State::Leading { until: Some(until) } => Some(until.monotonic),
                 State::Leading { until: None } | State::Standby { .. } | State::Released => None,
             };
             let gone = tokio::select! {

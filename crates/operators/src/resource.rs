@@ -56,6 +56,10 @@ impl OperatorObject {
         self.metadata().get("uid").as_str().unwrap_or_default()
     }
 
+    pub(super) fn version(&self) -> Value {
+        self.metadata().get("resourceVersion").clone()
+    }
+
     pub(super) fn generation(&self) -> i64 {
         self.metadata()
             .get("generation")
@@ -94,7 +98,7 @@ impl OperatorObject {
             .collect();
         json!({"metadata": {
             "uid": (self.uid()),
-            "resourceVersion": (self.metadata().get("resourceVersion").clone()),
+            "resourceVersion": (self.version()),
             "finalizers": (finalizers),
         }})
     }

@@ -124,7 +124,9 @@ async fn write(
     status: &Value,
 ) -> Result<Option<Object>, WriteError> {
     let patch = document::json!({
-        "metadata": {"uid": (object.uid())},
+        // With the version, so that a process that has lost its lease does not overwrite the
+        // status of another.
+        "metadata": {"uid": (object.uid()), "resourceVersion": (object.version())},
         "status": (status.clone()),
     });
     let params = PatchParams {

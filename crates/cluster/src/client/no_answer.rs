@@ -28,7 +28,7 @@ impl NoAnswer {
 }
 
 fn message(error: &(dyn Error + 'static)) -> String {
-    let causes = || std::iter::successors(Some(error), |error| error.source());
+    let causes = || std::iter::successors(Some(error), |error| Error::source(*error));
     let mut codes = causes()
         .filter_map(|cause| cause.downcast_ref::<std::io::Error>())
         .filter_map(std::io::Error::raw_os_error);

@@ -1,4 +1,7 @@
-//! Pauses before watches are opened again.
+//! Pauses before watches are opened again, and before lists are repeated.
+//!
+//! A server that is busy answers 429 or 503 and says with `Retry-After` when to come again. Watches
+//! and lists of that collection wait as long, but at most five minutes.
 //!
 //! A server, or a proxy in front of it, may close a watch right after it was opened. That is not an
 //! error, so kube's watcher opens the next one without a pause. This module adds pauses: if the
@@ -29,15 +32,46 @@ const PATIENCE: u32 = 3;
 /// The pauses after that.
 const PAUSES: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(30));
 
-/// How often in a row the server has closed each watch early. Other watches have no entry.
+/// The longest `Retry-After` that is honoured.
+const MAX_RETRY_AFTER: Duration = Duration::from_mins(5);
+
+/// The watches and lists that have to wait.
 #[derive(Clone, Debug, Default)]
-pub(super) struct WatchPace(Arc<Mutex<HashMap<String, u32>>>);
+pub(super) struct WatchPace(Arc<Mutex<Waits>>);
+
+#[derive(Debug, Default)]
+struct Waits {
+    /// How often in a row the server has closed each watch early. Other watches have no entry.
+    closed: HashMap<String, u32>,
+    /// Until when the server wants no watch or list of these paths.
+    busy: HashMap<String, Instant>,
+}
 
 impl WatchPace {
     /// How long a request has to wait.
     pub(super) fn wait(&self, uri: &Uri) -> Duration {
-        let closed = watch_of(uri).and_then(|watch| self.closed().get(&watch).copied());
-        PAUSES.after(closed.unwrap_or_default().saturating_sub(PATIENCE))
+        let mut waits = self.waits();
+        let closed = watch_of(uri).and_then(|watch| waits.closed.get(&watch).copied());
+        let pause = PAUSES.after(closed.unwrap_or_default().saturating_sub(PATIENCE));
+        if !reads_collection(uri) || waits.busy.is_empty() {
+            return pause;
+        }
+        let now = Instant::now();
+        waits.busy.retain(|_, until| *until > now);
+        let until = waits.busy.get(uri.path());
+        pause.max(until.map_or(Duration::ZERO, |until| *until - now))
+    }
+
+    /// Notes how long the server wants no further watch or list of this path.
+    fn busy<B>(&self, uri: &Uri, answer: &Response<B>) {
+        let busy = matches!(answer.status().as_u16(), 429 | 503) && reads_collection(uri);
+        let after = answer.headers().get(http::header::RETRY_AFTER);
+        let seconds = after.and_then(|after| after.to_str().ok()?.parse().ok());
+        if let Some(seconds) = seconds.filter(|_| busy) {
+            let pause = Duration::from_secs(seconds).min(MAX_RETRY_AFTER);
+            let until = Instant::now() + pause;
+            self.waits().busy.insert(uri.path().to_owned(), until);
+        }
     }
 
     /// Wraps the answer to a request, so that the end of a watch is noticed. The permit is returned
@@ -48,6 +82,7 @@ impl WatchPace {
         answer: Response<B>,
         permit: Option<OwnedSemaphorePermit>,
     ) -> Response<PacedBody<B>> {
+        self.busy(uri, &answer);
         let watch = watch_of(uri).filter(|_| answer.status().is_success());
         let open = watch.map(|watch| OpenWatch {
             watch,
@@ -61,7 +96,7 @@ impl WatchPace {
         })
     }
 
-    fn closed(&self) -> MutexGuard<'_, HashMap<String, u32>> {
+    fn waits(&self) -> MutexGuard<'_, Waits> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -76,7 +111,7 @@ struct OpenWatch {
 impl OpenWatch {
     /// The server has closed the watch.
     fn ended(self) {
-        let mut closed = self.pace.closed();
+        let closed = &mut self.pace.waits().closed;
         if self.since.elapsed() >= QUICK {
             closed.remove(&self.watch);
             return;
@@ -132,6 +167,12 @@ pub(super) fn watch_of(uri: &Uri) -> Option<String> {
     Some(format!("{}?{}", uri.path(), kept.join("&")))
 }
 
+/// Whether a request lists or watches a collection. Lists have a limit.
+fn reads_collection(uri: &Uri) -> bool {
+    let mut parameters = uri.query().unwrap_or_default().split('&');
+    parameters.any(|parameter| parameter.starts_with("watch=") || parameter.starts_with("limit="))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -143,6 +184,36 @@ mod tests {
     fn open(pace: &WatchPace, uri: &Uri) -> OpenWatch {
         let answer = pace.follow(uri, Response::new(()), None);
         answer.into_body().open.unwrap()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn watches_and_lists_honour_retry_after_up_to_five_minutes() {
+        let pace = WatchPace::default();
+        let busy = |uri: &Uri, code: u16, after: &str| {
+            let answer = Response::builder()
+                .status(code)
+                .header("Retry-After", after);
+            pace.follow(uri, answer.body(()).unwrap(), None);
+        };
+        let pods = uri("/api/v1/pods?limit=500");
+        let watch = uri("/api/v1/pods?watch=true&resourceVersion=7");
+        let nodes = uri("/api/v1/nodes?watch=true");
+        busy(&pods, 429, "7");
+        busy(&nodes, 503, "15552000");
+        // A single object, and an answer that has another reason.
+        busy(&uri("/api/v1/services/a"), 429, "7");
+        busy(&uri("/api/v1/services?limit=500"), 500, "7");
+        for (uri, seconds) in [
+            (&pods, 7),
+            (&watch, 7),
+            (&nodes, 300),
+            (&uri("/api/v1/services?limit=500"), 0),
+            (&uri("/api/v1/pods/a"), 0),
+        ] {
+            assert_eq!(pace.wait(uri).as_secs(), seconds, "{uri}");
+        }
+        tokio::time::sleep(Duration::from_secs(7)).await;
+        assert_eq!(pace.wait(&watch), Duration::ZERO);
     }
 
     #[tokio::test(start_paused = true)]
@@ -171,7 +242,7 @@ mod tests {
         tokio::time::sleep(QUICK).await;
         watch.ended();
         assert_eq!(pace.wait(&pods), Duration::ZERO);
-        assert!(pace.closed().is_empty(), "nothing is kept of it");
+        assert!(pace.waits().closed.is_empty(), "nothing is kept of it");
     }
 
     #[tokio::test(start_paused = true)]

@@ -18,7 +18,7 @@ use metrics::Metrics;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::{Settings, State, random};
+use super::{Moment, Settings, State, TimeOfDay, random};
 
 /// How long releasing the Lease may take.
 const RELEASE: Duration = Duration::from_secs(5);
@@ -32,6 +32,7 @@ pub struct Elector {
     settings: Settings,
     state: watch::Sender<State>,
     metrics: Metrics,
+    time_of_day: TimeOfDay,
     /// The Lease as it was last read or written; `None` if it must be read first.
     known: Option<Lease>,
     /// The last state of another holder's Lease, and when we first read it.
@@ -56,12 +57,14 @@ impl Elector {
         settings: Settings,
         state: watch::Sender<State>,
         metrics: Metrics,
+        time_of_day: TimeOfDay,
     ) -> Self {
         Self {
             api: Api::namespaced(client.clone(), &settings.namespace),
             settings,
             state,
             metrics,
+            time_of_day,
             known: None,
             seen: None,
             last_failure: None,
@@ -99,7 +102,7 @@ impl Elector {
     /// Tries until we hold the Lease. Returns until when we lead.
     async fn acquire(&mut self) -> Instant {
         loop {
-            let started = Instant::now();
+            let started = self.time_of_day.both();
             match self.attempt(self.settings.deadline).await {
                 Attempt::Ours => return self.leading_since(started),
                 Attempt::Theirs(leader) => self.stand_by(leader),
@@ -109,11 +112,11 @@ impl Elector {
         }
     }
 
-    fn leading_since(&self, started: Instant) -> Instant {
-        let until = started + self.settings.deadline;
+    fn leading_since(&self, started: Moment) -> Instant {
+        let until = started.after(self.settings.deadline);
         self.state
             .send_replace(State::Leading { until: Some(until) });
-        until
+        until.monotonic
     }
 
     fn stand_by(&self, leader: String) {
@@ -146,11 +149,11 @@ impl Elector {
         loop {
             let left = until.saturating_duration_since(Instant::now());
             sleep(self.settings.retry.min(left)).await;
-            let started = Instant::now();
-            if started >= until {
+            let started = self.time_of_day.both();
+            if started.monotonic >= until {
                 return "it was not renewed in time".to_owned();
             }
-            match self.attempt(until - started).await {
+            match self.attempt(until - started.monotonic).await {
                 Attempt::Ours => until = self.leading_since(started),
                 Attempt::Theirs(leader) => return format!("{leader} holds it"),
                 Attempt::Unclear => {}

@@ -135,8 +135,13 @@ struct Candidate {
 }
 
 fn candidate(server: &Server, identity: &str) -> Candidate {
+    candidate_by(server, identity, TimeOfDay::system())
+}
+
+fn candidate_by(server: &Server, identity: &str, time_of_day: TimeOfDay) -> Candidate {
     let settings = Settings::new("kube-system", NAME, identity);
-    let (leadership, elector) = elect(&server.client(), settings, Metrics::default());
+    let metrics = Metrics::default();
+    let (leadership, elector) = elect_by(&server.client(), settings, metrics, time_of_day);
     let (stop, stopped) = oneshot::channel();
     let task = tokio::spawn(elector.run(async move {
         let _ = stopped.await;
@@ -259,6 +264,33 @@ async fn a_process_that_was_suspended_knows_that_it_lost_the_lease() {
     // The elector does not run in between.
     advance(11 * SECOND).await;
     assert!(!a.leadership.is_leader() && a.leadership.is_over());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_machine_that_was_suspended_stops_before_its_elector_runs() {
+    let server = Server::default();
+    let suspended = Arc::new(Mutex::new(Duration::ZERO));
+    let asleep = suspended.clone();
+    let start = SystemTime::UNIX_EPOCH + Duration::from_hours(1);
+    let since = Instant::now();
+    // While the machine is suspended, only the time of day goes on.
+    let now = move || start + since.elapsed() + *asleep.lock().unwrap();
+    let a = candidate_by(&server, "a", TimeOfDay(Arc::new(now)));
+    took(a.leadership.acquired()).await;
+    sleep(20 * SECOND).await;
+    assert!(a.leadership.is_leader());
+    *suspended.lock().unwrap() = Duration::from_hours(1);
+    assert!(!a.leadership.is_leader() && a.leadership.is_over());
+    // Nobody has taken the Lease: it is renewed, and the process leads again.
+    sleep(3 * SECOND).await;
+    assert!(a.leadership.is_leader());
+    *suspended.lock().unwrap() = Duration::from_hours(2);
+    server.edit(|lease| lease["spec"]["holderIdentity"] = json!("b"));
+    for _ in 0..10 {
+        assert!(!a.leadership.is_leader() && a.leadership.is_over());
+        sleep(SECOND).await;
+    }
+    timeout(SECOND, a.task).await.unwrap().unwrap();
 }
 
 #[tokio::test(start_paused = true)]

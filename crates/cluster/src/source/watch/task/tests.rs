@@ -13,6 +13,8 @@ use crate::source::{Reading, Reads};
 /// A sink that reads one field and records its calls.
 struct Recorder {
     keep: Keep,
+    /// Set if it gets the objects of one Operator only.
+    operator: Option<&'static str>,
     told: Mutex<Vec<String>>,
 }
 
@@ -23,7 +25,22 @@ impl Recorder {
         fields.add_path(path.segments(), &Fields::all());
         let keep = Keep::fields(&fields);
         let told = Mutex::default();
-        Arc::new(Self { keep, told })
+        Arc::new(Self {
+            keep,
+            operator: None,
+            told,
+        })
+    }
+
+    /// A sink that gets the objects of one Operator only.
+    fn of(operator: &'static str) -> Arc<Self> {
+        let keep = Keep::fields(&Fields::default());
+        let told = Mutex::default();
+        Arc::new(Self {
+            keep,
+            operator: Some(operator),
+            told,
+        })
     }
 
     fn hears(&self, what: impl Into<String>) {
@@ -37,7 +54,14 @@ impl Recorder {
 
 impl Sink for Recorder {
     fn reads(&self) -> Reads {
-        Reads::Kept(self.keep.clone(), HeaderFields::default())
+        match self.operator {
+            None => Reads::Kept(self.keep.clone(), HeaderFields::default()),
+            Some(_) => Reads::Everything,
+        }
+    }
+
+    fn operator(&self) -> Option<&str> {
+        self.operator
     }
 
     fn apply(&self, name: &ObjectName, object: &Arrival, _listing: bool) {
@@ -163,4 +187,48 @@ async fn a_list_that_breaks_off_deletes_nothing_and_what_it_showed_may_go() {
     assert_eq!(deliver(&mut list(&["c"])), ["apply c {}"]);
     let told = deliver(&mut list(&["b"]).chain([Event::InitDone]));
     assert_eq!(told, ["apply b {}", "delete a", "delete c", "synced"]);
+}
+
+#[tokio::test]
+async fn a_sink_of_an_operator_gets_the_objects_that_its_label_names() {
+    let mut watch = watch();
+    let (all, a, b) = (
+        Recorder::new("$.none"),
+        Recorder::of("a"),
+        Recorder::of("b"),
+    );
+    for sink in [&all, &a, &b] {
+        join(&watch, sink);
+    }
+    watch.begin();
+    let reading = watch.shared.reading();
+    let labelled = |name: &str, operator: &str| -> Arrival {
+        let labels = json!({"dcontroller.io/operator": operator});
+        let object = json!({"metadata": {"name": name, "labels": labels}});
+        let read = reading.run(|| serde_json::from_str(&object.to_string()));
+        read.unwrap()
+    };
+    let mut check = |event: Event<Arrival>, expect: [&[&str]; 3]| {
+        watch.event(event).unwrap();
+        assert_eq!([all.told(), a.told(), b.told()], expect);
+    };
+    let (x, y) = ("apply x {}", "apply y {}");
+    check(Event::Init, [&[], &[], &[]]);
+    check(Event::InitApply(labelled("x", "a")), [&[x], &[x], &[]]);
+    check(Event::InitApply(labelled("y", "b")), [&[y], &[], &[y]]);
+    let done = ["synced"];
+    check(Event::InitDone, [&done, &done, &done]);
+    // The label changes: to another Operator, to an unknown one, and back.
+    let gone = ["delete x"];
+    check(Event::Apply(labelled("x", "b")), [&[x], &gone, &[x]]);
+    check(Event::Apply(labelled("x", "c")), [&[x], &[], &gone]);
+    check(Event::Apply(labelled("x", "a")), [&[x], &[x], &[]]);
+    check(Event::Apply(object("x", &reading)), [&[x], &gone, &[]]);
+    check(Event::Apply(labelled("x", "a")), [&[x], &[x], &[]]);
+    let gone = ["delete y"];
+    check(Event::Delete(labelled("y", "b")), [&gone, &[], &gone]);
+    // An object that the next list does not show.
+    check(Event::Init, [&[], &[], &[]]);
+    let gone = ["delete x", "synced"];
+    check(Event::InitDone, [&gone, &gone, &done]);
 }
