@@ -73,7 +73,8 @@ impl Task {
         let problem_log = Arc::new(ProblemLog::new(events, inbox.clone(), measures.clone()));
         let identity = Identity::from(operator.service_account.as_ref());
         let client = context.clients.of(&identity);
-        let writer = Writer::new(&operator.name, client, problem_log.clone());
+        let writer = Writer::new(&operator.name, client, problem_log.clone())
+            .within(context.namespace.clone());
         let writer = limits::retry_refused(&operator, writer);
         let writer = writer.count_held_before(deletions::has_percentage(&operator));
         context.views.secrets().set(&operator);

@@ -115,6 +115,14 @@ impl Writer {
         self
     }
 
+    /// Sets the only namespace whose objects are written (`--namespace`). Objects outside of it,
+    /// cluster-scoped ones included, are left alone, whatever their marks say.
+    #[must_use]
+    pub fn within(self, namespace: Option<String>) -> Self {
+        self.state().boundary = namespace;
+        self
+    }
+
     /// How long after a refusal an object is tried again although nothing changed.
     fn refused_again(&self, key: &ObjectKey) -> Duration {
         let mut state = self.state();
@@ -321,6 +329,15 @@ impl Writer {
         let Some(kind) = self.state().kind(key) else {
             return Ok(self.no_kind(key));
         };
+        let outside = self.state().kept_out(key);
+        if let Some(problems) = outside {
+            self.report_problems(key, &problems);
+            return Ok(if problems.is_empty() {
+                Next::Settled
+            } else {
+                Next::Change
+            });
+        }
         Run::new(self, key, kind).go().await
     }
 

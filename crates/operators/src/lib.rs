@@ -37,6 +37,7 @@ pub use health::Health;
 use kube::runtime::watcher::{self, Event};
 use kube::{Api, Client, ResourceExt};
 use metrics::Metrics;
+use object::LabelSelector;
 use object::relist::Known;
 use operator_task::OperatorTask;
 pub use policy::Policy;
@@ -49,6 +50,8 @@ use crate::events::Events;
 /// Watches Operator objects and runs a task for each.
 pub struct Operators {
     shared: Arc<Shared>,
+    /// The Operators that this process runs, by their labels; `None` for all.
+    selector: Option<LabelSelector>,
     health: Health,
     lives: BTreeMap<String, watch::Sender<Seen>>,
     tasks: JoinSet<()>,
@@ -88,12 +91,16 @@ enum Seen {
     There(OperatorObject),
     /// It was deleted.
     Gone,
+    /// It exists, but another process runs it.
+    Elsewhere,
     /// The process is stopping.
     Stop,
 }
 
 /// The pauses after failures of the watch.
 const PAUSES: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(30));
+/// Why the views of an Operator that another process runs are not available.
+const ELSEWHERE: &str = "this process does not run the Operator (--operator-selector)";
 /// The longest pause while the CRD is missing.
 const MISSING: Duration = Duration::from_secs(3);
 
@@ -105,6 +112,8 @@ pub struct Services {
     pub engines: Arc<dyn Engines>,
     /// The rules that Operators must comply with.
     pub policy: Policy,
+    /// The Operators to run, by their labels; `None` for all.
+    pub selector: Option<LabelSelector>,
     /// Publishes Events.
     pub events: Events,
     /// The metrics of the process.
@@ -136,6 +145,7 @@ impl Operators {
                 leadership: parts.leadership,
                 clock: parts.clock,
             }),
+            selector: parts.selector,
             health: parts.health,
             lives: BTreeMap::new(),
             tasks: JoinSet::new(),
@@ -244,6 +254,10 @@ impl Operators {
 
     fn there(&mut self, object: Object) {
         let name = object.name_any();
+        let selector = self.selector.as_ref();
+        if selector.is_some_and(|selector| !selector.admits(&object.value())) {
+            return self.elsewhere(&name);
+        }
         let seen = Seen::There(object.into());
         match self.lives.get(&name) {
             // If its task has just ended, `ended` starts it again.
@@ -253,8 +267,17 @@ impl Operators {
     }
 
     fn gone(&mut self, name: &str) {
-        if let Some(life) = self.lives.get(name) {
-            life.send_replace(Seen::Gone);
+        match self.lives.get(name) {
+            Some(life) => drop(life.send_replace(Seen::Gone)),
+            None => self.shared.engines.forget(name),
+        }
+    }
+
+    /// Another process runs an Operator: to readers in this one, its views are not available.
+    fn elsewhere(&self, name: &str) {
+        match self.lives.get(name) {
+            Some(life) => drop(life.send_replace(Seen::Elsewhere)),
+            None => self.shared.engines.down(name, ELSEWHERE),
         }
     }
 
@@ -283,8 +306,10 @@ impl Operators {
         }
         let seen = self.lives.remove(&name);
         let seen = seen.map_or(Seen::Gone, |seen| seen.borrow().clone());
-        if let Seen::There(_) = seen {
-            self.begin(name, seen);
+        match seen {
+            Seen::There(_) => self.begin(name, seen),
+            Seen::Elsewhere => self.elsewhere(&name),
+            Seen::Gone | Seen::Stop => {}
         }
     }
 

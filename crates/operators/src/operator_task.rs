@@ -181,7 +181,7 @@ impl OperatorTask {
     fn look(&mut self, seen: Seen) -> bool {
         let object = match seen {
             Seen::There(object) => object,
-            Seen::Gone | Seen::Stop => return false,
+            Seen::Gone | Seen::Elsewhere | Seen::Stop => return false,
         };
         let old = self.object.as_ref();
         if old.is_some_and(|old| object.is_older_than(old)) {

@@ -10,7 +10,7 @@
 
 use document::{Location, Value};
 use expr::Functions;
-use operator::{Operator, Problem, Severity};
+use operator::{Controller, Operator, Problem, Severity};
 
 use super::resource::OperatorObject;
 use crate::targets::TargetPolicy;
@@ -22,6 +22,8 @@ pub struct Policy {
     pub require_service_account: bool,
     /// Which kinds it may write.
     pub targets: TargetPolicy,
+    /// The only namespace that it may read, besides cluster-scoped objects.
+    pub namespace: Option<String>,
 }
 
 impl Policy {
@@ -54,6 +56,7 @@ impl Policy {
         for (i, controller) in operator.controllers.iter().enumerate() {
             let at = at.key("controllers").index(i);
             let written = spec.get("controllers").at(i);
+            refusals.extend(self.outside(controller, &at));
             for (k, target) in controller.targets.iter().enumerate() {
                 let Err(denied) = self.targets.check(&target.resource) else {
                     continue;
@@ -69,5 +72,20 @@ impl Policy {
             }
         }
         refusals
+    }
+
+    /// The sources of a controller whose namespace this process does not read.
+    fn outside(&self, controller: &Controller, at: &Location) -> Vec<Problem> {
+        let sources = controller.sources.iter().enumerate();
+        let sources = sources.filter(|(_, source)| !source.resource.is_view());
+        let outside = sources.filter_map(|(k, source)| {
+            let (only, found) = (self.namespace.as_ref()?, source.namespace.as_ref()?);
+            let message = format!("this deltic only reads namespace {only}, found {found}");
+            let at = at.key("sources").index(k).key("namespace");
+            let problem = Problem::error("outside-namespace", &at, message);
+            let help = "remove it, or run the Operator with a deltic of that --namespace";
+            (only != found).then(|| problem.with_help(help))
+        });
+        outside.collect()
     }
 }

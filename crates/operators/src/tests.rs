@@ -34,6 +34,7 @@ fn world(server: &Server, policy: Policy) -> World {
         client: server.client(),
         engines: Arc::new(fake.clone()),
         policy,
+        selector: None,
         events: Events::start(server.client(), "test"),
         metrics: Metrics::default(),
         health: health.clone(),

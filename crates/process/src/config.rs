@@ -9,6 +9,7 @@ use engine::Budget;
 use engine::clock::{Clock, System};
 use engine::native::ViewStore;
 use metrics::Metrics;
+use object::LabelSelector;
 use operator::Operator;
 use operators::Health;
 use operators::targets::TargetPolicy;
@@ -20,9 +21,11 @@ pub struct Config {
     /// Operators to run instead of those stored on the cluster; for these no status is written.
     /// Empty: the Operators of the cluster run.
     pub files: Vec<Operator>,
-    /// The only namespace whose objects are read and written. Cluster-scoped objects are not
-    /// affected. `None`: all namespaces.
+    /// The only namespace whose objects are read and written. Cluster-scoped objects are read, and
+    /// not written. `None`: all namespaces.
     pub namespace: Option<String>,
+    /// The Operators of the cluster that this process runs, by their labels. `None`: all.
+    pub operator_selector: Option<LabelSelector>,
     /// Whether Operators without a `serviceAccount` are refused.
     pub require_service_account: bool,
     /// Which kinds Operators may write.
@@ -53,6 +56,7 @@ impl Default for Config {
         Self {
             files: Vec::new(),
             namespace: None,
+            operator_selector: None,
             require_service_account: false,
             targets: TargetPolicy::default(),
             budget: Budget::default(),

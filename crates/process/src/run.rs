@@ -93,6 +93,7 @@ async fn work(
     let policy = Policy {
         require_service_account: config.require_service_account,
         targets: config.targets,
+        namespace: config.namespace,
     };
     if !config.files.is_empty() {
         config.health.ready();
@@ -106,6 +107,7 @@ async fn work(
         client,
         engines: Arc::new(context),
         policy,
+        selector: config.operator_selector,
         metrics: config.metrics,
         health: config.health,
         leadership: config.leadership,

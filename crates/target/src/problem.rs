@@ -71,6 +71,11 @@ pub enum Cause {
     NotNamespaced,
     /// The derived document has a name or namespace that no object can have.
     BadName,
+    /// The object is not in the only namespace whose objects may be written (`--namespace`).
+    Outside {
+        /// That namespace.
+        namespace: String,
+    },
     /// A Patcher sets so many fields that their record does not fit on the object.
     RecordTooLarge {
         /// The size of the record in bytes.
@@ -142,6 +147,7 @@ impl Problem {
             Cause::OwnerDropped { .. } => "owner-dropped",
             Cause::Namespaced | Cause::NotNamespaced => "wrong-scope",
             Cause::BadName => "bad-name",
+            Cause::Outside { .. } => "outside-namespace",
             Cause::RecordTooLarge { .. } => "record-too-large",
             Cause::NoNamespace { .. } => "no-namespace",
             Cause::NoKind => "no-kind",
@@ -203,6 +209,10 @@ impl fmt::Display for Cause {
             }
             Self::BadName => f.write_str(
                 "expected a metadata.name and a metadata.namespace without spaces and / % ? # \\",
+            ),
+            Self::Outside { namespace } => write!(
+                f,
+                "not written: with --namespace {namespace}, deltic writes only objects of that namespace"
             ),
             Self::RecordTooLarge { size } => write!(
                 f,

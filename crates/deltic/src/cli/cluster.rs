@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use cluster::{connect, lease};
 use engine::Budget;
+use object::LabelSelector;
 use operators::targets::Pattern;
 use process::log;
 
@@ -42,9 +43,15 @@ pub(crate) struct Run {
     #[command(flatten)]
     pub(crate) connection: Connection,
 
-    /// Read and write only objects of this namespace, and cluster-scoped objects
+    /// Read and write only objects of this namespace; cluster-scoped objects are read, and not
+    /// written
     #[arg(short, long, value_name = "NAME")]
     pub(crate) namespace: Option<String>,
+
+    /// Run only the Operators with these labels, such as team=a or 'team in (a, b)'; other
+    /// processes run the others
+    #[arg(short = 'l', long, value_name = "SELECTOR", value_parser = selector, conflicts_with = "filename")]
+    pub(crate) operator_selector: Option<LabelSelector>,
 
     /// Refuse Operators without a serviceAccount
     #[arg(long, help_heading = TENANCY)]
@@ -284,6 +291,10 @@ fn rate(text: &str) -> Result<f64, String> {
         Ok(rate) if rate.is_finite() && rate >= 0.0 => Ok(rate),
         _ => Err("expected a number of requests per second, or 0 for no limit".to_owned()),
     }
+}
+
+fn selector(text: &str) -> Result<LabelSelector, object::SelectorError> {
+    LabelSelector::from_query(text)
 }
 
 fn account(text: &str) -> Result<operator::spec::ServiceAccount, String> {

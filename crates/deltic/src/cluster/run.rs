@@ -112,6 +112,7 @@ async fn start(args: &Run, files: Vec<Operator>, traces: &Traces) -> Result<Outc
     let config = Config {
         files,
         namespace: args.namespace.clone(),
+        operator_selector: args.operator_selector.clone(),
         require_service_account: args.require_service_account,
         targets: TargetPolicy {
             allow: args.allow_target.clone(),

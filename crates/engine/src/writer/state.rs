@@ -11,7 +11,7 @@ use object::{GroupKind, ObjectKey, ObjectName};
 use target::TargetKind;
 use target::desired::{Desired, Wanted};
 use target::live::{Leftover, Live, Observed, is_marked, leftovers};
-use target::problem::Cause;
+use target::problem::{Cause, Problem};
 
 use super::entry::{TargetEntry, WaitsFor};
 
@@ -23,6 +23,8 @@ pub(super) struct State {
     kinds: BTreeMap<GroupKind, Arc<TargetKind>>,
     /// Why kinds are not among `kinds`, as far as that is known.
     unknown: BTreeMap<GroupKind, Cause>,
+    /// The only namespace whose objects are written; `None` for all objects.
+    pub(super) boundary: Option<String>,
     /// The lists of each kind's target watch.
     lists: BTreeMap<GroupKind, Lists>,
     /// Whether namespaces cannot be watched.
@@ -109,6 +111,40 @@ impl State {
             .collect()
     }
 
+    /// The boundary that an object is outside of. What is outside is not written, and what it
+    /// looks like does not matter.
+    ///
+    /// A document without the namespace that its kind needs is another error, and neither inside
+    /// nor outside.
+    pub(super) fn outside(&self, key: &ObjectKey) -> Option<&str> {
+        let boundary = self.boundary.as_deref()?;
+        let misses = || {
+            self.kinds
+                .get(&key.kind)
+                .is_some_and(|kind| kind.namespaced)
+        };
+        match key.namespace() {
+            namespace if namespace == boundary => None,
+            "" if misses() => None,
+            _ => Some(boundary),
+        }
+    }
+
+    /// The problems of an object that is outside of the boundary. Its entry stays only as long as
+    /// a controller wants it.
+    pub(super) fn kept_out(&mut self, key: &ObjectKey) -> Option<Vec<Problem>> {
+        let cause = Cause::Outside {
+            namespace: self.outside(key)?.to_owned(),
+        };
+        let writers = self.entries.get(key).map(|entry| entry.wanted.writers());
+        let writers = writers.into_iter().flatten();
+        let problems: Vec<Problem> = writers.map(|by| by.problem(cause.clone())).collect();
+        if problems.is_empty() {
+            self.entries.remove(key);
+        }
+        Some(problems)
+    }
+
     fn of_kind<'a>(
         &'a mut self,
         name: &'a GroupKind,
@@ -159,6 +195,9 @@ impl State {
         unreadable: Option<&Unreadable>,
         operator: &str,
     ) -> Option<ObjectKey> {
+        if self.outside(&key).is_some() {
+            return None;
+        }
         let lists = self.lists(&key.kind);
         if !self.entries.contains_key(&key) {
             if !is_marked(object, &key, operator) {
@@ -309,6 +348,9 @@ impl State {
         let Some(entry) = self.entries.get(key) else {
             return false;
         };
+        if self.outside(key).is_some() {
+            return false;
+        }
         let observed = match &entry.live {
             _ if entry.wanted.is_layer(controller) => return true,
             Live::Unknown => return true,

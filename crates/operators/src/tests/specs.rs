@@ -1,7 +1,6 @@
 //! A spec that changes, is invalid, cannot be read, or is refused by the policy.
 
 use super::*;
-use crate::targets::TargetPolicy;
 
 #[tokio::test(start_paused = true)]
 async fn a_changed_spec_rolls_over_and_nothing_else_does() {
@@ -142,7 +141,7 @@ async fn one_that_cannot_be_read_may_go() {
 async fn a_policy_refuses_and_says_what_to_do() {
     let policy = Policy {
         require_service_account: true,
-        targets: TargetPolicy::default(),
+        ..Policy::default()
     };
     let world = world(&Server::default(), policy);
     let role = merge_patch(

@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 
+mod namespaces;
+mod selectors;
 mod streaming;
 mod watches;
 mod world;

@@ -7,7 +7,7 @@ use object::ObjectKey;
 use process::config::Config;
 use process::run::{RunError, run};
 use simulation::api::kind::Kind;
-use simulation::api::{Caller, Server};
+use simulation::api::{Caller, ProcessedWrite, Server};
 use simulation::clock::Virtual;
 use simulation::fields::set;
 use tokio::sync::oneshot;
@@ -75,6 +75,15 @@ impl World {
         self.start_with(&self.server.client(&Caller::new("deltic")), config)
     }
 
+    /// Starts a process with `--namespace`, which is also the name of the caller.
+    pub(crate) fn start_in(&self, namespace: &str) -> Process {
+        let config = Config {
+            namespace: Some(namespace.to_owned()),
+            ..Config::default()
+        };
+        self.start_with(&self.server.client(&Caller::new(namespace)), config)
+    }
+
     pub(crate) fn start_with(&self, client: &kube::Client, config: Config) -> Process {
         let (stop, stopped) = oneshot::channel();
         let shutdown = async move { drop(stopped.await) };
@@ -90,6 +99,41 @@ impl World {
         self.put(&pod(name), &json!({"spec": {"n": n}}));
     }
 
+    /// Forbids writes. They are recorded as violations, which [`World::violations`] returns.
+    pub(crate) fn forbid(&self, wrong: impl Fn(&ProcessedWrite<'_>) -> bool + Send + 'static) {
+        self.server.with(|state| {
+            state.guard(Box::new(move |write| {
+                let line = || {
+                    format!(
+                        "{}: {} {}",
+                        write.caller.name, write.request.method, write.key
+                    )
+                };
+                if wrong(write) { Err(line()) } else { Ok(()) }
+            }));
+        });
+    }
+
+    pub(crate) fn violations(&self) -> Vec<String> {
+        self.server.with(|state| state.violations().to_vec())
+    }
+
+    /// Requests the deletion of an Operator.
+    pub(crate) fn retire(&self, name: &str) {
+        self.server.delete(&operator_key(name));
+    }
+
+    pub(crate) fn exists(&self, name: &str) -> bool {
+        self.server.get(&operator_key(name)).is_some()
+    }
+
+    /// Sets a label of an Operator.
+    pub(crate) fn label(&self, name: &str, label: &str, value: &str) {
+        let path = ["metadata", "labels", label];
+        self.server
+            .set(&operator_key(name), "user", &path, value.into());
+    }
+
     /// Creates an Operator, or changes its spec.
     pub(crate) fn apply(&self, name: &str, spec: &Value) {
         let key = operator_key(name);
@@ -99,7 +143,12 @@ impl World {
 
     /// The names of all config maps.
     pub(crate) fn config_maps(&self) -> Vec<String> {
-        let all = self.server.all(Kind::named("", "ConfigMap").unwrap());
+        self.names("", "ConfigMap")
+    }
+
+    /// The names of all objects of a kind.
+    pub(crate) fn names(&self, group: &str, kind: &str) -> Vec<String> {
+        let all = self.server.all(Kind::named(group, kind).unwrap());
         let names = all.iter().map(|(key, _)| key.object_name().to_owned());
         names.collect()
     }
@@ -126,11 +175,5 @@ impl World {
         let key = format!("{verb} {path}");
         self.server
             .with(|state| state.trace.counts().get(&key).copied().unwrap_or_default())
-    }
-
-    /// How many requests were sent.
-    pub(crate) fn requests(&self) -> u64 {
-        self.server
-            .with(|state| state.trace.counts().get("requests").copied().unwrap_or_default())
     }
 }
