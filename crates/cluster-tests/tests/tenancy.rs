@@ -238,6 +238,79 @@ fn an_account_reads_and_writes_with_its_own_permissions_only() {
     bystanders.assert_untouched();
 }
 
+/// An Operator that puts Secrets into a view, and one with an account that reads the view.
+fn through_a_view(namespace: &str) -> [Value; 2] {
+    let operator = |name: &str, source: Value, project: Value, target: Value| {
+        json!({
+            "apiVersion": "dcontroller.io/v1alpha1", "kind": "Operator", "metadata": {"name": name},
+            "spec": {"controllers": [{
+                "name": "c", "sources": [source], "pipeline": [{"@project": project}],
+                "target": target
+            }]}
+        })
+    };
+    let metadata = json!({"name": "$.metadata.name", "namespace": "$.metadata.namespace"});
+    let secrets = json!({
+        "apiGroup": "", "kind": "Secret", "labelSelector": {"matchLabels": {"copy": "yes"}}
+    });
+    let project = json!({"metadata": metadata, "k": "$.data.k"});
+    let producer = operator("producer", secrets, project, json!({"kind": "Entry"}));
+    let view = json!({"apiGroup": "producer.view.dcontroller.io", "kind": "Entry"});
+    let project = json!({"metadata": metadata, "data": {"k": "$.k"}});
+    let target = json!({"apiGroup": "", "kind": "ConfigMap"});
+    let mut reader = operator("reader", view, project, target);
+    reader["spec"]["serviceAccount"] = json!({"namespace": namespace, "name": "tenant"});
+    [producer, reader]
+}
+
+#[test]
+fn an_account_reads_a_view_only_with_the_permission() {
+    let installed = Installed::shared();
+    let cluster = &installed.cluster;
+    let namespace = cluster.namespace("entries");
+    cluster.service_account(&namespace, "tenant");
+    cluster.apply(&source(&namespace, "Secret", "one", "hidden").to_string());
+    let [producer, reader] = through_a_view(&namespace).map(|operator| operator.to_string());
+    installed.install(&producer);
+    installed.install(&reader);
+    let revoke = || {
+        take_away(
+            cluster,
+            "deltic-reader-account",
+            "entry",
+            &["list", "watch"],
+        )
+    };
+    revoke();
+    let process = installed.deltic();
+    let refused = || {
+        let message = await_some("the status names the rule", || {
+            let condition = installed.condition("reader")?;
+            let rule = "list and watch entry in group producer.view.dcontroller.io";
+            let named = condition.message.contains(rule);
+            (condition.reason == "NotReady" && named).then_some(condition.message)
+        });
+        let account = format!("system:serviceaccount:{namespace}:tenant");
+        assert!(message.contains(&account), "{message}");
+    };
+    refused();
+    installed.await_reason("producer", "Ready");
+    assert_eq!(copied(cluster, &namespace, "configmap", "one"), None);
+
+    // Granted, and taken away again: what was derived stays as it is.
+    cluster.apply(&installed.rights(&reader, &[]));
+    await_copy(cluster, &namespace, "one", "hidden");
+    installed.await_reason("reader", "Ready");
+    revoke();
+    refused();
+    cluster.apply(&source(&namespace, "Secret", "one", "changed").to_string());
+    cluster.apply(&source(&namespace, "Secret", "two", "other").to_string());
+    installed.await_reason("producer", "Ready");
+    await_copy(cluster, &namespace, "one", "hidden");
+    assert_eq!(copied(cluster, &namespace, "configmap", "two"), None);
+    stop_deltic(process);
+}
+
 #[test]
 fn an_operator_without_an_account_is_refused_where_one_is_required() {
     let installed = Installed::shared();

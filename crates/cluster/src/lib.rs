@@ -5,6 +5,7 @@
 //! | [`connect`] | finds the cluster and creates a client with timeouts and metrics |
 //! | [`client`] | clients that act as an Operator's account, with a rate limit, while this process leads |
 //! | [`lease`] | leader election |
+//! | [`access`] | asks what an account may read |
 //! | [`source`] | discovery, schemas, and watches that all their readers share |
 //! | [`object`] | Kubernetes objects as documents, for the API of kube |
 
@@ -38,6 +39,7 @@ macro_rules! of_any_kind {
 }
 use of_any_kind;
 
+pub mod access;
 pub mod client;
 pub mod connect;
 pub mod lease;

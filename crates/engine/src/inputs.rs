@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError};
 
+use cluster::access::ReadRule;
 use cluster::client::Identity;
 use cluster::source::{Subscription, WatchKey};
 use object::{GroupKind, KindRef, LabelSelector, ObjectName, marks};
 use operator::Operator;
-use operator::spec::{ONE_SHOT, SourceKind, Target, TargetType};
+use operator::spec::{ONE_SHOT, Source, SourceKind, Target, TargetType};
 use store::Store;
 
 use super::Context;
@@ -95,7 +96,9 @@ pub(super) fn subscribe(
                 // these are filled before they are read.
                 let others = operator_of(&view) != operator.name;
                 let gate = if others {
-                    Gate::closed(&context.store, &view)
+                    let rule = rule_of(operator, source);
+                    let permission = rule.map(|rule| context.reviews.follow(rule));
+                    Gate::closed(&context.store, &view).permitted(permission)
                 } else {
                     Gate::always_open(&view)
                 };
@@ -134,6 +137,19 @@ pub(super) fn subscribe(
         }
     }
     subscriptions
+}
+
+/// The permission that the account of an Operator needs to read another Operator's view; `None` if
+/// it has no account.
+fn rule_of(operator: &Operator, source: &Source) -> Option<ReadRule> {
+    let account = operator.service_account.as_ref()?;
+    Some(ReadRule {
+        account_namespace: account.namespace.clone(),
+        account: account.name.clone(),
+        group: source.resource.group.clone(),
+        resource: source.resource.view_resource(),
+        namespace: source.namespace.clone(),
+    })
 }
 
 /// The watch of a target kind. All Operators of an identity share the watch of objects that have

@@ -52,6 +52,7 @@ use std::sync::Arc;
 
 pub use availability::Views;
 pub use budget::Budget;
+use cluster::access::Reviews;
 use cluster::client::Clients;
 use cluster::source::Watches;
 use metrics::Metrics;
@@ -74,13 +75,16 @@ pub struct Context {
     pub clients: Clients,
     /// The shared watches.
     pub watches: Watches,
+    /// Asks what accounts may read.
+    pub reviews: Reviews,
     /// The objects of views.
     pub store: Store,
     /// The availability of views.
     pub views: Views,
     /// The resources that an Operator may use.
     pub budget: Budget,
-    /// Only objects of this namespace are read.
+    /// The only namespace whose objects are read and written. Cluster-scoped objects are read, and
+    /// not written.
     pub namespace: Option<String>,
     /// The metrics of the process.
     pub metrics: Metrics,
@@ -93,6 +97,7 @@ impl Context {
     pub fn new(clients: Clients, views: &ViewStore, metrics: Metrics) -> Self {
         Self {
             watches: Watches::new(clients.clone(), metrics.clone()),
+            reviews: Reviews::new(clients.clone()),
             clients,
             store: views.store().clone(),
             views: views.views().clone(),

@@ -1,6 +1,7 @@
 //! Views as sources: the events of a view in the store are delivered to an input.
 //!
-//! A [`Gate`] lets the events through while the view is complete. When the view becomes complete
+//! A [`Gate`] lets the events through while the view is complete and the account of the reader is
+//! permitted to read it. When the view becomes complete
 //! again, it is listed again, and the input gets the difference:
 //!
 //! ```text
@@ -8,6 +9,7 @@
 //! input   listing, a, b, synced    unavailable     listing, a, delete b, synced
 //! ```
 
+use cluster::access::Permission;
 use cluster::source::{Sink, Unavailable};
 use document::Value;
 use object::relist::Known;
@@ -24,6 +26,8 @@ pub struct Gate {
     collection: GroupKind,
     /// `None` for a view of the reader's own Operator, which is read from the start.
     status: Option<watch::Receiver<CollectionStatus>>,
+    /// The permission of the account that reads; `None` if it needs none.
+    permission: Option<Permission>,
     /// The period that is read.
     period: u64,
 }
@@ -42,8 +46,16 @@ impl Gate {
         Self {
             collection: collection.clone(),
             status: None,
+            permission: None,
             period: 0,
         }
+    }
+
+    /// Is also closed while the account that reads is not permitted to.
+    #[must_use]
+    pub fn permitted(mut self, permission: Option<Permission>) -> Self {
+        self.permission = permission;
+        self
     }
 
     /// Waits until the view is complete. Until then `tell` gets the reasons why it is not.
@@ -56,12 +68,20 @@ impl Gate {
                 completeness,
                 period,
             } = status.borrow_and_update().clone();
-            match completeness {
-                Completeness::Complete(_) => {
+            let permission = self.permission.as_mut();
+            let refusal = permission.and_then(Permission::refusal);
+            match (refusal, completeness) {
+                (Some(why), _) => tell(&Unavailable {
+                    code: "forbidden",
+                    ..unavailable(&self.collection, &why)
+                }),
+                (None, Completeness::Complete(_)) => {
                     self.period = period;
                     return;
                 }
-                Completeness::Incomplete(why) => tell(&unavailable(&self.collection, &why)),
+                (None, Completeness::Incomplete(why)) => {
+                    tell(&unavailable(&self.collection, &why));
+                }
             }
             self.changed().await;
         }
@@ -90,18 +110,35 @@ impl Gate {
         let open =
             |status: &CollectionStatus| status.basis().is_some() && status.period == self.period;
         let status = self.status.as_ref();
+        let permission = self.permission.as_ref();
         status.is_none_or(|status| open(&status.borrow()))
+            && permission.is_none_or(Permission::is_granted)
     }
 
     async fn changed(&mut self) {
-        if let Some(status) = &mut self.status
-            && status.changed().await.is_ok()
-        {
-            return;
+        tokio::select! {
+            biased;
+            () = permission_changed(self.permission.as_mut()) => {}
+            () = status_changed(self.status.as_mut()) => {}
         }
-        // The status will not change again.
-        std::future::pending::<()>().await;
     }
+}
+
+async fn permission_changed(permission: Option<&mut Permission>) {
+    match permission {
+        Some(permission) => permission.changed().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn status_changed(status: Option<&mut watch::Receiver<CollectionStatus>>) {
+    if let Some(status) = status
+        && status.changed().await.is_ok()
+    {
+        return;
+    }
+    // The status will not change again.
+    std::future::pending::<()>().await;
 }
 
 fn unavailable(collection: &GroupKind, why: &str) -> Unavailable {

@@ -101,6 +101,11 @@ impl KindRef {
         self.group == other.group && self.kind == other.kind
     }
 
+    /// The resource of a view: the Kind in lower case, for one object as for many.
+    pub fn view_resource(&self) -> String {
+        self.kind.to_lowercase()
+    }
+
     /// The `apiVersion` of its objects; without a version `v1` is assumed.
     pub fn api_version(&self) -> String {
         let version = self.version.as_deref().unwrap_or("v1");

@@ -11,16 +11,18 @@
 //! | a Patcher's target | get, list, watch, patch |
 //! | an Applier's target | get, list, watch, create, patch, delete |
 //! | namespaces, if an Updater or Applier writes into some | list, watch |
+//! | the `/finalizers` of sources, if the pipeline yields owner references | update |
 //! | the status of a target, if the pipeline yields one | patch |
-//! | views, OneShot and Periodic sources | none |
+//! | another Operator's view, if the reader has a `serviceAccount` | list, watch |
+//! | other views, OneShot and Periodic sources | none |
 
 mod kinds;
 mod permissions;
 
 use document::{Value, json};
 pub use kinds::{Discovered, Kind, Kinds, WellKnown};
-use operator::Operator;
 use operator::spec::{DeletionPolicy, ServiceAccount, SourceKind, Target, TargetType};
+use operator::{Controller, Operator};
 use permissions::{Permissions, Subject};
 
 /// The settings of [`roles`].
@@ -49,6 +51,7 @@ pub fn roles(operator: &Operator, kinds: &dyn Kinds, options: &Options<'_>) -> V
     };
     let mut theirs = Permissions::default();
     objects(operator, kinds, options, &mut theirs);
+    views(operator, &mut own, &mut theirs);
     let names = [account.name.as_str()];
     own.allow_in(
         &account.namespace,
@@ -123,6 +126,11 @@ fn objects(
             let namespace = options.namespace.filter(|_| kind.namespaced);
             let group = &target.resource.group;
             let objects = Subject::all(group, &kind.plural);
+            if options.namespace.is_some() && !kind.namespaced {
+                // They are read, and not written.
+                permissions.allow(&objects, &["list", "watch"]);
+                continue;
+            }
             permissions.allow_where(namespace, &objects, verbs(target));
             if kind.namespaced && target.kind != TargetType::Patcher {
                 // An object waits for its namespace to be created. A Patcher creates no objects.
@@ -130,11 +138,55 @@ fn objects(
                 let namespaces = Subject::named("", "namespaces", &names);
                 permissions.allow(&namespaces, &["list", "watch"]);
             }
+            if controller
+                .pipeline
+                .may_yield(i, &["metadata", "ownerReferences"])
+            {
+                owners(controller, kinds, options, permissions);
+            }
             if kind.status && controller.pipeline.may_yield(i, &["status"]) {
                 let status = Subject::all(group, &format!("{}/status", kind.plural));
                 permissions.allow_where(namespace, &status, &["patch"]);
             }
         }
+    }
+}
+
+/// Adds the permission to name the sources of a controller as owners that deletions wait for
+/// (`blockOwnerDeletion`). Only clusters with `OwnerReferencesPermissionEnforcement` ask for it.
+fn owners(
+    controller: &Controller,
+    kinds: &dyn Kinds,
+    options: &Options<'_>,
+    permissions: &mut Permissions,
+) {
+    let sources = controller.sources.iter();
+    let watched = sources.filter(|s| s.kind == SourceKind::Watcher && !s.resource.is_view());
+    for source in watched {
+        let kind = kinds.kind(&source.resource);
+        let namespace = source.namespace.as_deref().or(options.namespace);
+        let namespace = namespace.filter(|_| kind.namespaced);
+        let finalizers = format!("{}/finalizers", kind.plural);
+        let finalizers = Subject::all(&source.resource.group, &finalizers);
+        permissions.allow_where(namespace, &finalizers, &["update"]);
+    }
+}
+
+/// Adds the permissions on the views of other Operators: the account needs to read them, and deltic
+/// asks whether it may.
+fn views(operator: &Operator, own: &mut Permissions, account: &mut Permissions) {
+    let group = format!("{}{}", operator.name, object::VIEW_SUFFIX);
+    let sources = operator.controllers.iter().flat_map(|c| &c.sources);
+    let others = sources.filter(|source| {
+        let resource = &source.resource;
+        source.kind == SourceKind::Watcher && resource.is_view() && resource.group != group
+    });
+    for source in others {
+        let resource = &source.resource;
+        let view = Subject::all(&resource.group, &resource.view_resource());
+        account.allow_where(source.namespace.as_deref(), &view, &["list", "watch"]);
+        let reviews = Subject::all("authorization.k8s.io", "subjectaccessreviews");
+        own.allow(&reviews, &["create"]);
     }
 }
 

@@ -273,3 +273,75 @@ dcontroller.io/operators,operators/status[op]: patch
 dcontroller.io/operators/finalizers[op]: update";
     check(&spec, &Options::default(), &[cluster, EVENTS]);
 }
+
+#[test]
+fn an_account_needs_permission_on_views_of_other_operators() {
+    let view = |group: &str, namespace: &str| {
+        format!("{{apiGroup: {group}.view.dcontroller.io, kind: Health{namespace}}}")
+    };
+    let spec = |account: &str, source: &str| {
+        format!("{{{account}controllers: [{{name: c, sources: [{source}], target: {{kind: V}}}}]}}")
+    };
+    let account = "serviceAccount: {namespace: team, name: bot}, ";
+    let impersonate = "Role team/deltic-op\n/serviceaccounts[bot]: impersonate";
+    let reviews =
+        format!("ClusterRole /deltic-op\nauthorization.k8s.io/subjectaccessreviews: create\n{OWN}");
+    check(
+        &spec(account, &view("other", "")),
+        &Options::default(),
+        &[
+            &reviews,
+            EVENTS,
+            impersonate,
+            "ClusterRole /deltic-op-account\nother.view.dcontroller.io/health: list,watch",
+            "ClusterRoleBinding /deltic-op-account\nteam/bot",
+        ],
+    );
+    check(
+        &spec(account, &view("other", ", namespace: a")),
+        &Options::default(),
+        &[
+            &reviews,
+            EVENTS,
+            impersonate,
+            "Role a/deltic-op-account\nother.view.dcontroller.io/health: list,watch",
+            "RoleBinding a/deltic-op-account\nteam/bot",
+        ],
+    );
+    // Neither its own views, nor deltic itself.
+    let cluster = format!("ClusterRole /deltic-op\n{OWN}");
+    check(
+        &spec(account, &view("op", "")),
+        &Options::default(),
+        &[&cluster, EVENTS, impersonate],
+    );
+    check(
+        &spec("", &view("other", "")),
+        &Options::default(),
+        &[&cluster, EVENTS],
+    );
+}
+
+#[test]
+fn owners_need_permission_on_their_finalizers() {
+    let owned = "{'@project': {metadata: {name: $.metadata.name, ownerReferences: [{uid: $.metadata.uid}]}}}";
+    let target = "{apiGroup: apps, kind: Deployment, type: Patcher}";
+    assert_eq!(
+        objects(POD, owned, target),
+        "/pods: list,watch; /pods/finalizers: update; apps/deployments: get,list,watch,patch"
+    );
+}
+
+#[test]
+fn with_a_namespace_cluster_scoped_targets_are_only_read() {
+    let spec = format!(
+        "{{controllers: [{{name: c, sources: [{POD}], pipeline: {NAMED}, target: {{apiGroup: '', kind: Node}}}}]}}"
+    );
+    let options = Options {
+        namespace: Some("a"),
+        ..Options::default()
+    };
+    let cluster = format!("ClusterRole /deltic-op\n/nodes: list,watch\n{OWN}");
+    let role = "Role a/deltic-op\n/pods: list,watch";
+    check(&spec, &options, &[&cluster, role, EVENTS]);
+}

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 
+mod accounts;
 mod namespaces;
 mod selectors;
 mod streaming;

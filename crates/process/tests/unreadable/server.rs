@@ -46,7 +46,8 @@ impl Server {
 
     /// Refuses to stream lists from now on.
     pub fn no_streaming(&self) {
-        self.0.with(|state| state.streaming_lists = StreamingLists::Refused);
+        self.0
+            .with(|state| state.streaming_lists = StreamingLists::Refused);
     }
 
     /// Adds these fields to every object that is created from now on.

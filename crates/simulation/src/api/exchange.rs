@@ -8,6 +8,7 @@ use http_body_util::StreamBody;
 use hyper::body::{Bytes, Frame};
 use object::ObjectKey;
 
+use super::policy::AccessReview;
 use super::refusal::Refusal;
 use super::route::{RequestPath, Route};
 use super::select::Selection;
@@ -81,6 +82,10 @@ impl State {
             Route::Schema => return Ok((200, discovery::schema())),
             Route::Resources { group, version } => {
                 return Ok((200, discovery::resources(&self.kinds, group, version)));
+            }
+            Route::AccessReviews => {
+                let allowed = (self.access)(&AccessReview::of(&request.body));
+                return Ok((201, AccessReview::answered(&request.body, allowed)));
             }
             Route::Objects(place) => place,
         };

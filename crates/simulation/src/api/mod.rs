@@ -47,7 +47,7 @@ use kind::{KINDS, Kind};
 use kube::Client;
 use kube::client::Body;
 use object::ObjectKey;
-use policy::{POLICIES, Policy};
+use policy::{Access, POLICIES, Policy};
 use refusal::Refusal;
 use route::Query;
 use store::Store;
@@ -93,6 +93,8 @@ pub struct State {
     pub kinds: Vec<&'static Kind>,
     /// Decide which objects are refused.
     pub policies: Vec<Policy>,
+    /// Answers access reviews. A new server allows everything.
+    pub access: Access,
     /// Whether a watch may begin with all objects.
     pub streaming_lists: StreamingLists,
     /// Texts that are replaced in answers, to send JSON that no document can contain.
@@ -170,6 +172,7 @@ impl Server {
             trace: Trace::new(clock),
             kinds: KINDS.iter().collect(),
             policies: POLICIES.to_vec(),
+            access: Box::new(|_| true),
             streaming_lists: StreamingLists::Supported,
             sent_as: Vec::new(),
             webhook: Value::NULL,

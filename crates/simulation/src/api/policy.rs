@@ -1,13 +1,50 @@
-//! Admission: which objects the server refuses.
+//! Admission: which objects the server refuses. Access reviews: what accounts may do.
 
-use document::Value;
+use document::{Value, json};
 use object::ObjectKey;
 
 use super::refusal::Refusal;
-use crate::fields::at;
+use crate::fields::{at, set};
 
 /// Checks the old and the new state of an object, and may refuse it.
 pub type Policy = fn(&ObjectKey, Option<&Value>, &Value) -> Option<Refusal>;
+
+/// The question of a `SubjectAccessReview`. Missing texts are empty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AccessReview {
+    /// Whose permission it is about.
+    pub user: String,
+    /// The verb.
+    pub verb: String,
+    /// The API group.
+    pub group: String,
+    /// The resource.
+    pub resource: String,
+    /// The namespace; empty for all.
+    pub namespace: String,
+}
+
+impl AccessReview {
+    pub(super) fn of(review: &Value) -> Self {
+        let text = |path: &[&str]| at(review, path).as_str().unwrap_or_default().to_owned();
+        let attribute = |name: &str| text(&["spec", "resourceAttributes", name]);
+        Self {
+            user: text(&["spec", "user"]),
+            verb: attribute("verb"),
+            group: attribute("group"),
+            resource: attribute("resource"),
+            namespace: attribute("namespace"),
+        }
+    }
+
+    /// The review with the answer.
+    pub(super) fn answered(review: &Value, allowed: bool) -> Value {
+        set(review, &["status"], json!({"allowed": allowed}))
+    }
+}
+
+/// Answers access reviews.
+pub type Access = Box<dyn Fn(&AccessReview) -> bool + Send>;
 
 /// The policies of a new server.
 pub const POLICIES: &[Policy] = &[rejected, immutable];

@@ -24,6 +24,8 @@ pub(super) enum Route {
     Schemas,
     /// `/openapi/v3/…`: the schemas of a group.
     Schema,
+    /// `/apis/authorization.k8s.io/v1/subjectaccessreviews`
+    AccessReviews,
     /// A collection, or an object.
     Objects(RequestPath),
 }
@@ -56,6 +58,9 @@ impl Route {
         let (group, version, rest) = match parts.as_slice() {
             ["api"] => return Some(Self::CoreVersions),
             ["apis"] => return Some(Self::Groups),
+            ["apis", "authorization.k8s.io", "v1", "subjectaccessreviews"] => {
+                return Some(Self::AccessReviews);
+            }
             ["openapi", "v3"] => return Some(Self::Schemas),
             ["openapi", "v3", ..] => return Some(Self::Schema),
             ["api", version, rest @ ..] => ("", *version, rest),

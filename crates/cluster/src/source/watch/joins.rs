@@ -38,7 +38,10 @@ impl Joins {
     /// A sink waits for a list. It is due after a pause, and not before the given time.
     pub(super) fn wait(&mut self, not_before: Instant) {
         let now = Instant::now();
-        if self.last.is_none_or(|last| now.saturating_duration_since(last) > QUIET) {
+        if self
+            .last
+            .is_none_or(|last| now.saturating_duration_since(last) > QUIET)
+        {
             self.pause.reset();
         }
         let due = (now + self.pause.grow()).max(not_before);

@@ -68,7 +68,10 @@ impl Sinks {
 
     /// The sinks with numbers up to `number`.
     pub(super) fn up_to(&self, number: u64) -> impl Iterator<Item = &dyn Sink> {
-        let sinks = self.of_all.iter().chain(self.of_operator.values().flatten());
+        let sinks = self
+            .of_all
+            .iter()
+            .chain(self.of_operator.values().flatten());
         joined_before(sinks, number)
     }
 
