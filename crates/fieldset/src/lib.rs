@@ -6,6 +6,7 @@
 //! | [`FieldSet`] | a set of fields, with union, difference and intersection, to and from `FieldsV1` |
 //! | [`MergeKeys`] | the fields that identify the elements of a kind's lists |
 //! | [`merge`] | the deep merge of a patch into an object |
+//! | [`delta`] | the patch that turns one document into another |
 //! | [`walk`], [`leaves`] | the fields of a document |
 //! | [`contest`] | which of several writers gets a field |
 //! | [`compare`] | whether documents are equal for an API server, and where they differ |
@@ -25,6 +26,7 @@
 //! ```
 
 pub mod compare;
+mod delta;
 mod keys;
 mod leaves;
 mod merge;
@@ -33,6 +35,7 @@ pub mod quantity;
 mod set;
 mod walk;
 
+pub use delta::{Absence, delta};
 pub use keys::{Identity, MergeKeys};
 pub use leaves::LeafIndex;
 pub use merge::{all_maps, merge, position_of};

@@ -2,11 +2,12 @@
 
 use document::{Key, Value, View};
 
+use crate::delta::{is_delete, replacement};
 use crate::keys::{Identity, MergeKeys};
 
 /// Deeply merges a patch into a live value. Maps merge, and null removes. Lists of maps merge
 /// element by element, by merge keys if the elements have them, otherwise by position. Other
-/// lists are replaced.
+/// lists are replaced. For the directives `$patch`, see [`delta`](crate::delta()).
 pub fn merge(live: &Value, patch: &Value, keys: &MergeKeys) -> Value {
     Merge {
         keys,
@@ -32,7 +33,7 @@ impl Merge<'_> {
                         continue;
                     }
                     // Removing a field that does not exist must not create the maps around it.
-                    let missing = result.get(key).is_none_or(|old| old.as_map().is_none());
+                    let missing = result.get(key).is_none_or(|old| old.kind() != value.kind());
                     if missing && only_removes(value) {
                         continue;
                     }
@@ -47,7 +48,13 @@ impl Merge<'_> {
                 result.into()
             }
             (View::List(live), View::List(patch)) if all_maps(live) && all_maps(patch) => {
-                self.lists(live, patch)
+                replacement(patch).unwrap_or_else(|| self.lists(live, patch))
+            }
+            (_, View::List(items)) if all_maps(items) => {
+                let given = items.iter().filter(|item| !is_delete(item));
+                let given: Value = given.cloned().collect();
+                let replaced = given.as_list().and_then(replacement);
+                replaced.unwrap_or(given)
             }
             (_, View::Map(_)) if live.as_map().is_none() => self.value(&Value::empty_map(), patch),
             _ => patch.clone(),
@@ -57,22 +64,32 @@ impl Merge<'_> {
     fn lists(&mut self, live: document::ListRef<'_>, patch: document::ListRef<'_>) -> Value {
         let identity = self.keys.of(&self.path, &[live, patch]);
         let mut result = live.to_vec();
+        let mut gone = Vec::new();
         for (position, item) in patch.iter().enumerate() {
             match position_of(live, item, position, identity.as_ref()) {
+                Some(at) if is_delete(item) => gone.push(at),
                 Some(at) => result[at] = self.value(&result[at], item),
+                None if is_delete(item) => {}
                 None => result.push(self.value(&Value::empty_map(), item)),
             }
+        }
+        gone.sort_unstable();
+        gone.dedup();
+        for at in gone.into_iter().rev() {
+            result.remove(at);
         }
         result.into()
     }
 }
 
-/// Whether a patch only removes fields.
+/// Whether a patch only removes fields or elements.
 fn only_removes(patch: &Value) -> bool {
     let removes = |value: &Value| value.is_null() || only_removes(value);
-    patch
-        .as_map()
-        .is_some_and(|map| !map.is_empty() && map.values().all(removes))
+    match patch.view() {
+        View::Map(map) => !map.is_empty() && map.values().all(removes),
+        View::List(list) => !list.is_empty() && list.iter().all(is_delete),
+        _ => false,
+    }
 }
 
 /// The position in `list` of the element that `item` refers to: the element with the same key

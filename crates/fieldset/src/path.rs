@@ -105,10 +105,36 @@ impl FieldPath {
         set(object, &self.0, value)
     }
 
+    /// As [`FieldPath::set`], but a missing list element, and a missing list, are created.
+    pub fn restore(&self, object: &Value, value: &Value) -> Value {
+        let Some((PathElement::Element(_), list)) = self.0.split_last() else {
+            return self.set(object, value);
+        };
+        let list = Self(list.to_vec());
+        let items = match list.get(object).view() {
+            View::List(items) => items.to_vec(),
+            View::Null => Vec::new(),
+            _ => return object.clone(),
+        };
+        if !self.get(object).is_null() {
+            return self.set(object, value);
+        }
+        let items = items.into_iter().chain([value.clone()]);
+        list.set(object, &items.collect())
+    }
+
     /// The object without the value at this path, and without the maps that this leaves empty. An
     /// element that is found by its position stays, as an empty map.
     pub fn remove(&self, object: &Value) -> Value {
-        remove(object, &self.0).unwrap_or_else(Value::empty_map)
+        remove(object, &self.0, true).unwrap_or_else(Value::empty_map)
+    }
+
+    /// The object without the value at this path. Maps that this leaves empty stay, except for
+    /// those of the metadata, which a server drops; an empty list goes.
+    #[must_use]
+    pub fn take(&self, object: &Value) -> Value {
+        let prunes = self.top() == "metadata";
+        remove(object, &self.0, prunes).unwrap_or_else(Value::empty_map)
     }
 
     /// The patch without its value at this path. Other list elements keep their positions.
@@ -255,26 +281,27 @@ fn set(object: &Value, steps: &[PathElement], value: &Value) -> Value {
     }
 }
 
-/// The object without the value; `None` if nothing is left.
-fn remove(object: &Value, steps: &[PathElement]) -> Option<Value> {
+/// The object without the value; `None` if nothing is left. `prunes` says whether maps that become
+/// empty go, too.
+fn remove(object: &Value, steps: &[PathElement], prunes: bool) -> Option<Value> {
     let (step, rest) = steps.split_first()?;
     match (step, object.view()) {
         (PathElement::Field(field), View::Map(map)) => {
             let Some(inner) = map.get(field) else {
                 return Some(object.clone());
             };
-            let map = match remove(inner, rest) {
+            let map = match remove(inner, rest, prunes) {
                 Some(left) => map.with(field.clone(), left),
                 None => map.without(field.as_str()),
             };
-            (!map.is_empty()).then(|| map.into())
+            (!prunes || !map.is_empty()).then(|| map.into())
         }
         (step, View::List(list)) => {
             let Some(at) = position(list, step) else {
                 return Some(object.clone());
             };
             let mut items = list.to_vec();
-            match remove(&items[at], rest) {
+            match remove(&items[at], rest, prunes) {
                 Some(left) => items[at] = left,
                 // Without the element, those after it would be at other positions.
                 None if matches!(step, PathElement::Index(_)) && !rest.is_empty() => {

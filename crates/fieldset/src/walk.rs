@@ -2,13 +2,15 @@
 
 use document::{Key, ListRef, Path, Value, View};
 
+use crate::delta::{is_delete, replacement};
 use crate::keys::{Identity, MergeKeys};
 use crate::merge::all_maps;
 use crate::path::{FieldPath, PathElement};
 
 /// Visits the values of a document: maps before their content, list elements by their merge
 /// keys. `leaf` is true if nothing inside is visited: for a scalar, an empty map, a list that
-/// is replaced as a whole, or an element that has only its key fields.
+/// is replaced as a whole, or an element that has only its key fields. An element that is to be
+/// deleted is a leaf without a value.
 pub fn walk(document: &Value, keys: &MergeKeys, visit: &mut impl FnMut(&FieldPath, &Value, bool)) {
     let mut walker = Walker {
         keys,
@@ -41,7 +43,10 @@ impl<F: FnMut(&FieldPath, &Value, bool)> Walker<'_, F> {
                     self.fields.pop();
                 }
             }
-            View::List(list) if all_maps(list) => self.list(list),
+            View::List(list) if all_maps(list) => match replacement(list) {
+                Some(whole) => (self.visit)(&self.place, &whole, true),
+                None => self.list(list),
+            },
             View::Map(_)
             | View::List(_)
             | View::Null
@@ -60,7 +65,11 @@ impl<F: FnMut(&FieldPath, &Value, bool)> Walker<'_, F> {
                 Some(identity) => PathElement::Element(identity.of(item).into()),
                 None => PathElement::Index(i),
             });
-            self.value(item, identity.as_ref());
+            if is_delete(item) {
+                (self.visit)(&self.place, &Value::NULL, true);
+            } else {
+                self.value(item, identity.as_ref());
+            }
             self.place.0.pop();
         }
     }
