@@ -316,10 +316,11 @@ fn fields_that_are_passed_through_stay() {
     await_some("only the annotation is gone", || {
         (plain("mine") == expected).then_some(())
     });
-    await_some("the user's annotation stays", || {
+    await_some("the user's annotation stays, and ours goes", || {
         let annotations = &plain("other")["annotations"];
         let is = |name: &str, value: &str| annotations[name] == value;
-        (is("x", "y") && is("example.com/team", "a")).then_some(())
+        let gone = annotations.get("example.com/seen").is_none();
+        (is("x", "y") && is("example.com/team", "a") && gone).then_some(())
     });
     stop_deltic(process);
     bystanders.assert_untouched();

@@ -1,17 +1,19 @@
 //! A running controller: its circuit, and its output that is not written yet.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cluster::object::Unreadable;
-use dataflow::fields::Kept;
-use dataflow::{Circuit, Component, Failure, Origin, RunError, SourceEvent, StepResult};
+use dataflow::{Circuit, Failure, RunError, SourceEvent, StepResult, TargetChange};
 use document::Value;
 use expr::{Env, Interrupt};
 use object::{ObjectKey, ObjectName};
 use operator::Controller;
-use target::{Author, Desired, Owner};
+use target::desired::with_valid_owners;
+use target::in_place::InPlace;
+use target::owners::Owners;
+use target::{Author, Desired};
 use tokio::runtime::RuntimeFlavor;
 
 use super::deletions::Removals;
@@ -37,10 +39,12 @@ pub(super) struct ControllerTask {
     budget: Budget,
     /// How many objects it derives, including those in views.
     pub(super) outputs: usize,
+    /// The targets whose objects it changes in place.
+    in_place: InPlace,
     /// The author of each target.
     authors: Vec<Arc<Author>>,
-    /// For each input, the uids of its objects.
-    uids: Vec<HashMap<ObjectName, Value>>,
+    /// The source objects that may be owners.
+    owners: Owners,
     /// The objects that cannot be read, by input and name.
     pub(super) unreadable: BTreeMap<(usize, ObjectName), Unreadable>,
 }
@@ -68,8 +72,9 @@ impl ControllerTask {
             pending: BTreeMap::new(),
             removals: Removals::new(),
             stopped: None,
+            in_place: InPlace::new(controller),
             authors: authors.collect(),
-            uids: vec![HashMap::new(); controller.inputs.len()],
+            owners: Owners::new(controller.inputs.len()),
             unreadable: BTreeMap::new(),
         }
     }
@@ -101,13 +106,14 @@ impl ControllerTask {
             return None;
         }
         for event in &batch {
-            self.note(event);
+            self.owners.note(event);
         }
+        self.in_place.enter(&batch);
         let start = Instant::now();
         let mut env = env.clone();
         let limit = self.budget.step_time;
         env.interrupt = Interrupt::when(move || start.elapsed() > limit);
-        let step = match self.circuit.step(batch, &env) {
+        let mut step = match self.circuit.step(batch, &env) {
             Ok(step) => step,
             Err(error) => {
                 let exceeded = self.exceeded(self.outputs, start.elapsed());
@@ -128,6 +134,8 @@ impl ControllerTask {
             return None;
         }
         self.outputs = outputs;
+        let errors = || self.circuit.errors();
+        step.changes = self.in_place.patches(step.changes, errors);
         Some(step)
     }
 
@@ -138,7 +146,8 @@ impl ControllerTask {
         let unwritten = pending.values().flatten().count();
         self.outputs = self.outputs.saturating_sub(unwritten);
         self.removals.clear();
-        self.uids.iter_mut().for_each(HashMap::clear);
+        self.owners.clear();
+        self.in_place.clear();
         let targets = self.authors.iter();
         let kinds: Vec<_> = targets
             .map(|a| dataflow::apply::OutputKind::from(&a.target.resource))
@@ -161,22 +170,19 @@ impl ControllerTask {
         (took > step_time).then(|| format!("one batch took longer than {seconds} s"))
     }
 
-    /// Remembers the uid of an object, if the pipeline may yield owner references.
-    fn note(&mut self, event: &SourceEvent) {
-        let uids = &mut self.uids[event.source];
-        let uid = event.object.as_ref().map(Kept::uid);
-        match uid.filter(|uid| !uid.is_null()) {
-            None if uids.is_empty() => return,
-            Some(uid) => uids.insert(event.name.clone(), uid.clone()),
-            None => uids.remove(&event.name),
-        };
+    /// The object of a view that a change derives, without ownerReferences of others.
+    pub(super) fn view_object(&self, change: &mut TargetChange) -> Option<Value> {
+        let document = change.new.take()?;
+        let namespace = change.key.namespace.as_str().unwrap_or_default();
+        let owners = || self.owners.of(&change.origin);
+        Some(with_valid_owners(document, owners, namespace))
     }
 
     /// The key of a changed object, and what is desired of it.
     pub(super) fn desired(
         &self,
         controller: &Controller,
-        change: dataflow::TargetChange,
+        change: TargetChange,
     ) -> (ObjectKey, Option<Desired>) {
         let author = &self.authors[change.target];
         let key = ObjectKey {
@@ -189,7 +195,7 @@ impl ControllerTask {
             let owners = if references.is_null() {
                 Arc::default()
             } else {
-                self.owners(origin).into()
+                self.owners.of(origin).into()
             };
             Desired {
                 author: author.clone(),
@@ -199,21 +205,5 @@ impl ControllerTask {
             }
         });
         (key, desired)
-    }
-
-    /// The source objects of an origin that have a uid.
-    fn owners(&self, origin: &Origin) -> Vec<Owner> {
-        let objects = origin.components().iter();
-        let owners = objects.filter_map(|component| {
-            let Component::Object(object) = component else {
-                return None;
-            };
-            let uids = self.uids.get(object.source as usize)?;
-            Some(Owner {
-                uid: uids.get(&object.name)?.as_str()?.to_owned(),
-                namespace: object.name.namespace.as_str()?.to_owned(),
-            })
-        });
-        owners.collect()
     }
 }

@@ -12,6 +12,7 @@
 //! Operator, whose task takes everything that waits as one batch.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt;
 use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -281,7 +282,20 @@ pub struct Input {
     seen: Mutex<HashMap<ObjectName, Header>>,
     /// Whether the current events belong to a list, or to a batch of a view that did.
     bulk: AtomicBool,
+    /// Takes back what the controller itself has set on an object, if it patches this kind.
+    take_back: Option<TakeBack>,
 }
+
+impl fmt::Debug for Input {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Input")
+            .field("port", &self.port)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Returns an object without the values that a controller has set on it.
+pub type TakeBack = Box<dyn Fn(&ObjectName, &Value) -> Value + Send + Sync>;
 
 impl Input {
     /// An input for a source, which stores the fields in `keep`.
@@ -293,7 +307,16 @@ impl Input {
             keep,
             seen: Mutex::default(),
             bulk: AtomicBool::new(false),
+            take_back: None,
         }
+    }
+
+    /// Sets a function that takes back what the controller itself has set on an object. Such an
+    /// input needs whole objects.
+    #[must_use]
+    pub fn taking_back(mut self, take_back: Option<TakeBack>) -> Self {
+        self.take_back = take_back;
+        self
     }
 
     /// Sets whether the following events are bulk, and not single watch events.
@@ -309,6 +332,13 @@ impl Input {
     /// Delivers an object of a view. The kept fields are copied, so that they do not keep the
     /// rest of the object in memory after the store has replaced it.
     pub(super) fn apply_stored(&self, name: &ObjectName, object: &Value, listing: bool) {
+        match &self.take_back {
+            Some(take_back) => self.apply_whole(name, &take_back(name, object), listing),
+            None => self.apply_whole(name, object, listing),
+        }
+    }
+
+    fn apply_whole(&self, name: &ObjectName, object: &Value, listing: bool) {
         let header = Header::of(object);
         self.update(name, &header, listing, || {
             Ok(self.keep.of(object).detached())
@@ -373,11 +403,20 @@ impl Input {
 
 impl Sink for Input {
     fn reads(&self) -> Reads {
-        Reads::Kept(self.keep.clone(), self.source.header())
+        match self.take_back {
+            Some(_) => Reads::Everything,
+            None => Reads::Kept(self.keep.clone(), self.source.header()),
+        }
     }
 
     fn apply(&self, name: &ObjectName, object: &Arrival, listing: bool) {
-        self.update(name, &object.header, listing, || object.kept(&self.keep));
+        let Some(take_back) = &self.take_back else {
+            return self.update(name, &object.header, listing, || object.kept(&self.keep));
+        };
+        match object.whole() {
+            Ok(whole) => self.apply_whole(name, &take_back(name, &whole), listing),
+            Err(why) => self.update(name, &object.header, listing, || Err(why)),
+        }
     }
 
     fn delete(&self, name: &ObjectName, _last: Option<&Arrival>) {

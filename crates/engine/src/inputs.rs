@@ -6,16 +6,17 @@ use std::sync::{Arc, PoisonError};
 use cluster::access::ReadRule;
 use cluster::client::Identity;
 use cluster::source::{Subscription, WatchKey};
-use object::{GroupKind, KindRef, LabelSelector, ObjectName, marks};
-use operator::Operator;
+use object::{GroupKind, KindRef, LabelSelector, ObjectKey, ObjectName, marks};
 use operator::spec::{ONE_SHOT, Source, SourceKind, Target, TargetType};
+use operator::{Controller, Operator};
 use store::Store;
+use target::in_place::{Own, entered};
 
 use super::Context;
 use super::problem_log::ProblemLog;
 use super::views::{Touched, collection, view_of};
 use super::writes::{TargetSink, Writes};
-use crate::inbox::{Inbox, Input, Port};
+use crate::inbox::{Inbox, Input, Port, TakeBack};
 use crate::view_source::{Gate, ViewSubscription, follow, names, operator_of};
 
 /// The inputs of all controllers.
@@ -33,6 +34,8 @@ pub(super) fn ports(operator: &Operator) -> Vec<Port> {
 pub(super) struct Subscriptions {
     watches: Vec<Subscription>,
     views: Vec<ViewSubscription>,
+    /// The inputs of views that their own controllers patch.
+    in_place: Vec<(GroupKind, Arc<Input>)>,
 }
 
 impl Subscriptions {
@@ -61,10 +64,21 @@ impl Subscriptions {
         }
     }
 
+    /// Delivers an object of a view anew to the controllers that change it in place, because
+    /// what is recorded on it has changed.
+    pub(super) fn enter_anew(&self, store: &Store, view: &GroupKind, name: &ObjectName) {
+        for (_, input) in self.in_place.iter().filter(|(other, _)| other == view) {
+            if let Some(object) = store.get(view, name) {
+                input.apply_stored(name, &object, false);
+            }
+        }
+    }
+
     /// Ends all subscriptions.
     pub(super) fn clear(&mut self) {
         self.watches.clear();
         self.views.clear();
+        self.in_place.clear();
     }
 }
 
@@ -89,7 +103,9 @@ pub(super) fn subscribe(
                 inbox.set(port, |state| state.listed = true);
                 continue;
             }
-            let sink = Input::new(inbox.clone(), port, source.clone(), keep);
+            let own = controller.patches_input(input);
+            let take_back = own.then(|| take_back(context, operator, controller, source));
+            let sink = Input::new(inbox.clone(), port, source.clone(), keep).taking_back(take_back);
             let resource = &source.resource;
             if let Some(view) = view_of(source) {
                 // No gate for views of this Operator: controllers run in an order in which
@@ -102,6 +118,10 @@ pub(super) fn subscribe(
                 } else {
                     Gate::always_open(&view)
                 };
+                let sink = Arc::new(sink);
+                if own {
+                    subscriptions.in_place.push((view.clone(), sink.clone()));
+                }
                 let causes = context.views.causes().clone();
                 let is_bulk = move |version| causes.is_bulk(&view, version);
                 let part = follow(&context.store, gate, sink, is_bulk);
@@ -111,7 +131,12 @@ pub(super) fn subscribe(
             let key = WatchKey {
                 resource: resource.clone(),
                 namespace: source.namespace.clone().or(context.namespace.clone()),
-                selector: source.selector.as_ref().and_then(LabelSelector::to_query),
+                // A label that the controller itself has set does not count.
+                selector: source
+                    .selector
+                    .as_ref()
+                    .filter(|_| !own)
+                    .and_then(LabelSelector::to_query),
                 identity: identity.clone(),
             };
             let part = context.watches.subscribe(key, Arc::new(sink));
@@ -149,6 +174,29 @@ fn rule_of(operator: &Operator, source: &Source) -> Option<ReadRule> {
         group: source.resource.group.clone(),
         resource: source.resource.view_resource(),
         namespace: source.namespace.clone(),
+    })
+}
+
+/// Takes back what a controller has set on the objects of a source.
+fn take_back(
+    context: &Context,
+    operator: &Operator,
+    controller: &Controller,
+    source: &Source,
+) -> TakeBack {
+    let own = Own::new(operator, &controller.name);
+    let operator = operator.name.clone();
+    let kind = source.resource.group_kind();
+    if let Some(collection) = view_of(source) {
+        let memories = context.views.memories().clone();
+        return Box::new(move |name, object| {
+            memories.entered(&operator, &own, &collection, name, object)
+        });
+    }
+    Box::new(move |name, object| {
+        let (kind, name) = (kind.clone(), name.clone());
+        let key = ObjectKey { kind, name };
+        entered(object, &operator, &key, |controller| own.has(controller))
     })
 }
 

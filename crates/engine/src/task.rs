@@ -202,6 +202,10 @@ impl Task {
             self.views
                 .write(&self.context.store, &self.operator, &self.problem_log);
         }
+        for (view, name) in self.views.take_recorded() {
+            self.subscriptions
+                .enter_anew(&self.context.store, &view, &name);
+        }
         self.open();
         if self.views.collections().len() > 0 || !self.sweep.is_over() {
             let upstream = self.upstream();
@@ -247,11 +251,12 @@ impl Task {
     }
 
     /// Passes a changed object to its view or to the writer.
-    fn change(&mut self, number: usize, unread: &Unread, change: dataflow::TargetChange) {
+    fn change(&mut self, number: usize, unread: &Unread, mut change: dataflow::TargetChange) {
         let controller = &self.operator.controllers[number];
         if controller.targets[change.target].resource.is_view() {
             let at = (number, change.target);
-            self.views.change(at, controller, change.key, change.new);
+            let object = self.controllers[number].view_object(&mut change);
+            self.views.change(at, controller, change.key, object);
             return;
         }
         let (key, desired) = self.controllers[number].desired(controller, change);

@@ -9,6 +9,8 @@
 //! input   listing, a, b, synced    unavailable     listing, a, delete b, synced
 //! ```
 
+use std::sync::Arc;
+
 use cluster::access::Permission;
 use cluster::source::{Sink, Unavailable};
 use document::Value;
@@ -174,7 +176,7 @@ impl Drop for ViewSubscription {
 pub fn follow(
     store: &Store,
     mut gate: Gate,
-    input: Input,
+    input: Arc<Input>,
     is_bulk: impl Fn(u64) -> bool + Send + Sync + 'static,
 ) -> ViewSubscription {
     let store = store.clone();

@@ -37,6 +37,8 @@ pub(super) struct Outputs {
     producer: Producer,
     memories: Memories,
     touched: Touched,
+    /// The objects whose records have changed since the last [`Outputs::take_recorded`].
+    recorded: BTreeSet<(GroupKind, ObjectName)>,
 }
 
 /// The objects of patched views that have changed, whoever changed them.
@@ -76,6 +78,7 @@ impl Outputs {
             views,
             memories: shared.memories().clone(),
             touched: Touched::default(),
+            recorded: BTreeSet::new(),
         }
     }
 
@@ -103,6 +106,12 @@ impl Outputs {
             }
         }
         news
+    }
+
+    /// Takes the objects whose records have changed: they enter the pipelines that change them in
+    /// place anew, even if the objects are the same.
+    pub(super) fn take_recorded(&mut self) -> BTreeSet<(GroupKind, ObjectName)> {
+        std::mem::take(&mut self.recorded)
     }
 
     /// The controllers that write to a view.
@@ -147,6 +156,9 @@ impl Outputs {
             for name in changed {
                 let object = ViewObject::new(store, operator, &self.memories, collection, &name);
                 let result = object.write(view.derived.get(&name), &[]);
+                if result.as_ref().is_ok_and(|outcome| outcome.remembers) {
+                    self.recorded.insert((collection.clone(), name.clone()));
+                }
                 view.note(&name, result, |number, refused| {
                     let controller = &operator.controllers[number].name;
                     problem_log.view(controller, collection, &name, refused);

@@ -287,7 +287,8 @@ impl Writer {
     /// Allows the removal of what a controller has left on an object. Returns whether the
     /// object has to be checked.
     pub fn withdraw(&self, leftover: &Leftover) -> bool {
-        self.set(&leftover.key, &leftover.controller, None)
+        let (key, controller) = (&leftover.key, &leftover.controller);
+        self.state().withdraw(key, controller)
     }
 
     /// Whether something is removed from the cluster when a controller no longer wants an

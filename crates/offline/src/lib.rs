@@ -25,7 +25,10 @@ use object::{GroupKind, ObjectKey, ObjectName, group_of};
 use cluster::Cluster;
 use operator::Report;
 use operator::predicate::Update;
-use operator::spec::{Controller, ONE_SHOT, Operator, SourceKind};
+use operator::spec::{Controller, ONE_SHOT, Operator, Source, SourceKind};
+use target::desired::with_valid_owners;
+use target::in_place::{InPlace, Own};
+use target::owners::Owners;
 use write::Desired;
 
 /// An Operator on objects in memory.
@@ -38,8 +41,15 @@ pub struct Offline {
     /// The order in which the controllers run: one that writes a kind before those that read it,
     /// except in cycles.
     order: Vec<usize>,
+    /// For each controller, the targets whose objects it changes in place.
+    in_place: Vec<InPlace>,
+    /// For each controller, the source objects that may be owners.
+    owners: Vec<Owners>,
     cluster: Cluster,
     desired: Desired,
+    /// The last states of the objects that a controller patches itself and compares with a
+    /// predicate, as they entered: by controller, input and name.
+    compared: BTreeMap<(usize, usize, ObjectName), Value>,
     started: bool,
 }
 
@@ -105,8 +115,15 @@ impl Offline {
             order: operator.order(),
             circuits,
             keeps: operator.controllers.iter().map(Controller::keeps).collect(),
+            in_place: operator.controllers.iter().map(InPlace::new).collect(),
+            owners: operator
+                .controllers
+                .iter()
+                .map(|controller| Owners::new(controller.inputs.len()))
+                .collect(),
             cluster: Cluster::default(),
             desired: Desired::default(),
+            compared: BTreeMap::new(),
             operator,
             started: false,
         }
@@ -146,10 +163,11 @@ impl Offline {
             .collect::<Result<_, _>>()?;
         self.cluster.begin();
         for (event, key) in events.iter().zip(keys) {
-            let object = (event.kind != EventType::Deleted).then(|| event.object.clone());
-            if self.is_another(&key, object.as_ref()) {
+            let object = Some(&event.object).filter(|_| event.kind != EventType::Deleted);
+            if self.is_another(&key, object) {
                 self.desired.forget(&key);
             }
+            let object = object.map(|object| self.desired.take_over(&key, &self.operator, object));
             self.cluster.input(key, object);
         }
         let mut pending = self.changed_by_input();
@@ -180,36 +198,36 @@ impl Offline {
     /// The inputs of each controller from the objects that changed.
     fn changed_by_input(&mut self) -> Vec<Pending> {
         let mut pending: Vec<Pending> = self.circuits.iter().map(|_| Pending::default()).collect();
-        let changes = self.cluster.take_changes();
-        for (key, old) in changes {
-            self.feed(&key, old.as_ref(), &mut pending);
-        }
+        self.feed_changes(&mut pending);
         pending
     }
 
     /// Adds the change of an object to the inputs of all controllers that read its kind.
-    fn feed(&self, key: &ObjectKey, old: Option<&Value>, pending: &mut [Pending]) {
+    fn feed(&mut self, key: &ObjectKey, old: Option<&Value>, pending: &mut [Pending]) {
         let new = self.cluster.get(key);
-        let whole = old.zip(new);
-        let headers = (old.map(Header::of), new.map(Header::of));
+        let change = Change::new(old, new);
         let controllers = self.operator.controllers.iter().zip(&self.keeps);
-        for ((controller, keeps), pending) in controllers.zip(pending) {
+        for (number, (controller, keeps)) in controllers.enumerate() {
             for (input, source) in controller.inputs.iter().enumerate() {
                 let source = &controller.sources[*source];
                 if !source.resource.is(&key.kind) || source.kind != SourceKind::Watcher {
                     continue;
                 }
-                if let (Some(old), Some(new)) = &headers
-                    && let Some(predicate) = &source.predicate
-                    && source.admits(old)
-                    && !predicate.passes(&Update { old, new, whole })
-                {
+                let pending = &mut pending[number];
+                if !controller.patches_input(input) {
+                    pending.change((input, &key.name), source, &keeps[input], &change);
                     continue;
                 }
-                let admitted = headers.1.as_ref().is_some_and(|new| source.admits(new));
-                let object = new.filter(|_| admitted);
-                let kept = object.map(|object| keeps[input].of(object));
-                pending.0.insert((input, key.name.clone()), kept);
+                let own = Own::new(&self.operator, &controller.name);
+                let entered = |object| self.desired.entered(key, &own, object);
+                let new = new.map(entered);
+                let at = (number, input, key.name.clone());
+                let change = Change::new(self.compared.get(&at), new.as_ref());
+                pending.change((input, &key.name), source, &keeps[input], &change);
+                match new.filter(|_| source.predicate.is_some()) {
+                    Some(new) => drop(self.compared.insert(at, new)),
+                    None => drop(self.compared.remove(&at)),
+                }
             }
         }
     }
@@ -241,8 +259,19 @@ impl Offline {
             self.desired
                 .write(&key, &self.operator, &mut self.cluster, errors);
         }
+        self.feed_changes(pending);
+    }
+
+    /// Adds all changes of objects to the inputs.
+    fn feed_changes(&mut self, pending: &mut [Pending]) {
+        let mut remembered = self.desired.take_remembered();
         for (key, old) in self.cluster.take_changes() {
+            remembered.remove(&key);
             self.feed(&key, old.as_ref(), pending);
+        }
+        for key in remembered {
+            let same = self.cluster.get(&key).cloned();
+            self.feed(&key, same.as_ref(), pending);
         }
     }
 
@@ -289,6 +318,10 @@ impl Offline {
         errors: &mut Vec<Report>,
     ) -> Result<(), OfflineError> {
         let controller = &self.operator.controllers[number];
+        self.in_place[number].enter(&batch);
+        for event in &batch {
+            self.owners[number].note(event);
+        }
         let step =
             self.circuits[number]
                 .step(batch, env)
@@ -302,22 +335,25 @@ impl Offline {
                 .map(|error| Report::new(controller, error)),
         );
         let mut keys = BTreeSet::new();
-        for change in step.changes {
+        let current = || self.circuits[number].errors();
+        for change in self.in_place[number].patches(step.changes, current) {
             let resource = &controller.targets[change.target].resource;
             let key = ObjectKey {
                 kind: resource.group_kind(),
                 name: change.key,
             };
-            self.desired.set(&key, number, change.target, change.new);
+            let owners = || self.owners[number].of(&change.origin);
+            let new = change
+                .new
+                .map(|document| with_valid_owners(document, owners, key.namespace()));
+            self.desired.set(&key, number, change.target, new);
             keys.insert(key);
         }
         for key in keys {
             self.desired
                 .write(&key, &self.operator, &mut self.cluster, errors);
         }
-        for (key, old) in self.cluster.take_changes() {
-            self.feed(&key, old.as_ref(), pending);
-        }
+        self.feed_changes(pending);
         Ok(())
     }
 
@@ -347,7 +383,50 @@ impl Offline {
 #[derive(Debug, Default)]
 struct Pending(BTreeMap<(usize, ObjectName), Option<Kept>>);
 
+/// The change of an object from outside or by a controller.
+struct Change<'a> {
+    old: Option<(Header, &'a Value)>,
+    new: Option<(Header, &'a Value)>,
+}
+
+impl<'a> Change<'a> {
+    fn new(old: Option<&'a Value>, new: Option<&'a Value>) -> Self {
+        let with_header = |object: &'a Value| (Header::of(object), object);
+        Self {
+            old: old.map(with_header),
+            new: new.map(with_header),
+        }
+    }
+
+    /// Whether the predicate of a source lets it through.
+    fn passes(&self, source: &Source) -> bool {
+        let (Some((old, before)), Some((new, after))) = (&self.old, &self.new) else {
+            return true;
+        };
+        let whole = Some((*before, *after));
+        let predicate = source.predicate.as_ref().filter(|_| source.admits(old));
+        predicate.is_none_or(|predicate| predicate.passes(&Update { old, new, whole }))
+    }
+}
+
 impl Pending {
+    /// Adds a change of an object, if the source lets it through.
+    fn change(
+        &mut self,
+        (input, name): (usize, &ObjectName),
+        source: &Source,
+        keep: &Keep,
+        change: &Change<'_>,
+    ) {
+        if !change.passes(source) {
+            return;
+        }
+        let new = change.new.as_ref();
+        let admitted = new.filter(|(header, _)| source.admits(header));
+        let kept = admitted.map(|(_, object)| keep.of(object));
+        self.0.insert((input, name.clone()), kept);
+    }
+
     fn take(&mut self) -> Vec<SourceEvent> {
         std::mem::take(&mut self.0)
             .into_iter()

@@ -1,6 +1,6 @@
 //! Writing derived documents onto objects: the offline driver of the target model.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use document::{Value, json};
 
@@ -11,10 +11,15 @@ use fieldset::{FieldPath, MergeKeys};
 use operator::Report;
 use operator::spec::Operator;
 use target::batch::{Clash, Memory, Writer, settle};
+use target::in_place::{Own, recorded};
 
 /// The derived documents of all objects.
 #[derive(Debug, Default)]
-pub(super) struct Desired(BTreeMap<ObjectKey, Derived>);
+pub(super) struct Desired {
+    objects: BTreeMap<ObjectKey, Derived>,
+    /// The objects whose memory changed since the last [`Desired::take_remembered`].
+    remembered: BTreeSet<ObjectKey>,
+}
 
 /// The derived documents of one object.
 #[derive(Debug, Default)]
@@ -27,12 +32,12 @@ struct Derived {
 
 impl Desired {
     pub(super) fn has(&self, key: &ObjectKey) -> bool {
-        self.0.contains_key(key)
+        self.objects.contains_key(key)
     }
 
     /// The objects that are derived.
     pub(super) fn keys(&self) -> impl Iterator<Item = &ObjectKey> {
-        self.0
+        self.objects
             .iter()
             .filter(|(_, derived)| derived.documents.values().any(Option::is_some))
             .map(|(key, _)| key)
@@ -45,14 +50,56 @@ impl Desired {
         target: usize,
         document: Option<Value>,
     ) {
-        let derived = self.0.entry(key.clone()).or_default();
+        let derived = self.objects.entry(key.clone()).or_default();
         derived.documents.insert((controller, target), document);
     }
 
     /// The object is gone, or another one has its name: nothing on it is ours.
     pub(super) fn forget(&mut self, key: &ObjectKey) {
-        if let Some(derived) = self.0.get_mut(key) {
+        if let Some(derived) = self.objects.get_mut(key) {
             derived.memory = Memory::default();
+        }
+    }
+
+    /// The objects on which other values are recorded than at the last call. They enter the
+    /// pipelines that change them in place anew, even if they are the same.
+    pub(super) fn take_remembered(&mut self) -> BTreeSet<ObjectKey> {
+        std::mem::take(&mut self.remembered)
+    }
+
+    /// Takes over the records of an Operator's Patchers on an object that arrives. Returns the
+    /// object without them.
+    pub(super) fn take_over(
+        &mut self,
+        key: &ObjectKey,
+        operator: &Operator,
+        object: &Value,
+    ) -> Value {
+        let (bare, records) = recorded(object, &operator.name, key);
+        for (name, set) in records {
+            let mut controllers = operator.controllers.iter();
+            let of = controllers.find(|controller| controller.name == name);
+            let target = of.and_then(|controller| {
+                let mut targets = controller.targets.iter();
+                targets.position(|target| target.resource.is(&key.kind))
+            });
+            let writer = writer_name(&name, target.unwrap_or(0));
+            let derived = self.objects.entry(key.clone()).or_default();
+            derived.memory.take_over(writer, set);
+        }
+        bare
+    }
+
+    /// An object as it enters the pipeline of a controller: without what the `own` controllers
+    /// have set on it.
+    pub(super) fn entered(&self, key: &ObjectKey, own: &Own, object: &Value) -> Value {
+        let own = |writer: &str| {
+            let name = writer.rsplit_once('/').map_or(writer, |(name, _)| name);
+            own.has(name)
+        };
+        match self.objects.get(key) {
+            Some(derived) => derived.memory.without(object, own),
+            None => object.clone(),
         }
     }
 
@@ -64,7 +111,7 @@ impl Desired {
         cluster: &mut Cluster,
         errors: &mut Vec<Report>,
     ) {
-        let Some(derived) = self.0.get_mut(key) else {
+        let Some(derived) = self.objects.get_mut(key) else {
             return;
         };
         let live = cluster.get(key).cloned();
@@ -73,12 +120,16 @@ impl Desired {
             .iter()
             .map(|((controller, target), document)| {
                 let of = &operator.controllers[*controller];
-                let name = format!("{}/{target}", of.name);
+                let name = writer_name(&of.name, *target);
                 Writer::new(name, &of.targets[*target], document.as_ref())
             });
         let writers: Vec<Writer> = writers.collect();
         let keys = MergeKeys::of_group(key.kind.group.as_str());
+        let before = derived.memory.clone();
         let settled = settle(live.as_ref(), &writers, &mut derived.memory, &keys);
+        if !derived.memory.has_same_layers(&before) {
+            self.remembered.insert(key.clone());
+        }
         let ranks: Vec<usize> = derived.documents.keys().map(|at| at.0).collect();
         for (loser, clash) in settled.conflicts {
             let names = Names {
@@ -90,7 +141,7 @@ impl Desired {
         }
         derived.documents.retain(|_, document| document.is_some());
         if derived.documents.is_empty() && derived.memory.is_empty() {
-            self.0.remove(key);
+            self.objects.remove(key);
         }
         let new = settled
             .object
@@ -99,6 +150,11 @@ impl Desired {
             cluster.write(key, new);
         }
     }
+}
+
+/// The name of a target in [`Memory`].
+fn writer_name(controller: &str, target: usize) -> String {
+    format!("{controller}/{target}")
 }
 
 /// The object with the `apiVersion` of the live one: the version of the target is only assumed.
@@ -134,6 +190,9 @@ impl Names<'_> {
                 "{field} of {name} is also set by controller {}, which comes first",
                 self.controller(*winner)
             ),
+            Clash::Others { field } => {
+                format!("{field} of {name} is set by others; an Applier with target.force takes it")
+            }
             Clash::Existing => format!("{name} exists and was not derived: it is left alone"),
         };
         Report {

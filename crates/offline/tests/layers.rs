@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::operator;
+use common::{check, operator};
 use dataflow::Budget;
 use document::{Value, json};
 use expr::Env;
@@ -156,4 +156,22 @@ fn a_status_that_an_expression_leaves_null_is_that_of_others() {
     assert_eq!(add(&mut offline, theirs), [] as [Value; 0]);
     let changed = add(&mut offline, source(&json!({"spec": {"a": 2}})));
     assert_eq!(changed[0].get("status"), &json!({"ready": true}));
+}
+
+#[test]
+fn an_owner_reference_names_a_source_object_of_the_origin() {
+    let reference =
+        |uid: &str| json!({"apiVersion": "x/v1", "kind": "In", "name": "a", "uid": uid});
+    let controller = json!({
+        "name": "c", "sources": [{"apiGroup": "x", "kind": "In"}],
+        "pipeline": [{"@project": {"metadata": {"name": "$.metadata.name", "ownerReferences": "$.refs"}}}],
+        "target": {"apiGroup": "x", "version": "v1", "kind": "Out"},
+    });
+    let source = json!({
+        "apiVersion": "x/v1", "kind": "In", "metadata": {"name": "a", "uid": "u1"},
+        "refs": [(reference("u1")), (reference("foreign"))],
+    });
+    let expect = json!([{"apiVersion": "x/v1", "kind": "Out",
+        "metadata": {"name": "a", "ownerReferences": [(reference("u1"))]}}]);
+    check(&controller, &[source], &expect);
 }

@@ -88,13 +88,31 @@ pub struct Controller {
 
 impl Controller {
     /// Whether `reader`, which may be this controller itself, reads a kind that this one writes.
+    /// A controller does not read what its own Patchers write.
     pub fn feeds(&self, reader: &Self) -> bool {
-        self.targets.iter().any(|target| {
-            reader.inputs.iter().any(|input| {
-                let source = &reader.sources[*input].resource;
-                source.group == target.resource.group && source.kind == target.resource.kind
-            })
-        })
+        let own = std::ptr::eq(self, reader);
+        let mut targets = self
+            .targets
+            .iter()
+            .filter(|target| !(own && target.in_place));
+        targets.any(|target| reader.inputs_of(&target.resource).next().is_some())
+    }
+
+    /// The inputs that read a kind.
+    pub fn inputs_of<'a>(&'a self, kind: &'a KindRef) -> impl Iterator<Item = usize> + 'a {
+        let inputs = self.inputs.iter().enumerate();
+        let reads = move |(_, source): &(usize, &usize)| {
+            let source = &self.sources[**source].resource;
+            source.group == kind.group && source.kind == kind.kind
+        };
+        inputs.filter(reads).map(|(input, _)| input)
+    }
+
+    /// Whether one of its Patchers writes the kind of an input.
+    pub fn patches_input(&self, input: usize) -> bool {
+        let in_place = self.targets.iter().filter(|target| target.in_place);
+        let mut inputs = in_place.flat_map(|target| self.inputs_of(&target.resource));
+        inputs.any(|other| other == input)
     }
 }
 
@@ -198,6 +216,9 @@ pub struct Target {
     pub written_nulls: Vec<Vec<String>>,
     /// For Secrets: the keys of `data` whose value is a literal of the pipeline.
     pub literal_data: Vec<String>,
+    /// Whether it is a Patcher whose controller reads the same kind, and so changes objects in
+    /// place. Its controller does not see what it has set.
+    pub in_place: bool,
 }
 
 /// `type` of a target.

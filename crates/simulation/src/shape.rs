@@ -64,6 +64,7 @@ pub const SHAPES: &[Shape] = &[
     Shape::new("refused", include_str!("../operators/refused.yaml")),
     Shape::new("layers", include_str!("../operators/layers.yaml")).droppable(),
     Shape::new("patcher", include_str!("../operators/patcher.yaml")).layers_only(),
+    Shape::new("in-place", include_str!("../operators/in-place.yaml")).layers_only(),
     Shape::new("applier", include_str!("../operators/applier.yaml")).layers_only(),
 ];
 
@@ -137,7 +138,7 @@ impl Shape {
 
     /// Whether it reads or patches objects of users other than Items and Links.
     pub fn reads_user_objects(&self) -> bool {
-        ["patcher", "layers", "secrets"].contains(&self.name)
+        ["patcher", "in-place", "layers", "secrets"].contains(&self.name)
     }
 
     /// The key of the Operator.

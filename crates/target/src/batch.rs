@@ -14,13 +14,14 @@
 
 use std::collections::BTreeMap;
 
-use document::Value;
-use fieldset::{FieldPath, MergeKeys};
+use document::{Path, Value};
+use fieldset::compare::same_at;
+use fieldset::{FieldPath, MergeKeys, leaves};
 use operator::spec::{Target, TargetType};
 
-use crate::layer::{Layer, Patched, Wish, lay, lost_fields, overlay};
-use crate::outgoing::{identity_free, outgoing, patch_of};
-use crate::updater;
+use crate::layer::{Layer, Patched, Wish, lay, lost_fields, overlay, patched_on};
+use crate::outgoing::{identity_free, outgoing, patch_of, with_ignored, without_ignored};
+use crate::updater::{self, Before};
 
 /// A target of a controller that writes an object, or wrote it before.
 #[derive(Clone, Debug)]
@@ -30,6 +31,10 @@ pub struct Writer {
     kind: TargetType,
     /// Whether it does not take over existing objects.
     refuses_existing: bool,
+    /// Whether an Applier takes fields from others.
+    force: bool,
+    /// Fields that belong to others.
+    ignore: Vec<Path>,
     /// The document that it writes; `None` if it no longer derives one.
     document: Option<Value>,
 }
@@ -39,12 +44,16 @@ impl Writer {
     pub fn new(name: String, target: &Target, document: Option<&Value>) -> Self {
         let sent = |document: &Value| match target.kind {
             TargetType::Updater => outgoing(document, target),
-            TargetType::Patcher | TargetType::Applier => patch_of(document, target),
+            TargetType::Patcher | TargetType::Applier => {
+                without_ignored(&patch_of(document, target), &target.ignore)
+            }
         };
         Self {
             name,
             kind: target.kind,
             refuses_existing: target.resource.is_view() || target.refuse_existing,
+            force: target.force,
+            ignore: target.ignore.clone(),
             document: document.map(sent),
         }
     }
@@ -55,6 +64,8 @@ impl Writer {
             name,
             kind: TargetType::Patcher,
             refuses_existing: false,
+            force: false,
+            ignore: Vec::new(),
             document: None,
         }
     }
@@ -70,6 +81,8 @@ impl Writer {
 pub struct Memory {
     /// Whether the object exists because a writer created it.
     pub created: bool,
+    /// Whether an Updater has written the object.
+    updated: bool,
     /// The metadata that the Updater set.
     updater: Patched,
     /// The values that Patchers and Appliers set, by the name of the [`Writer`].
@@ -85,6 +98,24 @@ impl Memory {
     /// Whether nothing was set.
     pub fn is_empty(&self) -> bool {
         self.updater.is_empty() && self.layers.is_empty()
+    }
+
+    /// Whether Patchers and Appliers have set the same.
+    pub fn has_same_layers(&self, other: &Self) -> bool {
+        self.layers == other.layers
+    }
+
+    /// Takes over what a Patcher has set, from a record on the object.
+    pub fn take_over(&mut self, name: String, set: Patched) {
+        self.layers.insert(name, set);
+    }
+
+    /// The object without the values of the Patchers and Appliers that `own` selects by name.
+    pub fn without(&self, object: &Value, own: impl Fn(&str) -> bool) -> Value {
+        let layers = self.layers.iter().filter(|(name, _)| own(name));
+        layers.fold(object.clone(), |object, (_, set)| {
+            set.take_back(&object, |_| true)
+        })
     }
 }
 
@@ -117,6 +148,11 @@ pub enum Clash {
     },
     /// The object exists, and no controller created it.
     Existing,
+    /// Others have set the field, and an Applier takes it only with `force`.
+    Others {
+        /// The field.
+        field: FieldPath,
+    },
 }
 
 /// Decides the next state of an object. The writers are in the order of their rank. If a writer is
@@ -127,12 +163,25 @@ pub fn settle(
     memory: &mut Memory,
     keys: &MergeKeys,
 ) -> Settled {
+    // It is written again when it is gone.
+    let deleted = |live: &&Value| !live.get("metadata").get("deletionTimestamp").is_null();
+    if let Some(live) = live.filter(deleted) {
+        return Settled {
+            object: Some(live.clone()),
+            yielded: None,
+            conflicts: Vec::new(),
+        };
+    }
     let mut conflicts = Vec::new();
     let updater = first_updater(live, writers, memory, &mut conflicts);
     conflicts.extend(field_clashes(writers, keys));
-    let settled = match updater {
-        Some(at) => update(live, writers, at, memory, keys),
-        None => layer(live, writers, memory, keys),
+    let settled = match (updater, live) {
+        (Some(at), _) => update(live, writers, at, memory, keys),
+        (None, None) => layer(live, writers, memory, keys),
+        (None, Some(object)) => {
+            let writers = left_to_others(object, writers, memory, keys, &mut conflicts);
+            layer(live, &writers, memory, keys)
+        }
     };
     if settled.object.is_none() {
         *memory = Memory::default();
@@ -166,6 +215,39 @@ fn first_updater(
         }
     }
     first
+}
+
+/// The writers, without the fields of Appliers that others have set and that no writer of ours has
+/// owned before.
+fn left_to_others(
+    live: &Value,
+    writers: &[Writer],
+    memory: &Memory,
+    keys: &MergeKeys,
+    conflicts: &mut Vec<(usize, Clash)>,
+) -> Vec<Writer> {
+    let mut writers = writers.to_vec();
+    let appliers = writers.iter_mut().enumerate();
+    for (at, writer) in appliers.filter(|(_, writer)| writer.kind == TargetType::Applier) {
+        let Some(document) = writer.document.as_mut().filter(|_| !writer.force) else {
+            continue;
+        };
+        let lost = |(place, value): &(FieldPath, Value)| {
+            let found = place.get(live);
+            let both_maps = found.as_map().is_some() && value.as_map().is_some();
+            let owned = memory.layers.values().any(|set| set.has(place));
+            !found.is_null() && !both_maps && !owned && !same_at(place, found, value, keys)
+        };
+        let lost: Vec<_> = leaves(&identity_free(document), keys)
+            .into_iter()
+            .filter(lost)
+            .collect();
+        for (field, _) in lost.into_iter().rev() {
+            *document = field.strike(document);
+            conflicts.push((at, Clash::Others { field }));
+        }
+    }
+    writers
 }
 
 fn field_clashes(writers: &[Writer], keys: &MergeKeys) -> Vec<(usize, Clash)> {
@@ -204,15 +286,26 @@ fn update(
         }
     }
     let whole = overlay(&document, &patches, keys);
-    let before: Vec<&Patched> = std::iter::once(&memory.updater)
-        .chain(memory.layers.values())
-        .collect();
+    let wanted = patches.iter();
+    let wanted = wanted.flat_map(|patch| leaves(&identity_free(patch), keys));
+    let before = Before {
+        sets: std::iter::once(&memory.updater)
+            .chain(memory.layers.values())
+            .collect(),
+        claimed: memory.updated || memory.created,
+        layered: wanted.collect(),
+    };
     let (mut object, set) = updater::update(live, &whole, &before);
+    memory.updated = true;
+    if let Some(live) = live {
+        object = with_ignored(&object, live, &writers[at].ignore);
+    }
     memory.updater = set;
     memory.created |= live.is_none();
     for set in memory.layers.values_mut() {
         set.retain(|place| layers_status && place.top() == "status");
     }
+    let recorded = layer_records(&document, writers, layers_status, keys);
     if layers_status {
         let status = |patch: &Value| match patch.get("status") {
             status if status.is_null() => Value::empty_map(),
@@ -220,12 +313,46 @@ fn update(
         };
         object = layered(&object, writers, memory, keys, status);
     }
+    for (name, set) in recorded {
+        memory.layers.entry(name).or_default().extend(set);
+    }
     memory.layers.retain(|_, set| !set.is_empty());
     Settled {
         object: Some(object),
         yielded: Some((at, whole)),
         conflicts: Vec::new(),
     }
+}
+
+/// What each Patcher sets on the document of an Updater, with the values that the document has
+/// without its patch. If the status `is_layered` on that of others, it is recorded separately.
+fn layer_records(
+    document: &Value,
+    writers: &[Writer],
+    is_layered: bool,
+    keys: &MergeKeys,
+) -> Vec<(String, Patched)> {
+    let mut patches: Vec<Value> = Vec::new();
+    for writer in writers {
+        let patch = writer.patch().map(identity_free);
+        let patch = patch.unwrap_or_else(Value::empty_map);
+        patches.push(if is_layered {
+            FieldPath::of(&["status"]).remove(&patch)
+        } else {
+            patch
+        });
+    }
+    lost_fields(&mut patches, keys);
+    let patchers = writers.iter().enumerate();
+    let patchers = patchers
+        .filter(|(_, writer)| writer.kind == TargetType::Patcher && writer.document.is_some());
+    let records = patchers.map(|(at, writer)| {
+        let others = patches.iter().enumerate().filter(|(other, _)| *other != at);
+        let others: Vec<Value> = others.map(|(_, patch)| patch.clone()).collect();
+        let rest = overlay(document, &others, keys);
+        (writer.name.clone(), patched_on(&rest, &patches[at], keys))
+    });
+    records.collect()
 }
 
 /// Without an Updater: layers the patches on the object. If there is none, the first Applier
@@ -248,6 +375,7 @@ fn layer(
     let live = live.filter(|_| !(memory.created && goes));
     let mut live = live.cloned();
     if released {
+        memory.updated = false;
         let set = std::mem::take(&mut memory.updater);
         live = live.map(|live| set.take_back(&live, |_| true));
     }
@@ -295,7 +423,12 @@ fn layered(
         names.push(writer.name.clone());
     }
     for (name, set) in known {
-        let wish = Wish::Unknown;
+        // After an edit of the Operator, a Patcher may have become an Updater.
+        let wish = if writers.iter().any(|writer| writer.name == name) {
+            Wish::Nothing
+        } else {
+            Wish::Unknown
+        };
         layers.push(Layer { wish, set });
         names.push(name);
     }

@@ -15,8 +15,10 @@
 
 mod apply;
 mod assigned;
+mod layered;
 mod patch;
 mod release;
+mod undo;
 mod update;
 
 use std::collections::BTreeSet;
@@ -34,6 +36,7 @@ use super::problem::{Cause, Conflict, Problem};
 use super::written::Written;
 
 pub use apply::{Resolved, resolve};
+pub(crate) use undo::{patched, undo_all, without_record};
 
 /// The input of a decision: everything that is known about one object.
 #[derive(Debug)]
@@ -196,10 +199,10 @@ pub fn decide(case: &Case<'_>) -> Decision {
         // A held layer stays part of the document that the Updater writes.
         let held = plan.layers.iter().filter(|layer| is_held(layer));
         problems.extend(held.map(|layer| layer.desired.problem(Cause::DeletionHeld)));
-        update::decide(case, &plan, &mut problems)
+        update::decide(case, &mut plan, &mut problems)
     } else {
         plan.layers.retain(|layer| !is_held(layer));
-        others(case, &plan, &mut problems)
+        others(case, &mut plan, &mut problems)
     };
     Decision { action, problems }
 }
@@ -223,7 +226,7 @@ fn bad_key(key: &ObjectKey, kind: &TargetKind) -> Option<Cause> {
 
 /// Without an Updater: releases a claim that is no longer wanted, then handles each layer, then
 /// undoes withdrawn layers.
-fn others(case: &Case<'_>, plan: &Plan<'_>, problems: &mut Vec<Problem>) -> Action {
+fn others(case: &Case<'_>, plan: &mut Plan<'_>, problems: &mut Vec<Problem>) -> Action {
     if plan.layers.is_empty() && !case.wanted.has_withdrawn() {
         return Action::Nothing;
     }
@@ -233,11 +236,12 @@ fn others(case: &Case<'_>, plan: &Plan<'_>, problems: &mut Vec<Problem>) -> Acti
         Live::Present(_) if !case.fresh && case.wanted.has_withdrawn() => return Action::Read,
         Live::Present(observed) => observed,
     };
+    let wants = !plan.layers.is_empty();
     let wait = |wait: Wait| {
-        if plan.layers.is_empty() {
-            return Action::Nothing;
+        if wants {
+            return case.wait(wait);
         }
-        case.wait(wait)
+        Action::Nothing
     };
     if observed.is_being_deleted() {
         return wait(Wait::Gone);
@@ -268,12 +272,16 @@ fn others(case: &Case<'_>, plan: &Plan<'_>, problems: &mut Vec<Problem>) -> Acti
         problems.extend(held);
         return case.wait(Wait::Unreadable);
     }
+    let patchers = plan.layers.iter_mut();
+    for layer in patchers.filter(|layer| layer.desired.author.target.kind == TargetType::Patcher) {
+        patch::leave_to_others(case, layer, observed, problems);
+    }
     let layers = plan.layers.iter();
     let wanted = layers.flat_map(|layer| leaves(&layer.document, &case.kind.keys));
     let wanted: Vec<(FieldPath, Value)> = wanted.collect();
     for layer in &plan.layers {
         let action = match layer.desired.author.target.kind {
-            TargetType::Applier => apply::decide(case, layer, Some(observed)),
+            TargetType::Applier => apply::decide(case, layer, Some(observed), &wanted),
             TargetType::Patcher | TargetType::Updater => {
                 patch::decide(case, layer, observed, &wanted, problems)
             }
@@ -307,7 +315,7 @@ fn absent(case: &Case<'_>, plan: &Plan<'_>) -> Action {
         None if plan.layers.is_empty() => Action::Nothing,
         None => Action::Wait(Wait::Object),
         Some(_) if !case.fresh => Action::Read,
-        Some(layer) => apply::decide(case, layer, None),
+        Some(layer) => apply::decide(case, layer, None, &[]),
     }
 }
 

@@ -15,9 +15,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::outgoing::{identity_free, outgoing, patch_of};
+use crate::outgoing::{identity_free, outgoing, patch_of, without_ignored};
 use document::{Key, Map, Value};
-use fieldset::{FieldPath, contest, leaves, located};
+use fieldset::{FieldPath, contest, leaves};
 use fieldset::{MergeKeys, merge};
 use object::ObjectKey;
 use object::marks::{field_manager, is_mark, set_annotation};
@@ -105,6 +105,9 @@ pub struct Wanted {
     writers: Vec<Desired>,
     /// The controllers that no longer want the object, until their values are removed.
     withdrawn: BTreeSet<String>,
+    /// The controllers that no longer yield the object but still patch it, until their claim is
+    /// released.
+    released: BTreeSet<String>,
 }
 
 impl Wanted {
@@ -112,6 +115,7 @@ impl Wanted {
     pub fn is_same(&self, other: &Self) -> bool {
         let mut pairs = self.writers.iter().zip(&other.writers);
         self.withdrawn == other.withdrawn
+            && self.released == other.released
             && self.writers.len() == other.writers.len()
             && pairs.all(|(one, other)| one.is_same(other))
     }
@@ -142,6 +146,17 @@ impl Wanted {
         self.withdrawn.insert(controller.to_owned())
     }
 
+    /// Records that the claim of a controller may be released: it only patches the object since
+    /// its target has another type. Returns whether that is new.
+    pub fn release(&mut self, controller: &str) -> bool {
+        self.released.insert(controller.to_owned())
+    }
+
+    /// Whether the claim of a controller may be released.
+    pub(crate) fn is_released(&self, controller: &str) -> bool {
+        self.is_withdrawn(controller) || self.released.contains(controller)
+    }
+
     /// Whether a controller no longer wants the object, and its values may be removed.
     pub fn is_withdrawn(&self, controller: &str) -> bool {
         self.withdrawn.contains(controller)
@@ -150,6 +165,7 @@ impl Wanted {
     /// Records that the values of withdrawn controllers are removed.
     pub fn settle(&mut self) {
         self.withdrawn.clear();
+        self.released.clear();
     }
 
     /// Whether no controller wants the object or has values on it.
@@ -173,7 +189,7 @@ impl Wanted {
 
     /// Whether values of a withdrawn controller are still to be removed.
     pub fn has_withdrawn(&self) -> bool {
-        !self.withdrawn.is_empty()
+        !self.withdrawn.is_empty() || !self.released.is_empty()
     }
 
     /// The writers, by rank.
@@ -185,6 +201,14 @@ impl Wanted {
     pub fn is_wanted_by(&self, controller: &str) -> bool {
         self.writers()
             .any(|desired| desired.author.controller == controller)
+    }
+
+    /// Whether a controller yields this object, and does not only patch it.
+    pub fn is_yielded_by(&self, controller: &str) -> bool {
+        self.writers().any(|desired| {
+            let author = &desired.author;
+            author.controller == controller && author.target.kind != TargetType::Patcher
+        })
     }
 
     /// Whether an Updater wants this object.
@@ -338,12 +362,7 @@ fn prepare(desired: &Desired, key: &ObjectKey, problems: &mut Vec<Problem>) -> V
     if target.kind == TargetType::Updater {
         return document;
     }
-    // Ignored fields belong to others.
-    let ignored = target.ignore.iter();
-    let mut places: Vec<FieldPath> = ignored.flat_map(|path| located(path, &document)).collect();
-    places.sort();
-    let last_first = places.iter().rev();
-    last_first.fold(document.clone(), |document, place| place.remove(&document))
+    without_ignored(&document, &target.ignore)
 }
 
 /// Labels, annotations and ownerReferences, without our own marks and without invalid owners.
@@ -368,16 +387,10 @@ fn used_metadata(
             used.push((Key::new(field), data.into()));
         }
     }
-    let references = metadata.get("ownerReferences").as_list();
-    let mut owners = Vec::new();
-    for (index, reference) in references.into_iter().flatten().enumerate() {
-        match owner_problem(desired, reference, key) {
-            None => owners.push(reference.clone()),
-            Some(reason) => {
-                let dropped = Cause::OwnerDropped { index, reason };
-                problems.push(desired.problem(dropped));
-            }
-        }
+    let references = metadata.get("ownerReferences");
+    let (owners, dropped) = valid_owners(references, &desired.owners, key.namespace());
+    for (index, reason) in dropped {
+        problems.push(desired.problem(Cause::OwnerDropped { index, reason }));
     }
     if !owners.is_empty() {
         used.push((Key::new("ownerReferences"), owners.into()));
@@ -385,12 +398,52 @@ fn used_metadata(
     Map::from_entries(used)
 }
 
-fn owner_problem(desired: &Desired, reference: &Value, key: &ObjectKey) -> Option<OwnerProblem> {
+/// The ownerReferences that may be written to an object of a namespace, and the others with their
+/// positions.
+fn valid_owners(
+    references: &Value,
+    owners: &[Owner],
+    namespace: &str,
+) -> (Vec<Value>, Vec<(usize, OwnerProblem)>) {
+    let mut valid = Vec::new();
+    let mut dropped = Vec::new();
+    for (index, reference) in references.as_list().into_iter().flatten().enumerate() {
+        match owner_problem(reference, owners, namespace) {
+            None => valid.push(reference.clone()),
+            Some(reason) => dropped.push((index, reason)),
+        }
+    }
+    (valid, dropped)
+}
+
+/// A document without the ownerReferences that may not be written, for drivers that write inside
+/// a batch.
+pub fn with_valid_owners(
+    document: Value,
+    owners: impl FnOnce() -> Vec<Owner>,
+    namespace: &str,
+) -> Value {
+    let place = FieldPath::of(&["metadata", "ownerReferences"]);
+    let references = place.get(&document);
+    if references.is_null() {
+        return document;
+    }
+    let (valid, dropped) = valid_owners(references, &owners(), namespace);
+    if dropped.is_empty() {
+        document
+    } else if valid.is_empty() {
+        place.remove(&document)
+    } else {
+        place.set(&document, &valid.into())
+    }
+}
+
+fn owner_problem(reference: &Value, owners: &[Owner], namespace: &str) -> Option<OwnerProblem> {
     let uid = reference.get("uid").as_str().unwrap_or_default();
-    let mut owners = desired.owners.iter();
+    let mut owners = owners.iter();
     let owner = owners.find(|owner| !uid.is_empty() && owner.uid == uid);
     match owner {
-        Some(owner) if owner.namespace.is_empty() || owner.namespace == key.namespace() => None,
+        Some(owner) if owner.namespace.is_empty() || owner.namespace == namespace => None,
         Some(_) => Some(OwnerProblem::OtherNamespace),
         None => Some(OwnerProblem::NotAnOrigin),
     }

@@ -17,7 +17,7 @@
 
 use std::collections::BTreeMap;
 
-use document::{Map, Value};
+use document::{Key, Value};
 use object::GroupKind;
 
 use fieldset::{FieldPath, LeafIndex, MergeKeys, contest, leaves, merge, walk};
@@ -85,8 +85,8 @@ impl Was {
     /// The object with this value restored at a path.
     pub fn put_back(&self, object: &Value, place: &FieldPath) -> Value {
         match self {
-            Self::Absent => place.remove(object),
-            Self::Value(value) => place.set(object, value),
+            Self::Absent => place.take(object),
+            Self::Value(value) => place.restore(object, value),
             Self::NotKept => object.clone(),
         }
     }
@@ -99,17 +99,12 @@ pub struct Patched(BTreeMap<FieldPath, PatchedField>);
 /// The value that was written to a path, and the former one.
 #[derive(Clone, Debug, PartialEq)]
 struct PatchedField {
-    /// Null if the field was removed. An empty map for a map or a list element that we created:
-    /// its fields have their own paths.
+    /// Null if the field was removed. For a map or a list element that we created: the fields
+    /// that the server added to it. Those that we set have their own paths.
     sent: Value,
+    /// Whether it is a map or a list element that we created.
+    made: bool,
     was: Was,
-}
-
-impl PatchedField {
-    /// Whether it is a map or an element that we made.
-    fn is_map(&self) -> bool {
-        self.sent.as_map().is_some_and(Map::is_empty)
-    }
 }
 
 impl Patched {
@@ -123,6 +118,11 @@ impl Patched {
         self.0.keys()
     }
 
+    /// Whether a path is recorded.
+    pub(crate) fn has(&self, place: &FieldPath) -> bool {
+        self.0.contains_key(place)
+    }
+
     /// Whether a path still has what we wrote: the same value, or a map or list element that we
     /// created and to which nobody has added a field.
     pub fn holds(&self, place: &FieldPath, object: &Value) -> bool {
@@ -132,11 +132,13 @@ impl Patched {
     fn held(&self, place: &FieldPath, object: &Value) -> Option<&PatchedField> {
         let entry = self.0.get(place)?;
         let live = place.get(object);
-        let made = entry.is_map();
+        let added = |key: &Key, value: &Value| entry.sent.get_key(key) == value;
         let same = match live.as_map() {
-            Some(map) if made => map.iter().all(|(key, _)| place.is_named_by(key)),
+            Some(map) if entry.made => map
+                .iter()
+                .all(|(key, value)| place.is_named_by(key) || added(key, value)),
             // It was removed with its last field.
-            None if made => live.is_null(),
+            None if entry.made => live.is_null(),
             Some(_) | None => entry.sent == *live,
         };
         same.then_some(entry)
@@ -144,22 +146,41 @@ impl Patched {
 
     fn sent(&self) -> impl Iterator<Item = (FieldPath, Value)> {
         let entries = self.0.iter();
-        entries.map(|(place, entry)| (place.clone(), entry.sent.clone()))
+        entries.map(|(place, entry)| {
+            let sent = if entry.made {
+                Value::empty_map()
+            } else {
+                entry.sent.clone()
+            };
+            (place.clone(), sent)
+        })
     }
 
     /// Records a value that is written to a path. The fields of a map are recorded separately.
     pub fn note(&mut self, place: &FieldPath, value: &Value, was: Was) {
-        let sent = match value.as_map() {
-            Some(_) => Value::empty_map(),
-            None => value.clone(),
+        let made = value.as_map().is_some();
+        let sent = if made {
+            Value::empty_map()
+        } else {
+            value.clone()
         };
-        self.0.insert(place.clone(), PatchedField { sent, was });
+        let entry = PatchedField { sent, made, was };
+        self.0.insert(place.clone(), entry);
+    }
+
+    /// Records a map or a list element that we created, and the fields in it that the server has
+    /// added.
+    pub(crate) fn note_made(&mut self, place: &FieldPath, added: Value, was: Was) {
+        let (sent, made) = (added, true);
+        self.0
+            .insert(place.clone(), PatchedField { sent, made, was });
     }
 
     /// Records a value that is written as a whole, with all its fields.
     pub(crate) fn note_whole(&mut self, place: &FieldPath, value: &Value, was: Was) {
-        let sent = value.clone();
-        self.0.insert(place.clone(), PatchedField { sent, was });
+        let (sent, made) = (value.clone(), false);
+        self.0
+            .insert(place.clone(), PatchedField { sent, made, was });
     }
 
     /// The object with the former values restored where our values are unchanged. Maps that become
@@ -173,6 +194,22 @@ impl Patched {
                 None => object,
             }
         })
+    }
+
+    /// The object without our values, where these are unchanged. `from` selects the paths.
+    pub(crate) fn remove(&self, object: &Value, from: impl Fn(&FieldPath) -> bool) -> Value {
+        let last_first = self.places().rev().filter(|place| from(place));
+        last_first.fold(object.clone(), |object, place| {
+            if place.get(&object).is_null() || !self.holds(place, &object) {
+                return object;
+            }
+            place.take(&object)
+        })
+    }
+
+    /// Adds what was set at other paths.
+    pub(crate) fn extend(&mut self, other: Self) {
+        self.0.extend(other.0);
     }
 
     /// Drops the records of all other paths.
@@ -290,7 +327,7 @@ fn patched(
     let kept = before.0.values().map(|entry| &entry.was);
     let mut keeper = Keeper::new(&kind, kept);
     let mut set = Patched::default();
-    walk(patch, keys, &mut |place, value, leaf| {
+    walk(patch, keys, &mut |place, value, _| {
         if place.0.is_empty() {
             return;
         }
@@ -298,19 +335,21 @@ fn patched(
         let ours = if value.as_map().is_some() {
             let mut entries = all.iter().filter_map(|set| set.0.get(place));
             // A map that we made goes with the last field that is taken back from it.
-            entries.find(|entry| live.as_map().is_some() || (live.is_null() && entry.is_map()))
+            entries.find(|entry| live.as_map().is_some() || (live.is_null() && entry.made))
         } else {
             let mut held = all.iter().filter_map(|set| set.held(place, object));
             held.next()
         };
-        // A map that becomes empty is removed without a record of its own. A list element is not,
-        // because the fields that name it stay.
         let sets = match value.as_map() {
             Some(_) if live.as_map().is_some() => false,
-            Some(_) => leaf || place.is_element() || !live.is_null(),
+            // The maps of the metadata belong to everybody.
+            Some(_) => place.top() != "metadata" || place.0.len() > 2,
             None => live != value,
         };
         match ours {
+            Some(entry) if entry.made && value.as_map().is_some() => {
+                set.0.insert(place.clone(), entry.clone());
+            }
             Some(entry) => set.note(place, value, entry.was.clone()),
             None if sets => {
                 let was = keeper.keep(&others_value(object, place, all));
@@ -320,6 +359,11 @@ fn patched(
         }
     });
     set
+}
+
+/// The values that a patch sets on a document.
+pub(crate) fn patched_on(document: &Value, patch: &Value, keys: &MergeKeys) -> Patched {
+    patched(document, patch, &Patched::default(), &[], keys)
 }
 
 /// The value at a place without those at or inside it that we have set. A patch may write a map

@@ -15,15 +15,18 @@
 //! Views and the offline runner need no requests: [`batch::settle`] takes all steps at once.
 //! Both follow the same rules: `updater` for what an Updater leaves to others, [`layer`] for
 //! patches and how they are taken back, [`outgoing`] for the parts of a document that are written.
+//! [`in_place`] is for Patchers that change the objects which their own controller reads.
 
 pub mod answer;
 pub mod batch;
 pub mod claim;
 pub mod decide;
 pub mod desired;
+pub mod in_place;
 pub mod layer;
 pub mod live;
 pub mod outgoing;
+pub mod owners;
 pub mod problem;
 mod updater;
 pub mod written;

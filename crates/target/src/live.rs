@@ -281,7 +281,8 @@ pub fn leftovers(
     let leaves = leaves.unwrap_or_default();
     let claim = Claim::read(&observed.object, key)
         .filter(|claim| claim.operator == operator)
-        .filter(|claim| !wanted.is_wanted_by(&claim.controller));
+        // The controller may still patch the object, if its target has another type now.
+        .filter(|claim| !wanted.is_yielded_by(&claim.controller));
     if let Some(claim) = claim {
         let mut of_claim = records
             .iter()

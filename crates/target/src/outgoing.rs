@@ -2,7 +2,8 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use document::{Key, Map, Value, View};
+use document::{Key, Map, Path, Value, View};
+use fieldset::{FieldPath, located};
 use operator::spec::Target;
 
 /// The document to write: Secrets are encoded, and metadata that an expression left null is
@@ -28,8 +29,17 @@ pub fn outgoing(document: &Value, target: &Target) -> Value {
     document
 }
 
-/// The patch in a document: nulls from expressions are removed, literal nulls remove fields.
+/// The patch in a document: nulls from expressions are removed, literal nulls remove fields. The
+/// documents of targets that change objects in place are patches already.
 pub fn patch_of(document: &Value, target: &Target) -> Value {
+    if target.in_place {
+        return document.clone();
+    }
+    yielded_patch(document, target)
+}
+
+/// The patch in a document that a pipeline yields.
+pub(crate) fn yielded_patch(document: &Value, target: &Target) -> Value {
     let document = outgoing(document, target);
     strip(&document, &mut Vec::new(), &target.written_nulls).unwrap_or_default()
 }
@@ -65,6 +75,29 @@ fn strip(value: &Value, path: &mut Vec<String>, written: &[Vec<String>]) -> Opti
         | View::List(_)
         | View::Bytes(_) => Some(value.clone()),
     }
+}
+
+/// A document without the fields that belong to others (`target.ignore`).
+pub(crate) fn without_ignored(document: &Value, ignore: &[Path]) -> Value {
+    let ignored = ignore.iter();
+    let mut places: Vec<FieldPath> = ignored.flat_map(|path| located(path, document)).collect();
+    places.sort();
+    let last_first = places.iter().rev();
+    last_first.fold(document.clone(), |document, place| place.remove(&document))
+}
+
+/// A document with the live values of the fields that belong to others (`target.ignore`).
+pub(crate) fn with_ignored(document: &Value, live: &Value, ignore: &[Path]) -> Value {
+    let mut document = document.clone();
+    for path in ignore {
+        for place in located(path, &document).iter().rev() {
+            document = place.remove(&document);
+        }
+        for place in located(path, live) {
+            document = place.set(&document, place.get(live));
+        }
+    }
+    document
 }
 
 /// A patch without the fields that only identify the object.

@@ -120,6 +120,13 @@ pub enum Conflict {
         /// The other Operator.
         theirs: String,
     },
+    /// A Patcher of another Operator, which has set the field.
+    Record {
+        /// The field.
+        field: String,
+        /// The other Operator.
+        theirs: String,
+    },
     /// An object without a claim, and `existing: Refuse` is set.
     Existing,
     /// Other field managers own fields that we have never owned, with their names.
@@ -248,6 +255,10 @@ impl fmt::Display for Conflict {
             Self::Operator { ours, theirs } => write!(
                 f,
                 "claimed by Operator {theirs}; Operator {ours} does not write it"
+            ),
+            Self::Record { field, theirs } => write!(
+                f,
+                "{field} is set by a Patcher of Operator {theirs}, and is left to it"
             ),
             Self::Existing => {
                 f.write_str("the object exists already, and target.existing is Refuse")

@@ -13,7 +13,7 @@
 
 use document::{Key, ListRef, Map, Value};
 use fieldset::compare::{diff, equal};
-use fieldset::{FieldPath, PathElement};
+use fieldset::{FieldPath, LeafIndex, PathElement};
 use object::metadata::KEYS;
 
 use crate::layer::{Patched, Was};
@@ -22,21 +22,36 @@ use crate::live::fields_of;
 /// The metadata of a yielded document that is written, in addition to the name and the namespace.
 const MERGED: [&str; 3] = ["annotations", "labels", "ownerReferences"];
 
-/// The object as an Updater writes it inside a batch, and the metadata that it sets. `before` are
-/// the values that the writers of this Operator set earlier.
+/// What the writers of an Operator set earlier on an object.
+pub(crate) struct Before<'a> {
+    /// By writer.
+    pub(crate) sets: Vec<&'a Patched>,
+    /// Whether an Updater has written the object before. Then Patchers have replaced its values,
+    /// and not those of others.
+    pub(crate) claimed: bool,
+    /// The fields that Patchers set or remove now.
+    pub(crate) layered: LeafIndex,
+}
+
+/// The object as an Updater writes it inside a batch, and the metadata that it sets.
 pub(crate) fn update(
     live: Option<&Value>,
     document: &Value,
-    before: &[&Patched],
+    before: &Before<'_>,
 ) -> (Value, Patched) {
-    let set = metadata_set(live, document, before);
+    let set = metadata_set(live, document, &before.sets);
     let Some(live) = live else {
         return (created(document), set);
     };
-    let kept = before.iter().fold(live.clone(), |object, patched| {
-        patched.take_back(&object, |place| {
-            place.top() == "metadata" && place.get(document).is_null()
-        })
+    let lost = |place: &FieldPath| {
+        let wanted = !place.get(document).is_null() || before.layered.concerns(place);
+        place.top() == "metadata" && !wanted
+    };
+    let kept = before.sets.iter().fold(live.clone(), |object, patched| {
+        if before.claimed {
+            return patched.remove(&object, lost);
+        }
+        patched.take_back(&object, lost)
     });
     let metadata = merge_metadata(kept.get("metadata"), document.get("metadata"));
     let mut fields = fields_of(document);

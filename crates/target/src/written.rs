@@ -127,17 +127,38 @@ impl Written {
 
     /// The records of an Operator's controllers on an object.
     pub fn of_operator(object: &Value, operator: &str, key: &ObjectKey) -> Vec<Self> {
+        let mut records = Self::all(object, key);
+        records.retain(|written| written.operator == operator);
+        records
+    }
+
+    /// The records of other Operators' Patchers on an object.
+    pub(crate) fn of_others(object: &Value, operator: &str, key: &ObjectKey) -> Vec<Self> {
+        let mut records = Self::all(object, key);
+        records.retain(|written| written.operator != operator && written.is_patch());
+        records
+    }
+
+    /// Whether an object has another record than the one in this annotation.
+    pub(crate) fn has_another(object: &Value, annotation: &str) -> bool {
+        let annotations = object.get("metadata").get("annotations").as_map();
+        let mut names = annotations
+            .into_iter()
+            .flatten()
+            .map(|(name, _)| name.as_str());
+        names.any(|name| name.starts_with(SET) && name != annotation)
+    }
+
+    fn all(object: &Value, key: &ObjectKey) -> Vec<Self> {
         let annotations = object.get("metadata").get("annotations").as_map();
         let target = key.to_string();
-        let ours = annotations.into_iter().flatten().filter_map(|(key, text)| {
+        let all = annotations.into_iter().flatten().filter_map(|(key, text)| {
             key.as_str().strip_prefix(SET)?;
             let written = Self::parse(text.as_str()?)?;
-            let fits = written.operator == operator
-                && written.target == target
-                && written.annotation() == key.as_str();
+            let fits = written.target == target && written.annotation() == key.as_str();
             fits.then_some(written)
         });
-        ours.collect()
+        all.collect()
     }
 
     /// The name of the annotation.
@@ -188,6 +209,13 @@ impl Written {
     /// Whether it is the record of a Patcher.
     pub(crate) fn is_patch(&self) -> bool {
         !self.applied && self.document.is_none()
+    }
+
+    /// The part of an Applier's record from the time when it was a Patcher.
+    pub(crate) fn patched_part(&self) -> Self {
+        let mut part = self.clone();
+        part.paths.retain(|_, mark| mark.certain);
+        part
     }
 
     /// Whether no path is recorded.

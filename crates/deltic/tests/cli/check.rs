@@ -92,6 +92,17 @@ fn warnings_fail_only_with_strict() {
 }
 
 #[test]
+fn a_patcher_on_the_kind_that_it_reads_is_no_cycle() {
+    let patcher = CYCLE.replace(
+        "target: { kind: Foo }",
+        "target: { kind: Foo, type: Patcher }",
+    );
+    deltic_on(patcher, &["check", "--strict", "-f", "-"])
+        .ended(0)
+        .printed("no errors, no warnings\n");
+}
+
+#[test]
 fn every_operator_of_every_file_is_checked() {
     let files = Files::new("check-several")
         .with("all/1.yaml", &format!("{DOUBLE}---\n{BAD}"))

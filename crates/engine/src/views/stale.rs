@@ -10,7 +10,7 @@ use operator::spec::TargetType;
 use store::{Caller, Preconditions, Store, Write};
 
 use super::super::causes::Causes;
-use super::write::{ViewObject, WrittenObject, writer_name};
+use super::write::{ViewObject, WrittenObject, controller_of, writer_name};
 use super::{At, Outputs, collection, target, version};
 
 /// An object or a patch that an earlier generation left in a view.
@@ -148,10 +148,8 @@ impl Outputs {
 
 impl Stale {
     fn patch(object: &WrittenObject, by: String) -> Self {
-        // The name of a Patcher consists of the name of its controller and the target's position.
-        let controller = by.rsplit_once('/').map_or(by.as_str(), |(name, _)| name);
         Self {
-            controller: controller.to_owned(),
+            controller: controller_of(&by).to_owned(),
             collection: object.collection.clone(),
             name: object.name.clone(),
             patcher: Some(by),

@@ -17,6 +17,7 @@ use object::{GroupKind, ObjectName};
 use operator::Operator;
 use store::{Caller, Error, Holder, Preconditions, Store, Version, Write, Written};
 use target::batch::{Clash, Memory, Settled, Writer, settle};
+use target::in_place::Own;
 
 use super::{At, target};
 
@@ -62,20 +63,50 @@ impl Memories {
             .collect()
     }
 
+    /// An object of a view as it enters the pipeline of a controller: without what the `own`
+    /// controllers have set on it.
+    pub(crate) fn entered(
+        &self,
+        operator: &str,
+        own: &Own,
+        collection: &GroupKind,
+        name: &ObjectName,
+        object: &Value,
+    ) -> Value {
+        let written = WrittenObject {
+            operator: operator.to_owned(),
+            collection: collection.clone(),
+            name: name.clone(),
+        };
+        let memory = self.of(&written, &uid_of(Some(object)));
+        memory.without(object, |writer| own.has(controller_of(writer)))
+    }
+
     fn of(&self, object: &WrittenObject, uid: &Value) -> Memory {
         let all = self.lock();
         let known = all.get(object).filter(|known| known.uid == *uid);
         known.map(|known| known.memory.clone()).unwrap_or_default()
     }
 
-    fn keep(&self, object: &WrittenObject, uid: &Value, memory: Memory) {
+    /// Writes an object, and remembers what was set on it. No reader sees the one without the
+    /// other.
+    fn write(
+        &self,
+        object: &WrittenObject,
+        live: Option<&Value>,
+        memory: Memory,
+        write: impl FnOnce() -> Result<Option<Written>, Error>,
+    ) -> Result<Option<Written>, Error> {
         let mut all = self.lock();
+        let written = write()?;
         if memory.is_empty() {
             all.remove(object);
-            return;
+        } else {
+            let now = written.as_ref().map(|written| &written.object);
+            let uid = uid_of(now.or(live));
+            all.insert(object.clone(), Remembered { uid, memory });
         }
-        let uid = uid.clone();
-        all.insert(object.clone(), Remembered { uid, memory });
+        Ok(written)
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<WrittenObject, Remembered>> {
@@ -97,6 +128,8 @@ pub(super) struct Outcome {
     pub(super) controller: Option<usize>,
     /// The last write, if there was one.
     pub(super) written: Option<Written>,
+    /// Whether other values are recorded than before.
+    pub(super) remembers: bool,
     /// The first controller whose values were not written, by position, and the reason.
     pub(super) conflict: Option<(usize, String)>,
 }
@@ -155,19 +188,21 @@ impl<'a> ViewObject<'a> {
         let live = self.store.get(collection, name);
         let uid = uid_of(live.as_ref());
         let mut memory = self.memories.of(&self.object, &uid);
+        let before = memory.clone();
         memory.created = self.is_created_by_us(ranks)?;
         let keys = MergeKeys::of_group(collection.group.as_str());
         let settled = settle(live.as_ref(), writers, &mut memory, &keys);
         let controller = settled.yielded.as_ref().map(|(at, _)| *at).or(Some(0));
         let controller = controller.and_then(|at| ranks.get(at).copied());
         let conflict = self.conflict(&settled, ranks);
-        let written = self.send(live.as_ref(), settled, controller)?;
-        let now = written.as_ref().map(|written| &written.object);
-        self.memories
-            .keep(&self.object, &uid_of(now.or(live.as_ref())), memory);
+        let remembers = !memory.has_same_layers(&before);
+        let live = live.as_ref();
+        let send = || self.send(live, settled, controller);
+        let written = self.memories.write(&self.object, live, memory, send)?;
         Ok(Outcome {
             controller,
             written,
+            remembers,
             conflict,
         })
     }
@@ -241,6 +276,9 @@ impl<'a> ViewObject<'a> {
                 "{field} is also set by controller {}, which comes first",
                 name(winner)?
             ),
+            Clash::Others { field } => {
+                format!("{field} is set by others; an Applier with target.force takes it")
+            }
             Clash::Existing => self.held(name(loser)?, Holder::User).to_string(),
         };
         Some((*ranks.get(*loser)?, message))
@@ -276,6 +314,11 @@ fn patch(
 /// The name of a writer in [`Memories`]. It stays the same after an edit of the Operator.
 pub(super) fn writer_name(operator: &Operator, at: At) -> String {
     format!("{}/{}", operator.controllers[at.0].name, at.1)
+}
+
+/// The controller of a writer with this name.
+pub(super) fn controller_of(writer: &str) -> &str {
+    writer.rsplit_once('/').map_or(writer, |(name, _)| name)
 }
 
 fn uid_of(object: Option<&Value>) -> Value {

@@ -180,6 +180,16 @@ impl State {
         entry.change(|wanted| wanted.want(desired)) || held
     }
 
+    /// Withdraws what a controller has left on an object. If it still patches the object, only its
+    /// claim is released.
+    pub(super) fn withdraw(&mut self, key: &ObjectKey, controller: &str) -> bool {
+        let entry = self.entries.get_mut(key);
+        match entry.filter(|entry| entry.wanted.is_wanted_by(controller)) {
+            Some(entry) => entry.change(|wanted| wanted.release(controller)),
+            None => self.set(key, controller, None),
+        }
+    }
+
     pub(super) fn keys(&self, controller: Option<&str>) -> Vec<ObjectKey> {
         let wanted = self.entries.iter().filter(|(_, entry)| match controller {
             Some(controller) => entry.wanted.is_wanted_by(controller),

@@ -274,6 +274,7 @@ impl<'a> SpecReader<'a> {
             at: at.clone(),
         };
         source_target::written(&mut controller);
+        source_target::in_place(&mut controller);
         Some(controller)
     }
 

@@ -83,7 +83,9 @@ impl World {
                 let name = *random.pick(&["web", "db"]);
                 let key = ObjectKey::new("apps", "Deployment", place, name);
                 let containers = json!([{"name": "app", "image": (format!("v{number}"))}]);
-                let fresh = json!({"spec": {"template": {"spec": {"containers": containers}}}});
+                let volumes = json!([{"name": "old"}, {"name": "tmp"}]);
+                let spec = json!({"containers": containers, "volumes": volumes});
+                let fresh = json!({"spec": {"template": {"spec": spec}}});
                 self.put_or(&key, &fresh, |object| {
                     set(object, &["spec", "replicas"], number.into())
                 });

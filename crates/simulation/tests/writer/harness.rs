@@ -188,6 +188,7 @@ pub(crate) fn target(kind: TargetType) -> Target {
         ignore: Vec::new(),
         written_nulls: Vec::new(),
         literal_data: Vec::new(),
+        in_place: false,
     }
 }
 

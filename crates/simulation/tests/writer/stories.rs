@@ -5,6 +5,7 @@
 mod random;
 mod records;
 mod shared;
+mod types;
 mod undo;
 
 use std::collections::BTreeMap;
@@ -29,11 +30,13 @@ enum Step {
     TheyMeanwhile(Value),
     /// Another process takes over.
     Restart,
+    /// The target of a controller has another type after an edit of the Operator.
+    Becomes(&'static str, TargetType),
     /// Checks the object.
     Is(Value),
 }
 
-use Step::{Gone, Is, Restart, They, TheyMeanwhile, Wants};
+use Step::{Becomes, Gone, Is, Restart, They, TheyMeanwhile, Wants};
 
 /// The controllers, by rank.
 const CONTROLLERS: [(&str, TargetType); 4] = [
@@ -57,9 +60,15 @@ fn nulls(document: &Value, path: &mut Vec<String>, found: &mut Vec<Vec<String>>)
 }
 
 fn controller_of(name: &str, document: &Value) -> Actor {
+    let mut controllers = CONTROLLERS.iter();
+    let kind = controllers.find(|(other, _)| *other == name).unwrap().1;
+    typed_controller(name, kind, document)
+}
+
+fn typed_controller(name: &str, kind: TargetType, document: &Value) -> Actor {
     let rank = CONTROLLERS.iter().position(|(other, _)| *other == name);
     let rank = rank.unwrap();
-    let mut target = target(CONTROLLERS[rank].1);
+    let mut target = target(kind);
     nulls(document, &mut Vec::new(), &mut target.written_nulls);
     Actor::of(OPERATOR, name, rank, target)
 }
@@ -105,9 +114,23 @@ struct Story {
     object: Value,
     documents: BTreeMap<&'static str, Option<Value>>,
     memory: Memory,
+    /// The types of the controllers that have another one than at first.
+    types: BTreeMap<&'static str, TargetType>,
+    /// Controllers that had another type until the last edit.
+    former: Vec<(&'static str, TargetType)>,
 }
 
 impl Story {
+    fn kind(&self, name: &str) -> TargetType {
+        let mut controllers = CONTROLLERS.iter();
+        let first = controllers.find(|(other, _)| *other == name).unwrap().1;
+        self.types.get(name).copied().unwrap_or(first)
+    }
+
+    fn actor(&self, name: &str, document: &Value) -> Actor {
+        typed_controller(name, self.kind(name), document)
+    }
+
     fn new(key: ObjectKey, theirs: &Value) -> Self {
         let mut story = Self::without_object(key);
         let object = document::merge(&story.named(), theirs);
@@ -123,6 +146,8 @@ impl Story {
             object: Value::NULL,
             documents: BTreeMap::new(),
             memory: Memory::default(),
+            types: BTreeMap::new(),
+            former: Vec::new(),
         }
     }
 
@@ -142,7 +167,7 @@ impl Story {
     async fn run(&mut self, step: &Step) {
         match step {
             Wants(name, document) => {
-                let who = controller_of(name, document);
+                let who = self.actor(name, document);
                 let document = document::merge(&self.named(), document);
                 self.h.want(&self.key, &who.wants(&document));
                 self.documents.insert(name, Some(document));
@@ -157,6 +182,17 @@ impl Story {
                 self.h.restart();
             }
             Restart => self.h.restart(),
+            Becomes(name, kind) => {
+                self.former.push((name, self.kind(name)));
+                self.types.insert(name, *kind);
+                let controller = (self.key.clone(), (*name).to_owned());
+                if let Some(desired) = self.h.wanted.remove(&controller) {
+                    let who = self.actor(name, &desired.document);
+                    let desired = who.wants(&desired.document);
+                    self.h.wanted.insert(controller, desired);
+                }
+                self.h.restart();
+            }
             Is(_) => {}
         }
         self.h.settle().await;
@@ -165,14 +201,19 @@ impl Story {
 
     /// The same without a server.
     fn settle(&mut self) {
+        let empty = json!({});
+        let former = std::mem::take(&mut self.former).into_iter();
+        let former = former.map(|(name, kind)| {
+            let who = typed_controller(name, kind, &empty);
+            batch::Writer::new(name.to_owned(), &who.0.target, None)
+        });
         let writers = CONTROLLERS.iter().filter_map(|(name, _)| {
             let document = self.documents.get(name)?.as_ref();
-            let empty = json!({});
-            let who = controller_of(name, document.unwrap_or(&empty));
+            let who = self.actor(name, document.unwrap_or(&empty));
             let name = (*name).to_owned();
             Some(batch::Writer::new(name, &who.0.target, document))
         });
-        let writers: Vec<_> = writers.collect();
+        let writers: Vec<_> = former.chain(writers.collect::<Vec<_>>()).collect();
         let keys = MergeKeys::of_group(self.key.kind.group.as_str());
         let live = Some(&self.object).filter(|object| !object.is_null());
         let settled = settle(live, &writers, &mut self.memory, &keys);

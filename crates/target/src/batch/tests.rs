@@ -20,6 +20,7 @@ fn target(kind: TargetType) -> Target {
         ignore: Vec::new(),
         written_nulls: Vec::new(),
         literal_data: Vec::new(),
+        in_place: false,
     }
 }
 
@@ -202,4 +203,76 @@ fn what_a_writer_set_that_is_not_known_yet_stays() {
     object.check(&[patcher(Some(patched.clone()))], patched.clone());
     object.check(&[], patched);
     object.check(&[Writer::former_patcher("p".to_owned())], theirs);
+}
+
+/// A writer whose target ignores a path.
+fn ignoring(kind: TargetType, path: &str, document: Value) -> Writer {
+    let target = Target {
+        ignore: vec![Path::parse(path).unwrap()],
+        ..target(kind)
+    };
+    Writer::new("w".to_owned(), &target, Some(&document))
+}
+
+#[test]
+fn ignored_fields_are_left_to_others() {
+    let wanted = json!({"metadata": {"name": "x"}, "spec": {"replicas": 2, "a": 1}});
+    for kind in [
+        TargetType::Updater,
+        TargetType::Patcher,
+        TargetType::Applier,
+    ] {
+        let writers = [ignoring(kind, "$.spec.replicas", wanted.clone())];
+        let live = json!({"metadata": {"name": "x"}, "spec": {"replicas": 7}});
+        let mut object = Object::of_others(live);
+        assert_eq!(object.settle(&writers), [], "{kind:?}");
+        let spec = object.live.unwrap().get("spec").clone();
+        assert_eq!(spec, json!({"replicas": 7, "a": 1}), "{kind:?}");
+    }
+    let mut object = Object::default();
+    object.settle(&[ignoring(TargetType::Updater, "$.spec.replicas", wanted)]);
+    let spec = object.live.unwrap().get("spec").clone();
+    assert_eq!(spec, json!({"replicas": 2, "a": 1}), "it is set once");
+}
+
+#[test]
+fn an_object_that_is_being_deleted_is_not_written() {
+    let metadata = json!({"name": "x", "deletionTimestamp": "2026-01-01T00:00:00Z"});
+    let live = json!({"metadata": metadata, "data": {"a": "1"}});
+    let wanted = Some(json!({"metadata": {"name": "x"}, "data": {"a": "2"}}));
+    for writer in [
+        updater(wanted.clone()),
+        patcher(wanted.clone()),
+        applier(wanted),
+        updater(None),
+    ] {
+        let mut object = Object::of_others(live.clone());
+        object.memory.created = true;
+        assert_eq!(object.settle(&[writer]), []);
+        assert_eq!(object.live, Some(live.clone()));
+    }
+}
+
+#[test]
+fn an_applier_takes_fields_of_others_only_by_force() {
+    let live = json!({"metadata": {"name": "x"}, "data": {"a": "1", "b": "2"}});
+    let wanted = json!({"metadata": {"name": "x"}, "data": {"a": "2", "b": "2", "c": "2"}});
+    let mut object = Object::of_others(live.clone());
+    let field = FieldPath::of(&["data", "a"]);
+    let conflicts = object.settle(&[applier(Some(wanted.clone()))]);
+    assert_eq!(conflicts, [(0, Clash::Others { field })]);
+    let data = |object: &Object| object.live.as_ref().unwrap().get("data").clone();
+    assert_eq!(data(&object), json!({"a": "1", "b": "2", "c": "2"}));
+    // What it has owned before is taken back.
+    object.live = Some(json!({"metadata": {"name": "x"}, "data": {"a": "1", "b": "2", "c": "9"}}));
+    object.settle(&[applier(Some(wanted.clone()))]);
+    assert_eq!(data(&object), json!({"a": "1", "b": "2", "c": "2"}));
+    let forcing = Target {
+        force: true,
+        ..target(TargetType::Applier)
+    };
+    let mut object = Object::of_others(live);
+    let writer = Writer::new("a".to_owned(), &forcing, Some(&wanted));
+    assert_eq!(object.settle(&[writer]), []);
+    assert_eq!(data(&object), json!({"a": "2", "b": "2", "c": "2"}));
 }

@@ -7,16 +7,26 @@
 use document::{Key, Value};
 use fieldset::{FieldPath, PathElement, leaves};
 
-use super::{Action, Case, Verb, write};
+use super::release::restored;
+use super::{Action, Case, Verb, versioned, write};
 use crate::claim::Claim;
 use crate::desired::Layer;
-use crate::live::{Live, Observed, fields_of, identity};
+use crate::live::{Live, Observed, fields_of, identity, is_whole};
 use crate::written::{Written, value_hash};
 use fieldset::compare::{covers, equal};
 use object::marks::{MANAGED_BY, MANAGER, OPERATOR, OWNER, is_manager_of, operator_label};
 
-/// The next action for an Applier. `observed` is `None` if the object does not exist.
-pub(super) fn decide(case: &Case<'_>, layer: &Layer<'_>, observed: Option<&Observed>) -> Action {
+/// The next action for an Applier. `observed` is `None` if the object does not exist. `wanted` are
+/// the leaves of all layers.
+pub(super) fn decide(
+    case: &Case<'_>,
+    layer: &Layer<'_>,
+    observed: Option<&Observed>,
+    wanted: &[(FieldPath, Value)],
+) -> Action {
+    if let Some(restore) = observed.and_then(|observed| restore(case, layer, observed, wanted)) {
+        return restore;
+    }
     let empty = Value::from(identity(case.key, case.kind));
     let status = layer.document.get("status");
     // A status that is no longer wanted is released first, while its record still exists.
@@ -33,6 +43,30 @@ pub(super) fn decide(case: &Case<'_>, layer: &Layer<'_>, observed: Option<&Obser
     }
     let body = FieldPath::of(&["status"]).set(&empty, status);
     send(case, layer, observed, true, &body).unwrap_or(Action::Nothing)
+}
+
+/// Restores what the controller replaced as a Patcher, and does not want any more.
+fn restore(
+    case: &Case<'_>,
+    layer: &Layer<'_>,
+    observed: &Observed,
+    wanted: &[(FieldPath, Value)],
+) -> Option<Action> {
+    let before = own_record(case, layer, observed)?;
+    let patch = restored(case, observed, &before, wanted)?;
+    if !case.fresh {
+        return Some(Action::Read);
+    }
+    let body = versioned(&patch, observed);
+    let restore = write(layer, Verb::Merge, false, body, Value::NULL);
+    Some(Action::Write(Box::new(restore)))
+}
+
+/// The record of this controller on the object.
+fn own_record(case: &Case<'_>, layer: &Layer<'_>, observed: &Observed) -> Option<Written> {
+    let controller = &layer.desired.author.controller;
+    let mut all = Written::of_operator(&observed.object, case.operator, case.key).into_iter();
+    all.find(|written| written.controller == *controller && !is_whole(written))
 }
 
 /// The write, if the object needs one.
@@ -172,8 +206,17 @@ fn with_record(case: &Case<'_>, layer: &Layer<'_>, body: &Value) -> Value {
     written.origin = layer.desired.origin.clone();
     written.applied = true;
     written.document = Some(value_hash(&layer.document));
+    let before = match case.live {
+        Live::Present(observed) => own_record(case, layer, observed),
+        Live::Unknown | Live::Unseen | Live::Absent => None,
+    };
     for (place, value) in leaves(&layer.document, &case.kind.keys) {
         written.record_applied(&place, &value);
+        // What it replaced as a Patcher is restored in the end.
+        let before = before.as_ref().filter(|before| before.is_certain(&place));
+        if let Some(was) = before.and_then(|before| before.was(&place)) {
+            written.record(&place, &value, None, was.clone());
+        }
     }
     let text = Value::from(written.print());
     FieldPath::of(&["metadata", "annotations", &author.set]).set(body, &text)

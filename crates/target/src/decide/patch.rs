@@ -18,15 +18,18 @@ use document::Value;
 use fieldset::merge;
 use fieldset::{FieldPath, concerns, leaves, walk};
 
+use super::release::unapply;
+use super::undo::{Undone, record_on, undo_unwanted};
 use super::{Action, Case, Verb, is_ours, records, undone, versioned, write};
+use crate::claim::Claim;
 use crate::desired::Layer;
 use crate::live::Observed;
-use crate::problem::{Cause, Problem};
+use crate::problem::{Cause, Conflict, Problem};
 use crate::written::Written;
 use fieldset::compare::{diff, equal, same_at};
 
 /// The maximum size of a record. All annotations of an object together may have 256 KiB.
-const MAX_RECORD: usize = 200 * 1024;
+pub(super) const MAX_RECORD: usize = 200 * 1024;
 
 /// The next action for a Patcher. `wanted` are the leaves of all layers.
 pub(super) fn decide(
@@ -36,6 +39,9 @@ pub(super) fn decide(
     wanted: &[(FieldPath, Value)],
     problems: &mut Vec<Problem>,
 ) -> Action {
+    if let Some(release) = former_type(case, layer, observed) {
+        return release;
+    }
     let patcher = Patcher::new(case, layer, observed, wanted);
     let live = &observed.object;
     let written = patcher.written();
@@ -72,6 +78,65 @@ pub(super) fn decide(
         return patcher.send(false, &main);
     }
     patcher.send(true, &FieldPath::of(&["status"]).set(&main, &status))
+}
+
+/// If the target had another type before, the object is released first. That the object itself is
+/// no longer derived is known when all controllers have derived theirs; until then, nothing is
+/// done.
+fn former_type(case: &Case<'_>, layer: &Layer<'_>, observed: &Observed) -> Option<Action> {
+    let controller = &layer.desired.author.controller;
+    let claim = Claim::read(&observed.object, case.key);
+    let own = |claim: Claim| claim.operator == case.operator && claim.controller == *controller;
+    if claim.is_some_and(own) {
+        return Some(Action::Nothing);
+    }
+    let records = Written::of_operator(&observed.object, case.operator, case.key);
+    let mut records = records.iter();
+    let applied = records.find(|written| written.applied && written.controller == *controller)?;
+    Some(if case.fresh {
+        unapply(case, applied)
+    } else {
+        Action::Read
+    })
+}
+
+/// Removes from a patch what a Patcher of another Operator has set to another value.
+pub(super) fn leave_to_others(
+    case: &Case<'_>,
+    layer: &mut Layer<'_>,
+    observed: &Observed,
+    problems: &mut Vec<Problem>,
+) {
+    let object = &observed.object;
+    let keys = &case.kind.keys;
+    let others = Written::of_others(object, case.operator, case.key);
+    if others.is_empty() {
+        return;
+    }
+    let owner = |place: &FieldPath| {
+        let has = |written: &&Written| {
+            let mut places = written.places();
+            places.any(|own| own.within(place) || place.within(own))
+        };
+        others.iter().find(has)
+    };
+    // From the end, so that positions stay valid.
+    for (place, value) in leaves(&layer.document, keys).into_iter().rev() {
+        if same_at(&place, place.get(object), &value, keys) {
+            continue;
+        }
+        if let Some(other) = owner(&place) {
+            let conflict = Conflict::Record {
+                field: place.to_string(),
+                theirs: other.operator.clone(),
+            };
+            problems.push(layer.desired.problem(Cause::Conflict(conflict)));
+            layer.document = match value.as_map() {
+                Some(_) => place.remove(&layer.document),
+                None => place.strike(&layer.document),
+            };
+        }
+    }
 }
 
 struct Patcher<'a> {
@@ -176,8 +241,13 @@ impl<'a> Patcher<'a> {
                 if inside || !self.is_new(place) {
                     return;
                 }
-                root = Some(place.clone());
-                value = without(document, place, &foreign);
+                if place.0.len() == 1 {
+                    // It goes when it is empty, and not before.
+                    value = Value::empty_map();
+                } else {
+                    root = Some(place.clone());
+                    value = without(document, place, &foreign);
+                }
             }
             let was = self.was(place, &value, &mut keeper);
             self.note(&mut written, place, &value, was);
@@ -242,7 +312,7 @@ impl<'a> Patcher<'a> {
         for place in self.before.places() {
             let inherited = self.wanted.iter().any(|leaf| concerns(leaf, place))
                 && !self.leaves.iter().any(|leaf| concerns(leaf, place))
-                && self.before.holds(place, place.get(object));
+                && self.is_left(place, place.get(object));
             let mut others = self.all.iter().filter(others);
             if inherited && !others.any(|other| other.has(place)) {
                 written.keep(&self.before, place);
@@ -250,11 +320,21 @@ impl<'a> Patcher<'a> {
         }
     }
 
-    /// Whether we create, or have created, this map or element. The object itself and the maps
-    /// of its metadata belong to everybody.
+    /// Whether a path still has what we wrote, or is a map that we created.
+    fn is_left(&self, place: &FieldPath, live: &Value) -> bool {
+        let made = live.as_map().is_some() && self.before.is_certain(place);
+        made || self.before.holds(place, live)
+    }
+
+    /// Whether we create, or have created, this map or element. The object itself, its status and
+    /// the maps of its metadata belong to everybody.
     fn is_new(&self, place: &FieldPath) -> bool {
         let live = place.get(&self.observed.object);
-        let shared = if place.top() == "metadata" { 2 } else { 1 };
+        let shared = match place.top() {
+            "metadata" => 2,
+            "status" => 1,
+            _ => 0,
+        };
         let made = || self.creators(place).next().is_some();
         place.0.len() > shared && (live.as_map().is_none() || made())
     }
@@ -310,89 +390,4 @@ fn without(document: &Value, map: &FieldPath, places: &BTreeSet<&FieldPath>) -> 
         .rev()
         .fold(document.clone(), |document, place| place.strike(&document));
     map.get(&left).clone()
-}
-
-/// The object with the record; an empty record is removed.
-fn record_on(object: &Value, written: &Written, annotation: &str) -> Value {
-    let place = FieldPath::of(&["metadata", "annotations", annotation]);
-    if written.is_empty() {
-        return place.remove(object);
-    }
-    place.set(object, &Value::from(written.print()))
-}
-
-/// An object after undoing values.
-pub(super) struct Undone {
-    pub(super) object: Value,
-    /// The paths that have values of others again, or that keep our value because the previous
-    /// one is not known.
-    foreign: BTreeSet<FieldPath>,
-}
-
-impl Undone {
-    /// The object, with records that no longer contain the maps and elements around values of
-    /// others, including those that are `replaced` now. For the server these values are ours,
-    /// because we have written them, so they would otherwise be removed together with the map.
-    pub(super) fn shared<'a>(
-        &self,
-        case: &Case<'_>,
-        replaced: impl Iterator<Item = &'a FieldPath>,
-    ) -> Value {
-        let mut foreign = self.foreign.clone();
-        foreign.extend(replaced.cloned());
-        let records = Written::of_operator(&self.object, case.operator, case.key);
-        let object = self.object.clone();
-        records.into_iter().fold(object, |object, mut written| {
-            if written.is_patch() && written.share(&foreign) {
-                record_on(&object, &written, &written.annotation())
-            } else {
-                object
-            }
-        })
-    }
-}
-
-/// Undoes the recorded values that the object still has, that no layer wants, and that the
-/// server lets us remove.
-pub(super) fn undo_unwanted(
-    case: &Case<'_>,
-    observed: &Observed,
-    written: &Written,
-    wanted: &[(FieldPath, Value)],
-) -> Undone {
-    let object = &observed.object;
-    let mut paths: Vec<&FieldPath> = Vec::new();
-    for place in written.places() {
-        let gone = paths.iter().any(|outer| place.within(outer));
-        let kept = wanted.iter().any(|leaf| concerns(leaf, place))
-            || place.holds_any(object, &case.learned.kept);
-        if !gone && !kept && is_undoable(written, observed, place) {
-            paths.push(place);
-        }
-    }
-    let foreign = paths
-        .iter()
-        .filter(|place| written.was(place) != Some(&Was::Absent));
-    let foreign = foreign.map(|place| (*place).clone()).collect();
-    // From the end, so that positions stay valid.
-    let paths = paths.iter().rev();
-    let object = paths.fold(object.clone(), |object, place| {
-        undone(written, &object, place)
-    });
-    Undone { object, foreign }
-}
-
-/// Whether the object still has the value that we wrote. For a status, only the value itself
-/// can tell.
-fn is_undoable(written: &Written, observed: &Observed, place: &FieldPath) -> bool {
-    let live = place.get(&observed.object);
-    match place.top() {
-        "status" => written.holds(place, live),
-        _ => is_ours(written, observed, place),
-    }
-}
-
-/// The object without the annotation of a record.
-pub(super) fn without_record(object: &Value, written: &Written) -> Value {
-    FieldPath::of(&["metadata", "annotations", &written.annotation()]).remove(object)
 }

@@ -5,7 +5,7 @@ use document::Value;
 use fieldset::FieldPath;
 use operator::spec::TargetType;
 
-use super::patch::{undo_unwanted, without_record};
+use super::undo::{undo_unwanted, without_record};
 use super::{Action, Case, Verb, Write, is_ours, undone, versioned};
 use crate::claim::Claim;
 use crate::desired::Plan;
@@ -39,7 +39,7 @@ fn withdrawn<'a>(
     written: &[Written],
 ) -> Option<&'a Claim> {
     let ours = claim.filter(|claim| claim.operator == case.operator);
-    let claim = ours.filter(|claim| case.wanted.is_withdrawn(&claim.controller))?;
+    let claim = ours.filter(|claim| case.wanted.is_released(&claim.controller))?;
     let applied = written
         .iter()
         .any(|written| written.applied && written.controller == claim.controller);
@@ -140,11 +140,14 @@ pub(super) fn layers(
     if !case.fresh {
         return Action::Read;
     }
-    if written.applied {
-        return unapply(case, written);
-    }
     let live = &observed.object;
     let (controller, origin) = (&written.controller, &written.origin);
+    if written.applied {
+        return match restored(case, observed, written, wanted) {
+            Some(patch) => patch_of(case, observed, controller, origin, false, &patch),
+            None => unapply(case, written),
+        };
+    }
     if is_whole(written) {
         let bare = FieldPath::of(&["metadata", "labels", OPERATOR]).remove(live);
         let bare = released(&bare, observed, written);
@@ -165,9 +168,26 @@ pub(super) fn layers(
     )
 }
 
+/// The patch that restores what a controller replaced before it became an Applier: the server only
+/// removes what was applied.
+pub(super) fn restored(
+    case: &Case<'_>,
+    observed: &Observed,
+    written: &Written,
+    wanted: &[(FieldPath, Value)],
+) -> Option<Value> {
+    let patched = written.patched_part();
+    let undone = undo_unwanted(case, observed, &patched, wanted);
+    let patch = diff(&observed.object, &undone.object)?;
+    // A status has been written separately, and is restored by whoever reports it.
+    let main = patch.as_map().map(|fields| fields.without("status"));
+    main.filter(|fields| !case.kind.status || !fields.is_empty())
+        .map(Value::from)
+}
+
 /// Applies an empty configuration, so that the server removes what was applied. The status
 /// comes first, while its record still exists.
-fn unapply(case: &Case<'_>, written: &Written) -> Action {
+pub(super) fn unapply(case: &Case<'_>, written: &Written) -> Action {
     let manager = field_manager(&written.operator, &written.controller);
     let body = Value::from(identity(case.key, case.kind));
     let has_status = written.places().any(|place| place.top() == "status");

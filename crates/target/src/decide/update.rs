@@ -5,13 +5,14 @@
 //! added fields since.
 
 use document::{Key, Map, Path, Value};
-use fieldset::{FieldPath, located};
+use fieldset::{FieldPath, LeafIndex};
 
 use super::assigned::assigned;
-use super::{Action, Case, Verb, Wait, Write, foreign, is_ours, records, undone, write};
+use super::{Action, Case, Verb, Wait, Write, foreign, is_ours, layered, records, undone, write};
 use crate::claim::Claim;
 use crate::desired::{Layer, Plan};
 use crate::live::{Live, Observed, fields_of, identity};
+use crate::outgoing::{with_ignored, without_ignored};
 use crate::problem::{Cause, Conflict, Problem};
 use crate::updater::{self, merge_metadata, metadata_leaves};
 use crate::written::{Written, value_hash};
@@ -29,16 +30,25 @@ struct Goal<'a> {
     target: Value,
     /// Whether we created the object, or are about to.
     created: bool,
+    /// Whether we have written the object before.
+    claimed: bool,
+    /// The metadata that layers set or remove.
+    layered: LeafIndex,
 }
 
-pub(super) fn decide(case: &Case<'_>, plan: &Plan<'_>, problems: &mut Vec<Problem>) -> Action {
+pub(super) fn decide(case: &Case<'_>, plan: &mut Plan<'_>, problems: &mut Vec<Problem>) -> Action {
+    let live = match case.live {
+        Live::Present(observed) => Some(observed),
+        Live::Unknown | Live::Unseen | Live::Absent => None,
+    };
+    let records = layered::records(case, plan, live, problems);
     let (Some(layer), Some(document)) = (&plan.updater, plan.folded(case.kind)) else {
         return Action::Nothing;
     };
     let observed = match case.live {
         Live::Unknown => return Action::Read,
         Live::Unseen | Live::Absent => {
-            return Goal::new(case, layer, document, true).create();
+            return Goal::new(case, layer, document, true, &records).create();
         }
         Live::Present(observed) => observed,
     };
@@ -65,7 +75,16 @@ pub(super) fn decide(case: &Case<'_>, plan: &Plan<'_>, problems: &mut Vec<Proble
     if case.learned.recreate && created {
         return super::release::delete(case, observed);
     }
-    let goal = Goal::new(case, layer, document, created);
+    if let Some(undo) = layered::undo_status(case, plan, observed) {
+        return undo;
+    }
+    let mut goal = Goal::new(case, layer, document, created, &records);
+    goal.claimed = claim.is_some();
+    let leaves = plan.layers.iter();
+    goal.layered = leaves
+        .flat_map(|layer| fieldset::leaves(&layer.document, &case.kind.keys))
+        .filter(|(place, _)| place.top() == "metadata")
+        .collect();
     if let Some(mut write) = goal.main(observed) {
         write.adopts = claim.is_none();
         return Action::Write(Box::new(write));
@@ -82,19 +101,33 @@ fn remembered(case: &Case<'_>, layer: &Layer<'_>, observed: &Observed) -> Option
 }
 
 impl<'a> Goal<'a> {
-    fn new(case: &'a Case<'a>, layer: &'a Layer<'a>, document: Value, created: bool) -> Self {
+    fn new(
+        case: &'a Case<'a>,
+        layer: &'a Layer<'a>,
+        document: Value,
+        created: bool,
+        records: &[Written],
+    ) -> Self {
         let mut fields = fields_of(&document);
         if case.kind.status {
             fields = fields.without("status");
         }
         let metadata = marked_metadata(case, layer, &document, created);
-        let target = fields.with(Key::new("metadata"), metadata.into()).into();
+        let metadata = records
+            .iter()
+            .fold(Value::from(metadata), |metadata, written| {
+                let place = FieldPath::of(&["annotations", &written.annotation()]);
+                place.set(&metadata, &Value::from(written.print()))
+            });
+        let target = fields.with(Key::new("metadata"), metadata).into();
         Self {
             case,
             layer,
             document,
             target,
             created,
+            claimed: false,
+            layered: LeafIndex::default(),
         }
     }
 
@@ -127,7 +160,7 @@ impl<'a> Goal<'a> {
             Some(answer) => self.same_fields(answer, &observed.object),
             None => {
                 let keys = &self.case.kind.keys;
-                let wanted = self.without_ignored(&self.target);
+                let wanted = without_ignored(&self.target, self.ignore());
                 let wanted = Value::from(fields_of(&wanted));
                 covers(&observed.object, &wanted, keys, false) && !self.has_additions(observed)
             }
@@ -174,20 +207,9 @@ impl<'a> Goal<'a> {
 
     /// An object without the fields that belong to others.
     fn comparable(&self, object: &Value) -> Value {
-        let object = self.without_ignored(object);
+        let object = without_ignored(object, self.ignore());
         let assigned = assigned(self.case.key).filter(|place| place.get(&self.target).is_null());
         assigned.fold(object, |object, place| place.remove(&object))
-    }
-
-    fn without_ignored(&self, object: &Value) -> Value {
-        let mut places: Vec<FieldPath> = self
-            .ignore()
-            .iter()
-            .flat_map(|path| located(path, object))
-            .collect();
-        places.sort();
-        let last_first = places.iter().rev();
-        last_first.fold(object.clone(), |object, place| place.remove(&object))
     }
 
     fn ignore(&self) -> &[Path] {
@@ -217,9 +239,17 @@ impl<'a> Goal<'a> {
         for written in &ours {
             for place in written.places() {
                 let lost = place.top() == "metadata" && place.get(&goal).is_null();
-                if lost && is_ours(written, observed, place) {
-                    kept = undone(written, &kept, place);
+                if !lost || self.layered.concerns(place) || !is_ours(written, observed, place) {
+                    continue;
                 }
+                // A Patcher on our own object has replaced our value, and not that of others.
+                kept = if self.claimed && !place.get(&kept).is_null() {
+                    place.remove(&kept)
+                } else if self.claimed {
+                    kept
+                } else {
+                    undone(written, &kept, place)
+                };
             }
             kept = FieldPath::of(&["metadata", "annotations", &written.annotation()]).remove(&kept);
         }
@@ -255,14 +285,7 @@ impl<'a> Goal<'a> {
         if self.is_forgotten(observed) {
             body = as_live(live, &body, &self.case.kind.keys);
         }
-        for path in self.ignore() {
-            for place in located(path, &body).iter().rev() {
-                body = place.remove(&body);
-            }
-            for place in located(path, live) {
-                body = place.set(&body, place.get(live));
-            }
-        }
+        body = with_ignored(&body, live, self.ignore());
         for place in assigned(self.case.key) {
             if place.get(&body).is_null() && !place.get(live).is_null() {
                 body = place.set(&body, place.get(live));

@@ -80,16 +80,26 @@ fn lists_without_keys_are_compared_by_position_or_as_a_whole() {
 }
 
 #[test]
-fn maps_that_an_undo_leaves_empty_are_removed() {
-    let live = json!({"metadata": {"name": "x"}});
-    let patch =
-        json!({"metadata": {"annotations": {"a": "1"}}, "spec": {"deep": {"er": 1}, "none": {}}});
-    let laid = json!({"metadata": {"name": "x", "annotations": {"a": "1"}}, "spec": {"deep": {"er": 1}, "none": {}}});
+fn maps_that_we_created_are_removed_when_they_are_empty() {
+    let live = json!({"metadata": {"name": "x"}, "data": {}, "spec": {"theirs": {}}});
+    let patch = json!({"metadata": {"annotations": {"a": "1"}}, "data": {"b": "1"}, "more": {"c": "1"},
+            "spec": {"theirs": {"d": 1}, "deep": {"er": 1}, "none": {}}});
+    let laid = json!({"metadata": {"name": "x", "annotations": {"a": "1"}}, "data": {"b": "1"},
+        "more": {"c": "1"}, "spec": {"theirs": {"d": 1}, "deep": {"er": 1}, "none": {}}});
     check_undone(
         &live,
         &patch,
         &laid,
-        &["/metadata/annotations/a", "/spec/deep/er", "/spec/none"],
+        &[
+            "/data/b",
+            "/metadata/annotations/a",
+            "/more",
+            "/more/c",
+            "/spec/deep",
+            "/spec/deep/er",
+            "/spec/none",
+            "/spec/theirs/d",
+        ],
     );
 }
 
@@ -133,8 +143,8 @@ fn only_short_values_are_restored_and_none_of_secrets() {
     check(&secret, &patch, &named(patch.get("data")), &places, &left);
     // Many short values together are too long as well.
     let numbered = |text: &str| -> Value {
-        let fields = (10..30).map(|i| (document::Key::new(&i.to_string()), Value::from(text)));
-        fields.collect::<Map>().into()
+        let fields = (10..30).map(|i| (Key::new(&i.to_string()), Value::from(text)));
+        fields.collect::<document::Map>().into()
     };
     let mut layers = [layer(Some(numbered("2")), Patched::default())];
     let object = lay(&numbered(&"x".repeat(1000)), &mut layers, &keys());

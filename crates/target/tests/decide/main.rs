@@ -197,6 +197,7 @@ fn target(kind: TargetType) -> Target {
         ignore: Vec::new(),
         written_nulls: Vec::new(),
         literal_data: Vec::new(),
+        in_place: false,
     }
 }
 

@@ -76,7 +76,10 @@ impl Engine {
     }
 
     fn on(store: Store, views: Views) -> Self {
-        let operator = operator();
+        Self::of(operator(), store, views)
+    }
+
+    fn of(operator: Operator, store: Store, views: Views) -> Self {
         let measures = Measures::new(&Metrics::default(), &operator);
         let controllers = operator.controllers.iter().enumerate();
         Self {
@@ -110,6 +113,24 @@ impl Engine {
             self.outputs.change(at, controller, change.key, change.new);
         }
         self.write();
+    }
+
+    /// Delivers an object of the view to a controller that changes it in place, until nothing
+    /// changes. Returns the number of changes.
+    fn enter(&mut self, number: usize, name: &str) -> usize {
+        let name = ObjectName::new("", name);
+        let own = Own::new(&self.operator, &self.operator.controllers[number].name);
+        for changes in 0..10 {
+            let version = self.store.version();
+            let object = self.store.get(&view(), &name).unwrap();
+            let memories = self.views.memories();
+            let entered = memories.entered("o", &own, &view(), &name, &object);
+            self.source(number, name.name.as_str().unwrap(), Some(entered));
+            if self.store.version() == version && self.outputs.take_recorded().is_empty() {
+                return changes;
+            }
+        }
+        panic!("it does not settle: {:?}", self.objects());
     }
 
     fn write(&mut self) {
@@ -300,6 +321,58 @@ fn an_object_that_only_a_patcher_derives_after_an_edit_goes() {
     let outputs = &mut engine.outputs;
     outputs.remove_stale(&engine.store, &engine.operator, causes, &stale[0]);
     assert_eq!(specs(&engine), [] as [Value; 0]);
+}
+
+/// Config maps yield objects of a view, and another controller changes these, and those of users,
+/// in place.
+fn in_place() -> Operator {
+    let add = json!({"op": "add", "path": "/spec/containers/-", "value": {"name": "side", "x": 1}});
+    let count = json!({"op": "replace", "path": "/spec/n", "value": "${resource.spec.n + 1}"});
+    let spec = json!({
+        "apiVersion": "dcontroller.io/v1alpha1", "kind": "Operator", "metadata": {"name": "o"},
+        "spec": {"controllers": [
+            {
+                "name": "whole", "sources": [{"apiGroup": "", "kind": "ConfigMap"}],
+                "pipeline": [{"@project": {"metadata": {"name": "$.metadata.name"}, "spec": "$.data"}}],
+                "target": {"kind": "V"}
+            },
+            {
+                "name": "change", "sources": [{"kind": "V"}],
+                "pipeline": [{"@patch": {"operations": [(add), (count)]}}],
+                "target": {"kind": "V", "type": "Patcher"}
+            }
+        ]}
+    });
+    let (operator, problems) = operator::read(&spec, &expr::Functions::builtin());
+    operator.unwrap_or_else(|| panic!("{problems:?}"))
+}
+
+#[test]
+fn a_view_is_changed_in_place() {
+    let store = Store::new(crate::clock::System, store::Config::default());
+    let views = Views::new(&store);
+    let mut engine = Engine::of(in_place(), store, views);
+    let spec = |n: i64| json!({"n": (n), "containers": [{"name": "app"}]});
+    let changed =
+        |n: i64| json!({"n": (n), "containers": [{"name": "app"}, {"name": "side", "x": 1}]});
+    engine.user(&Write::Create(of_view("u", spec(1))));
+    assert_eq!(engine.enter(1, "u"), 1);
+    assert_eq!(specs(&engine), [changed(2)]);
+    assert_eq!(engine.enter(1, "u"), 0);
+    engine.user(&Write::Replace(of_view("u", changed(7))));
+    engine.enter(1, "u");
+    assert_eq!(specs(&engine), [changed(8)]);
+    // The object of another controller of the Operator.
+    engine.source(0, "a", Some(config("a", spec(1))));
+    engine.enter(1, "a");
+    assert_eq!(specs(&engine), [changed(2), changed(8)]);
+    engine.source(0, "a", Some(config("a", spec(5))));
+    engine.enter(1, "a");
+    assert_eq!(specs(&engine), [changed(6), changed(8)]);
+    assert_eq!(engine.enter(1, "a"), 0);
+    engine.source(1, "u", None);
+    engine.source(1, "a", None);
+    assert_eq!(specs(&engine), [spec(5), spec(7)]);
 }
 
 fn data(random: &mut Random) -> Value {

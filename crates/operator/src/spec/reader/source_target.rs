@@ -165,6 +165,7 @@ impl SpecReader<'_> {
             ignore: self.paths(spec.get("ignore"), &at.key("ignore")),
             written_nulls: Vec::new(),
             literal_data: Vec::new(),
+            in_place: false,
             resource,
         })
     }
@@ -277,6 +278,22 @@ pub(super) fn written(controller: &mut Controller) {
                 | StageKind::Distinct => {}
             }
         }
+    }
+}
+
+/// Finds the Patchers that change objects which their own controller reads.
+pub(super) fn in_place(controller: &mut Controller) {
+    let in_place = |target: &Target| {
+        let mut inputs = controller.inputs_of(&target.resource);
+        let reads = inputs.any(|input| {
+            let source = &controller.sources[controller.inputs[input]];
+            source.kind == SourceKind::Watcher
+        });
+        target.kind == TargetType::Patcher && reads
+    };
+    let in_place: Vec<bool> = controller.targets.iter().map(in_place).collect();
+    for (target, in_place) in controller.targets.iter_mut().zip(in_place) {
+        target.in_place = in_place;
     }
 }
 

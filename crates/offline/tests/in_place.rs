@@ -1,0 +1,237 @@
+//! A Patcher on the kind that its own controller reads does not see its own patch.
+
+#![allow(clippy::unwrap_used)] // A test fails by panicking.
+
+mod common;
+
+use common::operator;
+use dataflow::Budget;
+use document::{Value, json};
+use expr::Env;
+use offline::{Event, EventType, Offline};
+
+/// One Deployment that a controller changes in place.
+struct Story {
+    offline: Offline,
+    live: Value,
+}
+
+impl Story {
+    fn new(pipeline: Value) -> Self {
+        Self::of(&json!({
+            "name": "c", "sources": [{"apiGroup": "apps", "kind": "Deployment"}],
+            "pipeline": pipeline,
+            "target": {"apiGroup": "apps", "version": "v1", "kind": "Deployment", "type": "Patcher"},
+        }))
+    }
+
+    fn of(controller: &Value) -> Self {
+        let (operator, problems) = operator(controller);
+        assert_eq!(problems, [], "a Patcher on its own kind is no cycle");
+        Self {
+            offline: Offline::new(operator.unwrap(), Budget::default()),
+            live: Value::NULL,
+        }
+    }
+
+    /// A user writes the object. Returns whether the controller wrote it.
+    fn put(&mut self, object: Value) -> bool {
+        let named =
+            json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}});
+        let object = document::merge(&named, &object);
+        self.live = object.clone();
+        let kind = EventType::Modified;
+        let batch = self
+            .offline
+            .batch(&[Event { kind, object }], &Env::default())
+            .unwrap();
+        assert_eq!(batch.errors, []);
+        for event in &batch.events {
+            self.live = event.object.clone();
+        }
+        !batch.events.is_empty()
+    }
+
+    /// A user changes a field.
+    fn set(&mut self, path: &[&str], value: &Value) -> bool {
+        let path = fieldset::FieldPath::of(path);
+        let live = if value.is_null() {
+            path.remove(&self.live)
+        } else {
+            path.set(&self.live, value)
+        };
+        self.put(live)
+    }
+
+    fn at(&self, path: &[&str]) -> &Value {
+        path.iter().fold(&self.live, |value, name| value.get(name))
+    }
+}
+
+fn patch(operations: Value) -> Value {
+    json!([{"@patch": {"operations": operations}}])
+}
+
+#[test]
+fn appending_a_container_is_idempotent() {
+    let mut story = Story::new(patch(json!([
+        {"op": "add", "path": "/containers/-", "value": {"name": "side", "image": "s"}},
+        {"op": "add", "path": "/args/-", "value": "-v"},
+        {"op": "replace", "path": "/replicas", "value": "${resource.replicas * 2}"},
+    ])));
+    assert!(story.put(json!({"replicas": 2, "containers": [{"name": "app"}], "args": ["a"]})));
+    let expect = json!([{"name": "app"}, {"name": "side", "image": "s"}]);
+    assert_eq!(story.at(&["containers"]), &expect);
+    assert_eq!(story.at(&["args"]), &json!(["a", "-v"]));
+    assert_eq!(story.at(&["replicas"]), &json!(4));
+    let same = story.live.clone();
+    assert!(!story.put(same));
+    assert!(story.set(&["replicas"], &json!(5)));
+    assert_eq!(story.at(&["replicas"]), &json!(10));
+    assert_eq!(story.at(&["containers"]), &expect);
+    assert_eq!(story.at(&["args"]), &json!(["a", "-v"]));
+}
+
+#[test]
+fn what_passes_through_belongs_to_the_user() {
+    let mut story = Story::new(patch(
+        json!([{"op": "add", "path": "/metadata/annotations/note", "value": "x"}]),
+    ));
+    story.put(json!({"metadata": {"labels": {"team": "a", "tier": "b"}}, "spec": {"n": 1}}));
+    assert_eq!(
+        story.at(&["metadata", "annotations"]),
+        &json!({"note": "x"})
+    );
+    // A label that a user takes off stays off, and a change is not reverted.
+    assert!(!story.set(&["metadata", "labels", "team"], &Value::NULL));
+    assert!(!story.set(&["spec", "n"], &json!(2)));
+    assert_eq!(story.at(&["metadata", "labels"]), &json!({"tier": "b"}));
+    assert_eq!(story.at(&["spec", "n"]), &json!(2));
+    // What the patch sets is put back.
+    assert!(story.set(&["metadata", "annotations", "note"], &json!("y")));
+    assert_eq!(
+        story.at(&["metadata", "annotations"]),
+        &json!({"note": "x"})
+    );
+}
+
+#[test]
+fn what_a_patch_removes_comes_back_with_the_condition() {
+    let remove = json!([{"@patch": {"where": "resource.on", "operations": [
+        {"op": "remove", "path": "/containers[?(@.name=='debug')]"},
+        {"op": "remove", "path": "/spec/secret"},
+        {"op": "remove", "path": "/rules/0"},
+    ]}}]);
+    let mut story = Story::new(remove);
+    let object = json!({"on": true, "spec": {"secret": 1, "rest": 2}, "rules": [{"a": 1}, {"b": 2}],
+        "containers": [{"name": "app"}, {"name": "debug", "image": "d"}]});
+    assert!(story.put(object.clone()));
+    assert_eq!(story.at(&["containers"]), &json!([{"name": "app"}]));
+    assert_eq!(story.at(&["spec"]), &json!({"rest": 2}));
+    assert_eq!(story.at(&["rules"]), &json!([{"b": 2}]));
+    let same = story.live.clone();
+    assert!(!story.put(same));
+    assert!(story.set(&["on"], &json!(false)));
+    for field in ["containers", "spec", "rules"] {
+        assert_eq!(story.at(&[field]), object.get(field));
+    }
+}
+
+#[test]
+fn an_element_that_a_user_adds_is_removed_at_once() {
+    let remove = json!([{"op": "remove", "path": "/containers[?(@.name=='debug')]"}]);
+    let mut story = Story::new(patch(remove));
+    assert!(!story.put(json!({"containers": [{"name": "app"}]})));
+    assert!(story.set(
+        &["containers"],
+        &json!([{"name": "app"}, {"name": "debug"}])
+    ));
+    assert_eq!(story.at(&["containers"]), &json!([{"name": "app"}]));
+}
+
+#[test]
+fn a_projection_removes_nothing_and_writes_only_what_differs() {
+    let project = json!([{"@project": {
+        "metadata": {"name": "$.metadata.name", "labels": "$.metadata.labels"},
+        "status": "$.status", "spec": {"n": {"@add": ["$.spec.n", 1]}},
+    }}]);
+    let mut story = Story::new(project);
+    let object = json!({"metadata": {"labels": {"a": "1"}}, "spec": {"n": 1, "m": 1},
+        "status": {"observedGeneration": 1}});
+    assert!(story.put(object));
+    assert_eq!(story.at(&["spec"]), &json!({"n": 2, "m": 1}));
+    assert!(!story.set(&["status", "observedGeneration"], &json!(2)));
+    assert!(!story.set(&["metadata", "labels", "a"], &Value::NULL));
+    assert_eq!(story.at(&["status"]), &json!({"observedGeneration": 2}));
+    assert!(story.set(&["spec", "n"], &json!(7)));
+    assert_eq!(story.at(&["spec"]), &json!({"n": 8, "m": 1}));
+}
+
+#[test]
+fn while_a_stage_fails_the_patch_stays_and_nothing_else_is_written() {
+    let double = json!([{"op": "replace", "path": "/n", "value": "${resource.n * 2}"}]);
+    let mut story = Story::new(patch(double));
+    story.put(json!({"n": 2, "m": 1}));
+    assert_eq!(story.at(&["n"]), &json!(4));
+    let named = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}});
+    let bad = document::merge(&named, &json!({"n": "x", "m": 2}));
+    let kind = EventType::Modified;
+    let event = Event { kind, object: bad };
+    let batch = story.offline.batch(&[event], &Env::default()).unwrap();
+    assert_eq!(batch.errors.len(), 1);
+    // The patch of the last good state is put back; what passed through is not.
+    assert_eq!(batch.events[0].object.get("n"), &json!(4));
+    assert_eq!(batch.events[0].object.get("m"), &json!(2));
+    assert!(story.put(json!({"n": 3, "m": 3})));
+    assert_eq!(story.at(&["n"]), &json!(6));
+    assert_eq!(story.at(&["m"]), &json!(3));
+}
+
+#[test]
+fn a_label_that_the_patch_sets_does_not_select_the_object() {
+    let mut story = Story::of(&json!({
+        "name": "c",
+        "sources": [{"apiGroup": "apps", "kind": "Deployment",
+            "labelSelector": {"matchLabels": {"raw": "yes"}}}],
+        "pipeline": (patch(json!([{"op": "replace", "path": "/metadata/labels/raw", "value": "no"}]))),
+        "target": {"apiGroup": "apps", "version": "v1", "kind": "Deployment", "type": "Patcher"},
+    }));
+    assert!(story.put(json!({"metadata": {"labels": {"raw": "yes"}}})));
+    assert_eq!(story.at(&["metadata", "labels"]), &json!({"raw": "no"}));
+    let same = story.live.clone();
+    assert!(!story.put(same));
+}
+
+#[test]
+fn the_patch_of_an_object_that_another_controller_yields_is_not_seen_either() {
+    let manifest = json!({
+        "apiVersion": "dcontroller.io/v1alpha1", "kind": "Operator", "metadata": {"name": "test"},
+        "spec": {"controllers": [
+            {"name": "whole", "sources": [{"apiGroup": "", "kind": "ConfigMap"}],
+             "pipeline": [{"@project": {"metadata": {"name": "$.metadata.name"}, "n": "$.n",
+                "containers": [{"name": "app"}]}}],
+             "target": {"apiGroup": "apps", "version": "v1", "kind": "Deployment"}},
+            {"name": "patch", "sources": [{"apiGroup": "apps", "kind": "Deployment"}],
+             "pipeline": (patch(json!([
+                {"op": "add", "path": "/containers/-", "value": {"name": "side", "image": "s"}},
+                {"op": "replace", "path": "/n", "value": "${resource.n + 1}"}]))),
+             "target": {"apiGroup": "apps", "version": "v1", "kind": "Deployment", "type": "Patcher"}},
+        ]},
+    });
+    let (operator, problems) = operator::read(&manifest, &expr::Functions::builtin());
+    assert_eq!(problems, []);
+    let mut offline = Offline::new(operator.unwrap(), Budget::default());
+    for n in [1, 5] {
+        let object =
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "web"}, "n": (n)});
+        let kind = EventType::Modified;
+        let batch = offline
+            .batch(&[Event { kind, object }], &Env::default())
+            .unwrap();
+        assert_eq!(batch.errors, []);
+        let targets = offline.targets();
+        assert_eq!(targets[0].get("n"), &json!(n + 1));
+        let expect = json!([{"name": "app"}, {"name": "side", "image": "s"}]);
+        assert_eq!(targets[0].get("containers"), &expect);
+    }
+}

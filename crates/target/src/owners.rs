@@ -1,0 +1,58 @@
+//! The source objects that may own a derived object.
+
+use std::collections::HashMap;
+
+use dataflow::fields::Kept;
+use dataflow::{Component, Origin, SourceEvent};
+use document::Value;
+use object::ObjectName;
+
+use crate::desired::Owner;
+
+/// The uids of the source objects of a controller, if its pipeline may yield ownerReferences.
+#[derive(Debug)]
+pub struct Owners {
+    /// For each input.
+    uids: Vec<HashMap<ObjectName, Value>>,
+}
+
+impl Owners {
+    /// For a controller with this number of inputs.
+    pub fn new(inputs: usize) -> Self {
+        Self {
+            uids: vec![HashMap::new(); inputs],
+        }
+    }
+
+    /// Notes the uid of an object.
+    pub fn note(&mut self, event: &SourceEvent) {
+        let uids = &mut self.uids[event.source];
+        let uid = event.object.as_ref().map(Kept::uid);
+        match uid.filter(|uid| !uid.is_null()) {
+            None if uids.is_empty() => return,
+            Some(uid) => uids.insert(event.name.clone(), uid.clone()),
+            None => uids.remove(&event.name),
+        };
+    }
+
+    /// Forgets all objects.
+    pub fn clear(&mut self) {
+        self.uids.iter_mut().for_each(HashMap::clear);
+    }
+
+    /// The source objects of an origin that have a uid.
+    pub fn of(&self, origin: &Origin) -> Vec<Owner> {
+        let objects = origin.components().iter();
+        let owners = objects.filter_map(|component| {
+            let Component::Object(object) = component else {
+                return None;
+            };
+            let uids = self.uids.get(object.source as usize)?;
+            Some(Owner {
+                uid: uids.get(&object.name)?.as_str()?.to_owned(),
+                namespace: object.name.namespace.as_str()?.to_owned(),
+            })
+        });
+        owners.collect()
+    }
+}
