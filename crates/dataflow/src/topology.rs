@@ -53,8 +53,9 @@ impl Topology {
         order
     }
 
-    /// For each actor, whether it reads what is derived from its own output.
-    pub fn in_cycles(&self) -> Vec<bool> {
+    /// For each actor, whether it reads what is derived from its own output. `sees_itself` says
+    /// whether an actor that reads what it writes sees its own output there.
+    pub fn in_cycles(&self, sees_itself: impl Fn(usize) -> bool) -> Vec<bool> {
         // A cycle passes through a thing, so an actor in a cycle is never alone in its
         // strongly connected component. The components are found by Kosaraju's algorithm.
         let actors = self.reads.len();
@@ -69,8 +70,10 @@ impl Topology {
             let mut component = Vec::new();
             self.visit(node, Self::before, &mut seen, &mut component);
             let cyclic = component.len() > 1;
-            for member in component.into_iter().filter(|&member| member < actors) {
-                in_cycles[member] = cyclic;
+            component.retain(|&member| member < actors);
+            let others = component.len() > 1;
+            for member in component {
+                in_cycles[member] = cyclic && (others || sees_itself(member));
             }
         }
         in_cycles

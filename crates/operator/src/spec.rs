@@ -2,6 +2,7 @@
 
 mod reader;
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use dataflow::fields::{self, Header, HeaderFields, Intake, Keep};
@@ -88,14 +89,19 @@ pub struct Controller {
 
 impl Controller {
     /// Whether `reader`, which may be this controller itself, reads a kind that this one writes.
-    /// A controller does not read what its own Patchers write.
     pub fn feeds(&self, reader: &Self) -> bool {
-        let own = std::ptr::eq(self, reader);
-        let mut targets = self
-            .targets
-            .iter()
-            .filter(|target| !(own && target.in_place));
+        let mut targets = self.targets.iter();
         targets.any(|target| reader.inputs_of(&target.resource).next().is_some())
+    }
+
+    /// Whether it reads a kind that it writes, and sees what it has written. It does not see what
+    /// its own Patchers set.
+    pub fn sees_itself(&self) -> bool {
+        let inputs = self.inputs.iter();
+        let read = inputs.map(|input| self.sources[*input].resource.group_kind());
+        let read: HashSet<GroupKind> = read.collect();
+        let mut seen = self.targets.iter().filter(|target| !target.in_place);
+        seen.any(|target| read.contains(&target.resource.group_kind()))
     }
 
     /// The inputs that read a kind.
@@ -110,9 +116,11 @@ impl Controller {
 
     /// Whether one of its Patchers writes the kind of an input.
     pub fn patches_input(&self, input: usize) -> bool {
-        let in_place = self.targets.iter().filter(|target| target.in_place);
-        let mut inputs = in_place.flat_map(|target| self.inputs_of(&target.resource));
-        inputs.any(|other| other == input)
+        let source = &self.sources[self.inputs[input]].resource;
+        let mut in_place = self.targets.iter().filter(|target| target.in_place);
+        in_place.any(|target| {
+            target.resource.group == source.group && target.resource.kind == source.kind
+        })
     }
 }
 

@@ -299,7 +299,7 @@ impl PipelineReader<'_> {
                 branch.output.stream.into_iter().collect(),
             )
         }));
-        let names: Vec<String> = (branches.iter().zip(topology.in_cycles()))
+        let names: Vec<String> = (branches.iter().zip(topology.in_cycles(|_| true)))
             .filter(|(_, in_cycle)| *in_cycle)
             .map(|(branch, _)| branch.at.to_string())
             .collect();

@@ -122,6 +122,7 @@ impl Engine {
         let own = Own::new(&self.operator, &self.operator.controllers[number].name);
         for changes in 0..10 {
             let version = self.store.version();
+            self.outputs.take_recorded();
             let object = self.store.get(&view(), &name).unwrap();
             let memories = self.views.memories();
             let entered = memories.entered("o", &own, &view(), &name, &object);

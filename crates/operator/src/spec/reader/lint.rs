@@ -142,11 +142,12 @@ impl SpecReader<'_> {
 
     /// Warns about controllers that read what they write, directly or through others.
     fn cycles(&mut self, operator: &Operator) {
-        let in_cycles = operator.topology().in_cycles();
+        let sees_itself = |number: usize| operator.controllers[number].sees_itself();
+        let in_cycles = operator.topology().in_cycles(sees_itself);
         for (controller, in_cycle) in operator.controllers.iter().zip(in_cycles) {
             if in_cycle {
                 let name = &controller.name;
-                let message = if controller.feeds(controller) {
+                let message = if controller.sees_itself() {
                     format!("{name} reads the kind that it writes")
                 } else {
                     format!("{name} reads the output of controllers that read its own output")

@@ -1,12 +1,13 @@
 //! Reads the sources and targets of a controller.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use dataflow::pipeline::{Project, StageKind};
 use document::path::Segment;
 use document::{Location, Path, Value, View};
 use expr::{Expr, MapExpr};
-use object::{LabelSelector, VIEW_SUFFIX};
+use object::{GroupKind, LabelSelector, VIEW_SUFFIX};
 
 use super::SpecReader;
 use crate::predicate::Predicate;
@@ -283,17 +284,12 @@ pub(super) fn written(controller: &mut Controller) {
 
 /// Finds the Patchers that change objects which their own controller reads.
 pub(super) fn in_place(controller: &mut Controller) {
-    let in_place = |target: &Target| {
-        let mut inputs = controller.inputs_of(&target.resource);
-        let reads = inputs.any(|input| {
-            let source = &controller.sources[controller.inputs[input]];
-            source.kind == SourceKind::Watcher
-        });
-        target.kind == TargetType::Patcher && reads
-    };
-    let in_place: Vec<bool> = controller.targets.iter().map(in_place).collect();
-    for (target, in_place) in controller.targets.iter_mut().zip(in_place) {
-        target.in_place = in_place;
+    let watched = controller.sources.iter();
+    let watched = watched.filter(|source| source.kind == SourceKind::Watcher);
+    let watched: HashSet<GroupKind> = watched.map(|source| source.resource.group_kind()).collect();
+    for target in &mut controller.targets {
+        let reads = watched.contains(&target.resource.group_kind());
+        target.in_place = target.kind == TargetType::Patcher && reads;
     }
 }
 
