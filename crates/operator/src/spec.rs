@@ -206,6 +206,10 @@ pub enum SourceKind {
 
 /// A kind of objects that a controller writes.
 #[derive(Clone, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "settings that are independent of each other"
+)]
 pub struct Target {
     /// The kind.
     pub resource: KindRef,
