@@ -66,6 +66,9 @@ pub trait Sink: Send + Sync {
     /// The watch cannot deliver events until the next [`Sink::synced`]. The sink keeps the objects
     /// that it received.
     fn unavailable(&self, why: &Unavailable);
+
+    /// Another function of this sink has panicked. The watch and the other sinks go on.
+    fn crashed(&self) {}
 }
 
 /// Why the objects of a source are unavailable.

@@ -23,7 +23,7 @@ use std::sync::Arc;
 pub use controller::{ControllerMetrics, Ended};
 pub use queue::QueueMetrics;
 use registered::Registered;
-use series::{Listed, Request};
+use series::{Listed, OperatorName, Request};
 
 /// All metrics of a process. Clones share them.
 #[derive(Clone, Debug, Default)]
@@ -41,6 +41,12 @@ impl Metrics {
     /// Sets the number of running Operators.
     pub fn operators(&self, count: usize) {
         self.0.operators.set(number(count));
+    }
+
+    /// Counts a panic of an Operator's engine.
+    pub fn crashed(&self, operator: &str) {
+        let operator = operator.to_owned();
+        self.0.crashes.get(&OperatorName { operator }).inc();
     }
 
     /// Sets whether this process is the leader.

@@ -8,7 +8,8 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 
 use super::series::{
-    Code, Each, Labels, Listed, Named, Queue, Reason, Request, Result, Series, Source, Write,
+    Code, Each, Labels, Listed, Named, OperatorName, Queue, Reason, Request, Result, Series,
+    Source, Write,
 };
 
 /// All metrics of a process.
@@ -34,6 +35,7 @@ pub(super) struct Registered {
     pub(super) steps: Series<Each, Counter>,
     pub(super) step_time: Series<Each, Histogram>,
     pub(super) writes: Series<Write, Counter>,
+    pub(super) crashes: Series<OperatorName, Counter>,
     pub(super) operators: Gauge,
     pub(super) leading: Gauge,
     pub(super) requests: Family<Request, Counter>,
@@ -128,6 +130,11 @@ impl Default for Registered {
                 "deltic_writes",
                 "Writes of target objects; code 0 means no answer",
             ),
+            crashes: count(
+                r,
+                "deltic_crashes",
+                "Panics of an Operator's engine, after which it was started again",
+            ),
             operators: plain(r, "deltic_operators", "Running Operators"),
             leading: plain(
                 r,
@@ -210,5 +217,6 @@ impl Registered {
         self.steps.forget(operator);
         self.step_time.forget(operator);
         self.writes.forget(operator);
+        self.crashes.forget(operator);
     }
 }

@@ -52,6 +52,10 @@ labels!(
     Queue { name: String } |labels, operator| labels.name == operator
 );
 labels!(
+    /// An Operator.
+    OperatorName { operator: String } |labels, operator| labels.operator == operator
+);
+labels!(
     /// A controller of an Operator.
     Each { operator: String, controller: String } |labels, operator| labels.operator == operator
 );

@@ -12,6 +12,7 @@
 //! selector `operator=a` delivers it.
 
 use std::collections::{BTreeMap, HashMap};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use document::Key;
@@ -93,6 +94,16 @@ fn joined_before<'a>(
 ) -> impl Iterator<Item = &'a dyn Sink> {
     let sinks = sinks.filter(move |joined| joined.number <= number);
     sinks.map(|joined| joined.sink.as_ref())
+}
+
+/// A function that calls a sink, and tells the sink if that panics. A panic concerns the Operator of
+/// the sink, and not those that share the watch.
+pub(super) fn guarded<'a>(call: impl Fn(&'a dyn Sink)) -> impl Fn(&'a dyn Sink) {
+    move |sink| {
+        if catch_unwind(AssertUnwindSafe(|| call(sink))).is_err() {
+            sink.crashed();
+        }
+    }
 }
 
 /// The Operators that the labels of the known objects name.

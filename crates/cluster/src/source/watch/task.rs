@@ -8,13 +8,14 @@
 //!                                        └▶ End::Failed    unavailable; retry after a longer pause
 //! ```
 
+use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use controller::{Backoff, Pause};
 use fieldset::MergeKeys;
-use futures::{Stream, StreamExt};
+use futures::{FutureExt, Stream, StreamExt};
 use kube::Api;
 use kube::runtime::watcher::{self, Event};
 use metrics::Metrics;
@@ -23,7 +24,7 @@ use object::relist::Known;
 use tokio::time::Instant;
 
 use super::joins::Joins;
-use super::sinks::Owners;
+use super::sinks::{Owners, guarded};
 use super::streaming::Strategy;
 use super::{Shared, WatchKey, Watches};
 use crate::client::Clients;
@@ -103,7 +104,8 @@ impl Watch {
     pub(super) async fn run(mut self) {
         loop {
             tokio::time::sleep(GATHER).await;
-            let failed = match self.open().await {
+            let opened = AssertUnwindSafe(self.open()).catch_unwind().await;
+            let failed = match opened.unwrap_or_else(|_| Err(crashed())) {
                 Ok(End::Joined) => {
                     self.lists_again("joined");
                     continue;
@@ -123,7 +125,9 @@ impl Watch {
             self.reason = "failed";
             tracing::debug!(kind = self.key.resource.kind, why = failed.message, "watch");
             let sinks = self.shared.sinks();
-            sinks.all().for_each(|sink| sink.unavailable(&failed));
+            sinks
+                .all()
+                .for_each(guarded(|sink| sink.unavailable(&failed)));
             let mut pause = self.pause.grow();
             if failed.code == "kind-missing" {
                 pause = pause.min(MISSING);
@@ -269,7 +273,8 @@ impl Watch {
 
     /// Calls the sinks that this stream was opened for.
     fn tell(&self, tell: impl Fn(&dyn Sink)) {
-        self.shared.sinks().up_to(self.opened_for).for_each(tell);
+        let sinks = self.shared.sinks();
+        sinks.up_to(self.opened_for).for_each(guarded(tell));
     }
 
     /// Delivers an event. Fails if the name of the object cannot be read. Then the sinks keep their
@@ -305,16 +310,16 @@ impl Watch {
         let name = self.name(object)?;
         let sinks = self.shared.sinks();
         let sink_of_all = sinks.of_all(self.opened_for);
-        sink_of_all.for_each(|sink| sink.apply(&name, object, listing));
+        sink_of_all.for_each(guarded(|sink| sink.apply(&name, object, listing)));
         if sinks.routes() {
             let owner = Owners::named(object);
             let before = self.owners.set(&name, owner.clone());
             if before != owner {
                 let old = sinks.of(before.as_ref(), self.opened_for);
-                old.for_each(|sink| sink.delete(&name, Some(object)));
+                old.for_each(guarded(|sink| sink.delete(&name, Some(object))));
             }
             let own = sinks.of(owner.as_ref(), self.opened_for);
-            own.for_each(|sink| sink.apply(&name, object, listing));
+            own.for_each(guarded(|sink| sink.apply(&name, object, listing)));
         }
         self.known.show(name);
         Ok(())
@@ -326,7 +331,7 @@ impl Watch {
         let sinks = self.shared.sinks();
         let all = sinks.of_all(self.opened_for);
         let all = all.chain(sinks.of(owner.as_ref(), self.opened_for));
-        all.for_each(|sink| sink.delete(name, last));
+        all.for_each(guarded(|sink| sink.delete(name, last)));
     }
 
     fn name(&self, object: &Arrival) -> Result<ObjectName, Unavailable> {
@@ -433,6 +438,11 @@ fn refused(key: &WatchKey, status: &kube::core::Status) -> Unavailable {
             message: format!("cannot list {kind}{place}: {} ({code})", status.message),
         },
     }
+}
+
+/// The task panicked. It goes on with the objects that it knows, so that no deletion is missed.
+fn crashed() -> Unavailable {
+    ended("reading failed because of an error in deltic itself: please report this, with the log")
 }
 
 fn unnamed(kind: &str) -> Unavailable {
