@@ -169,6 +169,12 @@ impl Circuit {
         self.sources[source].len()
     }
 
+    /// Whether an event changes what a source holds.
+    pub fn is_changed_by(&self, event: &SourceEvent) -> bool {
+        let new = event.object.as_ref().map(Kept::document);
+        self.sources[event.source].differs(&event.name, new)
+    }
+
     /// Whether a source holds an object.
     pub fn holds(&self, source: usize, name: &ObjectName) -> bool {
         self.sources[source].holds(name)

@@ -111,6 +111,13 @@ impl SourceState {
         })
     }
 
+    /// Whether an object has another state than this.
+    pub(crate) fn differs(&self, name: &ObjectName, new: Option<&Value>) -> bool {
+        let hash = SourceObject::hash_of(self.number, name);
+        let stored = self.objects.find(hash, |object| object.is(name));
+        stored.map(|object| &object.document) != new
+    }
+
     pub(crate) fn holds(&self, name: &ObjectName) -> bool {
         let hash = SourceObject::hash_of(self.number, name);
         self.objects.find(hash, |object| object.is(name)).is_some()
