@@ -14,14 +14,32 @@ use target::desired::with_valid_owners;
 use target::in_place::InPlace;
 use target::owners::Owners;
 use target::{Author, Desired};
-use tokio::runtime::RuntimeFlavor;
 
 use super::deletions::Removals;
+use super::turns::Halt;
 use crate::Budget;
 
-fn is_multi_threaded() -> bool {
-    let runtime = tokio::runtime::Handle::try_current();
-    runtime.is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread)
+/// Until when a batch may run.
+#[derive(Clone, Debug)]
+pub(super) struct Deadline {
+    start: Instant,
+    limit: Duration,
+    halt: Halt,
+}
+
+impl Deadline {
+    pub(super) fn new(start: Instant, limit: Duration, halt: &Halt) -> Self {
+        Self {
+            start,
+            limit,
+            halt: halt.clone(),
+        }
+    }
+
+    /// Whether the batch took too long, or the engine has to end.
+    pub(super) fn is_over(&self) -> bool {
+        self.halt.is_raised() || self.start.elapsed() > self.limit
+    }
 }
 
 /// A running controller.
@@ -30,13 +48,24 @@ pub(super) struct ControllerTask {
     pub(super) circuit: Circuit,
     /// Whether it may write: all of its inputs have been delivered once.
     pub(super) open: bool,
+    /// When it was opened.
+    pub(super) opened: Option<tokio::time::Instant>,
+    /// Whether some of its objects were not as derived when the status was last computed.
+    pub(super) syncing: bool,
     /// Output that may not be written yet, in particular all output before it is open.
     pub(super) pending: BTreeMap<ObjectKey, Option<Desired>>,
     /// Removals that are counted for `maxDeletions`, and wait.
     pub(super) removals: Removals,
-    /// Why it has stopped for good.
+    /// Why it has stopped: it has exceeded this budget.
     pub(super) stopped: Option<String>,
+    /// When it has stopped.
+    pub(super) stopped_at: Option<tokio::time::Instant>,
+    /// Whether something that it reads has changed since it stopped.
+    pub(super) missed: bool,
+    /// The budget that it exceeded in the last engine of the Operator.
+    pub(super) exceeded_before: Option<String>,
     budget: Budget,
+    halt: Halt,
     /// How many objects it derives, including those in views.
     pub(super) outputs: usize,
     /// The targets whose objects it changes in place.
@@ -67,15 +96,31 @@ impl ControllerTask {
         Self {
             circuit: Circuit::new(&controller.pipeline, &kinds, budget.circuit()),
             budget,
+            halt: Halt::default(),
             outputs: 0,
             open: false,
+            opened: None,
+            syncing: false,
             pending: BTreeMap::new(),
             removals: Removals::new(),
             stopped: None,
             in_place: InPlace::new(controller),
+            stopped_at: None,
+            missed: false,
+            exceeded_before: None,
             authors: authors.collect(),
             owners: Owners::new(controller.inputs.len()),
             unreadable: BTreeMap::new(),
+        }
+    }
+
+    /// Sets what interrupts a step besides the budget, and the budget that the controller
+    /// exceeded in the last engine.
+    pub(super) fn started(self, halt: Halt, exceeded_before: Option<String>) -> Self {
+        Self {
+            exceeded_before,
+            halt,
+            ..self
         }
     }
 
@@ -92,17 +137,11 @@ impl ControllerTask {
         errors
     }
 
-    /// Steps the circuit. Returns `None` if it exceeded its budget. Even a small batch may take
-    /// as long as the budget allows, so other tasks move to other threads meanwhile.
+    /// Steps the circuit. Returns `None` if it exceeded its budget, or was interrupted. Even a
+    /// small batch may take as long as the budget allows.
     pub(super) fn step(&mut self, batch: Vec<SourceEvent>, env: &Env) -> Option<StepResult> {
-        if !is_multi_threaded() {
-            return self.step_here(batch, env);
-        }
-        tokio::task::block_in_place(|| self.step_here(batch, env))
-    }
-
-    fn step_here(&mut self, batch: Vec<SourceEvent>, env: &Env) -> Option<StepResult> {
         if self.stopped.is_some() {
+            self.missed = true;
             return None;
         }
         for event in &batch {
@@ -111,10 +150,12 @@ impl ControllerTask {
         self.in_place.enter(&batch);
         let start = Instant::now();
         let mut env = env.clone();
-        let limit = self.budget.step_time;
-        env.interrupt = Interrupt::when(move || start.elapsed() > limit);
+        let deadline = Deadline::new(start, self.budget.step_time, &self.halt);
+        env.interrupt = Interrupt::when(move || deadline.is_over());
         let mut step = match self.circuit.step(batch, &env) {
             Ok(step) => step,
+            // What the circuit holds now is wrong, but nothing uses it any more.
+            Err(_) if self.halt.is_raised() => return None,
             Err(error) => {
                 let exceeded = self.exceeded(self.outputs, start.elapsed());
                 self.stop(exceeded.unwrap_or_else(|| error.to_string()));
@@ -139,9 +180,17 @@ impl ControllerTask {
         Some(step)
     }
 
-    /// Stops for good and frees the state. What was written stays.
+    /// Stops, because writing the result of a step took too long.
+    pub(super) fn out_of_time(&mut self) {
+        let why = self.exceeded(0, Duration::MAX);
+        self.stop(why.unwrap_or_default());
+    }
+
+    /// Stops and frees the state. What was written stays. The next engine of the Operator tries
+    /// again.
     fn stop(&mut self, why: String) {
         self.stopped = Some(why);
+        self.stopped_at = Some(tokio::time::Instant::now());
         let pending = std::mem::take(&mut self.pending);
         let unwritten = pending.values().flatten().count();
         self.outputs = self.outputs.saturating_sub(unwritten);

@@ -257,8 +257,7 @@ impl Task {
         } else {
             self.remove_derived(number, lost);
         }
-        self.views
-            .write(&self.context.store, &self.operator, &self.problem_log);
+        self.write_views(None);
     }
 
     /// Removes objects that a controller no longer derives.

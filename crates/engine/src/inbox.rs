@@ -11,28 +11,29 @@
 //! whose change its predicate lets through. The [`Inbox`] is shared by all inputs of an
 //! Operator, whose task takes everything that waits as one batch.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::fmt;
+mod input;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::BuildHasher;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cluster::object::Unreadable;
-use cluster::source::{Arrival, Reads, Sink, Unavailable};
+use cluster::source::Unavailable;
 use dataflow::SourceEvent;
-use dataflow::fields::{Header, Keep, Kept};
-use document::Value;
+use dataflow::fields::Kept;
 use hashbrown::HashTable;
+pub use input::{Input, TakeBack};
 use object::ObjectName;
-use operator::predicate::Update;
-use operator::spec::Source;
 use tokio::sync::Notify;
+
+use crate::guard::Guard;
 
 /// Events of all inputs of an Operator's controllers, and the state of these inputs.
 #[derive(Debug, Default)]
 pub struct Inbox {
     state: Mutex<State>,
     notify: Notify,
+    guard: Guard,
 }
 
 /// An input: the position of the controller, and that of the input in its pipeline.
@@ -50,6 +51,8 @@ struct State {
     unreadable_changed: bool,
     /// The controllers for which events of a list wait.
     bulk: BTreeSet<usize>,
+    /// The objects that wait as this process wrote them, with the depth of that write.
+    echoes: EchoedObjects,
     changed: bool,
 }
 
@@ -119,6 +122,9 @@ impl Waiting {
 /// Objects that cannot be read, by input and name.
 pub type UnreadableObjects = BTreeMap<(Port, ObjectName), Unreadable>;
 
+/// Objects that are as this process wrote them, by input and name, with the depth of that write.
+pub type EchoedObjects = BTreeMap<(Port, ObjectName), u32>;
+
 /// The state of an input.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PortState {
@@ -157,6 +163,8 @@ pub struct Taken {
     pub ports: Option<BTreeMap<Port, PortState>>,
     /// All objects that cannot be read, or `None` if they have not changed.
     pub unreadable: Option<UnreadableObjects>,
+    /// The objects of `events` that are as this process wrote them.
+    pub echoes: EchoedObjects,
 }
 
 impl Inbox {
@@ -167,6 +175,16 @@ impl Inbox {
         inbox.state().ports = ports.collect();
         inbox.state().ports_changed = true;
         inbox
+    }
+
+    /// Sets what gets the panics of the inputs.
+    #[must_use]
+    pub(crate) fn guarded(self, guard: Guard) -> Self {
+        Self { guard, ..self }
+    }
+
+    pub(crate) fn guard(&self) -> &Guard {
+        &self.guard
     }
 
     /// Waits until something has changed since the last [`Inbox::take`].
@@ -190,12 +208,14 @@ impl Inbox {
         let ports = changed.then(|| state.ports.clone());
         let changed = std::mem::take(&mut state.unreadable_changed);
         let unreadable = changed.then(|| state.unreadable.clone());
+        let echoes = std::mem::take(&mut state.echoes);
         drop(state);
         Taken {
             events: by_controller(objects),
             bulk,
             ports,
             unreadable,
+            echoes,
         }
     }
 
@@ -210,8 +230,26 @@ impl Inbox {
     /// Adds the state of an object (`None` if it is gone). `bulk` is false for a single watch
     /// event.
     pub fn put(&self, port: Port, name: ObjectName, object: Option<Kept>, bulk: bool) {
+        self.put_caused(port, name, object, bulk, None);
+    }
+
+    /// As [`Inbox::put`]; `depth` is that of the write that the state shows, if this process
+    /// wrote it.
+    pub(crate) fn put_caused(
+        &self,
+        port: Port,
+        name: ObjectName,
+        object: Option<Kept>,
+        bulk: bool,
+        depth: Option<u32>,
+    ) {
         self.change(|state| {
             state.readable(port, &name);
+            if let Some(depth) = depth {
+                state.echoes.insert((port, name.clone()), depth);
+            } else if !state.echoes.is_empty() {
+                state.echoes.remove(&(port, name.clone()));
+            }
             state.objects.insert(port, name, object);
             if bulk {
                 state.bulk.insert(port.0);
@@ -269,179 +307,6 @@ fn by_controller(objects: Vec<(Port, ObjectName, Option<Kept>)>) -> Vec<(usize, 
         }
     }
     events
-}
-
-/// One input of a controller: passes the objects of a watch on to the [`Inbox`].
-pub struct Input {
-    inbox: Arc<Inbox>,
-    port: Port,
-    source: Source,
-    /// The fields of an object that are stored.
-    keep: Keep,
-    /// The last version of each object, as far as the predicate compares it.
-    seen: Mutex<HashMap<ObjectName, Header>>,
-    /// Whether the current events belong to a list, or to a batch of a view that did.
-    bulk: AtomicBool,
-    /// Takes back what the controller itself has set on an object, if it patches this kind.
-    take_back: Option<TakeBack>,
-}
-
-impl fmt::Debug for Input {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Input")
-            .field("port", &self.port)
-            .finish_non_exhaustive()
-    }
-}
-
-/// Returns an object without the values that a controller has set on it.
-pub type TakeBack = Box<dyn Fn(&ObjectName, &Value) -> Value + Send + Sync>;
-
-impl Input {
-    /// An input for a source, which stores the fields in `keep`.
-    pub fn new(inbox: Arc<Inbox>, port: Port, source: Source, keep: Keep) -> Self {
-        Self {
-            inbox,
-            port,
-            source,
-            keep,
-            seen: Mutex::default(),
-            bulk: AtomicBool::new(false),
-            take_back: None,
-        }
-    }
-
-    /// Sets a function that takes back what the controller itself has set on an object. Such an
-    /// input needs whole objects.
-    #[must_use]
-    pub fn taking_back(mut self, take_back: Option<TakeBack>) -> Self {
-        self.take_back = take_back;
-        self
-    }
-
-    /// Sets whether the following events are bulk, and not single watch events.
-    pub(super) fn bulk(&self, bulk: bool) {
-        self.bulk.store(bulk, Ordering::SeqCst);
-    }
-
-    fn put(&self, name: &ObjectName, object: Option<Kept>) {
-        let bulk = self.bulk.load(Ordering::SeqCst);
-        self.inbox.put(self.port, name.clone(), object, bulk);
-    }
-
-    /// Delivers an object of a view. The kept fields are copied, so that they do not keep the
-    /// rest of the object in memory after the store has replaced it.
-    pub(super) fn apply_stored(&self, name: &ObjectName, object: &Value, listing: bool) {
-        match &self.take_back {
-            Some(take_back) => self.apply_whole(name, &take_back(name, object), listing),
-            None => self.apply_whole(name, object, listing),
-        }
-    }
-
-    fn apply_whole(&self, name: &ObjectName, object: &Value, listing: bool) {
-        let header = Header::of(object);
-        self.update(name, &header, listing, || {
-            Ok(self.keep.of(object).detached())
-        });
-    }
-
-    /// Records that all changes of the view up to this version have been delivered.
-    pub(super) fn told(&self, version: u64) {
-        self.inbox.set(self.port, |state| state.version = version);
-    }
-
-    /// Wakes the Operator's task.
-    pub(super) fn poke(&self) {
-        self.inbox.poke();
-    }
-
-    /// Puts an object into the inbox if the source admits it and the predicate passes.
-    fn update(
-        &self,
-        name: &ObjectName,
-        header: &Header,
-        listing: bool,
-        kept: impl FnOnce() -> Result<Kept, Unreadable>,
-    ) {
-        if !self.source.admits(header) {
-            return self.delete(name, None);
-        }
-        let kept = match kept() {
-            Ok(kept) => kept,
-            // `seen` stays: the predicate compares the next version with the last readable one.
-            Err(why) => return self.inbox.put_unreadable(self.port, name.clone(), why),
-        };
-        if self.passes(name, header, listing) {
-            self.put(name, Some(kept));
-        } else {
-            self.inbox.put_readable(self.port, name);
-        }
-    }
-
-    /// Whether the predicate lets this version of an object through.
-    fn passes(&self, name: &ObjectName, new: &Header, listing: bool) -> bool {
-        let Some(predicate) = &self.source.predicate else {
-            return true;
-        };
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        // The previous version counts, whether it passed or not.
-        let old = seen.insert(name.clone(), new.detached());
-        let passes = |old: &Header| {
-            let whole = None;
-            predicate.passes(&Update { old, new, whole })
-        };
-        listing || old.as_ref().is_none_or(passes)
-    }
-
-    fn forget(&self, name: &ObjectName) {
-        if self.source.predicate.is_some() {
-            let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-            seen.remove(name);
-        }
-    }
-}
-
-impl Sink for Input {
-    fn reads(&self) -> Reads {
-        match self.take_back {
-            Some(_) => Reads::Everything,
-            None => Reads::Kept(self.keep.clone(), self.source.header()),
-        }
-    }
-
-    fn apply(&self, name: &ObjectName, object: &Arrival, listing: bool) {
-        let Some(take_back) = &self.take_back else {
-            return self.update(name, &object.header, listing, || object.kept(&self.keep));
-        };
-        match object.whole() {
-            Ok(whole) => self.apply_whole(name, &take_back(name, &whole), listing),
-            Err(why) => self.update(name, &object.header, listing, || Err(why)),
-        }
-    }
-
-    fn delete(&self, name: &ObjectName, _last: Option<&Arrival>) {
-        self.forget(name);
-        self.put(name, None);
-    }
-
-    fn listing(&self) {
-        self.bulk(true);
-        self.inbox.set(self.port, |state| state.listing = true);
-    }
-
-    fn synced(&self) {
-        self.bulk(false);
-        self.inbox.set(self.port, |state| {
-            state.listed = true;
-            state.listing = false;
-            state.unavailable = None;
-        });
-    }
-
-    fn unavailable(&self, why: &Unavailable) {
-        self.inbox
-            .set(self.port, |state| state.unavailable = Some(why.clone()));
-    }
 }
 
 #[cfg(test)]

@@ -54,7 +54,8 @@ impl Subscriptions {
             .map(|target| collection(&target.resource));
         for view in patched.collect::<BTreeSet<GroupKind>>() {
             let (inbox, touched, view) = (inbox.clone(), touched.clone(), view);
-            let names = names(store, view.clone(), move |name| {
+            let guard = inbox.guard().clone();
+            let names = names(store, view.clone(), &guard, move |name| {
                 let mut touched = touched.lock().unwrap_or_else(PoisonError::into_inner);
                 touched.insert((view.clone(), name));
                 drop(touched);
@@ -105,8 +106,11 @@ pub(super) fn subscribe(
             }
             let own = controller.patches_input(input);
             let take_back = own.then(|| take_back(context, operator, controller, source));
-            let sink = Input::new(inbox.clone(), port, source.clone(), keep).taking_back(take_back);
             let resource = &source.resource;
+            let sink = Input::new(inbox.clone(), port, source.clone(), keep);
+            let sink = sink
+                .taking_back(take_back)
+                .echoing(context.echoes.reader(&resource.group_kind()));
             if let Some(view) = view_of(source) {
                 // No gate for views of this Operator: controllers run in an order in which
                 // these are filled before they are read.

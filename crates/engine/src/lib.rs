@@ -7,7 +7,8 @@
 //!                              └─ queue ─▶ Runner ─▶ converge(key)
 //! ```
 //!
-//! [`Engine::start`] starts the task (`task.rs`) that owns the circuits. A controller is *open*
+//! [`Engine::start`] starts the task (`task.rs`) that owns the circuits, under a supervisor
+//! (`supervisor.rs`) that starts it again after a panic. A controller is *open*
 //! once it has received everything that it reads; nothing that it derives is written before that.
 //! When all controllers are open, the engine removes objects that an earlier run derived and this
 //! one does not (`sweep.rs`).
@@ -15,11 +16,13 @@
 //! | question | file |
 //! |---|---|
 //! | where do objects come from, and where do they wait | `inputs.rs`, `view_source.rs`, `inbox.rs` |
-//! | what happens with a batch | `task.rs`, `controller_task.rs` |
+//! | what happens with a batch, and on which thread | `task.rs`, `controller_task.rs`, `workers.rs` |
+//! | what happens after a panic | `supervisor.rs`, `guard.rs`, `turns.rs` |
 //! | what writes views, what writes targets | `views.rs` with `views/`, `writes.rs` with `writer.rs` |
+//! | which writes cause each other, and what ends a cycle | `echoes.rs`, `cycles.rs` |
 //! | what may be removed, and when | `sweep.rs`, `upstream.rs`, `deletions.rs`, `unread.rs` |
 //! | when views are complete, and which of their changes count for `maxDeletions` | `availability.rs`, `causes.rs` |
-//! | what the status contains | `status.rs`, `problem_log.rs` |
+//! | what the status contains, and when an Operator is Ready | `status.rs`, `problem_log.rs`, `progress.rs` |
 //! | how does a reconciler in Rust read views and targets | `native.rs` |
 
 mod availability;
@@ -27,7 +30,10 @@ mod budget;
 mod causes;
 pub mod clock;
 mod controller_task;
+mod cycles;
 mod deletions;
+mod echoes;
+pub mod guard;
 pub mod inbox;
 mod inputs;
 mod limits;
@@ -36,14 +42,18 @@ mod namespaces;
 pub mod native;
 mod newest;
 mod problem_log;
+mod progress;
 mod secrets;
 pub mod status;
+mod supervisor;
 mod sweep;
 mod task;
+mod turns;
 mod unread;
 mod upstream;
 pub mod view_source;
 mod views;
+pub mod workers;
 pub mod writer;
 mod writes;
 
@@ -55,18 +65,24 @@ pub use budget::Budget;
 use cluster::access::Reviews;
 use cluster::client::Clients;
 use cluster::source::Watches;
+pub use echoes::Echoes;
 use metrics::Metrics;
 use object::ObjectKey;
 use operator::Operator;
 use store::Store;
+use supervisor::Supervisor;
 use task::Task;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
+use turns::Halt;
+pub use turns::Turns;
 use views::take_out;
 
 use crate::clock::Clock;
+use crate::guard::FailPoints;
 use crate::native::ViewStore;
 use crate::status::{OperatorStatus, ReportedError};
+use crate::workers::Workers;
 
 /// The services that all Operators of a process share.
 #[derive(Clone, Debug)]
@@ -90,6 +106,14 @@ pub struct Context {
     pub metrics: Metrics,
     /// The time of day and random numbers.
     pub clock: Arc<dyn Clock>,
+    /// The threads for batches.
+    pub workers: Workers,
+    /// Where tests make engines fail.
+    pub fail_points: FailPoints,
+    /// One engine at a time for each Operator.
+    pub turns: Turns,
+    /// The objects that are as this process wrote them, to find cycles.
+    pub echoes: Echoes,
 }
 
 impl Context {
@@ -105,6 +129,10 @@ impl Context {
             namespace: None,
             metrics,
             clock: Arc::new(clock::System),
+            workers: Workers::default(),
+            fail_points: FailPoints::default(),
+            turns: Turns::default(),
+            echoes: Echoes::default(),
         }
     }
 
@@ -127,6 +155,9 @@ pub trait EngineEvents: Send + Sync {
 
     /// A new error occurred.
     fn reported(&self, controller: &str, reported: &ReportedError);
+
+    /// The engine ended because of a panic, and will be started again.
+    fn crashed(&self, _message: &str) {}
 }
 
 /// Starts Operators.
@@ -139,6 +170,7 @@ pub struct Running {
     status: watch::Receiver<OperatorStatus>,
     commands: mpsc::UnboundedSender<Command>,
     task: JoinHandle<()>,
+    halt: Halt,
 }
 
 enum Command {
@@ -165,14 +197,13 @@ impl Engine {
         held: BTreeSet<String>,
         events: Arc<dyn EngineEvents>,
     ) -> Running {
-        let (status, receiver) = watch::channel(OperatorStatus::default());
         let (commands, inbound) = mpsc::unbounded_channel();
-        let mut task = Task::new(context, operator, events, status);
-        task.begin_start(held);
+        let supervisor = Supervisor::new(context, operator, held, events);
         Running {
-            status: receiver,
+            status: supervisor.status.subscribe(),
+            halt: supervisor.halt.clone(),
             commands,
-            task: tokio::spawn(task.run(inbound)),
+            task: tokio::spawn(supervisor.run(inbound)),
         }
     }
 }
@@ -188,8 +219,10 @@ impl Running {
         let _ = self.commands.send(Command::Lead);
     }
 
-    /// Starts no more writes, and waits for those in flight. Derived objects remain.
+    /// Interrupts a batch, starts no more writes, and waits for those in flight. Derived objects
+    /// remain.
     pub async fn stop(mut self) {
+        self.halt.raise();
         let _ = self.commands.send(Command::Stop);
         let _ = (&mut self.task).await;
     }
@@ -211,6 +244,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
+        self.halt.raise();
         self.task.abort();
     }
 }

@@ -13,6 +13,7 @@ use operator::{Controller, Operator, Report as RunReport};
 use target::problem::{Cause, Happened, Problem, Report};
 
 use super::controller_task::ControllerTask;
+use super::guard::Guard;
 use super::measures::Measures;
 use super::newest::{ErrorNumber, ErrorNumbers, ErrorSite, newest};
 use super::{EngineEvents, unread};
@@ -83,6 +84,11 @@ impl ProblemLog {
         }
     }
 
+    /// Gets the panics of the engine.
+    pub(super) fn guard(&self) -> &Guard {
+        self.inbox.guard()
+    }
+
     fn entries(&self) -> MutexGuard<'_, Entries> {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -123,20 +129,27 @@ impl ProblemLog {
         controller: &str,
         collection: &GroupKind,
         name: &ObjectName,
-        refused: Option<String>,
+        refused: Option<(&'static str, String)>,
     ) {
         let key = (collection.clone(), name.clone());
         let mut entries = self.entries();
-        let Some(message) = refused else {
+        let Some((code, message)) = refused else {
             entries.views.remove(&key);
             return;
         };
         let reported = ReportedError {
-            code: "conflict".to_owned(),
+            code: code.to_owned(),
             stage: "target".to_owned(),
             origin: Value::list([]),
             message: format!("{collection} {name}: {message}"),
         };
+        if entries
+            .views
+            .get(&key)
+            .is_some_and(|(_, _, known)| *known == reported)
+        {
+            return;
+        }
         let number = match entries.views.get(&key) {
             Some((number, _, known)) if *known == reported => *number,
             _ => entries.numbers.next(),
@@ -203,13 +216,15 @@ impl ProblemLog {
         })
     }
 
-    /// The status of the Operator. `held` returns why a controller without errors is not ready.
+    /// The status of the Operator. `held` returns why a controller without errors is not ready,
+    /// `syncing` which of its objects are not as derived.
     pub(super) fn status(
         &self,
         operator: &Operator,
         tasks: &[ControllerTask],
         ports: &BTreeMap<Port, PortState>,
         held: impl Fn(usize) -> Option<String>,
+        syncing: &[Option<String>],
     ) -> OperatorStatus {
         let controllers = operator.controllers.iter().zip(tasks).enumerate();
         let controllers = controllers.map(|(number, (controller, task))| {
@@ -219,6 +234,11 @@ impl ProblemLog {
                 && let Some(why) = self.unwatched(controller).or_else(|| held(number))
             {
                 ready = Ready::False(why);
+            }
+            if ready == Ready::True
+                && let Some(why) = syncing.get(number).cloned().flatten()
+            {
+                ready = Ready::Syncing(why);
             }
             ControllerStatus {
                 name: controller.name.clone(),
@@ -237,6 +257,7 @@ impl ProblemLog {
             controllers: controllers
                 .chain(self.removed_controllers(operator))
                 .collect(),
+            crashed: None,
         }
     }
 
@@ -343,6 +364,9 @@ fn ready(
 ) -> Ready {
     if let Some(stopped) = &task.stopped {
         return Ready::Stopped(stopped.clone());
+    }
+    if let Some(exceeded) = task.exceeded_before.as_ref().filter(|_| !task.open) {
+        return Ready::Stopped(format!("{exceeded}; it is being tried again"));
     }
     for (input, source) in controller.inputs.iter().enumerate() {
         let name = &controller.sources[*source].name;

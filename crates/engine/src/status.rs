@@ -10,6 +10,8 @@ pub struct OperatorStatus {
     /// The controllers in the order of the spec. After them, controllers that are no longer in
     /// the spec, if there is a problem with what they left behind.
     pub controllers: Vec<ControllerStatus>,
+    /// Why it does not run: an error in deltic itself. The controllers are as they were before.
+    pub crashed: Option<String>,
 }
 
 impl OperatorStatus {
@@ -39,8 +41,10 @@ pub const MAX_ERRORS: usize = 10;
 /// The condition `Ready`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Ready {
-    /// True/Ready: all sources are read, and there are no errors.
+    /// True/Ready: all sources are read, and every derived object is as derived.
     True,
+    /// False/Syncing: some objects are not as derived yet, with their number.
+    Syncing(String),
     /// False/NotReady: a source or a kind is missing or cannot be read.
     False(String),
     /// Unknown/ReconciliationFailed: there are errors for some objects.

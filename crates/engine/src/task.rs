@@ -4,25 +4,30 @@
 //! and passes the derived objects to the views and to the writer. The modules `sweep`, `upstream`,
 //! `deletions` and `unread` add functions that decide what may be removed, and when.
 
+mod looping;
+
 use std::collections::BTreeMap;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cluster::client::Identity;
 use expr::Env;
+pub(super) use looping::{Orders, TaskEnd};
 use object::{GroupKind, ObjectKey};
 use operator::Operator;
-use operator::spec::SourceKind;
 use target::Desired;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 
-use super::controller_task::ControllerTask;
+use super::controller_task::{ControllerTask, Deadline};
+use super::guard::{Boundary, Guard};
 use super::measures::Measures;
 use super::problem_log::ProblemLog;
+use super::turns::Halt;
 use super::unread::Unread;
 use super::writes::Writes;
-use super::{Command, Context, EngineEvents, deletions, inputs, limits, sweep, upstream, views};
+use super::{Context, EngineEvents, deletions, inputs, limits, sweep, upstream, views};
 use crate::inbox::{Inbox, Port, PortState};
 use crate::status::OperatorStatus;
 use crate::writer::Writer;
@@ -44,9 +49,28 @@ pub(super) struct Task {
     pub(super) ports: BTreeMap<Port, PortState>,
     pub(super) sweep: sweep::Sweep,
     pub(super) deletions: deletions::Deletions,
-    pub(super) status: watch::Sender<OperatorStatus>,
+    pub(super) status: Arc<watch::Sender<OperatorStatus>>,
     /// The watches that this Operator reads.
     pub(super) subscriptions: inputs::Subscriptions,
+    pub(super) guard: Guard,
+    /// Interrupts a batch, because the engine has to end.
+    pub(super) halt: Halt,
+    /// How long a controller that exceeds its budget pauses.
+    budget_pause: Duration,
+}
+
+/// The parts of a [`Task`].
+pub(super) struct TaskParts {
+    pub(super) context: Context,
+    pub(super) operator: Arc<Operator>,
+    pub(super) events: Arc<dyn EngineEvents>,
+    pub(super) status: Arc<watch::Sender<OperatorStatus>>,
+    pub(super) guard: Guard,
+    pub(super) halt: Halt,
+    /// The controllers that exceeded their budget in the last engine, and those budgets.
+    pub(super) exceeded: BTreeMap<String, String>,
+    /// How long a controller that exceeds its budget pauses.
+    pub(super) budget_pause: Duration,
 }
 
 impl fmt::Debug for Task {
@@ -57,18 +81,20 @@ impl fmt::Debug for Task {
     }
 }
 
-/// The status is updated at most this often.
-const STATUS_EVERY: Duration = Duration::from_millis(200);
-
 impl Task {
-    pub(super) fn new(
-        context: Context,
-        operator: Operator,
-        events: Arc<dyn EngineEvents>,
-        status: watch::Sender<OperatorStatus>,
-    ) -> Self {
-        let operator = Arc::new(operator);
-        let inbox = Arc::new(Inbox::new(inputs::ports(&operator)));
+    pub(super) fn new(parts: TaskParts) -> Self {
+        let TaskParts {
+            context,
+            operator,
+            events,
+            status,
+            guard,
+            halt,
+            mut exceeded,
+            budget_pause,
+        } = parts;
+        let inbox = Inbox::new(inputs::ports(&operator)).guarded(guard.clone());
+        let inbox = Arc::new(inbox);
         let measures = Measures::new(&context.metrics, &operator);
         let problem_log = Arc::new(ProblemLog::new(events, inbox.clone(), measures.clone()));
         let identity = Identity::from(operator.service_account.as_ref());
@@ -80,15 +106,20 @@ impl Task {
         context.views.secrets().set(&operator);
         let (views, name) = (context.views.clone(), operator.name.clone());
         let writer = writer.hide_values(move || views.secrets().reach(&name));
+        let writer = writer
+            .echoing(context.echoes.clone())
+            .on(context.workers.clone());
         let writer = Arc::new(writer);
-        let mut writes = Writes::start(&context, &operator, writer, &measures);
+        let mut writes = Writes::start(&context, &operator, writer, &measures, &guard);
         let controllers = operator.controllers.iter().enumerate();
         let controllers = controllers
             .map(|(rank, controller)| {
-                ControllerTask::new(&operator.name, rank, controller, context.budget)
+                let task = ControllerTask::new(&operator.name, rank, controller, context.budget);
+                let exceeded = exceeded.remove(&controller.name);
+                task.started(halt.clone(), exceeded)
             })
             .collect();
-        let views = views::Outputs::new(&context.views, &operator);
+        let views = views::Outputs::new(&context.views, &operator, &context.echoes);
         let mut subscriptions =
             inputs::subscribe(&context, &operator, &inbox, &writes, &problem_log);
         subscriptions.patched(&context.store, &operator, &inbox, views.touched());
@@ -110,71 +141,23 @@ impl Task {
             subscriptions,
             operator,
             context,
+            guard,
+            halt,
+            budget_pause,
         }
     }
 
-    pub(super) async fn run(mut self, mut commands: mpsc::UnboundedReceiver<Command>) {
-        let mut repair = tokio::time::interval(self.repair_period());
-        repair.reset();
-        let mut report = tokio::time::interval(STATUS_EVERY);
-        report.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        let mut stale_status = true;
-        let mut ended = self.context.views.causes().ended();
-        loop {
-            tokio::select! {
-                // The inbox is last: it is ready most often, and must not block the others.
-                biased;
-                command = commands.recv() => match command {
-                    None | Some(Command::Stop) => break,
-                    Some(Command::Lead) => self.writes.lead(),
-                    Some(Command::AllowDeletions(allowed)) => {
-                        self.allow_deletions(allowed);
-                        stale_status = true;
-                    }
-                    Some(Command::DeleteAll(answer)) => {
-                        let _ = answer.send(self.delete_all());
-                    }
-                },
-                _ = report.tick(), if stale_status => {
-                    stale_status = false;
-                    self.tell_status();
-                }
-                _ = repair.tick() => self.writes.repair_all(),
-                // The changes of a view have stopped counting for `maxDeletions`.
-                Ok(()) = ended.changed() => {
-                    self.take();
-                    stale_status = true;
-                }
-                () = self.inbox.changed() => {
-                    self.take();
-                    stale_status = true;
-                }
-            }
+    fn guarded_take(&mut self) {
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| self.take())) {
+            self.guard.crashed(Boundary::Batch);
+            resume_unwind(panic);
         }
-        self.subscriptions.clear();
-        self.writes.stop().await;
-        self.tell_status();
-    }
-
-    /// How often all targets are compared with the cluster: the shortest period of a `Periodic`
-    /// source or a `resync`.
-    fn repair_period(&self) -> Duration {
-        let controllers = self.operator.controllers.iter();
-        let periods = controllers.flat_map(|controller| {
-            let sources = controller.sources.iter();
-            let periodic = sources.filter_map(|source| match source.kind {
-                SourceKind::Periodic(period) => Some(period),
-                SourceKind::Watcher | SourceKind::OneShot => None,
-            });
-            periodic.chain(controller.options.resync)
-        });
-        let shortest = periods.min().unwrap_or(Duration::from_hours(10));
-        shortest.max(Duration::from_millis(100))
     }
 
     /// Processes the contents of the inbox: steps the circuits, writes the views, and opens
     /// controllers whose sources are complete.
     fn take(&mut self) {
+        self.guard.pass(Boundary::Batch);
         let taken = self.inbox.take();
         if let Some(ports) = taken.ports {
             self.ports = ports;
@@ -195,12 +178,16 @@ impl Task {
                 if bulk {
                     self.begin_sum(number);
                 }
+                self.begin_depth(number, batch, &taken.echoes);
                 self.step(number, std::mem::take(batch), bulk, &env);
             }
+            if self.halt.is_raised() {
+                return;
+            }
         }
+        self.views.depth = 0;
         if self.views.take_touched() {
-            self.views
-                .write(&self.context.store, &self.operator, &self.problem_log);
+            self.write_views(None);
         }
         for (view, name) in self.views.take_recorded() {
             self.subscriptions
@@ -238,7 +225,11 @@ impl Task {
         };
         self.problem_log.failed(controller, &step.errors);
         let counts = bulk || !task.open;
+        let deadline = Deadline::new(start, self.context.budget.step_time, &self.halt);
         for mut change in step.changes {
+            if deadline.is_over() {
+                return self.interrupted(number);
+            }
             // A derived object outlives the source objects that it shares values with, and must
             // not keep them in memory.
             change.new = change.new.map(|object| object.detached());
@@ -246,8 +237,24 @@ impl Task {
                 self.change(number, &unread, change);
             }
         }
-        self.views
-            .write(&self.context.store, &self.operator, &self.problem_log);
+        if !self.write_views(Some(&deadline)) {
+            self.interrupted(number);
+        }
+    }
+
+    /// Writes the changed objects of views. Returns whether it finished in time.
+    pub(super) fn write_views(&mut self, deadline: Option<&Deadline>) -> bool {
+        let (store, log) = (&self.context.store, &self.problem_log);
+        self.views.write(store, &self.operator, log, || {
+            deadline.is_some_and(Deadline::is_over) || self.halt.is_raised()
+        })
+    }
+
+    /// A batch of a controller took too long, or the engine has to end.
+    fn interrupted(&mut self, number: usize) {
+        if !self.halt.is_raised() {
+            self.controllers[number].out_of_time();
+        }
     }
 
     /// Passes a changed object to its view or to the writer.
@@ -275,7 +282,8 @@ impl Task {
         if task.open && !unread.protects(&self.writes.writer, &key) {
             task.pending.remove(&key);
             let controller = &self.operator.controllers[number];
-            self.writes.want(&key, controller, desired);
+            let depth = self.views.depth;
+            self.writes.want_caused(&key, controller, desired, depth);
         } else if task.open || desired.is_some() {
             task.pending.insert(key, desired);
         } else {
@@ -294,6 +302,7 @@ impl Task {
             let controller = &self.operator.controllers[number];
             let task = &mut self.controllers[number];
             task.open = true;
+            task.opened = Some(tokio::time::Instant::now());
             tracing::debug!(
                 operator = self.operator.name,
                 controller = controller.name,
@@ -329,12 +338,16 @@ impl Task {
             && self.views.version(view) <= state.version
     }
 
-    fn tell_status(&self) {
-        let status =
-            self.problem_log
-                .status(&self.operator, &self.controllers, &self.ports, |number| {
-                    self.held(number)
-                });
+    fn tell_status(&mut self) {
+        let numbers = 0..self.controllers.len();
+        let syncing: Vec<Option<String>> = numbers.map(|number| self.syncing(number)).collect();
+        let status = self.problem_log.status(
+            &self.operator,
+            &self.controllers,
+            &self.ports,
+            |number| self.held(number),
+            &syncing,
+        );
         self.measure(&status);
         self.status.send_if_modified(|old| {
             let news = *old != status;

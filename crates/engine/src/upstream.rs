@@ -258,13 +258,15 @@ mod tests {
     use cluster::lease::Leadership;
     use document::{Value, json};
     use metrics::Metrics;
-    use tokio::sync::watch;
 
     use super::*;
     use crate::availability::Producer;
+    use crate::guard::Guard;
     use crate::inbox::PortState;
     use crate::native::ViewStore;
-    use crate::status::{OperatorStatus, ReportedError};
+    use crate::status::ReportedError;
+    use crate::task::TaskParts;
+    use crate::turns::Halt;
     use crate::{Context, EngineEvents};
 
     struct IgnoreEvents;
@@ -289,8 +291,16 @@ mod tests {
         let client = kube::Client::new(silent, "default");
         let clients = Clients::new(client, Rate::default(), Leadership::always());
         let context = Context::new(clients, &ViewStore::default(), Metrics::default());
-        let (status, _) = watch::channel(OperatorStatus::default());
-        let mut task = Task::new(context, operator, Arc::new(IgnoreEvents), status);
+        let mut task = Task::new(TaskParts {
+            context,
+            operator: Arc::new(operator),
+            events: Arc::new(IgnoreEvents),
+            status: Arc::default(),
+            guard: Guard::default(),
+            halt: Halt::default(),
+            exceeded: BTreeMap::new(),
+            budget_pause: std::time::Duration::ZERO,
+        });
         task.controllers.iter_mut().for_each(|c| c.open = true);
         task
     }

@@ -20,6 +20,7 @@ use store::{CollectionStatus, Completeness, Event, Selector, Start, Store, Watch
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
+use crate::guard::{Boundary, Guard};
 use crate::inbox::Input;
 
 /// Lets the events of a view through as long as it is complete.
@@ -180,7 +181,9 @@ pub fn follow(
     is_bulk: impl Fn(u64) -> bool + Send + Sync + 'static,
 ) -> ViewSubscription {
     let store = store.clone();
-    let task = tokio::spawn(async move {
+    let guard = input.guard().clone();
+    let passed = guard.clone();
+    let task = guard.spawn(Boundary::View, async move {
         let collection = gate.collection.clone();
         let mut known = Known::default();
         loop {
@@ -188,7 +191,8 @@ pub fn follow(
             let Ok(watch) = store.watch(&collection, Selector::default(), Start::Now) else {
                 return;
             };
-            input.listing();
+            passed.pass(Boundary::View);
+            input.begin_list();
             known.begin();
             let mut follow = Follow {
                 input: &input,
@@ -202,13 +206,14 @@ pub fn follow(
 }
 
 /// Calls `tell` with the name of each object of a view, and then of each object that changes.
-pub fn names(
+pub(crate) fn names(
     store: &Store,
     collection: GroupKind,
+    guard: &Guard,
     tell: impl Fn(ObjectName) + Send + 'static,
 ) -> ViewSubscription {
     let store = store.clone();
-    let task = tokio::spawn(async move {
+    let task = guard.spawn(Boundary::View, async move {
         while let Ok(mut watch) = store.watch(&collection, Selector::default(), Start::Now) {
             while let Ok(event) = watch.next().await {
                 let (Event::Added(object) | Event::Modified(object) | Event::Deleted(object)) =

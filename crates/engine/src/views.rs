@@ -1,6 +1,7 @@
 //! The views of an Operator: the objects that its controllers derive for them, and writing these
 //! to the store.
 
+mod cycle;
 mod stale;
 pub(super) mod write;
 
@@ -13,9 +14,11 @@ use operator::spec::{Source, SourceKind, Target, TargetType};
 use operator::{Controller, Operator};
 pub(super) use stale::Stale;
 use store::{Basis, Caller, Change, Preconditions, Store, Write, Written};
+use tokio::time::Instant;
 
 use self::write::{Memories, Outcome, ViewObject};
 use super::availability::{Producer, Views};
+use super::echoes::Echoes;
 use super::problem_log::ProblemLog;
 
 pub(super) fn collection(resource: &KindRef) -> GroupKind {
@@ -39,7 +42,16 @@ pub(super) struct Outputs {
     touched: Touched,
     /// The objects whose records have changed since the last [`Outputs::take_recorded`].
     recorded: BTreeSet<(GroupKind, ObjectName)>,
+    /// Records what is written, to find cycles.
+    echoes: Echoes,
+    /// The depth of the current step; 0 if not only writes of this process caused it.
+    pub(super) depth: u32,
+    /// The objects that are held because of a cycle.
+    cycles: Cycles,
 }
+
+/// Held objects, each with its controller and the end of the hold.
+type Cycles = BTreeMap<(GroupKind, ObjectName), (usize, Instant)>;
 
 /// The objects of patched views that have changed, whoever changed them.
 pub(super) type Touched = Arc<Mutex<BTreeSet<(GroupKind, ObjectName)>>>;
@@ -58,12 +70,14 @@ struct View {
     derived: BTreeMap<ObjectName, BTreeMap<At, Option<Value>>>,
     /// The names of the objects to be written.
     changed: Vec<ObjectName>,
+    /// How many writes in a row had a depth above 0, if any.
+    streaks: BTreeMap<ObjectName, u32>,
     /// The version of our last change of the view.
     version: u64,
 }
 
 impl Outputs {
-    pub(super) fn new(shared: &Views, operator: &Operator) -> Self {
+    pub(super) fn new(shared: &Views, operator: &Operator, echoes: &Echoes) -> Self {
         let mut views: BTreeMap<GroupKind, View> = BTreeMap::new();
         for (number, controller) in operator.controllers.iter().enumerate() {
             for target in controller.targets.iter().filter(|t| t.resource.is_view()) {
@@ -79,6 +93,9 @@ impl Outputs {
             memories: shared.memories().clone(),
             touched: Touched::default(),
             recorded: BTreeSet::new(),
+            echoes: echoes.clone(),
+            depth: 0,
+            cycles: Cycles::new(),
         }
     }
 
@@ -98,6 +115,9 @@ impl Outputs {
         let touched = std::mem::take(&mut *touched.unwrap_or_else(PoisonError::into_inner));
         let mut news = false;
         for (collection, name) in touched {
+            if self.is_held(&collection, &name) {
+                continue;
+            }
             if let Some(view) = self.views.get_mut(&collection)
                 && view.derived.contains_key(&name)
             {
@@ -144,27 +164,54 @@ impl Outputs {
         let view = self.views.entry(collection(resource)).or_default();
         let derived = view.derived.entry(name.clone()).or_default();
         derived.insert(at, object);
-        view.changed.push(name);
+        if !self.cycle(at.0, resource, &name) {
+            let view = self.views.entry(collection(resource)).or_default();
+            view.changed.push(name);
+        }
     }
 
-    /// Writes the objects that have changed.
-    pub(super) fn write(&mut self, store: &Store, operator: &Operator, problem_log: &ProblemLog) {
+    /// Writes the objects that have changed, until `interrupted`. Returns whether all are written.
+    pub(super) fn write(
+        &mut self,
+        store: &Store,
+        operator: &Operator,
+        problem_log: &ProblemLog,
+        interrupted: impl Fn() -> bool,
+    ) -> bool {
+        for ((collection, name), (number, _)) in &self.cycles {
+            let controller = &operator.controllers[*number].name;
+            let why = Some(("cycle", target::problem::CYCLE.to_owned()));
+            problem_log.view(controller, collection, name, why);
+        }
         for (collection, view) in &mut self.views {
             let mut changed = std::mem::take(&mut view.changed);
             changed.sort();
             changed.dedup();
             for name in changed {
+                if interrupted() {
+                    return false;
+                }
                 let object = ViewObject::new(store, operator, &self.memories, collection, &name);
+                let echoes = self.echoes.of(collection);
+                echoes.sends(&name, self.depth);
                 let result = object.write(view.derived.get(&name), &[]);
                 if result.as_ref().is_ok_and(|outcome| outcome.remembers) {
                     self.recorded.insert((collection.clone(), name.clone()));
                 }
+                let written = result.as_ref().ok().and_then(|done| done.written.as_ref());
+                let version = written.and_then(version_text);
+                echoes.sent(&name, self.depth, version.as_deref());
+                if self.depth > 0 && version.is_some() {
+                    *view.streaks.entry(name.clone()).or_default() += 1;
+                }
                 view.note(&name, result, |number, refused| {
                     let controller = &operator.controllers[number].name;
+                    let refused = refused.map(|why| ("conflict", why));
                     problem_log.view(controller, collection, &name, refused);
                 });
             }
         }
+        true
     }
 
     /// Publishes whether the views are complete.
@@ -263,6 +310,18 @@ fn version(written: &Written) -> u64 {
         .unwrap_or(0)
 }
 
+/// The version that a write made; `""` if it removed the object, `None` if it changed nothing.
+fn version_text(written: &Written) -> Option<String> {
+    match written.change {
+        Change::Unchanged => None,
+        Change::Deleted => Some(String::new()),
+        Change::Created | Change::Updated => {
+            let version = written.object.get("metadata").get("resourceVersion");
+            version.as_str().map(str::to_owned)
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use document::json;
@@ -295,12 +354,12 @@ mod tests {
         let measures = Measures::new(&Metrics::default(), &operator);
         let problem_log = ProblemLog::new(Arc::new(Quiet), Arc::default(), measures);
         let view = GroupKind::new("o.view.dcontroller.io", "V");
-        let mut outputs = Outputs::new(&Views::new(&store), &operator);
+        let mut outputs = Outputs::new(&Views::new(&store), &operator, &Echoes::default());
         let object = json!({"apiVersion": "o.view.dcontroller.io/v1alpha1", "kind": "V", "metadata": {"name": "a"}});
         let put = |outputs: &mut Outputs| {
             let name = ObjectName::new("", "a");
             outputs.change((0, 0), &operator.controllers[0], name, Some(object.clone()));
-            outputs.write(&store, &operator, &problem_log);
+            outputs.write(&store, &operator, &problem_log, || false);
         };
         put(&mut outputs);
         let position = store.version().0;

@@ -17,30 +17,38 @@
 //! Every decision uses the latest state, so drift, retries, restarts and resyncs all take the
 //! same path. The scheduler never runs two of these loops for one object at the same time.
 
+mod cycle;
 mod entry;
 mod fight;
 mod request;
 mod run;
+mod standing;
 mod state;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use cluster::object::Unreadable;
+pub(crate) use cycle::CYCLE_PAUSE;
 use document::Value;
 use entry::WaitsFor;
 use kube::Client;
 use object::{GroupKind, ObjectKey};
 use run::{Run, SLOW_RETRY};
+pub use standing::Progress;
 use state::State;
 use target::TargetKind;
 use target::answer::{Failure, Outcome, judge};
 use target::desired::Desired;
 use target::live::Leftover;
 use target::problem::{Cause, Problem, Report};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
+
+use crate::echoes::Echoes;
+use crate::workers::Workers;
 
 /// How often an object is checked while it is unknown whether the cluster serves its kind.
 const LOOK_UP_AGAIN: Duration = Duration::from_secs(30);
@@ -78,8 +86,16 @@ pub struct Writer {
     /// Whether messages of the server may quote a Secret.
     hides: Box<dyn Fn() -> bool + Send + Sync>,
     state: Mutex<State>,
+    /// Whether no further request is sent.
+    closed: AtomicBool,
+    /// Records what is written, to find cycles.
+    echoes: Echoes,
+    /// The threads for decisions about large objects.
+    workers: Workers,
     /// Notifies when an object begins to wait for its namespace.
     namespace_waits: watch::Sender<()>,
+    /// Notifies when an object may not be as derived.
+    behind: Notify,
 }
 
 impl fmt::Debug for Writer {
@@ -101,7 +117,11 @@ impl Writer {
             refused_again: BTreeMap::new(),
             hides: Box::new(|| false),
             state: Mutex::default(),
+            closed: AtomicBool::new(false),
+            echoes: Echoes::default(),
+            workers: Workers::default(),
             namespace_waits: watch::Sender::default(),
+            behind: Notify::new(),
         }
     }
 
@@ -138,6 +158,37 @@ impl Writer {
     pub fn hide_values(mut self, hides: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         self.hides = Box::new(hides);
         self
+    }
+
+    /// Sets the threads for decisions about large objects.
+    #[must_use]
+    pub fn on(mut self, workers: Workers) -> Self {
+        self.workers = workers;
+        self
+    }
+
+    /// Sets what records the writes, to find cycles.
+    #[must_use]
+    pub fn echoing(mut self, echoes: Echoes) -> Self {
+        self.echoes = echoes;
+        self
+    }
+
+    /// Sets how many writes of this process have caused each other until the last
+    /// [`Writer::set`] of an object; 0 if something else caused it.
+    pub(crate) fn caused(&self, key: &ObjectKey, depth: u32) {
+        self.state().caused(key, depth);
+    }
+
+    /// Whether an object is held because of a cycle.
+    pub(crate) fn has_cycles(&self) -> bool {
+        !self.state().cycles.is_empty()
+    }
+
+    /// Ends the holds because of cycles on the objects of a controller. Returns the objects to
+    /// check.
+    pub(crate) fn release_cycles(&self, controller: &str) -> Vec<ObjectKey> {
+        self.state().release_cycles(controller)
     }
 
     /// What a failed request for an object means.
@@ -200,7 +251,25 @@ impl Writer {
     /// Sets what a controller derives for an object; `None` if it no longer derives it. Returns
     /// whether the object has to be checked.
     pub fn set(&self, key: &ObjectKey, controller: &str, desired: Option<Desired>) -> bool {
-        self.state().set(key, controller, desired)
+        self.changing(|state| state.set(key, controller, desired))
+    }
+
+    /// Changes the state, and notifies if an object is or was not as derived.
+    fn changing<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        let mut state = self.state();
+        let behind = state.is_behind();
+        let result = change(&mut state);
+        let behind = behind || state.is_behind();
+        drop(state);
+        if behind {
+            self.behind.notify_one();
+        }
+        result
+    }
+
+    /// Waits until an object may not be as derived, or may be so again.
+    pub async fn fell_behind(&self) {
+        self.behind.notified().await;
     }
 
     /// The objects that any controller wants, or those that this controller wants.
@@ -227,7 +296,7 @@ impl Writer {
     /// checked.
     pub fn observe(&self, group: &str, kind: &str, object: &Value) -> Option<ObjectKey> {
         let key = ObjectKey::of(group, kind, object)?;
-        self.state().observe(key, object, None, &self.operator)
+        self.changing(|state| state.observe(key, object, None, &self.operator))
     }
 
     /// As [`Writer::observe`], for an object that cannot be read; `object` is its metadata.
@@ -239,14 +308,14 @@ impl Writer {
         why: &Unreadable,
     ) -> Option<ObjectKey> {
         let key = ObjectKey::of(group, kind, object)?;
-        self.state().observe(key, object, Some(why), &self.operator)
+        self.changing(|state| state.observe(key, object, Some(why), &self.operator))
     }
 
     /// Records that the target watch has delivered the deletion of an object, or the loss of
     /// our label. Returns its key if it has to be checked.
     pub fn forget(&self, group: &str, kind: &str, object: &Value) -> Option<ObjectKey> {
         let key = ObjectKey::of(group, kind, object)?;
-        self.state().forget(key, object, &self.operator)
+        self.changing(|state| state.forget(key, object, &self.operator))
     }
 
     /// Records that the target watch of a kind starts a list. Objects that are not delivered
@@ -258,7 +327,7 @@ impl Writer {
     /// Records that the list is complete. Returns the known objects that are not in it.
     pub fn listed(&self, group: &str, kind: &str) -> Vec<ObjectKey> {
         let kind = GroupKind::new(group, kind);
-        self.state().listed(&kind, &self.operator)
+        self.changing(|state| state.listed(&kind, &self.operator))
     }
 
     /// Whether a list of the target watch of a kind has completed.
@@ -288,7 +357,7 @@ impl Writer {
     /// object has to be checked.
     pub fn withdraw(&self, leftover: &Leftover) -> bool {
         let (key, controller) = (&leftover.key, &leftover.controller);
-        self.state().withdraw(key, controller)
+        self.changing(|state| state.withdraw(key, controller))
     }
 
     /// Whether something is removed from the cluster when a controller no longer wants an
@@ -314,6 +383,11 @@ impl Writer {
         self.state().release()
     }
 
+    /// How many objects of a controller are not as derived.
+    pub fn progress(&self, controller: &str) -> Progress {
+        self.state().progress(controller)
+    }
+
     /// How many objects a controller had written when the target watches first synced, that is,
     /// before this process wrote anything. Needs [`Writer::count_held_before`].
     pub fn held_before(&self, controller: &str) -> usize {
@@ -325,6 +399,15 @@ impl Writer {
 }
 
 impl Writer {
+    /// Sends no further request. Runs that are under way end when their request is answered.
+    pub fn close(&self) {
+        self.closed.store(true, Ordering::Relaxed);
+    }
+
+    fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Relaxed)
+    }
+
     /// Brings an object to its derived state, as far as possible now.
     pub async fn converge(&self, key: &ObjectKey) -> Result<Next, WriteError> {
         let Some(kind) = self.state().kind(key) else {
@@ -368,6 +451,9 @@ impl Writer {
             Some(entry) => entry.set_problems(problems),
             None => !problems.is_empty(),
         };
+        if !problems.is_empty() {
+            state.ran(key, true, None);
+        }
         drop(state);
         if changed {
             self.report.problems(key, problems);

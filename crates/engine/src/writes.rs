@@ -14,10 +14,11 @@ use object::{GroupKind, KindRef, ObjectKey, ObjectName, marks};
 use operator::{Controller, Operator};
 use target::{self, Desired, TargetKind};
 use tokio::sync::{mpsc, oneshot};
-use tokio::task::{AbortHandle, JoinHandle};
+use tokio::task::{AbortHandle, JoinError, JoinHandle};
 use tracing::Instrument;
 
 use super::Context;
+use super::guard::{Boundary, Guard};
 use super::limits::Limits;
 use super::measures::{Measures, Runs};
 use super::namespaces::Namespaces;
@@ -95,11 +96,17 @@ impl Writes {
         operator: &Operator,
         writer: Arc<Writer>,
         measures: &Measures,
+        guard: &Guard,
     ) -> Self {
         let (queue, receiver) = queue(Duration::ZERO);
         let identity = Identity::from(operator.service_account.as_ref());
         let namespaces = Namespaces::new(writer.clone(), queue.clone());
-        let namespaces = namespaces.run(context.clients.of(&identity), context.namespace.clone());
+        let (client, passed) = (context.clients.of(&identity), guard.clone());
+        let only = context.namespace.clone();
+        let namespaces = async move {
+            passed.pass(Boundary::Namespaces);
+            namespaces.run(client, only).await;
+        };
         let (stop, stopped) = oneshot::channel();
         let (pending_lists, mut all_listed) = mpsc::channel(1);
         let (lead, leads) = oneshot::channel();
@@ -107,12 +114,25 @@ impl Writes {
         let (pauses, pools) = (limits.clone(), limits.pools());
         let mut retries = Retries::new(Limits::default_backoff(), context.clock.random());
         let shared = writer.clone();
+        let passed = guard.clone();
         let run = move |key: &ObjectKey, _: &WriteReason| {
+            passed.pass(Boundary::Queue);
             let (writer, key) = (shared.clone(), key.clone());
+            let guard = passed.clone();
             // Spawned, so that runs for several objects use all threads of the process.
-            let run = async move { writer.converge(&key).await };
+            let run = async move {
+                guard.pass(Boundary::Write);
+                writer.converge(&key).await
+            };
             let run = tokio::spawn(run.in_current_span());
-            async move { run.await.ok() }
+            let guard = passed.clone();
+            async move {
+                let done = run.await;
+                if done.as_ref().is_err_and(JoinError::is_panic) {
+                    guard.crashed(Boundary::Write);
+                }
+                done.ok()
+            }
         };
         let settle =
             move |key: &ObjectKey, outcome: &Option<Result<crate::writer::Next, WriteError>>| {
@@ -132,7 +152,7 @@ impl Writes {
             .shutdown_on(async move {
                 let _ = stopped.await;
             });
-        let task = tokio::spawn(async move {
+        let task = guard.spawn(Boundary::Queue, async move {
             let mut runner = std::pin::pin!(runner);
             while runner.next().await.is_some() {}
         });
@@ -143,7 +163,7 @@ impl Writes {
             lead: Some(lead),
             stop: Some(stop),
             task: Some(task),
-            namespaces: tokio::spawn(namespaces).abort_handle(),
+            namespaces: guard.spawn(Boundary::Namespaces, namespaces).abort_handle(),
         }
     }
 
@@ -162,7 +182,19 @@ impl Writes {
 
     /// Sets what a controller derives for an object; `None` if it no longer derives it.
     pub(super) fn want(&self, key: &ObjectKey, by: &Controller, desired: Option<Desired>) {
+        self.want_caused(key, by, desired, 0);
+    }
+
+    /// As [`Writes::want`]; `depth` is 0 if not only writes of this process caused it.
+    pub(super) fn want_caused(
+        &self,
+        key: &ObjectKey,
+        by: &Controller,
+        desired: Option<Desired>,
+        depth: u32,
+    ) {
         if self.writer.set(key, &by.name, desired) {
+            self.writer.caused(key, depth);
             let delay = by.options.debounce;
             self.queue.trigger(key.clone(), WriteReason::Derived, delay);
         }
@@ -195,6 +227,8 @@ impl Writes {
 
 impl Drop for Writes {
     fn drop(&mut self) {
+        // A run that is under way ends after its request.
+        self.writer.close();
         self.namespaces.abort();
         if let Some(task) = &self.task {
             task.abort();
@@ -314,6 +348,7 @@ impl Sink for TargetSink {
     }
 
     fn listing(&self) {
+        self.problem_log.guard().pass(Boundary::Target);
         self.writer.listing(&self.group, &self.kind);
     }
 
@@ -333,6 +368,10 @@ impl Sink for TargetSink {
                 .cannot_look_up(&self.group, &self.kind, &why.message);
         }
         self.list_done();
+    }
+
+    fn crashed(&self) {
+        self.problem_log.guard().crashed(Boundary::Target);
     }
 }
 

@@ -10,11 +10,13 @@
 //! ```
 
 use std::fmt;
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use engine::EngineEvents;
 use engine::status::ReportedError;
+use futures::FutureExt;
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::Client;
 use kube::runtime::events::{Event, EventType, Recorder, Reporter};
@@ -90,11 +92,13 @@ impl Events {
 
 async fn send(recorder: Recorder, mut queue: mpsc::Receiver<(Event, ObjectReference)>) {
     while let Some((event, reference)) = queue.recv().await {
-        let sent = tokio::time::timeout(TIMEOUT, recorder.publish(&event, &reference)).await;
-        match sent {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::debug!(%error, reason = event.reason, "no Event"),
-            Err(_) => tracing::debug!(reason = event.reason, "no Event: no answer in time"),
+        let sent = tokio::time::timeout(TIMEOUT, recorder.publish(&event, &reference));
+        // A panic loses this Event, and not all that follow.
+        match AssertUnwindSafe(sent).catch_unwind().await {
+            Ok(Ok(Ok(()))) => {}
+            Ok(Ok(Err(error))) => tracing::debug!(%error, reason = event.reason, "no Event"),
+            Err(_) => tracing::error!(reason = event.reason, "sending an Event panicked"),
+            Ok(Err(_)) => tracing::debug!(reason = event.reason, "no Event: no answer in time"),
         }
     }
 }
@@ -206,6 +210,10 @@ impl EngineEvents for OperatorEvents {
             &note,
             None,
         );
+    }
+
+    fn crashed(&self, message: &str) {
+        self.warn("Crashed", message);
     }
 }
 

@@ -10,6 +10,7 @@
 //! others. While Operator objects cannot be read, the running engines continue.
 
 pub mod crd;
+pub mod cycles;
 mod engines;
 pub mod events;
 mod finalizer;
@@ -45,6 +46,7 @@ use resource::OperatorObject;
 use tokio::sync::watch;
 use tokio::task::{Id, JoinError, JoinSet};
 
+use crate::cycles::ViewGraph;
 use crate::events::Events;
 
 /// Watches Operator objects and runs a task for each.
@@ -63,6 +65,8 @@ pub struct Operators {
     /// completes.
     listed: BTreeMap<String, Object>,
     pause: Pause,
+    /// The pauses after tasks that failed, by Operator.
+    crashes: BTreeMap<String, Pause>,
 }
 
 impl fmt::Debug for Operators {
@@ -82,6 +86,7 @@ pub(crate) struct Shared {
     metrics: Metrics,
     leadership: Leadership,
     clock: Arc<dyn Clock>,
+    views: ViewGraph,
 }
 
 /// The last state of an Operator, for its task.
@@ -144,6 +149,7 @@ impl Operators {
                 metrics: parts.metrics,
                 leadership: parts.leadership,
                 clock: parts.clock,
+                views: ViewGraph::default(),
             }),
             selector: parts.selector,
             health: parts.health,
@@ -153,6 +159,7 @@ impl Operators {
             known: Known::default(),
             listed: BTreeMap::new(),
             pause: Pause::new(PAUSES),
+            crashes: BTreeMap::new(),
         }
     }
 
@@ -262,7 +269,7 @@ impl Operators {
         match self.lives.get(&name) {
             // If its task has just ended, `ended` starts it again.
             Some(life) => drop(life.send_replace(seen)),
-            None => self.begin(name, seen),
+            None => self.begin(name, seen, Duration::ZERO),
         }
     }
 
@@ -281,18 +288,18 @@ impl Operators {
         }
     }
 
-    fn begin(&mut self, name: String, seen: Seen) {
+    fn begin(&mut self, name: String, seen: Seen, pause: Duration) {
         let why = "the Operator has not started yet";
         self.shared.engines.down(&name, why);
         let (sender, receiver) = watch::channel(seen);
         let life = OperatorTask::new(self.shared.clone(), name.clone(), receiver);
-        let task = self.tasks.spawn(life.run());
+        let task = self.tasks.spawn(life.after(pause).run());
         self.names.insert(task.id(), name.clone());
         self.lives.insert(name, sender);
     }
 
     /// A task ended: its Operator was deleted, or the task failed. It is started again if the
-    /// Operator exists.
+    /// Operator exists, after a failure with a growing pause.
     fn ended(&mut self, ended: Result<(Id, ()), JoinError>) {
         let id = match &ended {
             Ok((id, ())) => *id,
@@ -301,13 +308,19 @@ impl Operators {
         let Some(name) = self.names.remove(&id) else {
             return;
         };
-        if let Err(error) = ended {
+        let pause = if let Err(error) = ended {
             tracing::error!(operator = name, %error, "the task of an Operator failed");
-        }
+            self.shared.metrics.crashed(&name);
+            let pause = self.crashes.entry(name.clone());
+            pause.or_insert_with(|| Pause::new(PAUSES)).grow()
+        } else {
+            self.crashes.remove(&name);
+            Duration::ZERO
+        };
         let seen = self.lives.remove(&name);
         let seen = seen.map_or(Seen::Gone, |seen| seen.borrow().clone());
         match seen {
-            Seen::There(_) => self.begin(name, seen),
+            Seen::There(_) => self.begin(name, seen, pause),
             Seen::Elsewhere => self.elsewhere(&name),
             Seen::Gone | Seen::Stop => {}
         }

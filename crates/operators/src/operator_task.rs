@@ -7,6 +7,7 @@
 //! is valid, and its spec is new         stops the old engine, then starts one with the new spec
 //! has the spec that runs                keeps the engine
 //! is invalid                            keeps the engine of the last valid spec; status: Invalid
+//! closes a cycle of views with others   stops the engine; status: CyclicViews
 //! cannot be read                        stops the engine
 //! is being deleted, policy Delete       deletes derived objects, then removes the finalizer
 //! is being deleted, policy Orphan       stops the engine
@@ -18,15 +19,20 @@
 //! Derived objects stay while an engine is replaced. A step that fails is tried again after a
 //! growing pause.
 
+mod trouble;
+
 use std::collections::BTreeSet;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
 use controller::{Backoff, Pause};
 use engine::status::OperatorStatus;
+use futures::FutureExt;
 use operator::Operator;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout};
+use trouble::{CYCLIC_VIEWS, RESTART};
 
 use super::engines::Run;
 use super::report::{self, OperatorState, Report};
@@ -37,8 +43,6 @@ use crate::events::OperatorEvents;
 
 /// The pauses before a step is tried again.
 const PAUSES: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(10));
-/// The pauses before an engine that ended by itself is started again.
-const RESTART: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_mins(5));
 /// How long one round of deletions may take.
 const DELETE_ROUND: Duration = Duration::from_secs(10);
 
@@ -61,6 +65,8 @@ pub(super) struct OperatorTask {
     attempts: Pause,
     /// The pause after an engine that ended by itself.
     crashes: Pause,
+    /// Notifies when an Operator is refused because of a cycle of views, or no longer.
+    cycles: watch::Receiver<()>,
     /// No engine is started before this time, because the last one ended by itself.
     not_before: Option<Instant>,
 }
@@ -97,6 +103,8 @@ enum Wake {
     /// The engine ended by itself.
     Died,
     Again,
+    /// The cycles of views have changed.
+    Cycles,
     Publish,
     /// This process leads from now on.
     Leads,
@@ -104,6 +112,7 @@ enum Wake {
 
 impl OperatorTask {
     pub(super) fn new(shared: Arc<Shared>, name: String, seen: watch::Receiver<Seen>) -> Self {
+        let shared_cycles = shared.views.changed();
         Self {
             events: shared.events.of(&name, ""),
             leads: shared.leadership.is_leader(),
@@ -117,36 +126,33 @@ impl OperatorTask {
             again: None,
             attempts: Pause::new(PAUSES),
             crashes: Pause::new(RESTART),
+            cycles: shared_cycles,
             not_before: None,
         }
+    }
+
+    /// Starts no engine before this time has passed, because the last task of the Operator
+    /// failed.
+    pub(super) fn after(mut self, pause: Duration) -> Self {
+        self.not_before = Some(Instant::now() + pause);
+        self
     }
 
     /// Runs until the Operator is deleted or the process stops.
     pub(super) async fn run(mut self) {
         self.seen.mark_changed();
         loop {
-            match self.wake().await {
-                Wake::Seen => {
-                    let seen = self.seen.borrow_and_update().clone();
-                    if !self.look(seen) {
-                        break;
+            let wake = self.wake().await;
+            let publishes = matches!(wake, Wake::Publish);
+            let done = AssertUnwindSafe(self.handle(wake)).catch_unwind().await;
+            match done {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(_) => {
+                    if publishes {
+                        self.publisher.failed();
                     }
-                    self.step().await;
-                }
-                Wake::Status => {
-                    self.reset_crashes();
-                    self.publisher.changed();
-                }
-                Wake::Died => self.died(),
-                Wake::Again => self.step().await,
-                Wake::Publish => {
-                    let engine = self.engine.as_ref();
-                    let status = engine.map(|engine| engine.status.borrow().clone());
-                    self.publish(&status.unwrap_or_default()).await;
-                }
-                Wake::Leads => {
-                    self.take_over().await;
-                    self.step().await;
+                    self.crashed();
                 }
             }
         }
@@ -157,8 +163,44 @@ impl OperatorTask {
             self.publish(&last).await;
         }
         if !stays {
+            self.shared.views.remove(&self.name);
             self.shared.engines.forget(&self.name);
         }
+    }
+
+    /// Handles what the task woke up for. Returns whether it goes on.
+    async fn handle(&mut self, wake: Wake) -> bool {
+        match wake {
+            Wake::Seen => {
+                let seen = self.seen.borrow_and_update().clone();
+                if !self.look(seen) {
+                    return false;
+                }
+                self.step().await;
+            }
+            Wake::Status => {
+                self.reset_crashes();
+                self.publisher.changed();
+            }
+            Wake::Died => self.died(),
+            Wake::Again => self.step().await,
+            Wake::Cycles => {
+                let cyclic = self.shared.views.cycle(&self.name).is_some();
+                if cyclic != self.state.is(CYCLIC_VIEWS) {
+                    self.step().await;
+                }
+            }
+            Wake::Publish => {
+                let engine = self.engine.as_ref();
+                let status = engine.map(|engine| engine.status.borrow().clone());
+                self.publish(&status.unwrap_or_default()).await;
+            }
+            Wake::Leads => {
+                self.take_over().await;
+                self.step().await;
+            }
+        }
+        true
     }
 
     async fn wake(&mut self) -> Wake {
@@ -171,6 +213,7 @@ impl OperatorTask {
                 Err(_) => std::future::pending().await,
             },
             alive = status_changed(&mut self.engine) => if alive { Wake::Status } else { Wake::Died },
+            Ok(()) = self.cycles.changed() => Wake::Cycles,
             () = at(self.again) => Wake::Again,
             () = at(publish) => Wake::Publish,
             () = self.shared.leadership.acquired(), if !self.leads => Wake::Leads,
@@ -218,7 +261,7 @@ impl OperatorTask {
 
     /// Runs an engine for the Operator's current spec.
     async fn settle(&mut self, object: OperatorObject) -> TaskStep {
-        if self.runs(&object) {
+        if self.runs(&object) && self.shared.views.cycle(&self.name).is_none() {
             self.keep_engine(object);
             return self.finalizer().await;
         }
@@ -234,6 +277,10 @@ impl OperatorTask {
             }
             return self.finalizer().await;
         };
+        self.shared.views.set(&operator, object.created());
+        if let Some(cycle) = self.shared.views.cycle(&self.name) {
+            return self.refuse(&cycle).await;
+        }
         if let Some(time) = self.not_before.filter(|time| *time > Instant::now()) {
             return TaskStep::At(time);
         }
@@ -380,29 +427,6 @@ impl OperatorTask {
         self.shared.metrics.forget(&self.name);
         let last = engine.status.borrow().clone();
         (!last.controllers.is_empty()).then_some(last)
-    }
-
-    /// Handles an engine that ended by itself, which is a bug: it is started again after a pause.
-    fn died(&mut self) {
-        self.engine = None;
-        let pause = self.crashes.grow();
-        let why = "the Operator ended unexpectedly and will be restarted";
-        self.shared.engines.down(&self.name, why);
-        let message = "it ended unexpectedly and will be restarted".to_owned();
-        self.events.warn("Crashed", &message);
-        self.waits("Crashed", message);
-        self.not_before = Some(Instant::now() + pause);
-        self.again = self.not_before;
-    }
-
-    /// Forgets earlier crashes once an engine has run for longer than the longest pause.
-    fn reset_crashes(&mut self) {
-        let Some(engine) = &self.engine else {
-            return;
-        };
-        if engine.since.elapsed() > RESTART.max {
-            self.crashes.reset();
-        }
     }
 
     async fn publish(&mut self, engine: &OperatorStatus) {

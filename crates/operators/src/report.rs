@@ -16,7 +16,7 @@
 //! `lastTransitionTime` changes only when the status of its condition does. So rendering again
 //! without news gives the stored status, and nothing is written.
 
-use document::{Key, ListRef, Map, Value, json};
+use document::{Key, ListRef, Value, json};
 use engine::status::{ControllerStatus, MAX_ERRORS, OperatorStatus, Ready, ReportedError};
 use object::bounded;
 use operator::Problem;
@@ -48,6 +48,13 @@ pub(super) enum OperatorState {
     },
 }
 
+impl OperatorState {
+    /// Whether it waits for this reason.
+    pub(super) fn is(&self, waits_for: &str) -> bool {
+        matches!(self, Self::Waits { reason, .. } if *reason == waits_for)
+    }
+}
+
 /// The input of a status.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Report<'a> {
@@ -72,7 +79,10 @@ pub(super) fn render(report: &Report<'_>, there: &Value, now: &str) -> Value {
         .iter()
         .map(|controller| {
             let old = named(there.get("controllers"), "name", &controller.name);
-            let ready = of_controller(controller);
+            let ready = match &report.engine.crashed {
+                Some(why) => crashed(why),
+                None => of_controller(controller),
+            };
             let condition = ready.render(old.get("conditions"), generation, now);
             let newest = controller.errors.iter().take(MAX_ERRORS);
             let errors: Value = newest
@@ -115,23 +125,43 @@ pub(super) fn same_but_counts(rendered: &Value, there: &Value) -> bool {
 }
 
 fn without_counts(status: &Value) -> Value {
-    let Some(map) = status.as_map() else {
-        return status.clone();
-    };
-    let controllers = status.get("controllers").as_list();
-    let controllers: Value = controllers
+    let status = each(status, "conditions", without_message);
+    each(&status, "controllers", |controller| {
+        let controller = each(controller, "conditions", without_message);
+        match controller.as_map() {
+            Some(map) => map.without("counts").into(),
+            None => controller,
+        }
+    })
+}
+
+/// A condition without its message, if that contains counts.
+fn without_message(condition: &Value) -> Value {
+    match condition.as_map() {
+        Some(map) if condition.get("reason").as_str() == Some(SYNCING) => {
+            map.without("message").into()
+        }
+        _ => condition.clone(),
+    }
+}
+
+/// A map with the elements of one of its lists changed.
+fn each(map: &Value, list: &str, change: impl Fn(&Value) -> Value) -> Value {
+    let elements = map.get(list).as_list();
+    let changed: Value = elements
         .into_iter()
         .flat_map(ListRef::iter)
-        .map(|controller| match controller.as_map() {
-            Some(map) => map.without("counts").into(),
-            None => controller.clone(),
-        })
+        .map(change)
         .collect();
-    let map: Map = map.with(Key::new("controllers"), controllers);
-    map.into()
+    match map.as_map() {
+        Some(map) => map.with(Key::new(list), changed).into(),
+        None => map.clone(),
+    }
 }
 
 const READY: &str = "Ready";
+/// The reason while some objects are not as derived. Its message contains counts.
+const SYNCING: &str = "Syncing";
 
 impl Condition {
     fn new(status: &'static str, reason: &'static str, message: impl Into<String>) -> Self {
@@ -172,8 +202,16 @@ fn overall(report: &Report<'_>) -> Condition {
         OperatorState::Waits { reason, message } => {
             Condition::new("False", reason, bounded(message, MAX_MESSAGE))
         }
-        OperatorState::Runs => of_all(&report.engine.controllers),
+        OperatorState::Runs => match &report.engine.crashed {
+            Some(why) => crashed(why),
+            None => of_all(&report.engine.controllers),
+        },
     }
+}
+
+/// The engine ended because of a panic.
+fn crashed(why: &str) -> Condition {
+    Condition::new("False", "Crashed", bounded(why, MAX_MESSAGE))
 }
 
 /// The condition of the controller that is furthest from ready.
@@ -182,7 +220,8 @@ fn of_all(controllers: &[ControllerStatus]) -> Condition {
         Ready::Stopped(_) => 0,
         Ready::False(_) => 1,
         Ready::Failing => 2,
-        Ready::True => 3,
+        Ready::Syncing(_) => 3,
+        Ready::True => 4,
     };
     let Some(worst) = controllers.iter().min_by_key(rank) else {
         return Condition::new("False", "NotReady", "starting");
@@ -201,6 +240,7 @@ fn of_all(controllers: &[ControllerStatus]) -> Condition {
 fn of_controller(controller: &ControllerStatus) -> Condition {
     match &controller.ready {
         Ready::True => Condition::new("True", "Ready", "all targets are in sync"),
+        Ready::Syncing(why) => Condition::new("False", SYNCING, bounded(why, MAX_MESSAGE)),
         Ready::False(why) => Condition::new("False", "NotReady", bounded(why, MAX_MESSAGE)),
         Ready::Stopped(why) => Condition::new("False", "BudgetExceeded", bounded(why, MAX_MESSAGE)),
         Ready::Failing => {

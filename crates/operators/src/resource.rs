@@ -60,6 +60,12 @@ impl OperatorObject {
         self.metadata().get("resourceVersion").clone()
     }
 
+    /// When it was created, as text: the older of two Operators has the smaller one.
+    pub(super) fn created(&self) -> &str {
+        let created = self.metadata().get("creationTimestamp");
+        created.as_str().unwrap_or_default()
+    }
+
     pub(super) fn generation(&self) -> i64 {
         self.metadata()
             .get("generation")

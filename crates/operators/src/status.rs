@@ -43,6 +43,12 @@ impl Publisher {
         self.due.get_or_insert_with(|| Instant::now() + pause);
     }
 
+    /// Schedules a write after a growing pause, because the last one panicked.
+    pub(super) fn failed(&mut self) {
+        self.failures = self.failures.saturating_add(1);
+        self.due = Some(Instant::now() + self.pause());
+    }
+
     /// Makes the next [`Publisher::publish`] write without waiting for further changes.
     pub(super) fn last(&mut self) {
         self.written = None;

@@ -122,5 +122,6 @@ fn engine_status(ready: Ready, errors: &[&str]) -> OperatorStatus {
                 ..Counts::default()
             },
         }],
+        crashed: None,
     }
 }

@@ -7,7 +7,9 @@ use cluster::client::Rate;
 use cluster::lease::Leadership;
 use engine::Budget;
 use engine::clock::{Clock, System};
+use engine::guard::FailPoints;
 use engine::native::ViewStore;
+use engine::workers::Workers;
 use metrics::Metrics;
 use object::LabelSelector;
 use operator::Operator;
@@ -49,6 +51,10 @@ pub struct Config {
     pub health: Health,
     /// The source of the time of day and of random numbers.
     pub clock: Arc<dyn Clock>,
+    /// The threads on which batches run.
+    pub workers: Workers,
+    /// Where tests make engines fail.
+    pub fail_points: FailPoints,
 }
 
 impl Default for Config {
@@ -68,6 +74,8 @@ impl Default for Config {
             metrics: Metrics::default(),
             health: Health::default(),
             clock: Arc::new(System),
+            workers: Workers::default(),
+            fail_points: FailPoints::default(),
         }
     }
 }

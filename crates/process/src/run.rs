@@ -18,6 +18,7 @@ use engine::{Context, EngineEvents};
 use futures::future::join_all;
 use kube::Client;
 use operator::Operator;
+use operators::cycles::ViewGraph;
 use operators::events::Events;
 use operators::{Engines, Operators, Policy, Services, report};
 use tokio::sync::watch;
@@ -122,6 +123,8 @@ fn context(clients: &Clients, config: &Config) -> Context {
         budget: config.budget,
         namespace: config.namespace.clone(),
         clock: config.clock.clone(),
+        workers: config.workers.clone(),
+        fail_points: config.fail_points.clone(),
         ..Context::new(clients.clone(), &config.views, config.metrics.clone())
     }
 }
@@ -140,6 +143,17 @@ async fn files(
             return Err(RunError::Refused {
                 operator: operator.name.clone(),
                 why: report::problem(problem),
+            });
+        }
+    }
+    let views = ViewGraph::default();
+    for (number, operator) in operators.iter().enumerate() {
+        // The order of the files counts as that of creation.
+        views.set(operator, &format!("{number:08}"));
+        if let Some(cycle) = views.cycle(&operator.name) {
+            return Err(RunError::Refused {
+                operator: operator.name.clone(),
+                why: cycle.to_string(),
             });
         }
     }

@@ -207,12 +207,16 @@ impl World {
         }
         let conditions = status.get("conditions").as_list().into_iter().flatten();
         let mut ready = conditions.filter(|c| text(c, &["type"]) == "Ready");
-        let ready = ready
-            .next()
-            .map_or("", |condition| text(condition, &["status"]));
+        let ready = ready.next();
+        let message = ready.map_or("", |condition| text(condition, &["message"]));
+        // Users may have deleted the object of a patch.
+        let waits = message.contains("waiting for the object to patch")
+            && matches!(self.shape.name, "patcher" | "layers");
+        let ready = ready.map_or("", |condition| text(condition, &["status"]));
         let items = self.user_objects.values();
         let mut items = items.filter(|_| matches!(self.shape.name, "refused" | "errors"));
         let trouble = has_errors
+            || waits
             || items.any(|item| is_bad(item) || is_rejected(item))
             || !self.has_namespace(&ObjectKey::new("", "ConfigMap", "far", ""));
         if ready != "True" && !trouble {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use engine::workers::Workers;
 use process::config::Config;
 use process::run::{RunError, run};
 use tokio::sync::oneshot;
@@ -26,6 +27,7 @@ impl Process {
         let config = Config {
             identity: name.to_owned(),
             clock: Arc::new(ProcessClock::new(clock, seed)),
+            workers: Workers::inline(),
             ..Config::default()
         };
         let client = server.client(&caller);

@@ -126,7 +126,7 @@ pub struct Write {
     /// What is wanted, to be stored together with the answer.
     pub goal: Value,
     /// If the same was written before: the fields that others have changed since.
-    pub drift: Vec<String>,
+    pub drift: Vec<FieldPath>,
     /// Whether the object did not exist.
     pub creates: bool,
     /// Whether the object existed without a claim, and is adopted.

@@ -45,6 +45,8 @@ pub struct Manager {
     pub name: String,
     /// The fields that it owns, without the status.
     pub fields: FieldSet,
+    /// When it last changed them; empty if the server does not say it.
+    pub time: String,
 }
 
 impl Observed {
@@ -122,6 +124,25 @@ impl Observed {
         known && !self.others.iter().any(touched)
     }
 
+    /// The field managers that changed these fields last: those that own one of them or, if
+    /// nobody does because the fields were removed, the one that changed the object last.
+    pub fn last_managers(&self, places: &[FieldPath]) -> Vec<String> {
+        let owns = |other: &&Manager| places.iter().any(|place| other.fields.touches(place));
+        let mut managers: Vec<&Manager> = self.others.iter().filter(owns).collect();
+        if managers.is_empty() {
+            managers = self.others.iter().filter(|o| !o.time.is_empty()).collect();
+        }
+        // Times have the format of RFC 3339 in UTC, so they are ordered as texts.
+        let last = managers.iter().map(|manager| manager.time.as_str()).max();
+        managers.retain(|manager| Some(manager.time.as_str()) == last);
+        let mut names: Vec<String> = managers
+            .iter()
+            .map(|manager| manager.name.clone())
+            .collect();
+        names.dedup();
+        names
+    }
+
     /// Whether somebody else owns a field outside of the metadata that is not wanted, and so
     /// was added after our last write.
     pub(crate) fn has_foreign_fields(&self, wanted: &Value) -> bool {
@@ -145,6 +166,7 @@ impl Manager {
         (!fields.is_empty()).then(|| Self {
             name: name.to_owned(),
             fields,
+            time: entry.get("time").as_str().unwrap_or_default().to_owned(),
         })
     }
 }
@@ -222,6 +244,11 @@ impl Record {
             goal,
             answer,
         });
+    }
+
+    /// Whether there is no answer.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// Discards all answers, because the object that they show no longer exists.

@@ -28,11 +28,11 @@ pub struct Problem {
 pub enum Cause {
     /// Somebody else has the object or the field.
     Conflict(Conflict),
-    /// Others keep changing the object back.
+    /// Others keep changing the object back, or deleting it.
     Fighting {
-        /// The fields.
+        /// The fields; empty if the object was deleted.
         fields: Vec<String>,
-        /// The field managers that own them.
+        /// The field managers that changed them last.
         managers: Vec<String>,
         /// How long we pause before the next write.
         pause: Duration,
@@ -58,6 +58,8 @@ pub enum Cause {
     },
     /// The removal is held, because too many objects would be removed at once.
     DeletionHeld,
+    /// The write is held, because the writes of this process cause each other.
+    Cycle,
     /// An ownerReference is not written.
     OwnerDropped {
         /// Its position.
@@ -93,6 +95,11 @@ pub enum Cause {
     /// The server does not answer, or the object changes too often.
     Unavailable(String),
 }
+
+/// The message of [`Cause::Cycle`].
+pub const CYCLE: &str = "the controllers read what they write and never settle: the last 64 writes \
+    were each caused by one before; the object is written again when something else that they read \
+    changes, or after 10 minutes";
 
 /// Who has the object or the field.
 #[derive(Clone, Debug, PartialEq)]
@@ -151,6 +158,7 @@ impl Problem {
             Cause::Refused { .. } => "refused",
             Cause::Forbidden { .. } => "forbidden",
             Cause::DeletionHeld => "deletion-held",
+            Cause::Cycle => "cycle",
             Cause::OwnerDropped { .. } => "owner-dropped",
             Cause::Namespaced | Cause::NotNamespaced => "wrong-scope",
             Cause::BadName => "bad-name",
@@ -173,8 +181,12 @@ impl fmt::Display for Cause {
                 managers,
                 pause,
             } => {
-                let fields = fields.join(", ");
-                write!(f, "{fields}: the value is changed back repeatedly")?;
+                if fields.is_empty() {
+                    f.write_str("the object is deleted repeatedly, by others")?;
+                } else {
+                    let fields = fields.join(", ");
+                    write!(f, "{fields}: the value is changed back repeatedly")?;
+                }
                 if !managers.is_empty() {
                     write!(f, " by {}", managers.join(", "))?;
                 }
@@ -200,6 +212,7 @@ impl fmt::Display for Cause {
                  to allow them, annotate the Operator with dcontroller.io/allow-deletions \
                  and its generation as the value",
             ),
+            Self::Cycle => f.write_str(CYCLE),
             Self::OwnerDropped { index, reason } => write!(
                 f,
                 "metadata.ownerReferences[{index}] is not written: {}",

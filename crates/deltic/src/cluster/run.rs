@@ -53,7 +53,7 @@ pub(crate) fn run(args: &Run, output: &mut Output) -> Result<Outcome, Stop> {
         let traces = Traces::new()?;
         // Fails only if a subscriber is set already, as in tests in the same process.
         let _ = log::init_with(format, &args.log_level, color, traces.layers());
-        start(args, files, &traces).await
+        Box::pin(start(args, files, &traces)).await
     })
 }
 
@@ -130,6 +130,7 @@ async fn start(args: &Run, files: Vec<Operator>, traces: &Traces) -> Result<Outc
         metrics: metrics.clone(),
         health,
         clock: Arc::new(System),
+        ..Config::default()
     };
     let client = connection.client(&metrics);
     let client = client.map_err(|error| no_cluster(&error))?;

@@ -185,7 +185,6 @@ impl Task {
                 self.remove(&controller, removed);
             }
         }
-        self.views
-            .write(&self.context.store, &self.operator, &self.problem_log);
+        self.write_views(None);
     }
 }

@@ -1,5 +1,7 @@
-use dataflow::fields::{Fields, Intake};
-use document::{Path, json};
+use std::sync::Arc;
+
+use dataflow::fields::{Fields, Intake, Keep};
+use document::{Path, Value, json};
 use expr::Functions;
 
 use super::*;

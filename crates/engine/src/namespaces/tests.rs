@@ -183,7 +183,13 @@ fn start(server: &Arc<Server>) -> (Writes, Arc<Reports>) {
     let context = Context::new(clients, &ViewStore::default(), Metrics::default());
     let measures = Measures::new(&context.metrics, &operator);
     let writer = Arc::new(Writer::new("o", server.client(), reports.clone()));
-    let mut writes = Writes::start(&context, &operator, writer, &measures);
+    let mut writes = Writes::start(
+        &context,
+        &operator,
+        writer,
+        &measures,
+        &crate::guard::Guard::default(),
+    );
     writes.subscribed();
     writes.lead();
     let kind = object::GroupKind::new("", "ConfigMap");

@@ -87,7 +87,7 @@ impl World {
         let ports = BTreeMap::new();
         let status = self
             .problem_log
-            .status(&self.operator, &self.tasks, &ports, |_| None);
+            .status(&self.operator, &self.tasks, &ports, |_| None, &[]);
         let controller = &status.controllers[0];
         let name = |error: &ReportedError| match error.origin.at(0).get("name").as_str() {
             Some(name) => name.to_owned(),
@@ -120,7 +120,7 @@ fn errors_of_all_kinds_are_listed_newest_first() {
     let name = ObjectName::new("", "v");
     world
         .problem_log
-        .view("c", &view, &name, Some("no".to_owned()));
+        .view("c", &view, &name, Some(("conflict", "no".to_owned())));
     world.fails(&["pod-c"]);
     world
         .problem_log

@@ -17,6 +17,7 @@ use target::live::{Live, Observed, Record};
 use target::problem::{Cause, Problem};
 
 use super::fight::Fight;
+use super::standing::Standing;
 
 /// The state of one target object.
 #[derive(Debug, Default)]
@@ -30,10 +31,20 @@ pub(super) struct TargetEntry {
     pub(super) shown: Shown,
     /// Whether a request for it is in flight.
     pub(super) flight: Flight,
+    /// Whether it has its derived state.
+    pub(super) standing: Standing,
+    /// How many writes of this process have caused each other until the wanted state was set;
+    /// 0 if something else caused it.
+    pub(super) depth: u32,
+    /// How many writes in a row had a depth above 0.
+    pub(super) streak: u32,
     /// The problems that were last reported for it.
     pub(super) problems: Vec<Problem>,
     pub(super) contention: Option<Box<Contention>>,
 }
+
+/// Documents with more bytes of JSON are compared where that holds up nobody else.
+const LARGE: u32 = 64 * 1024;
 
 /// A copy of the state that one decision is based on. `decide` runs without the lock, so that a
 /// large object does not block the others.
@@ -63,6 +74,24 @@ impl Snapshot {
         let contention = entry.contention.as_deref();
         let held = contention.map_or(&NOTHING_HELD, |contention| &contention.held);
         self.wanted.is_same(&entry.wanted) && self.live == entry.live && self.held == *held
+    }
+
+    /// Whether a decision may take long.
+    pub(super) fn is_large(&self) -> bool {
+        let is_large = |document: &Value| document.measure().bytes > LARGE;
+        let mut writers = self.wanted.writers();
+        writers.any(|desired| is_large(&desired.document))
+            || matches!(&self.live, Live::Present(live) if is_large(&live.object))
+    }
+
+    /// The field managers that changed the fields last which a write restores.
+    pub(super) fn rivals(&self, write: &Write) -> Vec<String> {
+        match &self.live {
+            Live::Present(observed) if !write.drift.is_empty() => {
+                observed.last_managers(&write.drift)
+            }
+            _ => Vec::new(),
+        }
     }
 
     pub(super) fn case<'a>(
@@ -111,6 +140,10 @@ pub(super) enum WaitsFor {
 #[derive(Debug, Default)]
 pub(super) struct Contention {
     pub(super) fight: Fight,
+    /// Whether others have deleted the object since we wrote it.
+    pub(super) deleted: bool,
+    /// Until when it is held because of a cycle.
+    pub(super) cycle: Option<Instant>,
     pub(super) refused: Option<Refused>,
     pub(super) learned: Learned,
     /// The conflict over fields that an apply left to other managers.
@@ -171,13 +204,32 @@ impl TargetEntry {
     }
 
     /// Records that drift was repaired, or that others changed the object faster than that in
-    /// every attempt.
-    pub(super) fn repaired(&mut self, write: &Write) {
-        if !write.drift.is_empty() {
+    /// every attempt; `rivals` are the field managers of the version that was repaired.
+    pub(super) fn repaired(&mut self, write: &Write, rivals: &[String]) {
+        if self.repairs(write) {
             let now = tokio::time::Instant::now().into_std();
-            let others = self.other_managers();
-            let fight = &mut self.contention().fight;
-            fight.repaired(now, write.drift.clone(), others);
+            let fields = write.drift.iter().map(ToString::to_string).collect();
+            let contention = self.contention();
+            contention.deleted = false;
+            contention.fight.repaired(now, fields, rivals.to_vec());
+        }
+    }
+
+    /// Whether a write restores what others have changed or deleted.
+    pub(super) fn repairs(&self, write: &Write) -> bool {
+        let contention = self.contention.as_ref();
+        let deleted = contention.is_some_and(|contention| contention.deleted);
+        let creates = write.creates || write.verb == Verb::Create;
+        !write.drift.is_empty() || (creates && deleted)
+    }
+
+    /// Records that others have deleted the object, if we wrote it and it is still wanted.
+    pub(super) fn deleted_by_others(&mut self) {
+        let known = self.contention.as_deref();
+        let recreates = known.is_some_and(|contention| contention.learned.recreate);
+        let present = matches!(&self.live, Live::Present(_)) && !self.record.is_empty();
+        if present && !recreates && !self.is_removal() {
+            self.contention().deleted = true;
         }
     }
 
@@ -263,6 +315,7 @@ impl TargetEntry {
 
     /// Records that the object does not exist.
     pub(super) fn lose(&mut self, live: Live) {
+        self.deleted_by_others();
         self.forget_writes();
         self.live = live;
     }
@@ -342,23 +395,24 @@ impl TargetEntry {
         }
     }
 
-    /// The field managers other than ours.
-    pub(super) fn other_managers(&self) -> Vec<String> {
-        match &self.live {
-            Live::Present(observed) => {
-                let names = observed.others.iter().map(|other| other.name.clone());
-                names.collect()
-            }
-            Live::Unknown | Live::Unseen | Live::Absent => Vec::new(),
-        }
-    }
-
     /// The first controller that wants the object, or else the first that wanted it.
     pub(super) fn controller(&self) -> &str {
         match self.wanted.writers().next() {
             Some(desired) => &desired.author.controller,
             None => self.wanted.first_withdrawn(),
         }
+    }
+
+    /// Whether nobody wants the object any more.
+    pub(super) fn is_removal(&self) -> bool {
+        self.wanted.writers().next().is_none()
+    }
+
+    /// Whether nobody wants the object, and it is being deleted.
+    pub(super) fn is_leaving(&self) -> bool {
+        let deleted = matches!(&self.live, Live::Present(live) if live.is_being_deleted());
+        let removed = self.wanted.has_withdrawn() || matches!(self.standing, Standing::Waiting(..));
+        deleted && self.is_removal() && removed
     }
 
     /// A problem, reported for the first controller that wants the object.

@@ -15,7 +15,7 @@ use kube::discovery::ApiResource;
 use kube::{Client, Resource};
 use object::ObjectKey;
 use target::TargetKind;
-use target::answer::{Failure, Status};
+use target::answer::{Failure, Status, is_status};
 use target::decide::{Verb, Write};
 use target::live::Observed;
 
@@ -43,6 +43,15 @@ impl Answer {
                 None => object.into_value(),
             },
             unreadable,
+        }
+    }
+
+    /// The version of the object; `""` if it is gone.
+    pub(super) fn version(&self) -> &str {
+        let version = self.body.get("metadata").get("resourceVersion");
+        match version.as_str() {
+            Some(version) if !is_status(&self.body) => version,
+            _ => "",
         }
     }
 

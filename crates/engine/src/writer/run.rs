@@ -16,7 +16,9 @@ use tracing::Instrument;
 
 use super::entry::{Snapshot, TargetEntry};
 use super::request::{self, Answer};
+use super::standing::Awaited;
 use super::{Next, WriteError, Writer, fight};
+use crate::echoes::KindEchoes;
 
 /// How many requests one run sends at most. An object that others change all the time is left
 /// to the next run.
@@ -45,6 +47,9 @@ pub(super) struct Run<'a> {
     conflicts: usize,
     /// The problems of the last decision.
     problems: Vec<Problem>,
+    /// The field managers that changed the fields last which the next write restores.
+    rivals: Vec<String>,
+    echoes: Arc<KindEchoes>,
 }
 
 type Flow = Result<Option<Next>, WriteError>;
@@ -60,13 +65,18 @@ impl<'a> Run<'a> {
             fresh: false,
             conflicts: 0,
             problems: Vec::new(),
+            rivals: Vec::new(),
+            echoes: writer.echoes.of(&key.kind),
         }
     }
 
     /// Sends requests until nothing is left to do, or the run has to wait.
     pub(super) async fn go(mut self) -> Result<Next, WriteError> {
         for _ in 0..MAX_STEPS {
-            let done = match self.next() {
+            if self.writer.is_closed() {
+                return Ok(Next::Change);
+            }
+            let done = match self.next().await {
                 Todo::Done(next) => return Ok(next),
                 Todo::Read => self.read().await?,
                 Todo::Write(write) => self.write(&write).await?,
@@ -80,7 +90,7 @@ impl<'a> Run<'a> {
     }
 
     /// Decides the next action.
-    fn next(&mut self) -> Todo {
+    async fn next(&mut self) -> Todo {
         loop {
             let Some(snapshot) = self.snapshot() else {
                 self.writer.report_problems(self.key, &[]);
@@ -88,14 +98,33 @@ impl<'a> Run<'a> {
             };
             let snapshot = match snapshot {
                 Ok(snapshot) => snapshot,
-                Err(waits) => return Todo::Done(Next::After(waits)),
+                Err(waits) => {
+                    // The problem was reported when the wait began.
+                    self.writer.state().ran(self.key, true, None);
+                    return Todo::Done(Next::After(waits));
+                }
             };
-            let case = snapshot.case(self.key, &self.kind, &self.writer.operator, self.fresh);
-            let decision = decide(&case);
+            let (snapshot, decision) = self.decide(snapshot).await;
             if let Some(todo) = self.take_step(&snapshot, decision) {
                 return todo;
             }
         }
+    }
+
+    /// Decides on a snapshot; on a large one, where it holds up nobody else.
+    async fn decide(&self, snapshot: Snapshot) -> (Snapshot, Decision) {
+        let (key, kind, fresh) = (self.key, &self.kind, self.fresh);
+        let operator = &self.writer.operator;
+        if !snapshot.is_large() {
+            let decision = decide(&snapshot.case(key, kind, operator, fresh));
+            return (snapshot, decision);
+        }
+        let (key, kind, operator) = (key.clone(), kind.clone(), operator.clone());
+        let work = move || {
+            let decision = decide(&snapshot.case(&key, &kind, &operator, fresh));
+            (snapshot, decision)
+        };
+        self.writer.workers.run(work).await
     }
 
     /// The state of the object, or how much longer it waits; `None` if nothing is known of it.
@@ -120,19 +149,40 @@ impl<'a> Run<'a> {
         }
         let mut problems = decision.problems;
         problems.extend(entry.lost_fields());
+        let awaited = match awaited(&decision.action) {
+            None if entry.is_leaving() => Some(Awaited::Gone),
+            awaited => awaited,
+        };
         let todo = match decision.action {
             Action::Nothing => settled(entry, now, &mut problems),
             Action::Read => Todo::Read,
-            Action::Delete { uid, version } => Todo::Delete { uid, version },
+            Action::Delete { uid, version } => {
+                if let Some(rest) = entry.cycle(now) {
+                    problems.push(entry.problem(Cause::Cycle));
+                    Todo::Done(Next::After(rest))
+                } else {
+                    Todo::Delete { uid, version }
+                }
+            }
             Action::Wait(wait) => Todo::Done(match wait {
                 Wait::Conflict | Wait::Gone | Wait::Unreadable => Next::After(FOREIGN_RETRY),
                 Wait::Object | Wait::Held | Wait::Document => Next::Change,
             }),
-            Action::Write(write) => may_write(entry, write, now, &mut problems),
+            Action::Write(write) => {
+                self.rivals = snapshot.rivals(&write);
+                may_write(entry, write, now, &mut problems)
+            }
         };
+        if let Todo::Done(_) = todo {
+            state.ran(self.key, !problems.is_empty(), awaited);
+            if problems.iter().any(|problem| problem.cause == Cause::Cycle) {
+                state.cycles.insert(self.key.clone());
+            }
+        }
         drop(state);
         match &todo {
             Todo::Done(next) => {
+                self.writer.behind.notify_one();
                 self.writer.report_problems(self.key, &problems);
                 if *next == Next::Settled {
                     let operator = &self.writer.operator;
@@ -147,6 +197,19 @@ impl<'a> Run<'a> {
     async fn send(&self, request: Result<Http, kube::core::request::Error>) -> Sent {
         self.entry(TargetEntry::sent);
         request::send(&self.writer.client, request).await
+    }
+
+    /// Sends a write, and records it for those that read the object.
+    async fn send_write(&self, request: Result<Http, kube::core::request::Error>) -> Sent {
+        let (name, depth) = (&self.key.name, self.entry(|entry| entry.depth));
+        self.echoes.sends(name, depth);
+        let answer = self.send(request).await;
+        let version = answer.as_ref().ok().map(Answer::version);
+        self.echoes.sent(name, depth, version);
+        if version.is_some() {
+            self.entry(TargetEntry::wrote);
+        }
+        answer
     }
 
     async fn read(&mut self) -> Flow {
@@ -164,7 +227,7 @@ impl<'a> Run<'a> {
 
     async fn write(&mut self, write: &Write) -> Flow {
         let request = request::write(&self.kind, self.key, write);
-        let answer = self.send(request);
+        let answer = self.send_write(request);
         let answer = answer.instrument(self.span(write.verb.name())).await;
         self.sent(&write.controller, write.verb.name(), &answer);
         match answer {
@@ -203,9 +266,10 @@ impl<'a> Run<'a> {
         let observed = answer.observed(&self.writer.operator);
         let read = observed.unreadable.is_none();
         let object = observed.object.clone();
+        let rivals = std::mem::take(&mut self.rivals);
         self.entry(|entry| {
             entry.accepted(write);
-            entry.repaired(write);
+            entry.repaired(write, &rivals);
             // An apply that created the object answers 201.
             if write.creates && answer.code != 201 {
                 entry.contention().learned.disowned = true;
@@ -250,7 +314,7 @@ impl<'a> Run<'a> {
             ..write.clone()
         };
         let request = request::write(&self.kind, self.key, &forced);
-        let answer = self.send(request).await;
+        let answer = self.send_write(request).await;
         self.sent(&write.controller, forced.verb.name(), &answer);
         match answer {
             Ok(answer) => self.wrote(&forced, &answer),
@@ -268,7 +332,7 @@ impl<'a> Run<'a> {
 
     async fn delete(&mut self, uid: &str, version: &str) -> Flow {
         let request = request::delete(&self.kind, self.key, uid, version);
-        let answer = self.send(request);
+        let answer = self.send_write(request);
         let answer = answer.instrument(self.span("delete")).await;
         let controller = self.writer.controller_of(self.key);
         self.sent(&controller.unwrap_or_default(), "delete", &answer);
@@ -298,6 +362,16 @@ impl<'a> Run<'a> {
             Some(entry) => change(entry),
             None => T::default(),
         }
+    }
+}
+
+/// What an object waits for if this is the next action.
+fn awaited(action: &Action) -> Option<Awaited> {
+    match action {
+        Action::Nothing => None,
+        Action::Wait(Wait::Object) => Some(Awaited::Object),
+        Action::Wait(Wait::Gone) => Some(Awaited::Gone),
+        _ => Some(Awaited::Other),
     }
 }
 
@@ -337,7 +411,12 @@ fn may_write(
             return Todo::Done(Next::After(wait));
         }
     }
-    let fight = entry.fight().filter(|_| !write.drift.is_empty());
+    if let Some(rest) = entry.cycle(now) {
+        problems.push(problem_of(&write, Cause::Cycle));
+        return Todo::Done(Next::After(rest));
+    }
+    let repairs = entry.repairs(&write);
+    let fight = entry.fight().filter(|_| repairs);
     let wait = fight.and_then(|fight| Some((fight.wait(now)?, fighting(fight))));
     let Some((wait, cause)) = wait else {
         return Todo::Write(write);

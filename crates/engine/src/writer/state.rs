@@ -14,12 +14,13 @@ use target::live::{Leftover, Live, Observed, is_marked, leftovers};
 use target::problem::{Cause, Problem};
 
 use super::entry::{TargetEntry, WaitsFor};
+use super::standing::Standings;
 
 /// The state of all objects and kinds.
 #[derive(Debug, Default)]
 pub(super) struct State {
     /// Boxed to save memory, because the nodes of the map have free slots.
-    entries: BTreeMap<ObjectKey, Box<TargetEntry>>,
+    pub(super) entries: BTreeMap<ObjectKey, Box<TargetEntry>>,
     kinds: BTreeMap<GroupKind, Arc<TargetKind>>,
     /// Why kinds are not among `kinds`, as far as that is known.
     unknown: BTreeMap<GroupKind, Cause>,
@@ -27,6 +28,10 @@ pub(super) struct State {
     pub(super) boundary: Option<String>,
     /// The lists of each kind's target watch.
     lists: BTreeMap<GroupKind, Lists>,
+    /// How many objects are not as derived.
+    pub(super) standings: Standings,
+    /// The objects that are held because of a cycle.
+    pub(super) cycles: BTreeSet<ObjectKey>,
     /// Whether namespaces cannot be watched.
     pub(super) namespaces_unwatched: bool,
     /// How many objects each controller had written when the first list of their kind completed;
@@ -164,6 +169,14 @@ impl State {
         controller: &str,
         desired: Option<Desired>,
     ) -> bool {
+        let changed = self.set_desired(key, controller, desired);
+        if changed {
+            self.queued(key);
+        }
+        changed
+    }
+
+    fn set_desired(&mut self, key: &ObjectKey, controller: &str, desired: Option<Desired>) -> bool {
         let Some(desired) = desired else {
             let entry = self.entries.get_mut(key);
             let entry = entry.filter(|entry| !entry.is_held(controller));
@@ -184,9 +197,20 @@ impl State {
     /// claim is released.
     pub(super) fn withdraw(&mut self, key: &ObjectKey, controller: &str) -> bool {
         let entry = self.entries.get_mut(key);
-        match entry.filter(|entry| entry.wanted.is_wanted_by(controller)) {
-            Some(entry) => entry.change(|wanted| wanted.release(controller)),
-            None => self.set(key, controller, None),
+        let patches = entry.filter(|entry| entry.wanted.is_wanted_by(controller));
+        let Some(released) = patches.map(|entry| entry.change(|wanted| wanted.release(controller)))
+        else {
+            return self.set(key, controller, None);
+        };
+        if released {
+            self.queued(key);
+        }
+        released
+    }
+
+    fn remove(&mut self, key: &ObjectKey) {
+        if let Some(entry) = self.entries.remove(key) {
+            self.standings.leave(&entry.standing);
         }
     }
 
@@ -234,7 +258,11 @@ impl State {
         }
         entry.shown = lists.now();
         entry.see(observed);
-        Some(key).filter(|_| !entry.wanted.is_empty())
+        if entry.wanted.is_empty() {
+            return None;
+        }
+        self.queued(&key);
+        Some(key)
     }
 
     pub(super) fn forget(
@@ -253,12 +281,16 @@ impl State {
             }
             // We have written it since. It is unknown whether the deletion came before that.
             Live::Present(known) if gone.is_older_than(known) => entry.doubt(),
-            _ => entry.live = Live::Unseen,
+            _ => {
+                entry.deleted_by_others();
+                entry.live = Live::Unseen;
+            }
         }
         if entry.wanted.is_empty() {
-            self.entries.remove(&key);
+            self.remove(&key);
             return None;
         }
+        self.queued(&key);
         Some(key)
     }
 
@@ -280,6 +312,7 @@ impl State {
             }
             match entry.live {
                 Live::Present(_) if missed => {
+                    entry.deleted_by_others();
                     entry.live = Live::Unseen;
                     gone.push(key.clone());
                 }
@@ -293,7 +326,10 @@ impl State {
         };
         let (over, gone): (Vec<_>, Vec<_>) = gone.into_iter().partition(unwanted);
         for key in over {
-            self.entries.remove(&key);
+            self.remove(&key);
+        }
+        for key in &gone {
+            self.queued(key);
         }
         gone
     }
@@ -407,7 +443,7 @@ impl State {
         let marked = matches!(&entry.live, Live::Present(observed)
             if is_marked(&observed.object, key, operator));
         if entry.wanted.is_empty() && !marked {
-            self.entries.remove(key);
+            self.remove(key);
         }
     }
 }

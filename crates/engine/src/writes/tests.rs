@@ -106,7 +106,7 @@ impl World {
         let measures = Measures::new(&metrics, &operator);
         let writer = Writer::new("o", client, Arc::new(IgnoreProblems));
         let writer = Arc::new(limits::retry_refused(&operator, writer));
-        let mut writes = Writes::start(&context, &operator, writer, &measures);
+        let mut writes = Writes::start(&context, &operator, writer, &measures, &Guard::default());
         writes.subscribed();
         writes.lead();
         let kind = GroupKind::new("", "ConfigMap");

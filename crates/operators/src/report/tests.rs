@@ -12,6 +12,7 @@ fn engine(ready: Ready) -> OperatorStatus {
             errors: Vec::new(),
             counts: Counts::default(),
         }],
+        crashed: None,
     }
 }
 

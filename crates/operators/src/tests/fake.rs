@@ -21,6 +21,8 @@ struct State {
     events: BTreeMap<String, Arc<dyn EngineEvents>>,
     /// How many rounds the deletion of all objects takes.
     rounds: u32,
+    /// How many starts panic.
+    panics: u32,
 }
 
 struct FakeRun {
@@ -52,6 +54,11 @@ impl Fake {
         self.with(|state| state.status[name].send_replace(status));
     }
 
+    /// Makes the next starts panic.
+    pub(super) fn panics(&self, starts: u32) {
+        self.with(|state| state.panics = starts);
+    }
+
     pub(super) fn crash(&self, name: &str) {
         self.with(|state| state.status.remove(name));
     }
@@ -68,6 +75,12 @@ impl Engines for Fake {
         held: BTreeSet<String>,
         events: Arc<dyn EngineEvents>,
     ) -> Box<dyn Run> {
+        let panics = self.with(|state| {
+            let panics = state.panics > 0;
+            state.panics = state.panics.saturating_sub(1);
+            panics
+        });
+        assert!(!panics, "a start that panics");
         let (sender, status) = watch::channel(OperatorStatus::default());
         self.with(|state| {
             state.status.insert(operator.name.clone(), sender);

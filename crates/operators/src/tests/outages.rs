@@ -50,6 +50,22 @@ async fn an_engine_that_ends_by_itself_is_started_again_with_pauses() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_start_that_panics_is_an_error_of_its_operator() {
+    let world = world(&Server::default(), Policy::default());
+    world.fake.panics(4);
+    world.server.apply("a", &spec("ConfigMap"), &none());
+    tokio::time::sleep(Duration::from_secs(4)).await;
+    assert_eq!(world.standing("a"), "False/Crashed");
+    world.server.apply("b", &spec("Secret"), &none());
+    assert_eq!(world.told().await, ["start b Secret", "start a ConfigMap"]);
+    rest().await;
+    assert_eq!(world.standing("a"), "False/NotReady");
+    let reasons = world.server.events();
+    let mut reasons = reasons.iter().map(|event| event.get("reason").as_str());
+    assert!(reasons.any(|reason| reason == Some("Crashed")));
+}
+
+#[tokio::test(start_paused = true)]
 async fn shutdown_stops_all_and_leaves_operators_as_they_are() {
     let world = world(&Server::default(), Policy::default());
     world.server.apply("a", &spec("ConfigMap"), &none());

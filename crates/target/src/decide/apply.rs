@@ -103,7 +103,7 @@ fn send(
                     let taken = value.as_map().is_some() && live.as_map().is_some();
                     !taken && !equal(answer, live)
                 });
-                drift.extend(changed.map(|(place, _)| place.to_string()));
+                drift.extend(changed.map(|(place, _)| place.clone()));
                 if drift.is_empty() {
                     return None;
                 }

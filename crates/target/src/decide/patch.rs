@@ -377,7 +377,7 @@ impl<'a> Patcher<'a> {
             let written = self.answer(place).is_some() && value.as_map().is_none();
             written && !self.is_settled(place, value) && !self.is_as_wanted(place, value)
         });
-        write.drift = changed.map(|(place, _)| place.to_string()).collect();
+        write.drift = changed.map(|(place, _)| place.clone()).collect();
         Action::Write(Box::new(write))
     }
 }

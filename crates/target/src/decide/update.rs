@@ -184,7 +184,7 @@ impl<'a> Goal<'a> {
             let meta = |metadata: &Value| FieldPath::of(&["metadata"]).set(&Value::NULL, metadata);
             let live = meta(observed.object.get("metadata"));
             places.extend(differences(&meta(&metadata), &live));
-            write.drift = places.iter().map(ToString::to_string).collect();
+            write.drift = places;
         }
         Some(write)
     }
@@ -379,7 +379,7 @@ impl<'a> Goal<'a> {
                 FieldPath::of(&["status"]).set(&Value::empty_map(), status)
             };
             let places = differences(&status(answer), &status(&observed.object));
-            write.drift = places.iter().map(ToString::to_string).collect();
+            write.drift = places;
         }
         Action::Write(Box::new(write))
     }

@@ -83,7 +83,7 @@ impl Engine {
         let measures = Measures::new(&Metrics::default(), &operator);
         let controllers = operator.controllers.iter().enumerate();
         Self {
-            outputs: Outputs::new(&views, &operator),
+            outputs: Outputs::new(&views, &operator, &crate::Echoes::default()),
             problem_log: ProblemLog::new(Arc::new(Quiet), Arc::default(), measures),
             tasks: controllers
                 .map(|(rank, c)| ControllerTask::new("o", rank, c, Budget::default()))
@@ -136,7 +136,7 @@ impl Engine {
 
     fn write(&mut self) {
         self.outputs
-            .write(&self.store, &self.operator, &self.problem_log);
+            .write(&self.store, &self.operator, &self.problem_log, || false);
     }
 
     fn user(&mut self, write: &Write) {

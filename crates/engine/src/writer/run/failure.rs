@@ -25,7 +25,8 @@ impl Run<'_> {
                 self.conflicts += 1;
                 if self.conflicts > MAX_CONFLICTS {
                     // Without a pause, every change of others would start the next run at once.
-                    self.entry(|entry| write.map(|write| entry.repaired(write)));
+                    let rivals = &self.rivals;
+                    self.entry(|entry| write.map(|write| entry.repaired(write, rivals)));
                     return Err(self.busy());
                 }
                 self.entry(TargetEntry::doubt);

@@ -1,0 +1,147 @@
+//! Keeps a panic inside one Operator.
+//!
+//! An engine consists of several tasks, and parts of its code run in tasks of others: a shared
+//! watch calls the sinks of all Operators that read the kind. A panic in any of these places ends
+//! the engine, which is then started again (`supervisor.rs`). Otherwise an Operator whose reader
+//! of a view has failed would look alive and do nothing.
+//!
+//! Each place is a [`Boundary`]. Tests make the code fail there with [`FailPoints`].
+
+use std::fmt;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures::FutureExt;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use crate::turns::Turn;
+
+/// A part of an engine that runs by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Boundary {
+    /// The start of the engine, and its main task.
+    Engine,
+    /// A batch: the steps of the circuits, and writing views.
+    Batch,
+    /// The delivery of a source's objects.
+    Source,
+    /// The delivery of a target kind's objects.
+    Target,
+    /// The reader of a view.
+    View,
+    /// The queue of the writer.
+    Queue,
+    /// One run of the writer, for one object.
+    Write,
+    /// The watch of namespaces that objects wait for.
+    Namespaces,
+}
+
+impl fmt::Display for Boundary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Engine => "the engine",
+            Self::Batch => "a batch",
+            Self::Source => "the delivery of a source",
+            Self::Target => "the delivery of a target",
+            Self::View => "the reader of a view",
+            Self::Queue => "the queue of the writer",
+            Self::Write => "the write of an object",
+            Self::Namespaces => "the watch of namespaces",
+        })
+    }
+}
+
+/// A function that is called with the name of the Operator whenever its engine passes a
+/// [`Boundary`]. A test panics in it. The boundaries are passed once for each batch, list or write,
+/// not for each object that is read.
+#[derive(Clone, Default)]
+pub struct FailPoints(Option<Arc<Pass>>);
+
+type Pass = dyn Fn(&str, Boundary) + Send + Sync;
+
+impl FailPoints {
+    /// Calls `pass` at each boundary.
+    pub fn new(pass: impl Fn(&str, Boundary) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(pass)))
+    }
+}
+
+impl fmt::Debug for FailPoints {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("FailPoints")
+            .field(&self.0.is_some())
+            .finish()
+    }
+}
+
+/// Reports the panics of one engine to its supervisor. Clones belong to the same engine.
+#[derive(Clone, Debug, Default)]
+pub struct Guard(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    operator: String,
+    points: FailPoints,
+    crashed: watch::Sender<Option<Boundary>>,
+    /// All tasks of the engine hold a guard. The next engine of the Operator starts when they
+    /// have ended.
+    _turn: Turn,
+}
+
+impl Guard {
+    pub(crate) fn new(operator: &str, points: FailPoints, turn: Turn) -> Self {
+        Self(Arc::new(Shared {
+            operator: operator.to_owned(),
+            points,
+            crashed: watch::Sender::default(),
+            _turn: turn,
+        }))
+    }
+
+    /// Passes a boundary, where a test may panic.
+    pub(crate) fn pass(&self, boundary: Boundary) {
+        if let Some(pass) = &self.0.points.0 {
+            pass(&self.0.operator, boundary);
+        }
+    }
+
+    /// Reports a panic.
+    pub(crate) fn crashed(&self, boundary: Boundary) {
+        self.0.crashed.send_if_modified(|first| {
+            let news = first.is_none();
+            first.get_or_insert(boundary);
+            news
+        });
+    }
+
+    /// The first panic so far.
+    pub(crate) fn first(&self) -> Option<Boundary> {
+        *self.0.crashed.borrow()
+    }
+
+    /// Waits for the first panic.
+    pub(crate) async fn crash(&self) -> Boundary {
+        let mut crashed = self.0.crashed.subscribe();
+        match crashed.wait_for(Option::is_some).await.map(|first| *first) {
+            Ok(Some(boundary)) => boundary,
+            // The sender is in `self`.
+            Ok(None) | Err(_) => std::future::pending().await,
+        }
+    }
+
+    /// Spawns a task of the engine, and reports it if it panics.
+    pub(crate) fn spawn(
+        &self,
+        boundary: Boundary,
+        task: impl Future<Output = ()> + Send + 'static,
+    ) -> JoinHandle<()> {
+        let guard = self.clone();
+        tokio::spawn(async move {
+            if AssertUnwindSafe(task).catch_unwind().await.is_err() {
+                guard.crashed(boundary);
+            }
+        })
+    }
+}

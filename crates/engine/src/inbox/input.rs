@@ -1,0 +1,218 @@
+//! The end of a watch: passes the objects that a source admits on to the [`Inbox`].
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use cluster::object::Unreadable;
+use cluster::source::{Arrival, Reads, Sink, Unavailable};
+use dataflow::fields::{Header, Keep, Kept};
+use document::Value;
+use object::ObjectName;
+use operator::predicate::Update;
+use operator::spec::Source;
+
+use super::{Inbox, Port};
+use crate::echoes::EchoReader;
+use crate::guard::{Boundary, Guard};
+
+/// One input of a controller: passes the objects of a watch on to the [`Inbox`].
+pub struct Input {
+    inbox: Arc<Inbox>,
+    port: Port,
+    source: Source,
+    /// The fields of an object that are stored.
+    keep: Keep,
+    /// The last version of each object, as far as the predicate compares it.
+    seen: Mutex<HashMap<ObjectName, Header>>,
+    /// Whether the current events belong to a list, or to a batch of a view that did.
+    bulk: AtomicBool,
+    /// Takes back what the controller itself has set on an object, if it patches this kind.
+    take_back: Option<TakeBack>,
+    /// Tells which objects are as this process wrote them.
+    echoes: EchoReader,
+}
+
+impl fmt::Debug for Input {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Input")
+            .field("port", &self.port)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Returns an object without the values that a controller has set on it.
+pub type TakeBack = Box<dyn Fn(&ObjectName, &Value) -> Value + Send + Sync>;
+
+impl Input {
+    /// An input for a source, which stores the fields in `keep`.
+    pub fn new(inbox: Arc<Inbox>, port: Port, source: Source, keep: Keep) -> Self {
+        Self {
+            inbox,
+            port,
+            source,
+            keep,
+            seen: Mutex::default(),
+            bulk: AtomicBool::new(false),
+            take_back: None,
+            echoes: EchoReader::default(),
+        }
+    }
+
+    /// Sets a function that takes back what the controller itself has set on an object. Such an
+    /// input needs whole objects.
+    #[must_use]
+    pub fn taking_back(mut self, take_back: Option<TakeBack>) -> Self {
+        self.take_back = take_back;
+        self
+    }
+
+    /// Sets what tells which objects are as this process wrote them.
+    pub(crate) fn echoing(self, echoes: EchoReader) -> Self {
+        Self { echoes, ..self }
+    }
+
+    /// Sets whether the following events are bulk, and not single watch events.
+    pub(crate) fn bulk(&self, bulk: bool) {
+        self.bulk.store(bulk, Ordering::SeqCst);
+    }
+
+    /// Adds the state of an object. `version` is `None` if it was deleted.
+    fn put(&self, name: &ObjectName, object: Option<Kept>, version: Option<&str>) {
+        let bulk = self.bulk.load(Ordering::SeqCst);
+        let depth = self.echoes.depth(name, version);
+        self.inbox
+            .put_caused(self.port, name.clone(), object, bulk, depth);
+    }
+
+    /// Delivers an object of a view. The kept fields are copied, so that they do not keep the
+    /// rest of the object in memory after the store has replaced it.
+    pub(crate) fn apply_stored(&self, name: &ObjectName, object: &Value, listing: bool) {
+        match &self.take_back {
+            Some(take_back) => self.apply_whole(name, &take_back(name, object), listing),
+            None => self.apply_whole(name, object, listing),
+        }
+    }
+
+    fn apply_whole(&self, name: &ObjectName, object: &Value, listing: bool) {
+        let header = Header::of(object);
+        self.update(name, &header, listing, || {
+            Ok(self.keep.of(object).detached())
+        });
+    }
+
+    /// Records that all changes of the view up to this version have been delivered.
+    pub(crate) fn told(&self, version: u64) {
+        self.inbox.set(self.port, |state| state.version = version);
+    }
+
+    /// A list begins: all objects are delivered again.
+    pub(crate) fn begin_list(&self) {
+        self.bulk(true);
+        self.inbox.set(self.port, |state| state.listing = true);
+    }
+
+    /// Wakes the Operator's task.
+    pub(crate) fn poke(&self) {
+        self.inbox.poke();
+    }
+
+    pub(crate) fn guard(&self) -> &Guard {
+        self.inbox.guard()
+    }
+
+    /// Puts an object into the inbox if the source admits it and the predicate passes.
+    fn update(
+        &self,
+        name: &ObjectName,
+        header: &Header,
+        listing: bool,
+        kept: impl FnOnce() -> Result<Kept, Unreadable>,
+    ) {
+        let version = header.resource_version.as_str().unwrap_or_default();
+        if !self.source.admits(header) {
+            self.forget(name);
+            return self.put(name, None, Some(version));
+        }
+        let kept = match kept() {
+            Ok(kept) => kept,
+            // `seen` stays: the predicate compares the next version with the last readable one.
+            Err(why) => return self.inbox.put_unreadable(self.port, name.clone(), why),
+        };
+        if self.passes(name, header, listing) {
+            self.put(name, Some(kept), Some(version));
+        } else {
+            self.inbox.put_readable(self.port, name);
+        }
+    }
+
+    /// Whether the predicate lets this version of an object through.
+    fn passes(&self, name: &ObjectName, new: &Header, listing: bool) -> bool {
+        let Some(predicate) = &self.source.predicate else {
+            return true;
+        };
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        // The previous version counts, whether it passed or not.
+        let old = seen.insert(name.clone(), new.detached());
+        let passes = |old: &Header| {
+            let whole = None;
+            predicate.passes(&Update { old, new, whole })
+        };
+        listing || old.as_ref().is_none_or(passes)
+    }
+
+    fn forget(&self, name: &ObjectName) {
+        if self.source.predicate.is_some() {
+            let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+            seen.remove(name);
+        }
+    }
+}
+
+impl Sink for Input {
+    fn reads(&self) -> Reads {
+        match self.take_back {
+            Some(_) => Reads::Everything,
+            None => Reads::Kept(self.keep.clone(), self.source.header()),
+        }
+    }
+
+    fn apply(&self, name: &ObjectName, object: &Arrival, listing: bool) {
+        let Some(take_back) = &self.take_back else {
+            return self.update(name, &object.header, listing, || object.kept(&self.keep));
+        };
+        match object.whole() {
+            Ok(whole) => self.apply_whole(name, &take_back(name, &whole), listing),
+            Err(why) => self.update(name, &object.header, listing, || Err(why)),
+        }
+    }
+
+    fn delete(&self, name: &ObjectName, _last: Option<&Arrival>) {
+        self.forget(name);
+        self.put(name, None, None);
+    }
+
+    fn listing(&self) {
+        self.guard().pass(Boundary::Source);
+        self.begin_list();
+    }
+
+    fn synced(&self) {
+        self.bulk(false);
+        self.inbox.set(self.port, |state| {
+            state.listed = true;
+            state.listing = false;
+            state.unavailable = None;
+        });
+    }
+
+    fn unavailable(&self, why: &Unavailable) {
+        self.inbox
+            .set(self.port, |state| state.unavailable = Some(why.clone()));
+    }
+
+    fn crashed(&self) {
+        self.guard().crashed(Boundary::Source);
+    }
+}

@@ -1,0 +1,76 @@
+//! Objects of views that are held because of a cycle.
+
+use object::{GroupKind, KindRef, ObjectName};
+use tokio::time::Instant;
+
+use super::{Outputs, collection};
+use crate::echoes::MAX_DEPTH;
+use crate::writer::CYCLE_PAUSE;
+
+impl Outputs {
+    /// Whether an object is held because of a cycle.
+    pub(super) fn is_held(&self, view: &GroupKind, name: &ObjectName) -> bool {
+        let held = !self.cycles.is_empty();
+        held && self.cycles.contains_key(&(view.clone(), name.clone()))
+    }
+
+    /// Whether a change of an object by this controller has to wait, because the last writes of
+    /// this process have caused each other.
+    pub(super) fn cycle(&mut self, number: usize, resource: &KindRef, name: &ObjectName) -> bool {
+        let view = collection(resource);
+        let place = (view.clone(), name.clone());
+        let Some(known) = self.views.get_mut(&view) else {
+            return false;
+        };
+        if self.depth == 0 {
+            known.streaks.remove(name);
+            self.cycles.remove(&place);
+            return false;
+        }
+        if self.cycles.contains_key(&place) {
+            return true;
+        }
+        let streak = known.streaks.get(name).copied().unwrap_or_default();
+        let often = streak >= MAX_DEPTH || self.depth >= 2 * MAX_DEPTH;
+        let held = self.depth >= MAX_DEPTH && often;
+        if held {
+            self.cycles
+                .insert(place, (number, Instant::now() + CYCLE_PAUSE));
+        }
+        held
+    }
+
+    /// Whether an object is held because of a cycle.
+    pub(crate) fn has_cycles(&self) -> bool {
+        !self.cycles.is_empty()
+    }
+
+    /// When the first hold ends.
+    pub(crate) fn next_release(&self) -> Option<Instant> {
+        self.cycles.values().map(|(_, until)| *until).min()
+    }
+
+    /// Ends holds: those of a controller, or those whose time is over. Returns whether there were
+    /// any; then the views have to be written.
+    pub(crate) fn release_cycles(&mut self, number: Option<usize>) -> bool {
+        let now = Instant::now();
+        let over = |(by, until): &(usize, Instant)| match number {
+            Some(number) => *by == number,
+            None => *until <= now,
+        };
+        let released: Vec<_> = self
+            .cycles
+            .iter()
+            .filter(|(_, hold)| over(hold))
+            .map(|(place, _)| place.clone())
+            .collect();
+        for (collection, name) in &released {
+            self.cycles.remove(&(collection.clone(), name.clone()));
+            if let Some(view) = self.views.get_mut(collection) {
+                view.streaks.remove(name);
+                view.changed.push(name.clone());
+            }
+        }
+        !released.is_empty()
+    }
+}

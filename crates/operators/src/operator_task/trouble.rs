@@ -1,0 +1,60 @@
+//! Operators that do not run: after a panic, or because of a cycle of views.
+
+use std::time::Duration;
+
+use controller::Backoff;
+use tokio::time::Instant;
+
+use super::{OperatorTask, TaskStep};
+use crate::cycles::Cycle;
+
+/// The pauses before an engine that ended by itself is started again.
+pub(super) const RESTART: Backoff =
+    Backoff::new(Duration::from_millis(500), Duration::from_mins(5));
+/// The reason of an Operator whose views are in a cycle with those of others.
+pub(super) const CYCLIC_VIEWS: &str = "CyclicViews";
+
+impl OperatorTask {
+    /// Does not run, because its views are in a cycle. Derived objects stay.
+    pub(super) async fn refuse(&mut self, cycle: &Cycle) -> TaskStep {
+        self.stop_engine().await;
+        let why = format!("the Operator is refused ({CYCLIC_VIEWS})");
+        self.shared.engines.down(&self.name, &why);
+        let message = cycle.to_string();
+        if !self.state.is(CYCLIC_VIEWS) {
+            self.events.warn(CYCLIC_VIEWS, &message);
+        }
+        self.waits(CYCLIC_VIEWS, message);
+        TaskStep::Done
+    }
+
+    /// Handles an engine that ended by itself, which is a bug: it is started again after a pause.
+    pub(super) fn died(&mut self) {
+        self.engine = None;
+        let why = "the Operator ended unexpectedly and will be restarted";
+        self.shared.engines.down(&self.name, why);
+        self.crashed();
+    }
+
+    /// Handles a panic, of the engine or of this task: the next step comes after a pause.
+    pub(super) fn crashed(&mut self) {
+        let pause = self.crashes.grow();
+        let message = "it ended unexpectedly because of an error in deltic itself, and will be \
+            restarted: please report this, with the log";
+        self.shared.metrics.crashed(&self.name);
+        self.events.warn("Crashed", message);
+        self.waits("Crashed", message.to_owned());
+        self.not_before = Some(Instant::now() + pause);
+        self.again = self.not_before;
+    }
+
+    /// Forgets earlier crashes once an engine has run for longer than the longest pause.
+    pub(super) fn reset_crashes(&mut self) {
+        let Some(engine) = &self.engine else {
+            return;
+        };
+        if engine.since.elapsed() > RESTART.max {
+            self.crashes.reset();
+        }
+    }
+}
