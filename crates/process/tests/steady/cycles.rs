@@ -1,0 +1,180 @@
+//! Controllers that read what they write.
+
+use document::{Value, json};
+use engine::native::ViewStore;
+use object::GroupKind;
+use simulation::fields::set;
+use store::Selector;
+
+use super::{World, config_map, copies, operator, seconds};
+
+/// Adds one to `data.n` of each config map with the label `grows`, for ever.
+fn grower() -> Value {
+    json!({"controllers": [{
+        "name": "grower",
+        "sources": [{
+            "apiGroup": "", "kind": "ConfigMap",
+            "labelSelector": {"matchLabels": {"grows": "yes"}},
+        }],
+        "pipeline": [{"@project": {
+            "metadata": {"name": "$.metadata.name", "namespace": "$.metadata.namespace"},
+            "data": {"n": {"@string": {"@add": [{"@int": "$.data.n"}, 1]}}},
+        }}],
+        "target": {"apiGroup": "", "kind": "ConfigMap"},
+    }]})
+}
+
+fn number(world: &World, name: &str) -> i64 {
+    let object = world.server.get(&config_map(name)).unwrap_or_default();
+    let text = object.get("data").get("n").as_str().map(str::to_owned);
+    text.and_then(|text| text.parse().ok()).unwrap_or_default()
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_feeds_itself_is_held() {
+    let mut world = World::new();
+    let object = json!({"metadata": {"labels": {"grows": "yes"}}, "data": {"n": "0"}});
+    world.server.put(&config_map("a"), "user", &object);
+    world.operator("o", grower());
+    world.operator("neighbour", copies("neighbour-"));
+    world.start();
+    seconds(60).await;
+    world.expect("o", "Unknown/ReconciliationFailed");
+    let message = world.message("o");
+    assert!(message.contains("cycle at target"), "{message}");
+    assert!(!world.events("Cycle").is_empty());
+    let held_at = number(&world, "a");
+    assert!((64..70).contains(&held_at), "{held_at}");
+    seconds(300).await;
+    assert_eq!(number(&world, "a"), held_at);
+    // A change outside of the fields that it reads is no reason to go on.
+    let label = ["metadata", "annotations", "note"];
+    world
+        .server
+        .change(&config_map("a"), "user", |old| set(old, &label, json!("x")));
+    seconds(20).await;
+    assert_eq!(number(&world, "a"), held_at);
+    world.expect("o", "Unknown/ReconciliationFailed");
+    // Something else that it reads is.
+    let n = ["data", "n"];
+    world
+        .server
+        .change(&config_map("a"), "user", |old| set(old, &n, json!("1000")));
+    seconds(60).await;
+    let again = number(&world, "a");
+    assert!((1064..1070).contains(&again), "{again}");
+    // And after 10 minutes it is tried once more.
+    seconds(600).await;
+    let later = number(&world, "a");
+    assert!((again + 60..again + 70).contains(&later), "{again} {later}");
+    world.expect("neighbour", "True/Ready");
+    world.stop().await;
+}
+
+/// In a chain, each write of the second Operator is caused by one of the first, and yet the chain
+/// comes to rest after each change.
+#[tokio::test(start_paused = true)]
+async fn a_chain_of_controllers_is_no_cycle() {
+    let mut world = World::new();
+    world.operator("first", copies(""));
+    let second = json!({"controllers": [{
+        "name": "second",
+        "sources": [{"apiGroup": "", "kind": "ConfigMap"}],
+        "pipeline": [{"@project": {
+            "metadata": {"name": "$.metadata.name", "namespace": "$.metadata.namespace"},
+            "spec": {"n": "$.data.n"},
+        }}],
+        "target": {"apiGroup": "example.com", "kind": "Copy"},
+    }]});
+    world.operator("second", second);
+    world.start();
+    seconds(10).await;
+    let copy = object::ObjectKey::new("example.com", "Copy", "ns", "a");
+    for n in 0..200 {
+        world.widget("a", n);
+        seconds(1).await;
+        let found = world.server.get(&copy).unwrap_or_default();
+        let expect = n.to_string();
+        assert_eq!(found.get("spec").get("n").as_str(), Some(expect.as_str()));
+    }
+    world.expect("second", "True/Ready");
+    world.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_view_that_feeds_itself_is_held() {
+    let mut world = World::new();
+    world.widget("a", 1);
+    let name = |name: Value| json!({"name": (name), "namespace": "$.metadata.namespace"});
+    let spec = json!({"controllers": [
+        {
+            "name": "seed",
+            "sources": [{"apiGroup": "example.com", "kind": "Widget"}],
+            "pipeline": [{"@project": {"metadata": (name(json!("$.metadata.name")))}}],
+            "target": {"kind": "Name"},
+        },
+        {
+            "name": "longer",
+            "sources": [{"kind": "Name"}],
+            "pipeline": [{"@project": {
+                "metadata": (name(json!({"@concat": ["$.metadata.name", "x"]}))),
+            }}],
+            "target": {"kind": "Name"},
+        },
+    ]});
+    world.operator("o", spec);
+    let views = world.start_with_views();
+    seconds(60).await;
+    let count = |views: &ViewStore| {
+        let view = GroupKind::new("o.view.dcontroller.io", "Name");
+        views.store().list(&view, &Selector::default()).items.len()
+    };
+    let held_at = count(&views);
+    assert!((64..140).contains(&held_at), "{held_at}");
+    world.expect("o", "Unknown/ReconciliationFailed");
+    assert!(
+        world.message("o").contains("cycle at target"),
+        "{}",
+        world.message("o")
+    );
+    seconds(300).await;
+    assert_eq!(count(&views), held_at);
+    world.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cycle_of_views_across_operators_is_refused_at_the_youngest() {
+    let mut world = World::new();
+    let reads = |of: &str| {
+        json!({"controllers": [{
+            "name": "c",
+            "sources": [{"apiGroup": (format!("{of}.view.dcontroller.io")), "kind": "V"}],
+            "target": {"kind": "V"},
+        }]})
+    };
+    world.operator("z-old", reads("young"));
+    seconds(5).await;
+    world.operator("young", reads("z-old"));
+    world.start();
+    seconds(20).await;
+    world.expect("young", "False/CyclicViews");
+    let message = world.message("young");
+    assert!(message.contains("V.z-old.view.dcontroller.io"), "{message}");
+    assert!(!world.events("CyclicViews").is_empty());
+    // The older one waits for the view of the refused one.
+    world.expect("z-old", "False/NotReady");
+    world.server.delete(&operator("z-old"));
+    seconds(20).await;
+    world.expect("young", "False/NotReady");
+    // An edit closes the cycle again: the youngest is refused, although it ran.
+    world.operator("other", reads("other"));
+    seconds(20).await;
+    world.operator("young", reads("other"));
+    seconds(20).await;
+    world.expect("young", "True/Ready");
+    world.operator("other", reads("young"));
+    seconds(20).await;
+    world.expect("young", "False/NotReady");
+    world.expect("other", "False/CyclicViews");
+    world.stop().await;
+}

@@ -1,0 +1,70 @@
+//! Others that keep changing or deleting a target.
+
+use std::time::Duration;
+
+use document::json;
+use simulation::fields::set;
+
+use super::{World, config_map, copies, seconds};
+
+/// A world with the config map `a`, which somebody else has created.
+async fn world() -> World {
+    let mut world = World::new();
+    world.widget("a", 1);
+    let object = json!({"metadata": {"labels": {"made": "by-hand"}}, "data": {"other": "1"}});
+    world.server.put(&config_map("a"), "creator", &object);
+    world.operator("o", copies(""));
+    world.start();
+    seconds(10).await;
+    world.expect("o", "True/Ready");
+    world
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_rival_is_named_and_not_the_creator() {
+    let mut world = world().await;
+    for i in 0..20 {
+        let n = ["data", "n"];
+        let value = json!(format!("rival {i}"));
+        world
+            .server
+            .change(&config_map("a"), "rival", |old| set(old, &n, value));
+        seconds(1).await;
+    }
+    world.expect("o", "Unknown/ReconciliationFailed");
+    let message = world.message("o");
+    assert!(message.contains("fighting"), "{message}");
+    assert!(message.contains(".data.n"), "{message}");
+    assert!(
+        message.contains("changed back repeatedly by rival;"),
+        "{message}"
+    );
+    world.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_is_deleted_again_and_again_is_created_with_growing_pauses() {
+    let mut world = world().await;
+    world.requests("");
+    for _ in 0..300 {
+        world.server.delete(&config_map("a"));
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let created = world.requests("POST /api/v1/namespaces/ns/configmaps");
+    assert!((4..=9).contains(&created), "{created} times");
+    world.expect("o", "Unknown/ReconciliationFailed");
+    let message = world.message("o");
+    assert!(message.contains("fighting"), "{message}");
+    assert!(
+        message.contains("the object is deleted repeatedly"),
+        "{message}"
+    );
+    assert!(!world.events("Fighting").is_empty());
+    // Nobody deletes it any more: it is created again, and the fight is over after a while.
+    seconds(60).await;
+    assert_eq!(world.config_maps(), ["a"]);
+    world
+        .until("o", "True/Ready", Duration::from_mins(10))
+        .await;
+    world.stop().await;
+}

@@ -1,0 +1,189 @@
+//! Nothing gets stuck, nobody is held up, and `Ready` can be relied on: Operators that crash,
+//! loop, fight or exceed their budget, on an API server in memory.
+
+#![allow(clippy::unwrap_used)] // A test fails by panicking.
+
+mod budgets;
+mod crashes;
+mod cycles;
+mod fights;
+mod isolation;
+mod ready;
+
+use std::time::Duration;
+
+use document::{Value, json};
+use engine::native::ViewStore;
+use object::ObjectKey;
+use process::config::Config;
+use process::run::{RunError, run};
+use simulation::api::kind::Kind;
+use simulation::api::{Caller, Server};
+use simulation::clock::Virtual;
+use simulation::faults::Fault;
+use simulation::fields::set;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+/// A cluster and the process that runs its Operators.
+struct World {
+    server: Server,
+    /// The settings of the process.
+    config: Config,
+    process: Option<Process>,
+}
+
+/// The sender that stops the process, and its task.
+type Process = (oneshot::Sender<()>, JoinHandle<Result<(), RunError>>);
+
+fn widget(name: &str) -> ObjectKey {
+    ObjectKey::new("example.com", "Widget", "ns", name)
+}
+
+fn config_map(name: &str) -> ObjectKey {
+    ObjectKey::new("", "ConfigMap", "ns", name)
+}
+
+fn operator(name: &str) -> ObjectKey {
+    ObjectKey::new("dcontroller.io", "Operator", "", name)
+}
+
+impl World {
+    /// An empty cluster, on which no process runs.
+    fn new() -> Self {
+        let server = Server::new(Virtual::start(), 1);
+        Self {
+            server,
+            config: Config::default(),
+            process: None,
+        }
+    }
+
+    /// Starts the process.
+    fn start(&mut self) {
+        self.start_with_views();
+    }
+
+    /// Starts the process, and returns its views.
+    fn start_with_views(&mut self) -> ViewStore {
+        let views = ViewStore::default();
+        let config = Config {
+            views: views.clone(),
+            ..self.config.clone()
+        };
+        let (stop, stopped) = oneshot::channel();
+        let shutdown = async move { drop(stopped.await) };
+        let client = self.server.client(&Caller::new("deltic"));
+        let running = tokio::spawn(run(client, config, shutdown));
+        self.process = Some((stop, running));
+        views
+    }
+
+    /// Ends the process.
+    async fn stop(&mut self) {
+        let (stop, running) = self.process.take().unwrap();
+        stop.send(()).unwrap();
+        running.await.unwrap().unwrap();
+    }
+
+    /// Creates an object, or sets one of its fields.
+    fn put(&self, key: &ObjectKey, field: &str, value: Value) {
+        let old = self.server.get(key).unwrap_or_else(|| json!({}));
+        let object = set(&old, &[field], value);
+        self.server.put(key, "user", &object);
+    }
+
+    fn widget(&self, name: &str, n: i64) {
+        self.put(&widget(name), "spec", json!({"n": n}));
+    }
+
+    fn operator(&self, name: &str, spec: Value) {
+        self.put(&operator(name), "spec", spec);
+    }
+
+    fn always(&self, part: &str, fault: Fault) {
+        self.server.with(|state| state.faults.always(part, fault));
+    }
+
+    /// The names of all config maps.
+    fn config_maps(&self) -> Vec<String> {
+        let objects = self.server.all(Kind::named("", "ConfigMap").unwrap());
+        let names = objects.iter().map(|(key, _)| key.object_name().to_owned());
+        names.collect()
+    }
+
+    /// The number of requests since the last call whose `METHOD path` contains this text.
+    fn requests(&self, part: &str) -> usize {
+        let sent = self.server.with(|state| state.trace.take_sent());
+        let lines = sent.iter().map(|s| format!("{} {}", s.method, s.path));
+        lines.filter(|line| line.contains(part)).count()
+    }
+
+    /// The notes of the Events with this reason.
+    fn events(&self, reason: &str) -> Vec<String> {
+        let events = self
+            .server
+            .all(Kind::named("events.k8s.io", "Event").unwrap());
+        let events = events.iter().map(|(_, event)| event);
+        let events = events.filter(|event| event.get("reason").as_str() == Some(reason));
+        let notes = events.filter_map(|event| event.get("note").as_str().map(str::to_owned));
+        notes.collect()
+    }
+
+    fn condition(&self, name: &str, field: &str) -> String {
+        let operator = self.server.get(&operator(name)).unwrap_or_default();
+        let condition = operator.get("status").get("conditions").at(0).clone();
+        condition.get(field).as_str().unwrap_or_default().to_owned()
+    }
+
+    /// `status/reason` of the condition of an Operator.
+    fn ready(&self, name: &str) -> String {
+        let part = |field: &str| self.condition(name, field);
+        format!("{}/{}", part("status"), part("reason"))
+    }
+
+    fn message(&self, name: &str) -> String {
+        self.condition(name, "message")
+    }
+
+    /// Checks the condition of an Operator.
+    fn expect(&self, name: &str, ready: &str) {
+        assert_eq!(self.ready(name), ready, "{}", self.message(name));
+    }
+
+    /// Waits until the condition of an Operator has this `status/reason`, at most for this long.
+    /// Returns how long that took.
+    async fn until(&self, name: &str, ready: &str, most: Duration) -> Duration {
+        let start = tokio::time::Instant::now();
+        while self.ready(name) != ready {
+            let waited = start.elapsed();
+            let found = (self.ready(name), self.message(name));
+            assert!(
+                waited < most,
+                "{found:?} instead of {ready} after {waited:?}"
+            );
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        start.elapsed()
+    }
+}
+
+async fn seconds(seconds: u64) {
+    tokio::time::sleep(Duration::from_secs(seconds)).await;
+}
+
+/// A controller that derives a config map from each widget, with this prefix to its name.
+fn copies(prefix: &str) -> Value {
+    json!({"controllers": [{
+        "name": "copies",
+        "sources": [{"apiGroup": "example.com", "kind": "Widget"}],
+        "pipeline": [{"@project": {
+            "metadata": {
+                "name": {"@concat": [(prefix), "$.metadata.name"]},
+                "namespace": "$.metadata.namespace",
+            },
+            "data": {"n": {"@string": "$.spec.n"}},
+        }}],
+        "target": {"apiGroup": "", "kind": "ConfigMap"},
+    }]})
+}
