@@ -144,7 +144,7 @@ async fn without_an_answer_the_last_one_counts_for_a_while() {
     let fault = |fault| {
         world
             .server
-            .with(|state| state.faults.always(REVIEWS, fault))
+            .with(|state| state.faults.always(REVIEWS, fault));
     };
     let process = world.start(Config::default());
     rest().await;

@@ -14,7 +14,7 @@ fn start(world: &World, team: &str) -> Process {
         operator_selector: Some(selector),
         ..Config::default()
     };
-    world.start_with(&world.server.client(&Caller::new(team)), config)
+    Process::start(&world.server.client(&Caller::new(team)), config)
 }
 
 /// Derives objects of the view `V` from pods.

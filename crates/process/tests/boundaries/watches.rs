@@ -10,7 +10,7 @@ use process::config::Config;
 use simulation::api::Caller;
 use tokio::time::sleep;
 
-use crate::world::{World, config_map, copies, rest};
+use crate::world::{Process, World, config_map, copies, rest};
 
 const CONFIG_MAPS: &str = "/api/v1/configmaps";
 const PODS: &str = "/api/v1/pods";
@@ -131,7 +131,7 @@ async fn too_many_open_files_are_called_by_their_name() {
         }
     });
     let client = kube::Client::new(service, "default");
-    let process = world.start_with(&client, Config::default());
+    let process = Process::start(&client, Config::default());
     sleep(Duration::from_mins(2)).await;
     let status = world.status("o").to_string();
     assert!(status.contains("too many open files"), "{status}");

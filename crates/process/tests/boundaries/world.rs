@@ -25,6 +25,13 @@ pub(crate) struct Process {
 }
 
 impl Process {
+    pub(crate) fn start(client: &kube::Client, config: Config) -> Self {
+        let (stop, stopped) = oneshot::channel();
+        let shutdown = async move { drop(stopped.await) };
+        let task = tokio::spawn(run(client.clone(), config, shutdown));
+        Self { stop, task }
+    }
+
     pub(crate) async fn stop(self) {
         self.stop.send(()).unwrap();
         self.task.await.unwrap().unwrap();
@@ -72,7 +79,7 @@ impl World {
     }
 
     pub(crate) fn start(&self, config: Config) -> Process {
-        self.start_with(&self.server.client(&Caller::new("deltic")), config)
+        Process::start(&self.server.client(&Caller::new("deltic")), config)
     }
 
     /// Starts a process with `--namespace`, which is also the name of the caller.
@@ -81,14 +88,7 @@ impl World {
             namespace: Some(namespace.to_owned()),
             ..Config::default()
         };
-        self.start_with(&self.server.client(&Caller::new(namespace)), config)
-    }
-
-    pub(crate) fn start_with(&self, client: &kube::Client, config: Config) -> Process {
-        let (stop, stopped) = oneshot::channel();
-        let shutdown = async move { drop(stopped.await) };
-        let task = tokio::spawn(run(client.clone(), config, shutdown));
-        Process { stop, task }
+        Process::start(&self.server.client(&Caller::new(namespace)), config)
     }
 
     pub(crate) fn put(&self, key: &ObjectKey, fields: &Value) {
