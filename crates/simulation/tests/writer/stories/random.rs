@@ -37,11 +37,15 @@ impl Chance {
         document
     }
 
-    fn step(&mut self, controllers: &[&'static str]) -> Step {
+    fn step(&mut self, controllers: &[&'static str], types: &[TargetType]) -> Step {
         let controller = *self.0.pick(controllers);
+        if !types.is_empty() && self.0.chance(15) {
+            return Becomes(controller, *self.0.pick(types));
+        }
         match self.0.below(10) {
             0..=3 => {
-                let removes = PATCHERS.contains(&controller) && self.0.chance(30);
+                let removes =
+                    PATCHERS.contains(&controller) && types.is_empty() && self.0.chance(30);
                 Wants(controller, self.some(removes))
             }
             4 | 5 => Gone(controller),
@@ -65,6 +69,15 @@ fn without_empty_maps(value: &Value) -> Value {
 
 /// Random stories of these controllers.
 async fn random_stories(controllers: &[&'static str], exists: impl Fn(u64) -> bool) {
+    typed_stories(controllers, &[], exists).await;
+}
+
+/// Random stories of these controllers, whose targets become one of these types now and then.
+async fn typed_stories(
+    controllers: &[&'static str],
+    types: &[TargetType],
+    exists: impl Fn(u64) -> bool,
+) {
     for seed in seeded::seeds(100) {
         let mut chance = Chance(Random::new(seed));
         let mut story = if exists(seed) {
@@ -74,7 +87,7 @@ async fn random_stories(controllers: &[&'static str], exists: impl Fn(u64) -> bo
         };
         let mut told = vec![story.on_server().to_string()];
         for _ in 0..20 {
-            let step = chance.step(controllers);
+            let step = chance.step(controllers, types);
             story.run(&step).await;
             told.push(format!("{step:?}\n  {}", story.on_server()));
             assert!(writes(&story.h).len() < 20, "a loop:\n{}", told.join("\n"));
@@ -101,4 +114,10 @@ async fn updates_on_a_server_are_as_they_are_offline() {
 #[tokio::test(start_paused = true)]
 async fn patched_updates_on_a_server_are_as_they_are_offline() {
     random_stories(&["u", "v", "p", "q"], |seed| seed % 3 == 0).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn edits_of_types_on_a_server_are_as_they_are_offline() {
+    let types = [TargetType::Updater, TargetType::Patcher];
+    typed_stories(&["u", "p"], &types, |seed| seed % 2 == 0).await;
 }
