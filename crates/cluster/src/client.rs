@@ -109,7 +109,7 @@ struct Gate {
 
 /// How many requests may be under way, apart from watches. With their connections, a process stays
 /// below the usual limit of 1,024 open files.
-const MAX_REQUESTS: usize = 256;
+const MAX_REQUESTS: usize = 512;
 
 /// The tokens that are left, and when they were counted.
 struct Bucket {

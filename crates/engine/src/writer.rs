@@ -45,11 +45,14 @@ use target::answer::{Failure, Outcome, judge};
 use target::desired::Desired;
 use target::live::Leftover;
 use target::problem::{Cause, Problem, Report};
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, Semaphore, watch};
 
 use crate::echoes::Echoes;
 use crate::workers::Workers;
 
+/// How many requests of one Operator may be under way. The process has only so many connections, and
+/// an Operator whose requests hang must not take all of them.
+const MAX_REQUESTS: usize = 64;
 /// How often an object is checked while it is unknown whether the cluster serves its kind.
 const LOOK_UP_AGAIN: Duration = Duration::from_secs(30);
 
@@ -86,6 +89,7 @@ pub struct Writer {
     /// Whether messages of the server may quote a Secret.
     hides: Box<dyn Fn() -> bool + Send + Sync>,
     state: Mutex<State>,
+    requests: Semaphore,
     /// Whether no further request is sent.
     closed: AtomicBool,
     /// Records what is written, to find cycles.
@@ -117,6 +121,7 @@ impl Writer {
             refused_again: BTreeMap::new(),
             hides: Box::new(|| false),
             state: Mutex::default(),
+            requests: Semaphore::new(MAX_REQUESTS),
             closed: AtomicBool::new(false),
             echoes: Echoes::default(),
             workers: Workers::default(),
@@ -402,6 +407,7 @@ impl Writer {
     /// Sends no further request. Runs that are under way end when their request is answered.
     pub fn close(&self) {
         self.closed.store(true, Ordering::Relaxed);
+        self.requests.close();
     }
 
     fn is_closed(&self) -> bool {

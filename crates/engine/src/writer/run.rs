@@ -195,6 +195,10 @@ impl<'a> Run<'a> {
     }
 
     async fn send(&self, request: Result<Http, kube::core::request::Error>) -> Sent {
+        let Ok(_permit) = self.writer.requests.acquire().await else {
+            let ended = "the Operator has ended before the request was sent";
+            return Err(Failure::Lost(ended.to_owned()));
+        };
         self.entry(TargetEntry::sent);
         request::send(&self.writer.client, request).await
     }

@@ -4,10 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use document::json;
+use document::{Value, json};
 use kube::client::Body;
 use process::config::Config;
 use simulation::api::Caller;
+use simulation::faults::Fault;
+use simulation::fields::{merge_patch, set};
 use tokio::time::sleep;
 
 use crate::world::{Process, World, config_map, copies, rest};
@@ -111,10 +113,42 @@ async fn a_restart_sweeps_the_leftovers_of_each_operator() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_operator_whose_writes_hang_leaves_connections_to_others() {
+    let world = World::new();
+    for i in 0..1000 {
+        world.put_pod(&format!("p{i}"), "1");
+    }
+    let create = "POST /api/v1/namespaces/ns/secrets";
+    let fault = |fault| {
+        world
+            .server
+            .with(|state| state.faults.always(create, fault));
+    };
+    fault(Fault::Silence);
+    let spec = copies("s-").to_string().replace("ConfigMap", "Secret");
+    let spec = Value::from_json(spec.as_bytes()).unwrap();
+    let options = json!({"options": {"concurrency": 10_000}});
+    let controller = merge_patch(spec.get("controllers").at(0), &options);
+    world.apply("hangs", &json!({"controllers": [controller]}));
+    let process = world.start(Config::default());
+    sleep(Duration::from_secs(5)).await;
+    world.apply("o", &copies("o-"));
+    sleep(Duration::from_secs(5)).await;
+    assert_eq!(world.config_maps().len(), 1000);
+    fault(Fault::None);
+    sleep(Duration::from_mins(5)).await;
+    assert_eq!(world.names("", "Secret").len(), 1000);
+    process.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn too_many_open_files_are_called_by_their_name() {
     let world = World::new();
     world.put_pod("a", "1");
-    world.apply("o", &copies("o-"));
+    let controller = copies("o-").get("controllers").at(0).clone();
+    let target = json!({"apiGroup": "example.com", "kind": "Plain"});
+    let controller = set(&controller, &["target"], target);
+    world.apply("o", &json!({"controllers": [controller]}));
     let inner = world.server.client(&Caller::new("deltic"));
     let fails = Arc::new(AtomicBool::new(true));
     let failing = fails.clone();
@@ -123,7 +157,7 @@ async fn too_many_open_files_are_called_by_their_name() {
         let (inner, failing) = (inner.clone(), failing.clone());
         async move {
             let path = request.uri().path();
-            let target = path == "/api" || path.contains("configmaps");
+            let target = path == "/apis" || path.contains("/example.com/");
             if target && failing.load(Ordering::SeqCst) {
                 return Err(tower::BoxError::from(std::io::Error::from_raw_os_error(24)));
             }
@@ -138,7 +172,7 @@ async fn too_many_open_files_are_called_by_their_name() {
     assert!(!status.contains("not serve"), "{status}");
     fails.store(false, Ordering::SeqCst);
     sleep(Duration::from_mins(2)).await;
-    assert_eq!(world.config_maps(), ["o-a"]);
+    assert_eq!(world.names("example.com", "Plain"), ["o-a"]);
     assert!(world.is_ready("o"), "{}", world.ready("o"));
     process.stop().await;
 }
