@@ -325,3 +325,73 @@ fn fields_that_are_passed_through_stay() {
     stop_deltic(process);
     bystanders.assert_untouched();
 }
+
+#[test]
+fn a_deployment_is_changed_in_place() {
+    let installed = Installed::shared();
+    let cluster = &installed.cluster;
+    let namespace = cluster.namespace("in-place");
+    let deployment = json!({
+        "apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": {"name": "web", "namespace": namespace, "labels": {"mesh": "on", "team": "a"}},
+        "spec": {
+            "replicas": 0, "selector": {"matchLabels": {"app": "web"}},
+            "template": {
+                "metadata": {"labels": {"app": "web"}},
+                "spec": {"containers": [{"name": "web", "image": "web:1"}]},
+            },
+        },
+    });
+    cluster.apply(&deployment.to_string());
+    let get = || cluster.get(&["deployment", "web", "-n", &namespace]);
+    let before = get();
+    installed.install(include_str!("../../../examples/in-place/operator.yaml"));
+    let process = installed.deltic();
+    let containers = |live: &Value| live["spec"]["template"]["spec"]["containers"].clone();
+    let replicas = |live: &Value| {
+        let annotations = &live["metadata"]["annotations"];
+        annotations["mesh.example.com/replicas"].clone()
+    };
+    await_some("it is changed", || (replicas(&get()) == "0").then_some(()));
+    let live = get();
+    let names = |live: &Value| {
+        let containers = containers(live);
+        let names = containers.as_array().unwrap().iter();
+        names.map(|one| one["name"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(names(&live), ["web", "proxy"]);
+    assert_eq!(
+        containers(&live)[0]["env"],
+        json!([{"name": "MESH", "value": "on"}])
+    );
+    // A user changes what the pipeline reads, and takes a label off.
+    let user =
+        r#"{"metadata": {"labels": {"team": null}}, "spec": {"paused": true, "replicas": 1}}"#;
+    cluster.kubectl(&["patch", "deployment", "web", "-n", &namespace, "-p", user]);
+    await_some("the annotation follows", || {
+        (replicas(&get()) == "1").then_some(())
+    });
+    installed.await_reason("in-place", "Ready");
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    let live = get();
+    assert_eq!(names(&live), ["web", "proxy"]);
+    assert_eq!(live["metadata"]["labels"], json!({"mesh": "on"}));
+    let generation = live["metadata"]["generation"].as_u64().unwrap();
+    assert!(
+        generation < 8,
+        "it is written again and again: {generation}"
+    );
+    cluster.kubectl(&[
+        "label",
+        "deployment",
+        "web",
+        "-n",
+        &namespace,
+        "mesh=off",
+        "--overwrite",
+    ]);
+    await_some("it is as before", || {
+        (containers(&get()) == containers(&before) && replicas(&get()).is_null()).then_some(())
+    });
+    stop_deltic(process);
+}
