@@ -279,7 +279,7 @@ fn an_account_reads_a_view_only_with_the_permission() {
             "deltic-reader-account",
             "entry",
             &["list", "watch"],
-        )
+        );
     };
     revoke();
     let process = installed.deltic();
