@@ -171,3 +171,21 @@ fn evaluation_steps_are_an_error_of_the_document() {
     assert!(step.changes.is_empty());
     assert_eq!(step.errors[0].failure.code(), "limit");
 }
+
+#[test]
+fn a_list_that_multiplies_stops_the_circuit() {
+    let stages = [
+        json!({"@project": {"metadata": "$.metadata", "s": {"@range": 1000}}}),
+        json!({"@unwind": "$.s"}),
+    ];
+    let pipeline: Value = stages.iter().cycle().take(6).cloned().collect();
+    let budget = Budget {
+        bytes: Some(4 << 20),
+        ..Budget::default()
+    };
+    check(
+        circuit(&pipeline, &["A"], budget),
+        &[objects(0, 1)],
+        BudgetError::Unwound(4 << 20),
+    );
+}

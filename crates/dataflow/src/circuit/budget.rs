@@ -6,7 +6,8 @@
 pub struct Budget {
     /// Objects in all sources together.
     pub documents: usize,
-    /// Bytes of the documents of all sources together; `None` for no limit.
+    /// Bytes of the documents of all sources together, and of the documents that `@unwind` puts out
+    /// in one step; `None` for no limit (4 GiB for `@unwind`).
     pub bytes: Option<usize>,
     /// Join candidates that one step may check.
     pub candidates: u64,
@@ -40,6 +41,9 @@ pub enum BudgetError {
     /// Too many joined documents.
     #[error("the joins of one step put out more than {0} documents")]
     Outputs(usize),
+    /// Too many elements of lists.
+    #[error("the elements that @unwind puts out in one step take more than {0} bytes")]
+    Unwound(usize),
     /// The step was interrupted, see [`expr::Interrupt`].
     #[error("one step takes too long")]
     Time,
@@ -53,6 +57,7 @@ impl BudgetError {
             Self::Bytes(_) => "budget-bytes",
             Self::Candidates(_) => "budget-candidates",
             Self::Outputs(_) => "budget-outputs",
+            Self::Unwound(_) => "budget-unwound",
             Self::Time => "budget-time",
         }
     }

@@ -11,12 +11,20 @@ use super::{Budget, BudgetError};
 /// The number of join candidates between two checks of the interrupt.
 const CHECK_INTERVAL: u64 = 64;
 
+/// The memory of a document that `@unwind` puts out, apart from what it shares with others.
+const UNWOUND_BYTES: usize = 384;
+
+/// The limit for `@unwind` where the budget has no limit of bytes.
+const MAX_UNWOUND_BYTES: usize = 4 << 30;
+
 /// The use of a budget by one step.
 #[derive(Debug)]
 pub(crate) struct Meter {
     budget: Budget,
     candidates: u64,
     joined: usize,
+    /// How many documents `@unwind` has put out.
+    unwound: usize,
     exceeded: Option<BudgetError>,
 }
 
@@ -26,6 +34,7 @@ impl Meter {
             budget,
             candidates: 0,
             joined: 0,
+            unwound: 0,
             exceeded: None,
         }
     }
@@ -60,6 +69,18 @@ impl Meter {
         let limit = self.budget.outputs;
         if self.joined > limit {
             self.exceeded.get_or_insert(BudgetError::Outputs(limit));
+        }
+        self.goes_on()
+    }
+
+    /// Counts documents that `@unwind` puts out, old and new, which stay in memory until the end of
+    /// the step. A list can be built by an expression, so a few stages could turn one object into a
+    /// billion documents. Returns whether the step continues.
+    pub(crate) fn unwound(&mut self, documents: usize) -> bool {
+        self.unwound += documents;
+        let limit = self.budget.bytes.unwrap_or(MAX_UNWOUND_BYTES);
+        if self.unwound > limit / UNWOUND_BYTES {
+            self.exceeded.get_or_insert(BudgetError::Unwound(limit));
         }
         self.goes_on()
     }

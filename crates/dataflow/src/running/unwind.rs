@@ -143,6 +143,10 @@ fn difference(
         let origin = origin.with(Component::Index(index as u32));
         let (old, new) = (old.get(index), new.get(index));
         if fresh.is_some() || old != new {
+            let documents = usize::from(old.is_some()) + usize::from(new.is_some());
+            if !cx.meter.unwound(documents) {
+                return;
+            }
             out.push(Change { origin, old, new });
         }
     }
