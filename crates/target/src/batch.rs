@@ -12,7 +12,7 @@
 //! memory      ─┘       └───▶ memory for the next call
 //! ```
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use document::{Path, Value};
 use fieldset::compare::same_at;
@@ -87,6 +87,8 @@ pub struct Memory {
     updater: Patched,
     /// The values that Patchers and Appliers set, by the name of the [`Writer`].
     layers: BTreeMap<String, Patched>,
+    /// The fields that Appliers own, also if they already had the applied value.
+    applied: BTreeMap<String, BTreeSet<FieldPath>>,
 }
 
 impl Memory {
@@ -97,7 +99,7 @@ impl Memory {
 
     /// Whether nothing was set.
     pub fn is_empty(&self) -> bool {
-        self.updater.is_empty() && self.layers.is_empty()
+        self.updater.is_empty() && self.layers.is_empty() && self.applied.is_empty()
     }
 
     /// Whether Patchers and Appliers have set the same.
@@ -222,20 +224,23 @@ fn first_updater(
 fn left_to_others(
     live: &Value,
     writers: &[Writer],
-    memory: &Memory,
+    memory: &mut Memory,
     keys: &MergeKeys,
     conflicts: &mut Vec<(usize, Clash)>,
 ) -> Vec<Writer> {
+    let before = std::mem::take(&mut memory.applied);
     let mut writers = writers.to_vec();
     let appliers = writers.iter_mut().enumerate();
     for (at, writer) in appliers.filter(|(_, writer)| writer.kind == TargetType::Applier) {
-        let Some(document) = writer.document.as_mut().filter(|_| !writer.force) else {
+        let Some(document) = writer.document.as_mut() else {
             continue;
         };
+        let force = writer.force;
         let lost = |(place, value): &(FieldPath, Value)| {
             let found = place.get(live);
             let both_maps = found.as_map().is_some() && value.as_map().is_some();
-            let owned = memory.layers.values().any(|set| set.has(place));
+            let applied = before.values().any(|fields| fields.contains(place));
+            let owned = force || applied || memory.layers.values().any(|set| set.has(place));
             !found.is_null() && !both_maps && !owned && !same_at(place, found, value, keys)
         };
         let lost: Vec<_> = leaves(&identity_free(document), keys)
@@ -245,6 +250,15 @@ fn left_to_others(
         for (field, _) in lost.into_iter().rev() {
             *document = field.strike(document);
             conflicts.push((at, Clash::Others { field }));
+        }
+        let own = leaves(&identity_free(document), keys).into_iter();
+        let own = own.map(|(place, _)| place).collect();
+        memory.applied.insert(writer.name.clone(), own);
+    }
+    // The wishes of Appliers that are not among the writers are not known yet.
+    for (name, fields) in before {
+        if !writers.iter().any(|writer| writer.name == name) {
+            memory.applied.insert(name, fields);
         }
     }
     writers

@@ -267,6 +267,10 @@ fn an_applier_takes_fields_of_others_only_by_force() {
     object.live = Some(json!({"metadata": {"name": "x"}, "data": {"a": "1", "b": "2", "c": "9"}}));
     object.settle(&[applier(Some(wanted.clone()))]);
     assert_eq!(data(&object), json!({"a": "1", "b": "2", "c": "2"}));
+    // Also if it had the same value when it was applied.
+    object.live = Some(json!({"metadata": {"name": "x"}, "data": {"a": "1", "b": "9", "c": "2"}}));
+    object.settle(&[applier(Some(wanted.clone()))]);
+    assert_eq!(data(&object), json!({"a": "1", "b": "2", "c": "2"}));
     let forcing = Target {
         force: true,
         ..target(TargetType::Applier)
