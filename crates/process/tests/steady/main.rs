@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use document::{Value, json};
 use engine::native::ViewStore;
+use kube::Client;
 use object::ObjectKey;
 use process::config::Config;
 use process::run::{RunError, run};
@@ -66,6 +67,12 @@ impl World {
 
     /// Starts the process, and returns its views.
     fn start_with_views(&mut self) -> ViewStore {
+        let client = self.server.client(&Caller::new("deltic"));
+        self.start_on(client)
+    }
+
+    /// Starts the process with this client.
+    fn start_on(&mut self, client: Client) -> ViewStore {
         let views = ViewStore::default();
         let config = Config {
             views: views.clone(),
@@ -73,7 +80,6 @@ impl World {
         };
         let (stop, stopped) = oneshot::channel();
         let shutdown = async move { drop(stopped.await) };
-        let client = self.server.client(&Caller::new("deltic"));
         let running = tokio::spawn(run(client, config, shutdown));
         self.process = Some((stop, running));
         views
