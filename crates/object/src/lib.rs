@@ -6,6 +6,7 @@
 //! | [`GroupKind`] | API group and Kind; all versions of a kind are one kind |
 //! | [`KindRef`] | a kind with the version that a user asked for, if any |
 //! | [`ObjectKey`] | kind and name: identifies one object of a cluster |
+//! | [`OperatorId`] | name and uid of an Operator |
 //! | [`LabelSelector`] | which labels an object must have |
 //! | [`Unreadable`] | why an object cannot be read |
 //! | [`relist`] | what is gone when a collection is listed again |
@@ -29,6 +30,7 @@ mod kind;
 pub mod marks;
 pub mod metadata;
 mod name;
+mod operator_id;
 pub mod relist;
 mod selector;
 mod text;
@@ -37,6 +39,7 @@ mod unreadable;
 pub use key::ObjectKey;
 pub use kind::{GroupKind, KindRef, VIEW_SUFFIX, VIEW_VERSION, group_of};
 pub use name::ObjectName;
+pub use operator_id::{OperatorId, Ownership, instance_of};
 pub use selector::{LabelSelector, SelectorError, label_text, same_text};
 pub use text::bounded;
 pub use unreadable::{MAX_SIZE, Unreadable};
