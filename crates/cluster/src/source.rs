@@ -71,6 +71,11 @@ pub trait Sink: Send + Sync {
     fn crashed(&self) {}
 }
 
+/// The code if the cluster does not serve the kind, or not in this version.
+pub const KIND_MISSING: &str = "kind-missing";
+/// The code if the cluster does not serve the kind in any version, so that it has no objects.
+pub const KIND_GONE: &str = "kind-gone";
+
 /// Why the objects of a source are unavailable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unavailable {
@@ -78,4 +83,16 @@ pub struct Unavailable {
     pub code: &'static str,
     /// What happened, and what to do.
     pub message: String,
+}
+
+impl Unavailable {
+    /// Whether the cluster does not serve the kind.
+    pub fn is_kind_missing(&self) -> bool {
+        matches!(self.code, KIND_MISSING | KIND_GONE)
+    }
+
+    /// Whether the cluster certainly has no objects of the kind.
+    pub fn is_kind_gone(&self) -> bool {
+        self.code == KIND_GONE
+    }
 }

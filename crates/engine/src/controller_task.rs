@@ -8,7 +8,7 @@ use cluster::object::Unreadable;
 use dataflow::{Circuit, Failure, RunError, SourceEvent, StepResult, TargetChange};
 use document::Value;
 use expr::{Env, Interrupt};
-use object::{ObjectKey, ObjectName};
+use object::{ObjectKey, ObjectName, OperatorId};
 use operator::Controller;
 use target::desired::with_valid_owners;
 use target::in_place::InPlace;
@@ -80,7 +80,7 @@ pub(super) struct ControllerTask {
 
 impl ControllerTask {
     pub(super) fn new(
-        operator: &str,
+        operator: &OperatorId,
         rank: usize,
         controller: &Controller,
         budget: Budget,

@@ -1,18 +1,19 @@
 //! Subscribes an Operator to the watches of its sources and targets.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError};
 
 use cluster::access::ReadRule;
 use cluster::client::Identity;
 use cluster::source::{Subscription, WatchKey};
 use object::{GroupKind, KindRef, LabelSelector, ObjectKey, ObjectName, marks};
-use operator::spec::{ONE_SHOT, Source, SourceKind, Target, TargetType};
+use operator::spec::{ONE_SHOT, Source, SourceKind, TargetType};
 use operator::{Controller, Operator};
 use store::Store;
 use target::in_place::{Own, entered};
 
 use super::Context;
+use super::kinds::{Kinds, any_version};
 use super::problem_log::ProblemLog;
 use super::views::{Touched, collection, view_of};
 use super::writes::{TargetSink, Writes};
@@ -33,6 +34,8 @@ pub(super) fn ports(operator: &Operator) -> Vec<Port> {
 #[derive(Debug, Default)]
 pub(super) struct Subscriptions {
     watches: Vec<Subscription>,
+    /// The watches of kinds that are no longer targets.
+    former: BTreeMap<GroupKind, Subscription>,
     views: Vec<ViewSubscription>,
     /// The inputs of views that their own controllers patch.
     in_place: Vec<(GroupKind, Arc<Input>)>,
@@ -75,9 +78,15 @@ impl Subscriptions {
         }
     }
 
+    /// Ends the watch of a kind that is no longer a target.
+    pub(super) fn leave(&mut self, kind: &GroupKind) {
+        self.former.remove(kind);
+    }
+
     /// Ends all subscriptions.
     pub(super) fn clear(&mut self) {
         self.watches.clear();
+        self.former.clear();
         self.views.clear();
         self.in_place.clear();
     }
@@ -87,6 +96,7 @@ impl Subscriptions {
 pub(super) fn subscribe(
     context: &Context,
     operator: &Operator,
+    kinds: &Kinds,
     inbox: &Arc<Inbox>,
     writes: &Writes,
     problem_log: &Arc<ProblemLog>,
@@ -152,10 +162,10 @@ pub(super) fn subscribe(
         if target.resource.is_view() {
             continue;
         }
-        let key = target_watch(context, operator, target, &identity);
+        let key = target_watch(context, &target.resource, kinds, &identity);
         if !known.contains(&key) {
             known.push(key.clone());
-            let patched = is_patched(operator, &target.resource);
+            let patched = kinds.among_all(&target.resource.group_kind());
             let mut sink = TargetSink::new(&target.resource, patched, writes, problem_log.clone());
             if key.selector.is_some() {
                 sink = sink.of(&operator.name);
@@ -164,6 +174,18 @@ pub(super) fn subscribe(
                 .watches
                 .push(context.watches.subscribe(key, Arc::new(sink)));
         }
+    }
+    let is_target = |kind: &GroupKind| known.iter().any(|key| key.resource.is(kind));
+    for kind in kinds.iter().filter(|kind| !is_target(kind)) {
+        let resource = any_version(kind);
+        let key = target_watch(context, &resource, kinds, &identity);
+        let patched = kinds.among_all(kind);
+        let mut sink = TargetSink::new(&resource, patched, writes, problem_log.clone());
+        if key.selector.is_some() {
+            sink = sink.of(&operator.name);
+        }
+        let part = context.watches.subscribe(key, Arc::new(sink.of_former()));
+        subscriptions.former.insert(kind.clone(), part);
     }
     subscriptions
 }
@@ -205,29 +227,19 @@ fn take_back(
 }
 
 /// The watch of a target kind. All Operators of an identity share the watch of objects that have
-/// our label; the sink of each gets its own. An Operator that patches objects of others needs the
-/// watch of all objects.
+/// our label; the sink of each gets its own. An Operator that patches, or has patched, objects
+/// of others needs the watch of all objects.
 fn target_watch(
     context: &Context,
-    operator: &Operator,
-    target: &Target,
+    resource: &KindRef,
+    kinds: &Kinds,
     identity: &Identity,
 ) -> WatchKey {
-    let resource = &target.resource;
-    let all = is_patched(operator, resource);
+    let all = kinds.among_all(&resource.group_kind());
     WatchKey {
         resource: resource.clone(),
         namespace: context.namespace.clone(),
         selector: (!all).then(|| marks::OPERATOR.to_owned()),
         identity: identity.clone(),
     }
-}
-
-/// Whether the Operator has a Patcher for this kind.
-fn is_patched(operator: &Operator, resource: &KindRef) -> bool {
-    let targets = operator.controllers.iter().flat_map(|c| &c.targets);
-    let mut patched = targets.filter(|target| target.kind == TargetType::Patcher);
-    patched.any(|target| {
-        target.resource.group == resource.group && target.resource.kind == resource.kind
-    })
 }

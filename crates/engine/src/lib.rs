@@ -20,7 +20,7 @@
 //! | what happens after a panic | `supervisor.rs`, `guard.rs`, `turns.rs` |
 //! | what writes views, what writes targets | `views.rs` with `views/`, `writes.rs` with `writer.rs` |
 //! | which writes cause each other, and what ends a cycle | `echoes.rs`, `cycles.rs` |
-//! | what may be removed, and when | `sweep.rs`, `upstream.rs`, `deletions.rs`, `unread.rs` |
+//! | what may be removed, and when | `sweep.rs`, `kinds.rs`, `upstream.rs`, `deletions.rs`, `unread.rs` |
 //! | when views are complete, and which of their changes count for `maxDeletions` | `availability.rs`, `causes.rs` |
 //! | what the status contains, and when an Operator is Ready | `status.rs`, `problem_log.rs`, `progress.rs` |
 //! | how does a reconciler in Rust read views and targets | `native.rs` |
@@ -36,6 +36,7 @@ mod echoes;
 pub mod guard;
 pub mod inbox;
 mod inputs;
+pub mod kinds;
 mod limits;
 mod measures;
 mod namespaces;
@@ -43,6 +44,7 @@ pub mod native;
 mod newest;
 mod problem_log;
 mod progress;
+mod roster;
 mod secrets;
 pub mod status;
 mod supervisor;
@@ -67,8 +69,9 @@ use cluster::client::Clients;
 use cluster::source::Watches;
 pub use echoes::Echoes;
 use metrics::Metrics;
-use object::ObjectKey;
+use object::{ObjectKey, OperatorId};
 use operator::Operator;
+pub use roster::Roster;
 use store::Store;
 use supervisor::Supervisor;
 use task::Task;
@@ -80,6 +83,7 @@ use views::take_out;
 
 use crate::clock::Clock;
 use crate::guard::FailPoints;
+use crate::kinds::Kinds;
 use crate::native::ViewStore;
 use crate::status::{OperatorStatus, ReportedError};
 use crate::workers::Workers;
@@ -114,6 +118,8 @@ pub struct Context {
     pub turns: Turns,
     /// The objects that are as this process wrote them, to find cycles.
     pub echoes: Echoes,
+    /// The Operators that exist.
+    pub roster: Roster,
 }
 
 impl Context {
@@ -133,6 +139,7 @@ impl Context {
             fail_points: FailPoints::default(),
             turns: Turns::default(),
             echoes: Echoes::default(),
+            roster: Roster::default(),
         }
     }
 
@@ -180,25 +187,50 @@ enum Command {
     AllowDeletions(bool),
 }
 
+/// What is known of an Operator when its engine starts.
+#[derive(Clone, Debug)]
+pub struct Resume {
+    /// The uid of the Operator, or that of its instance (see [`OperatorId`]).
+    pub uid: String,
+    /// The controllers whose removals `maxDeletions` held when it last ran. They remain held.
+    pub held: BTreeSet<String>,
+    /// The kinds that may hold objects of it. Those that are not its targets any more are swept.
+    pub kinds: Kinds,
+}
+
+/// The instance of Operators that are given as files, unless it is set.
+pub const DEFAULT_INSTANCE: &str = "default";
+
+impl Resume {
+    /// An Operator that is given as a file, to a process of this instance.
+    pub fn of_instance(instance: &str) -> Self {
+        Self {
+            uid: OperatorId::of_instance("", instance).uid,
+            held: BTreeSet::new(),
+            kinds: Kinds::default(),
+        }
+    }
+}
+
 impl Engine {
-    /// Starts an Operator.
+    /// Starts an Operator that is not stored on the cluster.
     pub fn start(context: Context, operator: Operator, events: Arc<dyn EngineEvents>) -> Running {
-        let running = Self::resume(context, operator, BTreeSet::new(), events);
+        let resume = Resume::of_instance(DEFAULT_INSTANCE);
+        let running = Self::resume(context, operator, resume, events);
         running.lead();
         running
     }
 
-    /// Starts an Operator that may have run before. `held` are the controllers whose removals
-    /// `maxDeletions` held at that time. They remain held. It derives objects, but writes none to
-    /// the cluster until [`Running::lead`].
+    /// Starts an Operator that may have run before. It derives objects, but writes none to the
+    /// cluster until [`Running::lead`].
     pub fn resume(
         context: Context,
         operator: Operator,
-        held: BTreeSet<String>,
+        resume: Resume,
         events: Arc<dyn EngineEvents>,
     ) -> Running {
         let (commands, inbound) = mpsc::unbounded_channel();
-        let supervisor = Supervisor::new(context, operator, held, events);
+        let supervisor = Supervisor::new(context, operator, resume, events);
         Running {
             status: supervisor.status.subscribe(),
             halt: supervisor.halt.clone(),

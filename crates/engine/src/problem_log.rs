@@ -205,6 +205,25 @@ impl ProblemLog {
         self.inbox.poke();
     }
 
+    /// Wakes the engine.
+    pub(super) fn poke(&self) {
+        self.inbox.poke();
+    }
+
+    /// Why objects of these kinds cannot be listed.
+    pub(super) fn unlisted<'a>(&self, kinds: impl Iterator<Item = &'a GroupKind>) -> Vec<String> {
+        let entries = self.entries();
+        let unlisted = kinds.filter_map(|kind| {
+            let key = (
+                kind.group.as_str().to_owned(),
+                kind.kind.as_str().to_owned(),
+            );
+            let why = entries.unwatched.get(&key)?;
+            (!why.is_kind_gone()).then(|| why.message.clone())
+        });
+        unlisted.collect()
+    }
+
     /// Why a controller's targets cannot be watched.
     fn unwatched(&self, controller: &Controller) -> Option<String> {
         let entries = self.entries();
@@ -257,7 +276,7 @@ impl ProblemLog {
             controllers: controllers
                 .chain(self.removed_controllers(operator))
                 .collect(),
-            crashed: None,
+            ..OperatorStatus::default()
         }
     }
 
@@ -414,6 +433,10 @@ impl Report for ProblemLog {
                 .reported(&problem.controller, &of_target(key, problem));
         }
         self.inbox.poke();
+    }
+
+    fn changed(&self) {
+        self.poke();
     }
 
     fn happened(&self, key: &ObjectKey, controller: &str, what: Happened) {

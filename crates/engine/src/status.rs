@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 
 use document::Value;
 
+use crate::kinds::Kinds;
+
 /// The status of an Operator.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct OperatorStatus {
@@ -12,6 +14,12 @@ pub struct OperatorStatus {
     pub controllers: Vec<ControllerStatus>,
     /// Why it does not run: an error in deltic itself. The controllers are as they were before.
     pub crashed: Option<String>,
+    /// The kinds that may hold objects of the Operator; `None` before its engine reports.
+    pub kinds: Option<Kinds>,
+    /// How many objects a predecessor of the same name left; `None` while that is not known.
+    pub orphans: Option<usize>,
+    /// Why objects of some kinds cannot be listed.
+    pub unlisted: Vec<String>,
 }
 
 impl OperatorStatus {

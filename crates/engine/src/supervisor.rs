@@ -11,7 +11,7 @@
 //! again to try it once more: when something that the controller reads has changed, with growing
 //! pauses, and otherwise after 10 minutes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +25,7 @@ use tokio::time::Instant;
 use super::guard::{Boundary, Guard};
 use super::task::{Orders, Task, TaskEnd, TaskParts};
 use super::turns::{Halt, Turn};
-use super::{Command, Context, EngineEvents};
+use super::{Command, Context, EngineEvents, Resume};
 use crate::status::OperatorStatus;
 
 /// The pauses before an engine that crashed is started again.
@@ -40,8 +40,8 @@ pub(super) struct Supervisor {
     pub(super) operator: Arc<Operator>,
     pub(super) events: Arc<dyn EngineEvents>,
     pub(super) status: Arc<watch::Sender<OperatorStatus>>,
-    /// The controllers whose removals `maxDeletions` held when the Operator last ran.
-    pub(super) held: BTreeSet<String>,
+    /// What is known of the Operator. The removals that `maxDeletions` held are added.
+    pub(super) resume: Resume,
     /// Raised when the Operator has to stop.
     pub(super) halt: Halt,
     orders: Orders,
@@ -62,7 +62,7 @@ impl Supervisor {
     pub(super) fn new(
         context: Context,
         operator: Operator,
-        held: BTreeSet<String>,
+        resume: Resume,
         events: Arc<dyn EngineEvents>,
     ) -> Self {
         Self {
@@ -70,7 +70,7 @@ impl Supervisor {
             operator: Arc::new(operator),
             events,
             status: Arc::default(),
-            held,
+            resume,
             halt: Halt::default(),
             orders: Orders::default(),
             crashes: Pause::new(PAUSES),
@@ -96,7 +96,7 @@ impl Supervisor {
                     if at - start > BUDGET_PAUSES.max {
                         self.budget.reset();
                     }
-                    self.held.extend(self.status.borrow().held());
+                    self.resume.held.extend(self.status.borrow().held());
                     continue;
                 }
                 End::Crashed(boundary) => boundary,
@@ -147,8 +147,9 @@ impl Supervisor {
             halt: halt.clone(),
             exceeded: std::mem::take(&mut self.exceeded),
             budget_pause: self.budget.grow(),
+            resume: self.resume.clone(),
         };
-        let (held, orders) = (self.held.clone(), &mut self.orders);
+        let (held, orders) = (self.resume.held.clone(), &mut self.orders);
         let engine = async {
             parts.guard.pass(Boundary::Engine);
             let mut task = Box::new(Task::new(parts));
@@ -186,7 +187,7 @@ impl Supervisor {
         let why = "the Operator ended unexpectedly and will be restarted";
         self.context.views.down(name, why);
         self.context.metrics.crashed(name);
-        self.held.extend(self.status.borrow().held());
+        self.resume.held.extend(self.status.borrow().held());
         self.status.send_modify(|status| {
             status.crashed = Some(message.clone());
         });

@@ -15,8 +15,10 @@
 //! controller may be missing (see [`upstream`](super::upstream)). Then the sweep runs again
 //! when an error is cleared, or when the state upstream changes.
 
+use std::collections::BTreeSet;
+
 use document::Value;
-use object::ObjectName;
+use object::{GroupKind, ObjectName};
 use target::Leftover;
 
 use super::Task;
@@ -24,12 +26,15 @@ use super::controller_task::ControllerTask;
 use super::unread::{groups, names};
 use super::upstream::Upstream;
 use super::writes::WriteReason;
+use crate::kinds::Kinds;
 
 /// The progress of the sweep.
 #[derive(Debug, Default)]
 pub(super) struct Sweep {
     /// Whether it has run.
     done: bool,
+    /// The kinds whose lists were complete when it last ran.
+    swept: BTreeSet<GroupKind>,
     /// Set if it has kept objects: it runs again when these may be removed.
     kept: Option<Kept>,
     /// Whether the Operator is being deleted: everything is removed, and nothing new is derived.
@@ -65,15 +70,23 @@ impl Sweep {
         }
     }
 
-    /// Whether the sweep has run and has kept nothing.
-    pub(super) fn is_over(&self) -> bool {
-        self.done && self.kept.is_none()
+    /// Whether the objects of a kind were known when it last ran.
+    pub(super) fn has_swept(&self, kind: &GroupKind) -> bool {
+        self.swept.contains(kind)
     }
 
-    /// Whether it has to run now.
-    fn is_due(&mut self, errors: usize, upstream: &[Upstream]) -> bool {
+    /// Whether it has to run now; `listed` are the kinds whose lists are complete.
+    fn is_due(
+        &mut self,
+        errors: usize,
+        upstream: &[Upstream],
+        listed: &BTreeSet<GroupKind>,
+    ) -> bool {
+        if !self.done || !self.swept.is_superset(listed) {
+            return true;
+        }
         let Some(kept) = &mut self.kept else {
-            return !self.done;
+            return false;
         };
         kept.errors = kept.errors.max(errors);
         errors < kept.errors || kept.upstream != upstream
@@ -83,11 +96,14 @@ impl Sweep {
 impl Task {
     /// Removes what is left behind, once everything is known that it depends on.
     pub(super) fn sweep(&mut self, upstream: &[Upstream]) {
-        if self.sweep.deleting || self.sweep.is_over() || !self.all_listed() {
+        if self.sweep.deleting || self.is_swept() || !self.all_listed() {
             return;
         }
         let errors = self.error_count();
-        if !self.sweep.is_due(errors, upstream) {
+        let listed = self.listed_kinds();
+        if !self.sweep.is_due(errors, upstream, &listed) {
+            // A kind that the cluster no longer serves is swept again when it is back.
+            self.sweep.swept = listed;
             return;
         }
         let mut waiting = vec![0; upstream.len()];
@@ -107,11 +123,26 @@ impl Task {
         };
         self.remove_left(leftovers, stale);
         self.sweep.done = true;
+        self.sweep.swept = listed;
         self.sweep.kept = kept.then(|| Kept {
             errors,
             upstream: upstream.to_vec(),
             waiting,
         });
+    }
+
+    /// Whether the sweep has run on all kinds that are listed by now, and has kept nothing.
+    pub(super) fn is_swept(&self) -> bool {
+        let done = self.sweep.done && self.sweep.kept.is_none();
+        done && self.listed_kinds() == self.sweep.swept
+    }
+
+    /// The kinds whose lists are complete.
+    fn listed_kinds(&self) -> BTreeSet<GroupKind> {
+        let writer = &self.writes.writer;
+        let kinds = self.kinds.iter();
+        let listed = kinds.filter(|kind| writer.synced(kind.group.as_str(), kind.kind.as_str()));
+        listed.cloned().collect()
     }
 
     /// Why a controller keeps objects that it no longer derives, or why its output may be
@@ -123,6 +154,11 @@ impl Task {
             return Some(format!(
                 "controller {name}, which it reads, is over its budget"
             ));
+        }
+        if number == 0
+            && let Some(why) = self.unlisted_former()
+        {
+            return Some(why);
         }
         let kept = self.sweep.kept.as_ref()?;
         let count = kept.waiting[number];
@@ -138,16 +174,17 @@ impl Task {
 
     /// Whether all controllers are open and all target watches are complete.
     fn all_listed(&self) -> bool {
-        self.controllers.iter().all(|controller| controller.open) && self.targets_synced()
+        let open = self.controllers.iter().all(|controller| controller.open);
+        open && self.are_known(&Kinds::of(&self.operator))
     }
 
-    /// Whether all target watches are complete.
-    fn targets_synced(&self) -> bool {
-        let targets = self.operator.controllers.iter().flat_map(|c| &c.targets);
-        let mut native = targets.filter(|target| !target.resource.is_view());
-        native.all(|target| {
-            let resource = &target.resource;
-            self.writes.writer.synced(&resource.group, &resource.kind)
+    /// Whether all objects of these kinds are known. A kind that the cluster does not serve has
+    /// none.
+    fn are_known(&self, kinds: &Kinds) -> bool {
+        let writer = &self.writes.writer;
+        kinds.iter().all(|kind| {
+            let (group, name) = (kind.group.as_str(), kind.kind.as_str());
+            writer.synced(group, name) || writer.is_gone(kind)
         })
     }
 
@@ -201,7 +238,7 @@ impl Task {
     /// Withdraws everything. Returns whether nothing is left. Derived objects are found by
     /// their claims, so that no source needs to be available.
     pub(super) fn delete_all(&mut self) -> bool {
-        if !self.targets_synced() {
+        if !self.are_known(&self.kinds) {
             return false;
         }
         if !self.sweep.deleting {

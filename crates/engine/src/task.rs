@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use cluster::client::Identity;
 use expr::Env;
 pub(super) use looping::{Orders, TaskEnd};
-use object::{GroupKind, ObjectKey};
+use object::{GroupKind, ObjectKey, OperatorId};
 use operator::Operator;
 use target::Desired;
 use tokio::sync::watch;
@@ -27,8 +27,9 @@ use super::problem_log::ProblemLog;
 use super::turns::Halt;
 use super::unread::Unread;
 use super::writes::Writes;
-use super::{Context, EngineEvents, deletions, inputs, limits, sweep, upstream, views};
+use super::{Context, EngineEvents, Resume, deletions, inputs, limits, sweep, upstream, views};
 use crate::inbox::{Inbox, Port, PortState};
+use crate::kinds::Kinds;
 use crate::status::OperatorStatus;
 use crate::writer::Writer;
 
@@ -48,6 +49,8 @@ pub(super) struct Task {
     pub(super) measures: Measures,
     pub(super) ports: BTreeMap<Port, PortState>,
     pub(super) sweep: sweep::Sweep,
+    /// The kinds that may hold objects of the Operator.
+    pub(super) kinds: Kinds,
     pub(super) deletions: deletions::Deletions,
     pub(super) status: Arc<watch::Sender<OperatorStatus>>,
     /// The watches that this Operator reads.
@@ -71,6 +74,8 @@ pub(super) struct TaskParts {
     pub(super) exceeded: BTreeMap<String, String>,
     /// How long a controller that exceeds its budget pauses.
     pub(super) budget_pause: Duration,
+    /// What is known of the Operator.
+    pub(super) resume: Resume,
 }
 
 impl fmt::Debug for Task {
@@ -92,6 +97,7 @@ impl Task {
             halt,
             mut exceeded,
             budget_pause,
+            resume,
         } = parts;
         let inbox = Inbox::new(inputs::ports(&operator)).guarded(guard.clone());
         let inbox = Arc::new(inbox);
@@ -99,8 +105,10 @@ impl Task {
         let problem_log = Arc::new(ProblemLog::new(events, inbox.clone(), measures.clone()));
         let identity = Identity::from(operator.service_account.as_ref());
         let client = context.clients.of(&identity);
-        let writer = Writer::new(&operator.name, client, problem_log.clone())
-            .within(context.namespace.clone());
+        let id = OperatorId::new(&operator.name, &resume.uid);
+        let writer = Writer::new(&id, client, problem_log.clone())
+            .within(context.namespace.clone())
+            .with_peers(context.roster.subscribe());
         let writer = limits::retry_refused(&operator, writer);
         let writer = writer.count_held_before(deletions::has_percentage(&operator));
         context.views.secrets().set(&operator);
@@ -114,14 +122,15 @@ impl Task {
         let controllers = operator.controllers.iter().enumerate();
         let controllers = controllers
             .map(|(rank, controller)| {
-                let task = ControllerTask::new(&operator.name, rank, controller, context.budget);
+                let task = ControllerTask::new(&id, rank, controller, context.budget);
                 let exceeded = exceeded.remove(&controller.name);
                 task.started(halt.clone(), exceeded)
             })
             .collect();
         let views = views::Outputs::new(&context.views, &operator, &context.echoes);
+        let kinds = resume.kinds.with(&Kinds::of(&operator));
         let mut subscriptions =
-            inputs::subscribe(&context, &operator, &inbox, &writes, &problem_log);
+            inputs::subscribe(&context, &operator, &kinds, &inbox, &writes, &problem_log);
         subscriptions.patched(&context.store, &operator, &inbox, views.touched());
         writes.subscribed();
         let order = operator.order();
@@ -136,6 +145,7 @@ impl Task {
             measures,
             ports: BTreeMap::new(),
             sweep: sweep::Sweep::default(),
+            kinds,
             deletions: deletions::Deletions::default(),
             status,
             subscriptions,
@@ -194,11 +204,12 @@ impl Task {
                 .enter_anew(&self.context.store, &view, &name);
         }
         self.open();
-        if self.views.collections().len() > 0 || !self.sweep.is_over() {
+        if self.views.collections().len() > 0 || !self.is_swept() {
             let upstream = self.upstream();
             self.publish(&upstream);
             self.sweep(&upstream);
         }
+        self.forget_kinds();
         self.settle();
     }
 
@@ -348,6 +359,13 @@ impl Task {
             |number| self.held(number),
             &syncing,
         );
+        let swept = self.sweep.is_done();
+        let status = OperatorStatus {
+            kinds: Some(self.kinds.clone()),
+            orphans: swept.then(|| self.writes.writer.orphans()),
+            unlisted: self.unlisted(),
+            ..status
+        };
         self.measure(&status);
         self.status.send_if_modified(|old| {
             let news = *old != status;
@@ -361,6 +379,9 @@ impl Task {
     /// Updates the metrics.
     fn measure(&self, status: &OperatorStatus) {
         self.measures.queue().depth(self.writes.waiting());
+        if let Some(orphans) = status.orphans {
+            self.context.metrics.orphans(&self.operator.name, orphans);
+        }
         for (number, controller) in self.operator.controllers.iter().enumerate() {
             let Some(metrics) = self.measures.of(&controller.name) else {
                 continue;

@@ -260,6 +260,7 @@ mod tests {
     use metrics::Metrics;
 
     use super::*;
+    use crate::Resume;
     use crate::availability::Producer;
     use crate::guard::Guard;
     use crate::inbox::PortState;
@@ -300,6 +301,7 @@ mod tests {
             halt: Halt::default(),
             exceeded: BTreeMap::new(),
             budget_pause: std::time::Duration::ZERO,
+            resume: Resume::of_instance("i"),
         });
         task.controllers.iter_mut().for_each(|c| c.open = true);
         task

@@ -36,7 +36,7 @@ pub(crate) use cycle::CYCLE_PAUSE;
 use document::Value;
 use entry::WaitsFor;
 use kube::Client;
-use object::{GroupKind, ObjectKey};
+use object::{GroupKind, ObjectKey, OperatorId};
 use run::{Run, SLOW_RETRY};
 pub use standing::Progress;
 use state::State;
@@ -44,6 +44,7 @@ use target::TargetKind;
 use target::answer::{Failure, Outcome, judge};
 use target::desired::Desired;
 use target::live::Leftover;
+use target::peers::Peers;
 use target::problem::{Cause, Problem, Report};
 use tokio::sync::{Notify, Semaphore, watch};
 
@@ -81,7 +82,7 @@ pub struct WriteError {
 
 /// Writes the target objects of one Operator.
 pub struct Writer {
-    operator: String,
+    operator: OperatorId,
     client: Client,
     report: Arc<dyn Report>,
     /// How often a refused object is tried again although nothing changed, by controller.
@@ -100,12 +101,14 @@ pub struct Writer {
     namespace_waits: watch::Sender<()>,
     /// Notifies when an object may not be as derived.
     behind: Notify,
+    /// The Operators that exist.
+    peers: watch::Receiver<Peers>,
 }
 
 impl fmt::Debug for Writer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Writer")
-            .field("operator", &self.operator)
+            .field("operator", &self.operator.name)
             .finish_non_exhaustive()
     }
 }
@@ -113,9 +116,9 @@ impl fmt::Debug for Writer {
 /// The state: desired and observed objects.
 impl Writer {
     /// A writer for an Operator. The client acts as the Operator's account.
-    pub fn new(operator: &str, client: Client, report: Arc<dyn Report>) -> Self {
+    pub fn new(operator: &OperatorId, client: Client, report: Arc<dyn Report>) -> Self {
         Self {
-            operator: operator.to_owned(),
+            operator: operator.clone(),
             client,
             report,
             refused_again: BTreeMap::new(),
@@ -127,7 +130,25 @@ impl Writer {
             workers: Workers::default(),
             namespace_waits: watch::Sender::default(),
             behind: Notify::new(),
+            peers: watch::channel(Peers::default()).1,
         }
+    }
+
+    /// Sets from where the writer learns which other Operators exist. Without it all of them do.
+    #[must_use]
+    pub fn with_peers(mut self, peers: watch::Receiver<Peers>) -> Self {
+        self.peers = peers;
+        self
+    }
+
+    fn peers(&self) -> Peers {
+        self.peers.borrow().clone()
+    }
+
+    /// The objects that wait for another Operator to release them. They have to be checked when
+    /// that Operator may be gone.
+    pub fn contested(&self) -> Vec<ObjectKey> {
+        self.state().contested()
     }
 
     /// Sets how often the refused objects of a controller are tried again although nothing
@@ -220,9 +241,61 @@ impl Writer {
         self.state().serve(kind)
     }
 
-    /// Records that the cluster no longer serves this kind. Its objects wait.
-    pub fn unserve(&self, group: &str, kind: &str) {
-        self.state().unserve(&GroupKind::new(group, kind));
+    /// Records that the cluster no longer serves this kind. Its objects wait; if it is `gone`
+    /// in all versions, it has none.
+    pub fn unserve(&self, group: &str, kind: &str, gone: bool) {
+        let unwanted = self.state().unserve(&GroupKind::new(group, kind), gone);
+        for key in unwanted {
+            self.report.problems(&key, &[]);
+        }
+    }
+
+    fn touch(&self, key: &ObjectKey) {
+        self.noting_orphans(|state| state.touch(key, &self.operator));
+    }
+
+    /// Drops the entry of an object that is neither wanted nor marked.
+    fn tidy(&self, key: &ObjectKey) {
+        let dropped = self.state().tidy(key, &self.operator);
+        if dropped {
+            self.report.changed();
+        }
+    }
+
+    /// Changes the state, and reports if there are more or fewer orphans afterwards.
+    fn noting_orphans<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        let (result, changed) = self.changing(|state| {
+            let before = state.count_orphans();
+            let result = change(state);
+            (result, state.count_orphans() != before)
+        });
+        if changed {
+            self.report.changed();
+        }
+        result
+    }
+
+    /// Whether the cluster does not serve this kind, so that it has no objects.
+    pub fn is_gone(&self, kind: &GroupKind) -> bool {
+        self.state().is_gone(kind)
+    }
+
+    /// Whether objects of this kind are wanted or have marks of this Operator.
+    pub fn holds(&self, kind: &GroupKind) -> bool {
+        self.state().holds(kind, &self.operator)
+    }
+
+    /// Whether something is left on objects of this kind that is no longer derived.
+    pub fn has_leftovers(&self, kind: &GroupKind) -> bool {
+        let state = self.state();
+        let mut left = state.leftovers(&self.operator).into_iter();
+        left.any(|leftover| leftover.key.kind == *kind)
+    }
+
+    /// How many objects an Operator of the same name that existed before has left, and this one
+    /// does not derive.
+    pub fn orphans(&self) -> usize {
+        self.state().orphans()
     }
 
     /// Records why it is unknown whether the cluster serves this kind. Its objects wait.
@@ -301,7 +374,7 @@ impl Writer {
     /// checked.
     pub fn observe(&self, group: &str, kind: &str, object: &Value) -> Option<ObjectKey> {
         let key = ObjectKey::of(group, kind, object)?;
-        self.changing(|state| state.observe(key, object, None, &self.operator))
+        self.noting_orphans(|state| state.observe(key, object, None, &self.operator))
     }
 
     /// As [`Writer::observe`], for an object that cannot be read; `object` is its metadata.
@@ -313,14 +386,14 @@ impl Writer {
         why: &Unreadable,
     ) -> Option<ObjectKey> {
         let key = ObjectKey::of(group, kind, object)?;
-        self.changing(|state| state.observe(key, object, Some(why), &self.operator))
+        self.noting_orphans(|state| state.observe(key, object, Some(why), &self.operator))
     }
 
     /// Records that the target watch has delivered the deletion of an object, or the loss of
     /// our label. Returns its key if it has to be checked.
     pub fn forget(&self, group: &str, kind: &str, object: &Value) -> Option<ObjectKey> {
         let key = ObjectKey::of(group, kind, object)?;
-        self.changing(|state| state.forget(key, object, &self.operator))
+        self.noting_orphans(|state| state.forget(key, object, &self.operator))
     }
 
     /// Records that the target watch of a kind starts a list. Objects that are not delivered
@@ -332,7 +405,7 @@ impl Writer {
     /// Records that the list is complete. Returns the known objects that are not in it.
     pub fn listed(&self, group: &str, kind: &str) -> Vec<ObjectKey> {
         let kind = GroupKind::new(group, kind);
-        self.changing(|state| state.listed(&kind, &self.operator))
+        self.noting_orphans(|state| state.listed(&kind, &self.operator))
     }
 
     /// Whether a list of the target watch of a kind has completed.
@@ -433,6 +506,11 @@ impl Writer {
 
     fn no_kind(&self, key: &ObjectKey) -> Next {
         let mut state = self.state();
+        if state.drop_gone(key) {
+            drop(state);
+            self.report.problems(key, &[]);
+            return Next::Settled;
+        }
         let cause = state.unknown(&key.kind);
         let Some(entry) = state.get(key) else {
             return Next::Settled;

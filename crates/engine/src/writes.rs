@@ -205,6 +205,11 @@ impl Writes {
         self.queue.trigger_all(keys, &reason, Duration::ZERO);
     }
 
+    /// Checks the objects of other Operators: these may no longer exist.
+    pub(super) fn look_at_contested(&self) {
+        self.look(self.writer.contested(), WriteReason::TargetChanged);
+    }
+
     /// Compares all objects with their derived state.
     pub(super) fn repair_all(&self) {
         self.look(self.writer.keys(None), WriteReason::Periodic);
@@ -270,6 +275,8 @@ pub(super) struct TargetSink {
     /// The label of the objects that it gets; `None` for all objects.
     label: Option<String>,
     pending_lists: Mutex<Option<PendingLists>>,
+    /// Whether the kind is no longer a target: the engine waits until no object is left.
+    former: bool,
 }
 
 impl TargetSink {
@@ -288,6 +295,20 @@ impl TargetSink {
             patched,
             label: None,
             pending_lists: Mutex::new(writes.pending_lists.clone()),
+            former: false,
+        }
+    }
+
+    /// The sink of a kind that is no longer a target.
+    pub(super) fn of_former(mut self) -> Self {
+        self.former = true;
+        self
+    }
+
+    /// Wakes the engine if it waits for objects to be gone.
+    fn gone(&self) {
+        if self.former {
+            self.problem_log.poke();
         }
     }
 
@@ -322,6 +343,7 @@ impl Sink for TargetSink {
             Ok(object) => self.look(writer.observe(group, kind, &object)),
             Err(why) => self.look(writer.observe_unreadable(group, kind, &object.bare(), &why)),
         }
+        self.gone();
     }
 
     fn delete(&self, _name: &ObjectName, last: Option<&Arrival>) {
@@ -329,6 +351,7 @@ impl Sink for TargetSink {
         let last = last.map(Arrival::bare);
         let last = last.and_then(|last| self.writer.forget(&self.group, &self.kind, &last));
         self.look(last);
+        self.gone();
     }
 
     fn wants_lists(&self) -> bool {
@@ -361,8 +384,9 @@ impl Sink for TargetSink {
     fn unavailable(&self, why: &Unavailable) {
         self.problem_log
             .target_watch(&self.group, &self.kind, Some(why));
-        if why.code == "kind-missing" {
-            self.writer.unserve(&self.group, &self.kind);
+        if why.is_kind_missing() {
+            let gone = why.is_kind_gone();
+            self.writer.unserve(&self.group, &self.kind, gone);
         } else {
             self.writer
                 .cannot_look_up(&self.group, &self.kind, &why.message);

@@ -38,6 +38,13 @@ impl Metrics {
         self.0.forget(operator);
     }
 
+    /// Sets how many objects an earlier Operator of the same name has left.
+    pub fn orphans(&self, operator: &str, count: usize) {
+        let operator = operator.to_owned();
+        let orphans = self.0.orphans.get(&OperatorName { operator });
+        orphans.set(number(count));
+    }
+
     /// Sets the number of running Operators.
     pub fn operators(&self, count: usize) {
         self.0.operators.set(number(count));

@@ -31,6 +31,7 @@ pub(super) struct Registered {
     pub(super) source_synced: Series<Source, Gauge>,
     pub(super) target_objects: Series<Each, Gauge>,
     pub(super) standing_errors: Series<Each, Gauge>,
+    pub(super) orphans: Series<OperatorName, Gauge>,
     pub(super) errors: Series<Code, Counter>,
     pub(super) steps: Series<Each, Counter>,
     pub(super) step_time: Series<Each, Histogram>,
@@ -117,6 +118,11 @@ impl Default for Registered {
             ),
             target_objects: gauge(r, "deltic_target_objects", "Derived objects"),
             standing_errors: gauge(r, "deltic_standing_errors", "Current errors"),
+            orphans: gauge(
+                r,
+                "deltic_orphans",
+                "Objects that an earlier Operator of the same name has left",
+            ),
             errors: count(r, "deltic_errors", "Errors that occurred, by code"),
             steps: count(r, "deltic_steps", "Batches that a pipeline has processed"),
             step_time: time(
@@ -213,6 +219,7 @@ impl Registered {
         self.source_synced.forget(operator);
         self.target_objects.forget(operator);
         self.standing_errors.forget(operator);
+        self.orphans.forget(operator);
         self.errors.forget(operator);
         self.steps.forget(operator);
         self.step_time.forget(operator);

@@ -296,6 +296,23 @@ pub fn read(manifest: &Value, table: &Functions) -> (Option<Operator>, Vec<Probl
     (operator.filter(|_| !refused), problems)
 }
 
+/// Reads the name and the account of an Operator, whose controllers may be invalid. It gets none.
+pub fn without_controllers(manifest: &Value) -> Result<Operator, Problem> {
+    let table = Functions::builtin();
+    let mut reader = reader::SpecReader::new(&table);
+    let operator = reader.without_controllers(manifest);
+    let mut errors = reader.problems.into_iter();
+    let error = errors.find(|problem| problem.severity == Severity::Error);
+    match (operator, error) {
+        (Some(operator), None) => Ok(operator),
+        (_, Some(error)) => Err(error),
+        (None, None) => {
+            let message = "the Operator has no valid name";
+            Err(Problem::error("bad-name", &Location::root(), message))
+        }
+    }
+}
+
 /// Whether `apiVersion` and `kind` of a manifest are those of an Operator.
 pub fn is_operator(manifest: &Value) -> bool {
     manifest.get("kind").as_str() == Some("Operator")

@@ -4,24 +4,26 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use engine::status::OperatorStatus;
-use engine::{Context, Engine, EngineEvents, Running};
+use engine::{Context, Engine, EngineEvents, Resume, Running};
 use futures::future::BoxFuture;
 use operator::Operator;
 use tokio::sync::watch;
 
 /// Starts the engines of Operators.
 pub trait Engines: Send + Sync {
-    /// Starts the engine of an Operator, which writes when it [leads](Run::lead). The removals of the controllers in `held` were held by
-    /// `maxDeletions` when the Operator last ran, and stay held.
+    /// Starts the engine of an Operator, which writes when it [leads](Run::lead).
     fn start(
         &self,
         operator: Operator,
-        held: BTreeSet<String>,
+        resume: Resume,
         events: Arc<dyn EngineEvents>,
     ) -> Box<dyn Run>;
 
     /// Marks the views of an Operator as unavailable, because it does not run for this reason.
     fn down(&self, operator: &str, why: &str);
+
+    /// Sets the names of all Operators of the cluster; `None` if there is no complete list.
+    fn exist(&self, names: Option<BTreeSet<String>>);
 
     /// Removes the view objects of an Operator that was deleted and whose engine has stopped.
     fn forget(&self, operator: &str);
@@ -50,14 +52,18 @@ impl Engines for Context {
     fn start(
         &self,
         operator: Operator,
-        held: BTreeSet<String>,
+        resume: Resume,
         events: Arc<dyn EngineEvents>,
     ) -> Box<dyn Run> {
-        Box::new(Engine::resume(self.clone(), operator, held, events))
+        Box::new(Engine::resume(self.clone(), operator, resume, events))
     }
 
     fn down(&self, operator: &str, why: &str) {
         self.views.down(operator, why);
+    }
+
+    fn exist(&self, names: Option<BTreeSet<String>>) {
+        self.roster.set_cluster(names);
     }
 
     fn forget(&self, operator: &str) {

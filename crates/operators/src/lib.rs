@@ -15,6 +15,7 @@ mod engines;
 pub mod events;
 mod finalizer;
 mod health;
+mod kinds;
 mod operator_task;
 mod policy;
 pub mod report;
@@ -22,7 +23,7 @@ mod resource;
 mod status;
 pub mod targets;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::pin::pin;
 use std::sync::Arc;
@@ -64,6 +65,9 @@ pub struct Operators {
     /// While a list is under way: the Operators that it has shown. Their tasks start when it
     /// completes.
     listed: BTreeMap<String, Object>,
+    /// The names of all Operators; `None` before a list is complete, and while the watch starts
+    /// again.
+    existing: Option<BTreeSet<String>>,
     pause: Pause,
     /// The pauses after tasks that failed, by Operator.
     crashes: BTreeMap<String, Pause>,
@@ -158,6 +162,7 @@ impl Operators {
             names: HashMap::new(),
             known: Known::default(),
             listed: BTreeMap::new(),
+            existing: None,
             pause: Pause::new(PAUSES),
             crashes: BTreeMap::new(),
         }
@@ -199,9 +204,16 @@ impl Operators {
                     // The CRD may have been replaced, or an event was lost. Only a list shows the
                     // current state.
                     let restarted = matches!(error, watcher::Error::WatchStartFailed(_));
-                    return !restarted && !lost_event(&error);
+                    let goes_on = !restarted && !lost_event(&error);
+                    if !goes_on {
+                        self.unknown();
+                    }
+                    return goes_on;
                 }
-                None => return false,
+                None => {
+                    self.unknown();
+                    return false;
+                }
             },
         }
         true
@@ -228,11 +240,13 @@ impl Operators {
             }
             Event::Apply(object) => {
                 self.known.show(object.name_any());
+                self.exists(object.name_any(), true);
                 self.there(object);
                 self.well();
             }
             Event::Delete(object) => {
                 self.known.remove(&object.name_any());
+                self.exists(object.name_any(), false);
                 self.gone(&object.name_any());
                 self.well();
             }
@@ -249,9 +263,32 @@ impl Operators {
         for name in self.known.complete().unwrap_or_default() {
             self.gone(&name);
         }
+        self.existing = Some(self.listed.keys().cloned().collect());
+        self.shared.engines.exist(self.existing.clone());
         for object in std::mem::take(&mut self.listed).into_values() {
             self.there(object);
         }
+    }
+
+    /// An event shows that an Operator exists, or that it does not.
+    fn exists(&mut self, name: String, exists: bool) {
+        let Some(existing) = &mut self.existing else {
+            return;
+        };
+        let changed = if exists {
+            existing.insert(name)
+        } else {
+            existing.remove(&name)
+        };
+        if changed {
+            self.shared.engines.exist(self.existing.clone());
+        }
+    }
+
+    /// Until the next list is complete, it is not known which Operators exist.
+    fn unknown(&mut self) {
+        self.existing = None;
+        self.shared.engines.exist(None);
     }
 
     fn well(&mut self) {

@@ -27,6 +27,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use controller::{Backoff, Pause};
+use engine::Resume;
+use engine::kinds::Kinds;
 use engine::status::OperatorStatus;
 use futures::FutureExt;
 use operator::Operator;
@@ -81,6 +83,10 @@ struct CurrentEngine {
     allowed: bool,
     /// The controllers whose removals were held when it started.
     held: BTreeSet<String>,
+    /// The kinds that it writes.
+    targets: Kinds,
+    /// The kinds that may have held objects when it started, and those that it writes.
+    kinds: Kinds,
     since: Instant,
 }
 
@@ -291,6 +297,11 @@ impl OperatorTask {
                 other => return other,
             }
         }
+        // So do the kinds: what is written can be found again, whatever happens to the spec.
+        if self.leads && !self.remember(&Kinds::of(&operator)).await {
+            return TaskStep::Again;
+        }
+        let object = self.object.clone().unwrap_or(object);
         let last = self.stop_engine().await;
         let held = last.map_or_else(|| object.held(), |last| last.held());
         self.start(operator, object, held);
@@ -302,13 +313,18 @@ impl OperatorTask {
         self.leads = true;
         self.publisher.changed();
         // Its status says which removals it held. Here they may have come as single events, which
-        // `maxDeletions` does not count.
-        let held = self.object.as_ref().map(OperatorObject::held);
-        let same = |engine: &CurrentEngine| held.as_ref().is_none_or(|held| *held == engine.held);
-        match &self.engine {
-            Some(engine) if same(engine) => engine.run.lead(),
-            Some(_) => drop(self.stop_engine().await),
-            None => {}
+        // `maxDeletions` does not count. It also says where objects of the Operator may be.
+        let (Some(object), Some(engine)) = (&self.object, &self.engine) else {
+            return;
+        };
+        let same = object.held() == engine.held && engine.kinds.contains_all(&object.kinds());
+        let targets = engine.targets.clone();
+        if same && self.remember(&targets).await {
+            if let Some(engine) = &self.engine {
+                engine.run.lead();
+            }
+        } else {
+            self.stop_engine().await;
         }
     }
 
@@ -332,16 +348,23 @@ impl OperatorTask {
     fn start(&mut self, operator: Operator, object: OperatorObject, held: BTreeSet<String>) {
         let generation = object.generation();
         tracing::info!(operator = self.name, generation, "starts");
-        let run = self
-            .shared
-            .engines
-            .start(operator, held.clone(), self.events.clone());
+        let targets = Kinds::of(&operator);
+        let resume = Resume {
+            uid: object.uid().to_owned(),
+            held: held.clone(),
+            kinds: object.kinds(),
+        };
+        let kinds = resume.kinds.clone().with(&targets);
+        let events = self.events.clone();
+        let run = self.shared.engines.start(operator, resume, events);
         let mut engine = CurrentEngine {
             status: run.status(),
             run,
             of: object,
             allowed: false,
             held,
+            targets,
+            kinds,
             since: Instant::now(),
         };
         engine.allow();
@@ -355,7 +378,7 @@ impl OperatorTask {
     }
 
     /// Reads an Operator and checks the policy. If it may not run, its state says why.
-    fn read(&mut self, object: &OperatorObject) -> Option<Operator> {
+    pub(super) fn read(&mut self, object: &OperatorObject) -> Option<Operator> {
         let problems = match self.shared.policy.read(object) {
             Ok(operator) => return Some(operator),
             Err(problems) => problems,
@@ -390,16 +413,24 @@ impl OperatorTask {
             return TaskStep::WhenLeading;
         }
         if self.engine.is_none() {
-            let Some(operator) = self.read(&object) else {
-                let message = "derived objects cannot be deleted while the spec is invalid: \
-                    correct it, or set deletionPolicy to Orphan";
-                self.waits("Invalid", message.to_owned());
+            let Some(operator) = self.removal(&object) else {
                 return TaskStep::Done;
             };
+            if !self.remember(&Kinds::of(&operator)).await {
+                return TaskStep::Again;
+            }
+            let object = self.object.clone().unwrap_or(object);
             self.start(operator, object, BTreeSet::new());
         }
-        let message = "derived objects are being deleted".to_owned();
-        self.waits("Deleting", message);
+        let Some(engine) = &self.engine else {
+            return TaskStep::Again;
+        };
+        let unlisted = engine.status.borrow().unlisted.first().cloned();
+        let unlisted = unlisted.map_or_else(String::new, |why| format!("; {why}"));
+        self.waits(
+            "Deleting",
+            format!("derived objects are being deleted{unlisted}"),
+        );
         let Some(engine) = &self.engine else {
             return TaskStep::Again;
         };

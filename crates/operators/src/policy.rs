@@ -10,6 +10,7 @@
 
 use document::{Location, Value};
 use expr::Functions;
+use operator::spec::DeletionPolicy;
 use operator::{Controller, Operator, Problem, Severity};
 
 use super::resource::OperatorObject;
@@ -41,6 +42,18 @@ impl Policy {
             Some(operator) if problems.is_empty() => Ok(operator),
             _ => Err(problems),
         }
+    }
+
+    /// An Operator without controllers, which removes the objects of one that is being deleted.
+    /// Only its account is read from the spec.
+    pub(super) fn removal(&self, object: &OperatorObject) -> Result<Operator, Problem> {
+        if let Some(problem) = object.unreadable() {
+            return Err(problem);
+        }
+        let mut operator = operator::spec::without_controllers(&object.value)?;
+        operator.deletion_policy = DeletionPolicy::Delete;
+        let refused = self.refusals(&operator, object.spec()).into_iter().next();
+        refused.map_or(Ok(operator), Err)
     }
 
     /// The rules that an Operator breaks; `spec` is the spec that it was read from.

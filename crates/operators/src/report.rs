@@ -11,6 +11,9 @@
 //!      message: "controller web: 1 error; the newest: …", lastTransitionTime: …}
 //!   controllers:
 //!   - {name: web, conditions: […], lastErrors: […], counts: {…}}
+//!   kinds:                       # where objects of this Operator may be
+//!   - {group: apps, kind: Deployment}
+//!   orphans: 2                   # objects of a predecessor with the same name
 //! ```
 //!
 //! `lastTransitionTime` changes only when the status of its condition does. So rendering again
@@ -105,11 +108,30 @@ pub(super) fn render(report: &Report<'_>, there: &Value, now: &str) -> Value {
         .flat_map(ListRef::iter);
     let others = others.filter(|condition| condition.get("type").as_str() != Some(READY));
     let conditions: Value = std::iter::once(ready).chain(others.cloned()).collect();
-    json!({
+    let mut status = json!({
         "observedGeneration": generation,
         "conditions": (conditions),
         "controllers": (controllers),
-    })
+    });
+    // Without a report of the engine, the stored values stay.
+    if let Some(kinds) = &report.engine.kinds {
+        status = with(status, "kinds", kinds.print());
+    }
+    if let Some(orphans) = report.engine.orphans {
+        status = with(status, "orphans", number(orphans));
+    }
+    status
+}
+
+fn with(status: Value, field: &str, value: Value) -> Value {
+    match status.as_map() {
+        Some(fields) => fields.with(Key::new(field), value).into(),
+        None => status,
+    }
+}
+
+fn number(count: usize) -> Value {
+    i64::try_from(count).unwrap_or(i64::MAX).into()
 }
 
 /// Whether the fields that we write equal those that are stored.
@@ -328,7 +350,6 @@ fn objects(origin: &Value) -> String {
 
 fn counts(controller: &ControllerStatus) -> Value {
     let counts = controller.counts;
-    let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
     let usual = json!({
         "sources": (number(counts.sources)),
         "objects": (number(counts.objects)),
@@ -336,10 +357,7 @@ fn counts(controller: &ControllerStatus) -> Value {
         "errors": (number(counts.errors)),
     });
     match usual.as_map() {
-        Some(map) if counts.held > 0 => {
-            let held = Value::from(number(counts.held));
-            map.with(Key::new("held"), held).into()
-        }
+        Some(map) if counts.held > 0 => map.with(Key::new("held"), number(counts.held)).into(),
         _ => usual,
     }
 }

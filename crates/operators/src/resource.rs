@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use cluster::object::{Object, Unreadable};
 use document::{ListRef, Location, Value, json};
+use engine::kinds::Kinds;
 use operator::Problem;
 
 use crate::crd;
@@ -130,6 +131,16 @@ impl OperatorObject {
         });
         held.filter_map(|controller| Some(controller.get("name").as_str()?.to_owned()))
             .collect()
+    }
+
+    /// The kinds that may hold objects of this Operator, according to the stored status.
+    pub(super) fn kinds(&self) -> Kinds {
+        Kinds::read(self.status().get("kinds"))
+    }
+
+    /// Whether the kinds that may hold objects of this Operator were recorded.
+    pub(super) fn has_kinds(&self) -> bool {
+        self.status().get("kinds").as_list().is_some()
     }
 
     /// Whether this is an older version of `other`. An event can arrive after the answer to a

@@ -9,6 +9,7 @@ use std::time::Duration;
 use cluster::object::Object;
 use controller::Backoff;
 use document::Value;
+use engine::kinds::Kinds;
 use kube::api::{Patch, PatchParams};
 use tokio::time::{Instant, timeout};
 
@@ -119,6 +120,18 @@ pub(super) enum WriteError {
     /// The server did not answer in time.
     #[error("no answer within {} s", TIMEOUT.as_secs())]
     Timeout,
+}
+
+/// Records the kinds that may hold objects of an Operator. Returns `None` as [`write`] does.
+pub(super) async fn remember(
+    shared: &Shared,
+    name: &str,
+    object: &OperatorObject,
+    kinds: &Kinds,
+) -> Result<Option<OperatorObject>, WriteError> {
+    let status = document::json!({"kinds": (kinds.print())});
+    let written = write(shared, name, object, &status).await?;
+    Ok(written.map(OperatorObject::from))
 }
 
 /// Writes a status. Returns `None` if the Operator was deleted, or replaced by another of the same

@@ -2,6 +2,7 @@
 
 mod deletion;
 mod fake;
+mod kinds;
 mod outages;
 mod server;
 mod specs;
@@ -10,6 +11,7 @@ mod status;
 use std::time::Duration;
 
 use document::{Value, json};
+use engine::kinds::Kinds;
 use engine::status::{ControllerStatus, Counts, OperatorStatus, Ready, ReportedError};
 use fake::Fake;
 use server::Server;
@@ -122,6 +124,6 @@ fn engine_status(ready: Ready, errors: &[&str]) -> OperatorStatus {
                 ..Counts::default()
             },
         }],
-        crashed: None,
+        ..OperatorStatus::default()
     }
 }

@@ -16,6 +16,8 @@ use operator::Operator;
 use operators::Health;
 use operators::targets::TargetPolicy;
 
+use crate::instance::Memory;
+
 /// The settings of [`run`](crate::run::run). By default it runs all Operators of the cluster, with
 /// the permissions of its client and without leader election.
 #[derive(Clone, Debug)]
@@ -23,6 +25,11 @@ pub struct Config {
     /// Operators to run instead of those stored on the cluster; for these no status is written.
     /// Empty: the Operators of the cluster run.
     pub files: Vec<Operator>,
+    /// The instance that `files` belong to. Objects of another instance are another Operator's.
+    pub instance: String,
+    /// Where the kinds that may hold objects of `files` are recorded. `None`: nowhere, so that
+    /// objects of a changed target kind are left behind.
+    pub memory: Option<Memory>,
     /// The only namespace whose objects are read and written. Cluster-scoped objects are read, and
     /// not written. `None`: all namespaces.
     pub namespace: Option<String>,
@@ -61,6 +68,8 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             files: Vec::new(),
+            instance: engine::DEFAULT_INSTANCE.to_owned(),
+            memory: None,
             namespace: None,
             operator_selector: None,
             require_service_account: false,

@@ -38,6 +38,9 @@ pub enum InstallError {
     /// These Operators have `deletionPolicy: Delete`.
     #[error("the deletionPolicy of {} is Delete", .0.join(", "))]
     Deletes(Vec<String>),
+    /// It cannot be found out which Operators exist.
+    #[error("it is not known which Operators exist: {0}")]
+    Unknown(String),
     /// A request failed.
     #[error("{0}")]
     Api(#[source] Box<kube::Error>),
@@ -125,14 +128,21 @@ pub async fn look(client: &Client) -> Result<Option<Uninstall>, InstallError> {
 
 async fn operators(client: &Client) -> Result<Vec<Object>, InstallError> {
     let api: Api<Object> = Api::all_with(client.clone(), &crd::resource());
-    let mut params = ListParams::default().limit(PAGE);
+    match pages(&api, ListParams::default().limit(PAGE)).await {
+        // A definition that is not served yet has no Operators.
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(Vec::new()),
+        all => Ok(all?),
+    }
+}
+
+/// All pages of a list.
+pub(crate) async fn pages(
+    api: &Api<Object>,
+    mut params: ListParams,
+) -> Result<Vec<Object>, kube::Error> {
     let mut all = Vec::new();
     loop {
-        let page = match api.list(&params).await {
-            // A definition that is not served yet has no Operators.
-            Err(kube::Error::Api(status)) if status.code == 404 => return Ok(all),
-            page => page?,
-        };
+        let page = api.list(&params).await?;
         all.extend(page.items);
         match page.metadata.continue_.filter(|token| !token.is_empty()) {
             Some(token) => params = params.continue_token(&token),

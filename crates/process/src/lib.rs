@@ -4,13 +4,18 @@
 //! |---|---|
 //! | [`config`] | the settings |
 //! | [`run`] | runs the Operators of a cluster, or of files, until a shutdown |
+//! | [`instance`] | remembers the kinds of Operators of files, on a Lease |
 //! | [`serve`] | serves `/healthz`, `/readyz` and `/metrics` |
 //! | [`log`] and `trace` | log lines and OpenTelemetry traces |
+//! | [`orphans`] | finds and deletes objects that no Operator owns any more |
 //! | [`install`], [`rbac`] | what a cluster needs first: the definition of Operators, and roles |
 
 pub mod config;
+mod files;
 pub mod install;
+pub mod instance;
 pub mod log;
+pub mod orphans;
 pub mod rbac;
 pub mod run;
 pub mod serve;

@@ -25,6 +25,8 @@ use operator::spec::{DeletionPolicy, ServiceAccount, SourceKind, Target, TargetT
 use operator::{Controller, Operator};
 use permissions::{Permissions, Subject};
 
+use crate::instance::lease_name;
+
 /// The settings of [`roles`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options<'a> {
@@ -36,6 +38,9 @@ pub struct Options<'a> {
     pub namespace: Option<&'a str>,
     /// The name of the lease; [`lease::NAME`](cluster::lease::NAME) if `None`.
     pub lease: Option<&'a str>,
+    /// The instance, if deltic is given the Operator as a file: it also holds the lease of the
+    /// instance.
+    pub instance: Option<&'a str>,
 }
 
 /// The roles that an Operator needs: those of deltic itself, and those of the Operator's
@@ -91,7 +96,9 @@ fn own_lease(options: &Options<'_>, permissions: &mut Permissions) {
         return;
     };
     let group = "coordination.k8s.io";
-    let names = [options.lease.unwrap_or(cluster::lease::NAME)];
+    let instance = options.instance.map(lease_name);
+    let mut names = vec![options.lease.unwrap_or(cluster::lease::NAME)];
+    names.extend(instance.as_deref());
     // `create` cannot be restricted by name: the server does not know the name when it checks.
     let create = Subject::all(group, "leases");
     permissions.allow_in(&account.namespace, &create, &["create"]);

@@ -7,23 +7,16 @@
 //! A replica that stands by runs the same engines as the leader: it lists and watches its sources,
 //! derives, and fills its views. Only writes wait until it leads, so that it takes over at once.
 
-use std::collections::BTreeSet;
-use std::pin::pin;
 use std::sync::Arc;
 
 use cluster::client::{Clients, Identity};
-use cluster::lease::Leadership;
-use engine::status::{OperatorStatus, Ready};
-use engine::{Context, EngineEvents};
-use futures::future::join_all;
+use engine::Context;
 use kube::Client;
-use operator::Operator;
-use operators::cycles::ViewGraph;
 use operators::events::Events;
-use operators::{Engines, Operators, Policy, Services, report};
-use tokio::sync::watch;
+use operators::{Operators, Policy, Services};
 
 use crate::config::Config;
+use crate::files::Files;
 
 /// Why [`run`] failed.
 #[derive(Debug, thiserror::Error)]
@@ -99,8 +92,17 @@ async fn work(
     if !config.files.is_empty() {
         config.health.ready();
         config.metrics.operators(config.files.len());
-        let leadership = &config.leadership;
-        return files(&context, &policy, config.files, leadership, shutdown, grace).await;
+        let names = config.files.iter().map(|operator| operator.name.clone());
+        context
+            .roster
+            .set_instance(&config.instance, names.collect());
+        let files = Files {
+            operators: config.files,
+            instance: config.instance,
+            memory: config.memory,
+            leadership: config.leadership,
+        };
+        return Box::pin(files.run(&context, &policy, shutdown, grace)).await;
     }
     let client = clients.of(&Identity::Own);
     let operators = Operators::new(Services {
@@ -126,83 +128,6 @@ fn context(clients: &Clients, config: &Config) -> Context {
         workers: config.workers.clone(),
         fail_points: config.fail_points.clone(),
         ..Context::new(clients.clone(), &config.views, config.metrics.clone())
-    }
-}
-
-/// Runs Operators of the configuration, which are not stored on the cluster.
-async fn files(
-    engines: &dyn Engines,
-    policy: &Policy,
-    operators: Vec<Operator>,
-    leadership: &Leadership,
-    shutdown: impl Future<Output = ()>,
-    grace: std::time::Duration,
-) -> Result<(), RunError> {
-    for operator in &operators {
-        if let Some(problem) = policy.refusals(operator, &document::Value::NULL).first() {
-            return Err(RunError::Refused {
-                operator: operator.name.clone(),
-                why: report::problem(problem),
-            });
-        }
-    }
-    let views = ViewGraph::default();
-    for (number, operator) in operators.iter().enumerate() {
-        // The order of the files counts as that of creation.
-        views.set(operator, &format!("{number:08}"));
-        if let Some(cycle) = views.cycle(&operator.name) {
-            return Err(RunError::Refused {
-                operator: operator.name.clone(),
-                why: cycle.to_string(),
-            });
-        }
-    }
-    for operator in &operators {
-        engines.down(&operator.name, "the Operator has not started yet");
-    }
-    let mut running = Vec::new();
-    let mut logs = tokio::task::JoinSet::new();
-    for operator in operators {
-        let events: Arc<dyn EngineEvents> = Events::none().of(&operator.name, "");
-        let name = operator.name.clone();
-        let run = engines.start(operator, BTreeSet::new(), events);
-        logs.spawn(log(name, run.status()));
-        running.push(run);
-    }
-    let mut shutdown = pin!(shutdown);
-    tokio::select! {
-        biased;
-        () = &mut shutdown => {}
-        () = leadership.acquired() => {
-            for run in &running {
-                run.lead();
-            }
-            shutdown.await;
-        }
-    }
-    let stops = join_all(running.into_iter().map(operators::Run::stop));
-    match tokio::time::timeout(grace, stops).await {
-        Ok(_) => Ok(()),
-        Err(_) => Err(RunError::Grace(grace)),
-    }
-}
-
-/// Logs the readiness of the controllers of an Operator whenever it changes.
-async fn log(operator: String, mut status: watch::Receiver<OperatorStatus>) {
-    let mut logged = Vec::new();
-    while status.changed().await.is_ok() {
-        let now: Vec<(String, Ready)> = {
-            let status = status.borrow_and_update();
-            let controllers = status.controllers.iter();
-            controllers
-                .map(|c| (c.name.clone(), c.ready.clone()))
-                .collect()
-        };
-        for changed in now.iter().filter(|ready| !logged.contains(*ready)) {
-            let (controller, ready) = changed;
-            tracing::info!(operator, controller, ?ready, "status changed");
-        }
-        logged = now;
     }
 }
 

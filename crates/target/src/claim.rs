@@ -4,10 +4,10 @@
 //! names, because Kubernetes copies labels and annotations from one object to another. The
 //! label `dcontroller.io/operator` selects objects in lists and watches, and proves nothing.
 
-use document::{Value, json};
-use object::ObjectKey;
+use document::{Key, Value, json};
 use object::marks::{OWNER, short_hash};
 use object::metadata::annotation;
+use object::{ObjectKey, OperatorId, Ownership};
 
 /// The maximum length of an origin in a claim; a longer one is replaced by a hash. All
 /// annotations of an object together may have 256 KiB.
@@ -16,8 +16,11 @@ const MAX_ORIGIN: usize = 4096;
 /// The owner of an object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Claim {
-    /// The Operator, which is the owner.
+    /// The name of the Operator, which is the owner.
     pub operator: String,
+    /// The uid of the Operator (see [`OperatorId`]); `None` in a claim that was written before
+    /// claims had one.
+    pub uid: Option<String>,
     /// The controller that last wrote the object.
     pub controller: String,
     /// The origin of the object.
@@ -27,6 +30,17 @@ pub struct Claim {
 }
 
 impl Claim {
+    /// The claim of a controller.
+    pub fn new(operator: &OperatorId, controller: &str, origin: &Value, created: bool) -> Self {
+        Self {
+            operator: operator.name.clone(),
+            uid: Some(operator.uid.clone()).filter(|uid| !uid.is_empty()),
+            controller: controller.to_owned(),
+            origin: origin.clone(),
+            created,
+        }
+    }
+
     /// The claim on an object; `None` if there is none, or if it is malformed or copied from
     /// another object.
     pub fn read(object: &Value, key: &ObjectKey) -> Option<Self> {
@@ -41,6 +55,7 @@ impl Claim {
         }
         Some(Self {
             operator: word("operator")?,
+            uid: word("uid"),
             controller: word("controller")?,
             origin: claim.get("origin").clone(),
             created: claim.get("created").as_bool()?,
@@ -50,14 +65,42 @@ impl Claim {
     /// The text of the annotation on this object.
     pub fn print(&self, key: &ObjectKey) -> String {
         let (operator, controller) = (self.operator.as_str(), self.controller.as_str());
-        json!({
+        let mut claim = json!({
             "operator": operator,
             "controller": controller,
             "origin": (short_origin(&self.origin)),
             "target": (key.to_string()),
             "created": (self.created),
-        })
-        .to_string()
+        });
+        if let (Some(uid), Some(fields)) = (&self.uid, claim.as_map()) {
+            claim = fields.with(Key::new("uid"), uid.as_str().into()).into();
+        }
+        claim.to_string()
+    }
+
+    /// Whose claim it is, as seen by an Operator.
+    pub fn owner(&self, operator: &OperatorId) -> Ownership {
+        operator.owns(&self.operator, self.uid.as_deref())
+    }
+
+    /// The text of the annotation on this object for a claim that is wanted. A live claim that
+    /// lacks only the uid stays as it is: an object is not written just for that.
+    pub(crate) fn print_over(&self, live: &Value, key: &ObjectKey) -> String {
+        let lacks_uid = |live: &Self| {
+            let with_uid = Self {
+                uid: self.uid.clone(),
+                ..live.clone()
+            };
+            live.uid.is_none() && with_uid.print(key) == self.print(key)
+        };
+        let kept = Self::read(live, key).filter(lacks_uid);
+        let kept = kept.and_then(|_| annotation(live, OWNER));
+        kept.map_or_else(|| self.print(key), str::to_owned)
+    }
+
+    /// Whether it is the claim of this Operator.
+    pub fn is_of(&self, operator: &OperatorId) -> bool {
+        self.owner(operator) == Ownership::Own
     }
 }
 
@@ -77,6 +120,7 @@ mod tests {
     fn claim() -> Claim {
         Claim {
             operator: "op".to_owned(),
+            uid: Some("u1".to_owned()),
             controller: "c".to_owned(),
             origin: json!([{"kind": "Pod", "name": "p"}]),
             created: true,
@@ -122,6 +166,22 @@ mod tests {
             assert_eq!(Claim::read(&on(bad), &key), None, "{bad}");
         }
         assert_eq!(Claim::read(&json!({}), &key), None);
+    }
+
+    #[test]
+    fn a_claim_without_a_uid_is_that_of_the_operator_with_its_name() {
+        let key = ObjectKey::new("", "ConfigMap", "ns", "a");
+        let old = Claim {
+            uid: None,
+            ..claim()
+        };
+        let text = old.print(&key);
+        assert!(!text.contains("uid"), "{text}");
+        assert_eq!(Claim::read(&on(&text), &key), Some(old.clone()));
+        assert!(old.is_of(&OperatorId::new("op", "u1")));
+        assert!(!old.is_of(&OperatorId::new("other", "u1")));
+        let new = OperatorId::new("op", "u2");
+        assert_eq!(claim().owner(&new), Ownership::Former);
     }
 
     #[test]

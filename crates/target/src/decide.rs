@@ -25,13 +25,14 @@ use std::collections::BTreeSet;
 
 use document::Value;
 use fieldset::{FieldPath, leaves};
-use object::ObjectKey;
+use object::{ObjectKey, OperatorId, Ownership};
 use operator::spec::TargetType;
 
 use super::TargetKind;
 use super::claim::Claim;
 use super::desired::{Author, Desired, Layer, Plan, Wanted};
 use super::live::{Live, Observed, Record};
+use super::peers::Peers;
 use super::problem::{Cause, Conflict, Problem};
 use super::written::Written;
 
@@ -46,7 +47,7 @@ pub struct Case<'a> {
     /// Its kind.
     pub kind: &'a TargetKind,
     /// The Operator that writes.
-    pub operator: &'a str,
+    pub operator: &'a OperatorId,
     /// The desired state, from its controllers.
     pub wanted: &'a Wanted,
     /// The state of the object.
@@ -59,6 +60,8 @@ pub struct Case<'a> {
     pub held: &'a BTreeSet<String>,
     /// What earlier answers have revealed.
     pub learned: &'a Learned,
+    /// The Operators that exist.
+    pub peers: &'a Peers,
 }
 
 /// What the answers of the server have revealed about an object.
@@ -74,6 +77,13 @@ pub struct Learned {
 }
 
 impl Case<'_> {
+    /// The claim on the object. That of an Operator that no longer exists does not count.
+    fn claim(&self, observed: &Observed) -> Option<Claim> {
+        let claim = Claim::read(&observed.object, self.key)?;
+        let gone = claim.owner(self.operator) == Ownership::Other && self.peers.is_gone(&claim);
+        (!gone).then_some(claim)
+    }
+
     /// Waits for an object that our watch may not include: it has to be read first.
     fn wait(&self, wait: Wait) -> Action {
         if self.fresh {
@@ -246,7 +256,7 @@ fn others(case: &Case<'_>, plan: &mut Plan<'_>, problems: &mut Vec<Problem>) -> 
     if observed.is_being_deleted() {
         return wait(Wait::Gone);
     }
-    let claim = Claim::read(&observed.object, case.key);
+    let claim = case.claim(observed);
     if let Some(theirs) = foreign(case, claim.as_ref()) {
         for layer in &plan.layers {
             problems.push(theirs(layer.desired));
@@ -321,10 +331,14 @@ fn absent(case: &Case<'_>, plan: &Plan<'_>) -> Action {
 
 /// If another Operator has claimed the object: the problem for each writer.
 fn foreign(case: &Case<'_>, claim: Option<&Claim>) -> Option<impl Fn(&Desired) -> Problem> {
-    let theirs = claim.filter(|claim| claim.operator != case.operator)?;
+    let theirs = claim.filter(|claim| claim.owner(case.operator) == Ownership::Other)?;
+    let shown = |name: &str, uid: Option<&str>| match uid {
+        Some(uid) if theirs.operator == case.operator.name => format!("{name} ({uid})"),
+        _ => name.to_owned(),
+    };
     let conflict = Conflict::Operator {
-        ours: case.operator.to_owned(),
-        theirs: theirs.operator.clone(),
+        ours: shown(&case.operator.name, Some(&case.operator.uid)),
+        theirs: shown(&theirs.operator, theirs.uid.as_deref()),
     };
     Some(move |desired: &Desired| desired.problem(Cause::Conflict(conflict.clone())))
 }
@@ -356,7 +370,7 @@ fn versioned(patch: &Value, observed: &Observed) -> Value {
 /// The records of the Operator's controllers on an object. If somebody has removed the record
 /// of this author, it is taken from the answer to our last write.
 fn records(case: &Case<'_>, observed: &Observed, author: &Author) -> Vec<Written> {
-    let read = |object: &Value| Written::of_operator(object, case.operator, case.key);
+    let read = |object: &Value| Written::of_operator(object, &case.operator.name, case.key);
     let own = |written: &Written| written.controller == author.controller;
     let mut records = read(&observed.object);
     // If several records have the same path, the one of the first rank wrote the value.

@@ -19,8 +19,8 @@ use crate::outgoing::{identity_free, outgoing, patch_of, without_ignored};
 use document::{Key, Map, Value};
 use fieldset::{FieldPath, contest, leaves};
 use fieldset::{MergeKeys, merge};
-use object::ObjectKey;
 use object::marks::{field_manager, is_mark, set_annotation};
+use object::{ObjectKey, OperatorId};
 use operator::spec::{Target, TargetType};
 
 use super::TargetKind;
@@ -31,7 +31,7 @@ use fieldset::compare::{equal, without_nulls};
 #[derive(Clone, Debug)]
 pub struct Author {
     /// The Operator.
-    pub operator: String,
+    pub operator: OperatorId,
     /// The controller.
     pub controller: String,
     /// The position of the controller in the Operator; the lowest comes first.
@@ -46,14 +46,14 @@ pub struct Author {
 
 impl Author {
     /// A target of a controller.
-    pub fn new(operator: &str, controller: &str, rank: usize, target: Target) -> Self {
+    pub fn new(operator: &OperatorId, controller: &str, rank: usize, target: Target) -> Self {
         Self {
-            operator: operator.to_owned(),
+            operator: operator.clone(),
             controller: controller.to_owned(),
             rank,
             target,
-            manager: field_manager(operator, controller),
-            set: set_annotation(operator, controller),
+            manager: field_manager(&operator.name, controller),
+            set: set_annotation(&operator.name, controller),
         }
     }
 }

@@ -27,6 +27,7 @@ pub mod layer;
 pub mod live;
 pub mod outgoing;
 pub mod owners;
+pub mod peers;
 pub mod problem;
 mod updater;
 pub mod written;

@@ -3,7 +3,7 @@
 use document::{Key, Map, Value, View};
 use fieldset::{FieldPath, FieldSet, PathElement, concerns};
 use object::metadata::KEYS;
-use object::{ObjectKey, Unreadable};
+use object::{ObjectKey, OperatorId, Ownership, Unreadable};
 
 use super::TargetKind;
 use super::claim::Claim;
@@ -294,20 +294,20 @@ pub fn leftovers(
     kind: Option<&TargetKind>,
     observed: &Observed,
     wanted: &Wanted,
-    operator: &str,
+    operator: &OperatorId,
 ) -> Vec<Leftover> {
     let mut found: Vec<Leftover> = Vec::new();
     // An Updater that wants the object takes everything over.
     if observed.is_being_deleted() || wanted.has_updater() {
         return found;
     }
-    let mut records = Written::of_operator(&observed.object, operator, key);
+    let mut records = records_of(&observed.object, key, operator);
     records.retain(|written| !wanted.is_wanted_by(&written.controller));
     let leaves = |kind: &TargetKind| wanted.leaves(key, kind);
     let leaves = kind.filter(|_| !records.is_empty()).map(leaves);
     let leaves = leaves.unwrap_or_default();
     let claim = Claim::read(&observed.object, key)
-        .filter(|claim| claim.operator == operator)
+        .filter(|claim| claim.is_of(operator))
         // The controller may still patch the object, if its target has another type now.
         .filter(|claim| !wanted.is_yielded_by(&claim.controller));
     if let Some(claim) = claim {
@@ -345,10 +345,36 @@ pub(crate) fn is_whole(written: &Written) -> bool {
     written.document.is_some() && !written.applied
 }
 
-/// Whether an object has a mark of an Operator.
-pub fn is_marked(object: &Value, key: &ObjectKey, operator: &str) -> bool {
-    Claim::read(object, key).is_some_and(|claim| claim.operator == operator)
-        || !Written::of_operator(object, operator, key).is_empty()
+/// The records of an Operator's controllers on an object, except for those that belong to the
+/// claim of another Operator.
+pub(crate) fn records_of(object: &Value, key: &ObjectKey, operator: &OperatorId) -> Vec<Written> {
+    let mut records = Written::of_operator(object, &operator.name, key);
+    if records.is_empty() {
+        return records;
+    }
+    let theirs = Claim::read(object, key).filter(|claim| !claim.is_of(operator));
+    if let Some(claim) = theirs {
+        records.retain(|written| !is_whole(written) && written.controller != claim.controller);
+    }
+    records
+}
+
+/// Whether an object has a mark with the name of an Operator.
+pub fn is_marked(object: &Value, key: &ObjectKey, operator: &OperatorId) -> bool {
+    Claim::read(object, key).is_some_and(|claim| claim.operator == operator.name)
+        || !Written::of_operator(object, &operator.name, key).is_empty()
+}
+
+/// Whether an object has a mark of this Operator that would have to be removed.
+pub fn is_held(object: &Value, key: &ObjectKey, operator: &OperatorId) -> bool {
+    Claim::read(object, key).is_some_and(|claim| claim.is_of(operator))
+        || !records_of(object, key, operator).is_empty()
+}
+
+/// Whether an object was derived by an Operator of the same name that existed before this one.
+pub fn is_orphan(object: &Value, key: &ObjectKey, operator: &OperatorId) -> bool {
+    let claim = Claim::read(object, key);
+    claim.is_some_and(|claim| claim.owner(operator) == Ownership::Former)
 }
 
 /// The fields of an object without its metadata, `apiVersion` and `kind`.

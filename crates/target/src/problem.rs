@@ -295,6 +295,9 @@ pub enum Happened {
 
 /// Receives problems and events of targets. Implementations return quickly and do not block.
 pub trait Report: Send + Sync {
+    /// Something else than a problem has changed that the status shows.
+    fn changed(&self) {}
+
     /// Reports all current problems of an object; empty when there are none. Called only when
     /// they have changed.
     fn problems(&self, key: &ObjectKey, problems: &[Problem]);

@@ -2,11 +2,12 @@
 
 use kube::core::GroupVersionKind;
 use kube::discovery::{ApiCapabilities, ApiResource, Scope, pinned_kind};
+use kube::error::DiscoveryError;
 use kube::{Client, discovery};
 use object::KindRef;
 
-use super::Unavailable;
 use super::schema::ListKeys;
+use super::{KIND_GONE, KIND_MISSING, Unavailable};
 
 /// A kind that the cluster serves.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,7 +32,10 @@ pub async fn resolve(client: &Client, resource: &KindRef) -> Result<Resolved, Un
         }
         None => preferred(client, resource).await,
     };
-    let (found, capabilities) = found.map_err(|error| unavailable(resource, &error))?;
+    let (found, capabilities) = match found {
+        Ok(found) => found,
+        Err(error) => return Err(missing(client, resource, &error).await),
+    };
     Ok(Resolved {
         namespaced: capabilities.scope == Scope::Namespaced,
         status: has_status(&capabilities),
@@ -58,8 +62,8 @@ async fn preferred(
     })
 }
 
-fn discovery_missing(kind: &str) -> kube::error::DiscoveryError {
-    kube::error::DiscoveryError::MissingKind(kind.to_owned())
+fn discovery_missing(kind: &str) -> DiscoveryError {
+    DiscoveryError::MissingKind(kind.to_owned())
 }
 
 fn has_status(capabilities: &ApiCapabilities) -> bool {
@@ -69,17 +73,50 @@ fn has_status(capabilities: &ApiCapabilities) -> bool {
         .any(|(resource, _)| resource.plural == "status" || resource.plural.ends_with("/status"))
 }
 
+/// Why a kind is unavailable. Whether the cluster does not serve it in any version is found out
+/// here: only then it has no objects.
+async fn missing(client: &Client, resource: &KindRef, error: &kube::Error) -> Unavailable {
+    if !is_not_found(error) {
+        return unavailable(resource, error);
+    }
+    let absent = match preferred(client, resource).await {
+        Err(kube::Error::Discovery(DiscoveryError::MissingApiGroup(group))) => {
+            lacks_group(client, &group).await
+        }
+        Err(kube::Error::Discovery(DiscoveryError::MissingKind(_))) => true,
+        Ok(_) | Err(_) => false,
+    };
+    Unavailable {
+        code: if absent { KIND_GONE } else { KIND_MISSING },
+        ..unavailable(resource, error)
+    }
+}
+
+/// Whether a server that has started completely has no such group. Before that it answers 503,
+/// while its list of groups is not complete yet.
+async fn lacks_group(client: &Client, group: &str) -> bool {
+    let request = http::Request::get(format!("/apis/{group}"));
+    let Ok(request) = request.body(Vec::new()) else {
+        return false;
+    };
+    let answer = client.request_text(request).await;
+    matches!(answer, Err(kube::Error::Api(status)) if status.code == 404)
+}
+
+fn is_not_found(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Discovery(_))
+        || matches!(error, kube::Error::Api(status) if status.code == 404)
+}
+
 fn unavailable(resource: &KindRef, error: &kube::Error) -> Unavailable {
-    let missing = matches!(error, kube::Error::Discovery(_))
-        || matches!(error, kube::Error::Api(status) if status.code == 404);
     let kind = &resource.kind;
     let group = match resource.group.as_str() {
         "" => "the core group",
         group => group,
     };
-    if missing {
+    if is_not_found(error) {
         return Unavailable {
-            code: "kind-missing",
+            code: KIND_MISSING,
             message: format!(
                 "the cluster does not serve {kind} in {group}: waiting for its CustomResourceDefinition"
             ),

@@ -40,6 +40,17 @@ pub(crate) struct Run {
     #[arg(short, long, value_name = "FILE")]
     pub(crate) filename: Vec<String>,
 
+    /// The name under which the Operators of files own their objects: another instance leaves
+    /// these alone
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = engine::DEFAULT_INSTANCE,
+        value_parser = instance_name,
+        requires = "filename"
+    )]
+    pub(crate) instance: String,
+
     #[command(flatten)]
     pub(crate) connection: Connection,
 
@@ -181,6 +192,10 @@ pub(crate) struct Rbac {
     #[arg(long, value_name = "NAME", default_value = lease::NAME)]
     pub(crate) lease_name: String,
 
+    /// For deltic run -f: permissions on the Lease of this instance, too
+    #[arg(long, value_name = "NAME", value_parser = instance_name)]
+    pub(crate) instance: Option<String>,
+
     /// Look up the kinds on a cluster
     #[arg(long)]
     pub(crate) discover: bool,
@@ -233,6 +248,35 @@ pub(crate) struct Uninstall {
     /// Keep the derived objects of Operators with deletionPolicy Delete, too
     #[arg(long)]
     pub(crate) orphan: bool,
+}
+
+/// List derived objects whose Operator no longer exists, and delete them with --delete
+///
+/// An object is an orphan if its Operator was deleted, or deleted and created again. An Operator
+/// of the same name takes such an object over if it derives it, and otherwise leaves it alone.
+/// Objects that existed before deltic wrote them are listed, but never deleted. Objects of
+/// Operators that were given as files (deltic run -f) are not listed.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  deltic orphans
+  deltic orphans --operator shop --delete
+  deltic orphans --context test --delete --yes")]
+pub(crate) struct Orphans {
+    #[command(flatten)]
+    pub(crate) connection: Connection,
+
+    /// Only objects that an Operator with this name derived
+    #[arg(long, value_name = "NAME")]
+    pub(crate) operator: Option<String>,
+
+    /// Delete the orphans that deltic created
+    #[arg(long)]
+    pub(crate) delete: bool,
+
+    /// Do not ask for confirmation
+    #[arg(short, long, requires = "delete")]
+    pub(crate) yes: bool,
 }
 
 /// The cluster to use.
@@ -308,3 +352,19 @@ fn account(text: &str) -> Result<operator::spec::ServiceAccount, String> {
         _ => Err("expected NAMESPACE/NAME".to_owned()),
     }
 }
+/// Parses the name of an instance, which becomes part of the name of a Lease.
+fn instance_name(text: &str) -> Result<String, String> {
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    let edge = |byte: Option<u8>| byte.is_some_and(|byte| byte != b'-');
+    let mut bytes = text.bytes();
+    let edges = edge(text.bytes().next()) && edge(text.bytes().last());
+    if !edges || !bytes.all(plain) || text.len() > MAX_INSTANCE {
+        return Err(format!(
+            "expected lower-case letters, digits and -, at most {MAX_INSTANCE} characters"
+        ));
+    }
+    Ok(text.to_owned())
+}
+
+/// The longest name of an instance.
+const MAX_INSTANCE: usize = 40;

@@ -16,6 +16,7 @@ pub(crate) fn run(args: &Rbac, output: &mut Output) -> Result<Outcome, Stop> {
         account: args.service_account.as_ref(),
         namespace: args.namespace.as_deref(),
         lease: Some(&args.lease_name),
+        instance: args.instance.as_deref(),
     };
     let kinds: Box<dyn Kinds> = if args.discover {
         Box::new(block_on(discover(args, &operators.created, output))?)

@@ -18,6 +18,7 @@ use operator::Operator;
 use operators::Health;
 use operators::targets::TargetPolicy;
 use process::config::Config;
+use process::instance::{self, Memory};
 use process::log;
 use process::serve::Server;
 use tokio::sync::oneshot;
@@ -108,9 +109,16 @@ async fn start(args: &Run, files: Vec<Operator>, traces: &Traces) -> Result<Outc
     let (metrics, health) = (Metrics::default(), Health::default());
     serve(args, &health, &metrics).await?;
     let identity = lease::identity();
-    let election = Election::start(args, &connection, &identity, &metrics)?;
+    let memory = if files.is_empty() {
+        None
+    } else {
+        remembers(args, &connection, &metrics).await?
+    };
+    let election = Election::start(args, memory.is_some(), &connection, &identity, &metrics)?;
     let config = Config {
         files,
+        instance: args.instance.clone(),
+        memory,
         namespace: args.namespace.clone(),
         operator_selector: args.operator_selector.clone(),
         require_service_account: args.require_service_account,
@@ -139,7 +147,7 @@ async fn start(args: &Run, files: Vec<Operator>, traces: &Traces) -> Result<Outc
         traces.flush().await;
         result
     };
-    let result = unless_forced(running).await?;
+    let result = unless_forced(Box::pin(running)).await?;
     match result {
         Ok(()) => {
             election.end().await;
@@ -148,6 +156,41 @@ async fn start(args: &Run, files: Vec<Operator>, traces: &Traces) -> Result<Outc
         }
         Err(error) => Err(failed("stopped", error.to_string())),
     }
+}
+
+/// The memory of the instance, if its Lease may be used.
+async fn remembers(
+    args: &Run,
+    connection: &connect::Connection,
+    metrics: &Metrics,
+) -> Result<Option<Memory>, Stop> {
+    let client = connection.client(metrics);
+    let client = client.map_err(|error| no_cluster(&error))?;
+    let (namespace, name) = (lease_namespace(args, connection), lease_name(args));
+    let memory = Memory::new(client, namespace, &name);
+    let Err(error) = memory.open().await else {
+        return Ok(Some(memory));
+    };
+    tracing::warn!(
+        "the kinds that Operators write are not remembered, and a second process with instance {} \
+         is not kept away: {error}; grant get, create and update on the Lease {name} in namespace \
+         {namespace}. Until then, objects of a target kind that is changed or removed stay",
+        args.instance
+    );
+    Ok(None)
+}
+
+fn lease_namespace<'a>(args: &'a Run, connection: &'a connect::Connection) -> &'a str {
+    let namespace = args.lease_namespace.as_ref();
+    namespace.unwrap_or(&connection.namespace)
+}
+
+/// The name of the Lease: that of the instance if Operators are given as files.
+fn lease_name(args: &Run) -> String {
+    if args.filename.is_empty() || args.lease_name != lease::NAME {
+        return args.lease_name.clone();
+    }
+    instance::lease_name(&args.instance)
 }
 
 /// Completes at the first signal.
@@ -196,7 +239,8 @@ fn budget(limits: &OperatorLimits) -> Budget {
     }
 }
 
-/// The leader election of this process, if `--leader-elect` is given.
+/// The leader election of this process: if `--leader-elect` is given, or to keep processes of one
+/// instance apart.
 struct Election {
     leadership: Leadership,
     running: Option<(oneshot::Sender<()>, JoinHandle<()>)>,
@@ -205,11 +249,12 @@ struct Election {
 impl Election {
     fn start(
         args: &Run,
+        remembers: bool,
         connection: &connect::Connection,
         identity: &str,
         metrics: &Metrics,
     ) -> Result<Self, Stop> {
-        if !args.leader_elect {
+        if !args.leader_elect && !remembers {
             metrics.leading(true);
             return Ok(Self {
                 leadership: Leadership::always(),
@@ -219,9 +264,18 @@ impl Election {
         // A client with its own connections, so that renewals do not wait for other requests.
         let client = connection.client(metrics);
         let client = client.map_err(|error| no_cluster(&error))?;
-        let namespace = args.lease_namespace.as_ref();
-        let namespace = namespace.unwrap_or(&connection.namespace);
-        let settings = lease::Settings::new(namespace, &args.lease_name, identity);
+        let name = if remembers {
+            lease_name(args)
+        } else {
+            args.lease_name.clone()
+        };
+        let namespace = lease_namespace(args, connection);
+        tracing::info!(
+            namespace,
+            lease = name,
+            "one process holds the lease and runs"
+        );
+        let settings = lease::Settings::new(namespace, &name, identity);
         let (leadership, elector) = lease::elect(&client, settings, metrics.clone());
         let (stop, stopped) = oneshot::channel::<()>();
         let task = tokio::spawn(elector.run(async {

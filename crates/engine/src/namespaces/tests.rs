@@ -12,6 +12,7 @@ use http_body_util::{BodyExt, Full, StreamBody};
 use hyper::body::{Bytes, Frame};
 use kube::client::Body;
 use metrics::Metrics;
+use object::OperatorId;
 use operator::Operator;
 use target::problem::{Happened, Problem, Report};
 use target::{Author, Desired, TargetKind};
@@ -182,7 +183,11 @@ fn start(server: &Arc<Server>) -> (Writes, Arc<Reports>) {
     let clients = Clients::new(server.client(), Rate::default(), Leadership::always());
     let context = Context::new(clients, &ViewStore::default(), Metrics::default());
     let measures = Measures::new(&context.metrics, &operator);
-    let writer = Arc::new(Writer::new("o", server.client(), reports.clone()));
+    let writer = Arc::new(Writer::new(
+        &OperatorId::new("o", "u"),
+        server.client(),
+        reports.clone(),
+    ));
     let mut writes = Writes::start(
         &context,
         &operator,
@@ -197,7 +202,12 @@ fn start(server: &Arc<Server>) -> (Writes, Arc<Reports>) {
         .writer
         .serve(TargetKind::new(kind, "v1", "configmaps"));
     let controller = &operator.controllers[0];
-    let author = Author::new("o", "c", 0, controller.targets[0].clone());
+    let author = Author::new(
+        &OperatorId::new("o", "u"),
+        "c",
+        0,
+        controller.targets[0].clone(),
+    );
     let document = json!({"apiVersion": "v1", "kind": "ConfigMap",
         "metadata": {"name": "a", "namespace": "late"}});
     let desired = Desired {

@@ -10,7 +10,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt;
 use kube::api::GroupVersionKind;
 use kube::runtime::controller::Controller as KubeController;
-use object::GroupKind;
+use object::{GroupKind, OperatorId};
 use store::{Caller, Preconditions, Write};
 use tokio::sync::mpsc;
 
@@ -219,12 +219,8 @@ async fn the_controller_of_kube_runs_on_a_view() {
 fn only_targets_with_a_claim_of_the_operator_are_delivered() {
     let resource = ApiResource::erase::<ConfigMap>(&());
     let object = |name: &str, operator: &str, claimed: &str| {
-        let claim = claim::Claim {
-            operator: operator.to_owned(),
-            controller: "c".to_owned(),
-            origin: json!([]),
-            created: true,
-        };
+        let operator = OperatorId::new(operator, "u");
+        let claim = claim::Claim::new(&operator, "c", &json!([]), true);
         let claim = claim.print(&ObjectKey::new("", "ConfigMap", "n", claimed));
         let annotations = json!({"dcontroller.io/owner": (claim)});
         // Without `apiVersion` and `kind`, as in a list.
@@ -247,12 +243,8 @@ fn only_targets_with_a_claim_of_the_operator_are_delivered() {
 #[test]
 fn an_unreadable_target_stays_current_until_it_is_gone() {
     let resource = ApiResource::erase::<ConfigMap>(&());
-    let claim = claim::Claim {
-        operator: "o".to_owned(),
-        controller: "c".to_owned(),
-        origin: json!([]),
-        created: true,
-    };
+    let operator = OperatorId::new("o", "u");
+    let claim = claim::Claim::new(&operator, "c", &json!([]), true);
     let claim = claim.print(&ObjectKey::new("", "ConfigMap", "n", "a"));
     let annotations = json!({"dcontroller.io/owner": (claim)});
     let metadata = json!({"name": "a", "namespace": "n", "annotations": (annotations)});

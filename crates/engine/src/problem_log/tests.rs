@@ -37,7 +37,12 @@ impl World {
         let (operator, problems) = operator::read(&spec, &expr::Functions::builtin());
         let operator = operator.unwrap_or_else(|| panic!("{problems:?}"));
         let measures = Measures::new(&Metrics::default(), &operator);
-        let task = ControllerTask::new("o", 0, &operator.controllers[0], Budget::default());
+        let task = ControllerTask::new(
+            &object::OperatorId::new("o", "u"),
+            0,
+            &operator.controllers[0],
+            Budget::default(),
+        );
         Self {
             problem_log: ProblemLog::new(Arc::new(IgnoreEvents), Arc::default(), measures),
             tasks: vec![task],

@@ -52,6 +52,7 @@ impl Task {
         let mut stale_status = true;
         let writer = self.writes.writer.clone();
         let mut ended = self.context.views.causes().ended();
+        let mut peers = self.context.roster.subscribe();
         let end = loop {
             let (retry, release) = (self.retry_at(), self.views.next_release());
             tokio::select! {
@@ -90,6 +91,7 @@ impl Task {
                     self = self.elsewhere(Self::release_due).await;
                 }
                 _ = repair.tick() => self.writes.repair_all(),
+                Ok(()) = peers.changed() => self.writes.look_at_contested(),
                 // The changes of a view have stopped counting for `maxDeletions`.
                 Ok(()) = ended.changed() => {
                     self = self.batch().await;

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use document::Value;
 use fieldset::compare::sharing;
-use object::ObjectKey;
 use object::relist::Shown;
+use object::{ObjectKey, OperatorId};
 use operator::spec::TargetType;
 use target::TargetKind;
 use target::answer::is_status;
@@ -14,6 +14,7 @@ use target::claim::Claim;
 use target::decide::{Case, Learned, Verb, Write};
 use target::desired::Wanted;
 use target::live::{Live, Observed, Record};
+use target::peers::Peers;
 use target::problem::{Cause, Problem};
 
 use super::fight::Fight;
@@ -98,7 +99,8 @@ impl Snapshot {
         &'a self,
         key: &'a ObjectKey,
         kind: &'a TargetKind,
-        operator: &'a str,
+        operator: &'a OperatorId,
+        peers: &'a Peers,
         fresh: bool,
     ) -> Case<'a> {
         Case {
@@ -111,6 +113,7 @@ impl Snapshot {
             record: &self.record,
             held: &self.held,
             learned: &self.learned,
+            peers,
         }
     }
 }
@@ -176,7 +179,8 @@ impl TargetEntry {
         &'a self,
         key: &'a ObjectKey,
         kind: &'a TargetKind,
-        operator: &'a str,
+        operator: &'a OperatorId,
+        peers: &'a Peers,
         fresh: bool,
     ) -> Case<'a> {
         let contention = self.contention.as_deref();
@@ -190,6 +194,7 @@ impl TargetEntry {
             record: &self.record,
             held: contention.map_or(&NOTHING_HELD, |contention| &contention.held),
             learned: contention.map_or(&NOTHING_LEARNED, |contention| &contention.learned),
+            peers,
         }
     }
 

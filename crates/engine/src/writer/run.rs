@@ -9,8 +9,9 @@ use failure::problem_of;
 use object::ObjectKey;
 use target::TargetKind;
 use target::answer::{Failure, Outcome};
-use target::decide::{Action, Decision, Verb, Wait, Write, decide, resolve};
+use target::decide::{Action, Case, Decision, Verb, Wait, Write, decide, resolve};
 use target::live::Live;
+use target::peers::Peers;
 use target::problem::{Cause, Conflict, Happened, Problem};
 use tracing::Instrument;
 
@@ -45,6 +46,8 @@ pub(super) struct Run<'a> {
     /// Whether the known state of the object was read or written in this run.
     fresh: bool,
     conflicts: usize,
+    /// The Operators that existed when the run began.
+    peers: Peers,
     /// The problems of the last decision.
     problems: Vec<Problem>,
     /// The field managers that changed the fields last which the next write restores.
@@ -64,6 +67,7 @@ impl<'a> Run<'a> {
             kind,
             fresh: false,
             conflicts: 0,
+            peers: writer.peers(),
             problems: Vec::new(),
             rivals: Vec::new(),
             echoes: writer.echoes.of(&key.kind),
@@ -87,6 +91,11 @@ impl<'a> Run<'a> {
             }
         }
         Err(self.busy())
+    }
+
+    fn case<'b>(&'b self, entry: &'b TargetEntry, fresh: bool) -> Case<'b> {
+        let operator = &self.writer.operator;
+        entry.case(self.key, &self.kind, operator, &self.peers, fresh)
     }
 
     /// Decides the next action.
@@ -114,14 +123,15 @@ impl<'a> Run<'a> {
     /// Decides on a snapshot; on a large one, where it holds up nobody else.
     async fn decide(&self, snapshot: Snapshot) -> (Snapshot, Decision) {
         let (key, kind, fresh) = (self.key, &self.kind, self.fresh);
-        let operator = &self.writer.operator;
+        let (operator, peers) = (&self.writer.operator, &self.peers);
         if !snapshot.is_large() {
-            let decision = decide(&snapshot.case(key, kind, operator, fresh));
+            let decision = decide(&snapshot.case(key, kind, operator, peers, fresh));
             return (snapshot, decision);
         }
-        let (key, kind, operator) = (key.clone(), kind.clone(), operator.clone());
+        let (key, kind) = (key.clone(), kind.clone());
+        let (operator, peers) = (operator.clone(), peers.clone());
         let work = move || {
-            let decision = decide(&snapshot.case(&key, &kind, &operator, fresh));
+            let decision = decide(&snapshot.case(&key, &kind, &operator, &peers, fresh));
             (snapshot, decision)
         };
         self.writer.workers.run(work).await
@@ -185,8 +195,7 @@ impl<'a> Run<'a> {
                 self.writer.behind.notify_one();
                 self.writer.report_problems(self.key, &problems);
                 if *next == Next::Settled {
-                    let operator = &self.writer.operator;
-                    self.writer.state().tidy(self.key, operator);
+                    self.writer.tidy(self.key);
                 }
             }
             _ => self.problems = problems,
@@ -267,7 +276,7 @@ impl<'a> Run<'a> {
 
     /// Stores the answer of a successful write.
     fn wrote(&mut self, write: &Write, answer: &Answer) {
-        let observed = answer.observed(&self.writer.operator);
+        let observed = answer.observed(&self.writer.operator.name);
         let read = observed.unreadable.is_none();
         let object = observed.object.clone();
         let rivals = std::mem::take(&mut self.rivals);
@@ -287,7 +296,7 @@ impl<'a> Run<'a> {
             }
             entry.answered();
         });
-        self.writer.state().touch(self.key);
+        self.writer.touch(self.key);
         if write.adopts {
             self.writer
                 .report
@@ -306,7 +315,7 @@ impl<'a> Run<'a> {
             let Some(entry) = state.get(self.key) else {
                 return Ok(None);
             };
-            let case = entry.case(self.key, &self.kind, &self.writer.operator, true);
+            let case = self.case(entry, true);
             resolve(&case, &write.manager, &write.body, conflicts)
         };
         let Some(body) = resolved.body else {
@@ -342,9 +351,9 @@ impl<'a> Run<'a> {
         self.sent(&controller.unwrap_or_default(), "delete", &answer);
         match answer {
             Ok(answer) => {
-                let operator = self.writer.operator.clone();
+                let operator = self.writer.operator.name.clone();
                 self.entry(|entry| entry.deleted(&answer.body, &operator));
-                self.writer.state().touch(self.key);
+                self.writer.touch(self.key);
                 self.fresh = true;
                 Ok(None)
             }
@@ -353,12 +362,12 @@ impl<'a> Run<'a> {
     }
 
     fn learn(&self, answer: &Answer) {
-        let observed = answer.observed(&self.writer.operator);
+        let observed = answer.observed(&self.writer.operator.name);
         self.entry(|entry| {
             entry.see(observed);
             entry.answered();
         });
-        self.writer.state().touch(self.key);
+        self.writer.touch(self.key);
     }
 
     fn entry<T: Default>(&self, change: impl FnOnce(&mut TargetEntry) -> T) -> T {

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use cluster::object::Unreadable;
 use document::Value;
 use object::relist::{Lists, Shown};
-use object::{GroupKind, ObjectKey, ObjectName};
+use object::{GroupKind, ObjectKey, ObjectName, OperatorId};
 use target::TargetKind;
 use target::desired::{Desired, Wanted};
-use target::live::{Leftover, Live, Observed, is_marked, leftovers};
-use target::problem::{Cause, Problem};
+use target::live::{Leftover, Live, Observed, is_held, is_marked, is_orphan, leftovers};
+use target::problem::{Cause, Conflict, Problem};
 
 use super::entry::{TargetEntry, WaitsFor};
 use super::standing::Standings;
@@ -32,6 +32,10 @@ pub(super) struct State {
     pub(super) standings: Standings,
     /// The objects that are held because of a cycle.
     pub(super) cycles: BTreeSet<ObjectKey>,
+    /// The kinds that the cluster does not serve in any version: they have no objects.
+    gone: BTreeSet<GroupKind>,
+    /// The objects with a claim of an Operator of the same name that existed before.
+    orphans: BTreeSet<ObjectKey>,
     /// Whether namespaces cannot be watched.
     pub(super) namespaces_unwatched: bool,
     /// How many objects each controller had written when the first list of their kind completed;
@@ -53,6 +57,7 @@ impl State {
         let news = self.kinds.get(&name).is_none_or(|old| **old != kind);
         self.kinds.insert(name.clone(), Arc::new(kind));
         self.unknown.remove(&name);
+        self.gone.remove(&name);
         self.of_kind(&name)
             .filter_map(|(key, entry)| {
                 let waited = entry.stop_waiting(WaitsFor::Kind);
@@ -65,11 +70,79 @@ impl State {
             .collect()
     }
 
-    pub(super) fn unserve(&mut self, kind: &GroupKind) {
+    pub(super) fn unserve(&mut self, kind: &GroupKind, gone: bool) -> Vec<ObjectKey> {
         self.kinds.remove(kind);
         self.unknown.insert(kind.clone(), Cause::NoKind);
         if let Some(lists) = self.lists.get_mut(kind) {
             lists.reset();
+        }
+        if !gone {
+            return Vec::new();
+        }
+        self.gone.insert(kind.clone());
+        self.orphans.retain(|key| key.kind != *kind);
+        let mut unwanted = Vec::new();
+        for (key, entry) in self.of_kind(kind) {
+            entry.lose(Live::Unknown);
+            if entry.wanted.writers().next().is_none() {
+                unwanted.push(key.clone());
+            }
+        }
+        for key in &unwanted {
+            self.remove(key);
+        }
+        unwanted
+    }
+
+    pub(super) fn is_gone(&self, kind: &GroupKind) -> bool {
+        self.gone.contains(kind)
+    }
+
+    /// Drops the entry of an object that nobody wants, if its kind is gone. Returns whether it
+    /// did.
+    pub(super) fn drop_gone(&mut self, key: &ObjectKey) -> bool {
+        let unwanted = |entry: &&TargetEntry| entry.wanted.writers().next().is_none();
+        let entry = self.entries.get(key).map(Box::as_ref);
+        let drops = self.is_gone(&key.kind) && entry.as_ref().is_some_and(unwanted);
+        if drops {
+            self.remove(key);
+        }
+        drops
+    }
+
+    pub(super) fn holds(&self, kind: &GroupKind, operator: &OperatorId) -> bool {
+        let of_kind = self.entries.iter().filter(|(key, _)| key.kind == *kind);
+        let mut held = of_kind.filter(|(key, entry)| match &entry.live {
+            _ if !entry.wanted.is_empty() => true,
+            Live::Present(observed) => is_held(&observed.object, key, operator),
+            Live::Unknown => true,
+            Live::Unseen | Live::Absent => false,
+        });
+        held.next().is_some()
+    }
+
+    pub(super) fn orphans(&self) -> usize {
+        let underived = |key: &&ObjectKey| {
+            let entry = self.entries.get(*key);
+            entry.is_some_and(|entry| entry.wanted.is_empty())
+        };
+        self.orphans.iter().filter(underived).count()
+    }
+
+    /// How many objects have a claim of a predecessor.
+    pub(super) fn count_orphans(&self) -> usize {
+        self.orphans.len()
+    }
+
+    /// Notes whether an object is one that a predecessor left.
+    fn note_orphan(&mut self, key: &ObjectKey, operator: &OperatorId) {
+        let live = self.entries.get(key).map(|entry| &entry.live);
+        let orphan = matches!(live, Some(Live::Present(observed))
+            if !observed.is_being_deleted() && is_orphan(&observed.object, key, operator));
+        if orphan {
+            self.orphans.insert(key.clone());
+        } else if !self.orphans.is_empty() {
+            self.orphans.remove(key);
         }
     }
 
@@ -222,12 +295,21 @@ impl State {
         wanted.map(|(key, _)| key.clone()).collect()
     }
 
+    /// The objects that another Operator has claimed.
+    pub(super) fn contested(&self) -> Vec<ObjectKey> {
+        let theirs =
+            |problem: &Problem| matches!(problem.cause, Cause::Conflict(Conflict::Operator { .. }));
+        let contested = self.entries.iter();
+        let contested = contested.filter(|(_, entry)| entry.problems.iter().any(theirs));
+        contested.map(|(key, _)| key.clone()).collect()
+    }
+
     pub(super) fn observe(
         &mut self,
         key: ObjectKey,
         object: &Value,
         unreadable: Option<&Unreadable>,
-        operator: &str,
+        operator: &OperatorId,
     ) -> Option<ObjectKey> {
         if self.outside(&key).is_some() {
             return None;
@@ -246,8 +328,8 @@ impl State {
             return None;
         }
         let observed = match unreadable {
-            Some(why) => Observed::unreadable(object, operator, why),
-            None => Observed::new(object, operator),
+            Some(why) => Observed::unreadable(object, &operator.name, why),
+            None => Observed::new(object, &operator.name),
         };
         // A list may show an older version if the cluster was restored from a backup.
         if lists.is_listing()
@@ -258,7 +340,9 @@ impl State {
         }
         entry.shown = lists.now();
         entry.see(observed);
-        if entry.wanted.is_empty() {
+        let wanted = !entry.wanted.is_empty();
+        self.note_orphan(&key, operator);
+        if !wanted {
             return None;
         }
         self.queued(&key);
@@ -269,10 +353,10 @@ impl State {
         &mut self,
         key: ObjectKey,
         object: &Value,
-        operator: &str,
+        operator: &OperatorId,
     ) -> Option<ObjectKey> {
         let entry = self.entries.get_mut(&key)?;
-        let gone = Observed::new(object, operator);
+        let gone = Observed::new(object, &operator.name);
         entry.overtake();
         match &entry.live {
             // A new object with the same name exists already.
@@ -286,7 +370,9 @@ impl State {
                 entry.live = Live::Unseen;
             }
         }
-        if entry.wanted.is_empty() {
+        let unwanted = entry.wanted.is_empty();
+        self.orphans.remove(&key);
+        if unwanted {
             self.remove(&key);
             return None;
         }
@@ -298,7 +384,7 @@ impl State {
         self.lists.entry(kind).or_default().begin();
     }
 
-    pub(super) fn listed(&mut self, kind: &GroupKind, operator: &str) -> Vec<ObjectKey> {
+    pub(super) fn listed(&mut self, kind: &GroupKind, operator: &OperatorId) -> Vec<ObjectKey> {
         if !self.synced(kind) {
             self.count_held_before(kind, operator);
         }
@@ -319,6 +405,9 @@ impl State {
                 Live::Unknown if entry.shown == Shown::NEVER => entry.live = Live::Unseen,
                 _ => {}
             }
+        }
+        for key in &gone {
+            self.orphans.remove(key);
         }
         let unwanted = |key: &ObjectKey| {
             let entry = self.entries.get(key);
@@ -344,14 +433,15 @@ impl State {
 
     /// An object was read or written. This is newer than a list that is under way, which then does
     /// not count for the object.
-    pub(super) fn touch(&mut self, key: &ObjectKey) {
+    pub(super) fn touch(&mut self, key: &ObjectKey, operator: &OperatorId) {
         let now = self.lists(&key.kind).now();
         if let Some(entry) = self.entries.get_mut(key) {
             entry.shown = now;
         }
+        self.note_orphan(key, operator);
     }
 
-    pub(super) fn marks(&self, key: &ObjectKey, operator: &str) -> Vec<Leftover> {
+    pub(super) fn marks(&self, key: &ObjectKey, operator: &OperatorId) -> Vec<Leftover> {
         match self.entries.get(key).map(|entry| &entry.live) {
             Some(Live::Present(observed)) => {
                 leftovers(key, None, observed, &Wanted::default(), operator)
@@ -361,7 +451,7 @@ impl State {
     }
 
     /// All leftovers, except those that are being removed or held.
-    pub(super) fn leftovers(&self, operator: &str) -> Vec<Leftover> {
+    pub(super) fn leftovers(&self, operator: &OperatorId) -> Vec<Leftover> {
         let present = self.entries.iter().filter_map(|(key, entry)| {
             let Live::Present(observed) = &entry.live else {
                 return None;
@@ -374,7 +464,7 @@ impl State {
         present.flatten().collect()
     }
 
-    fn count_held_before(&mut self, name: &GroupKind, operator: &str) {
+    fn count_held_before(&mut self, name: &GroupKind, operator: &OperatorId) {
         let Some(mut counts) = self.held_before.take() else {
             return;
         };
@@ -390,7 +480,7 @@ impl State {
     }
 
     /// Whether an object is deleted or a patch undone when a controller no longer wants it.
-    pub(super) fn removes(&self, key: &ObjectKey, controller: &str, operator: &str) -> bool {
+    pub(super) fn removes(&self, key: &ObjectKey, controller: &str, operator: &OperatorId) -> bool {
         let Some(entry) = self.entries.get(key) else {
             return false;
         };
@@ -435,15 +525,17 @@ impl State {
         released
     }
 
-    /// Drops the entry of an object that is neither wanted nor marked.
-    pub(super) fn tidy(&mut self, key: &ObjectKey, operator: &str) {
+    /// Drops the entry of an object that is neither wanted nor marked. Returns whether it did.
+    pub(super) fn tidy(&mut self, key: &ObjectKey, operator: &OperatorId) -> bool {
         let Some(entry) = self.entries.get(key) else {
-            return;
+            return false;
         };
         let marked = matches!(&entry.live, Live::Present(observed)
             if is_marked(&observed.object, key, operator));
-        if entry.wanted.is_empty() && !marked {
+        let drops = entry.wanted.is_empty() && !marked;
+        if drops {
             self.remove(key);
         }
+        drops
     }
 }

@@ -14,6 +14,8 @@ use target::Author;
 use target::problem::{Happened, Problem, Report};
 use tokio::time::sleep;
 
+use object::OperatorId;
+
 use super::*;
 use crate::limits;
 use crate::native::ViewStore;
@@ -104,7 +106,7 @@ impl World {
         let metrics = Metrics::default();
         let context = Context::new(clients, &ViewStore::default(), metrics.clone());
         let measures = Measures::new(&metrics, &operator);
-        let writer = Writer::new("o", client, Arc::new(IgnoreProblems));
+        let writer = Writer::new(&OperatorId::new("o", "u"), client, Arc::new(IgnoreProblems));
         let writer = Arc::new(limits::retry_refused(&operator, writer));
         let mut writes = Writes::start(&context, &operator, writer, &measures, &Guard::default());
         writes.subscribed();
@@ -127,7 +129,12 @@ impl World {
     fn want(&self, controller: usize, name: &str) {
         let rank = controller;
         let controller = &self.operator.controllers[rank];
-        let author = Author::new("o", &controller.name, rank, controller.targets[0].clone());
+        let author = Author::new(
+            &OperatorId::new("o", "u"),
+            &controller.name,
+            rank,
+            controller.targets[0].clone(),
+        );
         let desired = Desired {
             author: Arc::new(author),
             document: json!({"apiVersion": "v1", "kind": "ConfigMap",

@@ -90,6 +90,21 @@ impl<'a> SpecReader<'a> {
         Some(operator)
     }
 
+    /// The Operator with its name and account only.
+    pub(super) fn without_controllers(&mut self, manifest: &Value) -> Option<Operator> {
+        let root = Location::root();
+        let name = root.key("metadata").key("name");
+        let account = root.key("spec").key("serviceAccount");
+        Some(Operator {
+            name: self.name(manifest.get("metadata").get("name"), &name)?,
+            deletion_policy: DeletionPolicy::default(),
+            service_account: self
+                .service_account(manifest.get("spec").get("serviceAccount"), &account),
+            max_deletions: None,
+            controllers: Vec::new(),
+        })
+    }
+
     fn is_operator(&mut self, manifest: &Value, root: &Location) -> bool {
         let kind = manifest.get("kind").as_str();
         if kind != Some("Operator") {

@@ -12,7 +12,7 @@ fn engine(ready: Ready) -> OperatorStatus {
             errors: Vec::new(),
             counts: Counts::default(),
         }],
-        crashed: None,
+        ..OperatorStatus::default()
     }
 }
 

@@ -54,10 +54,7 @@ async fn a_deletion_is_finished_after_a_restart() {
     server.delete("a");
     rest().await;
     let second = world(&server, Policy::default());
-    assert_eq!(
-        second.told().await,
-        ["start a ConfigMap", "delete a", "stop a"]
-    );
+    assert_eq!(second.told().await, ["start a ", "delete a", "stop a"]);
     assert!(server.get("a").is_null());
 }
 

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
-use engine::EngineEvents;
+use document::Value;
 use engine::status::OperatorStatus;
+use engine::{EngineEvents, Resume};
 use futures::future::BoxFuture;
 use operator::Operator;
 use tokio::sync::watch;
@@ -19,6 +20,9 @@ struct State {
     log: Vec<String>,
     status: BTreeMap<String, watch::Sender<OperatorStatus>>,
     events: BTreeMap<String, Arc<dyn EngineEvents>>,
+    /// The kinds that each engine was started with.
+    kinds: BTreeMap<String, Value>,
+    existing: Option<BTreeSet<String>>,
     /// How many rounds the deletion of all objects takes.
     rounds: u32,
     /// How many starts panic.
@@ -59,6 +63,16 @@ impl Fake {
         self.with(|state| state.panics = starts);
     }
 
+    /// The kinds that the last engine of an Operator was started with.
+    pub(super) fn kinds(&self, name: &str) -> Value {
+        self.with(|state| state.kinds[name].clone())
+    }
+
+    /// The names of all Operators, if they are known.
+    pub(super) fn existing(&self) -> Option<BTreeSet<String>> {
+        self.with(|state| state.existing.clone())
+    }
+
     pub(super) fn crash(&self, name: &str) {
         self.with(|state| state.status.remove(name));
     }
@@ -72,7 +86,7 @@ impl Engines for Fake {
     fn start(
         &self,
         operator: Operator,
-        held: BTreeSet<String>,
+        resume: Resume,
         events: Arc<dyn EngineEvents>,
     ) -> Box<dyn Run> {
         let panics = self.with(|state| {
@@ -85,11 +99,13 @@ impl Engines for Fake {
         self.with(|state| {
             state.status.insert(operator.name.clone(), sender);
             state.events.insert(operator.name.clone(), events);
+            let kinds = resume.kinds.print();
+            state.kinds.insert(operator.name.clone(), kinds);
         });
         let kinds = operator.controllers.iter().flat_map(|c| &c.targets);
         let kinds: Vec<_> = kinds.map(|target| target.resource.kind.as_str()).collect();
         let mut what = format!("{} {}", operator.name, kinds.join(","));
-        for controller in held {
+        for controller in resume.held {
             what = format!("{what} holding {controller}");
         }
         self.note("start", &what);
@@ -101,6 +117,10 @@ impl Engines for Fake {
     }
 
     fn down(&self, _: &str, _: &str) {}
+
+    fn exist(&self, names: Option<BTreeSet<String>>) {
+        self.with(|state| state.existing = names);
+    }
 
     fn forget(&self, _: &str) {}
 }

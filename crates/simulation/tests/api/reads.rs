@@ -21,7 +21,7 @@ async fn discovery_finds_all_kinds() {
         ..resource
     };
     let missing = cluster::source::discovery::resolve(&cluster.client, &missing).await;
-    assert_eq!(missing.unwrap_err().code, "kind-missing");
+    assert_eq!(missing.unwrap_err().code, "kind-gone");
     assert_eq!(cluster.get("/apis/nowhere/v1/things").await.0, 404);
 }
 

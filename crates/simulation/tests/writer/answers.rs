@@ -18,7 +18,7 @@ async fn a_refused_object_is_tried_again_when_its_kind_changes() {
     h.settle().await;
     assert_eq!(h.codes(&key), ["refused"].into());
     assert!(serve(&h).is_empty(), "nothing has changed");
-    h.writer.unserve("example.com", "Widget");
+    h.writer.unserve("example.com", "Widget", false);
     assert_eq!(serve(&h), std::slice::from_ref(&key));
     h.run(&key).await;
     assert!(h.codes(&key).is_empty());
@@ -51,7 +51,7 @@ async fn an_object_waits_for_its_namespace_or_kind() {
     assert_eq!(h.codes(&other), ["no-kind"].into());
     writes(&h);
     h.run(&other).await;
-    h.writer.unserve("example.com", "Widget");
+    h.writer.unserve("example.com", "Widget", false);
     h.run(&other).await;
     assert_eq!(writes(&h), [""; 0]);
     h.sim.0.with(|state| state.kinds.push(kind));

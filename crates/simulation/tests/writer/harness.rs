@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use document::{Value, json};
 use engine::writer::{Next, WriteError, Writer};
-use object::{GroupKind, KindRef, ObjectKey};
+use object::{GroupKind, KindRef, ObjectKey, OperatorId};
 use operator::spec::{Target, TargetType};
 use simulation::api::kind::{KINDS, Kind};
 use simulation::api::store::{Event, Stored};
@@ -21,6 +21,8 @@ use target::{Author, Desired, Owner, Problem, Report, TargetKind};
 use tokio::time::Instant;
 
 pub(crate) const OPERATOR: &str = "op";
+/// The uid of the Operator.
+pub(crate) const UID: &str = "u1";
 
 /// A system counts as settled if nothing is due for this long.
 const HORIZON: Duration = Duration::from_hours(2);
@@ -149,7 +151,12 @@ impl Actor {
     }
 
     pub(crate) fn of(operator: &str, controller: &str, rank: usize, target: Target) -> Self {
-        Self(Arc::new(Author::new(operator, controller, rank, target)))
+        Self(Arc::new(Author::new(
+            &OperatorId::new(operator, UID),
+            controller,
+            rank,
+            target,
+        )))
     }
 
     pub(crate) fn wants(&self, document: &Value) -> Desired {
@@ -221,7 +228,11 @@ impl Harness {
         let reported = Arc::new(Reported::default());
         let shown = sim.version();
         let harness = Self {
-            writer: Arc::new(Writer::new(OPERATOR, sim.client(), reported.clone())),
+            writer: Arc::new(Writer::new(
+                &OperatorId::new(OPERATOR, UID),
+                sim.client(),
+                reported.clone(),
+            )),
             sim,
             reported,
             wanted: BTreeMap::new(),
@@ -240,7 +251,11 @@ impl Harness {
     /// A new process: the memory is lost, the sources are the same.
     pub(crate) fn restart(&mut self) {
         let reported = Arc::new(Reported::default());
-        let writer = Writer::new(OPERATOR, self.sim.client(), reported.clone());
+        let writer = Writer::new(
+            &OperatorId::new(OPERATOR, UID),
+            self.sim.client(),
+            reported.clone(),
+        );
         self.writer = Arc::new(writer);
         self.reported = reported;
         self.due.clear();

@@ -74,12 +74,7 @@ async fn claims_of_other_operators_are_respected() {
     for who in [updater(), patcher(), applier()] {
         let key = widget("x");
         h.sim.foreign(&key, "them", |_| {
-            let theirs = Claim {
-                operator: "them".to_owned(),
-                controller: "c".to_owned(),
-                origin: Value::NULL,
-                created: true,
-            };
+            let theirs = Claim::new(&OperatorId::new("them", "u"), "c", &Value::NULL, true);
             let object = foreign_widget(&json!({"theirs": 1}))(&Value::NULL);
             set(
                 &object,

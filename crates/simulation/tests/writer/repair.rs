@@ -283,7 +283,7 @@ async fn an_object_that_went_with_its_kind_is_created_again() {
     h.list();
     h.list();
     // Nothing says that its objects are gone but the first list of the kind that is back.
-    h.writer.unserve("example.com", "Widget");
+    h.writer.unserve("example.com", "Widget", false);
     h.sim.foreign_delete(&key);
     assert!(!h.writer.synced("example.com", "Widget"));
     h.list();

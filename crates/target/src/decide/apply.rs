@@ -8,6 +8,7 @@ use document::{Key, Value};
 use fieldset::{FieldPath, PathElement, leaves};
 
 use super::release::restored;
+use super::update::claim;
 use super::{Action, Case, Verb, versioned, write};
 use crate::claim::Claim;
 use crate::desired::Layer;
@@ -65,7 +66,7 @@ fn restore(
 /// The record of this controller on the object.
 fn own_record(case: &Case<'_>, layer: &Layer<'_>, observed: &Observed) -> Option<Written> {
     let controller = &layer.desired.author.controller;
-    let mut all = Written::of_operator(&observed.object, case.operator, case.key).into_iter();
+    let mut all = Written::of_operator(&observed.object, &case.operator.name, case.key).into_iter();
     all.find(|written| written.controller == *controller && !is_whole(written))
 }
 
@@ -110,7 +111,14 @@ fn send(
             }
             None => {
                 let owner = FieldPath::of(&["metadata", "annotations", OWNER]);
-                let disowned = !status && owner.get(body).is_null() && !owner.get(live).is_null();
+                let claimed = case.claim(observed).is_some();
+                let disowned = !status && owner.get(body).is_null() && claimed;
+                let named = if !status && claimed && !disowned {
+                    let claim = claim(layer.desired, true).print_over(live, case.key);
+                    owner.set(&named, &claim.into())
+                } else {
+                    named
+                };
                 let releases = status && body.get("status").is_null();
                 let covered = covers(live, &named, &case.kind.keys, true);
                 if covered && !disowned && !releases {
@@ -144,7 +152,7 @@ fn had_status(case: &Case<'_>, layer: &Layer<'_>, observed: Option<&Observed>) -
             !goal.get("status").is_null()
         }
         (None, Some(observed)) => {
-            let all = Written::of_operator(&observed.object, case.operator, case.key);
+            let all = Written::of_operator(&observed.object, &case.operator.name, case.key);
             let own = all.iter().filter(|w| w.controller == author.controller);
             own.flat_map(Written::places)
                 .any(|place| place.top() == "status")
@@ -171,9 +179,9 @@ fn main_body(case: &Case<'_>, layer: &Layer<'_>, observed: Option<&Observed>) ->
             body = FieldPath::of(&["metadata", field]).set(&body, given);
         }
     }
-    let claim = live.and_then(|live| Claim::read(live, case.key));
+    let claimed = observed.and_then(|observed| case.claim(observed));
     let ours = |claim: Claim| claim.created && !case.learned.disowned;
-    let created = observed.is_none() || claim.is_some_and(ours);
+    let created = observed.is_none() || claimed.is_some_and(ours);
     let given = live.map_or(&Value::NULL, |live| {
         live.get("metadata").get("labels").get(MANAGED_BY)
     });
@@ -184,16 +192,10 @@ fn main_body(case: &Case<'_>, layer: &Layer<'_>, observed: Option<&Observed>) ->
     } else if created {
         body = manager.set(&body, &Value::from(wanted));
     }
-    let label = operator_label(&author.operator);
+    let label = operator_label(&author.operator.name);
     body = FieldPath::of(&["metadata", "labels", OPERATOR]).set(&body, &Value::from(label));
     if created {
-        let claim = Claim {
-            operator: author.operator.clone(),
-            controller: author.controller.clone(),
-            origin: layer.desired.origin.clone(),
-            created: true,
-        };
-        let text = Value::from(claim.print(case.key));
+        let text = Value::from(claim(layer.desired, true).print(case.key));
         body = FieldPath::of(&["metadata", "annotations", OWNER]).set(&body, &text);
     }
     with_record(case, layer, &body)
@@ -202,7 +204,7 @@ fn main_body(case: &Case<'_>, layer: &Layer<'_>, observed: Option<&Observed>) ->
 /// The body with a record of the applied fields.
 fn with_record(case: &Case<'_>, layer: &Layer<'_>, body: &Value) -> Value {
     let author = &layer.desired.author;
-    let mut written = Written::new(&author.operator, &author.controller, case.key);
+    let mut written = Written::new(&author.operator.name, &author.controller, case.key);
     written.origin = layer.desired.origin.clone();
     written.applied = true;
     written.document = Some(value_hash(&layer.document));
@@ -247,10 +249,10 @@ pub fn resolve(
     let mut writers = case.wanted.writers();
     let author = writers.find(|desired| desired.author.manager == manager);
     let controller = author.map_or("", |desired| desired.author.controller.as_str());
-    let all = Written::of_operator(&observed.object, case.operator, case.key);
+    let all = Written::of_operator(&observed.object, &case.operator.name, case.key);
     let own = all.iter().find(|w| w.controller == controller && w.applied);
     let owned = |field: &str, other: &str| {
-        is_manager_of(other, case.operator)
+        is_manager_of(other, &case.operator.name)
             || own.is_some_and(|own| own.places().any(|place| touches(place, field)))
     };
     let (taken, lost): (Vec<_>, Vec<_>) = conflicts

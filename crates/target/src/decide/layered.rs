@@ -58,11 +58,12 @@ fn record(case: &Case<'_>, plan: &Plan<'_>, at: usize, observed: Option<&Observe
     let layer = &plan.layers[at];
     let author = &layer.desired.author;
     let before = observed.and_then(|observed| {
-        let mut all = Written::of_operator(&observed.object, case.operator, case.key).into_iter();
+        let mut all =
+            Written::of_operator(&observed.object, &case.operator.name, case.key).into_iter();
         all.find(|written| written.controller == author.controller && written.is_patch())
     });
     let rest = without(case, plan, at, observed);
-    let mut written = Written::new(&author.operator, &author.controller, case.key);
+    let mut written = Written::new(&author.operator.name, &author.controller, case.key);
     written.origin = layer.desired.origin.clone();
     let kept = before.iter().flat_map(Written::kept);
     let mut keeper = Keeper::new(&case.key.kind, kept);
@@ -133,7 +134,7 @@ pub(super) fn undo_status(case: &Case<'_>, plan: &Plan<'_>, observed: &Observed)
     let layers = plan.layers.iter();
     let wanted = layers.flat_map(|layer| leaves(&layer.document, &case.kind.keys));
     let wanted: Vec<(FieldPath, Value)> = wanted.collect();
-    let records = Written::of_operator(&observed.object, case.operator, case.key);
+    let records = Written::of_operator(&observed.object, &case.operator.name, case.key);
     let (written, status) = records
         .iter()
         .filter(|written| written.is_patch())

@@ -86,11 +86,11 @@ pub(super) fn decide(
 fn former_type(case: &Case<'_>, layer: &Layer<'_>, observed: &Observed) -> Option<Action> {
     let controller = &layer.desired.author.controller;
     let claim = Claim::read(&observed.object, case.key);
-    let own = |claim: Claim| claim.operator == case.operator && claim.controller == *controller;
+    let own = |claim: Claim| claim.is_of(case.operator) && claim.controller == *controller;
     if claim.is_some_and(own) {
         return Some(Action::Nothing);
     }
-    let records = Written::of_operator(&observed.object, case.operator, case.key);
+    let records = Written::of_operator(&observed.object, &case.operator.name, case.key);
     let mut records = records.iter();
     let applied = records.find(|written| written.applied && written.controller == *controller)?;
     Some(if case.fresh {
@@ -109,7 +109,7 @@ pub(super) fn leave_to_others(
 ) {
     let object = &observed.object;
     let keys = &case.kind.keys;
-    let others = Written::of_others(object, case.operator, case.key);
+    let others = Written::of_others(object, &case.operator.name, case.key);
     if others.is_empty() {
         return;
     }
@@ -166,8 +166,8 @@ impl<'a> Patcher<'a> {
         let all = records(case, observed, author);
         let own = |written: &&Written| written.controller == author.controller;
         let before = all.iter().find(own).cloned();
-        let before =
-            before.unwrap_or_else(|| Written::new(&author.operator, &author.controller, case.key));
+        let before = before
+            .unwrap_or_else(|| Written::new(&author.operator.name, &author.controller, case.key));
         let leaves = leaves(&layer.document, &case.kind.keys);
         Self {
             case,
@@ -223,7 +223,7 @@ impl<'a> Patcher<'a> {
     /// elements that we create.
     fn written(&self) -> Written {
         let author = &self.layer.desired.author;
-        let mut written = Written::new(&author.operator, &author.controller, self.case.key);
+        let mut written = Written::new(&author.operator.name, &author.controller, self.case.key);
         written.origin = self.layer.desired.origin.clone();
         let key = self.case.key;
         let mut keeper = Keeper::new(&key.kind, self.before.kept());

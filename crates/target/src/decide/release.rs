@@ -9,7 +9,7 @@ use super::undo::{undo_unwanted, without_record};
 use super::{Action, Case, Verb, Write, is_ours, undone, versioned};
 use crate::claim::Claim;
 use crate::desired::Plan;
-use crate::live::{Observed, identity, is_whole};
+use crate::live::{Observed, identity, is_whole, records_of};
 use crate::problem::{Cause, Problem};
 use crate::written::Written;
 use fieldset::compare::diff;
@@ -22,7 +22,7 @@ pub(super) fn owned(
     observed: &Observed,
     claim: Option<&Claim>,
 ) -> Action {
-    let written = Written::of_operator(&observed.object, case.operator, case.key);
+    let written = Written::of_operator(&observed.object, &case.operator.name, case.key);
     match withdrawn(case, plan, claim, &written) {
         Some(claim) if case.held.contains(&claim.controller) => Action::Nothing,
         Some(claim) if claim.created => delete(case, observed),
@@ -38,7 +38,7 @@ fn withdrawn<'a>(
     claim: Option<&'a Claim>,
     written: &[Written],
 ) -> Option<&'a Claim> {
-    let ours = claim.filter(|claim| claim.operator == case.operator);
+    let ours = claim.filter(|claim| claim.is_of(case.operator));
     let claim = ours.filter(|claim| case.wanted.is_released(&claim.controller))?;
     let applied = written
         .iter()
@@ -57,7 +57,7 @@ pub(super) fn held(
     observed: &Observed,
     claim: Option<&Claim>,
 ) -> Vec<Problem> {
-    let written = Written::of_operator(&observed.object, case.operator, case.key);
+    let written = records_of(&observed.object, case.key, case.operator);
     let claimed = withdrawn(case, plan, claim, &written);
     let claimed = claimed.map(|claim| (&claim.controller, &claim.origin));
     let layers = written
@@ -110,7 +110,7 @@ fn released(object: &Value, observed: &Observed, written: &Written) -> Value {
 
 /// Problems for withdrawn layers whose values cannot be undone, for this cause.
 pub(super) fn blocked(case: &Case<'_>, observed: &Observed, cause: &Cause) -> Vec<Problem> {
-    let written = Written::of_operator(&observed.object, case.operator, case.key);
+    let written = records_of(&observed.object, case.key, case.operator);
     let left = written
         .into_iter()
         .filter(|written| case.wanted.is_withdrawn(&written.controller))
@@ -129,7 +129,7 @@ pub(super) fn layers(
     observed: &Observed,
     wanted: &[(FieldPath, Value)],
 ) -> Action {
-    let written = Written::of_operator(&observed.object, case.operator, case.key);
+    let written = records_of(&observed.object, case.key, case.operator);
     let mut left = written
         .iter()
         .filter(|written| case.wanted.is_withdrawn(&written.controller))
@@ -234,7 +234,7 @@ fn patch_of(
     Action::Write(Box::new(Write {
         verb: Verb::Merge,
         status,
-        manager: field_manager(case.operator, controller),
+        manager: field_manager(&case.operator.name, controller),
         body: versioned(patch, observed),
         // Nothing is wanted any more.
         goal: Value::NULL,

@@ -38,7 +38,7 @@ impl Undone {
     ) -> Value {
         let mut foreign = self.foreign.clone();
         foreign.extend(replaced.cloned());
-        let records = Written::of_operator(&self.object, case.operator, case.key);
+        let records = Written::of_operator(&self.object, &case.operator.name, case.key);
         let object = self.object.clone();
         records.into_iter().fold(object, |object, mut written| {
             if written.is_patch() && written.share(&foreign) {

@@ -10,7 +10,7 @@ use fieldset::{FieldPath, LeafIndex};
 use super::assigned::assigned;
 use super::{Action, Case, Verb, Wait, Write, foreign, is_ours, layered, records, undone, write};
 use crate::claim::Claim;
-use crate::desired::{Layer, Plan};
+use crate::desired::{Desired, Layer, Plan};
 use crate::live::{Live, Observed, fields_of, identity};
 use crate::outgoing::{with_ignored, without_ignored};
 use crate::problem::{Cause, Conflict, Problem};
@@ -55,7 +55,7 @@ pub(super) fn decide(case: &Case<'_>, plan: &mut Plan<'_>, problems: &mut Vec<Pr
     if observed.is_being_deleted() {
         return case.wait(Wait::Gone);
     }
-    let claim = Claim::read(&observed.object, case.key);
+    let claim = case.claim(observed);
     if let Some(theirs) = foreign(case, claim.as_ref()) {
         problems.push(theirs(layer.desired));
         return case.wait(Wait::Conflict);
@@ -155,7 +155,12 @@ impl<'a> Goal<'a> {
         let manager = &self.layer.desired.author.manager;
         let metadata = self.metadata(observed);
         let answer = self.case.record.of(manager, false, &self.target);
-        let same_metadata = diff(observed.object.get("metadata"), &metadata);
+        let live = observed.object.get("metadata");
+        let compared = match diff(live, &metadata) {
+            None => metadata.clone(),
+            Some(_) => self.with_live_claim(&metadata, observed),
+        };
+        let same_metadata = diff(live, &compared);
         let same_fields = match answer {
             Some(answer) => self.same_fields(answer, &observed.object),
             None => {
@@ -183,7 +188,7 @@ impl<'a> Goal<'a> {
             let mut places = differences(&fields(answer), &fields(&observed.object));
             let meta = |metadata: &Value| FieldPath::of(&["metadata"]).set(&Value::NULL, metadata);
             let live = meta(observed.object.get("metadata"));
-            places.extend(differences(&meta(&metadata), &live));
+            places.extend(differences(&meta(&compared), &live));
             write.drift = places;
         }
         Some(write)
@@ -257,6 +262,13 @@ impl<'a> Goal<'a> {
             metadata = kept.get("metadata").clone();
         }
         self.with_manager(merge_metadata(&metadata, wanted))
+    }
+
+    /// The wanted metadata, with the claim on the object if that lacks only a uid.
+    fn with_live_claim(&self, metadata: &Value, observed: &Observed) -> Value {
+        let claim = claim(self.layer.desired, self.created);
+        let claim = claim.print_over(&observed.object, self.case.key);
+        FieldPath::of(&["annotations", OWNER]).set(metadata, &claim.into())
     }
 
     /// Adds the label for the manager to an object that we create, or that wants it. An existing
@@ -335,7 +347,7 @@ impl<'a> Goal<'a> {
 
     fn is_last_written(&self, live: &Value) -> bool {
         let hash = Some(value_hash(&self.document));
-        let ours = Written::of_operator(live, self.case.operator, self.case.key);
+        let ours = Written::of_operator(live, &self.case.operator.name, self.case.key);
         ours.iter().any(|written| written.document == hash)
     }
 
@@ -385,11 +397,22 @@ impl<'a> Goal<'a> {
     }
 }
 
+/// The claim that a writer puts on an object.
+pub(super) fn claim(desired: &Desired, created: bool) -> Claim {
+    let author = &desired.author;
+    Claim::new(
+        &author.operator,
+        &author.controller,
+        &desired.origin,
+        created,
+    )
+}
+
 /// The labels, annotations and ownerReferences of a document, with our marks.
 fn marked_metadata(case: &Case<'_>, layer: &Layer<'_>, document: &Value, created: bool) -> Map {
     let desired = layer.desired;
     let author = &desired.author;
-    let mut written = Written::new(&author.operator, &author.controller, case.key);
+    let mut written = Written::new(&author.operator.name, &author.controller, case.key);
     written.document = Some(value_hash(document));
     // The label for the manager is set once, and never changed.
     let managed_by = FieldPath::of(&["metadata", "labels", MANAGED_BY]);
@@ -403,16 +426,11 @@ fn marked_metadata(case: &Case<'_>, layer: &Layer<'_>, document: &Value, created
     }
     let used = document.get("metadata").as_map().cloned();
     let mut used: Value = used.map_or_else(Value::empty_map, Value::from);
-    let claim = Claim {
-        operator: author.operator.clone(),
-        controller: author.controller.clone(),
-        origin: desired.origin.clone(),
-        created,
-    };
+    let claim = claim(desired, created);
     let marks = [
         (["annotations", OWNER], claim.print(case.key)),
         (["annotations", author.set.as_str()], written.print()),
-        (["labels", OPERATOR], operator_label(&author.operator)),
+        (["labels", OPERATOR], operator_label(&author.operator.name)),
     ];
     for (place, text) in marks {
         used = FieldPath::of(&place).set(&used, &Value::from(text));

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 
+mod identity;
 mod ownership;
 mod patches;
 mod writes;
@@ -12,12 +13,13 @@ use std::sync::Arc;
 
 use document::{Key, Map, Value, json};
 use object::marks::OWNER;
-use object::{GroupKind, KindRef, ObjectKey};
+use object::{GroupKind, KindRef, ObjectKey, OperatorId};
 use operator::spec::{Target, TargetType};
 use target::claim::Claim;
 use target::decide::{Action, Case, Decision, Learned, Verb, Write, decide};
 use target::desired::Wanted;
 use target::live::{Live, Observed, Record};
+use target::peers::Peers;
 use target::{Author, Desired, Owner, TargetKind};
 
 /// One object, with all that can be known about it.
@@ -30,6 +32,7 @@ struct Subject {
     record: Record,
     held: BTreeSet<String>,
     learned: Learned,
+    peers: Peers,
 }
 
 impl Subject {
@@ -48,6 +51,7 @@ impl Subject {
             record: Record::default(),
             held: BTreeSet::new(),
             learned: Learned::default(),
+            peers: Peers::default(),
         }
     }
 
@@ -74,13 +78,14 @@ impl Subject {
         decide(&Case {
             key: &self.key,
             kind: &self.kind,
-            operator: "op",
+            operator: &operator(),
             wanted: &self.wanted,
             live: &self.live,
             fresh: self.fresh,
             record: &self.record,
             held: &self.held,
             learned: &self.learned,
+            peers: &self.peers,
         })
     }
 
@@ -203,7 +208,7 @@ fn target(kind: TargetType) -> Target {
 
 fn desired(controller: &str, rank: usize, target: Target, document: &Value) -> Desired {
     Desired {
-        author: Arc::new(Author::new("op", controller, rank, target)),
+        author: Arc::new(Author::new(&operator(), controller, rank, target)),
         document: document.clone(),
         origin: json!([{"name": "s"}]),
         owners: Arc::new([Owner {
@@ -225,13 +230,16 @@ fn applies(document: &Value) -> Desired {
     desired("a", 2, target(TargetType::Applier), document)
 }
 
+fn operator() -> OperatorId {
+    OperatorId::new("op", "u1")
+}
+
 fn claimed(operator: &str, created: bool) -> Value {
-    let claim = Claim {
-        operator: operator.to_owned(),
-        controller: "u".to_owned(),
-        origin: json!([{"name": "s"}]),
-        created,
-    };
+    claimed_by(&OperatorId::new(operator, "u1"), created)
+}
+
+fn claimed_by(operator: &OperatorId, created: bool) -> Value {
+    let claim = Claim::new(operator, "u", &json!([{"name": "s"}]), created);
     let key = ObjectKey::new("apps", "Deployment", "ns", "a");
     let text = Value::from(claim.print(&key));
     set(

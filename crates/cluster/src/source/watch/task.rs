@@ -31,7 +31,7 @@ use crate::client::Clients;
 use crate::object::{Unreadable, lost_event};
 use crate::source::discovery::Resolved;
 use crate::source::schema::Schema;
-use crate::source::{Arrival, Sink, Unavailable, discovery};
+use crate::source::{Arrival, KIND_MISSING, Sink, Unavailable, discovery};
 
 /// The pause before a list, so that sinks that join at the same time share the list.
 const GATHER: Duration = Duration::from_millis(20);
@@ -129,7 +129,7 @@ impl Watch {
                 .all()
                 .for_each(guarded(|sink| sink.unavailable(&failed)));
             let mut pause = self.pause.grow();
-            if failed.code == "kind-missing" {
+            if failed.is_kind_missing() {
                 pause = pause.min(MISSING);
             }
             tokio::time::sleep(pause).await;
@@ -430,7 +430,7 @@ fn refused(key: &WatchKey, status: &kube::core::Status) -> Unavailable {
             ),
         },
         404 => Unavailable {
-            code: "kind-missing",
+            code: KIND_MISSING,
             message: format!("the cluster has no kind {kind} any more: waiting for it"),
         },
         code => Unavailable {

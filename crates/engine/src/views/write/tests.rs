@@ -86,7 +86,14 @@ impl Engine {
             outputs: Outputs::new(&views, &operator, &crate::Echoes::default()),
             problem_log: ProblemLog::new(Arc::new(Quiet), Arc::default(), measures),
             tasks: controllers
-                .map(|(rank, c)| ControllerTask::new("o", rank, c, Budget::default()))
+                .map(|(rank, c)| {
+                    ControllerTask::new(
+                        &object::OperatorId::new("o", "u"),
+                        rank,
+                        c,
+                        Budget::default(),
+                    )
+                })
                 .collect(),
             operator,
             store,

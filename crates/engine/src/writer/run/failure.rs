@@ -93,7 +93,7 @@ impl Run<'_> {
             if write.verb == Verb::Create || !entry.may_recreate(&write.controller, self.key) {
                 return None;
             }
-            let case = entry.case(self.key, &self.kind, &self.writer.operator, true);
+            let case = self.case(entry, true);
             let absent = Case {
                 live: &Live::Absent,
                 ..case
@@ -140,7 +140,7 @@ impl Run<'_> {
                 Verb::Create | Verb::Apply { .. } => &[],
             };
             if refusal.code == 422 && entry.keep(kept) {
-                let case = entry.case(self.key, &self.kind, &self.writer.operator, self.fresh);
+                let case = self.case(entry, self.fresh);
                 let other = |next: &Write| next.body != write.body;
                 if matches!(decide(&case).action, Action::Write(next) if other(&next)) {
                     return true;

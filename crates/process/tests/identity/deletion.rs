@@ -1,0 +1,95 @@
+//! `deletionPolicy: Delete`: nothing is left, and the Operator goes.
+
+use simulation::faults::Fault;
+
+use crate::world::{World, copies_to, deleting, operator, rest};
+
+#[tokio::test(start_paused = true)]
+async fn a_deletion_finds_objects_of_a_former_kind() {
+    let mut world = World::running(&deleting(&copies_to("", "ConfigMap"))).await;
+    world.stop().await;
+    world.apply("a", &deleting(&copies_to("", "Secret")));
+    world.server.delete(&operator("a"));
+    assert!(world.exists(&operator("a")));
+    world.start();
+    rest().await;
+    assert_eq!(world.names("", "ConfigMap"), [""; 0]);
+    assert!(!world.exists(&operator("a")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deletion_needs_no_source() {
+    for restarts in [false, true] {
+        let mut world = World::running(&deleting(&copies_to("", "ConfigMap"))).await;
+        if restarts {
+            world.stop().await;
+        }
+        world.drop_kind("example.com", "Widget");
+        if restarts {
+            world.start();
+        }
+        rest().await;
+        assert_eq!(world.names("", "ConfigMap"), ["o0", "o1", "o2"]);
+        world.server.delete(&operator("a"));
+        rest().await;
+        assert_eq!(world.names("", "ConfigMap"), [""; 0]);
+        assert!(!world.exists(&operator("a")), "{}", world.status("a"));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_target_kind_that_is_gone_holds_up_no_deletion() {
+    for restarts in [false, true] {
+        let spec = deleting(&copies_to("example.com", "Thing"));
+        let mut world = World::running(&spec).await;
+        if restarts {
+            world.stop().await;
+        }
+        world.drop_kind("example.com", "Thing");
+        if restarts {
+            world.start();
+        }
+        rest().await;
+        world.server.delete(&operator("a"));
+        rest().await;
+        assert!(!world.exists(&operator("a")), "{}", world.status("a"));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unavailable_target_kind_is_not_gone() {
+    let spec = deleting(&copies_to("example.com", "Thing"));
+    let mut world = World::running(&spec).await;
+    world.stop().await;
+    let discovery = |world: &World, fault| {
+        let path = "GET /apis/example.com/v1";
+        world.server.with(|state| state.faults.always(path, fault));
+    };
+    // As for an aggregated API whose server does not answer.
+    discovery(&world, Fault::Answer(503));
+    world.server.delete(&operator("a"));
+    world.start();
+    rest().await;
+    rest().await;
+    assert!(world.exists(&operator("a")));
+    let status = world.status("a").to_string();
+    assert!(status.contains("discovery of Thing"), "{status}");
+    discovery(&world, Fault::None);
+    rest().await;
+    rest().await;
+    assert_eq!(world.names("example.com", "Thing"), [""; 0]);
+    assert!(!world.exists(&operator("a")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_that_comes_back_is_written_again() {
+    let mut world = World::running(&copies_to("example.com", "Thing")).await;
+    world.drop_kind("example.com", "Thing");
+    rest().await;
+    assert_eq!(world.ready("a"), "False/NotReady");
+    world.serve_all();
+    rest().await;
+    assert_eq!(world.names("example.com", "Thing"), ["o0", "o1", "o2"]);
+    world.is_ready("a");
+    world.stop().await;
+}

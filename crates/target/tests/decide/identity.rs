@@ -1,0 +1,123 @@
+//! Which Operator's claim counts: the own one, that of a predecessor, that of another.
+
+use target::live::{is_orphan, leftovers};
+
+use super::*;
+
+fn gone(object: &Value) -> Subject {
+    let mut subject = Subject::deployment().live(object).fresh();
+    subject.wanted.withdraw("u");
+    subject
+}
+
+fn uid_of(object: &Value) -> Option<String> {
+    let key = ObjectKey::new("apps", "Deployment", "ns", "a");
+    Claim::read(object, &key).unwrap().uid
+}
+
+/// The object that an Updater or Applier of `by` has written.
+fn written_by(by: &OperatorId, kind: TargetType, document: &Value) -> Value {
+    let author = Author::new(by, "u", 0, target(kind));
+    let desired = Desired {
+        author: Arc::new(author),
+        ..desired("u", 0, target(kind), document)
+    };
+    let mut subject = Subject::deployment().wants(desired);
+    if kind == TargetType::Applier {
+        subject.live = Live::Absent;
+        subject.fresh = true;
+    }
+    served(&subject.write().body)
+}
+
+#[test]
+fn a_new_operator_of_the_same_name_takes_over_and_never_sweeps() {
+    let before = OperatorId::new("op", "u0");
+    let document = json!({"spec": {"a": 1}});
+    for kind in [TargetType::Updater, TargetType::Applier] {
+        let object = written_by(&before, kind, &document);
+        check(&gone(&object), "nothing");
+        let Live::Present(observed) = gone(&object).live else {
+            panic!("it is there");
+        };
+        let key = ObjectKey::new("apps", "Deployment", "ns", "a");
+        let left = |by: &OperatorId| leftovers(&key, None, &observed, &Wanted::default(), by);
+        assert_eq!(left(&operator()), []);
+        assert_eq!(left(&before).len(), 1);
+        assert!(is_orphan(&object, &key, &operator()));
+        assert!(!is_orphan(&object, &key, &before));
+
+        let subject = Subject::deployment().wants(desired("u", 0, target(kind), &document));
+        let subject = subject.live(&object).fresh();
+        let write = subject.write();
+        assert!(!write.adopts);
+        assert_eq!(uid_of(&write.body).as_deref(), Some("u1"));
+        let claim = Claim::read(&write.body, &key).unwrap();
+        assert!(claim.created, "what the predecessor created is ours now");
+    }
+}
+
+#[test]
+fn an_instance_is_another_operator() {
+    let instance = OperatorId::of_instance("op", "default");
+    let object = claimed_by(&instance, true);
+    check(&gone(&object), "nothing");
+    let subject = Subject::deployment().wants(updates(&json!({"spec": {}})));
+    let subject = subject.live(&object).fresh();
+    check(&subject, "wait conflict [conflict]");
+    let message = subject.decide().problems[0].to_string();
+    assert!(message.contains("op (u1)"), "{message}");
+    assert!(message.contains("op (instance:default)"), "{message}");
+}
+
+#[test]
+fn a_claim_without_a_uid_is_upgraded_only_by_another_write() {
+    let old = OperatorId::new("op", "");
+    for kind in [TargetType::Updater, TargetType::Applier] {
+        let object = written_by(&old, kind, &json!({"spec": {"a": 1}}));
+        assert_eq!(uid_of(&object), None);
+        let wants = |a: i64| {
+            let document = json!({"spec": {"a": a}});
+            let desired = desired("u", 0, target(kind), &document);
+            Subject::deployment().wants(desired).live(&object).fresh()
+        };
+        check(&wants(1), "nothing");
+        let write = wants(2).write();
+        assert_eq!(uid_of(&write.body).as_deref(), Some("u1"));
+        check(&gone(&object), "delete u 1");
+    }
+}
+
+#[test]
+fn the_claim_of_an_operator_that_no_longer_exists_does_not_count() {
+    let document = json!({"spec": {"a": 1}});
+    let with = |names: Option<&[&str]>, wish: Desired| {
+        let names = names.map(|names| names.iter().map(|name| (*name).to_owned()).collect());
+        let mut subject = Subject::deployment().wants(wish);
+        subject.peers.cluster = names.map(Arc::new);
+        subject.live(&claimed("other", true)).fresh()
+    };
+    let both: Option<&[&str]> = Some(&["op", "other"]);
+    let alone: Option<&[&str]> = Some(&["op"]);
+    for wish in [updates(&document), patches(&document), applies(&document)] {
+        // Without a complete list of Operators it may exist.
+        check(&with(None, wish.clone()), "wait conflict [conflict]");
+        check(&with(both, wish), "wait conflict [conflict]");
+    }
+    let adopts = with(alone, updates(&document));
+    check(&adopts, "replace");
+    assert!(adopts.write().adopts);
+    let claim = Claim::read(&adopts.write().body, &adopts.key).unwrap();
+    assert_eq!((claim.operator.as_str(), claim.created), ("op", false));
+    check(&with(alone, patches(&document)), "merge");
+    check(&with(alone, applies(&document)), "apply { force: false }");
+
+    let mut careful = target(TargetType::Updater);
+    careful.refuse_existing = true;
+    let careful = desired("u", 0, careful, &document);
+    check(&with(alone, careful), "wait conflict [conflict]");
+    // What another Operator created is not deleted, whether it exists or not.
+    let mut swept = gone(&claimed("other", true));
+    swept.peers.cluster = Some(Arc::new(BTreeSet::new()));
+    check(&swept, "nothing");
+}
