@@ -53,6 +53,8 @@ pub(crate) enum Command {
     Install(cluster::Install),
     #[cfg(feature = "cluster")]
     Uninstall(cluster::Uninstall),
+    #[cfg(feature = "cluster")]
+    Orphans(cluster::Orphans),
     /// Print the completion script of a shell
     #[command(after_help = "Example:\n  source <(deltic completion bash)")]
     Completion {

@@ -3,6 +3,7 @@
 
 pub(crate) mod crd;
 pub(crate) mod install;
+pub(crate) mod orphans;
 pub(crate) mod rbac;
 pub(crate) mod run;
 

@@ -56,6 +56,8 @@ fn main() -> ExitCode {
         Command::Install(args) => cluster::install::install(args, &mut output),
         #[cfg(feature = "cluster")]
         Command::Uninstall(args) => cluster::install::uninstall(args, &mut output),
+        #[cfg(feature = "cluster")]
+        Command::Orphans(args) => cluster::orphans::orphans(args, &mut output),
         Command::Completion { shell } => completion(*shell, &mut output),
     };
     exit::code(result, &mut output)

@@ -75,7 +75,7 @@ fn question(found: &install::Uninstall) -> String {
     }
 }
 
-fn stop(error: &InstallError) -> Stop {
+pub(super) fn stop(error: &InstallError) -> Stop {
     let (code, help) = match error {
         InstallError::Conflict(_) => ("conflict", Some("use --force-conflicts to take them over")),
         InstallError::Forbidden(_) => ("forbidden", None),
@@ -89,7 +89,7 @@ fn stop(error: &InstallError) -> Stop {
                 "delete these Operators first, while deltic runs, to delete their objects; or keep the objects with --orphan",
             ),
         ),
-        InstallError::Api(_) => ("cluster", None),
+        InstallError::Unknown(_) | InstallError::Api(_) => ("cluster", None),
     };
     let diagnostic = Diagnostic {
         help: help.map(str::to_owned),

@@ -37,7 +37,7 @@ fn on_nowhere(name: &str, args: &[&str]) -> Run {
 
 #[test]
 fn every_command_has_help_with_an_example() {
-    for name in ["run", "crd", "rbac", "install", "uninstall"] {
+    for name in ["run", "crd", "rbac", "install", "uninstall", "orphans"] {
         let help = deltic(&[name, "--help"]).ended(0).stdout;
         assert!(help.contains("Example"), "{help}");
         assert!(help.contains(&format!("deltic {name}")), "{help}");
@@ -120,6 +120,25 @@ fn bad_arguments_are_refused() {
         &["run", "--cluster", "-f", "missing.yaml"],
         &["run", "--cluster", "--context", "other"],
         &["run", "--cluster", "--kubeconfig", "missing"],
+        &["run", "--cluster", "--instance", "x"],
+        &[
+            "run",
+            "--cluster",
+            "-f",
+            "operator.yaml",
+            "--instance",
+            "A b",
+        ],
+        &[
+            "run",
+            "--cluster",
+            "-f",
+            "operator.yaml",
+            "--instance",
+            "-a",
+        ],
+        &["orphans", "--yes"],
+        &["orphans", "--context", "other"],
         &["rbac"],
         &["rbac", "-f", "operator.yaml", "--service-account", "deltic"],
         &["crd", "-o", "xml"],
@@ -143,6 +162,8 @@ fn the_cluster_is_printed_before_the_confirmation() {
         assert!(sent.stderr.starts_with(named), "{}", sent.stderr);
         assert_eq!(sent.stdout, "");
     }
+    let listed = on_nowhere("orphans", &["orphans"]).ended(1);
+    assert!(listed.stderr.starts_with(named), "{}", listed.stderr);
     on_nowhere("install", &["install"])
         .ended(2)
         .mentioned(&["error[usage]", "use --yes"]);
