@@ -117,6 +117,13 @@ impl World {
         if expected.failures && !derived && left {
             return Ok(());
         }
+        // What an Operator of the same name derived before this one was created stays.
+        let former = claim
+            .as_ref()
+            .is_some_and(|claim| !self.identity.is_own(claim));
+        if former && !derived {
+            return Ok(());
+        }
         let squats = self.squatters.contains(key);
         if squats && !derived {
             // deltic wrote the object and released it, so that it has the last written state.

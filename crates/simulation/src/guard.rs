@@ -11,6 +11,7 @@ use target::claim::Claim;
 use crate::api::{Guard, ProcessedWrite};
 use crate::faults::Fault;
 use crate::fields::text;
+use crate::identity::Identity;
 use crate::truth::Truth;
 use crate::world::World;
 
@@ -20,6 +21,7 @@ pub fn guard(world: &World) -> Guard {
     let bystanders: BTreeSet<ObjectKey> = world.bystanders.keys().cloned().collect();
     let mut useless = Useless::new();
     let truth = world.truth.clone();
+    let identity = world.identity.clone();
     let edited = world.edited.clone();
     Box::new(move |done: &ProcessedWrite<'_>| {
         if bystanders.contains(done.key) {
@@ -27,7 +29,7 @@ pub fn guard(world: &World) -> Guard {
         }
         manager(done, operator)?;
         if done.request.method == Method::DELETE {
-            deletion(done, operator)?;
+            deletion(done, operator, &identity)?;
             return kept(done, &truth);
         }
         // Each edit leads to a new engine, sooner or later.
@@ -53,8 +55,8 @@ fn manager(done: &ProcessedWrite<'_>, operator: &str) -> Result<(), String> {
     ))
 }
 
-/// Only objects that deltic created are deleted, and with preconditions.
-fn deletion(done: &ProcessedWrite<'_>, operator: &str) -> Result<(), String> {
+/// Only objects that deltic created for this Operator are deleted, and with preconditions.
+fn deletion(done: &ProcessedWrite<'_>, operator: &str, identity: &Identity) -> Result<(), String> {
     let Some(old) = &done.old else {
         return Ok(());
     };
@@ -67,7 +69,8 @@ fn deletion(done: &ProcessedWrite<'_>, operator: &str) -> Result<(), String> {
         return Ok(());
     }
     let claim = Claim::read(old, done.key);
-    if claim.is_some_and(|claim| claim.operator == operator && claim.created) {
+    let ours = |claim: &Claim| claim.operator == operator && claim.created;
+    if claim.is_some_and(|claim| ours(&claim) && identity.may_delete(&claim)) {
         return Ok(());
     }
     Err(format!("{} is deleted, although it is not ours", done.key))

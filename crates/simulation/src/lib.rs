@@ -17,6 +17,7 @@ pub mod clock;
 pub mod faults;
 pub mod fields;
 pub mod guard;
+pub mod identity;
 mod panics;
 pub mod process;
 pub mod run;

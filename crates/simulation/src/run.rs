@@ -153,6 +153,10 @@ impl Run {
                 world.put_operator(Edits::random(&mut Random::new(number)));
             }
             Step::DeleteOperator => world.delete_operator(),
+            Step::ReplaceOperator(number) => {
+                world.delete_operator();
+                world.put_operator(Edits::random(&mut Random::new(number)));
+            }
             Step::Namespace => self.namespace().await,
             Step::Faults(percent) => server.with(|state| state.faults.rate(percent)),
             Step::Compact => server.with(State::compact),
@@ -198,6 +202,7 @@ impl Run {
         let name = format!("deltic-{}", self.started);
         let seed = self.random.bits();
         self.world.truth.start();
+        self.world.identity.start();
         self.process = Some(Process::start(&self.server, self.clock, &name, seed));
     }
 

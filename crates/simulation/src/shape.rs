@@ -22,9 +22,13 @@ pub struct Shape {
     /// Whether an edit may remove the last controller. Another controller must write the same
     /// kind: leftovers of a kind that no controller writes any more are not found.
     droppable: bool,
+    /// The group and kind that an edit may give to the target of the first controller.
+    moves_to: Option<(&'static str, &'static str)>,
 }
 
 /// The edits of an Operator.
+// They are independent of each other.
+#[allow(clippy::struct_excessive_bools)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Edits {
     /// The value of an annotation on all derived objects; 0 for none.
@@ -35,6 +39,8 @@ pub struct Edits {
     pub dropped: bool,
     /// Whether derived objects are deleted with the Operator.
     pub deletes: bool,
+    /// Whether the first controller writes another kind, if its shape has one.
+    pub moved: bool,
 }
 
 impl Edits {
@@ -45,6 +51,7 @@ impl Edits {
             renamed: random.chance(30),
             dropped: random.chance(30),
             deletes: random.chance(50),
+            moved: random.chance(50),
         }
     }
 }
@@ -52,6 +59,7 @@ impl Edits {
 /// All simulated Operators.
 pub const SHAPES: &[Shape] = &[
     Shape::new("copy", include_str!("../operators/copy.yaml")),
+    Shape::new("moves", include_str!("../operators/moves.yaml")).moving("example.com", "Copy"),
     Shape::new("gather", include_str!("../operators/gather.yaml")),
     Shape::new("unwind", include_str!("../operators/unwind.yaml")),
     Shape::new("join", include_str!("../operators/join.yaml")),
@@ -76,7 +84,13 @@ impl Shape {
             repairs: true,
             adopts: true,
             droppable: false,
+            moves_to: None,
         }
+    }
+
+    const fn moving(mut self, group: &'static str, kind: &'static str) -> Self {
+        self.moves_to = Some((group, kind));
+        self
     }
 
     const fn droppable(mut self) -> Self {
@@ -105,6 +119,10 @@ impl Shape {
             .collect();
         if edits.renamed {
             controllers[0] = set(&controllers[0], &["name"], "renamed".into());
+        }
+        if let Some((group, kind)) = self.moves_to.filter(|_| edits.moved) {
+            let target = json!({"apiGroup": group, "kind": kind});
+            controllers[0] = set(&controllers[0], &["target"], target);
         }
         if edits.dropped && self.droppable {
             controllers.pop();

@@ -28,6 +28,8 @@ pub enum Step {
     EditOperator(u64),
     /// An administrator deletes the Operator.
     DeleteOperator,
+    /// An administrator deletes the Operator, and creates it again at once.
+    ReplaceOperator(u64),
     /// The namespace `far` is deleted or created.
     Namespace,
     /// Sets the percentage of requests that fail.
@@ -120,10 +122,12 @@ fn end(random: &mut Random) -> Step {
 
 fn uncommon(random: &mut Random) -> Step {
     let edit = Step::EditOperator(random.bits());
+    let replace = Step::ReplaceOperator(random.bits());
     *random.pick(&[
         edit,
         edit,
         Step::DeleteOperator,
+        replace,
         Step::Empty,
         Step::Namespace,
         Step::StreamingLists,

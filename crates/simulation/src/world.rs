@@ -8,13 +8,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use document::{Value, json};
-use object::ObjectKey;
 use object::marks::{OPERATOR, OWNER};
+use object::{ObjectKey, OperatorId};
 use target::claim::Claim;
 
 use crate::api::Server;
 use crate::api::kind::Kind;
 use crate::fields::{set, text};
+use crate::identity::Identity;
 use crate::shape::{Edits, Shape};
 use crate::truth::Truth;
 
@@ -35,6 +36,8 @@ pub struct World {
     pub edited: Arc<AtomicU64>,
     /// What is derived at every moment.
     pub truth: Truth,
+    /// The uid of the Operator at every moment.
+    pub identity: Identity,
     /// Whether derived objects are deleted with it. An Operator that is deleted before it has a
     /// finalizer leaves everything behind.
     pub takes_all: bool,
@@ -57,10 +60,16 @@ impl World {
     /// A cluster with the Operator and bystanders.
     pub fn new(server: Server, shape: Shape) -> Self {
         let edits = Edits::default();
-        let operator = shape.operator(edits);
-        let targets = operator.controllers.iter().flat_map(|c| &c.targets);
+        let moved = Edits {
+            moved: true,
+            ..edits
+        };
+        let operators = [shape.operator(edits), shape.operator(moved)];
+        let controllers = operators.iter().flat_map(|operator| &operator.controllers);
+        let targets = controllers.flat_map(|c| &c.targets);
         let targets = targets.filter_map(|t| Kind::named(&t.resource.group, &t.resource.kind));
         let mut kinds: Vec<&'static Kind> = targets.collect();
+        kinds.sort_by_key(|kind| kind.name);
         kinds.dedup_by_key(|kind| kind.name);
         let mut world = Self {
             server,
@@ -69,6 +78,7 @@ impl World {
             exists: false,
             edited: Arc::default(),
             truth: Truth::new(),
+            identity: Identity::new(),
             takes_all: false,
             targets: kinds,
             user_objects: BTreeMap::new(),
@@ -100,7 +110,10 @@ impl World {
             .operator(Some(self.shape.operator(edits)), objects);
         let manifest = self.shape.manifest(edits);
         if there.is_none() {
-            return self.server.put(&key, "admin", &manifest);
+            self.server.put(&key, "admin", &manifest);
+            let created = self.server.get(&key).unwrap_or_default();
+            self.identity.created(text(&created, &["metadata", "uid"]));
+            return;
         }
         let spec = manifest.get("spec").clone();
         self.server.set(&key, "admin", &["spec"], spec);
@@ -124,12 +137,8 @@ impl World {
         let namespace = if kind.namespaced { "ns" } else { "" };
         let key = |name: &str| ObjectKey::new(kind.group, kind.name, namespace, name);
         let claim = |operator: &str, key: &ObjectKey| {
-            let claim = Claim {
-                operator: operator.to_owned(),
-                controller: "c".to_owned(),
-                origin: json!([]),
-                created: true,
-            };
+            let operator = OperatorId::new(operator, "another");
+            let claim = Claim::new(&operator, "c", &json!([]), true);
             json!({OWNER: (claim.print(key))})
         };
         let label = json!({OPERATOR: operator});
