@@ -20,6 +20,7 @@
 mod cycle;
 mod entry;
 mod fight;
+mod holdings;
 mod request;
 mod run;
 mod standing;
@@ -145,12 +146,6 @@ impl Writer {
         self.peers.borrow().clone()
     }
 
-    /// The objects that wait for another Operator to release them. They have to be checked when
-    /// that Operator may be gone.
-    pub fn contested(&self) -> Vec<ObjectKey> {
-        self.state().contested()
-    }
-
     /// Sets how often the refused objects of a controller are tried again although nothing
     /// changed. The interval is 10 minutes at most. If several controllers write an object, the
     /// longest interval counts.
@@ -239,63 +234,6 @@ impl Writer {
     /// objects to check again.
     pub fn serve(&self, kind: TargetKind) -> Vec<ObjectKey> {
         self.state().serve(kind)
-    }
-
-    /// Records that the cluster no longer serves this kind. Its objects wait; if it is `gone`
-    /// in all versions, it has none.
-    pub fn unserve(&self, group: &str, kind: &str, gone: bool) {
-        let unwanted = self.state().unserve(&GroupKind::new(group, kind), gone);
-        for key in unwanted {
-            self.report.problems(&key, &[]);
-        }
-    }
-
-    fn touch(&self, key: &ObjectKey) {
-        self.noting_orphans(|state| state.touch(key, &self.operator));
-    }
-
-    /// Drops the entry of an object that is neither wanted nor marked.
-    fn tidy(&self, key: &ObjectKey) {
-        let dropped = self.state().tidy(key, &self.operator);
-        if dropped {
-            self.report.changed();
-        }
-    }
-
-    /// Changes the state, and reports if there are more or fewer orphans afterwards.
-    fn noting_orphans<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
-        let (result, changed) = self.changing(|state| {
-            let before = state.count_orphans();
-            let result = change(state);
-            (result, state.count_orphans() != before)
-        });
-        if changed {
-            self.report.changed();
-        }
-        result
-    }
-
-    /// Whether the cluster does not serve this kind, so that it has no objects.
-    pub fn is_gone(&self, kind: &GroupKind) -> bool {
-        self.state().is_gone(kind)
-    }
-
-    /// Whether objects of this kind are wanted or have marks of this Operator.
-    pub fn holds(&self, kind: &GroupKind) -> bool {
-        self.state().holds(kind, &self.operator)
-    }
-
-    /// Whether something is left on objects of this kind that is no longer derived.
-    pub fn has_leftovers(&self, kind: &GroupKind) -> bool {
-        let state = self.state();
-        let mut left = state.leftovers(&self.operator).into_iter();
-        left.any(|leftover| leftover.key.kind == *kind)
-    }
-
-    /// How many objects an Operator of the same name that existed before has left, and this one
-    /// does not derive.
-    pub fn orphans(&self) -> usize {
-        self.state().orphans()
     }
 
     /// Records why it is unknown whether the cluster serves this kind. Its objects wait.

@@ -1,12 +1,19 @@
 //! Where the objects of an Operator may be: recorded before they are written, and read when they
 //! are removed.
 
+use std::collections::BTreeSet;
+use std::time::Duration;
+
 use engine::kinds::Kinds;
 use operator::Operator;
+use tokio::time::timeout;
 
-use super::operator_task::OperatorTask;
+use super::operator_task::{OperatorTask, TaskStep};
 use super::resource::OperatorObject;
 use super::{report, status};
+
+/// How long one round of deletions may take.
+const DELETE_ROUND: Duration = Duration::from_secs(10);
 
 impl OperatorTask {
     /// Records the kinds that an Operator may write in its status. Returns whether they are
@@ -59,5 +66,47 @@ impl OperatorTask {
                 None
             }
         }
+    }
+
+    /// Handles the deletion of the Operator.
+    pub(super) async fn leave(&mut self, object: OperatorObject) -> TaskStep {
+        if !object.has_finalizer() || !object.deletes() {
+            // Derived objects stay.
+            self.stop_engine().await;
+            let why = "the Operator is being deleted";
+            self.shared.engines.down(&self.name, why);
+            return self.finalizer().await;
+        }
+        if !self.leads {
+            return TaskStep::WhenLeading;
+        }
+        if self.engine.is_none() {
+            let Some(operator) = self.removal(&object) else {
+                return TaskStep::Done;
+            };
+            if !self.remember(&Kinds::of(&operator)).await {
+                return TaskStep::Again;
+            }
+            let object = self.object.clone().unwrap_or(object);
+            self.start(operator, object, BTreeSet::new());
+        }
+        let Some(engine) = &self.engine else {
+            return TaskStep::Again;
+        };
+        let unlisted = engine.status.borrow().unlisted.first().cloned();
+        let unlisted = unlisted.map_or_else(String::new, |why| format!("; {why}"));
+        self.waits(
+            "Deleting",
+            format!("derived objects are being deleted{unlisted}"),
+        );
+        let Some(engine) = &self.engine else {
+            return TaskStep::Again;
+        };
+        let none_left = timeout(DELETE_ROUND, engine.run.delete_all()).await;
+        if none_left != Ok(true) {
+            return TaskStep::Again;
+        }
+        self.stop_engine().await;
+        self.finalizer().await
     }
 }

@@ -33,7 +33,7 @@ use engine::status::OperatorStatus;
 use futures::FutureExt;
 use operator::Operator;
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until};
 use trouble::{CYCLIC_VIEWS, RESTART};
 
 use super::engines::Run;
@@ -45,8 +45,6 @@ use crate::events::OperatorEvents;
 
 /// The pauses before a step is tried again.
 const PAUSES: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(10));
-/// How long one round of deletions may take.
-const DELETE_ROUND: Duration = Duration::from_secs(10);
 
 /// The task that runs one Operator.
 pub(super) struct OperatorTask {
@@ -56,7 +54,7 @@ pub(super) struct OperatorTask {
     /// The last known state of the Operator; `None` before the first event.
     pub(super) object: Option<OperatorObject>,
     events: Arc<OperatorEvents>,
-    engine: Option<CurrentEngine>,
+    pub(super) engine: Option<CurrentEngine>,
     state: OperatorState,
     pub(super) publisher: Publisher,
     /// Whether this process leads, and may write.
@@ -74,9 +72,9 @@ pub(super) struct OperatorTask {
 }
 
 /// The engine that runs.
-struct CurrentEngine {
-    run: Box<dyn Run>,
-    status: watch::Receiver<OperatorStatus>,
+pub(super) struct CurrentEngine {
+    pub(super) run: Box<dyn Run>,
+    pub(super) status: watch::Receiver<OperatorStatus>,
     /// The version of the Operator that it runs.
     of: OperatorObject,
     /// Whether deletions beyond `maxDeletions` are allowed.
@@ -345,7 +343,12 @@ impl OperatorTask {
     }
 
     /// Starts an engine. The removals of the controllers in `held` stay held.
-    fn start(&mut self, operator: Operator, object: OperatorObject, held: BTreeSet<String>) {
+    pub(super) fn start(
+        &mut self,
+        operator: Operator,
+        object: OperatorObject,
+        held: BTreeSet<String>,
+    ) {
         let generation = object.generation();
         tracing::info!(operator = self.name, generation, "starts");
         let targets = Kinds::of(&operator);
@@ -400,48 +403,6 @@ impl OperatorTask {
         None
     }
 
-    /// Handles the deletion of the Operator.
-    async fn leave(&mut self, object: OperatorObject) -> TaskStep {
-        if !object.has_finalizer() || !object.deletes() {
-            // Derived objects stay.
-            self.stop_engine().await;
-            let why = "the Operator is being deleted";
-            self.shared.engines.down(&self.name, why);
-            return self.finalizer().await;
-        }
-        if !self.leads {
-            return TaskStep::WhenLeading;
-        }
-        if self.engine.is_none() {
-            let Some(operator) = self.removal(&object) else {
-                return TaskStep::Done;
-            };
-            if !self.remember(&Kinds::of(&operator)).await {
-                return TaskStep::Again;
-            }
-            let object = self.object.clone().unwrap_or(object);
-            self.start(operator, object, BTreeSet::new());
-        }
-        let Some(engine) = &self.engine else {
-            return TaskStep::Again;
-        };
-        let unlisted = engine.status.borrow().unlisted.first().cloned();
-        let unlisted = unlisted.map_or_else(String::new, |why| format!("; {why}"));
-        self.waits(
-            "Deleting",
-            format!("derived objects are being deleted{unlisted}"),
-        );
-        let Some(engine) = &self.engine else {
-            return TaskStep::Again;
-        };
-        let none_left = timeout(DELETE_ROUND, engine.run.delete_all()).await;
-        if none_left != Ok(true) {
-            return TaskStep::Again;
-        }
-        self.stop_engine().await;
-        self.finalizer().await
-    }
-
     pub(super) fn waits(&mut self, reason: &'static str, message: String) {
         let state = OperatorState::Waits { reason, message };
         if self.state != state {
@@ -451,7 +412,7 @@ impl OperatorTask {
     }
 
     /// Stops the engine and returns its last status.
-    async fn stop_engine(&mut self) -> Option<OperatorStatus> {
+    pub(super) async fn stop_engine(&mut self) -> Option<OperatorStatus> {
         let engine = self.engine.take()?;
         tracing::info!(operator = self.name, "stops");
         engine.run.stop().await;

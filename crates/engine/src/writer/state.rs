@@ -10,8 +10,8 @@ use object::relist::{Lists, Shown};
 use object::{GroupKind, ObjectKey, ObjectName, OperatorId};
 use target::TargetKind;
 use target::desired::{Desired, Wanted};
-use target::live::{Leftover, Live, Observed, is_held, is_marked, is_orphan, leftovers};
-use target::problem::{Cause, Conflict, Problem};
+use target::live::{Leftover, Live, Observed, is_marked, leftovers};
+use target::problem::{Cause, Problem};
 
 use super::entry::{TargetEntry, WaitsFor};
 use super::standing::Standings;
@@ -33,9 +33,9 @@ pub(super) struct State {
     /// The objects that are held because of a cycle.
     pub(super) cycles: BTreeSet<ObjectKey>,
     /// The kinds that the cluster does not serve in any version: they have no objects.
-    gone: BTreeSet<GroupKind>,
+    pub(super) gone: BTreeSet<GroupKind>,
     /// The objects with a claim of an Operator of the same name that existed before.
-    orphans: BTreeSet<ObjectKey>,
+    pub(super) orphans: BTreeSet<ObjectKey>,
     /// Whether namespaces cannot be watched.
     pub(super) namespaces_unwatched: bool,
     /// How many objects each controller had written when the first list of their kind completed;
@@ -92,58 +92,6 @@ impl State {
             self.remove(key);
         }
         unwanted
-    }
-
-    pub(super) fn is_gone(&self, kind: &GroupKind) -> bool {
-        self.gone.contains(kind)
-    }
-
-    /// Drops the entry of an object that nobody wants, if its kind is gone. Returns whether it
-    /// did.
-    pub(super) fn drop_gone(&mut self, key: &ObjectKey) -> bool {
-        let unwanted = |entry: &&TargetEntry| entry.wanted.writers().next().is_none();
-        let entry = self.entries.get(key).map(Box::as_ref);
-        let drops = self.is_gone(&key.kind) && entry.as_ref().is_some_and(unwanted);
-        if drops {
-            self.remove(key);
-        }
-        drops
-    }
-
-    pub(super) fn holds(&self, kind: &GroupKind, operator: &OperatorId) -> bool {
-        let of_kind = self.entries.iter().filter(|(key, _)| key.kind == *kind);
-        let mut held = of_kind.filter(|(key, entry)| match &entry.live {
-            _ if !entry.wanted.is_empty() => true,
-            Live::Present(observed) => is_held(&observed.object, key, operator),
-            Live::Unknown => true,
-            Live::Unseen | Live::Absent => false,
-        });
-        held.next().is_some()
-    }
-
-    pub(super) fn orphans(&self) -> usize {
-        let underived = |key: &&ObjectKey| {
-            let entry = self.entries.get(*key);
-            entry.is_some_and(|entry| entry.wanted.is_empty())
-        };
-        self.orphans.iter().filter(underived).count()
-    }
-
-    /// How many objects have a claim of a predecessor.
-    pub(super) fn count_orphans(&self) -> usize {
-        self.orphans.len()
-    }
-
-    /// Notes whether an object is one that a predecessor left.
-    fn note_orphan(&mut self, key: &ObjectKey, operator: &OperatorId) {
-        let live = self.entries.get(key).map(|entry| &entry.live);
-        let orphan = matches!(live, Some(Live::Present(observed))
-            if !observed.is_being_deleted() && is_orphan(&observed.object, key, operator));
-        if orphan {
-            self.orphans.insert(key.clone());
-        } else if !self.orphans.is_empty() {
-            self.orphans.remove(key);
-        }
     }
 
     pub(super) fn cannot_look_up(&mut self, kind: GroupKind, why: &str) {
@@ -281,7 +229,7 @@ impl State {
         released
     }
 
-    fn remove(&mut self, key: &ObjectKey) {
+    pub(super) fn remove(&mut self, key: &ObjectKey) {
         if let Some(entry) = self.entries.remove(key) {
             self.standings.leave(&entry.standing);
         }
@@ -293,15 +241,6 @@ impl State {
             None => !entry.wanted.is_empty(),
         });
         wanted.map(|(key, _)| key.clone()).collect()
-    }
-
-    /// The objects that another Operator has claimed.
-    pub(super) fn contested(&self) -> Vec<ObjectKey> {
-        let theirs =
-            |problem: &Problem| matches!(problem.cause, Cause::Conflict(Conflict::Operator { .. }));
-        let contested = self.entries.iter();
-        let contested = contested.filter(|(_, entry)| entry.problems.iter().any(theirs));
-        contested.map(|(key, _)| key.clone()).collect()
     }
 
     pub(super) fn observe(
