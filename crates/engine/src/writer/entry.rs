@@ -271,7 +271,10 @@ impl TargetEntry {
     pub(super) fn accepted(&mut self, write: &Write) {
         if let Some(contention) = &mut self.contention {
             contention.refused = None;
-            contention.lost_fields = None;
+            // Only an apply of the document shows which fields others own now.
+            if matches!(write.verb, Verb::Apply { .. }) && !write.status {
+                contention.lost_fields = None;
+            }
             contention.learned.recreate &= write.verb != Verb::Create;
         }
     }

@@ -253,3 +253,21 @@ async fn an_applier_forces_only_what_it_has_owned() {
     assert_eq!(shown(&h), json!({"theirs": 2, "ours": 1}));
     assert!(h.codes(&key).is_empty());
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_conflict_of_an_applier_outlives_its_write_of_the_status() {
+    let mut h = harness();
+    let key = widget("x");
+    h.sim
+        .foreign(&key, "human", foreign_widget(&json!({"theirs": 1})));
+    let wanted = set(
+        &spec(&json!({"theirs": 2})),
+        &["status"],
+        json!({"seen": 7}),
+    );
+    h.want(&key, &applier().wants(&wanted));
+    h.settle().await;
+    assert_eq!(h.live(&key).get("status").get("seen"), &json!(7));
+    assert_eq!(h.live(&key).get("spec").get("theirs"), &json!(1));
+    assert_eq!(h.codes(&key), ["conflict"].into());
+}
