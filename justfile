@@ -19,9 +19,9 @@ lint:
 random runs="100000":
     RANDOM_RUNS={{runs}} cargo test --release -p dataflow --test incremental_equals_scratch -- --nocapture
 
-# Runs the simulation with more histories: `just sim 20000`.
+# Runs the simulations with more histories: `just sim 20000`.
 sim runs="10000":
-    RANDOM_RUNS={{runs}} cargo test --release -p simulation --test one_operator -- --nocapture
+    RANDOM_RUNS={{runs}} cargo test --release -p simulation --test one_operator --test fleet -- --nocapture
 
 # Updates generated pages and fixtures.
 update:

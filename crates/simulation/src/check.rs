@@ -260,7 +260,7 @@ fn is_within(part: &Value, whole: &Value) -> bool {
 }
 
 /// Whether an object has a label or an annotation of ours.
-fn is_marked(object: &Value) -> bool {
+pub(crate) fn is_marked(object: &Value) -> bool {
     ["labels", "annotations"].iter().any(|field| {
         let map = at(object, &["metadata", field]).as_map();
         map.into_iter()
@@ -270,7 +270,7 @@ fn is_marked(object: &Value) -> bool {
 }
 
 /// The part of an object that is compared.
-fn comparable(key: &ObjectKey, object: &Value) -> Value {
+pub(crate) fn comparable(key: &ObjectKey, object: &Value) -> Value {
     let claim = Claim::read(object, key);
     let object = kind_of(key).complete(object);
     let mut metadata = complete(key, &Value::empty_map()).get("metadata").clone();

@@ -1,10 +1,11 @@
 //! The wall clock of a simulation. It moves with tokio's paused clock.
 
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use engine::clock::Clock;
-use k8s_openapi::jiff::Timestamp;
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use seeded::Random;
 use tokio::time::Instant;
 
@@ -38,18 +39,36 @@ impl Virtual {
     }
 }
 
+/// How far the wall clock of a machine has been set forward or back. Clones are the same clock.
+#[derive(Clone, Debug, Default)]
+pub struct ClockSteps(Arc<AtomicI64>);
+
+impl ClockSteps {
+    /// Sets the clock forward by this many seconds, or back.
+    pub fn step(&self, seconds: i64) {
+        self.0.fetch_add(seconds, Ordering::SeqCst);
+    }
+
+    fn applied_to(&self, time: Timestamp) -> Timestamp {
+        let steps = SignedDuration::from_secs(self.0.load(Ordering::SeqCst));
+        time.checked_add(steps).unwrap_or(time)
+    }
+}
+
 /// The time and the random numbers of one process.
 #[derive(Debug)]
 pub struct ProcessClock {
     clock: Virtual,
+    steps: ClockSteps,
     random: Mutex<Random>,
 }
 
 impl ProcessClock {
     /// A process whose random numbers come from this seed.
-    pub fn new(clock: Virtual, seed: u64) -> Self {
+    pub fn new(clock: Virtual, steps: ClockSteps, seed: u64) -> Self {
         Self {
             clock,
+            steps,
             random: Mutex::new(Random::new(seed)),
         }
     }
@@ -57,7 +76,7 @@ impl ProcessClock {
 
 impl Clock for ProcessClock {
     fn now(&self) -> Timestamp {
-        self.clock.now()
+        self.steps.applied_to(self.clock.now())
     }
 
     fn random(&self) -> u64 {

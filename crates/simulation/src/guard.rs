@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use document::Value;
 use http::Method;
 use object::ObjectKey;
+use object::marks::is_manager_of;
 use target::claim::Claim;
 
 use crate::api::{Guard, ProcessedWrite};
@@ -27,9 +28,10 @@ pub fn guard(world: &World) -> Guard {
         if bystanders.contains(done.key) {
             return Err(format!("{} is written, although it is not ours", done.key));
         }
-        manager(done, operator)?;
+        manager(done, &[operator])?;
         if done.request.method == Method::DELETE {
-            deletion(done, operator, &identity)?;
+            deletion(done, &[operator])?;
+            own(done, &identity)?;
             return kept(done, &truth);
         }
         // Each edit leads to a new engine, sooner or later.
@@ -38,15 +40,16 @@ pub fn guard(world: &World) -> Guard {
     })
 }
 
-/// Every write of a target has the field manager of a controller.
-fn manager(done: &ProcessedWrite<'_>, operator: &str) -> Result<(), String> {
+/// Every write of a target has the field manager of a controller of these Operators.
+pub(crate) fn manager(done: &ProcessedWrite<'_>, operators: &[&str]) -> Result<(), String> {
     let group = done.key.kind.group.as_str();
     let manager = done.request.query.get("fieldManager");
     let own = ["dcontroller.io", "events.k8s.io", "coordination.k8s.io"].contains(&group);
     if own || done.request.method == Method::DELETE {
         return Ok(());
     }
-    if manager.starts_with(&format!("deltic/{operator}/")) {
+    let mut operators = operators.iter();
+    if operators.any(|operator| is_manager_of(manager, operator)) {
         return Ok(());
     }
     Err(format!(
@@ -55,8 +58,8 @@ fn manager(done: &ProcessedWrite<'_>, operator: &str) -> Result<(), String> {
     ))
 }
 
-/// Only objects that deltic created for this Operator are deleted, and with preconditions.
-fn deletion(done: &ProcessedWrite<'_>, operator: &str, identity: &Identity) -> Result<(), String> {
+/// Only objects that these Operators created are deleted, and with preconditions.
+pub(crate) fn deletion(done: &ProcessedWrite<'_>, operators: &[&str]) -> Result<(), String> {
     let Some(old) = &done.old else {
         return Ok(());
     };
@@ -69,11 +72,20 @@ fn deletion(done: &ProcessedWrite<'_>, operator: &str, identity: &Identity) -> R
         return Ok(());
     }
     let claim = Claim::read(old, done.key);
-    let ours = |claim: &Claim| claim.operator == operator && claim.created;
-    if claim.is_some_and(|claim| ours(&claim) && identity.may_delete(&claim)) {
+    let ours = |claim: &Claim| operators.contains(&claim.operator.as_str()) && claim.created;
+    if claim.as_ref().is_some_and(ours) {
         return Ok(());
     }
     Err(format!("{} is deleted, although it is not ours", done.key))
+}
+
+/// An object with the uid of another Operator of the same name is not deleted.
+fn own(done: &ProcessedWrite<'_>, identity: &Identity) -> Result<(), String> {
+    let claim = done.old.as_ref().and_then(|old| Claim::read(old, done.key));
+    if done.code == 200 && claim.is_some_and(|claim| !identity.may_delete(&claim)) {
+        return Err(format!("{} is deleted, although its uid is not ours", done.key));
+    }
+    Ok(())
 }
 
 /// An object that is derived is not deleted.
@@ -88,11 +100,11 @@ fn kept(done: &ProcessedWrite<'_>, truth: &Truth) -> Result<(), String> {
 }
 
 /// Writes without effect, and how often they were sent, by object.
-type Useless = BTreeMap<ObjectKey, BTreeMap<String, u64>>;
+pub(crate) type Useless = BTreeMap<ObjectKey, BTreeMap<String, u64>>;
 
 /// One engine does not send a write without effect twice, unless something else happened to the
 /// object.
-fn repeated(done: &ProcessedWrite<'_>, useless: &mut Useless, engines: u64) -> Result<(), String> {
+pub(crate) fn repeated(done: &ProcessedWrite<'_>, useless: &mut Useless, engines: u64) -> Result<(), String> {
     let version = |object: &Option<Value>| {
         let version = object
             .as_ref()

@@ -9,10 +9,10 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::api::{Server, State};
-use crate::clock::Virtual;
+use crate::clock::{ClockSteps, Virtual};
 use crate::guard::guard;
 use crate::panics;
-use crate::process::Process;
+use crate::process::{Process, Start};
 use crate::shape::{Edits, SHAPES, Shape};
 use crate::steps::{Step, history};
 use crate::world::World;
@@ -34,7 +34,7 @@ const QUIET_AFTERWARDS: Duration = Duration::from_mins(25);
 const RIVALS_WAIT_AT_A_START: bool = false;
 /// Whether a mark names a new origin as soon as that takes over with an equal document. This
 /// happens only after a restart.
-const ORIGINS_ARE_CURRENT: bool = false;
+pub(crate) const ORIGINS_ARE_CURRENT: bool = false;
 
 /// The result of a run.
 #[derive(Clone, Debug)]
@@ -203,7 +203,14 @@ impl Run {
         let seed = self.random.bits();
         self.world.truth.start();
         self.world.identity.start();
-        self.process = Some(Process::start(&self.server, self.clock, &name, seed));
+        let start = Start {
+            name,
+            clock: self.clock,
+            steps: ClockSteps::default(),
+            seed,
+            lease: None,
+        };
+        self.process = Some(Process::start(&self.server, start));
     }
 
     async fn restart(&mut self) -> Result<(), String> {

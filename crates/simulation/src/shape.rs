@@ -166,7 +166,7 @@ impl Shape {
 }
 
 /// The controller with an additional stage that sets an annotation.
-fn salted(controller: &Value, salt: u64) -> Value {
+pub(crate) fn salted(controller: &Value, salt: u64) -> Value {
     if salt == 0 {
         return controller.clone();
     }

@@ -1,14 +1,11 @@
 //! Shortens a failing history for people who read it.
 
-use crate::run::simulate;
-use crate::steps::Step;
-
 /// How many shorter histories are tried.
 const MAX_TRIES: usize = 150;
 
 /// The positions of the remaining steps, when no part of them can be left out any more, or
 /// after enough tries.
-pub fn shrink(seed: u64, steps: &[Step]) -> Vec<usize> {
+pub fn shrink<S: Copy>(steps: &[S], fails: impl Fn(&[S]) -> bool) -> Vec<usize> {
     let mut kept: Vec<usize> = (0..steps.len()).collect();
     let mut tries = MAX_TRIES;
     let mut size = kept.len() / 2;
@@ -18,7 +15,7 @@ pub fn shrink(seed: u64, steps: &[Step]) -> Vec<usize> {
             let end = (at + size).min(kept.len());
             let rest: Vec<usize> = [&kept[..at], &kept[end..]].concat();
             tries -= 1;
-            if fails(seed, steps, &rest) {
+            if fails(&chosen(steps, &rest)) {
                 kept = rest;
             } else {
                 at = end;
@@ -29,12 +26,8 @@ pub fn shrink(seed: u64, steps: &[Step]) -> Vec<usize> {
     kept
 }
 
-fn fails(seed: u64, steps: &[Step], kept: &[usize]) -> bool {
-    simulate(seed, &chosen(steps, kept)).failure.is_some()
-}
-
 /// The steps at these positions.
-pub fn chosen(steps: &[Step], kept: &[usize]) -> Vec<Step> {
+pub fn chosen<S: Copy>(steps: &[S], kept: &[usize]) -> Vec<S> {
     kept.iter()
         .filter_map(|at| steps.get(*at).copied())
         .collect()

@@ -28,6 +28,7 @@ pub struct Trace {
     hash: u64,
     counts: BTreeMap<String, u64>,
     writes: u64,
+    requests: u64,
     /// The requests since the last [`Trace::take_sent`].
     sent: VecDeque<Sent>,
 }
@@ -41,6 +42,7 @@ impl Trace {
             hash: 0,
             counts: BTreeMap::new(),
             writes: 0,
+            requests: 0,
             sent: VecDeque::new(),
         }
     }
@@ -71,12 +73,18 @@ impl Trace {
             path: request.path.clone(),
             code,
         };
+        // Leases are renewed all the time.
+        let renewal = request.path.contains("/leases");
         // Writes that a policy refuses, or that have no namespace, are retried now and then.
         let refused = matches!(code, 403 | 404 | 422);
-        self.writes += u64::from(request.is_write() && !refused);
+        self.writes += u64::from(request.is_write() && !refused && !renewal);
+        self.requests += u64::from(!renewal);
         self.count("requests");
         if request.is_watch() {
             self.count(&format!("{} {}", verb(request), request.path));
+        }
+        if renewal && code == 200 && fault == Fault::None {
+            return;
         }
         self.count(&code.to_string());
         let mut trouble = String::new();
@@ -106,7 +114,12 @@ impl Trace {
         &self.counts
     }
 
-    /// The number of writes that were not refused.
+    /// The number of requests, without those for leases.
+    pub fn requests(&self) -> u64 {
+        self.requests
+    }
+
+    /// The number of writes that were not refused, without those of leases.
     pub fn writes(&self) -> u64 {
         self.writes
     }

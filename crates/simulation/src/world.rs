@@ -1,6 +1,6 @@
 //! The users of a cluster: their objects, and what they do to these and to derived ones.
 
-mod sources;
+pub(crate) mod sources;
 mod vandals;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -133,30 +133,8 @@ impl World {
 
     /// Adds objects that look like ours, but have no valid claim.
     fn add_bystanders(&mut self, kind: &'static Kind) {
-        let operator = self.shape.name;
-        let namespace = if kind.namespaced { "ns" } else { "" };
-        let key = |name: &str| ObjectKey::new(kind.group, kind.name, namespace, name);
-        let claim = |operator: &str, key: &ObjectKey| {
-            let operator = OperatorId::new(operator, "another");
-            let claim = Claim::new(&operator, "c", &json!([]), true);
-            json!({OWNER: (claim.print(key))})
-        };
-        let label = json!({OPERATOR: operator});
-        for (name, labels, annotations) in [
-            ("labelled", label.clone(), json!({})),
-            ("copied", label.clone(), claim(operator, &key("a"))),
-            ("foreign", json!({}), claim("another", &key("foreign"))),
-            (
-                "helm",
-                json!({"app.kubernetes.io/managed-by": "Helm"}),
-                json!({}),
-            ),
-        ] {
-            let object = json!({"metadata": {"labels": labels, "annotations": annotations}});
-            self.server.put(&key(name), "them", &object);
-            let stored = self.server.get(&key(name)).unwrap_or_default();
-            self.bystanders.insert(key(name), stored);
-        }
+        self.bystanders
+            .extend(put_bystanders(&self.server, kind, self.shape.name));
     }
 
     fn put(&mut self, key: &ObjectKey, object: &Value) {
@@ -220,6 +198,42 @@ impl World {
         });
         versions.collect()
     }
+}
+
+/// Creates objects that look like those of an Operator, but have no valid claim of it. Returns
+/// them as they are stored.
+pub(crate) fn put_bystanders(
+    server: &Server,
+    kind: &'static Kind,
+    operator: &str,
+) -> Vec<(ObjectKey, Value)> {
+    let namespace = if kind.namespaced { "ns" } else { "" };
+    let key = |name: &str| {
+        let name = format!("{name}-of-{operator}");
+        ObjectKey::new(kind.group, kind.name, namespace, &name)
+    };
+    let claim = |operator: &str, key: &ObjectKey| {
+        let operator = OperatorId::new(operator, "another");
+        let claim = Claim::new(&operator, "c", &json!([]), true);
+        json!({OWNER: (claim.print(key))})
+    };
+    let label = json!({OPERATOR: operator});
+    let bystanders = [
+        ("labelled", label.clone(), json!({})),
+        ("copied", label.clone(), claim(operator, &key("a"))),
+        ("foreign", json!({}), claim("another", &key("foreign"))),
+        (
+            "helm",
+            json!({"app.kubernetes.io/managed-by": "Helm"}),
+            json!({}),
+        ),
+    ];
+    let put = bystanders.map(|(name, labels, annotations)| {
+        let object = json!({"metadata": {"labels": labels, "annotations": annotations}});
+        server.put(&key(name), "them", &object);
+        (key(name), server.get(&key(name)).unwrap_or_default())
+    });
+    put.into()
 }
 
 /// An object of a user, with its kind and name.

@@ -18,7 +18,7 @@ use metrics::Metrics;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::{Moment, Settings, State, TimeOfDay, random};
+use super::{Moment, Settings, State, TimeOfDay};
 
 /// How long releasing the Lease may take.
 const RELEASE: Duration = Duration::from_secs(5);
@@ -39,6 +39,8 @@ pub struct Elector {
     seen: Option<(LeaseSpec, Instant)>,
     /// The failure that was logged last, so that each is logged once.
     last_failure: Option<String>,
+    /// The number of pauses so far.
+    pauses: u64,
 }
 
 /// The outcome of an attempt to acquire or renew the Lease.
@@ -68,6 +70,7 @@ impl Elector {
             known: None,
             seen: None,
             last_failure: None,
+            pauses: 0,
         }
     }
 
@@ -108,7 +111,8 @@ impl Elector {
                 Attempt::Theirs(leader) => self.stand_by(leader),
                 Attempt::Unclear => {}
             }
-            sleep(self.jittered()).await;
+            let pause = self.jittered();
+            sleep(pause).await;
         }
     }
 
@@ -138,9 +142,12 @@ impl Elector {
     }
 
     /// The pause between two attempts while another process leads: a quarter to a half of `retry`.
-    /// It is random, so that not all replicas try at the same time.
-    fn jittered(&self) -> Duration {
-        let share = (random() >> 40) as f64 / f64::from(1_u32 << 24);
+    /// It depends on our identity and on the number of the attempt, so that replicas do not all try
+    /// at the same time.
+    fn jittered(&mut self) -> Duration {
+        self.pauses += 1;
+        let seed = format!("{}/{}", self.settings.identity, self.pauses);
+        let share = (document::stable_hash(&seed) >> 40) as f64 / f64::from(1_u32 << 24);
         self.settings.retry.mul_f64(0.25 + 0.25 * share)
     }
 

@@ -284,6 +284,10 @@ impl TargetEntry {
         if changed && let Some(contention) = &mut self.contention {
             contention.learned.recreate = false;
             contention.lost_fields = None;
+            // The fields were kept in vain: the server refused this document for another reason.
+            if contention.refused.is_some() {
+                contention.learned.kept.clear();
+            }
         }
         changed
     }

@@ -8,6 +8,7 @@ use http_body_util::StreamBody;
 use hyper::body::{Bytes, Frame};
 use object::ObjectKey;
 
+use super::kind::Kind;
 use super::policy::AccessReview;
 use super::refusal::Refusal;
 use super::route::{RequestPath, Route};
@@ -44,7 +45,7 @@ impl State {
         request: &ApiRequest,
         fault: Fault,
     ) -> Answer {
-        let route = Route::of(&request.path, &self.kinds).ok_or_else(Refusal::no_resource);
+        let route = self.route_of(request);
         if let Ok(Route::Objects(place)) = &route
             && request.method == Method::GET
             && place.name.is_none()
@@ -68,6 +69,27 @@ impl State {
         self.respond(reply, None)
     }
 
+    /// The kinds that discovery shows.
+    fn served(&self) -> Vec<&'static Kind> {
+        let kinds = self.kinds.iter().copied();
+        let is_gone = |kind: &&'static Kind| {
+            let refusal = self.refused.get(kind.name);
+            refusal.is_some_and(|refusal| refusal.code == 404)
+        };
+        kinds.filter(|kind| !is_gone(kind)).collect()
+    }
+
+    fn route_of(&self, request: &ApiRequest) -> Result<Route, Refusal> {
+        let route = Route::of(&request.path, &self.kinds).ok_or_else(Refusal::no_resource)?;
+        let Route::Objects(place) = &route else {
+            return Ok(route);
+        };
+        match self.refused.get(place.kind.name) {
+            Some(refusal) => Err(refusal.clone()),
+            None => Ok(route),
+        }
+    }
+
     fn route(
         &mut self,
         caller: &Caller,
@@ -77,11 +99,11 @@ impl State {
     ) -> Reply {
         let place = match route {
             Route::CoreVersions => return Ok((200, discovery::core_versions())),
-            Route::Groups => return Ok((200, discovery::groups(&self.kinds))),
-            Route::Schemas => return Ok((200, discovery::schemas(&self.kinds))),
+            Route::Groups => return Ok((200, discovery::groups(&self.served()))),
+            Route::Schemas => return Ok((200, discovery::schemas(&self.served()))),
             Route::Schema => return Ok((200, discovery::schema())),
             Route::Resources { group, version } => {
-                return Ok((200, discovery::resources(&self.kinds, group, version)));
+                return Ok((200, discovery::resources(&self.served(), group, version)));
             }
             Route::AccessReviews => {
                 let allowed = (self.access)(&AccessReview::of(&request.body));
@@ -160,8 +182,7 @@ impl State {
 
     fn inspect(&mut self, done: &ProcessedWrite<'_>) {
         if let Some(Err(violation)) = self.guard.as_mut().map(|guard| guard(done)) {
-            self.trace.note(&format!("VIOLATION: {violation}"));
-            self.violations.push(violation);
+            self.violate(violation);
         }
     }
 

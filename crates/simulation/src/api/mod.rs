@@ -34,11 +34,11 @@ mod users;
 mod watch;
 mod write;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-pub use caller::Caller;
+pub use caller::{Caller, Partition};
 use document::Value;
 use futures::stream::BoxStream;
 use http::{Method, Request, Response};
@@ -53,7 +53,7 @@ use route::Query;
 use store::Store;
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 pub use users::NAMESPACES;
 use watch::Line;
 pub use watch::StreamingLists;
@@ -103,8 +103,14 @@ pub struct State {
     pub webhook: Value,
     /// Kinds whose lists get no answer for now.
     pub unanswered: BTreeSet<&'static str>,
+    /// Kinds whose requests are all refused for now.
+    pub refused: BTreeMap<&'static str, Refusal>,
+    /// Until when the server is down: all requests fail.
+    pub down_until: Option<Instant>,
     /// Merge patches that somebody applies to an object right before its next write.
     pub races: Vec<(ObjectKey, Value)>,
+    /// Checks every request when it is sent.
+    inspector: Option<Inspector>,
     /// Checks every write of a caller.
     guard: Option<Guard>,
     /// The errors of the guard.
@@ -151,6 +157,10 @@ pub struct ProcessedWrite<'a> {
 /// Checks a write after it was processed. Returns an error if it is wrong.
 pub type Guard = Box<dyn FnMut(&ProcessedWrite<'_>) -> Result<(), String> + Send>;
 
+/// Checks a request when a process sends it, before any delay. Returns an error if it must not
+/// be sent.
+pub type Inspector = Box<dyn FnMut(&Caller, &ApiRequest, &Store) -> Result<(), String> + Send>;
+
 impl ApiRequest {
     /// Whether it writes an object.
     pub fn is_write(&self) -> bool {
@@ -177,6 +187,9 @@ impl Server {
             sent_as: Vec::new(),
             webhook: Value::NULL,
             unanswered: BTreeSet::new(),
+            refused: BTreeMap::new(),
+            down_until: None,
+            inspector: None,
             races: Vec::new(),
             guard: None,
             violations: Vec::new(),
@@ -204,9 +217,9 @@ impl Server {
     /// Reads or changes the state, and wakes the watches.
     pub fn with<T>(&self, see: impl FnOnce(&mut State) -> T) -> T {
         let mut state = self.state();
-        let before = (state.store.version(), state.epoch);
+        let before = (state.store.shown(), state.epoch);
         let result = see(&mut state);
-        let after = (state.store.version(), state.epoch);
+        let after = (state.store.shown(), state.epoch);
         drop(state);
         if before != after {
             self.0.changed.notify_waiters();
@@ -228,15 +241,24 @@ impl Server {
         request: Request<Body>,
     ) -> Result<Answer, std::io::Error> {
         let request = read(request).await?;
+        self.with(|state| state.inspect_sent(caller, &request));
+        if self.with(|state| !state.violations.is_empty()) {
+            // The run has failed, and a process that sends requests without end would keep it
+            // from ending.
+            std::future::pending::<()>().await;
+        }
         while self.with(|state| state.is_unanswered(&request)) {
             sleep(RECHECK_INTERVAL).await;
         }
-        caller.dead_is_silent().await;
-        let (fault, before) =
-            self.with(|state| (state.faults.decide(&request), state.faults.delay()));
+        if caller.partitioned().is_some_and(|cut| cut.refuses) {
+            sleep(RECHECK_INTERVAL).await;
+            return Err(std::io::Error::other("no route to host"));
+        }
+        caller.reachable().await;
+        let (fault, before) = self.with(|state| (state.fault(&request), state.faults.delay()));
         let (slow, slow_answer) = fault.slowness();
         sleep(before + slow).await;
-        caller.dead_is_silent().await;
+        caller.reachable().await;
         let (answer, after) = self.with(|state| {
             let answer = state.exchange(self, caller, &request, fault);
             (answer, state.faults.delay())
@@ -248,7 +270,7 @@ impl Server {
         if fault.is_silent() {
             sleep(CLIENT_TIMEOUT).await;
         }
-        caller.dead_is_silent().await;
+        caller.reachable().await;
         if fault.breaks() || fault.is_silent() {
             return Err(std::io::Error::other("connection reset"));
         }
@@ -285,6 +307,40 @@ impl State {
     /// Sets the guard, which checks every write from now on.
     pub fn guard(&mut self, guard: Guard) {
         self.guard = Some(guard);
+    }
+
+    /// Sets the inspector, which checks every request from now on.
+    pub fn inspector(&mut self, inspector: Inspector) {
+        self.inspector = Some(inspector);
+    }
+
+    fn inspect_sent(&mut self, caller: &Caller, request: &ApiRequest) {
+        let store = &self.store;
+        let inspected = self.inspector.as_mut().map(|i| i(caller, request, store));
+        if let Some(Err(violation)) = inspected {
+            self.violate(violation);
+        }
+    }
+
+    /// Records that something happened that must not happen.
+    pub fn violate(&mut self, violation: String) {
+        self.trace.note(&format!("VIOLATION: {violation}"));
+        self.violations.push(violation);
+    }
+
+    /// The fault of a request. A server that is down breaks all connections.
+    fn fault(&mut self, request: &ApiRequest) -> Fault {
+        if self.down_until.is_some_and(|until| until > Instant::now()) {
+            return Fault::Lost;
+        }
+        self.faults.decide(request)
+    }
+
+    /// The server goes down for a while and loses its history.
+    pub fn restart(&mut self, down: Duration) {
+        self.down_until = Some(Instant::now() + down);
+        self.compact();
+        self.cut_watches();
     }
 
     /// The errors of the guard so far.

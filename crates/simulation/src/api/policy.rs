@@ -47,7 +47,7 @@ impl AccessReview {
 pub type Access = Box<dyn Fn(&AccessReview) -> bool + Send>;
 
 /// The policies of a new server.
-pub const POLICIES: &[Policy] = &[rejected, immutable];
+pub const POLICIES: &[Policy] = &[rejected, immutable, quoted];
 
 /// Refuses objects with `spec.reject: true`, with a message that quotes the object.
 fn rejected(_: &ObjectKey, _: Option<&Value>, new: &Value) -> Option<Refusal> {
@@ -58,6 +58,16 @@ fn rejected(_: &ObjectKey, _: Option<&Value>, new: &Value) -> Option<Refusal> {
             "spec.reject",
             &format!("Invalid value: {quoted}: not allowed"),
         )
+    })
+}
+
+/// Refuses Secrets with the label `quoted: yes`, with a message that quotes their data.
+fn quoted(key: &ObjectKey, _: Option<&Value>, new: &Value) -> Option<Refusal> {
+    let label = at(new, &["metadata", "labels", "quoted"]).as_str();
+    let refuse = key.kind.kind.as_str() == "Secret" && label == Some("yes");
+    refuse.then(|| {
+        let data = at(new, &["data"]);
+        Refusal::invalid("data", &format!("Invalid value: {data}: not allowed"))
     })
 }
 

@@ -53,6 +53,9 @@ pub struct Store {
     compacted: u64,
     /// As `compacted`, for single kinds.
     expired: BTreeMap<String, u64>,
+    /// The version of the last change that a watch may show. Nobody watches Leases, which change
+    /// all the time.
+    shown: u64,
     /// The number of objects created so far, for uids.
     created: u64,
 }
@@ -67,6 +70,7 @@ impl Store {
             history: VecDeque::new(),
             compacted: 0,
             expired: BTreeMap::new(),
+            shown: 1000,
             created: 0,
         }
     }
@@ -74,6 +78,11 @@ impl Store {
     /// The version of the last change.
     pub fn version(&self) -> u64 {
         self.version
+    }
+
+    /// The version of the last change that a watch may show.
+    pub(super) fn shown(&self) -> u64 {
+        self.shown
     }
 
     /// One object.
@@ -96,6 +105,7 @@ impl Store {
     pub fn expire(&mut self, kind: &str) {
         // A new version, so that the latest one has expired as well.
         self.version += 1;
+        self.shown = self.version;
         self.expired.insert(kind.to_owned(), self.version);
     }
 
@@ -205,14 +215,17 @@ impl Store {
         true
     }
 
-    fn next(&mut self) -> Value {
+    fn next(&mut self, key: &ObjectKey) -> Value {
         self.version += 1;
+        if key.kind.kind.as_str() != "Lease" {
+            self.shown = self.version;
+        }
         self.version.to_string().into()
     }
 
     fn commit(&mut self, key: &ObjectKey, mut stored: Stored) {
         let path = ["metadata", "resourceVersion"];
-        stored.object = set(&stored.object, &path, self.next());
+        stored.object = set(&stored.object, &path, self.next(key));
         let new = stored.shown();
         let old = self.objects.insert(key.clone(), stored);
         self.history.push_back(Event {
@@ -227,7 +240,7 @@ impl Store {
     fn remove(&mut self, key: &ObjectKey) {
         if let Some(old) = self.objects.remove(key) {
             let path = ["metadata", "resourceVersion"];
-            let new = set(&old.shown(), &path, self.next());
+            let new = set(&old.shown(), &path, self.next(key));
             self.history.push_back(Event {
                 version: self.version,
                 key: key.clone(),

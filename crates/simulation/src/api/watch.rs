@@ -117,6 +117,7 @@ impl Watch {
         let duration =
             Duration::from_secs(query.number("timeoutSeconds").unwrap_or(DEFAULT_SECONDS));
         let lines = first.len() as u64;
+        caller.watches(1);
         Ok(Self {
             server: server.clone(),
             caller: caller.clone(),
@@ -135,7 +136,7 @@ impl Watch {
     /// The next line, for `futures::stream::unfold`.
     pub(super) async fn next(mut self) -> Option<(Line, Self)> {
         loop {
-            self.caller.dead_is_silent().await;
+            self.caller.reachable().await;
             let server = self.server.clone();
             let mut changed = pin!(server.changed());
             changed.as_mut().enable();
@@ -146,7 +147,7 @@ impl Watch {
             match next {
                 Next::Line(value) => {
                     sleep(delay).await;
-                    self.caller.dead_is_silent().await;
+                    self.caller.reachable().await;
                     return Some((Ok(server.with(|state| state.frame(&value))), self));
                 }
                 Next::Last(value) => {
@@ -171,6 +172,9 @@ impl Watch {
     }
 
     fn look(&mut self, state: &State) -> Next {
+        if state.refused.contains_key(self.selection.kind.name) {
+            return Next::Break;
+        }
         let now = Instant::now();
         if self.ends <= now {
             return Next::End;
@@ -236,6 +240,12 @@ impl Watch {
             },
         );
         Some(line(kind, object))
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.caller.watches(-1);
     }
 }
 

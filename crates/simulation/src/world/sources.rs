@@ -8,33 +8,15 @@ use crate::fields::{at, set, unset};
 use seeded::Random;
 
 /// The namespaces of Items and Links.
-const PLACES: [&str; 3] = ["ns", "ns", "default"];
+pub(crate) const PLACES: [&str; 3] = ["ns", "ns", "default"];
 const NAMES: [&str; 4] = ["a", "b", "c", "d"];
-const GROUPS: [&str; 3] = ["red", "green", "blue"];
+pub(crate) const GROUPS: [&str; 3] = ["red", "green", "blue"];
 
 impl World {
     /// Creates or changes an Item.
     pub fn put_item(&mut self, random: &mut Random) {
         let key = item(random);
-        let list: Value = (0..random.below(3))
-            .map(|_| json!({"size": (random.below(3))}))
-            .collect();
-        let mut spec = json!({
-            "group": (*random.pick(&GROUPS)), "n": (random.below(4)), "list": list,
-            "size": (random.below(3)),
-        });
-        if random.chance(60) {
-            let to = *random.pick(&["web", "db"]);
-            spec = set(&spec, &["to"], to.into());
-        }
-        if random.chance(15) {
-            spec = set(&spec, &["reject"], true.into());
-        }
-        if random.chance(25) {
-            spec = set(&spec, &["size"], "large".into());
-        }
-        let team = *random.pick(&["blue", "blue", "red"]);
-        let object = json!({"metadata": {"labels": {"team": team}}, "spec": spec});
+        let object = random_item(random);
         self.put(&key, &object);
     }
 
@@ -51,11 +33,8 @@ impl World {
     /// Creates or changes a Link.
     pub fn put_link(&mut self, random: &mut Random) {
         let key = link(random);
-        let spec = json!({
-            "item": (*random.pick(&["a", "b", "c", "d", "theirs"])),
-            "weight": (random.below(4)), "group": (*random.pick(&GROUPS)),
-        });
-        self.put(&key, &json!({"spec": spec}));
+        let object = random_link(random);
+        self.put(&key, &object);
     }
 
     /// Deletes a Link.
@@ -130,10 +109,7 @@ impl World {
         let items = items.filter(|(key, _)| key.kind.kind.as_str() == "Item");
         let healed: Vec<(ObjectKey, Value)> = items
             .filter(|(_, item)| is_bad(item) || is_rejected(item))
-            .map(|(key, item)| {
-                let item = unset(item, &["spec", "reject"]);
-                (key.clone(), set(&item, &["spec", "size"], 1.into()))
-            })
+            .map(|(key, item)| (key.clone(), healed(item)))
             .collect();
         for (key, item) in healed {
             self.put(&key, &item);
@@ -151,12 +127,52 @@ pub fn is_rejected(item: &Value) -> bool {
     at(item, &["spec", "reject"]).as_bool() == Some(true)
 }
 
-fn item(random: &mut Random) -> ObjectKey {
+/// A valid Item instead of an invalid one.
+pub(crate) fn healed(item: &Value) -> Value {
+    let item = unset(item, &["spec", "reject"]);
+    set(&item, &["spec", "size"], 1.into())
+}
+
+/// A random Item.
+pub(crate) fn random_item(random: &mut Random) -> Value {
+    let list: Value = (0..random.below(3))
+        .map(|_| json!({"size": (random.below(3))}))
+        .collect();
+    let mut spec = json!({
+        "group": (*random.pick(&GROUPS)), "n": (random.below(4)), "list": list,
+        "size": (random.below(3)),
+    });
+    if random.chance(60) {
+        let to = *random.pick(&["web", "db"]);
+        spec = set(&spec, &["to"], to.into());
+    }
+    if random.chance(15) {
+        spec = set(&spec, &["reject"], true.into());
+    }
+    if random.chance(25) {
+        spec = set(&spec, &["size"], "large".into());
+    }
+    let team = *random.pick(&["blue", "blue", "red"]);
+    json!({"metadata": {"labels": {"team": team}}, "spec": spec})
+}
+
+/// A random Link.
+pub(crate) fn random_link(random: &mut Random) -> Value {
+    let spec = json!({
+        "item": (*random.pick(&["a", "b", "c", "d", "theirs"])),
+        "weight": (random.below(4)), "group": (*random.pick(&GROUPS)),
+    });
+    json!({"spec": spec})
+}
+
+/// The key of a random Item.
+pub(crate) fn item(random: &mut Random) -> ObjectKey {
     let (namespace, name) = (*random.pick(&PLACES), *random.pick(&NAMES));
     ObjectKey::new("example.com", "Item", namespace, name)
 }
 
-fn link(random: &mut Random) -> ObjectKey {
+/// The key of a random Link.
+pub(crate) fn link(random: &mut Random) -> ObjectKey {
     let (namespace, name) = (*random.pick(&PLACES), *random.pick(&["x", "y", "z"]));
     ObjectKey::new("example.com", "Link", namespace, name)
 }

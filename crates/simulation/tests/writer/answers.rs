@@ -83,6 +83,30 @@ async fn a_refused_object_is_retried_after_a_change_or_ten_minutes() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_refused_document_leaves_no_fields_of_others_in_the_next_one() {
+    let mut h = harness();
+    let key = ObjectKey::new("", "Secret", "ns", "a");
+    let secret = |quoted: &str| {
+        let labels = json!({"quoted": quoted});
+        json!({"metadata": {"labels": labels}, "data": {"a": "YQ=="}})
+    };
+    h.want(&key, &updater().wants(&secret("no")));
+    h.settle().await;
+    // The server refuses the field `data`.
+    h.want(&key, &updater().wants(&secret("yes")));
+    h.settle().await;
+    assert_eq!(h.codes(&key), ["refused"].into());
+    h.sim.foreign(&key, "vandal", |object| {
+        set(object, &["data", "theirs"], "Yg==".into())
+    });
+    h.settle().await;
+    h.want(&key, &updater().wants(&secret("no")));
+    h.settle().await;
+    assert!(h.codes(&key).is_empty());
+    assert_eq!(h.live(&key).get("data"), &json!({"a": "YQ=="}));
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_immutable_object_is_recreated_only_if_the_target_allows_it() {
     let mut h = harness();
     let (kept, replaced) = (widget("kept"), widget("replaced"));

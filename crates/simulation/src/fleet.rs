@@ -1,0 +1,37 @@
+//! The whole runtime: several Operators with views between them, one or two replicas, faults of
+//! the network, of the server and of machines.
+//!
+//! ```text
+//! producer ─▶ view ─┬▶ middle ─▶ view ─▶ leaf ─▶ ConfigMaps
+//!                   ├▶ groups ─▶ ConfigMaps
+//!                   └▶ …
+//! ```
+//!
+//! After each storm the cluster must have the state that the offline runner derives, and stay
+//! as it is. In between, these invariants hold for every request:
+//!
+//! - Nothing is removed that is not ours, or that was derived as long as the process can know
+//!   ([`truth`]).
+//! - A process without the lease sends no write but those of the lease and access reviews.
+//! - No value of a Secret is in a request for another kind, or in a log line.
+//! - The number of requests is bounded, and so are watches and tasks once the cluster is quiet.
+
+mod check;
+mod guard;
+mod logs;
+pub mod member;
+mod replica;
+mod run;
+mod steps;
+pub mod truth;
+mod world;
+
+pub use run::{simulate, steps};
+pub use steps::Step;
+
+/// Whether an edit may change the kind of a target. The objects of the old kind would be left
+/// behind.
+const TARGET_KINDS_CHANGE: bool = false;
+/// Whether an Operator may be deleted and created again with the same name. What the first one
+/// left behind belongs to the second, because claims do not name uids.
+const OPERATORS_HAVE_IDENTITY: bool = false;

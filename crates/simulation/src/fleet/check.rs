@@ -1,0 +1,140 @@
+//! Checks that the cluster has the expected state: the objects of users, and what the offline
+//! runner derives from them.
+
+use std::collections::BTreeMap;
+
+use dataflow::Budget;
+use document::Value;
+use object::ObjectKey;
+use offline::{Event, EventType, Offline};
+use target::claim::Claim;
+
+use super::OPERATORS_HAVE_IDENTITY;
+use super::member::merged;
+use super::truth::key_of;
+use super::world::{World, target_kinds};
+use crate::check::{comparable, is_marked};
+use crate::fields::{at, copied, text};
+use crate::truth::env;
+use crate::world::complete;
+
+type Objects = BTreeMap<ObjectKey, Value>;
+
+impl World {
+    /// Compares the cluster with the expected state. Returns the first difference.
+    pub(super) fn check(&self) -> Result<(), String> {
+        for (key, before) in &self.bystanders {
+            if self.server.get(key).as_ref() != Some(before) {
+                return Err(format!("{key} is not ours, and has been changed"));
+            }
+        }
+        let (users, derived) = self.expected()?;
+        let found = self.found();
+        for (key, live) in &found {
+            let expected = derived.get(key).or_else(|| users.get(key));
+            let Some(expected) = expected else {
+                self.check_orphan(key, live)?;
+                continue;
+            };
+            if !derived.contains_key(key) && is_marked(live) {
+                return Err(format!("{key} is not derived, but has marks: {live}"));
+            }
+            let (live, expected) = (comparable(key, live), comparable(key, expected));
+            if live != expected {
+                return Err(format!("{key} is\n  {live}\nexpected\n  {expected}"));
+            }
+        }
+        let mut missing = derived.keys().filter(|key| !found.contains_key(*key));
+        if let Some(key) = missing.next() {
+            return Err(format!("{key} is missing"));
+        }
+        self.check_status()
+    }
+
+    /// The objects of users, and what is derived from them.
+    fn expected(&self) -> Result<(Objects, Objects), String> {
+        let controllers = self.fleet.iter().flat_map(|member| {
+            let state = self.operators.get(member.name).copied().unwrap_or_default();
+            member.controllers(state.edits)
+        });
+        let mut offline = Offline::new(merged(controllers.collect()), Budget::default());
+        let users: Objects = self
+            .user_objects
+            .iter()
+            .map(|(key, object)| {
+                let object = complete(key, object);
+                // Pipelines may read the uid.
+                let live = self.server.get(key).unwrap_or_default();
+                (key.clone(), copied(&object, &["metadata", "uid"], &live))
+            })
+            .collect();
+        let added = users.values().map(|object| Event {
+            kind: EventType::Added,
+            object: object.clone(),
+        });
+        let batch = offline.batch(&added.collect::<Vec<_>>(), &env());
+        let batch = batch.map_err(|error| format!("render failed: {error}"))?;
+        if let Some(error) = batch.errors.first() {
+            return Err(format!("an error is left: {}", error.message));
+        }
+        let kinds = target_kinds();
+        let is_target = |key: &ObjectKey| {
+            let mut kinds = kinds.iter();
+            kinds.any(|kind| {
+                kind.group == key.kind.group.as_str() && kind.name == key.kind.kind.as_str()
+            })
+        };
+        let targets = offline.targets().into_iter();
+        let derived = targets.filter_map(|object| Some((key_of(&object)?, object)));
+        Ok((users, derived.filter(|(key, _)| is_target(key)).collect()))
+    }
+
+    fn found(&self) -> Objects {
+        let all = target_kinds()
+            .into_iter()
+            .flat_map(|kind| self.server.all(kind));
+        all.filter(|(key, _)| !self.bystanders.contains_key(key))
+            .collect()
+    }
+
+    /// An object that should not exist, unless an earlier Operator of the same name left it.
+    fn check_orphan(&self, key: &ObjectKey, live: &Value) -> Result<(), String> {
+        let claim = Claim::read(live, key);
+        let orphan = OPERATORS_HAVE_IDENTITY && claim.is_some();
+        if orphan {
+            return Ok(());
+        }
+        Err(format!("{key} should not exist: {live}"))
+    }
+
+    /// The versions of all objects of the kinds that the fleet writes.
+    pub(super) fn versions(&self) -> BTreeMap<ObjectKey, String> {
+        let versions = self.found().into_iter().map(|(key, object)| {
+            let version = text(&object, &["metadata", "resourceVersion"]);
+            (key, version.to_owned())
+        });
+        versions.collect()
+    }
+
+    /// All Operators are ready.
+    fn check_status(&self) -> Result<(), String> {
+        for member in self.fleet {
+            let operator = self.server.get(&member.key()).unwrap_or_default();
+            let status = operator.get("status");
+            let name = member.name;
+            let generation = at(&operator, &["metadata", "generation"]);
+            if status.get("observedGeneration") != generation {
+                return Err(format!(
+                    "the status of {name} is not for generation {generation}: {status}"
+                ));
+            }
+            let conditions = status.get("conditions").as_list().into_iter().flatten();
+            let mut ready = conditions.filter(|c| text(c, &["type"]) == "Ready");
+            let ready = ready.next().map_or("", |c| text(c, &["status"]));
+            if ready != "True" {
+                return Err(format!("{name} is not ready: {status}"));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,212 @@
+//! The Operators of a fleet.
+
+use document::{Value, json};
+use object::{ObjectKey, VIEW_SUFFIX};
+use operator::{Controller, Operator};
+use seeded::Random;
+
+use super::TARGET_KINDS_CHANGE;
+use crate::fields::{at, set};
+use crate::shape::salted;
+
+/// An Operator of a fleet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// The name of the Operator, and the prefix of the names of its targets.
+    pub name: &'static str,
+    manifest: &'static str,
+    /// Whether each target derives from a single object of the cluster. Then a process that is
+    /// late with other objects derives it all the same.
+    pub one_to_one: bool,
+    /// Whether it patches Deployments of users instead of creating objects.
+    pub patches: bool,
+}
+
+macro_rules! member {
+    ($name:literal) => {
+        Member {
+            name: $name,
+            manifest: include_str!(concat!("../../fleet/", $name, ".yaml")),
+            one_to_one: true,
+            patches: false,
+        }
+    };
+}
+
+const PRODUCER: Member = member!("producer");
+const MIDDLE: Member = member!("middle");
+const LEAF: Member = member!("leaf");
+const FAN: Member = member!("fan");
+const GROUPS: Member = member!("groups").mixes();
+const JOINED: Member = member!("joined").mixes();
+const STRICT: Member = member!("strict");
+const CAREFUL: Member = member!("careful");
+const LIMITED: Member = member!("limited");
+const VAULT: Member = member!("vault");
+const KEEPER: Member = member!("keeper");
+const LENS: Member = member!("lens");
+const TAGGER: Member = member!("tagger").mixes().patcher();
+
+/// All fleets, with their names.
+pub const FLEETS: &[(&str, &[Member])] = &[
+    ("chain", &[PRODUCER, MIDDLE, LEAF]),
+    ("fan", &[PRODUCER, FAN, GROUPS]),
+    ("join", &[PRODUCER, JOINED, MIDDLE]),
+    ("errors", &[STRICT, CAREFUL]),
+    ("limits", &[PRODUCER, LIMITED]),
+    ("secrets", &[VAULT, KEEPER, LENS]),
+    ("patches", &[PRODUCER, TAGGER]),
+    ("all", &[PRODUCER, MIDDLE, LEAF, GROUPS, STRICT, CAREFUL]),
+];
+
+/// The spec of a member.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Edits {
+    /// The value of an annotation on all derived objects; 0 for none.
+    pub salt: u64,
+    /// Whether the first controller has another name.
+    pub renamed: bool,
+    /// Whether only names that end with `a` are derived.
+    pub narrow: bool,
+    /// Whether derived objects are deleted with the Operator.
+    pub deletes: bool,
+    /// Whether the targets have another kind.
+    pub other_kind: bool,
+    /// Whether the spec is invalid.
+    pub invalid: bool,
+}
+
+impl Edits {
+    /// Random edits.
+    pub fn random(random: &mut Random) -> Self {
+        Self {
+            salt: random.range(0..3),
+            renamed: random.chance(25),
+            narrow: random.chance(25),
+            deletes: random.chance(50),
+            other_kind: random.chance(20) && TARGET_KINDS_CHANGE,
+            invalid: random.chance(35),
+        }
+    }
+
+    /// Whether the same objects are derived as with the other spec, whatever the sources are.
+    pub fn derives_as(self, other: Self) -> bool {
+        let decisive = |edits: Self| (edits.narrow, edits.other_kind, edits.invalid);
+        decisive(self) == decisive(other)
+    }
+}
+
+impl Member {
+    const fn mixes(mut self) -> Self {
+        self.one_to_one = false;
+        self
+    }
+
+    const fn patcher(mut self) -> Self {
+        self.patches = true;
+        self
+    }
+
+    /// The key of the Operator.
+    pub fn key(&self) -> ObjectKey {
+        ObjectKey::new("dcontroller.io", "Operator", "", self.name)
+    }
+
+    /// Whether this is an object that it derives.
+    pub fn derives(&self, key: &ObjectKey) -> bool {
+        if self.patches {
+            return key.kind.kind.as_str() == "Deployment";
+        }
+        let rest = key.object_name().strip_prefix(self.name);
+        rest.is_some_and(|rest| rest.starts_with('-'))
+    }
+
+    /// The manifest.
+    ///
+    /// # Panics
+    ///
+    /// If the file is not YAML.
+    pub fn manifest(&self, edits: Edits) -> Value {
+        let manifests = manifest::parse_bytes(self.name, self.manifest.as_bytes().to_vec());
+        let mut manifests = manifests.expect("the manifests of the simulation are YAML");
+        let manifest = manifests.pop().expect("each file has one").value;
+        let controllers = at(&manifest, &["spec", "controllers"]).as_list();
+        let controllers = controllers.into_iter().flatten();
+        let mut controllers: Vec<Value> = controllers
+            .map(|controller| edited(&salted(controller, edits.salt), edits))
+            .collect();
+        if edits.renamed {
+            controllers[0] = set(&controllers[0], &["name"], "renamed".into());
+        }
+        let manifest = set(&manifest, &["spec", "controllers"], controllers.into());
+        let policy = if edits.deletes { "Delete" } else { "Orphan" };
+        set(&manifest, &["spec", "deletionPolicy"], policy.into())
+    }
+
+    /// The controllers of a valid spec.
+    ///
+    /// # Panics
+    ///
+    /// If the spec is invalid.
+    pub fn controllers(&self, edits: Edits) -> Vec<Controller> {
+        let valid = Edits {
+            invalid: false,
+            ..edits
+        };
+        let manifest = self.manifest(valid);
+        let (operator, problems) = operator::read(&manifest, &expr::Functions::builtin());
+        let operator = operator.unwrap_or_else(|| panic!("{} is invalid: {problems:?}", self.name));
+        operator.controllers
+    }
+
+    /// The Operators whose views it reads, among these.
+    pub fn upstream<'a>(&self, fleet: &'a [Self]) -> Vec<&'a Self> {
+        let reads = |other: &&'a Self| {
+            let group = format!("apiGroup: {}{VIEW_SUFFIX}\n", other.name);
+            self.manifest.contains(&group)
+        };
+        fleet.iter().filter(reads).collect()
+    }
+
+    /// Whether it reads a kind of the cluster, itself or through views.
+    pub fn reads(&self, fleet: &[Self], kind: &str) -> bool {
+        let itself = self.manifest.contains(&format!("kind: {kind}\n"));
+        let mut upstream = self.upstream(fleet).into_iter();
+        itself || upstream.any(|upstream| upstream.reads(fleet, kind))
+    }
+}
+
+/// One Operator with the controllers of several, to run them offline.
+pub fn merged(controllers: Vec<Controller>) -> Operator {
+    Operator {
+        name: "fleet".to_owned(),
+        deletion_policy: operator::spec::DeletionPolicy::Orphan,
+        service_account: None,
+        max_deletions: None,
+        controllers,
+    }
+}
+
+/// A controller with the edits that change its pipeline or target.
+fn edited(controller: &Value, edits: Edits) -> Value {
+    let mut stages: Vec<Value> = controller
+        .get("pipeline")
+        .as_list()
+        .into_iter()
+        .flatten()
+        .cloned()
+        .collect();
+    if edits.narrow {
+        stages.push(json!({"@select": {"@endswith": ["$.metadata.name", "a"]}}));
+    }
+    if edits.invalid {
+        stages.push(json!({"@nonsense": 1}));
+    }
+    let controller = set(controller, &["pipeline"], stages.into());
+    let kind = at(&controller, &["target", "kind"]).as_str();
+    if edits.other_kind && kind == Some("ConfigMap") {
+        let target = json!({"apiGroup": "example.com", "kind": "Thing"});
+        return set(&controller, &["target"], target);
+    }
+    controller
+}

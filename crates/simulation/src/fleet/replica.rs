@@ -1,0 +1,159 @@
+//! The replicas of a fleet, which die and start again.
+
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::{pending, select_all};
+use tokio::time::{Instant, sleep_until};
+
+use super::guard::LEASE;
+use super::truth::Truth;
+use crate::api::{Partition, Server};
+use crate::clock::{ClockSteps, Virtual};
+use crate::process::{Process, Start};
+use seeded::Random;
+
+/// How long it takes to start a process that has died by itself.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// One or two replicas.
+pub(super) struct Replicas {
+    server: Server,
+    clock: Virtual,
+    truth: Truth,
+    random: Random,
+    /// How far the wall clocks are off.
+    pub(super) steps: ClockSteps,
+    replicas: Vec<Replica>,
+    /// The number of processes so far.
+    started: u64,
+}
+
+/// A process, or when the next one starts.
+enum Replica {
+    Runs(Process),
+    StartsAt(Instant),
+}
+
+impl Replicas {
+    /// Starts the replicas.
+    pub(super) fn new(
+        server: &Server,
+        clock: Virtual,
+        truth: &Truth,
+        seed: u64,
+        count: usize,
+    ) -> Self {
+        let now = Instant::now();
+        let mut replicas = Self {
+            server: server.clone(),
+            clock,
+            truth: truth.clone(),
+            random: Random::new(seed.wrapping_mul(37)),
+            steps: ClockSteps::default(),
+            replicas: (0..count).map(|_| Replica::StartsAt(now)).collect(),
+            started: 0,
+        };
+        replicas.start_due();
+        replicas
+    }
+
+    fn process(&mut self) -> Process {
+        self.started += 1;
+        let name = format!("deltic-{}", self.started);
+        self.truth.start(&name);
+        let start = Start {
+            name,
+            clock: self.clock,
+            steps: self.steps.clone(),
+            seed: self.random.bits(),
+            lease: (self.replicas.len() > 1).then_some(LEASE),
+        };
+        Process::start(&self.server, start)
+    }
+
+    fn start_due(&mut self) {
+        let now = Instant::now();
+        for at in 0..self.replicas.len() {
+            if matches!(self.replicas[at], Replica::StartsAt(time) if time <= now) {
+                self.replicas[at] = Replica::Runs(self.process());
+            }
+        }
+    }
+
+    /// Kills a replica. It starts again after the pause.
+    pub(super) fn crash(&mut self, at: usize, pause: Duration) {
+        let next = Replica::StartsAt(Instant::now() + pause);
+        if let Replica::Runs(process) = std::mem::replace(&mut self.replicas[at], next) {
+            process.kill(&self.server);
+        }
+    }
+
+    /// Shuts a replica down, and starts it again.
+    pub(super) async fn restart(&mut self, at: usize) -> Result<(), String> {
+        let next = Replica::StartsAt(Instant::now());
+        if let Replica::Runs(process) = std::mem::replace(&mut self.replicas[at], next) {
+            process.stop(&self.server).await?;
+        }
+        self.start_due();
+        Ok(())
+    }
+
+    /// Cuts a replica off from the server.
+    pub(super) fn cut_off(&self, at: usize, time: Duration, refuses: bool) {
+        if let Replica::Runs(process) = &self.replicas[at] {
+            let until = Instant::now() + time;
+            process.caller.cut_off(Partition { until, refuses });
+        }
+    }
+
+    /// Ends all partitions.
+    pub(super) fn reconnect(&self) {
+        self.running().for_each(|process| process.caller.reconnect());
+    }
+
+    /// The processes that run.
+    pub(super) fn running(&self) -> impl Iterator<Item = &Process> {
+        self.replicas.iter().filter_map(|replica| match replica {
+            Replica::Runs(process) => Some(process),
+            Replica::StartsAt(_) => None,
+        })
+    }
+
+    /// Lets time pass. Replicas that die are started again.
+    pub(super) async fn wait(&mut self, time: Duration) {
+        let end = Instant::now() + time;
+        loop {
+            self.start_due();
+            let starts = self.replicas.iter().filter_map(|replica| match replica {
+                Replica::Runs(_) => None,
+                Replica::StartsAt(time) => Some(*time),
+            });
+            let next = starts.min().unwrap_or(end).min(end);
+            let died = tokio::select! {
+                biased;
+                at = self.died() => Some(at),
+                () = sleep_until(next) => None,
+            };
+            if let Some(at) = died {
+                self.crash(at, PAUSE);
+            } else if Instant::now() >= end {
+                return;
+            }
+        }
+    }
+
+    /// Completes when a replica has died, with its position.
+    async fn died(&self) -> usize {
+        let replicas = self.replicas.iter().enumerate();
+        let died = replicas.filter_map(|(at, replica)| match replica {
+            Replica::Runs(process) => Some(process.died().map(move |()| at).boxed()),
+            Replica::StartsAt(_) => None,
+        });
+        let died: Vec<_> = died.collect();
+        if died.is_empty() {
+            return pending().await;
+        }
+        select_all(died).await.0
+    }
+}

@@ -1,0 +1,290 @@
+//! A run: one seed, one fleet, one history.
+//!
+//! The clock is paused, and all tasks share one thread. Time moves only when all tasks wait, so
+//! that the run is a function of the seed.
+
+use std::time::Duration;
+
+use seeded::Random;
+use tokio::time::Instant;
+
+use super::guard::{guard, inspector};
+use super::logs;
+use super::member::{Edits, FLEETS, Member};
+use super::replica::Replicas;
+use super::steps::{Histories, Source, Step};
+use super::world::World;
+use crate::api::refusal::Refusal;
+use crate::api::{Server, State};
+use crate::clock::Virtual;
+use crate::panics;
+use crate::run::{ORIGINS_ARE_CURRENT, Outcome};
+
+/// The minimum number of steps of a history.
+const LENGTH: usize = 40;
+/// How many percent of the histories have two replicas.
+const TWO_REPLICAS: usize = 40;
+/// The cluster is quiet if there was no write for this long: longer than any pause between
+/// retries.
+const QUIET_TIME: Duration = Duration::from_secs(620);
+/// The cluster must be quiet within this time.
+const MAX_TIME_TO_QUIET: Duration = Duration::from_hours(4);
+/// The cluster is quiet for the moment if there was no write for this long.
+const SHORT_TIME: Duration = Duration::from_mins(1);
+/// The maximum number of requests in [`QUIET_TIME`] while nothing happens, not counting those
+/// for the lease: watches are opened again every five minutes.
+const MAX_IDLE_REQUESTS: u64 = 100;
+/// The maximum number of watches that a process holds once the cluster is quiet.
+const MAX_WATCHES: i64 = 40;
+/// The maximum number of tasks once the cluster is quiet.
+const MAX_TASKS: usize = 600;
+
+/// The fleet of a seed.
+fn fleet(seed: u64) -> (&'static str, &'static [Member]) {
+    FLEETS[(seed % FLEETS.len() as u64) as usize]
+}
+
+/// The number of replicas of a seed.
+fn replicas(seed: u64) -> usize {
+    let two = Random::of(&[seed, 2]).chance(TWO_REPLICAS);
+    1 + usize::from(two)
+}
+
+/// The history of a seed.
+pub fn steps(seed: u64) -> Vec<Step> {
+    let mut histories = Histories {
+        random: &mut Random::of(&[seed, 1]),
+        fleet: fleet(seed).1,
+        replicas: replicas(seed),
+    };
+    histories.history(LENGTH)
+}
+
+/// Runs a history on a runtime of its own.
+///
+/// # Panics
+///
+/// If no runtime can be built.
+pub fn simulate(seed: u64, steps: &[Step]) -> Outcome {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .expect("a runtime without I/O can be built");
+    panics::watch();
+    let _logs = logs::watch();
+    let mut outcome = runtime.block_on(async {
+        let mut run = Run::new(seed);
+        let failure = run.run(steps).await.err();
+        run.server.with(|state| Outcome {
+            failure,
+            last: state.trace.last(),
+            hash: state.trace.hash(),
+            counts: state.trace.counts().clone(),
+        })
+    });
+    let leaked = logs::leaked().map(|line| format!("a value of a Secret is logged: {line}"));
+    // A panic in a task does not end the others.
+    let panicked = panics::take();
+    outcome.failure = panicked.or(leaked).or(outcome.failure);
+    outcome
+}
+
+struct Run {
+    random: Random,
+    server: Server,
+    world: World,
+    replicas: Replicas,
+}
+
+impl Run {
+    fn new(seed: u64) -> Self {
+        let clock = Virtual::start();
+        let server = Server::new(clock, seed);
+        let (name, fleet) = fleet(seed);
+        let world = World::new(server.clone(), fleet);
+        let count = replicas(seed);
+        server.with(|state| {
+            state.trace.note(&format!("seed {seed}: {name}, {count} replicas"));
+            state.trace.count(name);
+            state.guard(guard(&world));
+            state.inspector(inspector(count > 1));
+        });
+        Self {
+            random: Random::of(&[seed, 3]),
+            replicas: Replicas::new(&server, clock, &world.truth, seed, count),
+            server,
+            world,
+        }
+    }
+
+    async fn run(&mut self, steps: &[Step]) -> Result<(), String> {
+        for step in steps {
+            self.server.with(|state| {
+                let text = format!("{step:?}");
+                state.trace.note(&text);
+                let name = text.split('(').next().unwrap_or_default();
+                state.trace.count(name);
+            });
+            let done = self.step(*step).await;
+            self.violations()?;
+            done?;
+        }
+        Ok(())
+    }
+
+    /// The first violation of an invariant.
+    fn violations(&self) -> Result<(), String> {
+        let first = self
+            .server
+            .with(|state| state.violations().first().cloned());
+        first.map_or(Ok(()), Err)
+    }
+
+    async fn step(&mut self, step: Step) -> Result<(), String> {
+        let (world, server) = (&mut self.world, &self.server);
+        match step {
+            Step::Put(source, number) => {
+                let random = &mut Random::new(number);
+                match source {
+                    Source::Item => world.put_item(random),
+                    Source::Link => world.put_link(random),
+                    Source::Secret => world.put_secret(random),
+                    Source::Deployment => world.put_deployment(random),
+                }
+            }
+            Step::Delete(source, number) => {
+                world.delete_one(source.kind(), &mut Random::new(number));
+            }
+            Step::Spoil(number) => world.spoil_item(&mut Random::new(number)),
+            Step::Empty => world.empty(),
+            Step::Vandalise(number) => world.vandalise(&mut Random::new(number)),
+            Step::DeleteDerived(number) => world.delete_derived(&mut Random::new(number)),
+            Step::EditOperator(at, number) => {
+                let edits = Edits::random(&mut Random::new(number));
+                world.put_operator(&world.fleet[at], edits);
+            }
+            Step::DeleteOperator(at) => world.delete_operator(&world.fleet[at]),
+            Step::RepairOperators => world.repair_operators(),
+            Step::Faults(percent) => server.with(|state| state.faults.rate(percent)),
+            Step::Compact => server.with(State::compact),
+            Step::Cut => server.with(State::cut_watches),
+            Step::StreamingLists => server.with(|state| {
+                state.streaming_lists = !state.streaming_lists;
+                state.cut_watches();
+            }),
+            Step::ServerRestart(time) => {
+                server.with(|state| state.restart(Duration::from_millis(time)));
+            }
+            Step::Refuse(kind, code) => server.with(|state| {
+                state.refused.insert(kind, refusal(code));
+                state.cut_watches();
+            }),
+            Step::RefuseNone => server.with(|state| state.refused.clear()),
+            Step::ClockStep(seconds) => self.replicas.steps.step(seconds),
+            Step::Crash(at, pause) => self.replicas.crash(at, Duration::from_millis(pause)),
+            Step::CrashWithWrite => server.with(|state| state.faults.crash_with_next_write()),
+            Step::Restart(at) => self.replicas.restart(at).await?,
+            Step::Partition(at, time, refuses) => {
+                self.replicas.cut_off(at, Duration::from_millis(time), refuses);
+            }
+            Step::Wait(time) => self.replicas.wait(Duration::from_millis(time)).await,
+            Step::Check => self.check().await?,
+        }
+        Ok(())
+    }
+}
+
+fn refusal(code: u16) -> Refusal {
+    match code {
+        403 => Refusal::forbidden(),
+        404 => Refusal::no_resource(),
+        code => Refusal::new(code, "ServiceUnavailable", "not now"),
+    }
+}
+
+/// The checks after a storm.
+impl Run {
+    async fn check(&mut self) -> Result<(), String> {
+        self.server.with(|state| {
+            state.faults.cease();
+            state.refused.clear();
+        });
+        self.replicas.reconnect();
+        self.world.heal();
+        self.world.repair_operators();
+        self.quiet(SHORT_TIME).await?;
+        // Those that were being deleted can be created again only now.
+        self.world.repair_operators();
+        self.world.allow_deletions(true);
+        let requests = self.quiet(QUIET_TIME).await?;
+        self.world.check()?;
+        self.is_idle(requests)?;
+        let known = self.world.fleet.iter().any(|member| member.patches) && !ORIGINS_ARE_CURRENT;
+        if self.random.chance(30) && !known {
+            self.survives_a_restart().await?;
+        }
+        self.world.allow_deletions(false);
+        Ok(())
+    }
+
+    /// Waits until there was no write for this long. Returns how many requests there were in
+    /// that time.
+    async fn quiet(&mut self, time: Duration) -> Result<u64, String> {
+        let end = Instant::now() + MAX_TIME_TO_QUIET;
+        loop {
+            let (writes, requests) = (self.writes(), self.requests());
+            self.replicas.wait(time).await;
+            self.violations()?;
+            if self.writes() == writes {
+                return Ok(self.requests() - requests);
+            }
+            if Instant::now() > end {
+                return Err("writes never end".to_owned());
+            }
+        }
+    }
+
+    /// Processes with nothing to do send few requests, and have few watches and tasks.
+    fn is_idle(&self, requests: u64) -> Result<(), String> {
+        if requests > MAX_IDLE_REQUESTS {
+            return Err(format!("{requests} requests, while nothing happens"));
+        }
+        for process in self.replicas.running() {
+            let open = process.caller.open_watches();
+            if open > MAX_WATCHES {
+                let name = &process.caller.name;
+                return Err(format!("{name} holds {open} watches"));
+            }
+        }
+        let tasks = tokio::runtime::Handle::current().metrics().num_alive_tasks();
+        if tasks > MAX_TASKS {
+            return Err(format!("there are {tasks} tasks"));
+        }
+        Ok(())
+    }
+
+    /// A new process changes nothing.
+    async fn survives_a_restart(&mut self) -> Result<(), String> {
+        let before = self.world.versions();
+        self.replicas.restart(0).await?;
+        self.quiet(QUIET_TIME).await?;
+        let after = self.world.versions();
+        let changed = before
+            .iter()
+            .find(|(key, version)| after.get(*key) != Some(*version));
+        match changed {
+            Some((key, _)) => Err(format!("a restart has changed {key}")),
+            None => Ok(()),
+        }
+    }
+
+    fn writes(&self) -> u64 {
+        self.server.with(|state| state.trace.writes())
+    }
+
+    /// The number of requests, without those for the lease.
+    fn requests(&self) -> u64 {
+        self.server.with(|state| state.trace.requests())
+    }
+}

@@ -1,0 +1,229 @@
+//! The steps of a history: actions of users, administrators, networks and machines.
+
+use seeded::Random;
+
+use super::member::Member;
+
+/// One step. A number in it selects the details.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// A user creates or changes a source object.
+    Put(Source, u64),
+    /// A user deletes a source object, and possibly creates it again.
+    Delete(Source, u64),
+    /// A user makes an Item unreadable.
+    Spoil(u64),
+    /// Users delete all sources.
+    Empty,
+    /// Somebody changes a derived object.
+    Vandalise(u64),
+    /// Somebody deletes a derived object.
+    DeleteDerived(u64),
+    /// An administrator edits or creates an Operator.
+    EditOperator(usize, u64),
+    /// An administrator deletes an Operator.
+    DeleteOperator(usize),
+    /// An administrator corrects all Operators.
+    RepairOperators,
+    /// Sets the percentage of requests that fail.
+    Faults(usize),
+    /// The server drops its history.
+    Compact,
+    /// All watches break.
+    Cut,
+    /// The server starts or stops refusing streaming lists.
+    StreamingLists,
+    /// The server is down for this many milliseconds, and loses its history.
+    ServerRestart(u64),
+    /// Requests for a kind are refused with this status, until the next such step.
+    Refuse(&'static str, u16),
+    /// No kind is refused any more.
+    RefuseNone,
+    /// The wall clocks of all machines are set, by this many seconds.
+    ClockStep(i64),
+    /// A replica dies, and starts again after this many milliseconds.
+    Crash(usize, u64),
+    /// The replica that sends the next write dies with it.
+    CrashWithWrite,
+    /// A replica is shut down, and starts again.
+    Restart(usize),
+    /// A replica is cut off for this many milliseconds; its requests fail if the flag is set.
+    Partition(usize, u64, bool),
+    /// Time passes, in milliseconds.
+    Wait(u64),
+    /// Faults end. When the cluster is quiet, it must have the derived state.
+    Check,
+}
+
+/// A kind of source objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// An Item.
+    Item,
+    /// A Link.
+    Link,
+    /// A Secret.
+    Secret,
+    /// A Deployment.
+    Deployment,
+}
+
+impl Source {
+    const ALL: [Self; 4] = [Self::Item, Self::Link, Self::Secret, Self::Deployment];
+
+    /// The Kind.
+    pub fn kind(self) -> &'static str {
+        match self {
+            Self::Item => "Item",
+            Self::Link => "Link",
+            Self::Secret => "Secret",
+            Self::Deployment => "Deployment",
+        }
+    }
+}
+
+/// The kinds that are refused now and then.
+const REFUSED: [&str; 6] = ["Item", "Link", "Secret", "ConfigMap", "Operator", "Deployment"];
+
+/// Builds the history of a fleet.
+pub(super) struct Histories<'a> {
+    pub(super) random: &'a mut Random,
+    pub(super) fleet: &'static [Member],
+    pub(super) replicas: usize,
+}
+
+impl Histories<'_> {
+    /// A random history, which ends with a [`Step::Check`].
+    pub(super) fn history(&mut self, length: usize) -> Vec<Step> {
+        let mut steps: Vec<Step> = (0..8).map(|_| self.source()).collect();
+        while steps.len() < length {
+            match self.random.below(20) {
+                0..=5 => steps.push(self.source()),
+                6 => steps.push(self.disturbance()),
+                7..=9 => steps.push(self.administration()),
+                10 | 11 => self.storm(&mut steps),
+                12 => steps.push(self.server()),
+                13 | 14 => steps.push(self.machine()),
+                15 => self.outage(&mut steps),
+                16 if self.random.chance(25) => steps.push(Step::Check),
+                _ => steps.push(self.wait(&[20, 200, 2_000, 20_000, 90_000])),
+            }
+        }
+        steps.push(Step::Check);
+        steps
+    }
+
+    /// Many steps in a short time, on a bad network.
+    fn storm(&mut self, steps: &mut Vec<Step>) {
+        steps.push(Step::Faults(*self.random.pick(&[5, 20, 60])));
+        for _ in 0..3 + self.random.below(6) {
+            let step = match self.random.below(10) {
+                0..=2 => self.source(),
+                3 => self.disturbance(),
+                4 => self.server(),
+                5 => self.administration(),
+                6 if self.random.chance(40) => self.machine(),
+                _ => self.wait(&[5, 50, 500, 2_000]),
+            };
+            steps.push(step);
+        }
+        steps.push(Step::Faults(0));
+    }
+
+    /// Something is unavailable while a process starts, and while sources change.
+    fn outage(&mut self, steps: &mut Vec<Step>) {
+        steps.push(self.wait(&[200, 5_000, 30_000]));
+        let broken = match self.random.below(4) {
+            0 => Step::EditOperator(self.member(), self.random.bits()),
+            1 => Step::DeleteOperator(self.member()),
+            2 => Step::Spoil(self.random.bits()),
+            _ => Step::Refuse(*self.random.pick(&REFUSED), *self.random.pick(&[403, 404, 503])),
+        };
+        steps.push(broken);
+        steps.push(Step::Crash(self.replica(), self.random.range(0..2_000)));
+        if self.random.chance(50) {
+            steps.push(self.source());
+        }
+        steps.push(self.wait(&[2_000, 30_000, 120_000]));
+        steps.push(Step::RefuseNone);
+        if self.random.chance(50) {
+            steps.push(Step::RepairOperators);
+        }
+    }
+
+    /// A change of a source object.
+    fn source(&mut self) -> Step {
+        let fleet = self.fleet;
+        let read = |source: &Source| fleet.iter().any(|m| m.reads(fleet, source.kind()));
+        let sources: Vec<Source> = Source::ALL.into_iter().filter(read).collect();
+        let source = *self.random.pick(&sources);
+        let number = self.random.bits();
+        match self.random.below(30) {
+            0..=7 => Step::Delete(source, number),
+            8 if source == Source::Item => Step::Spoil(number),
+            9 if self.random.chance(30) => Step::Empty,
+            _ => Step::Put(source, number),
+        }
+    }
+
+    fn disturbance(&mut self) -> Step {
+        let number = self.random.bits();
+        *self
+            .random
+            .pick(&[Step::Vandalise(number), Step::DeleteDerived(number)])
+    }
+
+    fn administration(&mut self) -> Step {
+        let member = self.member();
+        match self.random.below(6) {
+            0 => Step::DeleteOperator(member),
+            1 => Step::RepairOperators,
+            _ => Step::EditOperator(member, self.random.bits()),
+        }
+    }
+
+    fn server(&mut self) -> Step {
+        let refuse = Step::Refuse(
+            *self.random.pick(&REFUSED),
+            *self.random.pick(&[403, 404, 503]),
+        );
+        match self.random.below(8) {
+            0 | 1 => Step::Compact,
+            2 => Step::Cut,
+            3 => Step::StreamingLists,
+            4 => Step::ServerRestart(self.random.range(100..20_000)),
+            5 => refuse,
+            _ => Step::RefuseNone,
+        }
+    }
+
+    /// An end of a process, or something else that happens to its machine.
+    fn machine(&mut self) -> Step {
+        let replica = self.replica();
+        match self.random.below(8) {
+            0 | 1 => Step::Crash(replica, self.random.range(0..5_000)),
+            2 => Step::CrashWithWrite,
+            3 | 4 => Step::Restart(replica),
+            5 => {
+                let steps = [-86_400, -3_600, -5, 5, 3_600, 86_400 * 400];
+                Step::ClockStep(*self.random.pick(&steps))
+            }
+            _ => {
+                let time = *self.random.pick(&[3_000, 12_000, 17_000, 60_000]);
+                Step::Partition(replica, time, self.random.chance(50))
+            }
+        }
+    }
+
+    fn member(&mut self) -> usize {
+        self.random.below(self.fleet.len())
+    }
+
+    fn replica(&mut self) -> usize {
+        self.random.below(self.replicas)
+    }
+
+    fn wait(&mut self, times: &[u64]) -> Step {
+        Step::Wait(*self.random.pick(times))
+    }
+}

@@ -1,0 +1,394 @@
+//! The users and administrators of a fleet: what they do to sources, targets and Operators.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use document::{Value, json};
+use object::ObjectKey;
+use object::marks::ALLOW_DELETIONS;
+use offline::EventType;
+use seeded::Random;
+use target::claim::Claim;
+
+use super::member::{Edits, Member};
+use super::truth::{Standing, Truth};
+use crate::api::Server;
+use crate::api::kind::Kind;
+use crate::fields::{at, set, unset};
+use crate::world::sources::{GROUPS, PLACES, healed, item, link, random_item, random_link};
+use crate::world::{complete, is_bad, put_bystanders};
+
+/// Every value of a Secret contains this text.
+pub(super) const TOKEN: &str = "s3cr3t";
+/// The same in base64, at the start of a value.
+pub(super) const ENCODED_TOKEN: &str = "czNjcjN0";
+/// In answers, this text is replaced by a value that is nested too deeply to be read.
+const UNREADABLE: &str = "too deep to be read";
+/// The fields of Items that may have this text.
+const SPOILED: [&str; 2] = ["group", "size"];
+/// How many levels such a value has.
+const DEPTH: usize = 150;
+
+/// The kinds that the fleets write.
+const TARGETS: [(&str, &str); 6] = [
+    ("", "ConfigMap"),
+    ("", "Secret"),
+    ("apps", "Deployment"),
+    ("example.com", "Plain"),
+    ("example.com", "Thing"),
+    ("example.com", "Widget"),
+];
+
+/// The users' side of a cluster.
+pub(super) struct World {
+    pub(super) server: Server,
+    pub(super) fleet: &'static [Member],
+    pub(super) operators: BTreeMap<&'static str, AdminState>,
+    /// How often Operators were created or edited. Each time, deltic forgets the answers to its
+    /// writes.
+    pub(super) edited: Arc<AtomicU64>,
+    pub(super) truth: Truth,
+    /// The objects of users, as they would be without deltic.
+    pub(super) user_objects: BTreeMap<ObjectKey, Value>,
+    /// The last states of Items that every Operator can evaluate.
+    good: BTreeMap<ObjectKey, Value>,
+    /// Whether deletions that `maxDeletions` holds are allowed.
+    pub(super) allowed: Arc<AtomicBool>,
+    /// Objects that look derived but are not. Nobody ever writes them.
+    pub(super) bystanders: BTreeMap<ObjectKey, Value>,
+}
+
+/// The state of an Operator as its administrator knows it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct AdminState {
+    pub(super) edits: Edits,
+    pub(super) exists: bool,
+    /// Whether it has been deleted together with its objects.
+    leaves: bool,
+}
+
+impl World {
+    /// A cluster with a fleet.
+    pub(super) fn new(server: Server, fleet: &'static [Member]) -> Self {
+        let deep = format!("{}1{}", r#"{"a":"#.repeat(DEPTH), "}".repeat(DEPTH));
+        server.with(|state| state.sent_as.push((UNREADABLE, deep)));
+        let mut world = Self {
+            fleet,
+            operators: BTreeMap::new(),
+            edited: Arc::default(),
+            truth: Truth::new(fleet),
+            user_objects: BTreeMap::new(),
+            good: BTreeMap::new(),
+            allowed: Arc::default(),
+            bystanders: BTreeMap::new(),
+            server,
+        };
+        for member in fleet {
+            let bystanders = put_bystanders(&world.server, target_kinds()[0], member.name);
+            world.bystanders.extend(bystanders);
+            world.put_operator(member, Edits::default());
+        }
+        world
+    }
+
+    /// Creates or edits an Operator.
+    pub(super) fn put_operator(&mut self, member: &Member, edits: Edits) {
+        let key = member.key();
+        let there = self.server.get(&key);
+        let old = self.operators.get(member.name).copied().unwrap_or_default();
+        // An Operator that is being deleted cannot be edited any more.
+        if there.is_some() && !old.exists {
+            return;
+        }
+        let state = AdminState {
+            edits,
+            exists: true,
+            leaves: false,
+        };
+        self.operators.insert(member.name, state);
+        self.edited.fetch_add(1, Ordering::SeqCst);
+        let decisive = !old.exists || !edits.derives_as(old.edits);
+        self.tell_truth(member, decisive);
+        let manifest = member.manifest(edits);
+        if there.is_none() {
+            return self.server.put(&key, "admin", &manifest);
+        }
+        let spec = manifest.get("spec").clone();
+        self.server.set(&key, "admin", &["spec"], spec);
+    }
+
+    /// Deletes an Operator.
+    pub(super) fn delete_operator(&mut self, member: &Member) {
+        let Some(state) = self.operators.get(member.name).filter(|s| s.exists).copied() else {
+            return;
+        };
+        self.server.delete(&member.key());
+        let waits = self.server.get(&member.key()).is_some();
+        let state = AdminState {
+            exists: false,
+            leaves: waits && state.edits.deletes,
+            ..state
+        };
+        self.operators.insert(member.name, state);
+        self.tell_truth(member, true);
+    }
+
+    fn tell_truth(&self, changed: &Member, decisive: bool) {
+        let standings = self.operators.iter().map(|(name, state)| {
+            let standing = match state {
+                AdminState { leaves: true, .. } => Standing::Leaves,
+                AdminState { exists: false, .. } => Standing::Down,
+                AdminState { edits, .. } if edits.invalid => Standing::Down,
+                AdminState { edits, .. } => Standing::Runs(*edits),
+            };
+            (*name, standing)
+        });
+        let objects = |objects: &BTreeMap<ObjectKey, Value>| {
+            let readable = objects.iter().filter(|(_, object)| is_readable(object));
+            let complete = readable.map(|(key, object)| complete(key, object));
+            complete.collect()
+        };
+        self.truth.operator(
+            changed,
+            decisive,
+            &standings.collect(),
+            objects(&self.good),
+            objects(&self.user_objects),
+        );
+    }
+
+    /// Repairs what administrators have broken: all Operators exist and are valid.
+    pub(super) fn repair_operators(&mut self) {
+        for member in self.fleet {
+            let state = self.operators.get(member.name).copied().unwrap_or_default();
+            if state.exists && !state.edits.invalid {
+                continue;
+            }
+            let edits = Edits {
+                invalid: false,
+                ..state.edits
+            };
+            // One that is being deleted needs a valid spec, too, to find its objects.
+            let spec = member.manifest(edits).get("spec").clone();
+            self.server.set(&member.key(), "admin", &["spec"], spec);
+            self.put_operator(member, edits);
+        }
+    }
+
+    /// Allows all deletions that `maxDeletions` holds, or forbids them again.
+    pub(super) fn allow_deletions(&self, allow: bool) {
+        self.allowed.store(allow, Ordering::SeqCst);
+        for member in self.fleet {
+            self.server.change(&member.key(), "admin", |operator| {
+                let path = ["metadata", "annotations", ALLOW_DELETIONS];
+                let generation = at(operator, &["metadata", "generation"]).to_string();
+                if allow {
+                    set(operator, &path, generation.into())
+                } else {
+                    unset(operator, &path)
+                }
+            });
+        }
+    }
+
+    /// The objects that the fleet has created.
+    pub(super) fn derived(&self) -> Vec<(ObjectKey, Value)> {
+        let all = target_kinds()
+            .into_iter()
+            .flat_map(|kind| self.server.all(kind));
+        let ours = |(key, object): &(ObjectKey, Value)| {
+            let claim = Claim::read(object, key);
+            let known = |claim: &Claim| self.operators.contains_key(claim.operator.as_str());
+            claim.is_some_and(|claim| claim.created && known(&claim))
+        };
+        all.filter(ours).collect()
+    }
+}
+
+/// Objects of users.
+impl World {
+    pub(super) fn put(&mut self, key: &ObjectKey, object: &Value) {
+        self.server.put(key, "user", object);
+        self.know(key, object.clone());
+    }
+
+    fn know(&mut self, key: &ObjectKey, object: Value) {
+        let readable = is_readable(&object);
+        let kind = EventType::Modified;
+        self.truth
+            .change(key, complete(key, &object), kind, readable);
+        if readable && !is_failing(key, &object) {
+            self.good.insert(key.clone(), object.clone());
+        }
+        self.user_objects.insert(key.clone(), object);
+    }
+
+    pub(super) fn delete(&mut self, key: &ObjectKey) {
+        self.server.delete(key);
+        self.good.remove(key);
+        if let Some(object) = self.user_objects.remove(key) {
+            let kind = EventType::Deleted;
+            self.truth.change(key, complete(key, &object), kind, true);
+        }
+    }
+
+    pub(super) fn put_item(&mut self, random: &mut Random) {
+        let (key, object) = (item(random), random_item(random));
+        self.put(&key, &object);
+    }
+
+    /// Makes an Item unreadable, for all Operators or for some.
+    pub(super) fn spoil_item(&mut self, random: &mut Random) {
+        let key = item(random);
+        let old = self.user_objects.get(&key).cloned();
+        let mut object = old.unwrap_or_else(|| random_item(random));
+        for field in *random.pick(&[&SPOILED[..], &SPOILED[..1], &SPOILED[1..]]) {
+            object = set(&object, &["spec", *field], UNREADABLE.into());
+        }
+        self.put(&key, &object);
+    }
+
+    /// Deletes an object of a kind, and possibly creates it again at once.
+    pub(super) fn delete_one(&mut self, kind: &str, random: &mut Random) {
+        let keys = self.user_objects.keys();
+        let keys: Vec<ObjectKey> = keys
+            .filter(|key| key.kind.kind.as_str() == kind)
+            .cloned()
+            .collect();
+        if keys.is_empty() {
+            return;
+        }
+        let key = random.pick(&keys).clone();
+        let old = self.user_objects.get(&key).cloned();
+        self.delete(&key);
+        if let Some(old) = old.filter(|_| random.chance(30)) {
+            self.put(&key, &old);
+        }
+    }
+
+    pub(super) fn put_link(&mut self, random: &mut Random) {
+        let (key, object) = (link(random), random_link(random));
+        self.put(&key, &object);
+    }
+
+    pub(super) fn put_secret(&mut self, random: &mut Random) {
+        let (place, name) = (*random.pick(&PLACES), *random.pick(&["s0", "s1", "s2"]));
+        let key = ObjectKey::new("", "Secret", place, name);
+        let source = *random.pick(&GROUPS);
+        // `s3cr3t-1`, `s3cr3t-22`, and bytes that are no text.
+        let password = *random.pick(&["czNjcjN0LTE=", "czNjcjN0LTIy", "czNjcjN0//79"]);
+        let quoted = *random.pick(&["no", "no", "yes"]);
+        let labels = json!({"source": source, "quoted": quoted});
+        let data = json!({"password": password});
+        self.put(&key, &json!({"metadata": {"labels": labels}, "data": data}));
+    }
+
+    /// Creates a Deployment that may have the label that an Operator sets, or changes a field
+    /// that no Operator sets.
+    pub(super) fn put_deployment(&mut self, random: &mut Random) {
+        let (place, name) = (*random.pick(&PLACES), *random.pick(&["web", "db"]));
+        let key = ObjectKey::new("apps", "Deployment", place, name);
+        let replicas = random.below(4);
+        if let Some(old) = self.user_objects.get(&key) {
+            let change = |object: &Value| set(object, &["spec", "replicas"], replicas.into());
+            self.know(&key, change(old));
+            return self.server.change(&key, "user", change);
+        }
+        let mut object = json!({"spec": {"replicas": replicas}});
+        if random.chance(60) {
+            let team = *random.pick(&GROUPS);
+            object = set(&object, &["metadata", "labels", "team"], team.into());
+        }
+        self.put(&key, &object);
+    }
+
+    /// Deletes all Items, Links and Secrets.
+    pub(super) fn empty(&mut self) {
+        let keys = self.user_objects.keys();
+        let sources = keys.filter(|key| key.kind.kind.as_str() != "Deployment");
+        for key in sources.cloned().collect::<Vec<_>>() {
+            self.delete(&key);
+        }
+    }
+
+    /// Corrects all objects that cannot be read or evaluated, or whose targets are refused.
+    pub(super) fn heal(&mut self) {
+        let mut healthy = Vec::new();
+        for (key, object) in &self.user_objects {
+            let whole = match key.kind.kind.as_str() {
+                "Item" if !is_readable(object) => {
+                    set(&healed(object), &["spec", "group"], "red".into())
+                }
+                "Item" if is_bad(object) => healed(object),
+                "Secret" if is_failing(key, object) => {
+                    let object = set(object, &["metadata", "labels", "quoted"], "no".into());
+                    // `1234`
+                    set(&object, &["data", "password"], "MTIzNA==".into())
+                }
+                _ => continue,
+            };
+            healthy.push((key.clone(), whole));
+        }
+        for (key, object) in healthy {
+            self.put(&key, &object);
+        }
+    }
+}
+
+/// What others do to derived objects.
+impl World {
+    /// Changes a field of a derived object.
+    pub(super) fn vandalise(&self, random: &mut Random) {
+        let derived = self.derived();
+        if derived.is_empty() {
+            return;
+        }
+        let (key, object) = random.pick(&derived);
+        let has_data = !at(object, &["data"]).is_null();
+        let top = if has_data { "data" } else { "spec" };
+        let field = *random.pick(&["n", "size", "foreign"]);
+        self.server.set(key, "vandal", &[top, field], "anVuaw==".into());
+    }
+
+    /// Deletes a derived object.
+    pub(super) fn delete_derived(&self, random: &mut Random) {
+        let derived = self.derived();
+        if !derived.is_empty() {
+            self.server.delete(&random.pick(&derived).0);
+        }
+    }
+}
+
+/// The kinds that the fleets write.
+pub(super) fn target_kinds() -> Vec<&'static Kind> {
+    let kinds = TARGETS.iter();
+    kinds
+        .filter_map(|(group, name)| Kind::named(group, name))
+        .collect()
+}
+
+/// The names of a fleet's Operators.
+pub(super) fn names(fleet: &[Member]) -> Vec<&'static str> {
+    let names: BTreeSet<&'static str> = fleet.iter().map(|member| member.name).collect();
+    names.into_iter().collect()
+}
+
+fn is_readable(object: &Value) -> bool {
+    let mut fields = SPOILED.iter().map(|field| at(object, &["spec", field]));
+    fields.all(|field| field.as_str() != Some(UNREADABLE))
+}
+
+/// Whether an Operator fails on an object, or the server refuses what derives from it.
+fn is_failing(key: &ObjectKey, object: &Value) -> bool {
+    match key.kind.kind.as_str() {
+        "Item" => is_bad(object),
+        "Secret" => {
+            let labels = at(object, &["metadata", "labels"]);
+            let number = at(object, &["data", "password"]).as_str() == Some("MTIzNA==");
+            let fails = labels.get("source").as_str() == Some("red") && !number;
+            fails || labels.get("quoted").as_str() == Some("yes")
+        }
+        _ => false,
+    }
+}

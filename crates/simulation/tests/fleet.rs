@@ -1,0 +1,62 @@
+//! Several Operators with views between them, on one or two replicas, in random histories. At
+//! the end of each history the cluster has the state that the offline runner derives, and stays
+//! so. [`simulation::fleet`] has the invariants that hold in between, and
+//! [`simulation::histories`] explains how to repeat a failure.
+
+use simulation::fleet::member::FLEETS;
+use simulation::fleet::{Step, simulate, steps};
+use simulation::histories::Histories;
+
+/// How many histories run by default.
+const RUNS: u64 = 250;
+
+const HISTORIES: Histories<Step> = Histories {
+    test: "fleet",
+    steps,
+    simulate,
+    required: REQUIRED,
+};
+
+const REQUIRED: &[&str] = &[
+    "201",
+    "403",
+    "404",
+    "409",
+    "410",
+    "422",
+    "429",
+    "500",
+    "503",
+    "504",
+    "Slow",
+    "SlowAnswer",
+    "Lost",
+    "LostAnswer",
+    "Silence",
+    "SilentAnswer",
+    "Crash",
+    "Restart",
+    "Partition",
+    "ServerRestart",
+    "Refuse",
+    "ClockStep",
+    "EditOperator",
+    "DeleteOperator",
+    "Empty",
+    "Spoil",
+    "StreamingLists",
+    "Compact",
+    "Cut",
+    "Vandalise",
+    "DeleteDerived",
+];
+
+#[test]
+fn every_history_ends_in_the_derived_state() {
+    HISTORIES.check(RUNS, FLEETS.iter().map(|(name, _)| *name));
+}
+
+#[test]
+fn a_seed_determines_the_history() {
+    HISTORIES.check_determinism(0..2 * FLEETS.len() as u64);
+}
