@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use object::GroupKind;
+use store::Notice;
 use tokio::sync::watch;
 
 /// The counted changes of all views. Clones share their state.
@@ -25,7 +26,7 @@ pub(crate) struct Causes(Arc<Shared>);
 struct Shared {
     views: Mutex<BTreeMap<GroupKind, CountedVersions>>,
     /// Notifies when changes of a view stop counting.
-    ended: watch::Sender<()>,
+    ended: Mutex<Notice<()>>,
 }
 
 #[derive(Debug, Default)]
@@ -58,7 +59,7 @@ impl Causes {
         counted.open = false;
         counted.last = counted.last.max(version);
         counted.up_to = counted.up_to.max(version);
-        self.0.ended.send_replace(());
+        self.notice().set(());
     }
 
     /// The Operator has stopped; the store is at this version.
@@ -69,7 +70,7 @@ impl Causes {
                 counted.up_to = version;
             }
         }
-        self.0.ended.send_replace(());
+        self.notice().set(());
     }
 
     /// Whether the change with this version counts.
@@ -88,7 +89,11 @@ impl Causes {
 
     /// Notifies whenever [`Causes::is_over`] may have become true.
     pub(super) fn ended(&self) -> watch::Receiver<()> {
-        self.0.ended.subscribe()
+        self.notice().subscribe()
+    }
+
+    fn notice(&self) -> MutexGuard<'_, Notice<()>> {
+        self.0.ended.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn views(&self) -> MutexGuard<'_, BTreeMap<GroupKind, CountedVersions>> {

@@ -187,7 +187,7 @@ impl Task {
                 continue;
             }
             let (kind, operator) = (&view.kind, operator_of(view));
-            let basis = self.context.store.status(view).borrow().basis();
+            let basis = self.context.store.require_complete(view).ok();
             upstream.volatile |= basis.is_some_and(|basis| basis.volatile);
             let why = match basis.map(|basis| basis.settled) {
                 None => "is not available",

@@ -29,6 +29,9 @@ mod world;
 pub use run::{simulate, steps};
 pub use steps::Step;
 
+/// Whether an edit may rename a controller that patches. If the object is no longer derived before
+/// the new name has taken the patch over, the patch stays until a restart.
+const PATCHERS_ARE_RENAMED: bool = false;
 /// Whether an edit may change the kind of a target. The objects of the old kind would be left
 /// behind.
 const TARGET_KINDS_CHANGE: bool = false;

@@ -104,7 +104,11 @@ pub(crate) type Useless = BTreeMap<ObjectKey, BTreeMap<String, u64>>;
 
 /// One engine does not send a write without effect twice, unless something else happened to the
 /// object.
-pub(crate) fn repeated(done: &ProcessedWrite<'_>, useless: &mut Useless, engines: u64) -> Result<(), String> {
+pub(crate) fn repeated(
+    done: &ProcessedWrite<'_>,
+    useless: &mut Useless,
+    engines: u64,
+) -> Result<(), String> {
     let version = |object: &Option<Value>| {
         let version = object
             .as_ref()

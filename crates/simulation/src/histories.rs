@@ -1,8 +1,9 @@
 //! Runs the histories of many seeds, and shows the shortest one that fails.
 //!
 //! `RANDOM_RUNS` sets the number of seeds, `RANDOM_SEED` runs a single one, and `SIM_STEPS` only
-//! some of its steps. `SIM_NO_SHRINK` shows a failing history as it is. With `SIM_KEEP_GOING`,
-//! the other seeds run after a failure, and all failing seeds are listed.
+//! some of its steps. `SIM_NO_SHRINK` shows a failing history as it is, `SIM_TRACE` shows a single
+//! one even if it does not fail. With `SIM_KEEP_GOING`, the other seeds run after a failure, and
+//! all failing seeds are listed.
 
 #![allow(clippy::print_stderr)] // Tests print how to repeat a failure.
 
@@ -80,8 +81,11 @@ impl<S: Copy + Debug + Sync> Histories<S> {
     fn one(&self, seed: u64) {
         let all = (self.steps)(seed);
         let Ok(text) = std::env::var("SIM_STEPS") else {
-            if (self.simulate)(seed, &all).failure.is_some() {
+            let outcome = (self.simulate)(seed, &all);
+            if outcome.failure.is_some() {
                 self.fail(seed);
+            } else if std::env::var("SIM_TRACE").is_ok() {
+                eprintln!("{all:?}\n{}", outcome.last.join("\n"));
             }
             return;
         };
@@ -95,9 +99,7 @@ impl<S: Copy + Debug + Sync> Histories<S> {
         let kept = if std::env::var("SIM_NO_SHRINK").is_ok() {
             (0..all.len()).collect()
         } else {
-            shrink(&all, |steps| {
-                (self.simulate)(seed, steps).failure.is_some()
-            })
+            shrink(&all, |steps| (self.simulate)(seed, steps).failure.is_some())
         };
         self.show(seed, &kept);
     }
@@ -106,6 +108,9 @@ impl<S: Copy + Debug + Sync> Histories<S> {
         let steps = chosen(&(self.steps)(seed), kept);
         let outcome = (self.simulate)(seed, &steps);
         let Some(failure) = &outcome.failure else {
+            if std::env::var("SIM_TRACE").is_ok() {
+                eprintln!("{steps:?}\n{}", outcome.last.join("\n"));
+            }
             return;
         };
         let positions: Vec<String> = kept.iter().map(ToString::to_string).collect();

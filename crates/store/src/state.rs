@@ -6,7 +6,6 @@ use std::sync::Arc;
 use document::Value;
 use object::metadata::KEYS;
 use object::{GroupKind, ObjectName};
-use tokio::sync::watch;
 
 use crate::caller::Caller;
 use crate::completeness::{CollectionStatus, Completenesses};
@@ -14,6 +13,7 @@ use crate::decide::{Case, Decision, Entry, key_of_write};
 use crate::draft::{System, at_version, content_differs, field, unseal};
 use crate::error::Error;
 use crate::history::{History, Record};
+use crate::notice::Notice;
 use crate::store::{Config, Env};
 use crate::strategy::{Admitted, Strategies, Strategy};
 use crate::version::Version;
@@ -41,9 +41,9 @@ pub(crate) struct Objects {
     pub(crate) entries: BTreeMap<ObjectName, Entry>,
     pub(crate) history: History,
     /// Wakes the watches of the collection. The value is not used.
-    pub(crate) changed: watch::Sender<Version>,
+    pub(crate) changed: Notice<Version>,
     /// Notifies readers whether the collection is complete.
-    pub(crate) status: watch::Sender<CollectionStatus>,
+    pub(crate) status: Notice<CollectionStatus>,
 }
 
 impl State {
@@ -69,8 +69,8 @@ impl State {
                 strategy,
                 entries: BTreeMap::new(),
                 history: History::new(first),
-                changed: watch::Sender::new(first),
-                status: watch::Sender::new(CollectionStatus::new(completeness)),
+                changed: Notice::new(first),
+                status: Notice::new(CollectionStatus::new(completeness)),
             };
             self.collections.insert(collection.clone(), objects);
         }
@@ -82,10 +82,13 @@ impl State {
     /// Changes the completeness of collections, and notifies readers where it has changed.
     pub(crate) fn set_completeness(&mut self, set: impl FnOnce(&mut Completenesses)) {
         set(&mut self.completenesses);
-        for (collection, objects) in &self.collections {
+        for (collection, objects) in &mut self.collections {
             let said = self.completenesses.of(collection).cloned();
             let new = said.unwrap_or_else(|| objects.strategy.completeness());
-            objects.status.send_if_modified(|status| status.set(new));
+            let mut status = objects.status.value().clone();
+            if status.set(new) {
+                objects.status.set(status);
+            }
         }
     }
 
@@ -206,7 +209,7 @@ impl State {
         let objects = self.objects(collection);
         let window = least.max(objects.entries.len());
         objects.history.push(record, window);
-        objects.changed.send_replace(version);
+        objects.changed.set(version);
     }
 }
 

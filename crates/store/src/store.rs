@@ -206,11 +206,12 @@ impl Store {
     /// The basis of a collection, or an error if it is incomplete. Call this before presenting
     /// a list as complete.
     pub fn require_complete(&self, collection: &GroupKind) -> Result<Basis, Error> {
-        match &self.status(collection).borrow().completeness {
-            Completeness::Complete(basis) => Ok(*basis),
+        let status = self.with(collection, |_, objects| objects.status.value().clone());
+        match status.completeness {
+            Completeness::Complete(basis) => Ok(basis),
             Completeness::Incomplete(reason) => Err(Error::Incomplete {
                 collection: collection.clone(),
-                reason: reason.clone(),
+                reason,
             }),
         }
     }

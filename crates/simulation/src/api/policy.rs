@@ -46,6 +46,9 @@ impl AccessReview {
 /// Answers access reviews.
 pub type Access = Box<dyn Fn(&AccessReview) -> bool + Send>;
 
+/// Every value of a Secret in the simulation of fleets contains this text.
+pub const TOKEN: &str = "s3cr3t";
+
 /// The policies of a new server.
 pub const POLICIES: &[Policy] = &[rejected, immutable, quoted];
 
@@ -61,14 +64,20 @@ fn rejected(_: &ObjectKey, _: Option<&Value>, new: &Value) -> Option<Refusal> {
     })
 }
 
-/// Refuses Secrets with the label `quoted: yes`, with a message that quotes their data.
+/// Refuses objects with the label `quoted: yes`, with a message that quotes the data of a Secret,
+/// or what a webhook knows of another one.
 fn quoted(key: &ObjectKey, _: Option<&Value>, new: &Value) -> Option<Refusal> {
-    let label = at(new, &["metadata", "labels", "quoted"]).as_str();
-    let refuse = key.kind.kind.as_str() == "Secret" && label == Some("yes");
-    refuse.then(|| {
-        let data = at(new, &["data"]);
-        Refusal::invalid("data", &format!("Invalid value: {data}: not allowed"))
-    })
+    if at(new, &["metadata", "labels", "quoted"]).as_str() != Some("yes") {
+        return None;
+    }
+    let data = match key.kind.kind.as_str() {
+        "Secret" => at(new, &["data"]).to_string(),
+        _ => format!("{TOKEN}-1"),
+    };
+    Some(Refusal::invalid(
+        "data",
+        &format!("Invalid value: {data}: not allowed"),
+    ))
 }
 
 /// `spec.fixed` and the selector of a Job are immutable.

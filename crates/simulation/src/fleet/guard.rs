@@ -11,7 +11,9 @@ use object::marks::{OWNER, SET};
 use target::claim::Claim;
 use tokio::time::Instant;
 
-use super::world::{ENCODED_TOKEN, TOKEN, World, names};
+use super::member::LIMITED;
+use super::world::{ENCODED_TOKEN, World, names};
+use crate::api::policy::TOKEN;
 use crate::api::store::Store;
 use crate::api::{ApiRequest, Caller, Guard, Inspector, ProcessedWrite};
 use crate::fields::{at, text};
@@ -23,8 +25,6 @@ pub(super) const LEASE: &str = "deltic";
 const LEASE_DEADLINE: Duration = Duration::from_secs(10);
 /// The maximum number of requests of one process in one minute.
 const MAX_PER_MINUTE: u64 = 2_000;
-/// The Operator that may not remove anything because of a list.
-const LIMITED: &str = "limited";
 
 /// Checks every write of a fleet after it was processed.
 pub(super) fn guard(world: &World) -> Guard {
@@ -115,7 +115,9 @@ fn rate(rates: &mut BTreeMap<String, (Instant, u64)>, caller: &Caller) -> Result
         return Ok(());
     }
     let name = &caller.name;
-    Err(format!("{name} sends over {MAX_PER_MINUTE} requests a minute"))
+    Err(format!(
+        "{name} sends over {MAX_PER_MINUTE} requests a minute"
+    ))
 }
 
 /// Values of Secrets are sent only in Secrets.

@@ -5,7 +5,7 @@ use object::{ObjectKey, VIEW_SUFFIX};
 use operator::{Controller, Operator};
 use seeded::Random;
 
-use super::TARGET_KINDS_CHANGE;
+use super::{PATCHERS_ARE_RENAMED, TARGET_KINDS_CHANGE};
 use crate::fields::{at, set};
 use crate::shape::salted;
 
@@ -33,6 +33,9 @@ macro_rules! member {
     };
 }
 
+/// The name of the Operator that may not remove anything because of a list.
+pub(super) const LIMITED: &str = "limited";
+
 const PRODUCER: Member = member!("producer");
 const MIDDLE: Member = member!("middle");
 const LEAF: Member = member!("leaf");
@@ -41,7 +44,7 @@ const GROUPS: Member = member!("groups").mixes();
 const JOINED: Member = member!("joined").mixes();
 const STRICT: Member = member!("strict");
 const CAREFUL: Member = member!("careful");
-const LIMITED: Member = member!("limited");
+const CAPPED: Member = member!("limited");
 const VAULT: Member = member!("vault");
 const KEEPER: Member = member!("keeper");
 const LENS: Member = member!("lens");
@@ -53,7 +56,7 @@ pub const FLEETS: &[(&str, &[Member])] = &[
     ("fan", &[PRODUCER, FAN, GROUPS]),
     ("join", &[PRODUCER, JOINED, MIDDLE]),
     ("errors", &[STRICT, CAREFUL]),
-    ("limits", &[PRODUCER, LIMITED]),
+    ("limits", &[PRODUCER, CAPPED]),
     ("secrets", &[VAULT, KEEPER, LENS]),
     ("patches", &[PRODUCER, TAGGER]),
     ("all", &[PRODUCER, MIDDLE, LEAF, GROUPS, STRICT, CAREFUL]),
@@ -87,6 +90,13 @@ impl Edits {
             other_kind: random.chance(20) && TARGET_KINDS_CHANGE,
             invalid: random.chance(35),
         }
+    }
+
+    /// The edits that a member may have.
+    #[must_use]
+    pub fn of(mut self, member: &Member) -> Self {
+        self.renamed &= PATCHERS_ARE_RENAMED || !member.patches;
+        self
     }
 
     /// Whether the same objects are derived as with the other spec, whatever the sources are.

@@ -109,7 +109,8 @@ impl Replicas {
 
     /// Ends all partitions.
     pub(super) fn reconnect(&self) {
-        self.running().for_each(|process| process.caller.reconnect());
+        self.running()
+            .for_each(|process| process.caller.reconnect());
     }
 
     /// The processes that run.

@@ -34,6 +34,10 @@ const SHORT_TIME: Duration = Duration::from_mins(1);
 /// The maximum number of requests in [`QUIET_TIME`] while nothing happens, not counting those
 /// for the lease: watches are opened again every five minutes.
 const MAX_IDLE_REQUESTS: u64 = 100;
+/// The maximum number of requests until the cluster is quiet: at the start of a process, and for
+/// each step.
+const MAX_START_REQUESTS: u64 = 200;
+const MAX_STEP_REQUESTS: u64 = 60;
 /// The maximum number of watches that a process holds once the cluster is quiet.
 const MAX_WATCHES: i64 = 40;
 /// The maximum number of tasks once the cluster is quiet.
@@ -95,6 +99,8 @@ struct Run {
     server: Server,
     world: World,
     replicas: Replicas,
+    /// The steps since the last check, and the requests before them.
+    since_check: (u64, u64),
 }
 
 impl Run {
@@ -105,7 +111,9 @@ impl Run {
         let world = World::new(server.clone(), fleet);
         let count = replicas(seed);
         server.with(|state| {
-            state.trace.note(&format!("seed {seed}: {name}, {count} replicas"));
+            state
+                .trace
+                .note(&format!("seed {seed}: {name}, {count} replicas"));
             state.trace.count(name);
             state.guard(guard(&world));
             state.inspector(inspector(count > 1));
@@ -115,11 +123,13 @@ impl Run {
             replicas: Replicas::new(&server, clock, &world.truth, seed, count),
             server,
             world,
+            since_check: (0, 0),
         }
     }
 
     async fn run(&mut self, steps: &[Step]) -> Result<(), String> {
         for step in steps {
+            self.since_check.0 += 1;
             self.server.with(|state| {
                 let text = format!("{step:?}");
                 state.trace.note(&text);
@@ -162,7 +172,8 @@ impl Run {
             Step::DeleteDerived(number) => world.delete_derived(&mut Random::new(number)),
             Step::EditOperator(at, number) => {
                 let edits = Edits::random(&mut Random::new(number));
-                world.put_operator(&world.fleet[at], edits);
+                let member = &world.fleet[at];
+                world.put_operator(member, edits.of(member));
             }
             Step::DeleteOperator(at) => world.delete_operator(&world.fleet[at]),
             Step::RepairOperators => world.repair_operators(),
@@ -186,7 +197,8 @@ impl Run {
             Step::CrashWithWrite => server.with(|state| state.faults.crash_with_next_write()),
             Step::Restart(at) => self.replicas.restart(at).await?,
             Step::Partition(at, time, refuses) => {
-                self.replicas.cut_off(at, Duration::from_millis(time), refuses);
+                self.replicas
+                    .cut_off(at, Duration::from_millis(time), refuses);
             }
             Step::Wait(time) => self.replicas.wait(Duration::from_millis(time)).await,
             Step::Check => self.check().await?,
@@ -214,7 +226,15 @@ impl Run {
         self.world.heal();
         self.world.repair_operators();
         self.quiet(SHORT_TIME).await?;
-        // Those that were being deleted can be created again only now.
+        self.few_requests()?;
+        // Those that are being deleted can be created again only when they are gone.
+        let end = Instant::now() + MAX_TIME_TO_QUIET;
+        while let Some(name) = self.world.leaving() {
+            if Instant::now() > end {
+                return Err(format!("{name} is never gone"));
+            }
+            self.replicas.wait(SHORT_TIME).await;
+        }
         self.world.repair_operators();
         self.world.allow_deletions(true);
         let requests = self.quiet(QUIET_TIME).await?;
@@ -225,6 +245,18 @@ impl Run {
             self.survives_a_restart().await?;
         }
         self.world.allow_deletions(false);
+        self.since_check = (0, self.requests());
+        Ok(())
+    }
+
+    /// The number of requests since the last check is bounded by the number of steps.
+    fn few_requests(&self) -> Result<(), String> {
+        let (steps, before) = self.since_check;
+        let requests = self.requests() - before;
+        let max = MAX_START_REQUESTS + steps * MAX_STEP_REQUESTS;
+        if requests > max {
+            return Err(format!("{requests} requests for {steps} steps"));
+        }
         Ok(())
     }
 
@@ -257,7 +289,9 @@ impl Run {
                 return Err(format!("{name} holds {open} watches"));
             }
         }
-        let tasks = tokio::runtime::Handle::current().metrics().num_alive_tasks();
+        let tasks = tokio::runtime::Handle::current()
+            .metrics()
+            .num_alive_tasks();
         if tasks > MAX_TASKS {
             return Err(format!("there are {tasks} tasks"));
         }

@@ -83,7 +83,14 @@ impl Source {
 }
 
 /// The kinds that are refused now and then.
-const REFUSED: [&str; 6] = ["Item", "Link", "Secret", "ConfigMap", "Operator", "Deployment"];
+const REFUSED: [&str; 6] = [
+    "Item",
+    "Link",
+    "Secret",
+    "ConfigMap",
+    "Operator",
+    "Deployment",
+];
 
 /// Builds the history of a fleet.
 pub(super) struct Histories<'a> {
@@ -95,7 +102,7 @@ pub(super) struct Histories<'a> {
 impl Histories<'_> {
     /// A random history, which ends with a [`Step::Check`].
     pub(super) fn history(&mut self, length: usize) -> Vec<Step> {
-        let mut steps: Vec<Step> = (0..8).map(|_| self.source()).collect();
+        let mut steps: Vec<Step> = (0..10).map(|_| self.put()).collect();
         while steps.len() < length {
             match self.random.below(20) {
                 0..=5 => steps.push(self.source()),
@@ -105,6 +112,7 @@ impl Histories<'_> {
                 12 => steps.push(self.server()),
                 13 | 14 => steps.push(self.machine()),
                 15 => self.outage(&mut steps),
+                16 if self.random.chance(60) => self.bad_start(&mut steps),
                 16 if self.random.chance(25) => steps.push(Step::Check),
                 _ => steps.push(self.wait(&[20, 200, 2_000, 20_000, 90_000])),
             }
@@ -130,6 +138,27 @@ impl Histories<'_> {
         steps.push(Step::Faults(0));
     }
 
+    /// Sources go while a process lists them on a bad network, so that lists break off.
+    fn bad_start(&mut self, steps: &mut Vec<Step>) {
+        steps.extend([self.put(), self.put()]);
+        steps.push(Step::Faults(*self.random.pick(&[30, 60, 80])));
+        let broken = [Step::Crash(self.replica(), 100), Step::ServerRestart(300)];
+        steps.push(*self.random.pick(&broken));
+        for _ in 0..3 + self.random.below(4) {
+            steps.push(self.wait(&[50, 200, 600, 1_500]));
+            let gone = Step::Delete(self.kind(), self.random.bits());
+            steps.push(if self.random.chance(70) {
+                gone
+            } else {
+                self.source()
+            });
+        }
+        steps.push(Step::Faults(0));
+        if self.random.chance(40) {
+            steps.push(Step::Check);
+        }
+    }
+
     /// Something is unavailable while a process starts, and while sources change.
     fn outage(&mut self, steps: &mut Vec<Step>) {
         steps.push(self.wait(&[200, 5_000, 30_000]));
@@ -137,7 +166,10 @@ impl Histories<'_> {
             0 => Step::EditOperator(self.member(), self.random.bits()),
             1 => Step::DeleteOperator(self.member()),
             2 => Step::Spoil(self.random.bits()),
-            _ => Step::Refuse(*self.random.pick(&REFUSED), *self.random.pick(&[403, 404, 503])),
+            _ => Step::Refuse(
+                *self.random.pick(&REFUSED),
+                *self.random.pick(&[403, 404, 503]),
+            ),
         };
         steps.push(broken);
         steps.push(Step::Crash(self.replica(), self.random.range(0..2_000)));
@@ -151,18 +183,26 @@ impl Histories<'_> {
         }
     }
 
-    /// A change of a source object.
-    fn source(&mut self) -> Step {
+    /// A kind of objects that the fleet reads.
+    fn kind(&mut self) -> Source {
         let fleet = self.fleet;
         let read = |source: &Source| fleet.iter().any(|m| m.reads(fleet, source.kind()));
         let sources: Vec<Source> = Source::ALL.into_iter().filter(read).collect();
-        let source = *self.random.pick(&sources);
-        let number = self.random.bits();
+        *self.random.pick(&sources)
+    }
+
+    fn put(&mut self) -> Step {
+        Step::Put(self.kind(), self.random.bits())
+    }
+
+    /// A change of a source object.
+    fn source(&mut self) -> Step {
+        let (kind, number) = (self.kind(), self.random.bits());
         match self.random.below(30) {
-            0..=7 => Step::Delete(source, number),
-            8 if source == Source::Item => Step::Spoil(number),
-            9 if self.random.chance(30) => Step::Empty,
-            _ => Step::Put(source, number),
+            0..=8 => Step::Delete(kind, number),
+            9 | 10 if kind == Source::Item => Step::Spoil(number),
+            11 if self.random.chance(30) => Step::Empty,
+            _ => Step::Put(kind, number),
         }
     }
 

@@ -9,7 +9,7 @@
 //! An Operator that is invalid or gone derives nothing new, and neither do the readers of its
 //! views. What they derived before is still derived: unavailable is not empty.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dataflow::Budget;
@@ -51,6 +51,8 @@ struct Derived {
     specs: BTreeMap<&'static str, Instant>,
     /// When an object that a member reads, directly or not, last changed.
     inputs: BTreeMap<&'static str, Instant>,
+    /// The members that are being deleted together with their objects.
+    leaving: BTreeSet<&'static str>,
     /// When each process started.
     starts: BTreeMap<String, Instant>,
 }
@@ -66,6 +68,7 @@ impl Truth {
             until: BTreeMap::new(),
             specs: BTreeMap::new(),
             inputs: BTreeMap::new(),
+            leaving: BTreeSet::new(),
             starts: BTreeMap::new(),
         })))
     }
@@ -94,10 +97,12 @@ impl Truth {
         if decisive {
             derived.touch_specs(changed);
         }
+        let leaving = standings.iter().filter(|(_, s)| **s == Standing::Leaves);
+        derived.leaving = leaving.map(|(name, _)| *name).collect();
         derived.rebuild(standings);
         derived.step(last_good, EventType::Added);
         derived.step(current, EventType::Modified);
-        derived.note(standings);
+        derived.note();
     }
 
     /// An object of a user was changed or deleted. An unreadable one counts as unchanged.
@@ -107,7 +112,7 @@ impl Truth {
         if readable {
             derived.step(vec![object], kind);
         }
-        derived.note(&BTreeMap::new());
+        derived.note();
     }
 
     /// Whether an object was derived all the time that a process can know of.
@@ -126,9 +131,13 @@ impl Truth {
             && (member.one_to_one || before(derived.inputs.get(member.name)))
     }
 
-    /// Whether an object was derived at any time since a process started.
+    /// Whether an object was derived at any time since a process started, or goes with its
+    /// Operator.
     pub fn ever_had(&self, process: &str, key: &ObjectKey) -> bool {
         let derived = self.derived();
+        if derived.leaves(key) {
+            return true;
+        }
         let start = derived.starts.get(process);
         let until = derived.until.get(key);
         derived.since.contains_key(key) || until.is_some_and(|until| Some(until) >= start)
@@ -181,7 +190,7 @@ impl Derived {
     }
 
     /// Records what is derived now.
-    fn note(&mut self, standings: &BTreeMap<&'static str, Standing>) {
+    fn note(&mut self) {
         let now = Instant::now();
         let targets = self.offline.targets();
         let keys = targets.iter().filter_map(key_of);
@@ -194,16 +203,21 @@ impl Derived {
         for (key, time) in std::mem::take(&mut self.since) {
             let mut running = self.running.iter();
             let frozen = !running.any(|member| member.derives(&key));
-            let leaves = self.fleet.iter().any(|member| {
-                member.derives(&key) && standings.get(member.name) == Some(&Standing::Leaves)
-            });
-            if frozen && !leaves {
+            if frozen && !self.leaves(&key) {
                 since.insert(key, time);
             } else if !since.contains_key(&key) {
                 self.until.insert(key, now);
             }
         }
         self.since = since;
+    }
+}
+
+impl Derived {
+    /// Whether an object is deleted together with its Operator.
+    fn leaves(&self, key: &ObjectKey) -> bool {
+        let mut fleet = self.fleet.iter();
+        fleet.any(|member| member.derives(key) && self.leaving.contains(member.name))
     }
 }
 

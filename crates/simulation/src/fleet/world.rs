@@ -11,7 +11,7 @@ use offline::EventType;
 use seeded::Random;
 use target::claim::Claim;
 
-use super::member::{Edits, Member};
+use super::member::{Edits, LIMITED, Member};
 use super::truth::{Standing, Truth};
 use crate::api::Server;
 use crate::api::kind::Kind;
@@ -19,9 +19,7 @@ use crate::fields::{at, set, unset};
 use crate::world::sources::{GROUPS, PLACES, healed, item, link, random_item, random_link};
 use crate::world::{complete, is_bad, put_bystanders};
 
-/// Every value of a Secret contains this text.
-pub(super) const TOKEN: &str = "s3cr3t";
-/// The same in base64, at the start of a value.
+/// [`TOKEN`](crate::api::policy::TOKEN) in base64, at the start of a value.
 pub(super) const ENCODED_TOKEN: &str = "czNjcjN0";
 /// In answers, this text is replaced by a value that is nested too deeply to be read.
 const UNREADABLE: &str = "too deep to be read";
@@ -120,7 +118,12 @@ impl World {
 
     /// Deletes an Operator.
     pub(super) fn delete_operator(&mut self, member: &Member) {
-        let Some(state) = self.operators.get(member.name).filter(|s| s.exists).copied() else {
+        let Some(state) = self
+            .operators
+            .get(member.name)
+            .filter(|s| s.exists)
+            .copied()
+        else {
             return;
         };
         self.server.delete(&member.key());
@@ -158,6 +161,16 @@ impl World {
         );
     }
 
+    /// An Operator that is being deleted.
+    pub(super) fn leaving(&self) -> Option<&'static str> {
+        let mut deleted = self.operators.iter().filter(|(_, state)| !state.exists);
+        let is_there = |name: &str| {
+            let key = ObjectKey::new("dcontroller.io", "Operator", "", name);
+            self.server.get(&key).is_some()
+        };
+        deleted.find_map(|(name, _)| is_there(name).then_some(*name))
+    }
+
     /// Repairs what administrators have broken: all Operators exist and are valid.
     pub(super) fn repair_operators(&mut self) {
         for member in self.fleet {
@@ -179,7 +192,8 @@ impl World {
     /// Allows all deletions that `maxDeletions` holds, or forbids them again.
     pub(super) fn allow_deletions(&self, allow: bool) {
         self.allowed.store(allow, Ordering::SeqCst);
-        for member in self.fleet {
+        // The other Operators have to do without a change that wakes them.
+        for member in self.fleet.iter().filter(|member| member.name == LIMITED) {
             self.server.change(&member.key(), "admin", |operator| {
                 let path = ["metadata", "annotations", ALLOW_DELETIONS];
                 let generation = at(operator, &["metadata", "generation"]).to_string();
@@ -233,6 +247,14 @@ impl World {
         }
     }
 
+    /// The keys of the objects of a kind.
+    fn keys(&self, kind: &str) -> Vec<ObjectKey> {
+        let keys = self.user_objects.keys();
+        keys.filter(|key| key.kind.kind.as_str() == kind)
+            .cloned()
+            .collect()
+    }
+
     pub(super) fn put_item(&mut self, random: &mut Random) {
         let (key, object) = (item(random), random_item(random));
         self.put(&key, &object);
@@ -240,7 +262,11 @@ impl World {
 
     /// Makes an Item unreadable, for all Operators or for some.
     pub(super) fn spoil_item(&mut self, random: &mut Random) {
-        let key = item(random);
+        let items = self.keys("Item");
+        let key = match items.is_empty() || random.chance(20) {
+            true => item(random),
+            false => random.pick(&items).clone(),
+        };
         let old = self.user_objects.get(&key).cloned();
         let mut object = old.unwrap_or_else(|| random_item(random));
         for field in *random.pick(&[&SPOILED[..], &SPOILED[..1], &SPOILED[1..]]) {
@@ -251,11 +277,7 @@ impl World {
 
     /// Deletes an object of a kind, and possibly creates it again at once.
     pub(super) fn delete_one(&mut self, kind: &str, random: &mut Random) {
-        let keys = self.user_objects.keys();
-        let keys: Vec<ObjectKey> = keys
-            .filter(|key| key.kind.kind.as_str() == kind)
-            .cloned()
-            .collect();
+        let keys = self.keys(kind);
         if keys.is_empty() {
             return;
         }
@@ -348,7 +370,8 @@ impl World {
         let has_data = !at(object, &["data"]).is_null();
         let top = if has_data { "data" } else { "spec" };
         let field = *random.pick(&["n", "size", "foreign"]);
-        self.server.set(key, "vandal", &[top, field], "anVuaw==".into());
+        self.server
+            .set(key, "vandal", &[top, field], "anVuaw==".into());
     }
 
     /// Deletes a derived object.
