@@ -28,13 +28,14 @@ mod elector;
 use std::collections::hash_map::RandomState;
 use std::fmt;
 use std::hash::{BuildHasher, Hasher};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 pub use elector::Elector;
 use kube::Client;
 use metrics::Metrics;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep_until};
 
 /// Which Lease to use, the identity of this process, and the times.
@@ -94,14 +95,22 @@ fn random() -> u64 {
 #[derive(Clone, Debug)]
 pub struct Leadership {
     state: watch::Receiver<State>,
+    /// Notifies when this process leads. Unlike `state`, it wakes those that wait in the order in
+    /// which they came, so that a simulation can be repeated.
+    led: Arc<Notify>,
     time_of_day: TimeOfDay,
 }
 
 /// The time of day. It goes on while the machine is suspended.
 #[derive(Clone)]
-struct TimeOfDay(Arc<dyn Fn() -> SystemTime + Send + Sync>);
+pub struct TimeOfDay(Arc<dyn Fn() -> SystemTime + Send + Sync>);
 
 impl TimeOfDay {
+    /// A clock.
+    pub fn new(now: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
+        Self(Arc::new(now))
+    }
+
     fn system() -> Self {
         Self(Arc::new(SystemTime::now))
     }
@@ -167,15 +176,23 @@ pub fn elect(client: &Client, settings: Settings, metrics: Metrics) -> (Leadersh
     elect_by(client, settings, metrics, TimeOfDay::system())
 }
 
-fn elect_by(
+/// Takes part in an election, with this clock for the time of day.
+pub fn elect_by(
     client: &Client,
     settings: Settings,
     metrics: Metrics,
     time_of_day: TimeOfDay,
 ) -> (Leadership, Elector) {
     let (sender, state) = watch::channel(State::Standby { leader: None });
-    let elector = Elector::new(client, settings, sender, metrics, time_of_day.clone());
-    (Leadership { state, time_of_day }, elector)
+    let led = Arc::<Notify>::default();
+    let time = time_of_day.clone();
+    let elector = Elector::new(client, settings, sender, led.clone(), metrics, time);
+    let leadership = Leadership {
+        state,
+        led,
+        time_of_day,
+    };
+    (leadership, elector)
 }
 
 impl Leadership {
@@ -183,6 +200,7 @@ impl Leadership {
     pub fn always() -> Self {
         Self {
             state: watch::channel(State::Leading { until: None }).1,
+            led: Arc::default(),
             time_of_day: TimeOfDay::system(),
         }
     }
@@ -214,11 +232,13 @@ impl Leadership {
 
     /// Completes when this process leads, or has led already.
     pub async fn acquired(&self) {
-        let mut state = self.state.clone();
-        let leads = |state: &State| !matches!(state, State::Standby { .. });
-        if state.wait_for(leads).await.is_err() {
-            // The elector ended: this process will never lead.
-            std::future::pending::<()>().await;
+        loop {
+            let mut led = pin!(self.led.notified());
+            led.as_mut().enable();
+            if !matches!(*self.state.borrow(), State::Standby { .. }) {
+                return;
+            }
+            led.await;
         }
     }
 

@@ -18,7 +18,7 @@
 use std::collections::BTreeSet;
 
 use document::Value;
-use object::{GroupKind, ObjectName};
+use object::{GroupKind, ObjectKey, ObjectName};
 use target::Leftover;
 
 use super::Task;
@@ -73,6 +73,12 @@ impl Sweep {
     /// Whether the objects of a kind were known when it last ran.
     pub(super) fn has_swept(&self, kind: &GroupKind) -> bool {
         self.swept.contains(kind)
+    }
+
+    /// Lets it run again.
+    fn run_again(&mut self) {
+        self.done = false;
+        self.kept = None;
     }
 
     /// Whether it has to run now; `listed` are the kinds whose lists are complete.
@@ -143,6 +149,19 @@ impl Task {
         let kinds = self.kinds.iter();
         let listed = kinds.filter(|kind| writer.synced(kind.group.as_str(), kind.kind.as_str()));
         listed.cloned().collect()
+    }
+
+    /// Sweeps again if an object that is no longer wanted has a mark of a controller that no longer
+    /// exists. Its successor, such as the same controller under a new name, wanted the object when
+    /// the sweep ran, but has not written it.
+    pub(super) fn sweep_predecessor(&mut self, key: &ObjectKey) {
+        if !self.sweep.is_done() {
+            return;
+        }
+        let marks = self.writes.writer.marks(key).unwrap_or_default();
+        if marks.iter().any(|mark| self.controller_of(mark).is_none()) {
+            self.sweep.run_again();
+        }
     }
 
     /// Why a controller keeps objects that it no longer derives, or why its output may be

@@ -293,8 +293,11 @@ impl Task {
         if task.open && !unread.protects(&self.writes.writer, &key) {
             task.pending.remove(&key);
             let controller = &self.operator.controllers[number];
-            let depth = self.views.depth;
+            let (depth, removed) = (self.views.depth, desired.is_none());
             self.writes.want_caused(&key, controller, desired, depth);
+            if removed {
+                self.sweep_predecessor(&key);
+            }
         } else if task.open || desired.is_some() {
             task.pending.insert(key, desired);
         } else {

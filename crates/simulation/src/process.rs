@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use cluster::lease::{self, Leadership};
+use cluster::lease::{self, Leadership, TimeOfDay};
+use engine::clock::Clock;
 use engine::workers::Workers;
 use metrics::Metrics;
 use process::config::Config;
@@ -120,7 +121,9 @@ fn elect(server: &Server, caller: &Caller, start: &Start) -> (Leadership, Option
     };
     let settings = lease::Settings::new("default", lease, &start.name);
     let client = server.client(caller);
-    let (leadership, elector) = lease::elect(&client, settings, Metrics::default());
+    let clock = ProcessClock::new(start.clock, start.steps.clone(), start.seed);
+    let time_of_day = TimeOfDay::new(move || clock.now().into());
+    let (leadership, elector) = lease::elect_by(&client, settings, Metrics::default(), time_of_day);
     let (stop, stopped) = oneshot::channel::<()>();
     let task = tokio::spawn(elector.run(async {
         let _ = stopped.await;

@@ -3,13 +3,15 @@
 //! A `watch` channel wakes the tasks that wait for it in random order, so that a run with several
 //! readers could not be repeated. Here every reader has a channel of its own.
 
+use std::sync::{Mutex, PoisonError};
+
 use tokio::sync::watch;
 
 /// A value and its readers.
 #[derive(Debug)]
 pub struct Notice<T> {
     value: T,
-    readers: Vec<watch::Sender<T>>,
+    readers: Mutex<Vec<watch::Sender<T>>>,
 }
 
 impl<T: Clone + Default> Default for Notice<T> {
@@ -23,7 +25,7 @@ impl<T: Clone> Notice<T> {
     pub fn new(value: T) -> Self {
         Self {
             value,
-            readers: Vec::new(),
+            readers: Mutex::default(),
         }
     }
 
@@ -33,18 +35,20 @@ impl<T: Clone> Notice<T> {
     }
 
     /// A new reader. It has seen the current value.
-    pub fn subscribe(&mut self) -> watch::Receiver<T> {
-        self.readers.retain(|reader| !reader.is_closed());
+    pub fn subscribe(&self) -> watch::Receiver<T> {
         let (sender, receiver) = watch::channel(self.value.clone());
-        self.readers.push(sender);
+        let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
+        readers.retain(|reader| !reader.is_closed());
+        readers.push(sender);
         receiver
     }
 
     /// Sets the value and notifies the readers, in order.
     pub fn set(&mut self, value: T) {
-        // Readers that are gone return an error.
-        self.readers
-            .retain(|reader| reader.send(value.clone()).is_ok());
+        let readers = self.readers.get_mut();
+        let readers = readers.unwrap_or_else(PoisonError::into_inner);
+        // Sending fails if the reader is gone.
+        readers.retain(|reader| reader.send(value.clone()).is_ok());
         self.value = value;
     }
 }
@@ -78,10 +82,10 @@ mod tests {
         let stays = notice.subscribe();
         drop(notice.subscribe());
         notice.set(1);
-        assert_eq!(notice.readers.len(), 1);
+        assert_eq!(notice.readers.lock().unwrap().len(), 1);
         drop(stays);
         let reader = notice.subscribe();
-        assert_eq!(notice.readers.len(), 1);
+        assert_eq!(notice.readers.lock().unwrap().len(), 1);
         assert_eq!((*reader.borrow(), *notice.value()), (1, 1));
     }
 }

@@ -7,6 +7,7 @@
 
 use std::future::Future;
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
@@ -15,7 +16,7 @@ use k8s_openapi::jiff::Timestamp;
 use kube::api::{Api, PostParams};
 use kube::{Client, Error};
 use metrics::Metrics;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::{Moment, Settings, State, TimeOfDay};
@@ -31,6 +32,8 @@ pub struct Elector {
     api: Api<Lease>,
     settings: Settings,
     state: watch::Sender<State>,
+    /// Notifies those that wait for this process to lead.
+    led: Arc<Notify>,
     metrics: Metrics,
     time_of_day: TimeOfDay,
     /// The Lease as it was last read or written; `None` if it must be read first.
@@ -58,6 +61,7 @@ impl Elector {
         client: &Client,
         settings: Settings,
         state: watch::Sender<State>,
+        led: Arc<Notify>,
         metrics: Metrics,
         time_of_day: TimeOfDay,
     ) -> Self {
@@ -65,6 +69,7 @@ impl Elector {
             api: Api::namespaced(client.clone(), &settings.namespace),
             settings,
             state,
+            led,
             metrics,
             time_of_day,
             known: None,
@@ -85,11 +90,11 @@ impl Elector {
         };
         self.metrics.leading(false);
         if stopped {
-            self.state.send_replace(State::Released);
+            self.set(State::Released);
             // If this fails, the Lease expires.
             let _ = timeout(RELEASE, self.release()).await;
         } else {
-            self.state.send_replace(State::Lost);
+            self.set(State::Lost);
         }
     }
 
@@ -118,9 +123,13 @@ impl Elector {
 
     fn leading_since(&self, started: Moment) -> Instant {
         let until = started.after(self.settings.deadline);
-        self.state
-            .send_replace(State::Leading { until: Some(until) });
+        self.set(State::Leading { until: Some(until) });
         until.monotonic
+    }
+
+    fn set(&self, state: State) {
+        self.state.send_replace(state);
+        self.led.notify_waiters();
     }
 
     fn stand_by(&self, leader: String) {

@@ -44,3 +44,37 @@ async fn objects_of_an_interrupted_list_are_removed_if_the_next_lacks_them() {
     assert_eq!(world.config_maps(None), ["o1", "o2", "o3", "o4"]);
     assert_eq!(world.reason("a"), "Ready");
 }
+
+/// The API server refuses objects with the label `quoted: yes`.
+#[tokio::test(start_paused = true)]
+async fn a_renamed_controller_removes_what_it_could_not_take_over() {
+    let labels = json!({"quoted": "$.metadata.labels.quoted"});
+    let project = json!({"@project": {
+        "metadata": {
+            "name": "$.metadata.name", "namespace": "$.metadata.namespace", "labels": labels,
+        },
+        "data": {"from": "$.metadata.name"}
+    }});
+    let controller = |name: &str| {
+        set(
+            &copy(name, ""),
+            &["pipeline"],
+            Value::list([project.clone()]),
+        )
+    };
+    let mut world = World::new(0);
+    world.make_with(&widget("o0"), &json!({"quoted": "no"}));
+    world.apply("a", &spec(&[&controller("old")]));
+    world.start();
+    rest().await;
+    assert_eq!(world.config_maps(None), ["o0"]);
+    // The new name cannot be written.
+    world.make_with(&widget("o0"), &json!({"quoted": "yes"}));
+    rest().await;
+    world.apply("a", &spec(&[&controller("new")]));
+    rest().await;
+    assert_eq!(world.config_maps(None), ["o0"]);
+    world.delete(&widget("o0"));
+    rest().await;
+    assert_eq!(world.config_maps(None), [""; 0]);
+}

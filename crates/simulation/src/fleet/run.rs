@@ -181,7 +181,7 @@ impl Run {
             Step::Compact => server.with(State::compact),
             Step::Cut => server.with(State::cut_watches),
             Step::StreamingLists => server.with(|state| {
-                state.streaming_lists = !state.streaming_lists;
+                state.streaming_lists = state.streaming_lists.next();
                 state.cut_watches();
             }),
             Step::ServerRestart(time) => {
