@@ -263,9 +263,10 @@ impl World {
     /// Makes an Item unreadable, for all Operators or for some.
     pub(super) fn spoil_item(&mut self, random: &mut Random) {
         let items = self.keys("Item");
-        let key = match items.is_empty() || random.chance(20) {
-            true => item(random),
-            false => random.pick(&items).clone(),
+        let key = if items.is_empty() || random.chance(20) {
+            item(random)
+        } else {
+            random.pick(&items).clone()
         };
         let old = self.user_objects.get(&key).cloned();
         let mut object = old.unwrap_or_else(|| random_item(random));
