@@ -32,9 +32,6 @@ pub use steps::Step;
 /// Whether an edit may rename a controller that patches. If the object is no longer derived before
 /// the new name has taken the patch over, the patch stays until a restart.
 const PATCHERS_ARE_RENAMED: bool = false;
-/// Whether an edit may change the kind of a target. The objects of the old kind would be left
-/// behind.
+/// Whether an edit may change the kind of a target. An object of the old kind whose source is in
+/// error at that time is left behind (seed 19).
 const TARGET_KINDS_CHANGE: bool = false;
-/// Whether an Operator may be deleted and created again with the same name. What the first one
-/// left behind belongs to the second, because claims do not name uids.
-const OPERATORS_HAVE_IDENTITY: bool = false;

@@ -83,7 +83,10 @@ pub(crate) fn deletion(done: &ProcessedWrite<'_>, operators: &[&str]) -> Result<
 fn own(done: &ProcessedWrite<'_>, identity: &Identity) -> Result<(), String> {
     let claim = done.old.as_ref().and_then(|old| Claim::read(old, done.key));
     if done.code == 200 && claim.is_some_and(|claim| !identity.may_delete(&claim)) {
-        return Err(format!("{} is deleted, although its uid is not ours", done.key));
+        return Err(format!(
+            "{} is deleted, although its uid is not ours",
+            done.key
+        ));
     }
     Ok(())
 }

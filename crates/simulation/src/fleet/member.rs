@@ -63,6 +63,7 @@ pub const FLEETS: &[(&str, &[Member])] = &[
 ];
 
 /// The spec of a member.
+#[expect(clippy::struct_excessive_bools, reason = "independent edits")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Edits {
     /// The value of an annotation on all derived objects; 0 for none.

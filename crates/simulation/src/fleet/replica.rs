@@ -24,7 +24,7 @@ pub(super) struct Replicas {
     random: Random,
     /// How far the wall clocks are off.
     pub(super) steps: ClockSteps,
-    replicas: Vec<Replica>,
+    all: Vec<Replica>,
     /// The number of processes so far.
     started: u64,
 }
@@ -51,7 +51,7 @@ impl Replicas {
             truth: truth.clone(),
             random: Random::new(seed.wrapping_mul(37)),
             steps: ClockSteps::default(),
-            replicas: (0..count).map(|_| Replica::StartsAt(now)).collect(),
+            all: (0..count).map(|_| Replica::StartsAt(now)).collect(),
             started: 0,
         };
         replicas.start_due();
@@ -67,16 +67,16 @@ impl Replicas {
             clock: self.clock,
             steps: self.steps.clone(),
             seed: self.random.bits(),
-            lease: (self.replicas.len() > 1).then_some(LEASE),
+            lease: (self.all.len() > 1).then_some(LEASE),
         };
         Process::start(&self.server, start)
     }
 
     fn start_due(&mut self) {
         let now = Instant::now();
-        for at in 0..self.replicas.len() {
-            if matches!(self.replicas[at], Replica::StartsAt(time) if time <= now) {
-                self.replicas[at] = Replica::Runs(self.process());
+        for at in 0..self.all.len() {
+            if matches!(self.all[at], Replica::StartsAt(time) if time <= now) {
+                self.all[at] = Replica::Runs(self.process());
             }
         }
     }
@@ -84,7 +84,7 @@ impl Replicas {
     /// Kills a replica. It starts again after the pause.
     pub(super) fn crash(&mut self, at: usize, pause: Duration) {
         let next = Replica::StartsAt(Instant::now() + pause);
-        if let Replica::Runs(process) = std::mem::replace(&mut self.replicas[at], next) {
+        if let Replica::Runs(process) = std::mem::replace(&mut self.all[at], next) {
             process.kill(&self.server);
         }
     }
@@ -92,7 +92,7 @@ impl Replicas {
     /// Shuts a replica down, and starts it again.
     pub(super) async fn restart(&mut self, at: usize) -> Result<(), String> {
         let next = Replica::StartsAt(Instant::now());
-        if let Replica::Runs(process) = std::mem::replace(&mut self.replicas[at], next) {
+        if let Replica::Runs(process) = std::mem::replace(&mut self.all[at], next) {
             process.stop(&self.server).await?;
         }
         self.start_due();
@@ -101,7 +101,7 @@ impl Replicas {
 
     /// Cuts a replica off from the server.
     pub(super) fn cut_off(&self, at: usize, time: Duration, refuses: bool) {
-        if let Replica::Runs(process) = &self.replicas[at] {
+        if let Replica::Runs(process) = &self.all[at] {
             let until = Instant::now() + time;
             process.caller.cut_off(Partition { until, refuses });
         }
@@ -115,7 +115,7 @@ impl Replicas {
 
     /// The processes that run.
     pub(super) fn running(&self) -> impl Iterator<Item = &Process> {
-        self.replicas.iter().filter_map(|replica| match replica {
+        self.all.iter().filter_map(|replica| match replica {
             Replica::Runs(process) => Some(process),
             Replica::StartsAt(_) => None,
         })
@@ -126,7 +126,7 @@ impl Replicas {
         let end = Instant::now() + time;
         loop {
             self.start_due();
-            let starts = self.replicas.iter().filter_map(|replica| match replica {
+            let starts = self.all.iter().filter_map(|replica| match replica {
                 Replica::Runs(_) => None,
                 Replica::StartsAt(time) => Some(*time),
             });
@@ -146,7 +146,7 @@ impl Replicas {
 
     /// Completes when a replica has died, with its position.
     async fn died(&self) -> usize {
-        let replicas = self.replicas.iter().enumerate();
+        let replicas = self.all.iter().enumerate();
         let died = replicas.filter_map(|(at, replica)| match replica {
             Replica::Runs(process) => Some(process.died().map(move |()| at).boxed()),
             Replica::StartsAt(_) => None,

@@ -166,10 +166,7 @@ impl Histories<'_> {
             0 => Step::EditOperator(self.member(), self.random.bits()),
             1 => Step::DeleteOperator(self.member()),
             2 => Step::Spoil(self.random.bits()),
-            _ => Step::Refuse(
-                *self.random.pick(&REFUSED),
-                *self.random.pick(&[403, 404, 503]),
-            ),
+            _ => self.refusal(),
         };
         steps.push(broken);
         steps.push(Step::Crash(self.replica(), self.random.range(0..2_000)));
@@ -223,10 +220,7 @@ impl Histories<'_> {
     }
 
     fn server(&mut self) -> Step {
-        let refuse = Step::Refuse(
-            *self.random.pick(&REFUSED),
-            *self.random.pick(&[403, 404, 503]),
-        );
+        let refuse = self.refusal();
         match self.random.below(8) {
             0 | 1 => Step::Compact,
             2 => Step::Cut,
@@ -253,6 +247,11 @@ impl Histories<'_> {
                 Step::Partition(replica, time, self.random.chance(50))
             }
         }
+    }
+
+    fn refusal(&mut self) -> Step {
+        let kind = REFUSED[self.random.below(REFUSED.len())];
+        Step::Refuse(kind, *self.random.pick(&[403, 404, 503]))
     }
 
     fn member(&mut self) -> usize {

@@ -131,14 +131,18 @@ impl Truth {
             && (member.one_to_one || before(derived.inputs.get(member.name)))
     }
 
-    /// Whether an object was derived at any time since a process started, or goes with its
-    /// Operator.
+    /// Whether an object can have been derived at any time since a process started, or goes with
+    /// its Operator.
     pub fn ever_had(&self, process: &str, key: &ObjectKey) -> bool {
         let derived = self.derived();
-        if derived.leaves(key) {
+        let start = derived.starts.get(process);
+        let mut fleet = derived.fleet.iter();
+        let member = fleet.find(|member| member.derives(key));
+        let edited = member.and_then(|member| derived.specs.get(member.name));
+        // An engine goes on with the last valid spec, whose output is not known here.
+        if derived.leaves(key) || edited.is_some_and(|edited| Some(edited) >= start) {
             return true;
         }
-        let start = derived.starts.get(process);
         let until = derived.until.get(key);
         derived.since.contains_key(key) || until.is_some_and(|until| Some(until) >= start)
     }
