@@ -101,8 +101,6 @@ fn orphans(cluster: &Cluster, flags: &[&str]) -> (bool, String) {
     let output = command.arg(cluster.kubeconfig()).args(flags).output();
     let output = output.unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-    eprintln!("deltic orphans {flags:?}: {text}{errors}");
     (output.status.success(), text)
 }
 
