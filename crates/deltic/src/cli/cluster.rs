@@ -89,7 +89,8 @@ pub(crate) struct Run {
     #[arg(long, value_name = "NAME", default_value = lease::NAME, help_heading = OPERATIONS)]
     pub(crate) lease_name: String,
 
-    /// Serve /healthz, /readyz and /metrics at this address, such as :8080 [default: off]
+    /// Serve /healthz, /readyz and /metrics at this address, such as 127.0.0.1:8080, or :8080 for
+    /// all addresses [default: off]
     #[arg(long, value_name = "ADDRESS", value_parser = address, help_heading = OPERATIONS)]
     pub(crate) health_addr: Option<SocketAddr>,
 
