@@ -21,6 +21,36 @@ const SHOWN: usize = 60;
 /// How often every required event must happen.
 const MIN_COUNT: u64 = 10;
 
+/// Answers, faults and actions that every kind of histories must contain.
+const COMMON: &[&str] = &[
+    "201",
+    "403",
+    "404",
+    "409",
+    "410",
+    "422",
+    "429",
+    "500",
+    "503",
+    "504",
+    "Slow",
+    "SlowAnswer",
+    "Lost",
+    "LostAnswer",
+    "Silence",
+    "SilentAnswer",
+    "Crash",
+    "Restart",
+    "EditOperator",
+    "DeleteOperator",
+    "Empty",
+    "StreamingLists",
+    "Compact",
+    "Cut",
+    "Vandalise",
+    "DeleteDerived",
+];
+
 /// A kind of histories.
 #[derive(Clone, Copy, Debug)]
 pub struct Histories<S: 'static> {
@@ -30,7 +60,8 @@ pub struct Histories<S: 'static> {
     pub steps: fn(u64) -> Vec<S>,
     /// Runs the steps of a seed.
     pub simulate: fn(u64, &[S]) -> Outcome,
-    /// Events that must occur in all histories together. Otherwise they prove little.
+    /// Events that must occur in all histories together, besides the common ones. Otherwise they
+    /// prove little.
     pub required: &'static [&'static str],
 }
 
@@ -73,7 +104,8 @@ impl<S: Copy + Debug + Sync> Histories<S> {
         let requests = counts.get("requests").copied().unwrap_or_default();
         eprintln!("{ran} histories, {requests} requests");
         if ran >= runs {
-            happened(&counts, self.required.iter().copied().chain(required));
+            let own = COMMON.iter().chain(self.required).copied();
+            happened(&counts, own.chain(required));
         }
     }
 
