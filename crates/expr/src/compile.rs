@@ -290,6 +290,17 @@ impl<'a> Compiler<'a> {
     /// The arguments of an n-ary function.
     fn args(&mut self, function: &Function, argument: &Value, at: &Location, items: Items) -> Args {
         if let Some(list) = argument.as_list() {
+            if function.joins_one_list
+                && list.len() == 1
+                && let Some(only) = list.get(0)
+            {
+                let only = self.expr(only, &at.index(0), items);
+                return if only.is_written() {
+                    Args::Written(Box::new([only]))
+                } else {
+                    Args::Yielded(Box::new(only))
+                };
+            }
             let args: Box<[Expr]> = list
                 .iter()
                 .enumerate()

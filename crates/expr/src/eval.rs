@@ -253,12 +253,17 @@ impl Call {
 
     fn checked_values(&self, scope: &Scope<'_>) -> Result<Values, Box<Error>> {
         let values = self.args.values(scope)?;
-        if matches!(self.args, Args::Yielded(_)) && !self.function.arity.allows(values.len()) {
-            return Err(ErrorKind::Arity {
-                expected: self.function.arity.to_string(),
-                found: values.len(),
+        if matches!(self.args, Args::Yielded(_)) {
+            // Written arguments are charged before they are evaluated.
+            let paid = scope.env.charge(values.len());
+            paid.map_err(|kind| kind.at(&self.at))?;
+            if !self.function.arity.allows(values.len()) {
+                return Err(ErrorKind::Arity {
+                    expected: self.function.arity.to_string(),
+                    found: values.len(),
+                }
+                .at(&self.at));
             }
-            .at(&self.at));
         }
         Ok(values)
     }

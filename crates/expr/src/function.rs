@@ -33,6 +33,9 @@ pub struct Function {
     /// The position of an argument that must be a list. There `["$.list"]` means the list
     /// itself, not a list that contains it.
     pub list_argument: Option<usize>,
+    /// Whether a list with one path or function may mean the list of all arguments:
+    /// `{"@concat": [{"@map": …}]}`.
+    pub joins_one_list: bool,
     /// How much of its arguments it reads.
     pub cost: Cost,
     /// The syntax.
@@ -219,6 +222,7 @@ impl Functions {
             arity,
             body: Body::Own(Arc::new(function)),
             list_argument: None,
+            joins_one_list: false,
             cost: Cost::Written,
             signature: "",
             summary: "",

@@ -55,6 +55,7 @@ const fn function(
         arity,
         body,
         list_argument: None,
+        joins_one_list: false,
         cost: Cost::Written,
         signature,
         summary,

@@ -233,3 +233,14 @@ fn a_controller_with_a_target_and_a_list_of_targets_is_refused() {
     let expect = "a controller has a target or a list of targets, not both";
     assert_eq!(messages, [expect]);
 }
+
+#[test]
+fn the_bare_group_of_views_means_views_of_the_operator() {
+    let operator = with(
+        json!({"apiGroup": "view.dcontroller.io", "kind": "W"}),
+        Value::NULL,
+    );
+    let target = &operator.unwrap().controllers[0].targets[0].resource;
+    assert_eq!(target.group, "op.view.dcontroller.io");
+    assert!(target.is_view());
+}

@@ -19,21 +19,29 @@ pub(super) fn functions() -> Vec<Function> {
 
 fn building() -> Vec<Function> {
     vec![
-        function(
-            "@concat",
-            Arity::Nary(0, None),
-            Body::Strict(concat),
-            r#"{"@concat": [<value>, …]}"#,
-            "The string forms of the arguments, concatenated. Null is an error.",
-            &[
-                Example(
-                    r#"{"@concat": ["$.name", "-", 1]}"#,
-                    r#"{"name": "web"}"#,
-                    r#""web-1""#,
-                ),
-                Example(r#"{"@concat": ["a", "$.missing"]}"#, "{}", "error: type"),
-            ],
-        ),
+        Function {
+            joins_one_list: true,
+            ..function(
+                "@concat",
+                Arity::Nary(0, None),
+                Body::Strict(concat),
+                r#"{"@concat": [<value>, …]}"#,
+                "The string forms of the arguments, concatenated. Null is an error. One path or operator that gives a list, also inside `[…]`, means the elements of that list.",
+                &[
+                    Example(
+                        r#"{"@concat": ["$.name", "-", 1]}"#,
+                        r#"{"name": "web"}"#,
+                        r#""web-1""#,
+                    ),
+                    Example(
+                        r#"{"@concat": [{"@map": [{"@upper": "$$"}, "$.l"]}]}"#,
+                        r#"{"l": ["a", "b"]}"#,
+                        r#""AB""#,
+                    ),
+                    Example(r#"{"@concat": ["a", "$.missing"]}"#, "{}", "error: type"),
+                ],
+            )
+        },
         Function {
             list_argument: Some(0),
             ..function(

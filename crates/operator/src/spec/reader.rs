@@ -20,6 +20,9 @@ use super::{Controller, DeletionPolicy, Operator, ServiceAccount, Source, Source
 use crate::problem::Problem;
 use object::{KindRef, VIEW_SUFFIX, VIEW_VERSION};
 
+/// The group that some existing Operators write for their own views.
+const OWN_VIEWS: &str = "view.dcontroller.io";
+
 /// Reads an Operator and collects its problems.
 pub(super) struct SpecReader<'a> {
     table: &'a Functions,
@@ -316,11 +319,9 @@ impl<'a> SpecReader<'a> {
                 group.to_owned(),
                 Some(version.unwrap_or(VIEW_VERSION.to_owned())),
             ),
-            Some(group) => (group.to_owned(), version),
-            None if spec.get("apiGroup").is_null() => (
-                format!("{}{VIEW_SUFFIX}", self.operator),
-                Some(VIEW_VERSION.to_owned()),
-            ),
+            Some(group) if group != OWN_VIEWS => (group.to_owned(), version),
+            Some(_) => self.own_view(),
+            None if spec.get("apiGroup").is_null() => self.own_view(),
             None => {
                 self.error(
                     "bad-field",
@@ -335,6 +336,12 @@ impl<'a> SpecReader<'a> {
             version,
             kind,
         })
+    }
+
+    /// The group and version of the Operator's own views.
+    fn own_view(&self) -> (String, Option<String>) {
+        let group = format!("{}{VIEW_SUFFIX}", self.operator);
+        (group, Some(VIEW_VERSION.to_owned()))
     }
 }
 
