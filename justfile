@@ -23,6 +23,10 @@ random runs="100000":
 sim runs="10000":
     RANDOM_RUNS={{runs}} cargo test --release -p simulation --test one_operator --test fleet -- --nocapture
 
+# Writes the table of built-in kinds from the documents of Kubernetes; needs Go.
+schema-table:
+    hack/schema-table
+
 # Updates generated pages and fixtures.
 update:
     UPDATE=1 cargo test

@@ -11,6 +11,7 @@ use crate::output::Output;
 pub(crate) fn run(args: &cli::Check, output: &mut Output) -> Result<Outcome, Stop> {
     let files = &args.operator.filename;
     let mut operators = input::read(files)?.operators();
+    operators.check_types(schema::Catalog::default());
     let none = operators.none(files);
     operators.diagnostics.extend(none);
     let diagnostics = &operators.diagnostics;

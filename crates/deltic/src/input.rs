@@ -5,6 +5,9 @@ use expr::Functions;
 use manifest::{Diagnostic, Manifest, Severity, Source};
 use operator::{Operator, Problem};
 
+use schema::Catalog;
+
+use crate::allow;
 use crate::exit::Stop;
 
 /// The documents that were read, and their problems.
@@ -76,6 +79,8 @@ pub(crate) struct Operators {
     pub(crate) manifests: Vec<Manifest>,
     /// The Operators among them that are valid.
     pub(crate) created: Vec<Operator>,
+    /// For each valid Operator, its position among the manifests.
+    pub(crate) created_from: Vec<usize>,
     /// Errors and warnings, by file and position.
     pub(crate) diagnostics: Vec<Diagnostic>,
     /// The other documents.
@@ -88,11 +93,55 @@ impl Operators {
         let mut diagnostics: Vec<_> = problems
             .into_iter()
             .map(|problem| diagnostic(&manifest, problem))
+            .filter(|diagnostic| !allow::is_allowed(diagnostic))
             .collect();
         diagnostics.sort_by_key(|diagnostic| diagnostic.span.map(|span| span.start));
         self.diagnostics.extend(diagnostics);
-        self.created.extend(operator);
+        if let Some(operator) = operator {
+            self.created_from.push(self.manifests.len());
+            self.created.push(operator);
+        }
         self.manifests.push(manifest);
+    }
+
+    /// Adds the findings of the typed checks. Custom kinds are those of the definitions among the
+    /// other documents, and of the catalog.
+    pub(crate) fn check_types(&mut self, mut catalog: Catalog) {
+        for other in &self.others {
+            catalog.add(&other.value);
+        }
+        let manifests = self.created_from.iter().map(|from| &self.manifests[*from]);
+        let manifests: Vec<&Manifest> = manifests.collect();
+        let created = self.created.iter().zip(&manifests);
+        let pairs: Vec<(&Operator, &Value)> = created
+            .map(|(operator, manifest)| (operator, &manifest.value))
+            .collect();
+        let found = operator::typed::check(&pairs, &catalog);
+        for (manifest, problems) in manifests.iter().zip(found) {
+            for problem in problems {
+                let found = diagnostic(manifest, problem);
+                // One mistake gives one message.
+                let known = self
+                    .diagnostics
+                    .iter()
+                    .any(|other| other.span == found.span && other.source == found.source);
+                if !known && !allow::is_allowed(&found) {
+                    self.diagnostics.push(found);
+                }
+            }
+        }
+        let mut files: Vec<String> = Vec::new();
+        for source in self.diagnostics.iter().filter_map(|d| d.source.as_ref()) {
+            if !files.contains(&source.name) {
+                files.push(source.name.clone());
+            }
+        }
+        let place = |diagnostic: &Diagnostic| {
+            let source = diagnostic.source.as_ref();
+            let file = source.map(|source| files.iter().position(|file| file == &source.name));
+            (file, diagnostic.span.map(|span| span.start))
+        };
+        self.diagnostics.sort_by_key(place);
     }
 
     /// Fails if there is an error or no Operator.

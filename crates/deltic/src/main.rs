@@ -6,6 +6,7 @@
 // Diagnostics are rare, so their size does not matter.
 #![allow(clippy::result_large_err)]
 
+mod allow;
 mod check;
 mod cli;
 #[cfg(feature = "cluster")]

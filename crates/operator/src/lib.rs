@@ -12,6 +12,7 @@ pub mod predicate;
 pub mod problem;
 mod report;
 pub mod spec;
+pub mod typed;
 
 pub use problem::{Problem, Severity};
 pub use report::Report;

@@ -49,6 +49,11 @@ impl Problem {
         }
     }
 
+    /// Whether it is a warning with one of these codes.
+    pub(crate) fn is_allowed(&self, codes: &[&str]) -> bool {
+        self.severity == Severity::Warning && codes.contains(&self.code)
+    }
+
     /// Adds a hint on how to fix it.
     #[must_use]
     pub fn with_help(mut self, help: impl Into<String>) -> Self {

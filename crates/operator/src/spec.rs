@@ -1,6 +1,6 @@
 //! The Operator as it is read from a manifest.
 
-mod reader;
+pub(crate) mod reader;
 
 use std::collections::HashSet;
 use std::time::Duration;

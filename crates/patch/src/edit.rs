@@ -7,7 +7,7 @@ use document::{Location, Map, Value, View, json};
 use crate::error::{CompileError, CompileErrorKind, Error, ErrorKind};
 use crate::field_reader::FieldReader;
 use crate::meter::{Limits, Meter};
-use crate::operations::{LiteralWrite, Operations, UnknownFields};
+use crate::operations::{LiteralWrite, Operations, UnknownFields, Written};
 use crate::template::{Expression, Template, TextPart, parts};
 
 /// The variable that is the document being patched.
@@ -128,6 +128,16 @@ impl Edit {
     /// The values without expressions that operations write to a path of keys.
     pub fn literal_writes(&self) -> impl Iterator<Item = LiteralWrite> {
         self.operations.literal_writes()
+    }
+
+    /// Whether there is a condition or a loop, so that the operations may not be applied.
+    pub fn is_conditional(&self) -> bool {
+        self.condition.is_some() || self.for_each.is_some()
+    }
+
+    /// What the operations change, in order.
+    pub fn written(&self) -> impl Iterator<Item = Written<'_>> {
+        self.operations.written()
     }
 
     /// Whether the condition holds for the document, or for at least one item.

@@ -24,7 +24,7 @@ mod template;
 pub use edit::{Edit, Form, ITEM, RESOURCE, Variables};
 pub use error::{CompileError, CompileErrorKind, Error, ErrorKind};
 pub use meter::{Limits, Meter};
-pub use operations::{LiteralWrite, Operations, UnknownFields};
+pub use operations::{LiteralWrite, Operations, UnknownFields, Written, WrittenPath};
 pub use rules::{Effect, Rule, Rules};
 pub use target::Target;
 pub use template::{Lookup, Template};

@@ -54,7 +54,48 @@ pub struct LiteralWrite {
     pub value: Value,
 }
 
+/// What an operation changes, for code that analyses patches.
+#[derive(Clone, Debug)]
+pub struct Written<'a> {
+    /// The name of the operation.
+    pub name: &'static str,
+    /// The path.
+    pub path: WrittenPath,
+    /// The path of a `move` or `copy`.
+    pub from: Option<WrittenPath>,
+    /// The value, if it contains no expression.
+    pub value: Option<&'a Value>,
+    /// The location of the operation.
+    pub at: &'a Location,
+}
+
+/// The part of a path that is known without evaluating it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WrittenPath {
+    /// The keys from the resource. A position in a list is a key, too.
+    pub keys: Vec<String>,
+    /// Whether this is the whole path. Otherwise a filter or an expression follows.
+    pub whole: bool,
+}
+
 impl Operations {
+    /// What the operations change, in order.
+    pub fn written(&self) -> impl Iterator<Item = Written<'_>> {
+        self.list.iter().map(|operation| Written {
+            name: operation.name,
+            path: operation.path.written(),
+            from: match &operation.body {
+                Body::From(from) => Some(from.written()),
+                Body::None | Body::Value(_) => None,
+            },
+            value: match &operation.body {
+                Body::Value(value) => value.as_literal(),
+                Body::None | Body::From(_) => None,
+            },
+            at: &operation.at,
+        })
+    }
+
     /// Compiles a list of operations. All errors are returned, not only the first. If `strict`,
     /// a filter that matches nothing is an error when the operations are applied.
     pub fn compile(
@@ -238,14 +279,42 @@ impl FieldReader {
 /// The keys of a path, if it has no brackets.
 fn names(path: &PatchPath) -> Option<Vec<String>> {
     let text = path.as_str();
-    if text.contains('[') {
-        return None;
-    }
+    (!text.contains('[')).then(|| keys(text))
+}
+
+fn keys(path: &str) -> Vec<String> {
     let unescaped = |name: &str| {
         let brackets = name.replace("~2", "[").replace("~3", "]");
         brackets.replace("~1", "/").replace("~0", "~")
     };
-    Some(text.split('/').skip(1).map(unescaped).collect())
+    path.split('/').skip(1).map(unescaped).collect()
+}
+
+impl PathTemplate {
+    fn written(&self) -> WrittenPath {
+        let text = self.text();
+        let end = [text.find("${"), text.find('[')]
+            .into_iter()
+            .flatten()
+            .min();
+        let Some(end) = end else {
+            return WrittenPath {
+                keys: keys(text),
+                whole: true,
+            };
+        };
+        // A segment that an expression continues is not known.
+        let known = &text[..end];
+        let known = if text[end..].starts_with('[') {
+            known.strip_suffix('/').unwrap_or(known)
+        } else {
+            known.rsplit_once('/').map_or("", |(known, _)| known)
+        };
+        WrittenPath {
+            keys: keys(known),
+            whole: false,
+        }
+    }
 }
 
 fn with_value(name: &str, path: PatchPath, value: Value) -> Operation {

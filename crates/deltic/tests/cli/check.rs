@@ -32,7 +32,7 @@ spec:
   - name: self
     sources:
     - kind: Foo
-    pipeline: { "@select": true }
+    pipeline: { "@project": { metadata: { name: $.metadata.name }, n: 1 } }
     target: { kind: Foo }
 "#;
 
@@ -69,15 +69,76 @@ error[bad-path]: bad path "$.a[": found the end of the path, expected a quoted n
         );
 }
 
+/// The Foos of this Operator come from users, which a comment says.
+fn of_users() -> String {
+    DOUBLE.replace("- kind: Foo", "- kind: Foo # deltic: allow(unwritten-view)")
+}
+
 #[test]
 fn a_good_operator_has_nothing_to_report() {
-    deltic_on(DOUBLE, &["check", "-f", "-"])
+    deltic_on(of_users(), &["check", "--strict", "-f", "-"])
         .ended(0)
         .printed("no errors, no warnings\n")
         .complained("");
-    deltic_on(DOUBLE, &["check", "-f", "-", "-o", "json"])
+    deltic_on(of_users(), &["check", "-f", "-", "-o", "json"])
         .ended(0)
         .printed("[]\n");
+}
+
+#[test]
+fn a_warning_is_allowed_on_its_line_or_above_or_for_the_operator() {
+    let found = deltic_on(DOUBLE, &["check", "--strict", "-f", "-"]).ended(2);
+    found.mentioned(&["warning[unwritten-view]", "<stdin>:9:13"]);
+    let above = DOUBLE.replace(
+        "    - kind: Foo",
+        "    # deltic: allow(cycle, unwritten-view): users create Foos.\n    - kind: Foo",
+    );
+    let annotated = DOUBLE.replace(
+        "metadata: { name: test }",
+        "metadata: { name: test, annotations: { dcontroller.io/allow: unwritten-view } }",
+    );
+    for allowed in [above, annotated] {
+        deltic_on(allowed, &["check", "--strict", "-f", "-"])
+            .ended(0)
+            .printed("no errors, no warnings\n");
+    }
+    let other = DOUBLE.replace("- kind: Foo", "- kind: Foo # deltic: allow(cycle)");
+    deltic_on(other, &["check", "--strict", "-f", "-"]).ended(2);
+}
+
+#[test]
+fn custom_kinds_are_those_of_the_definitions_that_are_given() {
+    let operator = DOUBLE.replace("- kind: Foo", "- { apiGroup: example.com, kind: Foo }");
+    let definition = r"
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: { name: foos.example.com }
+spec:
+  group: example.com
+  scope: Cluster
+  names: { kind: Foo, plural: foos }
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties: { spec: { type: object, properties: { number: { type: integer } } } }
+";
+    let files = Files::new("check-crd")
+        .with("op.yaml", &operator)
+        .with("crd.yaml", definition);
+    files
+        .deltic(&["check", "--strict", "-f", "op.yaml"])
+        .ended(0);
+    let run = files
+        .deltic(&["check", "-f", "op.yaml", "-f", "crd.yaml"])
+        .ended(0);
+    run.printed("2 warnings\n").mentioned(&[
+        "warning[no-such-field]: $.spec has no field n, so this is always null",
+        "op.yaml:11:28",
+    ]);
 }
 
 #[test]
@@ -105,7 +166,7 @@ fn a_patcher_on_the_kind_that_it_reads_is_no_cycle() {
 #[test]
 fn every_operator_of_every_file_is_checked() {
     let files = Files::new("check-several")
-        .with("all/1.yaml", &format!("{DOUBLE}---\n{BAD}"))
+        .with("all/1.yaml", &format!("{}---\n{BAD}", of_users()))
         .with("all/2.yaml", "kind: [\n")
         .with(
             "all/3.yaml",
@@ -149,7 +210,7 @@ fn json_output_is_a_list() {
 
 #[test]
 fn a_duplicate_key_is_an_error_in_any_object() {
-    let twice = DOUBLE.replace("name: double", "name: double\n    name: triple");
+    let twice = of_users().replace("name: double", "name: double\n    name: triple");
     deltic_on(&twice, &["check", "-f", "-"])
         .ended(2)
         .printed("1 error\n")

@@ -90,6 +90,9 @@ impl<'a> SpecReader<'a> {
             controller.options.max_deletions = own.or(max_deletions);
         }
         self.lint(&operator);
+        let allowed = allowed(manifest);
+        self.problems
+            .retain(|problem| !problem.is_allowed(&allowed));
         Some(operator)
     }
 
@@ -344,6 +347,16 @@ impl<'a> SpecReader<'a> {
         (group, Some(VIEW_VERSION.to_owned()))
     }
 }
+
+/// The codes of warnings that an annotation of the Operator allows.
+pub(crate) fn allowed(manifest: &Value) -> Vec<&str> {
+    let annotations = manifest.get("metadata").get("annotations");
+    let codes = annotations.get(ALLOW).as_str().unwrap_or_default();
+    codes.split(',').map(str::trim).collect()
+}
+
+/// The annotation with the codes of warnings that are intended.
+const ALLOW: &str = "dcontroller.io/allow";
 
 /// Whether a text is a DNS label: lower-case letters, digits and, inside, `-`; at most 63
 /// characters.

@@ -3,7 +3,8 @@
 
 mod patches;
 
-use dataflow::pipeline::{Branch, Project, StageKind};
+use dataflow::pipeline::{Branch, JoinKey, Project, StageKind};
+use document::Location;
 use document::path::{Root, Segment};
 use expr::Expr;
 
@@ -21,10 +22,13 @@ impl SpecReader<'_> {
             }
             self.secrets(controller);
         }
-        self.cycles(operator);
+        let whole = crate::typed::whole_objects(operator);
+        self.cycles(operator, &whole);
+        self.problems.extend(whole);
     }
 
-    /// Warns about joins that must compare every pair of objects.
+    /// Warns about joins that must compare every pair of objects, and about those that combine every
+    /// object with every other.
     fn joins_without_key(&mut self, branch: &Branch) {
         let Some(stage) = branch.stages.first() else {
             return;
@@ -32,25 +36,28 @@ impl SpecReader<'_> {
         let StageKind::Join(join) = &stage.kind else {
             return;
         };
+        if join.inputs.len() < 2 {
+            return;
+        }
+        let mut apart = Vec::new();
         for (input, name) in join.inputs.iter().enumerate() {
-            let keyed = join.conjuncts.iter().any(|conjunct| {
-                conjunct
-                    .key
-                    .as_ref()
-                    .is_some_and(|key| key.sides().iter().any(|side| side.input == input))
-            });
-            if join.inputs.len() > 1 && !keyed {
-                let problem = Problem::warning(
-                    "join-without-key",
-                    &stage.at,
-                    format!(
-                        "{name} is joined without a key: a change has to be compared with all objects of a source"
-                    ),
-                );
-                self.problems.push(problem.with_help(format!(
-                    "add an @eq, @in or @selector between {name} and another source"
-                )));
+            let keys = join
+                .conjuncts
+                .iter()
+                .filter_map(|conjunct| conjunct.key.as_ref());
+            let keyed = |key: &JoinKey| key.sides().iter().any(|side| side.input == input);
+            if keys.into_iter().any(keyed) {
+                continue;
             }
+            let mut between = join.conjuncts.iter().map(|conjunct| conjunct.reads);
+            if between.any(|reads| reads.has(input) && reads.len() > 1) {
+                self.problems.push(without_key(name, &stage.at));
+            } else {
+                apart.push(name.as_str());
+            }
+        }
+        if !apart.is_empty() {
+            self.problems.push(fan_out(&apart, &stage.at));
         }
     }
 
@@ -141,11 +148,15 @@ impl SpecReader<'_> {
     }
 
     /// Warns about controllers that read what they write, directly or through others.
-    fn cycles(&mut self, operator: &Operator) {
+    fn cycles(&mut self, operator: &Operator, whole: &[Problem]) {
         let sees_itself = |number: usize| operator.controllers[number].sees_itself();
         let in_cycles = operator.topology().in_cycles(sees_itself);
         for (controller, in_cycle) in operator.controllers.iter().zip(in_cycles) {
-            if in_cycle {
+            // A whole object that is written back is reported as such.
+            let prefix = controller.at.to_string() + ".";
+            let mut whole = whole.iter().map(|problem| problem.at.to_string());
+            let written_back = whole.any(|at| at.starts_with(&prefix));
+            if in_cycle && !(written_back && controller.sees_itself()) {
                 let name = &controller.name;
                 let message = if controller.sees_itself() {
                     format!("{name} reads the kind that it writes")
@@ -159,4 +170,23 @@ impl SpecReader<'_> {
             }
         }
     }
+}
+
+fn without_key(name: &str, at: &Location) -> Problem {
+    let message = format!(
+        "{name} is joined without a key: a change has to be compared with all objects of a source"
+    );
+    let problem = Problem::warning("join-without-key", at, message);
+    problem.with_help(format!(
+        "add an @eq, @in or @selector between {name} and another source"
+    ))
+}
+
+fn fan_out(names: &[&str], at: &Location) -> Problem {
+    let names = names.join(" and ");
+    let message = format!(
+        "no condition connects {names} with another source: every combination of objects is a result, and a change of one object changes as many results as the other sources have objects"
+    );
+    let problem = Problem::warning("fan-out", at, message);
+    problem.with_help("if that is not intended, add an @eq, @in or @selector between the sources")
 }

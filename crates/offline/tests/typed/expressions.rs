@@ -1,0 +1,209 @@
+//! Random expressions on documents of a type.
+#![allow(clippy::unwrap_used)] // A test fails by panicking.
+
+use document::{Value, json};
+use schema::{Numbers, Strings, Type};
+use seeded::Random;
+
+/// The type that an expression should have. Now and then it has another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    Any,
+    Boolean,
+    Number,
+    String,
+    List,
+    Map,
+}
+
+pub(crate) struct Expressions<'a> {
+    pub(crate) random: &'a mut Random,
+    document: &'a Type,
+}
+
+impl<'a> Expressions<'a> {
+    pub(crate) fn new(random: &'a mut Random, document: &'a Type) -> Self {
+        Self { random, document }
+    }
+
+    /// An expression that is nested this deep at most.
+    pub(crate) fn make(&mut self, wanted: Wanted, depth: usize) -> Value {
+        let all = [
+            Wanted::Boolean,
+            Wanted::Number,
+            Wanted::String,
+            Wanted::List,
+            Wanted::Map,
+        ];
+        let wanted = if wanted == Wanted::Any || self.random.chance(4) {
+            *self.random.pick(&all)
+        } else {
+            wanted
+        };
+        if depth == 0 || self.random.chance(25) {
+            return match self.path(wanted) {
+                Some(path) if self.random.chance(70) => self.defined(path, wanted),
+                _ => self.literal(wanted),
+            };
+        }
+        match wanted {
+            Wanted::Boolean | Wanted::Any => self.boolean(depth - 1),
+            Wanted::Number => self.number(depth - 1),
+            Wanted::String => self.string(depth - 1),
+            Wanted::List => self.list(depth - 1),
+            Wanted::Map => {
+                json!({"x": (self.make(Wanted::Any, depth - 1)), "y": (self.make(Wanted::Any, 0))})
+            }
+        }
+    }
+
+    /// The value at a path, mostly with a default for objects that do not have it.
+    fn defined(&mut self, path: String, wanted: Wanted) -> Value {
+        if self.random.chance(85) {
+            return json!({"@definedOr": [path, (self.literal(wanted))]});
+        }
+        path.into()
+    }
+
+    fn literal(&mut self, wanted: Wanted) -> Value {
+        let random = &mut self.random;
+        match wanted {
+            Wanted::Any | Wanted::Boolean => random.chance(50).into(),
+            Wanted::Number => i64::try_from(random.below(9)).unwrap().into(),
+            Wanted::String => Value::from(*random.pick(&["a", "b", "12", "Always", "TCP"])),
+            Wanted::List => {
+                let lists = [json!([]), json!([1, 2]), json!(["a"]), json!([{"x": 1}])];
+                random.pick(&lists).clone()
+            }
+            Wanted::Map => random.pick(&[json!({}), json!({"x": 1})]).clone(),
+        }
+    }
+
+    fn boolean(&mut self, depth: usize) -> Value {
+        let two = |make: &mut Self, wanted| {
+            json!([(make.make(wanted, depth)), (make.make(wanted, depth))])
+        };
+        match self.random.below(11) {
+            0 => json!({"@and": (two(self, Wanted::Boolean))}),
+            1 => json!({"@or": (two(self, Wanted::Boolean))}),
+            2 => json!({"@not": (self.make(Wanted::Boolean, depth))}),
+            3 => json!({"@eq": (two(self, Wanted::Any))}),
+            4 => json!({"@gt": (two(self, Wanted::Number))}),
+            5 => json!({"@exists": (self.make(Wanted::Any, depth))}),
+            6 => {
+                json!({"@in": [(self.make(Wanted::Any, depth)), (self.make(Wanted::List, depth))]})
+            }
+            7 => json!({"@contains": (two(self, Wanted::String))}),
+            8 => {
+                json!({"@any": [{"@eq": ["$$", (self.make(Wanted::Any, 0))]}, (self.make(Wanted::List, depth))]})
+            }
+            9 => json!({"@lt": (two(self, Wanted::String))}),
+            _ => json!({"@isnil": (self.make(Wanted::Any, depth))}),
+        }
+    }
+
+    fn number(&mut self, depth: usize) -> Value {
+        let two = |make: &mut Self| {
+            json!([
+                (make.make(Wanted::Number, depth)),
+                (make.make(Wanted::Number, depth))
+            ])
+        };
+        match self.random.below(6) {
+            0 => json!({"@add": (two(self))}),
+            1 => json!({"@mul": (two(self))}),
+            2 => json!({"@len": (self.make(Wanted::List, depth))}),
+            3 => json!({"@len": (self.make(Wanted::String, depth))}),
+            4 => json!({"@sum": (two(self))}),
+            _ => self.chosen(Wanted::Number, depth),
+        }
+    }
+
+    fn string(&mut self, depth: usize) -> Value {
+        match self.random.below(7) {
+            0 => {
+                json!({"@concat": [(self.make(Wanted::Any, depth)), (self.make(Wanted::String, depth))]})
+            }
+            1 => json!({"@concat": [(self.make(Wanted::Any, depth))]}),
+            2 => json!({"@string": (self.make(Wanted::Any, depth))}),
+            3 => json!({"@lower": (self.make(Wanted::String, depth))}),
+            4 => json!({"@hash": (self.make(Wanted::Any, depth))}),
+            5 => json!({"@join": [(self.make(Wanted::List, depth)), ","]}),
+            _ => self.chosen(Wanted::String, depth),
+        }
+    }
+
+    fn list(&mut self, depth: usize) -> Value {
+        match self.random.below(7) {
+            0 => json!({"@map": [{"@string": "$$"}, (self.make(Wanted::List, depth))]}),
+            1 => json!({"@map": ["$$.name", (self.make(Wanted::List, depth))]}),
+            2 => json!({"@filter": [{"@exists": "$$"}, (self.make(Wanted::List, depth))]}),
+            3 => json!({"@keys": (self.make(Wanted::Map, depth))}),
+            4 => json!({"@split": [(self.make(Wanted::String, depth)), "-"]}),
+            5 => json!([
+                (self.make(Wanted::Any, depth)),
+                (self.make(Wanted::Any, depth))
+            ]),
+            _ => self.chosen(Wanted::List, depth),
+        }
+    }
+
+    fn chosen(&mut self, wanted: Wanted, depth: usize) -> Value {
+        let condition = self.make(Wanted::Boolean, depth);
+        let (one, other) = (self.make(wanted, depth), self.make(wanted, depth));
+        match self.random.below(3) {
+            0 => json!({"@cond": [condition, one, other]}),
+            1 => json!({"@switch": [[condition, one], [true, other]]}),
+            _ => json!({"@definedOr": [one, other]}),
+        }
+    }
+
+    /// A path to a value of the wanted type; it may not find one.
+    pub(crate) fn path(&mut self, wanted: Wanted) -> Option<String> {
+        for _ in 0..20 {
+            let (path, found) = self.walk();
+            if suits(&found, wanted) {
+                return Some(path);
+            }
+        }
+        None
+    }
+
+    fn walk(&mut self) -> (String, Type) {
+        let mut path = "$".to_owned();
+        let mut here = self.document.clone();
+        for _ in 0..1 + self.random.below(5) {
+            if here.any {
+                break;
+            }
+            if let Some(element) = &here.list {
+                path.push_str("[0]");
+                here = (**element).clone();
+                continue;
+            }
+            let Some(shape) = &here.map else { break };
+            let fields = shape.fields();
+            let names: Vec<_> = fields.named.keys().collect();
+            let name = if names.is_empty() {
+                document::Key::new("app")
+            } else {
+                (*self.random.pick(&names)).clone()
+            };
+            path = format!("{path}[\"{name}\"]");
+            here = shape.field(&name).unwrap_or_else(Type::any);
+        }
+        (path, here)
+    }
+}
+
+fn suits(found: &Type, wanted: Wanted) -> bool {
+    !found.any
+        && match wanted {
+            Wanted::Any => true,
+            Wanted::Boolean => found.boolean,
+            Wanted::Number => found.number != Numbers::None,
+            Wanted::String => found.string != Strings::None,
+            Wanted::List => found.list.is_some(),
+            Wanted::Map => found.map.is_some(),
+        }
+}

@@ -1,0 +1,285 @@
+//! Typed checks: what a document looks like after every stage, from the schemas of the sources to
+//! that of the target.
+//!
+//! ```text
+//! Catalog ─▶ source ─▶ stage ─▶ … ─▶ output ─▶ target     its schema
+//!                                       └────▶ view ─▶ source of other controllers
+//! ```
+//!
+//! [`check`] is what `deltic check` runs. It may report too little, but never an error for a pipeline
+//! that can work. Its work is bounded by a [`Budget`]: beyond it everything is unknown.
+
+mod call;
+mod cel;
+mod compare;
+mod inference;
+mod kinds;
+mod patch;
+mod path;
+mod signature;
+mod stage;
+mod target;
+mod whole;
+mod written;
+
+use std::collections::BTreeMap;
+
+use dataflow::pipeline::Input;
+use document::{Key, Value};
+use object::{GroupKind, KindRef, VIEW_SUFFIX};
+use schema::{Budget, Catalog, Fields, Found, KindSchema, Type};
+
+use crate::problem::Problem;
+use crate::spec::{Controller, Operator, Source, SourceKind, TargetType};
+use inference::Inference;
+
+/// Checks Operators that are given together with their manifests. Returns the problems of each. An
+/// Operator may read the views of the others.
+pub fn check(operators: &[(&Operator, &Value)], catalog: &Catalog) -> Vec<Vec<Problem>> {
+    let mut views = Views::new(operators.iter().map(|(operator, _)| *operator));
+    // Views of Operators that come later are unknown in the first round.
+    for (operator, _) in operators {
+        infer(operator, catalog, &mut views, Budget::default());
+    }
+    let results = operators.iter().map(|(operator, manifest)| {
+        let mut problems = infer(operator, catalog, &mut views.clone(), Budget::default());
+        // Those about whole objects are given when the Operator is read.
+        problems.retain(|problem| problem.code != WHOLE);
+        problems.extend(kinds::check(operator, manifest, catalog, &views));
+        for controller in &operator.controllers {
+            let at = controller.at.key("pipeline");
+            written::operators_in_maps(kinds::part(manifest, &at), &at, &mut problems);
+        }
+        let allowed = crate::spec::reader::allowed(manifest);
+        problems.retain(|problem| !problem.is_allowed(&allowed));
+        problems
+    });
+    results.collect()
+}
+
+/// The warning about whole objects, which is given when an Operator is created.
+const WHOLE: &str = "whole-object";
+
+/// The cheap part of the checks: whether a whole source object is written back.
+pub(crate) fn whole_objects(operator: &Operator) -> Vec<Problem> {
+    let mut views = Views::new([operator]);
+    let mut problems = infer(operator, &Catalog::empty(), &mut views, Budget::new(20_000));
+    problems.retain(|problem| problem.code == WHOLE);
+    problems
+}
+
+/// The views of Operators.
+#[derive(Clone, Debug, Default)]
+struct Views {
+    /// By name of the Operator, the kinds that it writes.
+    written: BTreeMap<String, Vec<String>>,
+    /// The types of views that are known completely.
+    types: BTreeMap<GroupKind, Type>,
+    /// How many controllers have still to write a view.
+    expected: BTreeMap<GroupKind, usize>,
+}
+
+impl Views {
+    fn new<'a>(operators: impl IntoIterator<Item = &'a Operator>) -> Self {
+        let mut views = Self::default();
+        for operator in operators {
+            let written = views.written.entry(operator.name.clone()).or_default();
+            for target in operator.controllers.iter().flat_map(|c| &c.targets) {
+                let kind = target.resource.group_kind();
+                if kind.is_view() {
+                    written.push(target.resource.kind.clone());
+                    *views.expected.entry(kind).or_default() += 1;
+                }
+            }
+        }
+        views
+    }
+
+    /// The kinds that an Operator writes, if it is known.
+    fn written_by(&self, operator: &str) -> Option<&[String]> {
+        self.written.get(operator).map(Vec::as_slice)
+    }
+
+    /// The type of a view's objects. It is unknown while a controller that writes it has not been
+    /// checked, as in a cycle.
+    fn object(&self, view: &KindRef) -> Type {
+        let kind = view.group_kind();
+        let complete = self.expected.get(&kind) == Some(&0);
+        let found = self.types.get(&kind).filter(|_| complete);
+        found.cloned().unwrap_or_else(path::unknown_object)
+    }
+
+    fn write(&mut self, view: &KindRef, document: Option<&Type>, budget: &Budget) {
+        let kind = view.group_kind();
+        if let Some(expected) = self.expected.get_mut(&kind) {
+            *expected = expected.saturating_sub(1);
+        }
+        // A Patcher changes objects of others.
+        let object = document.map_or_else(path::unknown_object, view_object);
+        // Readers may be in another manifest.
+        let object = object.without_places(budget);
+        let all = match self.types.get(&kind) {
+            Some(before) => before.union(&object, budget),
+            None => object,
+        };
+        self.types.insert(kind, all);
+    }
+}
+
+/// The type of view objects, as their readers see them.
+fn view_object(document: &Type) -> Type {
+    let Some(fields) = document.fields().filter(|_| !document.any) else {
+        return path::unknown_object();
+    };
+    let strings = || Type::map_of(Type::any()).or_null();
+    let metadata = [
+        ("name", Type::string()),
+        ("namespace", Type::string().or_null()),
+        ("labels", strings()),
+        ("annotations", strings()),
+        ("ownerReferences", Type::any()),
+        ("finalizers", Type::any()),
+        ("creationTimestamp", Type::string().or_null()),
+        ("deletionTimestamp", Type::string().or_null()),
+        ("generation", Type::integer().or_null()),
+        ("resourceVersion", Type::string().or_null()),
+        ("uid", Type::string().or_null()),
+    ];
+    let metadata = metadata.map(|(name, field)| (Key::new(name), field));
+    let mut named = fields.named.clone();
+    named.insert(Key::new("apiVersion"), Type::string());
+    named.insert(Key::new("kind"), Type::string());
+    named.insert(Key::new("metadata"), Type::map(Fields::closed(metadata)));
+    // Users may write the status of a view object.
+    let status = named.entry(Key::new("status")).or_insert_with(Type::any);
+    status.null = true;
+    Type::map(Fields::new(named, fields.rest.clone()))
+}
+
+/// Infers the types of an Operator's documents. Returns the findings.
+fn infer(
+    operator: &Operator,
+    catalog: &Catalog,
+    views: &mut Views,
+    budget: Budget,
+) -> Vec<Problem> {
+    let mut inference = Inference::new(budget);
+    for number in operator.order() {
+        controller(
+            &operator.controllers[number],
+            catalog,
+            views,
+            &mut inference,
+        );
+    }
+    inference.problems
+}
+
+fn controller(
+    controller: &Controller,
+    catalog: &Catalog,
+    views: &mut Views,
+    inference: &mut Inference,
+) {
+    let sources: Vec<Type> = controller
+        .inputs
+        .iter()
+        .enumerate()
+        .map(|(input, source)| {
+            let object = source_object(&controller.sources[*source], catalog, views);
+            path::from_source(object, input)
+        })
+        .collect();
+    let pipeline = &controller.pipeline;
+    let mut streams: BTreeMap<usize, Type> = BTreeMap::new();
+    let mut outputs: BTreeMap<usize, Type> = BTreeMap::new();
+    for number in &pipeline.order {
+        let branch = &pipeline.branches[*number];
+        let inputs: Vec<Type> = branch
+            .inputs
+            .iter()
+            .map(|input| match input {
+                Input::Source(source) => sources.get(*source).cloned(),
+                Input::Stream(stream) => streams.get(stream).cloned(),
+            })
+            .map(|input| input.unwrap_or_else(Type::any))
+            .collect();
+        let mut document = inputs.first().cloned().unwrap_or_else(Type::any);
+        for (i, stage) in branch.stages.iter().enumerate() {
+            document = if i == 0 {
+                inference.stage(stage, &inputs)
+            } else {
+                inference.stage(stage, &[document])
+            };
+        }
+        // A target with mistakes is not there.
+        let output = branch.output.target;
+        let output = output.and_then(|number| Some((number, controller.targets.get(number)?)));
+        if let Some((number, target)) = output {
+            let at = branch.stages.last().map_or(&branch.at, |stage| &stage.at);
+            let schema = schema_of(&target.resource, catalog);
+            inference.output(&document, target, schema.as_ref(), at);
+            inference
+                .problems
+                .extend(whole::check(controller, target, &document, at));
+            add(&mut outputs, number, &document, &inference.budget);
+        }
+        if let Some(stream) = branch.output.stream {
+            add(&mut streams, stream, &document, &inference.budget);
+        }
+    }
+    for (number, target) in controller.targets.iter().enumerate() {
+        if target.resource.is_view() {
+            let patches = target.kind == TargetType::Patcher;
+            let document = outputs.get(&number).filter(|_| !patches);
+            views.write(&target.resource, document, &inference.budget);
+        }
+    }
+}
+
+fn add(types: &mut BTreeMap<usize, Type>, number: usize, document: &Type, budget: &Budget) {
+    let all = match types.get(&number) {
+        Some(before) => before.union(document, budget),
+        None => document.clone(),
+    };
+    types.insert(number, all);
+}
+
+fn schema_of(kind: &KindRef, catalog: &Catalog) -> Option<KindSchema> {
+    match catalog.find(kind) {
+        Found::Kind(schema) => Some(schema),
+        Found::NoKind | Found::NoVersion(_) | Found::NoGroup | Found::Unknown => None,
+    }
+}
+
+/// The type of the objects of a source, as they enter the pipeline.
+fn source_object(source: &Source, catalog: &Catalog, views: &Views) -> Type {
+    if source.kind == SourceKind::OneShot {
+        return path::unknown_object();
+    }
+    if source.resource.group.ends_with(VIEW_SUFFIX) {
+        return views.object(&source.resource);
+    }
+    let Some(schema) = schema_of(&source.resource, catalog) else {
+        return path::unknown_object();
+    };
+    let Some(fields) = schema.object.fields() else {
+        return path::unknown_object();
+    };
+    let mut named = fields.named.clone();
+    let metadata = Type::defined("ObjectMeta");
+    let metadata = match metadata.fields().filter(|_| !schema.namespaced) {
+        Some(fields) => {
+            let mut named = fields.named.clone();
+            named.insert(Key::new("namespace"), Type::null());
+            Type::map(Fields::new(named, None))
+        }
+        None => metadata,
+    };
+    named.insert(Key::new("metadata"), metadata);
+    if source.resource.is_secret() {
+        // Values that are not UTF-8 are opaque.
+        named.insert(Key::new("data"), Type::map_of(Type::any()).or_null());
+    }
+    Type::map(Fields::new(named, fields.rest.clone()))
+}

@@ -1,0 +1,278 @@
+//! The functions of the language: what they need, and the types of their results.
+
+use document::{Key, Location};
+use expr::{Args, Arity, Body, Call, Expr};
+use schema::{Fields, Numbers, Strings, Type};
+
+use super::inference::{Inference, Scope};
+use super::signature::{Gives, Needs, signature};
+use crate::problem::Problem;
+
+impl Inference {
+    pub(super) fn call(&mut self, call: &Call, scope: &Scope) -> Type {
+        let result = match (&call.function.body, &call.args) {
+            (Body::Each(..), Args::Written(args)) => self.each(call, args, scope),
+            (Body::Lazy(_), Args::Written(args)) => self.lazy(call, args, scope),
+            (Body::Equality { negated }, Args::Written(args)) => {
+                self.equality(call, args, *negated, scope);
+                Type::boolean()
+            }
+            (
+                Body::Whole(_)
+                | Body::List(_)
+                | Body::Strict(_)
+                | Body::Metered(_)
+                | Body::Equality { .. }
+                | Body::Lazy(_)
+                | Body::Each(..)
+                | Body::Form(_)
+                | Body::Own(_),
+                _,
+            ) => self.strict(call, scope),
+        };
+        result.written_at(&call.at)
+    }
+
+    fn strict(&mut self, call: &Call, scope: &Scope) -> Type {
+        let name = call.function.name;
+        if name == "@exists" {
+            self.exists_literal(call);
+        }
+        let (args, located) = match &call.args {
+            Args::Written(args) if call.function.arity == Arity::Unary => {
+                let args: Vec<Type> = args
+                    .iter()
+                    .map(|arg| self.infer(arg, &call.at, scope))
+                    .collect();
+                (args, vec![call.at.clone()])
+            }
+            Args::Written(_) | Args::Yielded(_) => self.strict_args(&call.args, &call.at, scope),
+        };
+        let Some((needs, gives)) = signature(name) else {
+            return Type::any();
+        };
+        for (i, (arg, at)) in args.iter().zip(&located).enumerate() {
+            if let Some(need) = needs.get(i).or(needs.last()) {
+                self.need(arg, *need, name, at);
+            }
+        }
+        match name {
+            "@gt" | "@gte" | "@lt" | "@lte" => self.comparable(&args, call),
+            "@in" => self.membership(&args, call),
+            _ => {}
+        }
+        self.result(gives, &args)
+    }
+
+    /// The types and locations of arguments that are all evaluated.
+    pub(super) fn strict_args(
+        &mut self,
+        args: &Args,
+        at: &Location,
+        scope: &Scope,
+    ) -> (Vec<Type>, Vec<Location>) {
+        match args {
+            Args::Written(args) => {
+                let places = (0..args.len()).map(|i| at.index(i));
+                let places: Vec<Location> = places.collect();
+                let args = args.iter().zip(&places);
+                let args = args.map(|(arg, at)| self.infer(arg, at, scope)).collect();
+                (args, places)
+            }
+            // How many arguments there are is not known.
+            Args::Yielded(expr) => {
+                self.infer(expr, at, scope);
+                (Vec::new(), Vec::new())
+            }
+        }
+    }
+
+    fn need(&mut self, found: &Type, need: Needs, name: &str, at: &Location) {
+        let string = Type::string;
+        match need {
+            Needs::Anything => {}
+            Needs::Number => self.expect_number(found, name, at),
+            Needs::Boolean => self.expect(found, &Type::boolean(), name, at),
+            Needs::String => self.expect(found, &string(), name, at),
+            Needs::List => self.expect(found, &Type::list(Type::any()), name, at),
+            Needs::MapOrNull if found.null => {}
+            Needs::Map | Needs::MapOrNull => {
+                self.expect(found, &Type::map_of(Type::any()), name, at);
+            }
+            Needs::Numbers => {
+                self.expect(found, &Type::list(Type::any()), name, at);
+                if let Some(element) = found.list.as_ref().filter(|_| !found.any) {
+                    self.expect_number(element, name, at);
+                }
+            }
+            Needs::Sized => {
+                let sized = Type {
+                    string: Strings::All,
+                    list: Some(Type::any().into()),
+                    ..Type::map_of(Type::any())
+                };
+                self.expect(found, &sized, name, at);
+            }
+            Needs::NotNull => {
+                if found.is_null() {
+                    let message = format!("{name} needs a value, but this is always null");
+                    let at = found.at.as_ref().unwrap_or(at).clone();
+                    let problem = self.fails("wrong-type", &at, message);
+                    self.report(problem);
+                }
+            }
+            Needs::BooleanString => {
+                let bools = Type {
+                    string: Strings::known(["true", "false"]),
+                    ..Type::boolean()
+                };
+                self.expect(found, &bools, name, at);
+            }
+        }
+    }
+
+    fn result(&mut self, gives: Gives, args: &[Type]) -> Type {
+        let first = args.first();
+        match gives {
+            Gives::Boolean => Type::boolean(),
+            Gives::Integer => Type::integer(),
+            Gives::Number => Type::number(),
+            Gives::NumberOrNull => Type::number().or_null(),
+            Gives::String => Type::string(),
+            Gives::StringOrNull => Type::string().or_null(),
+            Gives::Strings => Type::list(Type::string()),
+            Gives::Integers => Type::list(Type::integer()),
+            Gives::Arithmetic => {
+                let integer = |arg: &Type| {
+                    arg.number == Numbers::Integers && !arg.any && arg.string == Strings::None
+                };
+                if !args.is_empty() && args.iter().all(integer) {
+                    Type::integer()
+                } else {
+                    Type::number()
+                }
+            }
+            Gives::TheList => match first {
+                Some(Type {
+                    any: false,
+                    list: Some(element),
+                    ..
+                }) => Type::list((**element).clone()),
+                Some(_) | None => Type::list(Type::any()),
+            },
+            Gives::Numbered => {
+                let element = match first.and_then(|first| first.list.as_ref()) {
+                    Some(element) => (**element).clone(),
+                    None => Type::any(),
+                };
+                let fields = [
+                    (Key::new("index"), Type::integer()),
+                    (Key::new("value"), element),
+                ];
+                Type::list(Type::map(Fields::closed(fields)))
+            }
+            Gives::Merged => {
+                let start = Type::map(Fields::default());
+                if args.is_empty() {
+                    return Type::map_of(Type::any());
+                }
+                args.iter().fold(start, |all, arg| {
+                    let arg = arg.clone().without_null();
+                    all.merged(&arg, &self.budget)
+                })
+            }
+        }
+    }
+
+    /// Functions that evaluate an expression for each item.
+    fn each(&mut self, call: &Call, args: &[Expr], scope: &Scope) -> Type {
+        let [body, list] = args else {
+            return Type::any();
+        };
+        let name = call.function.name;
+        let (body_at, list_at) = (call.at.index(0), call.at.index(1));
+        let items = self.infer(list, &list_at, scope);
+        self.expect(&items, &Type::list(Type::any()), name, &list_at);
+        let item = match &items.list {
+            Some(element) if !items.any => (**element).clone(),
+            Some(_) | None => Type::any(),
+        };
+        let given = if name == "@sortBy" {
+            let pair = ["a", "b"].map(|side| (Key::new(side), item.clone()));
+            Type::map(Fields::closed(pair))
+        } else {
+            item.clone()
+        };
+        let body = self.infer(body, &body_at, &scope.with_item(given));
+        match name {
+            "@map" => return Type::list(body),
+            "@sortBy" => self.expect_number(&body, name, &body_at),
+            _ => self.expect(&body, &Type::boolean(), name, &body_at),
+        }
+        match name {
+            "@filter" | "@sortBy" => Type::list(item),
+            _ => Type::boolean(),
+        }
+    }
+
+    /// Functions that evaluate only the arguments that they need.
+    fn lazy(&mut self, call: &Call, args: &[Expr], scope: &Scope) -> Type {
+        let name = call.function.name;
+        let mut types = Vec::new();
+        for (i, arg) in args.iter().enumerate() {
+            let at = call.at.index(i);
+            let found = if i == 0 {
+                self.infer(arg, &at, scope)
+            } else {
+                self.alternative(arg, &at, scope)
+            };
+            let condition = matches!(name, "@and" | "@or") || (name == "@cond" && i == 0);
+            if condition {
+                self.condition(&found, name, &at, i > 0);
+            }
+            types.push(found);
+        }
+        match name {
+            "@and" | "@or" => Type::boolean(),
+            "@cond" => match types.as_slice() {
+                [_, then, other] => self.union(then, other),
+                [_, then] => then.clone().or_null(),
+                _ => Type::any(),
+            },
+            "@definedOr" => {
+                let last = types.pop().unwrap_or_else(Type::null);
+                types.iter().rev().fold(last, |rest, before| {
+                    self.union(&before.clone().without_null(), &rest)
+                })
+            }
+            _ => Type::any(),
+        }
+    }
+
+    fn condition(&mut self, found: &Type, name: &str, at: &Location, may_be_skipped: bool) {
+        let before = self.problems.len();
+        self.expect(found, &Type::boolean(), name, at);
+        if may_be_skipped {
+            for problem in &mut self.problems[before..] {
+                problem.severity = crate::Severity::Warning;
+            }
+        }
+    }
+
+    /// Warns about `@exists` of a literal.
+    fn exists_literal(&mut self, call: &Call) {
+        let Args::Written(args) = &call.args else {
+            return;
+        };
+        let Some(Expr::Literal(value)) = args.first() else {
+            return;
+        };
+        let result = !value.is_null();
+        let message = format!("@exists of a literal is always {result}");
+        let problem = Problem::warning("exists-literal", &call.at, message);
+        self.report(match value.as_str() {
+            Some(text) => problem.with_help(format!("a path starts with `$`: \"$.{text}\"")),
+            None => problem,
+        });
+    }
+}

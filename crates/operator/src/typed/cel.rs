@@ -1,0 +1,47 @@
+//! CEL: the variables and fields that an expression reads.
+
+use cel_interpreter::Program;
+use document::{Key, Location};
+use schema::Type;
+
+use super::inference::{Inference, Scope};
+use super::path::listed;
+use crate::problem::Problem;
+
+impl Inference {
+    /// Checks what an `@cel` expression reads.
+    pub(super) fn cel(&mut self, program: &Program, at: &Location, scope: &Scope) {
+        for chain in program.reads() {
+            let Some((root, rest)) = chain.split_first() else {
+                continue;
+            };
+            match root.as_str() {
+                "object" => self.chain(&scope.document, rest, "object", at),
+                "item" => self.chain(&scope.item, rest, "item", at),
+                "now" => {}
+                _ => self.variable(root, rest, &scope.document, at),
+            }
+        }
+    }
+
+    /// Checks a chain that starts at a top-level key of the document.
+    pub(super) fn variable(&mut self, root: &str, rest: &[String], document: &Type, at: &Location) {
+        let Some(shape) = document.map.as_ref().filter(|_| !document.any) else {
+            return;
+        };
+        let key = Key::new(root);
+        if shape.field(&key).is_none() {
+            let names = shape.names();
+            let message = format!("the document has no top-level key {root}, so this always fails");
+            let nearest = expr::nearest(root, names.iter().map(String::as_str));
+            let help = match nearest {
+                Some(nearest) => format!("did you mean {nearest}?"),
+                None => format!("the keys are {}", listed(&names)),
+            };
+            self.report(Problem::warning("unknown-variable", at, message).with_help(help));
+            return;
+        }
+        let field = document.field(&key).unwrap_or_else(Type::any);
+        self.chain(&field, rest, root, at);
+    }
+}

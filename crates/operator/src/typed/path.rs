@@ -1,0 +1,357 @@
+//! Paths: what they read, and the type of a document after a field is set.
+
+use document::path::{Path, Root, Segment, Selector};
+use document::{Key, Location};
+use schema::{Fields, Origin, Shape, Type};
+
+use super::inference::{Inference, Scope, overwritten};
+use crate::problem::Problem;
+
+/// A place on the way of a path.
+struct Place<'a> {
+    /// The path up to here, for messages.
+    text: String,
+    /// The segments from here on, without the next.
+    rest: &'a [Segment],
+    /// The map with any keys that the path has just entered, with the key.
+    opened: Option<(String, String)>,
+    /// What happens without the field.
+    outcome: &'static str,
+    at: &'a Location,
+}
+
+/// What a path does without the field, and CEL.
+const IS_NULL: &str = "so this is always null";
+const FAILS: &str = "so this always fails";
+
+impl<'a> Place<'a> {
+    fn new(text: &str, rest: &'a [Segment], outcome: &'static str, at: &'a Location) -> Self {
+        Self {
+            text: text.to_owned(),
+            rest,
+            opened: None,
+            outcome,
+            at,
+        }
+    }
+}
+
+impl Inference {
+    /// The type of the first match of a path.
+    pub(super) fn read(&mut self, path: &Path, at: &Location, scope: &Scope) -> Type {
+        let (start, text) = match path.root() {
+            Root::Document => (&scope.document, "$"),
+            Root::Item => (&scope.item, "$$"),
+        };
+        let place = Place::new(text, path.segments(), IS_NULL, at);
+        self.walk(start.clone(), place, scope)
+    }
+
+    fn walk(&mut self, start: Type, mut place: Place<'_>, scope: &Scope) -> Type {
+        let mut here = start;
+        while let Some((segment, rest)) = place.rest.split_first() {
+            if !self.budget.take() {
+                return Type::any();
+            }
+            place.rest = rest;
+            here = match segment {
+                Segment::Name(name) => self.member(&here, name, &mut place),
+                Segment::Index(index) => {
+                    let element = self.element(&here, &place);
+                    place.text = format!("{}[{index}]", place.text);
+                    element
+                }
+                Segment::Several(selectors) => self.several(&here, selectors, &mut place, scope),
+                Segment::Descendants(_) => return Type::any(),
+            };
+        }
+        here
+    }
+
+    /// Follows a chain of names, as CEL does.
+    pub(super) fn chain(&mut self, start: &Type, names: &[String], text: &str, at: &Location) {
+        let segments: Vec<Segment> = names
+            .iter()
+            .map(|name| Segment::Name(Key::new(name)))
+            .collect();
+        let scope = Scope::of(Type::any());
+        self.walk(
+            start.clone(),
+            Place::new(text, &segments, FAILS, at),
+            &scope,
+        );
+    }
+
+    fn member(&mut self, here: &Type, name: &Key, place: &mut Place<'_>) -> Type {
+        let text = format!("{}.{name}", place.text);
+        let before = std::mem::replace(&mut place.text, text);
+        let opened = place.opened.take();
+        if here.any {
+            let origin = here.origin.as_ref().and_then(|origin| origin.field(name));
+            return Type {
+                origin,
+                ..Type::any()
+            };
+        }
+        if here.is_null() || here.is_never() {
+            return here.clone();
+        }
+        let Some(shape) = &here.map else {
+            self.no_fields(here, name, &before, opened, place);
+            return Type::any();
+        };
+        if shape.field(name).is_none() {
+            self.no_field(shape, name, &before, place);
+            return Type::any();
+        }
+        if shape.rest().is_some() {
+            place.opened = Some((before, name.as_str().to_owned()));
+        }
+        let field = here.field(name).unwrap_or_else(Type::any);
+        if has_more_than_map(here) {
+            return field.or_null();
+        }
+        field
+    }
+
+    /// Reports a field that maps of this shape do not have.
+    fn no_field(&mut self, shape: &Shape, name: &Key, before: &str, place: &Place<'_>) {
+        let message = format!("{before} has no field {name}, {}", place.outcome);
+        let names = shape.names();
+        let nearest = expr::nearest(name.as_str(), names.iter().map(String::as_str));
+        let help = match nearest {
+            Some(nearest) => format!("did you mean {nearest}?"),
+            None if names.is_empty() => "it has no fields".to_owned(),
+            None => format!("its fields are {}", listed(&names)),
+        };
+        self.report(Problem::warning("no-such-field", place.at, message).with_help(help));
+    }
+
+    /// Reports a field of something that is not a map.
+    fn no_fields(
+        &mut self,
+        here: &Type,
+        name: &Key,
+        before: &str,
+        opened: Option<(String, String)>,
+        place: &Place<'_>,
+    ) {
+        let found = here.clone().without_null();
+        let outcome = place.outcome;
+        let message = format!("{before} is {found}, which has no field {name}, {outcome}");
+        let mut problem = Problem::warning("no-such-field", place.at, message);
+        if let Some((map, key)) = opened {
+            let names = place.rest.iter().map(|segment| match segment {
+                Segment::Name(name) => Some(name.as_str()),
+                Segment::Index(_) | Segment::Several(_) | Segment::Descendants(_) => None,
+            });
+            let names: Option<Vec<&str>> = names.collect();
+            if let Some(names) = names {
+                let all = [vec![key.as_str(), name.as_str()], names]
+                    .concat()
+                    .join(".");
+                problem =
+                    problem.with_help(format!("a key with dots needs brackets: {map}[\"{all}\"]"));
+            }
+        } else if here.list.is_some() {
+            problem = problem.with_help(format!(
+                "{before}[0].{name} is that of the first element; for all use @map or @query"
+            ));
+        }
+        self.report(problem);
+    }
+
+    fn element(&mut self, here: &Type, place: &Place<'_>) -> Type {
+        if here.any {
+            return Type::any();
+        }
+        if here.is_null() || here.is_never() {
+            return here.clone();
+        }
+        match &here.list {
+            Some(element) => (**element).clone().or_null(),
+            None => {
+                let found = here.clone().without_null();
+                let message = format!(
+                    "{} is {found}, not a list, so this is always null",
+                    place.text
+                );
+                self.report(Problem::warning("no-such-field", place.at, message));
+                Type::any()
+            }
+        }
+    }
+
+    fn several(
+        &mut self,
+        here: &Type,
+        selectors: &[Selector],
+        place: &mut Place<'_>,
+        scope: &Scope,
+    ) -> Type {
+        let mut found = Type::null();
+        let children = self.children(here);
+        for selector in selectors {
+            let child = match selector {
+                Selector::Name(name) => {
+                    let mut inner = Place {
+                        text: place.text.clone(),
+                        opened: None,
+                        ..*place
+                    };
+                    self.member(here, name, &mut inner)
+                }
+                Selector::Index(_) => self.element(here, place),
+                Selector::Wildcard | Selector::Slice(_) => children.clone(),
+                Selector::Filter(filter) => {
+                    let text = format!("an element of {}", place.text);
+                    for segments in filter.element_reads() {
+                        let inner = Place::new(&text, segments, IS_NULL, place.at);
+                        self.walk(children.clone(), inner, scope);
+                    }
+                    for path in filter.document_reads() {
+                        self.read(path, place.at, scope);
+                    }
+                    children.clone()
+                }
+            };
+            found = self.union(&found, &child);
+        }
+        place.text = format!("{}[…]", place.text);
+        found.or_null()
+    }
+
+    /// The elements of lists and the values of maps.
+    fn children(&mut self, here: &Type) -> Type {
+        if here.any {
+            return Type::any();
+        }
+        let mut all = Type::default();
+        if let Some(element) = &here.list {
+            all = self.union(&all, element);
+        }
+        if let Some(shape) = &here.map {
+            let fields = shape.fields();
+            for field in fields.named.values().chain(&fields.rest) {
+                all = self.union(&all, field);
+            }
+        }
+        all
+    }
+
+    /// The type of a document with a field set.
+    pub(super) fn set(
+        &mut self,
+        here: &Type,
+        segments: &[Segment],
+        value: Type,
+        at: &Location,
+    ) -> Type {
+        let Some((segment, rest)) = segments.split_first() else {
+            return value;
+        };
+        if !self.budget.take() {
+            return Type::any();
+        }
+        match segment {
+            Segment::Name(name) => {
+                self.expect_settable(here, &Type::map_of(Type::any()), at);
+                let child = if here.any {
+                    Type::any()
+                } else {
+                    here.field(name).unwrap_or_else(Type::null)
+                };
+                let child = self.set(&child, rest, value, at);
+                overwritten(here, name, child)
+            }
+            Segment::Index(_) => {
+                self.expect_settable(here, &Type::list(Type::any()), at);
+                if here.any {
+                    return Type::list(Type::any());
+                }
+                let element = here
+                    .list
+                    .as_ref()
+                    .map_or_else(Type::null, |e| (**e).clone());
+                let set = self.set(&element, rest, value, at);
+                Type::list(self.union(&element, &set).or_null())
+            }
+            Segment::Several(_) => match &here.list {
+                Some(element) if !here.any && here.map.is_none() => {
+                    let set = self.set(element, rest, value, at);
+                    Type::list(self.union(element, &set))
+                }
+                Some(_) | None => Type::any(),
+            },
+            Segment::Descendants(_) => Type::any(),
+        }
+    }
+
+    /// Reports a field that is set in something that can never have fields.
+    fn expect_settable(&mut self, here: &Type, wanted: &Type, at: &Location) {
+        if here.is_null() || here.is_never() || here.null || here.overlaps(wanted) {
+            return;
+        }
+        let message = format!("a field can only be set in {wanted}, but this is always {here}");
+        let problem = self.fails("wrong-type", at, message);
+        self.report(problem);
+    }
+}
+
+/// The type at a path of names and indexes, without findings.
+pub(super) fn peek(here: &Type, segments: &[Segment]) -> Type {
+    let mut here = here.clone();
+    for segment in segments {
+        if here.any {
+            return here;
+        }
+        here = match segment {
+            Segment::Name(name) => here.field(name).unwrap_or_else(Type::null),
+            Segment::Index(_) => match &here.list {
+                Some(element) => (**element).clone().or_null(),
+                None => Type::null(),
+            },
+            Segment::Several(_) | Segment::Descendants(_) => Type::any(),
+        };
+    }
+    here
+}
+
+fn has_more_than_map(found: &Type) -> bool {
+    let mut rest = found.clone();
+    rest.map = None;
+    !rest.is_never()
+}
+
+/// The first names of a list.
+pub(super) fn listed(names: &[String]) -> String {
+    const SHOWN: usize = 12;
+    let mut shown = names
+        .iter()
+        .take(SHOWN)
+        .cloned()
+        .collect::<Vec<_>>()
+        .join(", ");
+    if names.len() > SHOWN {
+        shown.push_str(", …");
+    }
+    shown
+}
+
+/// The type of a source object whose kind is not known: it has metadata, like every object.
+pub(super) fn unknown_object() -> Type {
+    let named = [
+        (Key::new("apiVersion"), Type::string()),
+        (Key::new("kind"), Type::string()),
+        (Key::new("metadata"), Type::defined("ObjectMeta")),
+    ];
+    Type::map(Fields::new(named.into_iter().collect(), Some(Type::any())))
+}
+
+/// The type of a source, whose parts are known to come from it.
+pub(super) fn from_source(object: Type, source: usize) -> Type {
+    Type {
+        origin: Some(Origin::of_source(source)),
+        ..object
+    }
+}

@@ -1,0 +1,280 @@
+//! Whether the documents of a pipeline fit their target.
+
+use document::path::Segment;
+use document::{Key, Location};
+use schema::{KindSchema, Strings, Type};
+
+use super::inference::Inference;
+use super::path::{listed, peek};
+use crate::problem::Problem;
+use crate::spec::{Target, TargetType};
+
+/// The fields of an output's metadata that are written, besides the name.
+const METADATA: [&str; 5] = [
+    "name",
+    "namespace",
+    "labels",
+    "annotations",
+    "ownerReferences",
+];
+
+/// Groups of Kubernetes whose objects may have names with colons and the like.
+const FREE_NAMES: [&str; 2] = ["rbac.authorization.k8s.io", "apiregistration.k8s.io"];
+
+impl Inference {
+    /// Checks the documents for a target; `schema` is that of its kind, if it is known.
+    pub(super) fn output(
+        &mut self,
+        document: &Type,
+        target: &Target,
+        schema: Option<&KindSchema>,
+        at: &Location,
+    ) {
+        if document.any || document.is_never() {
+            return;
+        }
+        let at = document.at.clone().unwrap_or_else(|| at.clone());
+        if document.map.is_none() {
+            self.no_name(&format!("the result is {document}, not an object"), &at);
+            return;
+        }
+        self.name(document, target, &at);
+        self.used_metadata(document, target, &at);
+        if let Some(schema) = schema {
+            self.namespace(document, target, schema, &at);
+            self.content(document, target, schema, &at);
+        }
+    }
+
+    /// Checks the fields of the metadata: those that are written, and those that do not exist.
+    fn used_metadata(&mut self, document: &Type, target: &Target, at: &Location) {
+        let metadata = document.field(&Key::new("metadata"));
+        let Some(fields) = metadata.and_then(|metadata| metadata.fields()) else {
+            return;
+        };
+        let known = Type::defined("ObjectMeta");
+        let owner = format!("{}.metadata", target.resource.kind);
+        for (name, field) in &fields.named {
+            let place = format!("metadata.{name}");
+            let written = METADATA.contains(&name.as_str()) && !target.resource.is_view();
+            let exists = known
+                .map
+                .as_ref()
+                .is_some_and(|map| map.field(name).is_some());
+            if written || !exists {
+                self.field(field, &known, name, (&owner, &place), at);
+            }
+        }
+    }
+
+    pub(super) fn no_name(&mut self, message: &str, at: &Location) {
+        let problem = self.fails("no-name", at, message.to_owned());
+        self.report(problem.with_help("every result needs metadata.name, a non-empty string"));
+    }
+
+    fn name(&mut self, document: &Type, target: &Target, at: &Location) {
+        let name = metadata(document, "name");
+        let at = name.at.clone().unwrap_or_else(|| at.clone());
+        if name.is_null() {
+            self.no_name("the result has no metadata.name", &at);
+            return;
+        }
+        if !name.is_never() && !name.overlaps(&Type::string()) {
+            self.no_name(
+                &format!("metadata.name is always {name}, not a string"),
+                &at,
+            );
+            return;
+        }
+        let Some(known) = name.string.as_known().filter(|_| !name.any) else {
+            return;
+        };
+        let bad: Vec<_> = known.iter().filter(|name| !valid(name, target)).collect();
+        let Some(first) = bad.first() else { return };
+        let kind = &target.resource.kind;
+        let message = format!("{first:?} is not a valid name for {kind}");
+        let mut problem = self.fails("invalid-name", &at, message);
+        if bad.len() < known.len() || name.null {
+            problem.severity = crate::Severity::Warning;
+        }
+        self.report(problem.with_help(
+            "a name has lower-case letters, digits, `-` and `.`, and starts and ends with a letter or digit",
+        ));
+    }
+
+    fn namespace(&mut self, document: &Type, target: &Target, schema: &KindSchema, at: &Location) {
+        let namespace = metadata(document, "namespace");
+        if namespace.any || namespace.is_never() {
+            return;
+        }
+        let kind = &target.resource.kind;
+        let empty = namespace.string == Strings::known([""]);
+        let always = namespace.string != Strings::None && !namespace.null && !empty;
+        let at = namespace.at.clone().unwrap_or_else(|| at.clone());
+        if schema.namespaced && (namespace.is_null() || empty) {
+            let message = format!("a {kind} needs a namespace, but the result has none");
+            let problem = self.fails("wrong-scope", &at, message);
+            self.report(problem.with_help("set metadata.namespace"));
+        } else if !schema.namespaced && always {
+            let message = format!("a {kind} is in no namespace, but the result has one");
+            let problem = self.fails("wrong-scope", &at, message);
+            self.report(problem.with_help("leave out metadata.namespace"));
+        }
+    }
+
+    /// Compares the fields with those of the kind.
+    fn content(&mut self, document: &Type, target: &Target, schema: &KindSchema, at: &Location) {
+        let Some(fields) = document.fields() else {
+            return;
+        };
+        let kind = &target.resource.kind;
+        for (name, field) in &fields.named {
+            if !matches!(name.as_str(), "apiVersion" | "kind" | "metadata") {
+                let place = format!("{kind}.{name}");
+                self.field(field, &schema.object, name, (kind, &place), at);
+            }
+        }
+        // A Patcher merges into an object that has what is missing here.
+        if target.kind != TargetType::Patcher {
+            self.required(document, &schema.object, kind, at);
+        }
+    }
+
+    /// Checks the field of a map. `names` are those of the map and of the field.
+    fn field(
+        &mut self,
+        field: &Type,
+        owner: &Type,
+        name: &Key,
+        names: (&str, &str),
+        at: &Location,
+    ) {
+        let Some(shape) = owner.map.as_ref().filter(|_| !owner.any) else {
+            return;
+        };
+        match shape.field(name) {
+            Some(wanted) => self.fits(field, &wanted, names.1, at),
+            None if field.is_null() => {}
+            None => {
+                let at = field.at.as_ref().unwrap_or(at).clone();
+                let known = shape.names();
+                let message = format!("{} has no field {name}", names.0);
+                let nearest = expr::nearest(name.as_str(), known.iter().map(String::as_str));
+                let help = match nearest {
+                    Some(nearest) => format!("did you mean {nearest}?"),
+                    None => format!("its fields are {}", listed(&known)),
+                };
+                let problem = Problem::warning("no-such-field", &at, message);
+                self.report(problem.with_help(help));
+            }
+        }
+    }
+
+    /// Checks that a value may have the type that the schema wants.
+    fn fits(&mut self, found: &Type, wanted: &Type, place: &str, at: &Location) {
+        if !self.budget.take() || found.any || wanted.any || found.is_never() || found.is_null() {
+            return;
+        }
+        let at = found.at.clone().unwrap_or_else(|| at.clone());
+        if !found.overlaps(wanted) {
+            self.misfit(found, wanted, place, &at);
+            return;
+        }
+        if let (Some(element), Some(wanted)) = (&found.list, &wanted.list) {
+            self.fits(element, wanted, &format!("{place}[]"), &at);
+        }
+        let (Some(shape), Some(_)) = (&found.map, &wanted.map) else {
+            return;
+        };
+        let fields = shape.fields();
+        for (name, field) in &fields.named {
+            let inner = format!("{place}.{name}");
+            self.field(field, wanted, name, (place, &inner), &at);
+        }
+        if let (Some(rest), Some(wanted)) = (
+            &fields.rest,
+            wanted.map.as_ref().and_then(schema::Shape::rest),
+        ) {
+            self.fits(rest, &wanted, place, &at);
+        }
+    }
+
+    fn misfit(&mut self, found: &Type, wanted: &Type, place: &str, at: &Location) {
+        let wanted = wanted.clone().without_null();
+        let found = found.clone().without_null();
+        if let (Some(words), Some(allowed)) = (found.string.as_known(), wanted.string.as_known()) {
+            let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
+            let message = format!("{place} is one of {}", allowed.join(", "));
+            let problem = Problem::warning("refused-value", at, message);
+            let nearest = words
+                .first()
+                .and_then(|word| expr::nearest(word, allowed.iter().map(AsRef::as_ref)));
+            self.report(match nearest {
+                Some(nearest) => problem.with_help(format!("did you mean {nearest}?")),
+                None => problem,
+            });
+            return;
+        }
+        let message = format!("{place} must be {wanted}, but this is always {found}");
+        let problem = self.fails("refused-value", at, message);
+        self.report(if wanted.string == Strings::All && wanted.list.is_none() {
+            problem.with_help("write it in quotes, or convert it with @string")
+        } else {
+            problem
+        });
+    }
+
+    /// Warns about required fields that a new object never has.
+    fn required(&mut self, document: &Type, wanted: &Type, place: &str, at: &Location) {
+        let (Some(found), Some(schema::Shape::Defined(definition))) = (&document.map, &wanted.map)
+        else {
+            return;
+        };
+        let at = document.at.as_ref().unwrap_or(at);
+        let fields = found.fields();
+        if document.any || fields.rest.is_some() {
+            return;
+        }
+        for name in definition.required() {
+            let key = Key::new(name);
+            let missing = fields.named.get(&key).is_none_or(Type::is_null);
+            if missing {
+                let message = format!("{place} needs the field {name}");
+                self.report(Problem::warning("missing-field", at, message));
+            }
+        }
+        for (name, field) in &fields.named {
+            if let Some(wanted) = definition.field(name.as_str())
+                && self.budget.take()
+            {
+                self.required(field, &wanted, &format!("{place}.{name}"), at);
+                if let (Some(element), Some(wanted)) = (&field.list, &wanted.list) {
+                    self.required(element, wanted, &format!("{place}.{name}[]"), at);
+                }
+            }
+        }
+    }
+}
+
+/// The type of a field of the metadata.
+fn metadata(document: &Type, name: &str) -> Type {
+    let path = ["metadata", name].map(|name| Segment::Name(Key::new(name)));
+    peek(document, &path)
+}
+
+/// Whether a literal is a valid name of an object of the target.
+fn valid(name: &str, target: &Target) -> bool {
+    if target.resource.is_view() {
+        return !name.is_empty();
+    }
+    if FREE_NAMES.contains(&target.resource.group.as_str()) {
+        return !name.is_empty() && !name.contains(['/', '%']) && name != "." && name != "..";
+    }
+    let ends = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    let inner = |c: char| ends(c) || c == '-' || c == '.';
+    (1..=253).contains(&name.len())
+        && name.chars().all(inner)
+        && name
+            .split('.')
+            .all(|label| label.starts_with(ends) && label.ends_with(ends))
+}

@@ -1,0 +1,57 @@
+//! Mistakes that show in the text of a pipeline, but not after it is compiled.
+
+use document::{Location, Map, Value, View};
+
+use crate::problem::Problem;
+
+/// Finds maps with several keys of which one starts with `@`: they are plain maps, not operators.
+/// The problem is at the first such key, and replaces others at the map.
+pub(super) fn operators_in_maps(spec: &Value, at: &Location, problems: &mut Vec<Problem>) {
+    match spec.view() {
+        View::List(items) => {
+            for (i, item) in items.iter().enumerate() {
+                operators_in_maps(item, &at.index(i), problems);
+            }
+        }
+        View::Map(map) => in_map(map, at, problems),
+        View::Null
+        | View::Bool(_)
+        | View::Int(_)
+        | View::Float(_)
+        | View::Str(_)
+        | View::Bytes(_) => {}
+    }
+}
+
+fn in_map(map: &Map, at: &Location, problems: &mut Vec<Problem>) {
+    if let [(name, argument)] = map.entries() {
+        let at = at.key(name.as_str());
+        return match (name.as_str(), argument.as_map()) {
+            ("@literal", _) => {}
+            ("@dict", Some(map)) => entries(map, &at, problems),
+            _ => operators_in_maps(argument, &at, problems),
+        };
+    }
+    let names = map.iter().map(|(name, _)| name.as_str());
+    let operators: Vec<&str> = names.filter(|name| name.starts_with('@')).collect();
+    if let [first, others @ ..] = operators.as_slice() {
+        problems.retain(|problem| problem.at != *at);
+        let message = if others.is_empty() {
+            format!("{first} is one of several keys, so this is a plain map and not an operator")
+        } else {
+            let all = operators.join(", ");
+            format!("{all} are keys of one map, so this is a plain map and not an operator")
+        };
+        let problem = Problem::warning("operator-in-map", &at.key(*first), message).at_key();
+        problems.push(problem.with_help(
+            "an operator is the only key of its map; use @and for several conditions, @dict for literal keys",
+        ));
+    }
+    entries(map, at, problems);
+}
+
+fn entries(map: &Map, at: &Location, problems: &mut Vec<Problem>) {
+    for (name, value) in map {
+        operators_in_maps(value, &at.key(name.as_str()), problems);
+    }
+}
