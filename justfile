@@ -27,6 +27,10 @@ sim runs="10000":
 schema-table:
     hack/schema-table
 
+# Compares CEL with Kubernetes (needs Go); `UPDATE=1 just cel` rewrites cases and the page of results.
+cel:
+    cargo test -p cel-interpreter --features oracle --test kubernetes -- --nocapture
+
 # Updates generated pages and fixtures.
 update:
     UPDATE=1 cargo test

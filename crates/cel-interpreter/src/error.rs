@@ -106,6 +106,9 @@ pub enum EvalError {
     /// Division or remainder by zero.
     #[error("`{0}`: division by zero")]
     DivideByZero(&'static str),
+    /// A comparison of a number with NaN.
+    #[error("`{0}`: NaN has no place in an order")]
+    Nan(String),
     /// An argument of the right type with an invalid value.
     #[error("`{function}`: {reason}")]
     Argument {
@@ -126,9 +129,6 @@ pub enum EvalError {
     /// The result contains a value that no document can contain.
     #[error("the result contains {0}, which has no JSON form")]
     NotJson(String),
-    /// A function of the library failed unexpectedly.
-    #[error("{0}")]
-    Other(String),
 }
 
 impl EvalError {
@@ -141,11 +141,10 @@ impl EvalError {
             Self::Type { .. } => "cel-type",
             Self::Overflow(_) => "cel-overflow",
             Self::DivideByZero(_) => "cel-divide-by-zero",
-            Self::Argument { .. } => "cel-argument",
+            Self::Nan(_) | Self::Argument { .. } => "cel-argument",
             Self::CostExceeded { .. } => "cel-cost",
             Self::TooDeep => "cel-value-too-deep",
             Self::NotJson(_) => "cel-not-json",
-            Self::Other(_) => "cel-eval",
         }
     }
 

@@ -16,9 +16,13 @@ use smallvec::SmallVec;
 use crate::error::EvalError;
 use crate::function::{self, Arguments};
 use crate::infix;
+use crate::key::MapKey;
 use crate::meter::Meter;
-use crate::tree::{Call, CelExpr, Fold, FoldKind, Path};
-use crate::value::{MAX_DEPTH, Map, Nested, Val, key};
+use crate::tree::{Call, CelExpr, Path};
+use crate::types::Type;
+use crate::value::{MAX_DEPTH, Map, Nested, Val};
+
+mod fold;
 
 pub(crate) struct Interpreter<'a> {
     names: &'a [String],
@@ -114,6 +118,9 @@ impl<'a> Interpreter<'a> {
 
     fn path(&mut self, path: &Path) -> Result<Val> {
         self.meter.items(path.keys.len())?;
+        if let Some(named) = self.type_name(path) {
+            return Ok(Val::Type(named));
+        }
         let mut value = self.variable(path.variable)?;
         for key in &path.keys {
             let map = value
@@ -133,30 +140,38 @@ impl<'a> Interpreter<'a> {
             .ok_or_else(|| EvalError::UndeclaredVariable(self.names[number].clone()))
     }
 
+    /// The type that a path names. A variable of that name wins.
+    fn type_name(&mut self, path: &Path) -> Option<Type> {
+        let keys = path.keys.iter().map(Key::as_str);
+        let name = std::iter::once(self.names[path.variable].as_str()).chain(keys);
+        let named = Type::named(&name)?;
+        self.variable(path.variable).is_err().then_some(named)
+    }
+
     fn member(&mut self, base: &CelExpr, key: &Key) -> Result<Val> {
         match self.eval(base)? {
             Val::Map(map) => map.member(key).ok_or_else(|| no_such_key(key)),
             // A member of an optional is an optional.
-            Val::Optional(inner) => select(content(inner.as_ref()), key),
+            Val::Optional(inner) => Ok(Val::optional(find(content(inner.as_ref()), key)?)),
             other => Err(no_member(key, &other)),
         }
     }
 
     fn optional_member(&mut self, base: &CelExpr, key: &Key) -> Result<Val> {
-        match self.eval(base)? {
-            Val::Optional(inner) => select(content(inner.as_ref()), key),
-            other => select(Some(&other), key),
-        }
+        Ok(Val::optional(match self.eval(base)? {
+            Val::Optional(inner) => find(content(inner.as_ref()), key)?,
+            other => find(Some(&other), key)?,
+        }))
     }
 
     fn has(&mut self, base: &CelExpr, key: &Key) -> Result<Val> {
         match self.eval(base)? {
             Val::Map(map) => Ok(Val::Bool(map.member(key).is_some())),
-            Val::Optional(inner) => match select(content(inner.as_ref()), key)? {
-                Val::Optional(found) => Ok(Val::Bool(found.is_some())),
-                _ => Ok(Val::Bool(false)),
-            },
-            other => Err(no_member(key, &other)),
+            Val::Optional(inner) => {
+                let found = find(content(inner.as_ref()), key)?;
+                Ok(Val::Bool(found.is_some()))
+            }
+            other => Ok(Val::Bool(find(Some(&other), key)?.is_some())),
         }
     }
 
@@ -196,7 +211,11 @@ impl<'a> Interpreter<'a> {
     fn map(&mut self, entries: &[(CelExpr, CelExpr, bool)]) -> Result<Val> {
         let mut map = Vec::with_capacity(entries.len());
         for (name, value, optional) in entries {
-            let name = key(&self.eval(name)?)?.ok_or(EvalError::Overflow("map key"))?;
+            let name = self.eval(name)?;
+            let name = match MapKey::of(&name)? {
+                Some(key) if !matches!(name, Val::Double(_)) => key,
+                _ => return Err(EvalError::types("map key", [name.type_name()])),
+            };
             let value = self.eval(value)?;
             let value = if *optional {
                 present(value)?
@@ -292,93 +311,15 @@ impl<'a> Interpreter<'a> {
         self.locals.pop();
         result
     }
-
-    fn fold(&mut self, fold: &Fold) -> Result<Val> {
-        match self.eval(&fold.range)? {
-            Val::List(list) => self.fold_items(fold, list.iter()),
-            Val::Map(map) => {
-                self.meter.items(map.len())?;
-                self.fold_items(fold, map.keys().into_iter())
-            }
-            other => Err(EvalError::types(fold.kind.name(), [other.type_name()])),
-        }
-    }
-
-    fn fold_items(&mut self, fold: &Fold, items: impl Iterator<Item = Val>) -> Result<Val> {
-        match fold.kind {
-            FoldKind::All => self.decide_items(fold, items, false),
-            FoldKind::Exists => self.decide_items(fold, items, true),
-            FoldKind::ExistsOne => self.exists_one(fold, items),
-            FoldKind::Map => self.map_items(fold, items),
-            FoldKind::Filter => self.filter_items(fold, items),
-        }
-    }
-
-    /// Like `&&` or `||` over all items.
-    fn decide_items(
-        &mut self,
-        fold: &Fold,
-        items: impl Iterator<Item = Val>,
-        decisive: bool,
-    ) -> Result<Val> {
-        let mut failed = None;
-        for item in items {
-            match self.test(fold.kind, item, &fold.body) {
-                Ok(b) if b == decisive => return Ok(Val::Bool(decisive)),
-                Err(error) if error.is_final() => return Err(error),
-                Err(error) => failed = failed.or(Some(error)),
-                Ok(_) => {}
-            }
-        }
-        failed.map_or(Ok(Val::Bool(!decisive)), Err)
-    }
-
-    fn exists_one(&mut self, fold: &Fold, items: impl Iterator<Item = Val>) -> Result<Val> {
-        let mut found = 0;
-        for item in items {
-            found += usize::from(self.test(fold.kind, item, &fold.body)?);
-        }
-        Ok(Val::Bool(found == 1))
-    }
-
-    fn map_items(&mut self, fold: &Fold, items: impl Iterator<Item = Val>) -> Result<Val> {
-        let mut results = Vec::new();
-        for item in items {
-            if let Some(filter) = &fold.filter
-                && !self.test(fold.kind, item.clone(), filter)?
-            {
-                continue;
-            }
-            results.push(self.with_local(item, &fold.body)?);
-        }
-        Ok(Val::from(results))
-    }
-
-    fn filter_items(&mut self, fold: &Fold, items: impl Iterator<Item = Val>) -> Result<Val> {
-        let mut results = Vec::new();
-        for item in items {
-            if self.test(fold.kind, item.clone(), &fold.body)? {
-                results.push(item);
-            }
-        }
-        Ok(Val::from(results))
-    }
-
-    fn test(&mut self, kind: FoldKind, item: Val, condition: &CelExpr) -> Result<bool> {
-        match self.with_local(item, condition)? {
-            Val::Bool(b) => Ok(b),
-            other => Err(EvalError::types(kind.name(), [other.type_name()])),
-        }
-    }
 }
 
-/// A member as an optional, which is empty if there is no such member.
-fn select(base: Option<&Val>, key: &Key) -> Result<Val> {
+/// A member, if there is one. As in Kubernetes, a scalar has none, and a list has elements only.
+fn find(base: Option<&Val>, key: &Key) -> Result<Option<Val>> {
     match base {
-        None => Ok(Val::Optional(None)),
-        Some(Val::Map(map)) => Ok(Val::optional(map.member(key))),
-        Some(Val::Optional(inner)) => select(content(inner.as_ref()), key),
-        Some(other) => Err(no_member(key, other)),
+        Some(Val::Map(map)) => Ok(map.member(key)),
+        Some(Val::Optional(inner)) => find(content(inner.as_ref()), key),
+        Some(list @ Val::List(_)) => Err(no_member(key, list)),
+        _ => Ok(None),
     }
 }
 

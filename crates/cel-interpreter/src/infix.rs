@@ -2,14 +2,12 @@
 
 use std::cmp::Ordering;
 
-use chrono::{DateTime, TimeDelta, Utc};
-use document::Number;
-
 use crate::error::EvalError;
-use crate::function::time;
+use crate::key::MapKey;
 use crate::meter::Meter;
 use crate::tree::{Arithmetic, Relation};
-use crate::value::{List, Map, Val, key};
+use crate::types::Type;
+use crate::value::{List, Map, Val};
 
 /// Applies an arithmetic operator. Of an int and a double, the int is converted. Plain CEL refuses
 /// that, but a document cannot contain `2.0`: an expression would fail for some numbers of a
@@ -101,8 +99,7 @@ fn add(left: &Val, right: &Val, meter: &mut Meter) -> Result<Val, EvalError> {
             .map(Val::Duration)
             .ok_or(EvalError::Overflow("+")),
         (Val::Timestamp(at), Val::Duration(by)) | (Val::Duration(by), Val::Timestamp(at)) => at
-            .checked_add_signed(TimeDelta::nanoseconds(*by))
-            .and_then(time::in_range)
+            .plus(i128::from(*by))
             .map(Val::Timestamp)
             .ok_or(EvalError::Overflow("+")),
         _ => Err(mismatch("+", left, right)),
@@ -116,20 +113,15 @@ fn subtract(left: &Val, right: &Val) -> Result<Val, EvalError> {
             .map(Val::Duration)
             .ok_or(EvalError::Overflow("-")),
         (Val::Timestamp(at), Val::Duration(by)) => at
-            .checked_sub_signed(TimeDelta::nanoseconds(*by))
-            .and_then(time::in_range)
+            .plus(-i128::from(*by))
             .map(Val::Timestamp)
             .ok_or(EvalError::Overflow("-")),
-        (Val::Timestamp(a), Val::Timestamp(b)) => between(*a, *b),
+        (Val::Timestamp(a), Val::Timestamp(b)) => a
+            .since(*b)
+            .map(Val::Duration)
+            .ok_or(EvalError::Overflow("-")),
         _ => Err(mismatch("-", left, right)),
     }
-}
-
-fn between(a: DateTime<Utc>, b: DateTime<Utc>) -> Result<Val, EvalError> {
-    a.signed_duration_since(b)
-        .num_nanoseconds()
-        .map(Val::Duration)
-        .ok_or(EvalError::Overflow("-"))
 }
 
 /// `-value`
@@ -150,10 +142,7 @@ pub(crate) fn relation(
     right: &Val,
     meter: &mut Meter,
 ) -> Result<bool, EvalError> {
-    // NaN is neither less nor greater than anything.
-    let Some(order) = compare(operator.symbol(), left, right, meter)? else {
-        return Ok(false);
-    };
+    let order = compare(operator.symbol(), left, right, meter)?;
     Ok(match operator {
         Relation::Less => order.is_lt(),
         Relation::LessEqual => order.is_le(),
@@ -162,17 +151,20 @@ pub(crate) fn relation(
     })
 }
 
-/// The order of two values of the same type, or of two numbers; `None` for NaN.
+/// The order of two values of the same type, or of two numbers. NaN has no place in an order, so
+/// that it is an error.
 pub(crate) fn compare(
     operation: &str,
     left: &Val,
     right: &Val,
     meter: &mut Meter,
-) -> Result<Option<Ordering>, EvalError> {
+) -> Result<Ordering, EvalError> {
     if let (Some(a), Some(b)) = (Numeric::of(left), Numeric::of(right)) {
-        return Ok(a.compare(b));
+        return a
+            .compare(b)
+            .ok_or_else(|| EvalError::Nan(operation.to_owned()));
     }
-    Ok(Some(match (left, right) {
+    Ok(match (left, right) {
         (Val::Bool(a), Val::Bool(b)) => a.cmp(b),
         (Val::Str(a), Val::Str(b)) => {
             let (a, b) = (
@@ -189,15 +181,15 @@ pub(crate) fn compare(
         (Val::Timestamp(a), Val::Timestamp(b)) => a.cmp(b),
         (Val::Duration(a), Val::Duration(b)) => a.cmp(b),
         _ => return Err(mismatch(operation, left, right)),
-    }))
+    })
 }
 
-/// A number of any type. Numbers compare by value, exactly.
+/// A number of any type. A whole number is converted to be compared with a double, so that great
+/// numbers are equal to their neighbours.
 #[derive(Clone, Copy)]
 enum Numeric {
     Int(i64),
-    /// Above the range of an int.
-    Large(u64),
+    UInt(u64),
     Double(f64),
 }
 
@@ -205,29 +197,31 @@ impl Numeric {
     fn of(value: &Val) -> Option<Self> {
         match value {
             Val::Int(i) => Some(Self::Int(*i)),
-            Val::UInt(u) => Some(i64::try_from(*u).map_or(Self::Large(*u), Self::Int)),
+            Val::UInt(u) => Some(Self::UInt(*u)),
             Val::Double(d) => Some(Self::Double(*d)),
             _ => None,
         }
     }
 
+    /// `None` for NaN.
     fn compare(self, other: Self) -> Option<Ordering> {
         match (self, other) {
             (Self::Int(a), Self::Int(b)) => Some(a.cmp(&b)),
-            (Self::Large(a), Self::Large(b)) => Some(a.cmp(&b)),
-            (Self::Int(_), Self::Large(_)) => Some(Ordering::Less),
-            (Self::Large(_), Self::Int(_)) => Some(Ordering::Greater),
-            (Self::Double(a), Self::Double(b)) => a.partial_cmp(&b),
-            (Self::Large(a), Self::Double(b)) => (a as f64).partial_cmp(&b),
-            (Self::Double(a), Self::Large(b)) => a.partial_cmp(&(b as f64)),
-            (Self::Int(a), Self::Double(b)) => exact(a, b),
-            (Self::Double(a), Self::Int(b)) => exact(b, a).map(Ordering::reverse),
+            (Self::UInt(a), Self::UInt(b)) => Some(a.cmp(&b)),
+            (Self::Int(a), Self::UInt(b)) => Some(i128::from(a).cmp(&i128::from(b))),
+            (Self::UInt(a), Self::Int(b)) => Some(i128::from(a).cmp(&i128::from(b))),
+            (Self::Double(a), b) => a.partial_cmp(&b.double()),
+            (a, Self::Double(b)) => a.double().partial_cmp(&b),
         }
     }
-}
 
-fn exact(int: i64, double: f64) -> Option<Ordering> {
-    (!double.is_nan()).then(|| Number::Int(int).cmp(&Number::Float(double)))
+    fn double(self) -> f64 {
+        match self {
+            Self::Int(i) => i as f64,
+            Self::UInt(u) => u as f64,
+            Self::Double(d) => d,
+        }
+    }
 }
 
 /// `left == right`. Lists and maps are compared deeply, numbers by value. Values of different
@@ -254,7 +248,10 @@ pub(crate) fn equal(left: &Val, right: &Val, meter: &mut Meter) -> Result<bool, 
         }
         (Val::Timestamp(a), Val::Timestamp(b)) => a == b,
         (Val::Duration(a), Val::Duration(b)) => a == b,
-        (Val::Opaque(a), Val::Opaque(b)) => a.opaque_eq(&**b),
+        (Val::Extension(a), Val::Extension(b)) if Type::of(left) == Type::of(right) => a.equal(b),
+        // As in Kubernetes, where the type of the left side decides how to compare.
+        (Val::Extension(_), _) => return Err(mismatch("==", left, right)),
+        (Val::Type(a), Val::Type(b)) => a == b,
         (Val::Optional(Some(a)), Val::Optional(Some(b))) => equal(a, b, meter)?,
         (Val::List(a), Val::List(b)) => equal_lists(a, b, meter)?,
         (Val::Map(a), Val::Map(b)) => equal_maps(a, b, meter)?,
@@ -300,7 +297,7 @@ pub(crate) fn contains(value: &Val, container: &Val, meter: &mut Meter) -> Resul
             }
             Ok(false)
         }
-        Val::Map(map) => Ok(key(value)?.is_some_and(|key| map.get(&key).is_some())),
+        Val::Map(map) => Ok(MapKey::of(value)?.is_some_and(|key| map.get(&key).is_some())),
         other => Err(mismatch("in", value, other)),
     }
 }
@@ -308,7 +305,7 @@ pub(crate) fn contains(value: &Val, container: &Val, meter: &mut Meter) -> Resul
 /// `container[index]`, or `None` if there is no such element.
 pub(crate) fn index(container: &Val, index: &Val) -> Result<Option<Val>, EvalError> {
     match (container, index) {
-        (Val::Map(map), _) => Ok(key(index)?.and_then(|key| map.get(&key))),
+        (Val::Map(map), _) => Ok(MapKey::of(index)?.and_then(|key| map.get(&key))),
         (Val::List(list), Val::Int(_) | Val::UInt(_) | Val::Double(_)) => {
             Ok(position(index).and_then(|at| list.get(at)))
         }
@@ -318,6 +315,9 @@ pub(crate) fn index(container: &Val, index: &Val) -> Result<Option<Val>, EvalErr
 
 /// A whole number that is not negative.
 fn position(index: &Val) -> Option<usize> {
-    let int = key(index).ok()??.as_int()?;
-    usize::try_from(int).ok()
+    match MapKey::of(index).ok()?? {
+        MapKey::Int(at) => usize::try_from(at).ok(),
+        MapKey::UInt(at) => usize::try_from(at).ok(),
+        MapKey::Bool(_) | MapKey::Str(_) => None,
+    }
 }

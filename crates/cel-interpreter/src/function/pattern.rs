@@ -1,7 +1,6 @@
 //! Regular expressions.
 //!
-//! The syntax is that of RE2, which Kubernetes uses: `\d`, `\s`, `\w` and `\b` match ASCII only.
-//! A literal pattern is compiled with the expression, any other at each call. The size of a
+//! The syntax is that of RE2, which Kubernetes uses; see [`re2`](super::re2). A literal pattern is compiled with the expression, any other at each call. The size of a
 //! pattern is bounded. A match costs the length of the text times the size of the pattern, which
 //! is the time that it takes in the worst case.
 
@@ -9,7 +8,7 @@ use std::sync::Arc;
 
 use regex::{Regex, RegexBuilder};
 
-use super::{Arguments, Result};
+use super::{Arguments, Result, re2};
 use crate::error::EvalError;
 use crate::value::Val;
 
@@ -43,7 +42,7 @@ pub(crate) enum PatternError {
     #[error("the regular expression is too large")]
     TooLarge,
     #[error("invalid regular expression: {0}")]
-    Syntax(String),
+    Syntax(&'static str),
 }
 
 impl Pattern {
@@ -51,9 +50,9 @@ impl Pattern {
         if text.len() > MAX_PATTERN {
             return Err(PatternError::TooLarge);
         }
-        let ascii = ascii_classes(text);
+        let translated = re2::translate(text).map_err(PatternError::Syntax)?;
         for (size, weight) in SIZES {
-            let built = RegexBuilder::new(&ascii)
+            let built = RegexBuilder::new(&translated)
                 .size_limit(size)
                 .dfa_size_limit(256 << 10)
                 .nest_limit(50)
@@ -61,42 +60,12 @@ impl Pattern {
             match built {
                 Ok(regex) => return Ok(Arc::new(Self { regex, weight })),
                 Err(regex::Error::CompiledTooBig(_)) => {}
-                Err(error) => return Err(PatternError::Syntax(summary(&error))),
+                // What RE2 accepts and the crate does not is nested too deep.
+                Err(_) => return Err(PatternError::TooLarge),
             }
         }
         Err(PatternError::TooLarge)
     }
-}
-
-/// The pattern with ASCII classes written out: in the regex crate `\d` matches all scripts.
-fn ascii_classes(pattern: &str) -> String {
-    let mut out = String::with_capacity(pattern.len());
-    let mut chars = pattern.chars();
-    while let Some(c) = chars.next() {
-        if c != '\\' {
-            out.push(c);
-            continue;
-        }
-        match chars.next() {
-            Some('d') => out.push_str("[0-9]"),
-            Some('D') => out.push_str("[^0-9]"),
-            Some('s') => out.push_str(r"[\t\n\f\r ]"),
-            Some('S') => out.push_str(r"[^\t\n\f\r ]"),
-            Some('w') => out.push_str("[0-9A-Za-z_]"),
-            Some('W') => out.push_str("[^0-9A-Za-z_]"),
-            Some('b') => out.push_str(r"(?-u:\b)"),
-            Some(other) => out.extend(['\\', other]),
-            None => out.push('\\'),
-        }
-    }
-    out
-}
-
-/// The last line of the message. The other lines show the pattern.
-fn summary(error: &regex::Error) -> String {
-    let text = error.to_string();
-    let last = text.lines().last().unwrap_or_default();
-    last.strip_prefix("error: ").unwrap_or(last).to_owned()
 }
 
 pub(super) fn matches(call: &mut Arguments<'_>) -> Result<Val> {

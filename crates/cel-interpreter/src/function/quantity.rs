@@ -1,128 +1,284 @@
 //! Quantities of resources: `500m`, `1.5Gi`, `1e3`.
 //!
-//! A quantity is a whole number of billionths. As in Kubernetes, a finer value is rounded up, and
-//! one above 2^63-1 is reduced to that.
+//! Kubernetes keeps a quantity in one of two forms, and `isInteger` and `asInteger` depend on it: a
+//! quantity of the second form, or with a negative exponent, is never an integer. So this module
+//! follows Kubernetes in which form a quantity has.
 
-use kube_cel::cel::objects::Opaque;
+use std::cmp::Ordering;
 
+use super::decimal::Decimal;
 use super::{Arguments, Result};
 use crate::error::EvalError;
+use crate::types::Extension;
 use crate::value::Val;
 
-/// A quantity in billionths. Its absolute value is at most [`MAX`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Quantity(i128);
+/// A quantity.
+#[derive(Clone)]
+pub(crate) enum Quantity {
+    /// `value × 10^exponent`
+    Small {
+        value: i64,
+        exponent: i32,
+    },
+    Large(Decimal),
+}
 
-const BILLION: i128 = 1_000_000_000;
-const MAX: i128 = i64::MAX as i128 * BILLION;
+/// How many digits the first form has at most.
+const DIGITS: i64 = 18;
 
-/// How many digits are read: enough for any int, and few enough that their product with the
-/// largest unit fits an `i128`.
-const DIGITS: usize = 20;
+/// The exponent of the smallest quantity, which others are rounded up to.
+const NANO: i32 = -9;
 
-impl Opaque for Quantity {
-    fn runtime_type_name(&self) -> &'static str {
-        "kubernetes.Quantity"
-    }
+/// The parts of a quantity as it is written.
+struct Written<'a> {
+    negative: bool,
+    /// The number with its sign.
+    number: &'a str,
+    /// Without leading zeros.
+    whole: &'a str,
+    fraction: &'a str,
+    suffix: &'a str,
+}
+
+/// What a suffix multiplies with.
+#[derive(Clone, Copy)]
+enum Unit {
+    Decimal(i32),
+    /// A power of two.
+    Binary(u32),
 }
 
 impl Quantity {
-    fn cut(size: i128) -> Self {
-        Self(size.clamp(-MAX, MAX))
-    }
-
+    /// `None` if the text is not a quantity, or if it has too many digits.
     fn parse(text: &str) -> Option<Self> {
-        let (negative, unsigned) = match text.strip_prefix('-') {
-            Some(rest) => (true, rest),
-            None => (false, text.strip_prefix('+').unwrap_or(text)),
-        };
-        let end = unsigned.find(|c: char| !c.is_ascii_digit() && c != '.');
-        let (number, suffix) = unsigned.split_at(end.unwrap_or(unsigned.len()));
-        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-        if fraction.contains('.') || (whole.is_empty() && fraction.is_empty()) {
+        if text.is_empty() {
             return None;
         }
-        let (multiplier, exponent) = unit(suffix)?;
-        let size = scaled(whole, fraction, multiplier, exponent);
-        Some(Self::cut(if negative { -size } else { size }))
-    }
-
-    fn integer(self) -> Option<i64> {
-        (self.0 % BILLION == 0)
-            .then_some(self.0 / BILLION)
-            .and_then(|whole| i64::try_from(whole).ok())
-    }
-}
-
-/// The unit of a suffix: a factor, and a power of ten.
-fn unit(suffix: &str) -> Option<(i128, i64)> {
-    Some(match suffix {
-        "" => (1, 0),
-        "n" => (1, -9),
-        "u" => (1, -6),
-        "m" => (1, -3),
-        "k" => (1, 3),
-        "M" => (1, 6),
-        "G" => (1, 9),
-        "T" => (1, 12),
-        "P" => (1, 15),
-        "E" => (1, 18),
-        "Ki" => (1 << 10, 0),
-        "Mi" => (1 << 20, 0),
-        "Gi" => (1 << 30, 0),
-        "Ti" => (1 << 40, 0),
-        "Pi" => (1 << 50, 0),
-        "Ei" => (1 << 60, 0),
-        _ => {
-            let exponent = suffix.strip_prefix(['e', 'E'])?;
-            (1, i64::from(exponent.parse::<i32>().ok()?))
+        let written = Written::parse(text)?;
+        let unit = Unit::parse(written.suffix)?;
+        match written.small(unit) {
+            Some(small) => Some(small),
+            None => written.large(unit).map(Self::Large),
         }
-    })
+    }
+
+    fn integer(&self) -> Option<i64> {
+        match self {
+            Self::Small { value, exponent } => scaled(*value, *exponent),
+            Self::Large(_) => None,
+        }
+    }
+
+    fn decimal(&self) -> Decimal {
+        match self {
+            Self::Small { value, exponent } => Decimal::new(*value, *exponent),
+            Self::Large(decimal) => decimal.clone(),
+        }
+    }
+
+    fn sign(&self) -> i64 {
+        match self {
+            Self::Small { value, .. } => value.signum(),
+            Self::Large(decimal) => decimal.sign(),
+        }
+    }
+
+    pub(crate) fn compare(&self, other: &Self) -> Ordering {
+        self.decimal().compare(&other.decimal())
+    }
+
+    /// The sum, or `None` if it has too many digits.
+    fn plus(&self, other: &Self) -> Option<Self> {
+        if let Some(small) = self.plus_small(other) {
+            return Some(small);
+        }
+        self.decimal().plus(&other.decimal()).map(Self::Large)
+    }
+
+    /// The sum of two quantities of the first form, if it has that form, too.
+    fn plus_small(&self, other: &Self) -> Option<Self> {
+        let (
+            Self::Small { value: a, exponent },
+            Self::Small {
+                value: b,
+                exponent: other_exponent,
+            },
+        ) = (self, other)
+        else {
+            return None;
+        };
+        if *b == 0 {
+            return Some(self.clone());
+        }
+        if *a == 0 {
+            return Some(other.clone());
+        }
+        let least = *exponent.min(other_exponent);
+        let a = scaled(*a, exponent.checked_sub(least)?)?;
+        let b = scaled(*b, other_exponent.checked_sub(least)?)?;
+        Some(Self::Small {
+            value: a.checked_add(b)?,
+            exponent: least,
+        })
+    }
+
+    fn negated(&self) -> Self {
+        match self {
+            Self::Small { value, exponent } if *value != i64::MIN => Self::Small {
+                value: -value,
+                exponent: *exponent,
+            },
+            _ => Self::Large(self.decimal().negated()),
+        }
+    }
+
+    fn double(&self) -> f64 {
+        let (mantissa, exponent) = match self {
+            Self::Small { value, exponent } => (*value as f64, *exponent),
+            Self::Large(decimal) => (decimal.mantissa(), decimal.exponent),
+        };
+        match exponent {
+            0 => mantissa,
+            _ => mantissa * power_of_ten(exponent),
+        }
+    }
 }
 
-/// `whole.fraction × multiplier × 10^exponent` in billionths, rounded up.
-fn scaled(whole: &str, fraction: &str, multiplier: i128, exponent: i64) -> i128 {
-    let digits = [whole, fraction].concat();
-    let digits = digits.trim_start_matches('0');
-    let kept = &digits[..digits.len().min(DIGITS)];
-    let dropped = &digits[kept.len()..];
-    let Ok(mantissa) = kept.parse::<i128>() else {
-        return 0;
-    };
-    let size = mantissa * multiplier;
-    let inexact = dropped.bytes().any(|digit| digit != b'0');
-    let (up, down) = (dropped.len() + 9, fraction.len());
-    // Lengths of strings are far below the limit.
-    let power = exponent
-        .saturating_add_unsigned(up as u64)
-        .saturating_sub_unsigned(down as u64);
-    let factor = u32::try_from(power.unsigned_abs())
-        .ok()
-        .and_then(|power| 10_i128.checked_pow(power));
-    if power >= 0 {
-        let product = factor.and_then(|factor| size.checked_mul(factor));
-        return if size == 0 { 0 } else { product.unwrap_or(MAX) };
-    }
-    match factor {
-        Some(factor) => size / factor + i128::from(size % factor != 0 || inexact),
-        None => i128::from(size != 0),
+/// A power of ten as Go computes it: from two factors that are rounded.
+fn power_of_ten(exponent: i32) -> f64 {
+    let power = |exponent: i32| format!("1e{exponent}").parse().unwrap_or(f64::NAN);
+    match exponent {
+        309.. => f64::INFINITY,
+        0..309 => power(exponent / 32 * 32) * power(exponent % 32),
+        -323..0 => power(exponent / 32 * 32) / power(-(exponent % 32)),
+        _ => 0.0,
     }
 }
 
-fn receive(call: &Arguments<'_>, n: usize) -> Result<Quantity> {
-    match call.args.get(n) {
-        Some(Val::Opaque(opaque)) => opaque.downcast_ref::<Quantity>().copied(),
-        // `add` and `sub` also accept ints.
-        Some(Val::Int(int)) if n == 1 => Some(Quantity(i128::from(*int) * BILLION)),
-        _ => None,
+/// `value × 10^exponent`, if that is an int.
+fn scaled(value: i64, exponent: i32) -> Option<i64> {
+    let power = u32::try_from(exponent).ok()?;
+    match value {
+        0 => Some(0),
+        _ => value.checked_mul(10_i64.checked_pow(power)?),
     }
-    .ok_or_else(|| call.mismatch())
+}
+
+impl<'a> Written<'a> {
+    fn parse(text: &'a str) -> Option<Self> {
+        let negative = text.starts_with('-');
+        let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+        let rest = unsigned.trim_start_matches('0');
+        let (whole, rest) = digits(rest);
+        let (fraction, suffix) = rest.strip_prefix('.').map_or(("", rest), digits);
+        let letters = suffix.trim_start_matches(|c| "eEinumkKMGTP".contains(c));
+        let exponent = letters.strip_prefix(['+', '-']).unwrap_or(letters);
+        let valid = exponent.bytes().all(|c| c.is_ascii_digit());
+        valid.then(|| Self {
+            negative,
+            number: &text[..text.len() - suffix.len()],
+            whole: if whole.is_empty() { "0" } else { whole },
+            fraction,
+            suffix,
+        })
+    }
+
+    /// The quantity in the first form, if its digits fit.
+    fn small(&self, unit: Unit) -> Option<Quantity> {
+        let length = i64::try_from(self.whole.len() + self.fraction.len()).ok()?;
+        let places = i32::try_from(self.fraction.len()).ok()?;
+        let (room, factor, exponent) = match unit {
+            Unit::Decimal(exponent) => (DIGITS - length, 1, exponent),
+            Unit::Binary(power) if self.fraction.is_empty() => {
+                // A power of two has about 0.3 times as many digits as its exponent.
+                let digits = i64::from(power) * 3 / 10;
+                (15 - length - digits - 1, 1 << power, 0)
+            }
+            Unit::Binary(_) => return None,
+        };
+        let exponent = exponent.wrapping_sub(places);
+        if room < 0 || exponent < NANO {
+            return None;
+        }
+        let number: i64 = [self.whole, self.fraction].concat().parse().ok()?;
+        let value = number.checked_mul(factor)?;
+        Some(Quantity::Small {
+            value: if self.negative { -value } else { value },
+            exponent,
+        })
+    }
+
+    /// The quantity in the second form, rounded up.
+    fn large(&self, unit: Unit) -> Option<Decimal> {
+        let number = Decimal::parse(self.number)?;
+        let number = match unit {
+            Unit::Decimal(exponent) => number.shifted(exponent)?,
+            Unit::Binary(power) => number.times(1 << power),
+        };
+        let rounded = match number.sign() {
+            0 => number,
+            _ => number.rounded_up(NANO)?,
+        };
+        // Only quantities with a binary suffix have a limit.
+        let most = Decimal::new(i64::MAX, 0);
+        let capped = matches!(unit, Unit::Binary(_)) && {
+            let size = if self.negative {
+                rounded.clone().negated()
+            } else {
+                rounded.clone()
+            };
+            size.compare(&most).is_gt()
+        };
+        Some(match (capped, self.negative) {
+            (false, _) => rounded,
+            (true, false) => most,
+            (true, true) => most.negated(),
+        })
+    }
+}
+
+fn digits(text: &str) -> (&str, &str) {
+    let end = text.find(|c: char| !c.is_ascii_digit());
+    text.split_at(end.unwrap_or(text.len()))
+}
+
+impl Unit {
+    fn parse(suffix: &str) -> Option<Self> {
+        Some(match suffix {
+            "n" => Self::Decimal(-9),
+            "u" => Self::Decimal(-6),
+            "m" => Self::Decimal(-3),
+            "" => Self::Decimal(0),
+            "k" => Self::Decimal(3),
+            "M" => Self::Decimal(6),
+            "G" => Self::Decimal(9),
+            "T" => Self::Decimal(12),
+            "P" => Self::Decimal(15),
+            "E" => Self::Decimal(18),
+            "Ki" => Self::Binary(10),
+            "Mi" => Self::Binary(20),
+            "Gi" => Self::Binary(30),
+            "Ti" => Self::Binary(40),
+            "Pi" => Self::Binary(50),
+            "Ei" => Self::Binary(60),
+            _ => {
+                let exponent = suffix.strip_prefix(['e', 'E'])?;
+                let exponent: i64 = exponent.parse().ok()?;
+                // As in Kubernetes, the upper half is dropped.
+                Self::Decimal(exponent as i32)
+            }
+        })
+    }
 }
 
 pub(super) fn quantity(call: &mut Arguments<'_>) -> Result<Val> {
     Quantity::parse(call.text(0)?)
-        .map(Val::opaque)
+        .map(value)
         .ok_or_else(|| call.invalid("the string is not a quantity"))
+}
+
+fn value(quantity: Quantity) -> Val {
+    Val::extension(Extension::Quantity(quantity))
 }
 
 pub(super) fn is_quantity(call: &mut Arguments<'_>) -> Result<Val> {
@@ -130,45 +286,63 @@ pub(super) fn is_quantity(call: &mut Arguments<'_>) -> Result<Val> {
 }
 
 pub(super) fn is_integer(call: &mut Arguments<'_>) -> Result<Val> {
-    Ok(Val::Bool(receive(call, 0)?.integer().is_some()))
+    Ok(Val::Bool(receiver(call, 0)?.integer().is_some()))
 }
 
 pub(super) fn as_integer(call: &mut Arguments<'_>) -> Result<Val> {
-    let integer = receive(call, 0)?.integer();
+    let integer = receiver(call, 0)?.integer();
     integer
         .map(Val::Int)
-        .ok_or_else(|| call.invalid("the quantity is not a whole number"))
+        .ok_or_else(|| call.invalid("the quantity is not written as a whole number"))
 }
 
 pub(super) fn as_float(call: &mut Arguments<'_>) -> Result<Val> {
-    let Quantity(size) = receive(call, 0)?;
-    Ok(Val::Double(size as f64 / BILLION as f64))
+    Ok(Val::Double(receiver(call, 0)?.double()))
 }
 
 pub(super) fn sign(call: &mut Arguments<'_>) -> Result<Val> {
-    Ok(Val::Int(receive(call, 0)?.0.signum() as i64))
+    Ok(Val::Int(receiver(call, 0)?.sign()))
 }
 
 pub(super) fn add(call: &mut Arguments<'_>) -> Result<Val> {
-    let (Quantity(a), Quantity(b)) = (receive(call, 0)?, receive(call, 1)?);
-    Ok(Val::opaque(Quantity::cut(a + b)))
+    sum(call, &operand(call)?)
 }
 
 pub(super) fn sub(call: &mut Arguments<'_>) -> Result<Val> {
-    let (Quantity(a), Quantity(b)) = (receive(call, 0)?, receive(call, 1)?);
-    Ok(Val::opaque(Quantity::cut(a - b)))
+    sum(call, &operand(call)?.negated())
+}
+
+fn sum(call: &mut Arguments<'_>, other: &Quantity) -> Result<Val> {
+    // Large quantities have up to a thousand digits.
+    call.meter.charge(10)?;
+    let sum = receiver(call, 0)?.plus(other);
+    sum.map(value).ok_or(EvalError::Overflow(call.name))
+}
+
+fn receiver<'a>(call: &Arguments<'a>, n: usize) -> Result<&'a Quantity> {
+    match call.extension(n) {
+        Some(Extension::Quantity(quantity)) => Ok(quantity),
+        _ => Err(call.mismatch()),
+    }
+}
+
+/// The second argument of `add` and `sub`: a quantity or an int.
+fn operand(call: &Arguments<'_>) -> Result<Quantity> {
+    match &call.args[1] {
+        Val::Int(int) => Ok(Quantity::Small {
+            value: *int,
+            exponent: 0,
+        }),
+        _ => receiver(call, 1).cloned(),
+    }
 }
 
 /// `compareTo`, `isGreaterThan` and `isLessThan`, of quantities and of versions.
 pub(super) fn compare_to(call: &mut Arguments<'_>) -> Result<Val> {
-    let [Val::Opaque(a), Val::Opaque(b)] = call.args else {
-        return Err(call.mismatch());
-    };
-    let pair = (a.downcast_ref::<Quantity>(), b.downcast_ref::<Quantity>());
-    let order = match pair {
-        (Some(a), Some(b)) => a.cmp(b),
-        (None, None) => return call.in_library(false),
-        _ => return Err::<Val, EvalError>(call.mismatch()),
+    let order = match (call.extension(0), call.extension(1)) {
+        (Some(Extension::Quantity(a)), Some(Extension::Quantity(b))) => a.compare(b),
+        (Some(Extension::Version(a)), Some(Extension::Version(b))) => a.compare(b),
+        _ => return Err(call.mismatch()),
     };
     Ok(match call.name {
         "isGreaterThan" => Val::Bool(order.is_gt()),

@@ -79,9 +79,12 @@ pub(super) fn index_of(call: &mut Arguments<'_>) -> Result<Val> {
         return list::index_of(call);
     }
     let (text, wanted) = (call.text(0)?, call.text(1)?);
-    let from = match call.optional_int(2)? {
-        Some(from) => byte_at(text, from, call)?,
-        None => 0,
+    let from = call.optional_int(2)?.unwrap_or(0);
+    if wanted.is_empty() {
+        return Ok(Val::Int(from));
+    }
+    let Some(from) = offset(text, from, call)? else {
+        return Ok(Val::Int(-1));
     };
     let found = text[from..].find(wanted).map(|at| from + at);
     Ok(position(text, found))
@@ -94,12 +97,22 @@ pub(super) fn last_index_of(call: &mut Arguments<'_>) -> Result<Val> {
     }
     let (text, wanted) = (call.text(0)?, call.text(1)?);
     let to = match call.optional_int(2)? {
-        Some(to) => byte_at(text, to, call)?.saturating_add(wanted.len()),
+        Some(to) if wanted.is_empty() => return Ok(Val::Int(to)),
+        Some(to) => match offset(text, to, call)? {
+            Some(to) => to.saturating_add(wanted.len()),
+            None => return Ok(Val::Int(-1)),
+        },
         None => text.len(),
     };
     // No match can end inside a character.
     let found = text[..text.floor_char_boundary(to)].rfind(wanted);
     Ok(position(text, found))
+}
+
+/// The byte offset of a character, or `None` behind the last one.
+fn offset(text: &str, position: i64, call: &Arguments<'_>) -> Result<Option<usize>> {
+    let position = usize::try_from(position).map_err(|_| EvalError::OutOfRange(call.name))?;
+    Ok(text.char_indices().nth(position).map(|(at, _)| at))
 }
 
 fn position(text: &str, found: Option<usize>) -> Val {

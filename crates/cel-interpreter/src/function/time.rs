@@ -1,37 +1,27 @@
-//! Timestamps and durations, read and written as Go and Kubernetes do.
+//! Functions of timestamps and durations.
 
-use std::fmt::Write;
-
-use chrono::{DateTime, Datelike, Timelike, Utc};
-
+use super::number::fixed_text;
 use super::{Arguments, Result};
 use crate::error::EvalError;
+use crate::timestamp::{Civil, Timestamp};
 use crate::value::Val;
 
 const SECOND: u64 = 1_000_000_000;
 const MINUTE: u64 = 60 * SECOND;
 const HOUR: u64 = 60 * MINUTE;
 
-/// CEL supports the years 1 to 9999.
-pub(crate) fn in_range(at: DateTime<Utc>) -> Option<DateTime<Utc>> {
-    (1..=9999).contains(&at.year()).then_some(at)
-}
-
 /// `timestamp(x)`: a text in RFC 3339, or seconds since 1970.
 pub(super) fn timestamp(call: &mut Arguments<'_>) -> Result<Val> {
     let at = match &call.args[0] {
         Val::Timestamp(at) => Some(*at),
-        Val::Int(seconds) => DateTime::from_timestamp(*seconds, 0),
+        Val::Int(seconds) => Timestamp::from_seconds(*seconds),
         Val::Str(_) => {
-            let at = DateTime::parse_from_rfc3339(call.text(0)?)
-                .map_err(|_| call.invalid("the string is not a time in RFC 3339"))?;
-            Some(at.to_utc())
+            let at = Timestamp::parse(call.text(0)?).map(Val::Timestamp);
+            return at.ok_or_else(|| call.invalid("the string is not a time in RFC 3339"));
         }
         _ => return Err(call.mismatch()),
     };
-    at.and_then(in_range)
-        .map(Val::Timestamp)
-        .ok_or(EvalError::Overflow(call.name))
+    at.map(Val::Timestamp).ok_or(EvalError::Overflow(call.name))
 }
 
 /// `duration(x)`: a text such as `1h30m`.
@@ -44,23 +34,19 @@ pub(super) fn duration(call: &mut Arguments<'_>) -> Result<Val> {
     }
 }
 
-/// `getHours` and the like: a component of a time in UTC, or a whole duration in that unit.
+/// `getHours` and the like: a component of a time in UTC or in a given zone, or a whole duration in
+/// that unit.
 pub(super) fn get(call: &mut Arguments<'_>) -> Result<Val> {
-    let part = match &call.args[0] {
-        Val::Timestamp(at) => match call.name {
-            "getDate" => at.day(),
-            "getDayOfMonth" => at.day0(),
-            "getDayOfWeek" => at.weekday().num_days_from_sunday(),
-            "getDayOfYear" => at.ordinal0(),
-            "getFullYear" => return Ok(Val::Int(at.year().into())),
-            "getHours" => at.hour(),
-            "getMilliseconds" => at.timestamp_subsec_millis(),
-            "getMinutes" => at.minute(),
-            "getMonth" => at.month0(),
-            "getSeconds" => at.second(),
-            _ => return Err(call.mismatch()),
-        },
-        Val::Duration(nanos) => {
+    match (&call.args[0], call.args.len()) {
+        (Val::Timestamp(at), 1) => component(&at.utc().civil(), call),
+        (Val::Timestamp(at), _) => {
+            let local = at.in_zone(call.text(1)?);
+            component(
+                &local.ok_or_else(|| call.invalid("unknown time zone"))?,
+                call,
+            )
+        }
+        (Val::Duration(nanos), 1) => {
             let unit = match call.name {
                 "getHours" => HOUR,
                 "getMilliseconds" => SECOND / 1000,
@@ -68,60 +54,34 @@ pub(super) fn get(call: &mut Arguments<'_>) -> Result<Val> {
                 "getSeconds" => SECOND,
                 _ => return Err(call.mismatch()),
             };
-            return Ok(Val::Int(nanos / unit.cast_signed()));
+            Ok(Val::Int(nanos / unit.cast_signed()))
         }
+        _ => Err(call.mismatch()),
+    }
+}
+
+fn component(local: &Civil, call: &Arguments<'_>) -> Result<Val> {
+    Ok(Val::Int(match call.name {
+        "getDate" => local.day,
+        "getDayOfMonth" => local.day - 1,
+        "getDayOfWeek" => local.day_of_week(),
+        "getDayOfYear" => local.day_of_year(),
+        "getFullYear" => local.year,
+        "getHours" => local.hour,
+        "getMilliseconds" => i64::from(local.nanos / 1_000_000),
+        "getMinutes" => local.minute,
+        "getMonth" => local.month - 1,
+        "getSeconds" => local.second,
         _ => return Err(call.mismatch()),
-    };
-    Ok(Val::Int(part.into()))
+    }))
 }
 
-/// The text of a time in UTC, with `Z`, and without trailing zeros in the fraction.
-pub(crate) fn timestamp_text(at: DateTime<Utc>) -> String {
-    let seconds = at.format("%Y-%m-%dT%H:%M:%S");
-    // A leap second is written as the second before it.
-    let nanos = at.nanosecond() % 1_000_000_000;
-    if nanos == 0 {
-        return format!("{seconds}Z");
-    }
-    let fraction = format!("{nanos:09}");
-    format!("{seconds}.{}Z", fraction.trim_end_matches('0'))
-}
-
-/// The text of a duration in the form of Go: `1h30m0s`, `1.5s`, `200ms`.
+/// The text of a duration: its seconds as a decimal number, as in `5400s` and `0.2s`.
 pub(crate) fn duration_text(nanos: i64) -> String {
-    let mut text = String::new();
-    if nanos < 0 {
-        text.push('-');
-    }
-    let size = nanos.unsigned_abs();
-    // Writing to a string cannot fail.
-    let _ = match size {
-        0 => text.write_str("0s"),
-        1..1_000 => write!(text, "{size}ns"),
-        1_000..1_000_000 => write_fraction(&mut text, size, 1_000, "µs"),
-        1_000_000..SECOND => write_fraction(&mut text, size, 1_000_000, "ms"),
-        _ => {
-            if size >= HOUR {
-                let _ = write!(text, "{}h", size / HOUR);
-            }
-            if size >= MINUTE {
-                let _ = write!(text, "{}m", size % HOUR / MINUTE);
-            }
-            write_fraction(&mut text, size % MINUTE, SECOND, "s")
-        }
-    };
-    text
-}
-
-fn write_fraction(text: &mut String, size: u64, unit: u64, name: &str) -> std::fmt::Result {
-    write!(text, "{}", size / unit)?;
-    let width = unit.ilog10() as usize;
-    let fraction = format!("{:0width$}", size % unit);
-    let fraction = fraction.trim_end_matches('0');
-    if !fraction.is_empty() {
-        write!(text, ".{fraction}")?;
-    }
-    text.write_str(name)
+    // Go adds the fraction to the whole seconds, both as doubles.
+    let second = SECOND.cast_signed();
+    let seconds = (nanos / second) as f64 + (nanos % second) as f64 / 1e9;
+    fixed_text(seconds) + "s"
 }
 
 /// Parses a duration in the form of Go: `-1.5h`, `1h30m`, `100ms`, `0`.
@@ -155,15 +115,30 @@ fn parse_part(text: &str) -> Option<(i128, &str)> {
         return None;
     }
     let (unit, rest) = unit(rest)?;
-    // A number of more than 19 digits is out of range; 18 digits of a fraction are enough.
+    // A number of more than 19 digits is out of range.
     let whole = whole.trim_start_matches('0');
     if whole.len() > 19 {
         return None;
     }
-    let number = |digits: &str| digits.parse::<i128>().unwrap_or(0);
-    let fraction = &fraction[..fraction.len().min(18)];
-    let part = number(fraction) * unit / 10_i128.pow(fraction.len() as u32);
-    Some((number(whole) * unit + part, rest))
+    let whole = whole.parse::<i128>().unwrap_or(0) * i128::from(unit);
+    Some((whole + i128::from(part(fraction, unit)), rest))
+}
+
+/// The nanoseconds of a fraction of a unit, rounded as Go does: with doubles, and from as many digits
+/// as an int can hold.
+#[expect(clippy::cast_sign_loss, reason = "a fraction has no sign")]
+fn part(fraction: &str, unit: u64) -> u64 {
+    const MAX: u64 = i64::MAX as u64;
+    let (mut number, mut scale) = (0_u64, 1.0);
+    for digit in fraction.bytes() {
+        let next = number * 10 + u64::from(digit - b'0');
+        if number > MAX / 10 || next > MAX + 1 {
+            break;
+        }
+        number = next;
+        scale *= 10.0;
+    }
+    (number as f64 * (unit as f64 / scale)) as u64
 }
 
 fn digits(text: &str) -> (&str, &str) {
@@ -171,7 +146,7 @@ fn digits(text: &str) -> (&str, &str) {
     text.split_at(end.unwrap_or(text.len()))
 }
 
-fn unit(text: &str) -> Option<(i128, &str)> {
+fn unit(text: &str) -> Option<(u64, &str)> {
     let units: [(&str, u64); 8] = [
         ("ns", 1),
         ("us", 1_000),
@@ -182,8 +157,7 @@ fn unit(text: &str) -> Option<(i128, &str)> {
         ("m", MINUTE),
         ("h", HOUR),
     ];
-    let found = units
+    units
         .iter()
-        .find_map(|(name, nanos)| Some((*nanos, text.strip_prefix(name)?)));
-    found.map(|(nanos, rest)| (i128::from(nanos), rest))
+        .find_map(|(name, nanos)| Some((*nanos, text.strip_prefix(name)?)))
 }

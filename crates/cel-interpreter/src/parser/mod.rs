@@ -308,6 +308,7 @@ impl<'a> Parser<'a> {
             }
             Token::Symbol("[") => self.list(),
             Token::Symbol("{") => self.map(),
+            Token::Symbol(".") => self.outermost(),
             token => Err(self.back(&token, "an operand")),
         }
     }

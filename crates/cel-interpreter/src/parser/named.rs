@@ -17,7 +17,9 @@ impl<'a> Parser<'a> {
             "in" => return Err(self.back(&Token::Word(word), "an operand")),
             _ => {}
         }
-        if let Some(function) = self.qualified(word) {
+        if !self.is_local(word)
+            && let Some(function) = self.qualified(word)
+        {
             self.next += 3;
             let args = self.arguments()?;
             return call(function, false, args);
@@ -30,6 +32,31 @@ impl<'a> Parser<'a> {
         }
         let args = self.arguments()?;
         call(known(word)?, false, args)
+    }
+
+    /// `.name`: a name of the outermost scope, even if a macro has a variable of that name.
+    pub(super) fn outermost(&mut self) -> Result<Subtree> {
+        let locals = std::mem::take(&mut self.locals);
+        let word = match self.take() {
+            Token::Word(word) if !is_keyword(word) => word,
+            token => {
+                self.locals = locals;
+                return Err(self.back(&token, "a name"));
+            }
+        };
+        let called = *self.peek() == Token::Symbol("(") || self.qualified(word).is_some();
+        if called {
+            // The arguments are in the scope of the macro.
+            self.locals = locals;
+            return self.named(word);
+        }
+        let variable = self.variable(word);
+        self.locals = locals;
+        Ok(Subtree::leaf(variable))
+    }
+
+    fn is_local(&self, name: &str) -> bool {
+        self.locals.contains(&name)
     }
 
     /// The function of a call such as `math.abs(…)`, which looks like a method of a variable.
@@ -93,14 +120,20 @@ impl<'a> Parser<'a> {
     }
 
     pub(super) fn method(&mut self, target: Subtree, name: &str) -> Result<Subtree> {
-        match name {
-            "all" => return self.fold(FoldKind::All, target),
-            "exists" => return self.fold(FoldKind::Exists, target),
-            "exists_one" | "existsOne" => return self.fold(FoldKind::ExistsOne, target),
-            "map" => return self.fold(FoldKind::Map, target),
-            "filter" => return self.fold(FoldKind::Filter, target),
+        let kind = match name {
+            "all" => Some(FoldKind::All),
+            "exists" => Some(FoldKind::Exists),
+            "exists_one" | "existsOne" => Some(FoldKind::ExistsOne),
+            "map" | "transformList" => Some(FoldKind::Map),
+            "filter" => Some(FoldKind::Filter),
+            "transformMap" => Some(FoldKind::TransformMap),
+            "transformMapEntry" => Some(FoldKind::TransformMapEntry),
+            "sortBy" => Some(FoldKind::SortBy),
             "optMap" | "optFlatMap" => return self.optional_map(target, name == "optFlatMap"),
-            _ => {}
+            _ => None,
+        };
+        if let Some(kind) = kind {
+            return self.fold(name, kind, target);
         }
         let mut args = self.arguments()?;
         if matches!(name, "or" | "orValue") && args.len() == 1 {
@@ -112,27 +145,52 @@ impl<'a> Parser<'a> {
 
     /// The variable of a macro, and the comma after it.
     fn local(&mut self) -> Result<()> {
-        match (self.peek(), self.ahead(1)) {
-            (Token::Word(name), Token::Symbol(",")) => {
-                let name = *name;
+        match self.local_ahead() {
+            Some(name) => {
                 self.next += 2;
                 self.locals.push(name);
                 Ok(())
             }
-            _ => Err(self.unexpected("the name of a variable and `,`")),
+            None => Err(self.unexpected("the name of a variable and `,`")),
         }
     }
 
-    fn fold(&mut self, kind: FoldKind, range: Subtree) -> Result<Subtree> {
+    /// The name that is next, if a comma follows it.
+    fn local_ahead(&self) -> Option<&'a str> {
+        match (self.peek(), self.ahead(1)) {
+            (Token::Word(name), Token::Symbol(",")) if !is_keyword(name) => Some(name),
+            _ => None,
+        }
+    }
+
+    /// The second variable of a macro that may have one, or must have one.
+    fn second_local(&mut self, macro_name: &str) -> Result<bool> {
+        let required = macro_name.starts_with("transform");
+        let optional = matches!(macro_name, "all" | "exists" | "exists_one" | "existsOne");
+        let present = optional && self.local_ahead().is_some();
+        if !required && !present {
+            return Ok(false);
+        }
+        if self.local_ahead() == self.locals.last().copied() {
+            return Err(self.unexpected("a second variable with another name"));
+        }
         self.local()?;
+        Ok(true)
+    }
+
+    fn fold(&mut self, name: &str, kind: FoldKind, range: Subtree) -> Result<Subtree> {
+        let outer = self.locals.len();
+        self.local()?;
+        let pairs = self.second_local(name)?;
         let first = self.expression()?;
-        let second = if kind == FoldKind::Map && self.eat(",") {
+        let filtered = kind == FoldKind::Map || pairs && name.starts_with("transform");
+        let second = if filtered && self.eat(",") {
             Some(self.expression()?)
         } else {
             None
         };
         self.expect(")")?;
-        self.locals.pop();
+        self.locals.truncate(outer);
         let height = range.height.max(first.height);
         let height = height.max(second.as_ref().map_or(0, |part| part.height));
         let (filter, body) = match second {
@@ -145,6 +203,7 @@ impl<'a> Parser<'a> {
             CelExpr::Fold(Box::new(Fold {
                 kind,
                 range,
+                pairs,
                 filter,
                 body,
             })),
@@ -176,6 +235,10 @@ fn optional_or(optional: Subtree, other: Subtree, unwrap: bool) -> Result<Subtre
     Subtree::over(height, node)
 }
 
+fn is_keyword(word: &str) -> bool {
+    matches!(word, "true" | "false" | "null" | "in")
+}
+
 fn known(name: &str) -> Result<&'static Function> {
     function::find(name).ok_or_else(|| CompileError::UnknownFunction {
         name: name.to_owned(),
@@ -196,9 +259,11 @@ fn call(function: &'static Function, method: bool, args: Vec<Subtree>) -> Result
         _ => None,
     };
     let height = height(&args);
+    let last = args.last().map(|part| &part.node);
     let call = Call {
         function,
-        library: function.library_call(method, args.len()),
+        method,
+        listed: matches!(last, Some(CelExpr::List(_))),
         pattern,
         args: nodes(args),
     };
