@@ -78,6 +78,18 @@ const NAMED: [Type; 15] = [
     Type::Cidr,
 ];
 
+/// Whether a chain of names, as [`Program::reads`](crate::Program::reads) returns them, is the name of
+/// a type: `int`, or `google.protobuf.Duration`. A variable of that name wins where there is one.
+///
+/// ```
+/// assert!(cel_interpreter::is_type_name(["google", "protobuf", "Duration"]));
+/// assert!(!cel_interpreter::is_type_name(["object"]));
+/// ```
+pub fn is_type_name<'a>(names: impl IntoIterator<Item = &'a str>) -> bool {
+    let names: Vec<&str> = names.into_iter().collect();
+    Type::named(&names.into_iter()).is_some()
+}
+
 impl Type {
     pub(crate) fn of(value: &Val) -> Self {
         match value {

@@ -18,7 +18,7 @@ pub(crate) mod pattern;
 pub(crate) mod quantity;
 mod re2;
 pub(crate) mod sort;
-mod table;
+pub(crate) mod table;
 mod text;
 pub(crate) mod time;
 pub(crate) mod url;
@@ -27,6 +27,7 @@ pub(crate) mod version;
 
 use crate::error::{CompileError, EvalError};
 use crate::meter::Meter;
+use crate::reference::Documented;
 use crate::tree::Call;
 use crate::types::Extension;
 use crate::value::{List, Val};
@@ -37,8 +38,7 @@ type Result<T> = std::result::Result<T, EvalError>;
 
 /// A function or method by its name.
 pub(crate) struct Function {
-    /// With its namespace, as in `math.abs`.
-    pub name: &'static str,
+    pub(crate) documented: Documented,
     form: Form,
     /// The least and greatest number of arguments. The target of a method counts.
     arguments: (usize, usize),
@@ -58,14 +58,12 @@ enum Form {
 
 /// The function of this name.
 pub(crate) fn find(name: &str) -> Option<&'static Function> {
-    table::FUNCTIONS
-        .iter()
-        .find(|function| function.name == name)
+    table::functions().find(|function| function.name() == name)
 }
 
 /// A function whose name differs by a letter or two.
 pub(crate) fn nearest(name: &str) -> Option<&'static str> {
-    let names = table::FUNCTIONS.iter().map(|function| function.name);
+    let names = table::functions().map(Function::name);
     let close = names.map(|known| (distance(known, name), known));
     let (distance, known) = close.min_by_key(|(distance, _)| *distance)?;
     (distance <= 2 && distance < name.len()).then_some(known)
@@ -93,6 +91,11 @@ fn distance(from: &str, to: &str) -> usize {
 }
 
 impl Function {
+    /// With its namespace, as in `math.abs`.
+    pub(crate) fn name(&self) -> &'static str {
+        self.documented.name
+    }
+
     /// Checks the form and the number of arguments of a call.
     pub(crate) fn check(
         &self,
@@ -110,7 +113,7 @@ impl Function {
         }
         let as_method = self.form == Form::Method || (self.form == Form::Both && method);
         Err(CompileError::Arguments {
-            name: self.name,
+            name: self.name(),
             expected: shape(as_method, min, max),
             found: shape(method, count, count),
         })
@@ -118,7 +121,7 @@ impl Function {
 
     /// Whether its second argument is a regular expression.
     pub(crate) fn takes_pattern(&self) -> bool {
-        matches!(self.name, "matches" | "find" | "findAll")
+        matches!(self.name(), "matches" | "find" | "findAll")
     }
 }
 
@@ -166,7 +169,7 @@ pub(crate) struct Arguments<'a> {
 impl<'a> Arguments<'a> {
     pub(crate) fn new(call: &'a Call, args: &'a [Val], meter: &'a mut Meter) -> Self {
         Self {
-            name: call.function.name,
+            name: call.function.name(),
             args,
             meter,
             pattern: call.pattern.as_deref(),

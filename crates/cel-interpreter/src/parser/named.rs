@@ -252,7 +252,7 @@ fn call(function: &'static Function, method: bool, args: Vec<Subtree>) -> Result
         Some(CelExpr::Literal(Val::Str(pattern))) if function.takes_pattern() => {
             let pattern = Pattern::new(pattern.as_str().unwrap_or_default());
             Some(pattern.map_err(|error| CompileError::Pattern {
-                function: function.name,
+                function: function.name(),
                 reason: error.to_string(),
             })?)
         }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use cel_interpreter::Example;
 use document::{Key, Map, Value};
 
 use crate::oracle::{self, outcome};
@@ -37,6 +38,30 @@ fn recorded_results_are_those_of_kubernetes() {
         "run `UPDATE=1 just cel`:\n{}",
         wrong.join("\n")
     );
+}
+
+#[test]
+fn examples_of_the_reference_are_those_of_kubernetes() {
+    let functions = cel_interpreter::reference().flat_map(|(_, functions)| functions);
+    let examples: Vec<&Example> = functions.flat_map(|function| function.examples).collect();
+    let none = Value::from(Map::from_entries(Vec::new()));
+    let answers = oracle::eval(examples.iter().map(|Example(expr, _)| (*expr, &none)));
+    let mut compared = 0;
+    for (Example(expr, result), answer) in examples.iter().zip(&answers) {
+        // Kubernetes does not have all functions, and checks types.
+        if answer.get("refused").as_bool() == Some(true) {
+            continue;
+        }
+        compared += 1;
+        match outcome(answer) {
+            Outcome::Error => assert!(result.starts_with("error: "), "{expr}: {answer}"),
+            Outcome::Value { document, .. } => {
+                let document = document.map(|document| document.to_string());
+                assert_eq!(document.as_deref(), Some(*result), "{expr}");
+            }
+        }
+    }
+    assert!(compared > 120, "{compared} of {} examples", examples.len());
 }
 
 /// The cases with the results of Kubernetes, one on each line.

@@ -1,6 +1,6 @@
 //! CEL: the variables and fields that an expression reads.
 
-use cel_interpreter::Program;
+use cel_interpreter::{Program, is_type_name};
 use document::{Key, Location};
 use schema::Type;
 
@@ -30,6 +30,10 @@ impl Inference {
             return;
         };
         let key = Key::new(root);
+        let names = std::iter::once(root).chain(rest.iter().map(String::as_str));
+        if shape.field(&key).is_none() && is_type_name(names) {
+            return;
+        }
         if shape.field(&key).is_none() {
             let names = shape.names();
             let message = format!("the document has no top-level key {root}, so this always fails");

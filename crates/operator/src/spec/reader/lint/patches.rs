@@ -1,5 +1,6 @@
 //! Warnings about patches that name keys which their documents do not have.
 
+use cel_interpreter::is_type_name;
 use dataflow::pipeline::{Branch, Patch, Project, StageKind};
 use document::Location;
 use document::path::Segment;
@@ -41,8 +42,11 @@ impl SpecReader<'_> {
             self.unknown_key(name.as_str(), keys, &at.key("at"));
         }
         patch.edit.programs(&mut |program, at, var| {
+            let reads = program.reads();
             for name in program.variables() {
-                if name != patch::RESOURCE && Some(name.as_str()) != var {
+                let mut chains = reads.iter().filter(|chain| chain.first() == Some(name));
+                let is_type = chains.all(|chain| is_type_name(chain.iter().map(String::as_str)));
+                if name != patch::RESOURCE && Some(name.as_str()) != var && !is_type {
                     self.unknown_key(name, keys, at);
                 }
             }
