@@ -14,11 +14,14 @@
 //! element with the same key fields, and a list that starts with `{$patch: replace}` replaces the
 //! whole list.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
 use document::{Key, ListRef, Map, Value, View};
 
 use crate::compare::equal;
 use crate::keys::{Identity, MergeKeys};
-use crate::merge::{all_maps, position_of};
+use crate::merge::{all_maps, merge_at, position_of};
 
 /// The key of a directive.
 const DIRECTIVE: &str = "$patch";
@@ -34,6 +37,7 @@ pub enum Absence {
 
 /// The patch that turns `old` into `new`; `None` if there is nothing to change. A null in `new`
 /// removes a field. Elements of lists with merge keys keep their order, and new ones are appended.
+/// Elements of `new` with the same key fields are one element, of which the last values count.
 pub fn delta(old: &Value, new: &Value, keys: &MergeKeys, absence: Absence) -> Option<Value> {
     let path = Vec::new();
     Delta {
@@ -111,7 +115,7 @@ impl Delta<'_> {
 
     fn by_key(&mut self, old: ListRef<'_>, new: ListRef<'_>, identity: &Identity) -> Option<Value> {
         let mut changes: Vec<Value> = Vec::new();
-        for item in new {
+        for item in &self.joined(new, identity) {
             let Some(at) = position_of(old, item, 0, Some(identity)) else {
                 changes.push(item.clone());
                 continue;
@@ -134,6 +138,26 @@ impl Delta<'_> {
             }));
         }
         (!changes.is_empty()).then(|| changes.into())
+    }
+
+    /// The elements of a list, of which those with the same key fields are merged into the first
+    /// one. A pipeline that appends an element need not know whether a user has one with that key.
+    fn joined(&self, list: ListRef<'_>, identity: &Identity) -> Vec<Value> {
+        let mut all: Vec<Value> = Vec::with_capacity(list.len());
+        let mut known: BTreeMap<Value, usize> = BTreeMap::new();
+        for item in list {
+            match known.entry(identity.of(item).into()) {
+                Entry::Occupied(first) => {
+                    let joined = &mut all[*first.get()];
+                    *joined = merge_at(&self.path, joined, item, self.keys);
+                }
+                Entry::Vacant(new) => {
+                    new.insert(all.len());
+                    all.push(item.clone());
+                }
+            }
+        }
+        all
     }
 
     /// Elements that do not change are empty maps, so that the others keep their positions.
@@ -202,6 +226,22 @@ mod tests {
     }
 
     #[test]
+    fn elements_with_the_same_key_are_one() {
+        let old = json!({"containers": [{"name": "app"}, {"name": "side", "env": [1]}]});
+        let appended = json!({"containers": [
+            {"name": "app"}, {"name": "side", "env": [1]}, {"name": "side", "image": "s"}
+        ]});
+        let patch = json!({"containers": [{"name": "side", "image": "s"}]});
+        for absence in [Absence::Removes, Absence::Keeps] {
+            check(&old, &appended, absence, &patch);
+        }
+        let twice = json!({"containers": [{"name": "a", "x": 1, "y": 1}, {"name": "a", "x": 2}]});
+        let one = json!({"containers": [{"name": "a", "x": 2, "y": 1}]});
+        let empty = json!({"containers": [{"name": "b"}]});
+        check(&empty, &twice, Absence::Keeps, &one);
+    }
+
+    #[test]
     fn elements_without_keys_are_compared_by_position() {
         let old = json!({"l": [{"a": 1}, {"a": 2}, {"a": 3}]});
         let new = json!({"l": [{"a": 1}, {"a": 4}, {"a": 3}]});
@@ -242,7 +282,7 @@ mod tests {
                 members.collect::<Map>().into()
             }
             View::List(list) if keyed && all_maps(list) => {
-                let named: std::collections::BTreeMap<String, Value> = list
+                let named: BTreeMap<String, Value> = list
                     .iter()
                     .map(|item| (item.get("name").to_string(), item.clone()))
                     .collect();

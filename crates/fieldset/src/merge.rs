@@ -16,6 +16,12 @@ pub fn merge(live: &Value, patch: &Value, keys: &MergeKeys) -> Value {
     .value(live, patch)
 }
 
+/// As [`merge`], for values that are at these field names of an object.
+pub(crate) fn merge_at(path: &[Key], live: &Value, patch: &Value, keys: &MergeKeys) -> Value {
+    let path = path.to_vec();
+    Merge { keys, path }.value(live, patch)
+}
+
 struct Merge<'a> {
     keys: &'a MergeKeys,
     /// The names of the fields that lead to the current value.

@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use document::{Key, ListRef, Value, View};
+use document::{Key, ListRef, MAX_DEPTH, Value, View};
 
 /// One step of a path.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -189,8 +189,12 @@ impl FieldPath {
         text
     }
 
-    /// Parses the result of [`FieldPath::pointer`].
+    /// Parses the result of [`FieldPath::pointer`]. A path that is deeper than any object is none:
+    /// setting its value would create all maps on the way.
     pub fn parse(text: &str) -> Option<Self> {
+        if text.matches('/').count() > MAX_DEPTH {
+            return None;
+        }
         let unescape = |text: &str| {
             let text = text.replace("~2", "[").replace("~1", "/");
             text.replace("~0", "~")

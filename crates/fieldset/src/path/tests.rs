@@ -127,3 +127,9 @@ fn paths_are_located() {
     let none = Path::parse("$.spec.nothing").unwrap();
     assert_eq!(located(&none, &deployment()), []);
 }
+
+#[test]
+fn a_path_that_no_object_can_have_is_not_parsed() {
+    assert!(FieldPath::parse(&"/a".repeat(100)).is_some());
+    assert_eq!(FieldPath::parse(&"/a".repeat(100_000)), None);
+}
