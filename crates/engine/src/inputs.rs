@@ -6,9 +6,9 @@ use std::sync::{Arc, PoisonError};
 use cluster::access::ReadRule;
 use cluster::client::Identity;
 use cluster::source::{Subscription, WatchKey};
-use object::{GroupKind, KindRef, LabelSelector, ObjectKey, ObjectName, marks};
+use object::{GroupKind, KindRef, LabelSelector, ObjectKey, ObjectName, OperatorId, marks};
+use operator::Operator;
 use operator::spec::{ONE_SHOT, Source, SourceKind, TargetType};
-use operator::{Controller, Operator};
 use store::Store;
 use target::in_place::{Own, entered};
 
@@ -115,7 +115,11 @@ pub(super) fn subscribe(
                 continue;
             }
             let own = controller.patches_input(input);
-            let take_back = own.then(|| take_back(context, operator, controller, source));
+            let id = writes.writer.operator();
+            let take_back = own.then(|| {
+                let own = Own::new(operator, &controller.name);
+                take_back(context, id, own, source)
+            });
             let resource = &source.resource;
             let sink = Input::new(inbox.clone(), port, source.clone(), keep);
             let sink = sink
@@ -204,19 +208,13 @@ fn rule_of(operator: &Operator, source: &Source) -> Option<ReadRule> {
 }
 
 /// Takes back what a controller has set on the objects of a source.
-fn take_back(
-    context: &Context,
-    operator: &Operator,
-    controller: &Controller,
-    source: &Source,
-) -> TakeBack {
-    let own = Own::new(operator, &controller.name);
-    let operator = operator.name.clone();
+fn take_back(context: &Context, operator: &OperatorId, own: Own, source: &Source) -> TakeBack {
+    let operator = operator.clone();
     let kind = source.resource.group_kind();
     if let Some(collection) = view_of(source) {
         let memories = context.views.memories().clone();
         return Box::new(move |name, object| {
-            memories.entered(&operator, &own, &collection, name, object)
+            memories.entered(&operator.name, &own, &collection, name, object)
         });
     }
     Box::new(move |name, object| {

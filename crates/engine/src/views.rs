@@ -16,7 +16,7 @@ pub(super) use stale::Stale;
 use store::{Basis, Caller, Change, Preconditions, Store, Write, Written};
 use tokio::time::Instant;
 
-use self::write::{Memories, Outcome, ViewObject};
+use self::write::{Memories, Outcome, Refused, ViewObject};
 use super::availability::{Producer, Views};
 use super::echoes::Echoes;
 use super::problem_log::ProblemLog;
@@ -206,7 +206,6 @@ impl Outputs {
                 }
                 view.note(&name, result, |number, refused| {
                     let controller = &operator.controllers[number].name;
-                    let refused = refused.map(|why| ("conflict", why));
                     problem_log.view(controller, collection, &name, refused);
                 });
             }
@@ -263,7 +262,7 @@ impl View {
         &mut self,
         name: &ObjectName,
         result: Result<Outcome, store::Error>,
-        report: impl FnOnce(usize, Option<String>),
+        report: impl FnOnce(usize, Option<Refused>),
     ) {
         let first = || {
             let derived = self.derived.get(name)?;
@@ -275,7 +274,7 @@ impl View {
                 let (loser, refused) = outcome.conflict.unzip();
                 (loser.or(outcome.controller), outcome.written, refused)
             }
-            Err(error) => (None, None, Some(error.to_string())),
+            Err(error) => (None, None, Some(("conflict", error.to_string()))),
         };
         let controller = controller.or_else(first).unwrap_or(self.producers[0]);
         self.version = self.version.max(written.as_ref().map_or(0, version));

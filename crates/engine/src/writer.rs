@@ -142,6 +142,11 @@ impl Writer {
         self
     }
 
+    /// The Operator that writes.
+    pub fn operator(&self) -> &OperatorId {
+        &self.operator
+    }
+
     fn peers(&self) -> Peers {
         self.peers.borrow().clone()
     }

@@ -56,6 +56,8 @@ impl OperatorId {
         match uid {
             _ if name != self.name => Ownership::Other,
             None => Ownership::Own,
+            // Whoever does not know its own uid can only compare names.
+            Some(_) if self.uid.is_empty() => Ownership::Own,
             Some(uid) if uid == self.uid => Ownership::Own,
             Some(uid) if instance_of(uid).is_some() || instance_of(&self.uid).is_some() => {
                 Ownership::Other

@@ -10,8 +10,9 @@ use super::cluster::Cluster;
 use fieldset::{FieldPath, MergeKeys};
 use operator::Report;
 use operator::spec::Operator;
-use target::batch::{Clash, Memory, Writer, settle};
+use target::batch::{BatchObject, Clash, Memory, Writer, settle};
 use target::in_place::{Own, recorded};
+use target::problem::Cause;
 
 /// The derived documents of all objects.
 #[derive(Debug, Default)]
@@ -126,7 +127,12 @@ impl Desired {
         let writers: Vec<Writer> = writers.collect();
         let keys = MergeKeys::of_group(key.kind.group.as_str());
         let before = derived.memory.clone();
-        let settled = settle(live.as_ref(), &writers, &mut derived.memory, &keys);
+        let object = BatchObject {
+            key,
+            operator: &operator.name,
+            keys: &keys,
+        };
+        let settled = settle(live.as_ref(), &writers, &mut derived.memory, object);
         if !derived.memory.has_same_layers(&before) {
             self.remembered.insert(key.clone());
         }
@@ -194,12 +200,23 @@ impl Names<'_> {
                 format!("{field} of {name} is set by others; an Applier with target.force takes it")
             }
             Clash::Existing => format!("{name} exists and was not derived: it is left alone"),
+            Clash::Record { field, theirs } => format!(
+                "{field} of {name} is set by a Patcher of Operator {theirs}, and is left to it"
+            ),
+            Clash::NotKept { field } => {
+                let field = field.to_string();
+                format!("{name}: {}", Cause::NotKept { field })
+            }
+            Clash::RecordTooLarge { size } => {
+                let cause = Cause::RecordTooLarge { size: *size };
+                format!("{name}: {cause}")
+            }
         };
         Report {
             controller: self.controller(loser).to_owned(),
             stage: "output".to_owned(),
             origin: json!([{"key": (name.to_string())}]),
-            code: "conflict",
+            code: clash.code(),
             message,
         }
     }

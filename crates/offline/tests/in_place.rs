@@ -92,6 +92,79 @@ fn appending_a_container_is_idempotent() {
     assert_eq!(story.at(&["args"]), &json!(["a", "-v"]));
 }
 
+/// Adds a variable to all containers, then a container and a rule, unless `off` is set.
+fn mesh() -> Story {
+    Story::new(
+        json!([{"@patch": {"where": "!has(resource.off)", "operations": [
+            {"op": "add", "path": "/containers[*]/env/-", "value": {"name": "MESH", "value": "on"}},
+            {"op": "add", "path": "/containers/-", "value": {"name": "side", "image": "s"}},
+            {"op": "add", "path": "/rules/-", "value": {"host": "ours"}},
+        ]}}]),
+    )
+}
+
+#[test]
+fn a_user_may_change_an_element_that_was_added() {
+    let mesh_env = json!({"name": "MESH", "value": "on"});
+    let user_env = json!({"name": "X", "value": "1"});
+    let mut story = mesh();
+    story.put(&json!({"containers": [{"name": "app"}], "rules": []}));
+    // As `kubectl set env --all`: nothing has to be written.
+    let changed = json!([
+        {"name": "app", "env": [(mesh_env.clone()), (user_env.clone())]},
+        {"name": "side", "image": "s", "env": [(user_env.clone())]},
+    ]);
+    assert!(!story.set(&["containers"], &changed));
+    assert_eq!(story.at(&["containers"]), &changed);
+    // What is ours is taken back, and what the user set stays.
+    assert!(story.set(&["off"], &json!(true)));
+    let left = json!([
+        {"name": "app", "env": [(user_env.clone())]}, {"name": "side", "env": [(user_env)]},
+    ]);
+    assert_eq!(story.at(&["containers"]), &left);
+}
+
+#[test]
+fn the_value_of_a_user_in_an_added_element_is_replaced_and_comes_back() {
+    let mut story = mesh();
+    story.put(&json!({"containers": [{"name": "app", "env": []}], "rules": []}));
+    let changed = json!([{"name": "app", "env": []}, {"name": "side", "image": "user"}]);
+    assert!(story.set(&["containers"], &changed));
+    assert_eq!(story.at(&["containers"]).at(1).get("image"), &json!("s"));
+    let same = story.live.clone();
+    assert!(!story.put(&same));
+    assert_eq!(story.at(&["containers"]).as_list().unwrap().len(), 2);
+    assert!(story.set(&["off"], &json!(true)));
+    assert_eq!(
+        story.at(&["containers"]).at(1),
+        &json!({"name": "side", "image": "user"})
+    );
+}
+
+#[test]
+fn an_added_element_without_a_key_is_found_by_its_content() {
+    let mut story = mesh();
+    story.put(&json!({"containers": [{"name": "app"}], "rules": [{"host": "user"}]}));
+    assert_eq!(
+        story.at(&["rules"]),
+        &json!([{"host": "user"}, {"host": "ours"}])
+    );
+    // The user adds one before it, and removes the own one.
+    let moved = json!([{"host": "new"}, {"host": "user"}, {"host": "ours"}]);
+    assert!(!story.set(&["rules"], &moved));
+    assert_eq!(story.at(&["rules"]), &moved);
+    let moved = json!([{"host": "ours"}, {"host": "new"}]);
+    story.set(&["rules"], &moved);
+    assert_eq!(
+        story.at(&["rules"]).as_list().unwrap().len(),
+        2,
+        "{}",
+        story.live
+    );
+    story.set(&["off"], &json!(true));
+    assert_eq!(story.at(&["rules"]), &json!([{"host": "new"}]));
+}
+
 #[test]
 fn what_passes_through_belongs_to_the_user() {
     let mut story = Story::new(patch(
@@ -234,4 +307,41 @@ fn the_patch_of_an_object_that_another_controller_yields_is_not_seen_either() {
         let expect = json!([{"name": "app"}, {"name": "side", "image": "s"}]);
         assert_eq!(targets[0].get("containers"), &expect);
     }
+}
+
+/// A batch with one object. Returns the codes of the errors, and the events.
+fn batch(offline: &mut Offline, object: &Value) -> (Vec<&'static str>, Vec<Event>) {
+    let kind = EventType::Modified;
+    let event = Event {
+        kind,
+        object: object.clone(),
+    };
+    let batch = offline.batch(&[event], &Env::default()).unwrap();
+    let codes = batch.errors.iter().map(|error| error.code).collect();
+    (codes, batch.events)
+}
+
+#[test]
+fn a_value_that_cannot_be_restored_is_not_changed_in_place() {
+    let append = json!([{"op": "replace", "path": "/text", "value": "${resource.text + '!'}"}]);
+    let Story { mut offline, .. } = Story::new(patch(append));
+    let object = |text: &str| json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "text": text});
+    let (codes, events) = batch(&mut offline, &object("short"));
+    assert_eq!(codes, [""; 0]);
+    assert_eq!(events[0].object.get("text"), &json!("short!"));
+    // The error comes instead of the first write, and nothing grows.
+    for _ in 0..2 {
+        let (codes, events) = batch(&mut offline, &object(&"x".repeat(1_100)));
+        assert!(codes.contains(&"not-kept"), "{codes:?}");
+        assert_eq!(events, []);
+    }
+    // A value that the pipeline does not read may be replaced.
+    let project = json!([{"@project": {
+        "metadata": {"name": "$.metadata.name"}, "text": "fixed",
+    }}]);
+    let mut story = Story::new(project);
+    assert!(story.put(&object(&"x".repeat(1_100))));
+    assert_eq!(story.at(&["text"]), &json!("fixed"));
+    let same = story.live.clone();
+    assert!(!story.put(&same));
 }

@@ -231,6 +231,9 @@ pub struct Target {
     /// Whether it is a Patcher whose controller reads the same kind, and so changes objects in
     /// place. Its controller does not see what it has set.
     pub in_place: bool,
+    /// For a target whose objects are changed in place: the parts of them that its controller
+    /// reads, one for each source of their kind.
+    pub reads: Vec<Keep>,
 }
 
 /// `type` of a target.

@@ -8,11 +8,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dataflow::Budget;
 use document::{Map, Value, View};
-use object::ObjectKey;
 use object::marks::{MANAGED_BY, MANAGER, is_mark};
+use object::{ObjectKey, OperatorId};
 use offline::Offline;
 use offline::{Event, EventType};
 use target::claim::Claim;
+use target::live::is_orphan;
 
 use crate::api::kind::Kind;
 use crate::fields::{at, copied, set, text, unset};
@@ -122,6 +123,12 @@ impl World {
             .as_ref()
             .is_some_and(|claim| !self.identity.is_own(claim));
         if former && !derived {
+            return Ok(());
+        }
+        // So does what its controllers patched, unless one of the same name patches it again.
+        let name = self.shape.operator(self.edits).name;
+        let operator = OperatorId::new(&name, &self.identity.uid());
+        if !former && is_orphan(live, key, &operator) {
             return Ok(());
         }
         let squats = self.squatters.contains(key);

@@ -51,6 +51,11 @@ impl Identity {
         lifetime.created = Instant::now();
     }
 
+    /// The uid of the Operator.
+    pub(crate) fn uid(&self) -> String {
+        self.lifetime().uid.clone()
+    }
+
     /// A process starts.
     pub fn start(&self) {
         self.lifetime().started = Instant::now();

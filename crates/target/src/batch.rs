@@ -12,16 +12,32 @@
 //! memory      ─┘       └───▶ memory for the next call
 //! ```
 
-use std::collections::{BTreeMap, BTreeSet};
+mod clash;
+mod memory;
 
+pub use clash::Clash;
+use clash::{leave_records, unrecorded};
 use document::{Path, Value};
 use fieldset::compare::same_at;
 use fieldset::{FieldPath, MergeKeys, leaves};
+pub use memory::Memory;
+use object::ObjectKey;
 use operator::spec::{Target, TargetType};
 
 use crate::layer::{Layer, Patched, Wish, lay, lost_fields, overlay, patched_on};
 use crate::outgoing::{identity_free, outgoing, patch_of, with_ignored, without_ignored};
 use crate::updater::{self, Before};
+
+/// The object that is written.
+#[derive(Clone, Copy, Debug)]
+pub struct BatchObject<'a> {
+    /// Its key.
+    pub key: &'a ObjectKey,
+    /// The Operator that writes it.
+    pub operator: &'a str,
+    /// The fields that identify the elements of its lists.
+    pub keys: &'a MergeKeys,
+}
 
 /// A target of a controller that writes an object, or wrote it before.
 #[derive(Clone, Debug)]
@@ -37,6 +53,10 @@ pub struct Writer {
     ignore: Vec<Path>,
     /// The document that it writes; `None` if it no longer derives one.
     document: Option<Value>,
+    /// The target, if its objects are changed in place.
+    target: Option<Target>,
+    /// Whether its patch cannot be recorded. What it has set stays.
+    barred: bool,
 }
 
 impl Writer {
@@ -55,6 +75,8 @@ impl Writer {
             force: target.force,
             ignore: target.ignore.clone(),
             document: document.map(sent),
+            target: target.in_place.then(|| target.clone()),
+            barred: false,
         }
     }
 
@@ -67,57 +89,14 @@ impl Writer {
             force: false,
             ignore: Vec::new(),
             document: None,
+            target: None,
+            barred: false,
         }
     }
 
     fn patch(&self) -> Option<&Value> {
-        let layers = self.kind != TargetType::Updater;
+        let layers = self.kind != TargetType::Updater && !self.barred;
         self.document.as_ref().filter(|_| layers)
-    }
-}
-
-/// The values that writers have set on an object, kept from one batch to the next.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Memory {
-    /// Whether the object exists because a writer created it.
-    pub created: bool,
-    /// Whether an Updater has written the object.
-    updated: bool,
-    /// The metadata that the Updater set.
-    updater: Patched,
-    /// The values that Patchers and Appliers set, by the name of the [`Writer`].
-    layers: BTreeMap<String, Patched>,
-    /// The fields that Appliers own, also if they already had the applied value.
-    applied: BTreeMap<String, BTreeSet<FieldPath>>,
-}
-
-impl Memory {
-    /// The Patchers and Appliers that set something.
-    pub fn layers(&self) -> impl Iterator<Item = &String> {
-        self.layers.keys()
-    }
-
-    /// Whether nothing was set.
-    pub fn is_empty(&self) -> bool {
-        self.updater.is_empty() && self.layers.is_empty() && self.applied.is_empty()
-    }
-
-    /// Whether Patchers and Appliers have set the same.
-    pub fn has_same_layers(&self, other: &Self) -> bool {
-        self.layers == other.layers
-    }
-
-    /// Takes over what a Patcher has set, from a record on the object.
-    pub fn take_over(&mut self, name: String, set: Patched) {
-        self.layers.insert(name, set);
-    }
-
-    /// The object without the values of the Patchers and Appliers that `own` selects by name.
-    pub fn without(&self, object: &Value, own: impl Fn(&str) -> bool) -> Value {
-        let layers = self.layers.iter().filter(|(name, _)| own(name));
-        layers.fold(object.clone(), |object, (_, set)| {
-            set.take_back(&object, |_| true)
-        })
     }
 }
 
@@ -133,33 +112,37 @@ pub struct Settled {
     pub conflicts: Vec<(usize, Clash)>,
 }
 
-/// Why values of a writer are not written.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Clash {
-    /// Another Updater comes first.
-    Object {
-        /// That Updater, by position.
-        winner: usize,
-    },
-    /// Another Patcher or Applier comes first and sets the same field to another value.
-    Field {
-        /// The field.
-        field: FieldPath,
-        /// That writer, by position.
-        winner: usize,
-    },
-    /// The object exists, and no controller created it.
-    Existing,
-    /// Others have set the field, and an Applier takes it only with `force`.
-    Others {
-        /// The field.
-        field: FieldPath,
-    },
-}
-
 /// Decides the next state of an object. The writers are in the order of their rank. If a writer is
 /// in `memory` but not among them, its wishes are not known yet, and the values that it set stay.
 pub fn settle(
+    live: Option<&Value>,
+    writers: &[Writer],
+    memory: &mut Memory,
+    object: BatchObject<'_>,
+) -> Settled {
+    let mut writers = writers.to_vec();
+    if !writers
+        .iter()
+        .any(|writer| writer.kind == TargetType::Patcher)
+    {
+        return settle_once(live, &writers, memory, object.keys);
+    }
+    let mut clashes = live.map_or_else(Vec::new, |live| leave_records(live, &mut writers, object));
+    loop {
+        let before = memory.clone();
+        let mut settled = settle_once(live, &writers, memory, object.keys);
+        let read = settled.object.as_ref().or(live);
+        let Some((at, clash)) = unrecorded(&writers, memory, object, read) else {
+            settled.conflicts.append(&mut clashes);
+            return settled;
+        };
+        *memory = before;
+        writers[at].barred = true;
+        clashes.push((at, clash));
+    }
+}
+
+fn settle_once(
     live: Option<&Value>,
     writers: &[Writer],
     memory: &mut Memory,
@@ -173,6 +156,11 @@ pub fn settle(
             yielded: None,
             conflicts: Vec::new(),
         };
+    }
+    if let Some(live) = live {
+        for set in memory.layers.values_mut() {
+            *set = set.relocated(live);
+        }
     }
     let mut conflicts = Vec::new();
     let updater = first_updater(live, writers, memory, &mut conflicts);
@@ -359,7 +347,7 @@ fn layer_records(
     lost_fields(&mut patches, keys);
     let patchers = writers.iter().enumerate();
     let patchers = patchers
-        .filter(|(_, writer)| writer.kind == TargetType::Patcher && writer.document.is_some());
+        .filter(|(_, writer)| writer.kind == TargetType::Patcher && writer.patch().is_some());
     let records = patchers.map(|(at, writer)| {
         let others = patches.iter().enumerate().filter(|(other, _)| *other != at);
         let others: Vec<Value> = others.map(|(_, patch)| patch.clone()).collect();
@@ -427,7 +415,7 @@ fn layered(
     let mut layers = Vec::new();
     for writer in writers
         .iter()
-        .filter(|writer| writer.kind != TargetType::Updater)
+        .filter(|writer| writer.kind != TargetType::Updater && !writer.barred)
     {
         let wish = writer.document.as_ref().map(&part);
         layers.push(Layer {
@@ -438,7 +426,8 @@ fn layered(
     }
     for (name, set) in known {
         // After an edit of the Operator, a Patcher may have become an Updater.
-        let wish = if writers.iter().any(|writer| writer.name == name) {
+        let mut writers = writers.iter();
+        let wish = if writers.any(|writer| writer.name == name && !writer.barred) {
             Wish::Nothing
         } else {
             Wish::Unknown

@@ -80,7 +80,9 @@ impl Case<'_> {
     /// The claim on the object. That of an Operator that no longer exists does not count.
     fn claim(&self, observed: &Observed) -> Option<Claim> {
         let claim = Claim::read(&observed.object, self.key)?;
-        let gone = claim.owner(self.operator) == Ownership::Other && self.peers.is_gone(&claim);
+        let uid = claim.uid.as_deref();
+        let gone = claim.owner(self.operator) == Ownership::Other
+            && self.peers.is_gone(&claim.operator, uid);
         (!gone).then_some(claim)
     }
 
@@ -282,6 +284,8 @@ fn others(case: &Case<'_>, plan: &mut Plan<'_>, problems: &mut Vec<Problem>) -> 
         problems.extend(held);
         return case.wait(Wait::Unreadable);
     }
+    plan.layers
+        .retain(|layer| !patch::is_occupied(case, layer, observed, problems));
     let patchers = plan.layers.iter_mut();
     for layer in patchers.filter(|layer| layer.desired.author.target.kind == TargetType::Patcher) {
         patch::leave_to_others(case, layer, observed, problems);
@@ -370,7 +374,7 @@ fn versioned(patch: &Value, observed: &Observed) -> Value {
 /// The records of the Operator's controllers on an object. If somebody has removed the record
 /// of this author, it is taken from the answer to our last write.
 fn records(case: &Case<'_>, observed: &Observed, author: &Author) -> Vec<Written> {
-    let read = |object: &Value| Written::of_operator(object, &case.operator.name, case.key);
+    let read = |object: &Value| Written::of_operator(object, case.operator, case.key);
     let own = |written: &Written| written.controller == author.controller;
     let mut records = read(&observed.object);
     // If several records have the same path, the one of the first rank wrote the value.
@@ -387,7 +391,8 @@ fn records(case: &Case<'_>, observed: &Observed, author: &Author) -> Vec<Written
         && let Some(last) = case.record.newest()
         && last.answer.get("metadata").get("uid").as_str() == Some(observed.uid())
     {
-        records.extend(read(&last.answer).into_iter().find(own));
+        let lost = read(&last.answer).into_iter().find(own);
+        records.extend(lost.map(|written| written.relocated(&observed.object)));
     }
     records.sort_by_key(rank);
     records

@@ -21,13 +21,13 @@ use dataflow::pipeline::StageKind;
 use dataflow::{Component, Failure, Origin, RunError, SourceEvent, TargetChange};
 use document::{Key, Map, Value};
 use fieldset::{Absence, FieldPath, MergeKeys, delta};
-use object::{ObjectKey, ObjectName};
+use object::{ObjectKey, ObjectName, OperatorId};
 use operator::spec::Target;
 use operator::{Controller, Operator};
 
 use crate::decide::{patched, undo_all, without_record};
 use crate::layer::Patched;
-use crate::live::Observed;
+use crate::live::{Observed, is_whole};
 use crate::outgoing::{identity_free, outgoing, yielded_patch};
 use crate::written::Written;
 
@@ -35,17 +35,19 @@ use crate::written::Written;
 /// records of the controllers that `own` selects by name.
 pub fn entered(
     object: &Value,
-    operator: &str,
+    operator: &OperatorId,
     key: &ObjectKey,
     own: impl Fn(&str) -> bool,
 ) -> Value {
     let records = Written::of_operator(object, operator, key).into_iter();
-    let mut own = records.filter(|written| written.is_patch() && own(&written.controller));
-    let Some(first) = own.next() else {
+    // A target that was a Patcher, and then an Applier, still has its first record.
+    let patched = records.filter(|written| !is_whole(written) && own(&written.controller));
+    let mut patched = patched.map(Written::into_patched_part).peekable();
+    if patched.peek().is_none() {
         return object.clone();
-    };
-    let mut observed = Observed::new(object, operator);
-    for written in std::iter::once(first).chain(own) {
+    }
+    let mut observed = Observed::new(object, &operator.name);
+    for written in patched {
         observed.object = undo_all(&observed, &written);
     }
     observed.object
@@ -74,14 +76,22 @@ impl Own {
     }
 }
 
+/// Whether a pipeline reads the value at a path of an object that it changes in place. If the
+/// former value there cannot be stored, the pipeline would see its own value and change that again.
+pub(crate) fn is_read_back(target: &Target, place: &FieldPath, object: &Value) -> bool {
+    let mut reads = target.reads.iter();
+    target.in_place && reads.any(|keep| !place.get(keep.of(object).document()).is_null())
+}
+
 /// Moves the records of an Operator's Patchers from an object into memory, for drivers that keep
-/// them there. Returns the object without the records, and for each controller what it has set.
+/// them there. These know the Operator by its name only. Returns the object without the records, and for each controller what it has set.
 pub fn recorded(
     object: &Value,
     operator: &str,
     key: &ObjectKey,
 ) -> (Value, BTreeMap<String, Patched>) {
-    let observed = Observed::new(object, operator);
+    let operator = &OperatorId::new(operator, "");
+    let observed = Observed::new(object, &operator.name);
     let records = Written::of_operator(object, operator, key).into_iter();
     let mut bare = object.clone();
     let mut all = BTreeMap::new();

@@ -18,11 +18,13 @@
 use std::collections::BTreeMap;
 
 use document::{Key, Value};
-use object::GroupKind;
+use object::{GroupKind, ObjectKey, OperatorId};
 
 use fieldset::{FieldPath, LeafIndex, MergeKeys, contest, leaves, merge, walk};
 
 use crate::outgoing::identity_free;
+use crate::relocated::relocated;
+use crate::written::Written;
 
 /// The value at a path before we wrote to it.
 #[derive(Clone, Debug, PartialEq)]
@@ -196,6 +198,33 @@ impl Patched {
         })
     }
 
+    /// The object as it enters the pipeline of the controller that set this: as
+    /// [`Patched::take_back`], but list elements that it added go as a whole, even if others have
+    /// changed them. The controller adds them again.
+    pub(crate) fn entered(&self, object: &Value) -> Value {
+        self.0.iter().rev().fold(object.clone(), |object, entry| {
+            let (place, field) = entry;
+            if field.made && field.was == Was::Absent && place.is_element() {
+                return place.take(&object);
+            }
+            match self.held(place, &object) {
+                Some(entry) => entry.was.put_back(&object, place),
+                None => object,
+            }
+        })
+    }
+
+    /// The same, with the positions that list elements without key fields have in an object.
+    pub(crate) fn relocated(&self, object: &Value) -> Self {
+        let adds = |entry: &PatchedField| entry.made && entry.was == Was::Absent;
+        let holds = |entry: &PatchedField, live: &Value| match live.as_map() {
+            Some(_) if entry.made => true,
+            Some(_) | None => !entry.made && entry.sent == *live,
+        };
+        let found = relocated(&self.0, object, adds, holds);
+        found.map_or_else(|| self.clone(), Self)
+    }
+
     /// The object without our values, where these are unchanged. `from` selects the paths.
     pub(crate) fn remove(&self, object: &Value, from: impl Fn(&FieldPath) -> bool) -> Value {
         let last_first = self.places().rev().filter(|place| from(place));
@@ -205,6 +234,22 @@ impl Patched {
             }
             place.take(&object)
         })
+    }
+
+    /// The first path whose former value is not stored, of those that `counts` selects.
+    pub(crate) fn not_kept(&self, counts: impl Fn(&FieldPath) -> bool) -> Option<&FieldPath> {
+        let mut entries = self.0.iter();
+        let found = entries.find(|(place, entry)| entry.was == Was::NotKept && counts(place));
+        found.map(|(place, _)| place)
+    }
+
+    /// The size that a record of this has on an object, in bytes.
+    pub(crate) fn record_size(&self, operator: &str, controller: &str, key: &ObjectKey) -> usize {
+        let mut written = Written::new(&OperatorId::new(operator, ""), controller, key);
+        for (place, entry) in &self.0 {
+            written.record(place, &entry.sent, None, entry.was.clone());
+        }
+        written.print().len()
     }
 
     /// Adds what was set at other paths.

@@ -25,10 +25,12 @@ pub mod desired;
 pub mod in_place;
 pub mod layer;
 pub mod live;
+mod others;
 pub mod outgoing;
 pub mod owners;
 pub mod peers;
 pub mod problem;
+mod relocated;
 mod updater;
 pub mod written;
 

@@ -345,10 +345,11 @@ pub(crate) fn is_whole(written: &Written) -> bool {
     written.document.is_some() && !written.applied
 }
 
-/// The records of an Operator's controllers on an object, except for those that belong to the
-/// claim of another Operator.
+/// The records of an Operator's controllers on an object, except for those of an Operator of the
+/// same name that existed before it, and those that belong to the claim of another Operator.
 pub(crate) fn records_of(object: &Value, key: &ObjectKey, operator: &OperatorId) -> Vec<Written> {
-    let mut records = Written::of_operator(object, &operator.name, key);
+    let mut records = Written::of_operator(object, operator, key);
+    records.retain(|written| written.owner(operator) == Ownership::Own);
     if records.is_empty() {
         return records;
     }
@@ -362,7 +363,7 @@ pub(crate) fn records_of(object: &Value, key: &ObjectKey, operator: &OperatorId)
 /// Whether an object has a mark with the name of an Operator.
 pub fn is_marked(object: &Value, key: &ObjectKey, operator: &OperatorId) -> bool {
     Claim::read(object, key).is_some_and(|claim| claim.operator == operator.name)
-        || !Written::of_operator(object, &operator.name, key).is_empty()
+        || !Written::of_operator(object, operator, key).is_empty()
 }
 
 /// Whether an object has a mark of this Operator that would have to be removed.
@@ -371,10 +372,13 @@ pub fn is_held(object: &Value, key: &ObjectKey, operator: &OperatorId) -> bool {
         || !records_of(object, key, operator).is_empty()
 }
 
-/// Whether an object was derived by an Operator of the same name that existed before this one.
+/// Whether an object was derived or patched by an Operator of the same name that existed before
+/// this one.
 pub fn is_orphan(object: &Value, key: &ObjectKey, operator: &OperatorId) -> bool {
-    let claim = Claim::read(object, key);
-    claim.is_some_and(|claim| claim.owner(operator) == Ownership::Former)
+    let former = |owner: Ownership| owner == Ownership::Former;
+    let mut records = Written::of_operator(object, operator, key).into_iter();
+    Claim::read(object, key).is_some_and(|claim| former(claim.owner(operator)))
+        || records.any(|written| former(written.owner(operator)))
 }
 
 /// The fields of an object without its metadata, `apiVersion` and `kind`.

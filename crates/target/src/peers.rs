@@ -5,8 +5,6 @@ use std::sync::Arc;
 
 use object::instance_of;
 
-use super::claim::Claim;
-
 /// The Operators that exist, as far as this process knows them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Peers {
@@ -17,29 +15,28 @@ pub struct Peers {
 }
 
 impl Peers {
-    /// Whether no Operator with the name in a claim exists any more. If that is not known, it
-    /// exists.
-    pub fn is_gone(&self, claim: &Claim) -> bool {
-        let names = match claim.uid.as_deref().and_then(instance_of) {
+    /// Whether no Operator with the name in a claim or record exists any more. If that is not
+    /// known, it exists. `uid` is the one in the claim or record.
+    pub fn is_gone(&self, operator: &str, uid: Option<&str>) -> bool {
+        let names = match uid.and_then(instance_of) {
             Some(theirs) => {
                 let own = self.instance.as_ref().filter(|(own, _)| own == theirs);
                 own.map(|(_, names)| names)
             }
             None => self.cluster.as_ref(),
         };
-        names.is_some_and(|names| !names.contains(&claim.operator))
+        names.is_some_and(|names| !names.contains(operator))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use document::Value;
     use object::OperatorId;
 
     use super::*;
 
     fn is_gone(peers: &Peers, operator: &OperatorId) -> bool {
-        peers.is_gone(&Claim::new(operator, "c", &Value::NULL, true))
+        peers.is_gone(&operator.name, Some(&operator.uid))
     }
 
     fn names(names: &[&str]) -> Arc<BTreeSet<String>> {

@@ -83,6 +83,11 @@ pub enum Cause {
         /// The size of the record in bytes.
         size: usize,
     },
+    /// A Patcher would change a value in place whose former value cannot be stored.
+    NotKept {
+        /// The field.
+        field: String,
+    },
     /// The namespace does not exist, or is being deleted.
     NoNamespace {
         /// Whether namespaces cannot be watched, so that the write is only tried now and then.
@@ -164,6 +169,7 @@ impl Problem {
             Cause::BadName => "bad-name",
             Cause::Outside { .. } => "outside-namespace",
             Cause::RecordTooLarge { .. } => "record-too-large",
+            Cause::NotKept { .. } => "not-kept",
             Cause::NoNamespace { .. } => "no-namespace",
             Cause::NoKind => "no-kind",
             Cause::Unreadable(_) => Unreadable::CODE,
@@ -238,6 +244,10 @@ impl fmt::Display for Cause {
                 f,
                 "expected a patch whose record has at most 200 KiB, found {} KiB: it sets too many fields of one object",
                 size.div_ceil(1024)
+            ),
+            Self::NotKept { field } => write!(
+                f,
+                "{field} is not changed in place: its former value is not stored (it is in a Secret, over 1 KiB, or there are over 16 KiB), so that the pipeline would read its own value; write it to another field, or derive it from other objects"
             ),
             Self::NoNamespace { unwatched: false } => f.write_str("waiting for the namespace"),
             Self::NoNamespace { unwatched: true } => f.write_str(

@@ -9,7 +9,8 @@
 //! annotations.
 //!
 //! ```json
-//! {"operator": "o", "controller": "c", "target": "apps/Deployment/ns/web", "origin": […],
+//! {"operator": "o", "uid": "f3a1…", "controller": "c", "target": "apps/Deployment/ns/web",
+//!  "origin": […],
 //!  "paths": {"/spec/replicas": {"sent": "1vjk…", "was": 3},
 //!            "/metadata/labels/x": {"sent": "0zq7…", "absent": true},
 //!            "/spec/template": {"sent": "2c0s…"}}}
@@ -22,19 +23,26 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
 use crate::layer::Was;
+use crate::relocated::relocated;
 use document::{Map, Value, json};
 use fieldset::FieldPath;
-use object::ObjectKey;
+use object::{ObjectKey, OperatorId, Ownership};
 
 use super::claim::short_origin;
 use fieldset::compare::without_nulls;
 use object::marks::{SET, set_annotation, short_hash};
+
+/// The maximum size of a record. All annotations of an object together may have 256 KiB.
+pub(crate) const MAX_RECORD: usize = 200 * 1024;
 
 /// The record of a controller on an object.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Written {
     /// The Operator.
     pub operator: String,
+    /// The uid of the Operator (see [`OperatorId`]); `None` in a record that was written before
+    /// records had one.
+    pub uid: Option<String>,
     /// The controller.
     pub controller: String,
     /// The object, as [`ObjectKey`] prints it.
@@ -91,6 +99,12 @@ impl PathRecord {
         })
     }
 
+    /// Whether this is the value that we sent, or that the server stored.
+    fn holds(&self, live: &Value) -> bool {
+        let live = value_hash(live);
+        self.sent == live || self.stored.as_ref() == Some(&live)
+    }
+
     fn print(&self) -> Value {
         let (sent, stored) = (self.sent.as_str(), self.stored.as_deref());
         if self.certain {
@@ -116,27 +130,34 @@ pub(crate) fn value_hash(value: &Value) -> String {
 
 impl Written {
     /// An empty record.
-    pub(crate) fn new(operator: &str, controller: &str, key: &ObjectKey) -> Self {
+    pub(crate) fn new(operator: &OperatorId, controller: &str, key: &ObjectKey) -> Self {
         Self {
-            operator: operator.to_owned(),
+            operator: operator.name.clone(),
+            uid: Some(operator.uid.clone()).filter(|uid| !uid.is_empty()),
             controller: controller.to_owned(),
             target: key.to_string(),
             ..Self::default()
         }
     }
 
-    /// The records of an Operator's controllers on an object.
-    pub fn of_operator(object: &Value, operator: &str, key: &ObjectKey) -> Vec<Self> {
+    /// The records of an Operator's controllers on an object, including those of an Operator of
+    /// the same name that existed before it: these are taken over where they are derived again.
+    pub fn of_operator(object: &Value, operator: &OperatorId, key: &ObjectKey) -> Vec<Self> {
         let mut records = Self::all(object, key);
-        records.retain(|written| written.operator == operator);
+        records.retain(|written| written.owner(operator) != Ownership::Other);
         records
     }
 
-    /// The records of other Operators' Patchers on an object.
-    pub(crate) fn of_others(object: &Value, operator: &str, key: &ObjectKey) -> Vec<Self> {
+    /// The records of other Operators on an object.
+    pub(crate) fn of_others(object: &Value, operator: &OperatorId, key: &ObjectKey) -> Vec<Self> {
         let mut records = Self::all(object, key);
-        records.retain(|written| written.operator != operator && written.is_patch());
+        records.retain(|written| written.owner(operator) == Ownership::Other);
         records
+    }
+
+    /// Whose record it is, as seen by an Operator.
+    pub(crate) fn owner(&self, operator: &OperatorId) -> Ownership {
+        operator.owns(&self.operator, self.uid.as_deref())
     }
 
     /// Whether an object has another record than the one in this annotation.
@@ -156,9 +177,22 @@ impl Written {
             key.as_str().strip_prefix(SET)?;
             let written = Self::parse(text.as_str()?)?;
             let fits = written.target == target && written.annotation() == key.as_str();
-            fits.then_some(written)
+            fits.then(|| written.relocated(object))
         });
         all.collect()
+    }
+
+    /// The record, with the positions that list elements without key fields have in an object.
+    pub(crate) fn relocated(mut self, object: &Value) -> Self {
+        let adds = |mark: &PathRecord| mark.certain && mark.was == Was::Absent;
+        let holds = |mark: &PathRecord, live: &Value| {
+            // The content of a map has its own entries.
+            live.as_map().is_some() || mark.holds(live)
+        };
+        if let Some(paths) = relocated(&self.paths, object, adds, holds) {
+            self.paths = paths;
+        }
+        self
     }
 
     /// The name of the annotation.
@@ -176,6 +210,7 @@ impl Written {
         guess_absent(&mut paths);
         Some(Self {
             operator: word("operator")?,
+            uid: word("uid").filter(|uid| !uid.is_empty()),
             controller: word("controller")?,
             target: word("target")?,
             origin: value.get("origin").clone(),
@@ -194,8 +229,10 @@ impl Written {
             .collect();
         let (operator, controller) = (self.operator.as_str(), self.controller.as_str());
         let document = self.document.as_deref().map(Value::from);
+        let uid = self.uid.as_deref().map(Value::from);
         let text = json!({
             "operator": operator,
+            "uid": (uid.unwrap_or_default()),
             "controller": controller,
             "target": (self.target.as_str()),
             "origin": (short_origin(&self.origin)),
@@ -206,16 +243,45 @@ impl Written {
         without_nulls(&text).to_string()
     }
 
+    /// The text of the annotation on an object. A live record that lacks only the uid stays as it
+    /// is: an object is not written just for that.
+    pub(crate) fn print_over(&self, live: &Value) -> String {
+        let new = self.print();
+        let old = live.get("metadata").get("annotations");
+        let old = old.get(&self.annotation()).as_str();
+        let lacks_uid = |old: &&str| {
+            let mut bare = self.clone();
+            bare.uid = None;
+            bare.print() == **old
+        };
+        old.filter(lacks_uid).map_or(new, str::to_owned)
+    }
+
     /// Whether it is the record of a Patcher.
     pub(crate) fn is_patch(&self) -> bool {
         !self.applied && self.document.is_none()
     }
 
+    /// Whether it has fields that were applied, and are not released yet.
+    pub(crate) fn has_applied(&self) -> bool {
+        let mut marks = self.paths.values();
+        self.applied && (self.document.is_some() || marks.any(|mark| !mark.certain))
+    }
+
     /// The part of an Applier's record from the time when it was a Patcher.
     pub(crate) fn patched_part(&self) -> Self {
         let mut part = self.clone();
+        part.document = None;
         part.paths.retain(|_, mark| mark.certain);
         part
+    }
+
+    /// The part that a Patcher has set: all of the record of a Patcher.
+    pub(crate) fn into_patched_part(self) -> Self {
+        if self.applied {
+            return self.patched_part();
+        }
+        self
     }
 
     /// Whether no path is recorded.
@@ -241,6 +307,14 @@ impl Written {
     /// The previous value at a recorded path.
     pub(crate) fn was(&self, place: &FieldPath) -> Option<&Was> {
         self.paths.get(place).map(|mark| &mark.was)
+    }
+
+    /// The first path whose previous value is not known, of those that `counts` selects.
+    pub(crate) fn not_kept(&self, counts: impl Fn(&FieldPath) -> bool) -> Option<&FieldPath> {
+        let unknown = |mark: &PathRecord| mark.certain && mark.was == Was::NotKept;
+        let mut paths = self.paths.iter();
+        let found = paths.find(|(place, mark)| unknown(mark) && counts(place));
+        found.map(|(place, _)| place)
     }
 
     /// All previous values.
@@ -331,9 +405,14 @@ impl Written {
 
     /// Whether the object still has the value that we certainly wrote.
     pub(crate) fn holds(&self, place: &FieldPath, live: &Value) -> bool {
-        let live = value_hash(live);
         let certain = self.paths.get(place).filter(|mark| mark.certain);
-        certain.is_some_and(|mark| mark.sent == live || mark.stored.as_ref() == Some(&live))
+        certain.is_some_and(|mark| mark.holds(live))
+    }
+
+    /// Whether it is the path of a list element that we added.
+    pub(crate) fn is_added_element(&self, place: &FieldPath) -> bool {
+        let mark = self.paths.get(place).filter(|mark| mark.certain);
+        place.is_element() && mark.is_some_and(|mark| mark.was == Was::Absent)
     }
 
     /// Whether the live value is what the server stored when we wrote `wanted`.
@@ -375,9 +454,13 @@ mod tests {
         ObjectKey::new("apps", "Deployment", "ns", "web")
     }
 
+    fn op() -> OperatorId {
+        OperatorId::new("op", "u1")
+    }
+
     #[test]
     fn a_printed_record_is_parsed_to_the_same() {
-        let mut written = Written::new("op", "c", &key());
+        let mut written = Written::new(&op(), "c", &key());
         written.origin = json!([{"name": "a"}]);
         let place = FieldPath::parse(r#"/spec/containers/[{"name":"a/b"}]/cpu"#).unwrap();
         let was = Was::Value(json!("500m"));
@@ -388,18 +471,18 @@ mod tests {
         written.record(&removed, &Value::NULL, None, Was::NotKept);
         let text = written.print();
         let object = json!({"metadata": {"annotations": ({
-            let other = Written::new("other", "c", &key()).print();
+            let other = Written::new(&OperatorId::new("other", "u1"), "c", &key()).print();
             [(written.annotation(), text), (set_annotation("other", "c"), other)]
                 .into_iter()
                 .map(|(key, text)| (document::Key::new(&key), Value::from(text)))
                 .collect::<Map>()
         })}});
         assert_eq!(
-            Written::of_operator(&object, "op", &key()),
+            Written::of_operator(&object, &op(), &key()),
             [written.clone()]
         );
         let copy = ObjectKey::new("apps", "ReplicaSet", "ns", "web-1");
-        assert_eq!(Written::of_operator(&object, "op", &copy), []);
+        assert_eq!(Written::of_operator(&object, &op(), &copy), []);
 
         assert!(written.holds(&place, &json!("1000m")));
         assert!(written.holds(&place, &json!("1")));
@@ -412,7 +495,7 @@ mod tests {
 
     #[test]
     fn values_that_may_belong_to_others_are_recorded_as_strings() {
-        let mut written = Written::new("op", "c", &key());
+        let mut written = Written::new(&op(), "c", &key());
         let (ours, applied) = (FieldPath::of(&["spec", "a"]), FieldPath::of(&["spec", "b"]));
         written.record_new(&ours, &json!(1));
         written.record_applied(&applied, &json!(1));
@@ -445,19 +528,46 @@ mod tests {
     }
 
     #[test]
+    fn a_record_belongs_to_the_operator_with_its_uid() {
+        let check = |uid: Option<&str>, expect: Ownership| {
+            let mut written = Written::new(&op(), "c", &key());
+            written.uid = uid.map(str::to_owned);
+            let read = Written::parse(&written.print()).unwrap();
+            assert_eq!(read.owner(&op()), expect, "{uid:?}");
+        };
+        check(Some("u1"), Ownership::Own);
+        check(None, Ownership::Own);
+        check(Some("u2"), Ownership::Former);
+        check(Some("instance:default"), Ownership::Other);
+    }
+
+    #[test]
+    fn a_record_without_a_uid_stays_until_it_changes() {
+        let mut written = Written::new(&op(), "c", &key());
+        written.record_new(&FieldPath::of(&["spec", "a"]), &json!(1));
+        let mut old = written.clone();
+        old.uid = None;
+        let place = FieldPath::of(&["metadata", "annotations", &old.annotation()]);
+        let live = place.set(&Value::NULL, &old.print().into());
+        assert_eq!(written.print_over(&live), old.print());
+        written.record_new(&FieldPath::of(&["spec", "b"]), &json!(1));
+        assert_eq!(written.print_over(&live), written.print());
+    }
+
+    #[test]
     fn a_record_under_another_name_does_not_count() {
-        let text = Written::new("op", "c", &key()).print();
+        let text = Written::new(&op(), "c", &key()).print();
         let annotation = format!("{SET}0000000000000");
         let annotations: Map = [(document::Key::new(&annotation), Value::from(text))]
             .into_iter()
             .collect();
         let object = json!({"metadata": {"annotations": annotations}});
-        assert_eq!(Written::of_operator(&object, "op", &key()), []);
+        assert_eq!(Written::of_operator(&object, &op(), &key()), []);
     }
 
     #[test]
     fn values_are_not_shown() {
-        let mut written = Written::new("op", "c", &key());
+        let mut written = Written::new(&op(), "c", &key());
         written.record_new(
             &FieldPath::of(&["data", "password"]),
             &json!("aHVudGVyMg=="),

@@ -13,11 +13,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use document::{Key, Value};
 use fieldset::MergeKeys;
-use object::{GroupKind, ObjectName};
+use object::{GroupKind, ObjectKey, ObjectName};
 use operator::Operator;
 use store::{Caller, Error, Holder, Preconditions, Store, Version, Write, Written};
-use target::batch::{Clash, Memory, Settled, Writer, settle};
+use target::batch::{BatchObject, Clash, Memory, Settled, Writer, settle};
 use target::in_place::Own;
+use target::problem::Cause;
 
 use super::{At, target};
 
@@ -122,6 +123,9 @@ pub(super) struct ViewObject<'a> {
     pub(super) object: WrittenObject,
 }
 
+/// The code and the message of a write that was refused.
+pub(super) type Refused = (&'static str, String);
+
 /// The result of writing an object.
 pub(super) struct Outcome {
     /// The controller that writes it, by position.
@@ -130,8 +134,9 @@ pub(super) struct Outcome {
     pub(super) written: Option<Written>,
     /// Whether other values are recorded than before.
     pub(super) remembers: bool,
-    /// The first controller whose values were not written, by position, and the reason.
-    pub(super) conflict: Option<(usize, String)>,
+    /// The first controller whose values were not written, by position, with the code and the
+    /// reason.
+    pub(super) conflict: Option<(usize, Refused)>,
 }
 
 impl<'a> ViewObject<'a> {
@@ -191,7 +196,16 @@ impl<'a> ViewObject<'a> {
         let before = memory.clone();
         memory.created = self.is_created_by_us(ranks)?;
         let keys = MergeKeys::of_group(collection.group.as_str());
-        let settled = settle(live.as_ref(), writers, &mut memory, &keys);
+        let key = ObjectKey {
+            kind: collection.clone(),
+            name: name.clone(),
+        };
+        let object = BatchObject {
+            key: &key,
+            operator: &self.operator.name,
+            keys: &keys,
+        };
+        let settled = settle(live.as_ref(), writers, &mut memory, object);
         let controller = settled.yielded.as_ref().map(|(at, _)| *at).or(Some(0));
         let controller = controller.and_then(|at| ranks.get(at).copied());
         let conflict = self.conflict(&settled, ranks);
@@ -261,7 +275,7 @@ impl<'a> ViewObject<'a> {
         }
     }
 
-    fn conflict(&self, settled: &Settled, ranks: &[usize]) -> Option<(usize, String)> {
+    fn conflict(&self, settled: &Settled, ranks: &[usize]) -> Option<(usize, Refused)> {
         let (loser, clash) = settled.conflicts.first()?;
         let name = |writer: &usize| {
             let controller = ranks.get(*writer)?;
@@ -280,8 +294,16 @@ impl<'a> ViewObject<'a> {
                 format!("{field} is set by others; an Applier with target.force takes it")
             }
             Clash::Existing => self.held(name(loser)?, Holder::User).to_string(),
+            Clash::Record { field, theirs } => {
+                format!("{field} is set by a Patcher of Operator {theirs}, and is left to it")
+            }
+            Clash::NotKept { field } => {
+                let field = field.to_string();
+                Cause::NotKept { field }.to_string()
+            }
+            Clash::RecordTooLarge { size } => Cause::RecordTooLarge { size: *size }.to_string(),
         };
-        Some((*ranks.get(*loser)?, message))
+        Some((*ranks.get(*loser)?, (clash.code(), message)))
     }
 }
 

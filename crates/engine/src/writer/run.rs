@@ -410,6 +410,16 @@ fn settled(entry: &mut TargetEntry, now: Instant, problems: &mut Vec<Problem>) -
     Todo::Done(Next::After(rest))
 }
 
+/// When to look at an object again whose write is refused for this long. If an Applier may not
+/// create it, somebody else may: such an object has no label of ours, and no event of it arrives.
+/// Each run starts with a read, so that the write is only repeated if the object exists by then.
+fn look_again(write: &Write, wait: Duration) -> Duration {
+    match write.verb {
+        Verb::Apply { .. } if write.creates => wait.min(FOREIGN_RETRY),
+        Verb::Apply { .. } | Verb::Create | Verb::Replace | Verb::Merge => wait,
+    }
+}
+
 /// Whether to send a write now. A refused write waits, and so does a repair in a fight.
 fn may_write(
     entry: &mut TargetEntry,
@@ -421,7 +431,7 @@ fn may_write(
         let wait = refused.until.saturating_duration_since(now);
         if !wait.is_zero() {
             problems.push(refused.problem.clone());
-            return Todo::Done(Next::After(wait));
+            return Todo::Done(Next::After(look_again(&write, wait)));
         }
     }
     if let Some(rest) = entry.cycle(now) {

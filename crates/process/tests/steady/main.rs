@@ -8,6 +8,7 @@ mod crashes;
 mod cycles;
 mod fights;
 mod isolation;
+mod patches;
 mod ready;
 
 use std::time::Duration;

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 
 use dataflow::Budget;
 use document::Value;
-use object::ObjectKey;
+use object::{ObjectKey, OperatorId};
 use offline::{Event, EventType, Offline};
 use target::claim::Claim;
+use target::live::is_orphan;
 
 use super::member::merged;
 use super::truth::key_of;
@@ -31,6 +32,9 @@ impl World {
         let found = self.found();
         for (key, live) in &found {
             let expected = derived.get(key).or_else(|| users.get(key));
+            if expected.is_some() && self.is_patched_by_former(key, live) {
+                continue;
+            }
             let Some(expected) = expected else {
                 self.check_orphan(key, live)?;
                 continue;
@@ -94,6 +98,18 @@ impl World {
             .flat_map(|kind| self.server.all(kind));
         all.filter(|(key, _)| !self.bystanders.contains_key(key))
             .collect()
+    }
+
+    /// Whether an object has the record of an earlier Operator of the same name, whose patch
+    /// stays.
+    fn is_patched_by_former(&self, key: &ObjectKey, live: &Value) -> bool {
+        let mut fleet = self.fleet.iter();
+        Claim::read(live, key).is_none()
+            && fleet.any(|member| {
+                let operator = self.server.get(&member.key()).unwrap_or_default();
+                let uid = text(&operator, &["metadata", "uid"]);
+                !uid.is_empty() && is_orphan(live, key, &OperatorId::new(member.name, uid))
+            })
     }
 
     /// An object that should not exist, unless an earlier Operator of the same name left it.

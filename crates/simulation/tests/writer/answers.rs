@@ -236,3 +236,28 @@ async fn invalid_keys_cause_no_request() {
         assert!(h.sim.take_sent().is_empty());
     }
 }
+
+/// The target watch shows only objects with our label.
+#[tokio::test(start_paused = true)]
+async fn a_refused_applier_finds_the_object_that_a_user_creates() {
+    let mut h = harness();
+    h.lag = true;
+    let key = widget("x");
+    h.want(&key, &applier().wants(&spec(&json!({"ours": 1}))));
+    h.sim.fail([Fault::None, Fault::Answer(422)]);
+    h.run(&key).await;
+    assert_eq!(writes(&h), ["PATCH 422"]);
+    let retry = h.last[&key].as_ref().unwrap_err().retry.unwrap();
+    assert!(retry <= Duration::from_mins(1), "{retry:?}");
+    // Until then it is read, and not written again.
+    tokio::time::advance(retry).await;
+    h.run(&key).await;
+    assert_eq!(writes(&h), [""; 0]);
+    assert_eq!(h.last[&key], Ok(Next::After(Duration::from_mins(1))));
+    h.sim
+        .foreign(&key, "human", foreign_widget(&json!({"theirs": 1})));
+    tokio::time::advance(retry).await;
+    h.run(&key).await;
+    assert_eq!(writes(&h), ["PATCH 200"]);
+    assert_eq!(h.live(&key).get("spec").get("ours"), &json!(1));
+}

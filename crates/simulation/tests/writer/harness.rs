@@ -196,6 +196,7 @@ pub(crate) fn target(kind: TargetType) -> Target {
         written_nulls: Vec::new(),
         literal_data: Vec::new(),
         in_place: false,
+        reads: Vec::new(),
     }
 }
 

@@ -216,7 +216,12 @@ impl Story {
         let writers: Vec<_> = former.chain(writers.collect::<Vec<_>>()).collect();
         let keys = MergeKeys::of_group(self.key.kind.group.as_str());
         let live = Some(&self.object).filter(|object| !object.is_null());
-        let settled = settle(live, &writers, &mut self.memory, &keys);
+        let object = batch::BatchObject {
+            key: &self.key,
+            operator: OPERATOR,
+            keys: &keys,
+        };
+        let settled = settle(live, &writers, &mut self.memory, object);
         self.object = settled.object.unwrap_or_default();
         self.documents.retain(|_, document| document.is_some());
     }

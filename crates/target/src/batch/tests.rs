@@ -1,10 +1,12 @@
 //! Objects in one batch after the other.
 #![allow(clippy::needless_pass_by_value)] // Tests say what is wanted, and no more.
 
-use document::json;
-use object::KindRef;
+use document::{Key, Map, json};
+use object::{KindRef, OperatorId};
 
 use super::*;
+use crate::layer::Was;
+use crate::written::Written;
 
 fn target(kind: TargetType) -> Target {
     Target {
@@ -21,6 +23,7 @@ fn target(kind: TargetType) -> Target {
         written_nulls: Vec::new(),
         literal_data: Vec::new(),
         in_place: false,
+        reads: Vec::new(),
     }
 }
 
@@ -56,7 +59,12 @@ impl Object {
 
     fn settle(&mut self, writers: &[Writer]) -> Vec<(usize, Clash)> {
         let keys = MergeKeys::of_group("");
-        let settled = settle(self.live.as_ref(), writers, &mut self.memory, &keys);
+        let object = BatchObject {
+            key: &ObjectKey::new("", "ConfigMap", "", "x"),
+            operator: "op",
+            keys: &keys,
+        };
+        let settled = settle(self.live.as_ref(), writers, &mut self.memory, object);
         self.live = settled.object;
         settled.conflicts
     }
@@ -279,4 +287,56 @@ fn an_applier_takes_fields_of_others_only_by_force() {
     let writer = Writer::new("a".to_owned(), &forcing, Some(&wanted));
     assert_eq!(object.settle(&[writer]), []);
     assert_eq!(data(&object), json!({"a": "2", "b": "2", "c": "2"}));
+}
+
+#[test]
+fn a_field_in_the_record_of_another_operator_is_left_to_it() {
+    let key = ObjectKey::new("", "ConfigMap", "", "x");
+    let mut written = Written::new(&OperatorId::new("other", "u9"), "c", &key);
+    let place = FieldPath::of(&["data", "a"]);
+    written.record(&place, &json!("theirs"), None, Was::Absent);
+    let record = FieldPath::of(&["metadata", "annotations", &written.annotation()]);
+    let live = named(json!({"data": {"a": "theirs"}}));
+    let live = record.set(&live, &Value::from(written.print()));
+    let mut object = Object::of_others(live.clone());
+    let ours = patcher(Some(named(json!({"data": {"a": "ours", "b": "ours"}}))));
+    let (field, theirs) = (place.clone(), "other".to_owned());
+    assert_eq!(
+        object.settle(std::slice::from_ref(&ours)),
+        [(0, Clash::Record { field, theirs })]
+    );
+    let expect = FieldPath::of(&["data", "b"]).set(&live, &json!("ours"));
+    assert_eq!(object.live, Some(expect));
+    // The same value is no conflict, and stays when the patch goes.
+    let same = patcher(Some(named(json!({"data": {"a": "theirs"}}))));
+    assert_eq!(object.settle(&[same]), []);
+    assert_eq!(object.settle(&[patcher(None)]), []);
+    assert_eq!(object.live, Some(live));
+}
+
+#[test]
+fn a_patch_whose_record_is_too_large_is_not_written() {
+    let data = |count: usize| {
+        let fields = (0..count).map(|i| (Key::new(&format!("field-{i}")), json!("x")));
+        let fields: Map = fields.collect();
+        patcher(Some(named(json!({"data": fields}))))
+    };
+    let mut object = Object::of_others(named(json!({"data": {"user": "1"}})));
+    assert_eq!(object.settle(&[data(10)]), []);
+    let before = object.live.clone();
+    let conflicts = object.settle(&[data(5_000)]);
+    let [(0, clash)] = conflicts.as_slice() else {
+        panic!("{conflicts:?}");
+    };
+    assert_eq!(clash.code(), "record-too-large");
+    assert_eq!(object.live, before, "what was set stays");
+    assert_eq!(object.settle(&[patcher(None)]), []);
+    let expect = named(json!({"data": {"user": "1"}}));
+    assert_eq!(object.live, Some(expect));
+    // On the document of an Updater, too.
+    let whole = updater(Some(named(json!({"data": {"user": "2"}}))));
+    let conflicts = object.settle(&[whole, data(5_000)]);
+    assert_eq!(conflicts.len(), 1);
+    let expect = named(json!({"data": {"user": "2"}}));
+    assert_eq!(object.live, Some(expect));
 }

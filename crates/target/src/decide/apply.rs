@@ -7,7 +7,7 @@
 use document::{Key, Value};
 use fieldset::{FieldPath, PathElement, leaves};
 
-use super::release::restored;
+use super::release::{Restored, restored};
 use super::update::claim;
 use super::{Action, Case, Verb, versioned, write};
 use crate::claim::Claim;
@@ -54,19 +54,19 @@ fn restore(
     wanted: &[(FieldPath, Value)],
 ) -> Option<Action> {
     let before = own_record(case, layer, observed)?;
-    let patch = restored(case, observed, &before, wanted)?;
+    let Restored { status, patch } = restored(case, observed, &before, wanted)?;
     if !case.fresh {
         return Some(Action::Read);
     }
     let body = versioned(&patch, observed);
-    let restore = write(layer, Verb::Merge, false, body, Value::NULL);
+    let restore = write(layer, Verb::Merge, status, body, Value::NULL);
     Some(Action::Write(Box::new(restore)))
 }
 
 /// The record of this controller on the object.
 fn own_record(case: &Case<'_>, layer: &Layer<'_>, observed: &Observed) -> Option<Written> {
     let controller = &layer.desired.author.controller;
-    let mut all = Written::of_operator(&observed.object, &case.operator.name, case.key).into_iter();
+    let mut all = Written::of_operator(&observed.object, case.operator, case.key).into_iter();
     all.find(|written| written.controller == *controller && !is_whole(written))
 }
 
@@ -152,7 +152,7 @@ fn had_status(case: &Case<'_>, layer: &Layer<'_>, observed: Option<&Observed>) -
             !goal.get("status").is_null()
         }
         (None, Some(observed)) => {
-            let all = Written::of_operator(&observed.object, &case.operator.name, case.key);
+            let all = Written::of_operator(&observed.object, case.operator, case.key);
             let own = all.iter().filter(|w| w.controller == author.controller);
             own.flat_map(Written::places)
                 .any(|place| place.top() == "status")
@@ -204,7 +204,7 @@ fn main_body(case: &Case<'_>, layer: &Layer<'_>, observed: Option<&Observed>) ->
 /// The body with a record of the applied fields.
 fn with_record(case: &Case<'_>, layer: &Layer<'_>, body: &Value) -> Value {
     let author = &layer.desired.author;
-    let mut written = Written::new(&author.operator.name, &author.controller, case.key);
+    let mut written = Written::new(&author.operator, &author.controller, case.key);
     written.origin = layer.desired.origin.clone();
     written.applied = true;
     written.document = Some(value_hash(&layer.document));
@@ -220,7 +220,21 @@ fn with_record(case: &Case<'_>, layer: &Layer<'_>, body: &Value) -> Value {
             written.record(&place, &value, None, was.clone());
         }
     }
-    let text = Value::from(written.print());
+    // So do the maps and list elements around it that it created.
+    if let Some(before) = &before {
+        let applied = written.clone();
+        let around = |place: &&FieldPath| {
+            before.is_certain(place) && applied.places().any(|leaf| leaf.within(place))
+        };
+        for place in before.places().filter(around).filter(|p| !applied.has(p)) {
+            written.keep(before, place);
+        }
+    }
+    let live = match case.live {
+        Live::Present(observed) => &observed.object,
+        Live::Unknown | Live::Unseen | Live::Absent => &Value::NULL,
+    };
+    let text = Value::from(written.print_over(live));
     FieldPath::of(&["metadata", "annotations", &author.set]).set(body, &text)
 }
 
@@ -249,7 +263,7 @@ pub fn resolve(
     let mut writers = case.wanted.writers();
     let author = writers.find(|desired| desired.author.manager == manager);
     let controller = author.map_or("", |desired| desired.author.controller.as_str());
-    let all = Written::of_operator(&observed.object, &case.operator.name, case.key);
+    let all = Written::of_operator(&observed.object, case.operator, case.key);
     let own = all.iter().find(|w| w.controller == controller && w.applied);
     let owned = |field: &str, other: &str| {
         is_manager_of(other, &case.operator.name)
@@ -270,7 +284,15 @@ pub fn resolve(
         && let Some(author) = author
     {
         let kept = fields_of(&rest).with(Key::new("metadata"), rest.get("metadata").clone());
-        let document = without_marks(&kept.into(), &author.author.set);
+        let mut document = without_marks(&kept.into(), &author.author.set);
+        // The status is applied by another request, and recorded by this one.
+        let plan = case.wanted.plan(case.key, case.kind);
+        let mut layers = plan.layers.iter();
+        let layer = layers.find(|layer| layer.desired.author.manager == manager);
+        let status = layer.map_or(&Value::NULL, |layer| layer.document.get("status"));
+        if case.kind.status && body.get("status").is_null() && !status.is_null() {
+            document = FieldPath::of(&["status"]).set(&document, status);
+        }
         let layer = Layer {
             desired: author,
             document,

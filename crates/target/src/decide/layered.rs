@@ -14,17 +14,17 @@ use fieldset::compare::{diff, same_at};
 use fieldset::{FieldPath, concerns, leaves, merge, walk};
 use operator::spec::TargetType;
 
-use super::patch::MAX_RECORD;
 use super::undo::pruned;
 use super::{Action, Case, Verb, Write, undone, versioned};
 use crate::desired::{Layer, Plan};
+use crate::in_place::is_read_back;
 use crate::layer::{Keeper, Was};
 use crate::live::Observed;
 use crate::problem::{Cause, Problem};
-use crate::written::Written;
+use crate::written::{MAX_RECORD, Written};
 use object::marks::field_manager;
 
-/// The records of the Patchers. A Patcher whose record is too large is left out of the plan.
+/// The records of the Patchers. A Patcher that cannot be recorded is left out of the plan.
 pub(super) fn records(
     case: &Case<'_>,
     plan: &mut Plan<'_>,
@@ -36,17 +36,31 @@ pub(super) fn records(
         let patchers = patchers.filter(|(_, layer)| is_patcher(layer));
         let records = patchers.map(|(at, _)| (at, record(case, plan, at, observed)));
         let records: Vec<(usize, Written)> = records.collect();
-        let too_large = records
-            .iter()
-            .map(|(at, written)| (*at, written.print().len()))
-            .find(|(_, size)| *size > MAX_RECORD);
-        let Some((at, size)) = too_large else {
+        let refused = records.iter().find_map(|(at, written)| {
+            let cause = refused(case, plan, *at, written)?;
+            Some((*at, cause))
+        });
+        let Some((at, cause)) = refused else {
             let given = records.into_iter().map(|(_, written)| written);
             return given.filter(|written| !written.is_empty()).collect();
         };
         let layer = plan.layers.remove(at);
-        problems.push(layer.desired.problem(Cause::RecordTooLarge { size }));
+        problems.push(layer.desired.problem(cause));
     }
+}
+
+/// Why a Patcher cannot be written with this record.
+fn refused(case: &Case<'_>, plan: &Plan<'_>, at: usize, written: &Written) -> Option<Cause> {
+    let size = written.print().len();
+    if size > MAX_RECORD {
+        return Some(Cause::RecordTooLarge { size });
+    }
+    let target = &plan.layers[at].desired.author.target;
+    // What the pipeline reads is the document of the Updater.
+    let whole = plan.folded(case.kind).unwrap_or_default();
+    let field = written.not_kept(|place| is_read_back(target, place, &whole))?;
+    let field = field.to_string();
+    Some(Cause::NotKept { field })
 }
 
 fn is_patcher(layer: &Layer<'_>) -> bool {
@@ -58,12 +72,11 @@ fn record(case: &Case<'_>, plan: &Plan<'_>, at: usize, observed: Option<&Observe
     let layer = &plan.layers[at];
     let author = &layer.desired.author;
     let before = observed.and_then(|observed| {
-        let mut all =
-            Written::of_operator(&observed.object, &case.operator.name, case.key).into_iter();
+        let mut all = Written::of_operator(&observed.object, case.operator, case.key).into_iter();
         all.find(|written| written.controller == author.controller && written.is_patch())
     });
     let rest = without(case, plan, at, observed);
-    let mut written = Written::new(&author.operator.name, &author.controller, case.key);
+    let mut written = Written::new(&author.operator, &author.controller, case.key);
     written.origin = layer.desired.origin.clone();
     let kept = before.iter().flat_map(Written::kept);
     let mut keeper = Keeper::new(&case.key.kind, kept);
@@ -134,7 +147,7 @@ pub(super) fn undo_status(case: &Case<'_>, plan: &Plan<'_>, observed: &Observed)
     let layers = plan.layers.iter();
     let wanted = layers.flat_map(|layer| leaves(&layer.document, &case.kind.keys));
     let wanted: Vec<(FieldPath, Value)> = wanted.collect();
-    let records = Written::of_operator(&observed.object, &case.operator.name, case.key);
+    let records = Written::of_operator(&observed.object, case.operator, case.key);
     let (written, status) = records
         .iter()
         .filter(|written| written.is_patch())

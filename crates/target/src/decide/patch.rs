@@ -18,18 +18,17 @@ use document::Value;
 use fieldset::merge;
 use fieldset::{FieldPath, concerns, leaves, walk};
 
-use super::release::unapply;
+use super::release::unapply_all_but_patches;
 use super::undo::{Undone, record_on, undo_unwanted};
 use super::{Action, Case, Verb, is_ours, records, undone, versioned, write};
 use crate::claim::Claim;
 use crate::desired::Layer;
+use crate::in_place::is_read_back;
 use crate::live::Observed;
+use crate::others;
 use crate::problem::{Cause, Conflict, Problem};
-use crate::written::Written;
+use crate::written::{MAX_RECORD, Written};
 use fieldset::compare::{diff, equal, same_at};
-
-/// The maximum size of a record. All annotations of an object together may have 256 KiB.
-pub(super) const MAX_RECORD: usize = 200 * 1024;
 
 /// The next action for a Patcher. `wanted` are the leaves of all layers.
 pub(super) fn decide(
@@ -48,6 +47,13 @@ pub(super) fn decide(
     let size = written.print().len();
     if size > MAX_RECORD {
         problems.push(layer.desired.problem(Cause::RecordTooLarge { size }));
+        return Action::Nothing;
+    }
+
+    let target = &layer.desired.author.target;
+    if let Some(place) = written.not_kept(|place| is_read_back(target, place, live)) {
+        let field = place.to_string();
+        problems.push(layer.desired.problem(Cause::NotKept { field }));
         return Action::Nothing;
     }
 
@@ -90,52 +96,72 @@ fn former_type(case: &Case<'_>, layer: &Layer<'_>, observed: &Observed) -> Optio
     if claim.is_some_and(own) {
         return Some(Action::Nothing);
     }
-    let records = Written::of_operator(&observed.object, &case.operator.name, case.key);
+    let records = Written::of_operator(&observed.object, case.operator, case.key);
     let mut records = records.iter();
-    let applied = records.find(|written| written.applied && written.controller == *controller)?;
+    let applied = |written: &&Written| written.has_applied() && written.controller == *controller;
+    let applied = records.find(applied)?;
     Some(if case.fresh {
-        unapply(case, applied)
+        unapply_all_but_patches(case, applied)
     } else {
         Action::Read
     })
 }
 
-/// Removes from a patch what a Patcher of another Operator has set to another value.
+/// The records of other Operators that still exist.
+fn others(case: &Case<'_>, observed: &Observed) -> Vec<Written> {
+    let mut others = Written::of_others(&observed.object, case.operator, case.key);
+    others.retain(|written| {
+        !case
+            .peers
+            .is_gone(&written.operator, written.uid.as_deref())
+    });
+    others
+}
+
+/// Whether the record of a layer cannot be written, because that of another Operator has its
+/// place: one with the same names, given to another process as a file.
+pub(super) fn is_occupied(
+    case: &Case<'_>,
+    layer: &Layer<'_>,
+    observed: &Observed,
+    problems: &mut Vec<Problem>,
+) -> bool {
+    let set = &layer.desired.author.set;
+    let same = |other: &Written| other.annotation() == *set;
+    let Some(other) = others(case, observed).into_iter().find(same) else {
+        return false;
+    };
+    let conflict = Conflict::Record {
+        field: format!(".metadata.annotations.{set}"),
+        theirs: shown(&other),
+    };
+    problems.push(layer.desired.problem(Cause::Conflict(conflict)));
+    true
+}
+
+/// An Operator in a message.
+fn shown(written: &Written) -> String {
+    match &written.uid {
+        Some(uid) => format!("{} ({uid})", written.operator),
+        None => written.operator.clone(),
+    }
+}
+
+/// Removes from a layer what a Patcher of another Operator has set to another value.
 pub(super) fn leave_to_others(
     case: &Case<'_>,
     layer: &mut Layer<'_>,
     observed: &Observed,
     problems: &mut Vec<Problem>,
 ) {
-    let object = &observed.object;
-    let keys = &case.kind.keys;
-    let others = Written::of_others(object, &case.operator.name, case.key);
-    if others.is_empty() {
-        return;
-    }
-    let owner = |place: &FieldPath| {
-        let has = |written: &&Written| {
-            let mut places = written.places();
-            places.any(|own| own.within(place) || place.within(own))
+    let others = others(case, observed);
+    let (object, keys) = (&observed.object, &case.kind.keys);
+    for lost in others::leave_to_others(&mut layer.document, object, &others, keys) {
+        let conflict = Conflict::Record {
+            field: lost.field.to_string(),
+            theirs: lost.operator,
         };
-        others.iter().find(has)
-    };
-    // From the end, so that positions stay valid.
-    for (place, value) in leaves(&layer.document, keys).into_iter().rev() {
-        if same_at(&place, place.get(object), &value, keys) {
-            continue;
-        }
-        if let Some(other) = owner(&place) {
-            let conflict = Conflict::Record {
-                field: place.to_string(),
-                theirs: other.operator.clone(),
-            };
-            problems.push(layer.desired.problem(Cause::Conflict(conflict)));
-            layer.document = match value.as_map() {
-                Some(_) => place.remove(&layer.document),
-                None => place.strike(&layer.document),
-            };
-        }
+        problems.push(layer.desired.problem(Cause::Conflict(conflict)));
     }
 }
 
@@ -166,8 +192,8 @@ impl<'a> Patcher<'a> {
         let all = records(case, observed, author);
         let own = |written: &&Written| written.controller == author.controller;
         let before = all.iter().find(own).cloned();
-        let before = before
-            .unwrap_or_else(|| Written::new(&author.operator.name, &author.controller, case.key));
+        let before =
+            before.unwrap_or_else(|| Written::new(&author.operator, &author.controller, case.key));
         let leaves = leaves(&layer.document, &case.kind.keys);
         Self {
             case,
@@ -223,7 +249,7 @@ impl<'a> Patcher<'a> {
     /// elements that we create.
     fn written(&self) -> Written {
         let author = &self.layer.desired.author;
-        let mut written = Written::new(&author.operator.name, &author.controller, self.case.key);
+        let mut written = Written::new(&author.operator, &author.controller, self.case.key);
         written.origin = self.layer.desired.origin.clone();
         let key = self.case.key;
         let mut keeper = Keeper::new(&key.kind, self.before.kept());

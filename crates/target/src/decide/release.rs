@@ -1,7 +1,7 @@
 //! Releases what is no longer wanted: deletes objects that we created, removes our marks from
 //! others, and undoes what layers have set.
 
-use document::Value;
+use document::{Map, Value};
 use fieldset::FieldPath;
 use operator::spec::TargetType;
 
@@ -22,7 +22,7 @@ pub(super) fn owned(
     observed: &Observed,
     claim: Option<&Claim>,
 ) -> Action {
-    let written = Written::of_operator(&observed.object, &case.operator.name, case.key);
+    let written = Written::of_operator(&observed.object, case.operator, case.key);
     match withdrawn(case, plan, claim, &written) {
         Some(claim) if case.held.contains(&claim.controller) => Action::Nothing,
         Some(claim) if claim.created => delete(case, observed),
@@ -144,7 +144,9 @@ pub(super) fn layers(
     let (controller, origin) = (&written.controller, &written.origin);
     if written.applied {
         return match restored(case, observed, written, wanted) {
-            Some(patch) => patch_of(case, observed, controller, origin, false, &patch),
+            Some(Restored { status, patch }) => {
+                patch_of(case, observed, controller, origin, status, &patch)
+            }
             None => unapply(case, written),
         };
     }
@@ -168,31 +170,65 @@ pub(super) fn layers(
     )
 }
 
-/// The patch that restores what a controller replaced before it became an Applier: the server only
-/// removes what was applied.
+/// A part of an object that is to be changed by a merge patch.
+pub(super) struct Restored {
+    pub(super) status: bool,
+    pub(super) patch: Value,
+}
+
+/// Restores what a controller replaced before it became an Applier: the server only removes what
+/// was applied, and for the server the Patcher was another manager. The status comes first, while
+/// its record still exists.
 pub(super) fn restored(
     case: &Case<'_>,
     observed: &Observed,
     written: &Written,
     wanted: &[(FieldPath, Value)],
-) -> Option<Value> {
+) -> Option<Restored> {
     let patched = written.patched_part();
     let undone = undo_unwanted(case, observed, &patched, wanted);
     let patch = diff(&observed.object, &undone.object)?;
-    // A status has been written separately, and is restored by whoever reports it.
-    let main = patch.as_map().map(|fields| fields.without("status"));
-    main.filter(|fields| !case.kind.status || !fields.is_empty())
-        .map(Value::from)
+    let gone = patch.get("status");
+    let status = case.kind.status && patch.as_map().is_some_and(|patch| has(patch, "status"));
+    let patch = if status {
+        FieldPath::of(&["status"]).set(&Value::empty_map(), gone)
+    } else {
+        patch
+    };
+    Some(Restored { status, patch })
 }
 
-/// Applies an empty configuration, so that the server removes what was applied. The status
-/// comes first, while its record still exists.
+fn has(fields: &Map, field: &str) -> bool {
+    fields.get_str(field).is_some()
+}
+
+/// Releases what a controller applied before it became a Patcher. If it was a Patcher before that,
+/// its record of that time stays, in an applied configuration that has nothing else.
+pub(super) fn unapply_all_but_patches(case: &Case<'_>, written: &Written) -> Action {
+    let patched = written.patched_part();
+    let identity = Value::from(identity(case.key, case.kind));
+    if patched.is_empty() {
+        return apply(case, written, &identity);
+    }
+    let place = FieldPath::of(&["metadata", "annotations", &written.annotation()]);
+    let body = place.set(&identity, &Value::from(patched.print()));
+    apply(case, written, &body)
+}
+
+/// Applies an empty configuration, so that the server removes what was applied.
 pub(super) fn unapply(case: &Case<'_>, written: &Written) -> Action {
+    apply(case, written, &identity(case.key, case.kind).into())
+}
+
+/// Applies a configuration that has less than the last one. The status comes first, while its
+/// record still exists.
+fn apply(case: &Case<'_>, written: &Written, body: &Value) -> Action {
     let manager = field_manager(&written.operator, &written.controller);
-    let body = Value::from(identity(case.key, case.kind));
+    let empty = Value::from(identity(case.key, case.kind));
     let has_status = written.places().any(|place| place.top() == "status");
-    let released = case.record.of(&manager, true, &body).is_some();
+    let released = case.record.of(&manager, true, &empty).is_some();
     let status = case.kind.status && has_status && !released;
+    let body = if status { empty } else { body.clone() };
     let verb = Verb::Apply { force: false };
     Action::Write(Box::new(Write {
         verb,

@@ -16,7 +16,7 @@ pub(super) fn record_on(object: &Value, written: &Written, annotation: &str) -> 
     if written.is_empty() {
         return place.remove(object);
     }
-    place.set(object, &Value::from(written.print()))
+    place.set(object, &Value::from(written.print_over(object)))
 }
 
 /// An object after undoing values.
@@ -38,7 +38,7 @@ impl Undone {
     ) -> Value {
         let mut foreign = self.foreign.clone();
         foreign.extend(replaced.cloned());
-        let records = Written::of_operator(&self.object, &case.operator.name, case.key);
+        let records = Written::of_operator(&self.object, case.operator, case.key);
         let object = self.object.clone();
         records.into_iter().fold(object, |object, mut written| {
             if written.is_patch() && written.share(&foreign) {
@@ -58,15 +58,21 @@ pub(super) fn undo_unwanted(
     written: &Written,
     wanted: &[(FieldPath, Value)],
 ) -> Undone {
-    undo(observed, written, |place| {
+    let stays = |place: &FieldPath| {
         wanted.iter().any(|leaf| concerns(leaf, place))
             || place.holds_any(&observed.object, &case.learned.kept)
-    })
+    };
+    let is_ours = |place: &FieldPath| is_undoable(written, observed, place);
+    undo(observed, written, is_ours, stays)
 }
 
-/// The object as it would be without what a controller has set.
+/// The object as it would be without what a controller has set. List elements that it added go as
+/// a whole, even if others have changed them: the controller adds them again.
 pub(crate) fn undo_all(observed: &Observed, written: &Written) -> Value {
-    undo(observed, written, |_| false).object
+    let is_ours = |place: &FieldPath| {
+        written.is_added_element(place) || is_undoable(written, observed, place)
+    };
+    undo(observed, written, is_ours, |_| false).object
 }
 
 /// What a controller has set on an object, with the values themselves.
@@ -77,11 +83,14 @@ pub(crate) fn patched(observed: &Observed, written: &Written) -> Patched {
         let Some(was) = written.was(place).cloned() else {
             continue;
         };
-        if !is_undoable(written, observed, place) {
+        let value = place.get(object);
+        let is_ours = is_undoable(written, observed, place);
+        // Others have changed the element, but it is still the one that we added.
+        let shared = value.as_map().is_some() && written.is_added_element(place);
+        if !is_ours && !shared {
             continue;
         }
-        let value = place.get(object);
-        if value.as_map().is_none() {
+        if value.as_map().is_none() || !is_ours {
             set.note(place, value, was);
             continue;
         }
@@ -94,13 +103,18 @@ pub(crate) fn patched(observed: &Observed, written: &Written) -> Patched {
     set
 }
 
-/// Undoes the recorded values that the object still has, except for those that `stays` selects.
-fn undo(observed: &Observed, written: &Written, stays: impl Fn(&FieldPath) -> bool) -> Undone {
+/// Undoes the recorded values that `is_ours` selects, except for those that `stays` selects.
+fn undo(
+    observed: &Observed,
+    written: &Written,
+    is_ours: impl Fn(&FieldPath) -> bool,
+    stays: impl Fn(&FieldPath) -> bool,
+) -> Undone {
     let object = &observed.object;
     let mut paths: Vec<&FieldPath> = Vec::new();
     for place in written.places() {
         let gone = paths.iter().any(|outer| place.within(outer));
-        if !gone && !stays(place) && is_undoable(written, observed, place) {
+        if !gone && !stays(place) && is_ours(place) {
             paths.push(place);
         }
     }

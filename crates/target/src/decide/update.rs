@@ -117,7 +117,11 @@ impl<'a> Goal<'a> {
             .iter()
             .fold(Value::from(metadata), |metadata, written| {
                 let place = FieldPath::of(&["annotations", &written.annotation()]);
-                place.set(&metadata, &Value::from(written.print()))
+                let text = match case.live {
+                    Live::Present(observed) => written.print_over(&observed.object),
+                    Live::Unknown | Live::Unseen | Live::Absent => written.print(),
+                };
+                place.set(&metadata, &Value::from(text))
             });
         let target = fields.with(Key::new("metadata"), metadata).into();
         Self {
@@ -347,7 +351,7 @@ impl<'a> Goal<'a> {
 
     fn is_last_written(&self, live: &Value) -> bool {
         let hash = Some(value_hash(&self.document));
-        let ours = Written::of_operator(live, &self.case.operator.name, self.case.key);
+        let ours = Written::of_operator(live, self.case.operator, self.case.key);
         ours.iter().any(|written| written.document == hash)
     }
 
@@ -412,7 +416,7 @@ pub(super) fn claim(desired: &Desired, created: bool) -> Claim {
 fn marked_metadata(case: &Case<'_>, layer: &Layer<'_>, document: &Value, created: bool) -> Map {
     let desired = layer.desired;
     let author = &desired.author;
-    let mut written = Written::new(&author.operator.name, &author.controller, case.key);
+    let mut written = Written::new(&author.operator, &author.controller, case.key);
     written.document = Some(value_hash(document));
     // The label for the manager is set once, and never changed.
     let managed_by = FieldPath::of(&["metadata", "labels", MANAGED_BY]);
@@ -427,9 +431,16 @@ fn marked_metadata(case: &Case<'_>, layer: &Layer<'_>, document: &Value, created
     let used = document.get("metadata").as_map().cloned();
     let mut used: Value = used.map_or_else(Value::empty_map, Value::from);
     let claim = claim(desired, created);
+    let live = match case.live {
+        Live::Present(observed) => &observed.object,
+        Live::Unknown | Live::Unseen | Live::Absent => &Value::NULL,
+    };
     let marks = [
         (["annotations", OWNER], claim.print(case.key)),
-        (["annotations", author.set.as_str()], written.print()),
+        (
+            ["annotations", author.set.as_str()],
+            written.print_over(live),
+        ),
         (["labels", OPERATOR], operator_label(&author.operator.name)),
     ];
     for (place, text) in marks {

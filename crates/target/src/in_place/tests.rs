@@ -11,7 +11,7 @@ fn key() -> ObjectKey {
 
 /// The object with a record of these values and their former ones.
 fn with_record(object: &Value, controller: &str, set: &[(&str, Value, Was)]) -> Value {
-    let mut written = Written::new("op", controller, &key());
+    let mut written = Written::new(&OperatorId::new("op", "u1"), controller, &key());
     for (place, value, was) in set {
         let place = FieldPath::parse(place).unwrap();
         written.record(&place, value, None, was.clone());
@@ -22,7 +22,9 @@ fn with_record(object: &Value, controller: &str, set: &[(&str, Value, Was)]) -> 
 
 /// The object as it enters the pipeline of `c`, without records.
 fn entered_of(object: &Value) -> Value {
-    let object = entered(object, "op", &key(), |controller| controller == "c");
+    let object = entered(object, &OperatorId::new("op", "u1"), &key(), |controller| {
+        controller == "c"
+    });
     let annotations = object.get("metadata").get("annotations").as_map();
     let marks = annotations.into_iter().flatten().map(|(name, _)| name);
     let marks: Vec<Key> = marks
@@ -94,4 +96,55 @@ fn defaults_in_an_element_that_we_added_go_with_it() {
     let (bare, mut sets) = recorded(&object, "op", &key());
     let before = sets.remove("c").unwrap().take_back(&bare, |_| true);
     assert_eq!(before.get("spec"), &expect);
+}
+
+#[test]
+fn an_added_element_is_taken_back_whoever_changed_it() {
+    let side = r#"/spec/containers/[{"name":"side"}]"#;
+    let added = [
+        (side, json!({"name": "side", "image": "s"}), Was::Absent),
+        (&format!("{side}/image"), json!("s"), Was::Absent),
+    ];
+    let check = |containers: Value, expect: Value| {
+        let object = json!({"spec": {"containers": containers}});
+        let object = with_record(&object, "c", &added);
+        let found = entered_of(&object);
+        assert_eq!(found.get("spec").get("containers"), &expect, "{object}");
+        let (bare, mut sets) = recorded(&object, "op", &key());
+        let set = sets.remove("c").unwrap_or_default();
+        let found = set.relocated(&bare).entered(&bare);
+        assert_eq!(found.get("spec").get("containers"), &expect, "{object}");
+    };
+    let app = || json!({"name": "app"});
+    check(
+        json!([(app()), {"name": "side", "image": "s", "env": [{"name": "X"}]}]),
+        json!([(app())]),
+    );
+    check(
+        json!([{"name": "side", "image": "other"}, (app())]),
+        json!([(app())]),
+    );
+    check(json!([(app())]), json!([(app())]));
+}
+
+#[test]
+fn an_added_element_without_a_key_is_taken_back_where_it_is() {
+    let added = [
+        ("/spec/rules/[1]", json!({"host": "a"}), Was::Absent),
+        ("/spec/rules/[1]/host", json!("a"), Was::Absent),
+    ];
+    let check = |rules: Value, expect: Value| {
+        let object = json!({"spec": {"rules": rules}});
+        let found = entered_of(&with_record(&object, "c", &added));
+        assert_eq!(found.get("spec").get("rules"), &expect, "{object}");
+    };
+    let user = || json!({"host": "user"});
+    check(json!([(user()), {"host": "a"}]), json!([(user())]));
+    check(json!([{}, (user()), {"host": "a"}]), json!([{}, (user())]));
+    check(
+        json!([{"host": "a", "added": 1}, (user())]),
+        json!([(user())]),
+    );
+    let changed = || json!([(user()), {"host": "b"}]);
+    check(changed(), changed());
 }

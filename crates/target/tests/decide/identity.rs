@@ -121,3 +121,101 @@ fn the_claim_of_an_operator_that_no_longer_exists_does_not_count() {
     swept.peers.cluster = Some(Arc::new(BTreeSet::new()));
     check(&swept, "nothing");
 }
+
+/// A Deployment with 3 replicas that a Patcher of `by` has scaled to 5.
+fn patched_by(by: &OperatorId) -> Value {
+    let patch = scales(by, 5);
+    let subject = Subject::deployment().wants(patch);
+    let subject = subject.live(&json!({"spec": {"replicas": 3}})).fresh();
+    present(&subject.step(same))
+}
+
+fn scales(by: &OperatorId, replicas: i64) -> Desired {
+    let document = json!({"spec": {"replicas": replicas}});
+    Desired {
+        author: Arc::new(Author::new(by, "u", 0, target(TargetType::Patcher))),
+        ..desired("u", 0, target(TargetType::Patcher), &document)
+    }
+}
+
+fn present(subject: &Subject) -> Value {
+    let Live::Present(observed) = &subject.live else {
+        panic!("it is there");
+    };
+    observed.object.clone()
+}
+
+/// The uid in the only record on an object.
+fn record_uid(object: &Value) -> Option<String> {
+    let annotations = object.get("metadata").get("annotations");
+    let records = annotations.as_map().into_iter().flatten();
+    let mut records = records.filter_map(|(_, text)| text.as_str()?.parse::<Value>().ok());
+    let record = records.next()?;
+    record.get("uid").as_str().map(str::to_owned)
+}
+
+#[test]
+fn the_record_of_a_predecessor_is_taken_over_and_never_swept() {
+    let key = ObjectKey::new("apps", "Deployment", "ns", "a");
+    let before = OperatorId::new("op", "u0");
+    let object = patched_by(&before);
+    assert_eq!(record_uid(&object).as_deref(), Some("u0"));
+    check(&gone(&object), "nothing");
+    let observed = Observed::new(&object, "op");
+    let left = |by: &OperatorId| leftovers(&key, None, &observed, &Wanted::default(), by);
+    assert_eq!(left(&operator()), []);
+    assert_eq!(left(&before).len(), 1);
+    assert!(is_orphan(&object, &key, &operator()) && !is_orphan(&object, &key, &before));
+
+    let subject = Subject::deployment().wants(scales(&operator(), 6));
+    let mut subject = subject.live(&object).fresh().step(same);
+    assert_eq!(record_uid(&present(&subject)).as_deref(), Some("u1"));
+    check(&subject, "nothing");
+    subject.wanted.withdraw("u");
+    let subject = subject.step(same);
+    assert_eq!(present(&subject).get("spec"), &json!({"replicas": 3}));
+    check(&subject, "nothing");
+}
+
+#[test]
+fn the_record_of_another_instance_is_left_alone() {
+    let object = patched_by(&OperatorId::of_instance("op", "default"));
+    check(&gone(&object), "nothing");
+    for kind in [TargetType::Patcher, TargetType::Applier] {
+        let document = json!({"spec": {"replicas": 6, "paused": true}});
+        let wish = desired("u", 0, target(kind), &document);
+        let subject = Subject::deployment().wants(wish).live(&object).fresh();
+        check(&subject, "nothing [conflict]");
+        let message = subject.decide().problems[0].to_string();
+        assert!(message.contains("op (instance:default)"), "{message}");
+    }
+}
+
+#[test]
+fn a_record_without_a_uid_is_upgraded_only_by_another_write() {
+    let object = patched_by(&OperatorId::new("op", ""));
+    assert_eq!(record_uid(&object), None);
+    let wants = |replicas: i64| {
+        let wish = scales(&operator(), replicas);
+        Subject::deployment().wants(wish).live(&object).fresh()
+    };
+    check(&wants(5), "nothing");
+    let other = wants(6).step(same);
+    assert_eq!(record_uid(&present(&other)).as_deref(), Some("u1"));
+    let undone = gone(&object).step(same);
+    assert_eq!(present(&undone).get("spec"), &json!({"replicas": 3}));
+}
+
+#[test]
+fn the_record_of_an_operator_that_no_longer_exists_does_not_count() {
+    let object = patched_by(&OperatorId::new("other", "u9"));
+    let with = |names: Option<&[&str]>| {
+        let names = names.map(|names| names.iter().map(|name| (*name).to_owned()).collect());
+        let mut subject = Subject::deployment().wants(scales(&operator(), 6));
+        subject.peers.cluster = names.map(Arc::new);
+        subject.live(&object).fresh()
+    };
+    check(&with(None), "nothing [conflict]");
+    check(&with(Some(&["op", "other"])), "nothing [conflict]");
+    check(&with(Some(&["op"])), "merge");
+}

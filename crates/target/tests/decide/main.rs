@@ -203,6 +203,7 @@ fn target(kind: TargetType) -> Target {
         written_nulls: Vec::new(),
         literal_data: Vec::new(),
         in_place: false,
+        reads: Vec::new(),
     }
 }
 

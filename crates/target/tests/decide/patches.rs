@@ -116,3 +116,84 @@ fn a_patch_is_recorded_with_its_fields_and_taken_back() {
     );
     assert_eq!(left.object.get("metadata").get("annotations"), &Value::NULL);
 }
+
+/// On a real server the Applier owns the list element as well, and the removal of what it applied
+/// leaves what the Patcher wrote.
+#[test]
+fn an_element_that_was_patched_and_then_applied_goes_as_a_whole() {
+    let containers = json!([{"name": "side", "image": "s"}]);
+    let document = json!({"spec": {"containers": containers}, "status": {"s": 1}});
+    let live = json!({"spec": {"containers": [{"name": "app"}]}, "status": {"s": 0}});
+    let patched = Subject::deployment().wants(patches(&document));
+    let patched = patched.live(&live).fresh().step(same).step(same);
+    check(&patched, "nothing");
+    let applies = desired("p", 1, target(TargetType::Applier), &document);
+    let mut applied = patched.wants(applies);
+    let body = applied.write().body;
+    let annotations = body.get("metadata").get("annotations").clone();
+    // A server merges what is applied.
+    applied = applied.changed(|object| {
+        merged(
+            object,
+            &json!({"metadata": {"annotations": (annotations.clone())}}),
+        )
+    });
+    applied.fresh = true;
+    applied.wanted.withdraw("p");
+    check(&applied, "merge status");
+    let applied = applied.step(same);
+    check(&applied, "merge");
+    let applied = applied.step(same);
+    let Live::Present(left) = &applied.live else {
+        panic!("still there");
+    };
+    assert_eq!(left.object.get("spec"), live.get("spec"));
+    assert_eq!(left.object.get("status"), live.get("status"));
+    check(&applied, "apply { force: false } status");
+}
+
+#[test]
+fn a_patcher_that_was_an_applier_keeps_its_first_record() {
+    let document = json!({"spec": {"replicas": 5, "paused": true}});
+    let live = json!({"spec": {"replicas": 3}});
+    let patched = Subject::deployment().wants(patches(&document));
+    let patched = patched.live(&live).fresh().step(same);
+    let applies = desired(
+        "p",
+        1,
+        target(TargetType::Applier),
+        &json!({"spec": {"replicas": 5, "applied": 1}}),
+    );
+    let mut subject = patched.wants(applies);
+    // `paused` is no longer wanted.
+    check(&subject, "merge");
+    subject = subject.step(same);
+    let body = subject.write().body;
+    let answer = |body: &Value| {
+        let body = body.clone();
+        move |object: &Value| merged(object, &body)
+    };
+    subject = subject
+        .changed(answer(&body))
+        .fresh()
+        .wants(patches(&document));
+    let released = subject.write();
+    assert_eq!(released.verb, Verb::Apply { force: false });
+    assert_eq!(released.body.get("spec"), &Value::NULL);
+    // What was only applied is gone; the record of the Patcher is left.
+    let gone = json!({"spec": {"applied": null}});
+    subject = subject
+        .changed(answer(&released.body))
+        .changed(answer(&gone))
+        .fresh();
+    check(&subject, "merge");
+    subject = subject.step(same);
+    check(&subject, "nothing");
+    subject.wanted.withdraw("p");
+    let subject = subject.step(same);
+    let Live::Present(left) = &subject.live else {
+        panic!("still there");
+    };
+    assert_eq!(left.object.get("spec"), live.get("spec"));
+    assert_eq!(left.object.get("metadata").get("annotations"), &Value::NULL);
+}

@@ -23,7 +23,7 @@ use crate::{Budget, EngineEvents, Views};
 struct Quiet;
 
 impl EngineEvents for Quiet {
-    fn adopted(&self, _key: &object::ObjectKey, _controller: &str) {}
+    fn adopted(&self, _key: &ObjectKey, _controller: &str) {}
     fn reported(&self, _controller: &str, _error: &ReportedError) {}
 }
 

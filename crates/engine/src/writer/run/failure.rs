@@ -10,7 +10,7 @@ use target::problem::{Cause, Problem};
 
 use super::super::entry::{Refused, TargetEntry, WaitsFor};
 use super::super::{Next, WriteError, request};
-use super::{Flow, Run, SLOW_RETRY};
+use super::{Flow, Run, SLOW_RETRY, look_again};
 
 /// How many write conflicts one run accepts.
 const MAX_CONFLICTS: usize = 5;
@@ -163,7 +163,7 @@ impl Run<'_> {
         if otherwise {
             return Ok(None);
         }
-        Err(self.error(Some(write), cause, Some(again)))
+        Err(self.error(Some(write), cause, Some(look_again(write, again))))
     }
 
     fn report_with(&self, problem: &Problem) {

@@ -167,6 +167,7 @@ impl SpecReader<'_> {
             written_nulls: Vec::new(),
             literal_data: Vec::new(),
             in_place: false,
+            reads: Vec::new(),
             resource,
         })
     }
@@ -287,9 +288,21 @@ pub(super) fn in_place(controller: &mut Controller) {
     let watched = controller.sources.iter();
     let watched = watched.filter(|source| source.kind == SourceKind::Watcher);
     let watched: HashSet<GroupKind> = watched.map(|source| source.resource.group_kind()).collect();
-    for target in &mut controller.targets {
+    let in_place = |target: &Target| {
         let reads = watched.contains(&target.resource.group_kind());
-        target.in_place = target.kind == TargetType::Patcher && reads;
+        target.kind == TargetType::Patcher && reads
+    };
+    let found: Vec<bool> = controller.targets.iter().map(in_place).collect();
+    if !found.contains(&true) {
+        return;
+    }
+    let keeps = controller.keeps();
+    for (number, _) in found.iter().enumerate().filter(|(_, found)| **found) {
+        let inputs = controller.inputs_of(&controller.targets[number].resource);
+        let reads = inputs.map(|input| keeps[input].clone()).collect();
+        let target = &mut controller.targets[number];
+        target.in_place = true;
+        target.reads = reads;
     }
 }
 
