@@ -169,6 +169,11 @@ impl Circuit {
         self.sources[source].len()
     }
 
+    /// How many documents each stage of a branch yields at the moment.
+    pub fn documents(&self, branch: usize) -> &[usize] {
+        self.branches[branch].yields()
+    }
+
     /// Whether an event changes what a source holds.
     pub fn is_changed_by(&self, event: &SourceEvent) -> bool {
         let new = event.object.as_ref().map(Kept::document);

@@ -9,10 +9,10 @@ use crate::input;
 use crate::output::Output;
 
 pub(crate) fn run(args: &cli::Check, output: &mut Output) -> Result<Outcome, Stop> {
-    let files = &args.operator.filename;
-    let mut operators = input::read(files)?.operators();
+    let files = args.operators.files();
+    let mut operators = input::read(&files, output)?.operators();
     operators.check_types(schema::Catalog::default());
-    let none = operators.none(files);
+    let none = operators.none(&files.names);
     operators.diagnostics.extend(none);
     let diagnostics = &operators.diagnostics;
     let count = |severity| {

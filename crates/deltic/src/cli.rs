@@ -11,6 +11,7 @@ use clap_complete::Shell;
 use dataflow::Budget;
 use document::Bounds;
 
+use crate::input::Files;
 use crate::time::Time;
 
 /// Declarative Kubernetes controllers as incremental dataflow.
@@ -43,6 +44,7 @@ pub(crate) enum Command {
     Patch(Patch),
     Check(Check),
     Explain(Explain),
+    Version(Version),
     #[cfg(feature = "cluster")]
     Run(Box<cluster::Run>),
     #[cfg(feature = "cluster")]
@@ -65,12 +67,12 @@ pub(crate) enum Command {
 
 /// Evaluate one expression
 ///
-/// The expression is YAML or JSON; `$` is the object read with -f. Several objects give one
-/// result each.
+/// The expression is YAML or JSON; `$` is the object. Several objects give one result each, with
+/// the name of the object.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  deltic eval '$.metadata.name' -f pod.yaml
+  deltic eval '$.metadata.name' pod.yaml
   kubectl get pods -o json | deltic eval '{\"@len\": $.spec.containers}' -f -
   deltic eval '\"@concat\": [a, b]'
   echo '{\"expr\": {\"@len\": \"$\"}, \"subject\": [1, 2]}' | deltic eval --jsonl")]
@@ -79,9 +81,16 @@ pub(crate) struct Eval {
     #[arg(value_name = "EXPR", required_unless_present = "jsonl")]
     pub(crate) expr: Option<String>,
 
-    /// Read the objects to evaluate the expression on: a file, a directory, or - for stdin
+    /// The objects to evaluate the expression on: files, directories, or - for stdin
+    #[arg(value_name = "FILE")]
+    pub(crate) files: Vec<String>,
+
+    /// The same as FILE
     #[arg(short, long, value_name = "FILE")]
     pub(crate) filename: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) recursive: Recursive,
 
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "yaml")]
@@ -89,7 +98,7 @@ pub(crate) struct Eval {
 
     /// Read lines {"expr":…,"subject":…,"local":…} from stdin and print a line
     /// {"value":…} or {"error":…,"code":…} for each
-    #[arg(long, conflicts_with_all = ["expr", "filename", "output"])]
+    #[arg(long, conflicts_with_all = ["expr", "files", "filename", "recursive", "output"])]
     pub(crate) jsonl: bool,
 
     #[command(flatten)]
@@ -137,16 +146,27 @@ pub(crate) struct Replay {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  deltic render -f operator.yaml -f objects/
-  kubectl get services,endpointslices -A -o json | deltic render -f operator.yaml -f -")]
+  deltic render operator.yaml objects/
+  deltic render operator.yaml -R repository/ -o name
+  kubectl get services,endpointslices -A -o json | deltic render -f operator.yaml -f -
+
+Objects are read one by one: a file may be larger than the memory. If nothing is derived, the
+number of documents after each stage is printed on stderr.")]
 pub(crate) struct Render {
     /// The Operator and the objects: files, directories, or - for stdin
-    #[arg(short, long, value_name = "FILE", required = true)]
+    #[arg(value_name = "FILE")]
+    pub(crate) files: Vec<String>,
+
+    /// The same as FILE
+    #[arg(short, long, value_name = "FILE", required_unless_present = "files")]
     pub(crate) filename: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) recursive: Recursive,
 
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "yaml")]
-    pub(crate) output: Format,
+    pub(crate) output: ObjectFormat,
 
     #[command(flatten)]
     pub(crate) run: Run,
@@ -180,9 +200,12 @@ pub(crate) struct Patch {
     #[arg(value_name = "OBJECTS", default_value = "-")]
     pub(crate) objects: Vec<String>,
 
+    #[command(flatten)]
+    pub(crate) recursive: Recursive,
+
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "yaml")]
-    pub(crate) output: Format,
+    pub(crate) output: ObjectFormat,
 
     /// Print the changes as a unified diff; values of Secrets are not shown
     #[arg(long, conflicts_with = "output")]
@@ -194,7 +217,7 @@ pub(crate) struct Patch {
 
     /// Read lines {"doc":…,"patch":[…],"vars":{…}} from stdin, optionally with where, forEach,
     /// var and strict, and print a line {"value":…} or {"error":…,"code":…} for each
-    #[arg(long, conflicts_with_all = ["filename", "objects", "output", "diff", "variables"])]
+    #[arg(long, conflicts_with_all = ["filename", "objects", "recursive", "output", "diff", "variables"])]
     pub(crate) jsonl: bool,
 
     /// The cost limit of one expression; all expressions of a rule together may cost ten times as
@@ -202,7 +225,7 @@ pub(crate) struct Patch {
     #[arg(long = "max-cel-cost", value_name = "N", help_heading = LIMITS, default_value_t = expr::Limits::default().cel_cost)]
     pub(crate) cel_cost: u64,
 
-    /// The largest line, in bytes
+    /// The largest object or line, in bytes
     #[arg(long = "max-document-bytes", value_name = "N", help_heading = LIMITS, default_value_t = manifest::MAX_SIZE as u64)]
     pub(crate) document_bytes: u64,
 
@@ -214,11 +237,11 @@ pub(crate) struct Patch {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  deltic check -f operator.yaml
-  deltic check --strict -f operators/")]
+  deltic check operator.yaml
+  deltic check --strict -R operators/")]
 pub(crate) struct Check {
     #[command(flatten)]
-    pub(crate) operator: OperatorFiles,
+    pub(crate) operators: NamedOperators,
 
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
@@ -233,17 +256,72 @@ pub(crate) struct Check {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
-  deltic explain -f operator.yaml")]
+  deltic explain operator.yaml")]
 pub(crate) struct Explain {
     #[command(flatten)]
-    pub(crate) operator: OperatorFiles,
+    pub(crate) operators: NamedOperators,
+}
+
+/// Print the version
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  deltic version -o json")]
+pub(crate) struct Version {
+    /// Output format
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) output: CheckFormat,
+}
+
+/// Operators as arguments, with or without -f.
+#[derive(Debug, Args)]
+pub(crate) struct NamedOperators {
+    /// The Operators: files, directories, or - for stdin
+    #[arg(value_name = "FILE")]
+    files: Vec<String>,
+
+    /// The same as FILE
+    #[arg(short, long, value_name = "FILE", required_unless_present = "files")]
+    filename: Vec<String>,
+
+    #[command(flatten)]
+    recursive: Recursive,
+}
+
+impl NamedOperators {
+    pub(crate) fn files(&self) -> Files {
+        self.recursive.files(&self.filename, &self.files)
+    }
+}
+
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct Recursive {
+    /// Read the subdirectories of directories, too
+    #[arg(short = 'R', long)]
+    pub(crate) recursive: bool,
+}
+
+impl Recursive {
+    /// The files of `-f` and of arguments.
+    pub(crate) fn files(self, flags: &[String], arguments: &[String]) -> Files {
+        Files::new(&[flags, arguments].concat(), self.recursive)
+    }
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct OperatorFiles {
     /// The Operator: a file, a directory, or - for stdin
     #[arg(short, long, value_name = "FILE", required = true)]
-    pub(crate) filename: Vec<String>,
+    filename: Vec<String>,
+
+    #[command(flatten)]
+    recursive: Recursive,
+}
+
+impl OperatorFiles {
+    pub(crate) fn files(&self) -> Files {
+        self.recursive.files(&self.filename, &[])
+    }
 }
 
 /// How an Operator runs offline.
@@ -290,7 +368,7 @@ pub(crate) struct Limits {
     #[arg(long = "max-cel-cost", value_name = "N", help_heading = LIMITS, default_value_t = expr::Limits::default().cel_cost)]
     pub(crate) cel_cost: u64,
 
-    /// The largest JSON document of a stream, in bytes
+    /// The largest object, event or line that is read, in bytes
     #[arg(long = "max-document-bytes", value_name = "N", help_heading = LIMITS, default_value_t = manifest::MAX_SIZE as u64)]
     pub(crate) document_bytes: u64,
 
@@ -332,6 +410,16 @@ pub(crate) enum Format {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ObjectFormat {
+    /// YAML documents
+    Yaml,
+    /// One JSON List
+    Json,
+    /// One line kind/namespace/name for each object
+    Name,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum EventFormat {
     /// One line per event
     Text,
@@ -345,9 +433,9 @@ pub(crate) enum EventFormat {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum CheckFormat {
-    /// Text for people, on stderr
+    /// Text for people
     Text,
-    /// A JSON list, on stdout
+    /// JSON, on stdout
     Json,
 }
 

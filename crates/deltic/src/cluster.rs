@@ -70,5 +70,5 @@ fn confirm(question: &str, yes: bool, output: &mut Output) -> Result<bool, Stop>
 }
 
 fn failed(code: &str, message: String) -> Stop {
-    Stop::Failed(Box::new(input::error(code, message)))
+    Stop::failed(input::error(code, message))
 }

@@ -4,13 +4,14 @@ mod lines;
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
+use std::io;
 use std::sync::Arc;
 
-use document::{Location, Value};
+use document::{Location, Value, json};
 use expr::{CompileError, Functions, Items, Scope};
 use manifest::{Diagnostic, Manifest, Source};
 
-use crate::cli;
+use crate::cli::{self, Format};
 use crate::exit::{Outcome, Stop};
 use crate::input;
 use crate::output::{Output, name};
@@ -45,28 +46,72 @@ fn objects(
         Items::None,
     )
     .map_err(|errors| refused(&spec, &errors))?;
-    let input = input::read(&args.filename)?;
-    if !input.problems.is_empty() {
-        return Err(Stop::Refused(input.problems));
-    }
-    let mut subjects: Vec<Value> = input.manifests.into_iter().map(|m| m.value).collect();
-    if args.filename.is_empty() {
-        subjects.push(Value::NULL);
-    }
-    let several = subjects.len() > 1;
     let mut outcome = Outcome::Good;
-    for (number, subject) in subjects.iter().enumerate() {
+    let mut number = 0;
+    let mut evaluate = |subject: &Value, several: bool, output: &mut Output| {
         let env = settings.env_of(number);
+        number += 1;
+        let whose = several.then(|| described(subject, number));
         match expr.eval(&Scope::new(&env, subject)) {
-            Ok(value) => output.value(&value, args.output)?,
+            Ok(value) => print(&value, whose.as_deref(), args.output, output)?,
             Err(error) => {
-                let whose = several.then(|| name(subject));
+                if let (Some(whose), Format::Json) = (&whose, args.output) {
+                    output.value(&failed(whose, &error), Format::Json)?;
+                }
                 output.diagnostic(&spec.failure(&error, whose.as_deref()))?;
                 outcome = Outcome::Failed;
             }
         }
+        Ok(())
+    };
+    let files = args.recursive.files(&args.filename, &args.files);
+    if files.names.is_empty() {
+        evaluate(&Value::NULL, false, output)?;
+    } else {
+        if files.names.iter().any(|name| name == "-") {
+            output.waits_for("objects", "kubectl get … -o json");
+        }
+        files
+            .with_max_bytes(args.limits.document_bytes)
+            .each(output, |manifest, several, output| {
+                evaluate(&manifest.value, several, output)
+            })?;
     }
     Ok(outcome)
+}
+
+/// `kind/namespace/name`, or the number of an object without these.
+fn described(subject: &Value, number: usize) -> String {
+    let name = name(subject);
+    if name.is_empty() {
+        format!("document {number}")
+    } else {
+        name
+    }
+}
+
+/// Prints a value, with the name of its object.
+fn print(
+    value: &Value,
+    whose: Option<&str>,
+    format: Format,
+    output: &mut Output,
+) -> io::Result<()> {
+    match (whose, format) {
+        (None, _) => output.value(value, format),
+        (Some(whose), Format::Yaml) => {
+            output.comment(whose)?;
+            output.value(value, format)
+        }
+        (Some(whose), Format::Json) => {
+            output.value(&json!({"object": whose, "value": (value.clone())}), format)
+        }
+    }
+}
+
+/// A failure as part of the output.
+fn failed(whose: &str, error: &expr::Error) -> Value {
+    json!({"object": whose, "error": (error.to_string()), "code": (error.code())})
 }
 
 /// The parsed text of an expression.

@@ -24,12 +24,17 @@ pub(crate) enum Stop {
     /// Nothing was run: bad usage, or an input that is unreadable or invalid.
     Refused(Vec<Diagnostic>),
     /// The command failed while it ran.
-    Failed(Box<Diagnostic>),
+    Failed(Vec<Diagnostic>),
     /// The output cannot be written.
     Output(io::Error),
 }
 
 impl Stop {
+    /// An error while the command ran.
+    pub(crate) fn failed(diagnostic: Diagnostic) -> Self {
+        Self::Failed(vec![diagnostic])
+    }
+
     /// Bad usage that clap does not detect.
     pub(crate) fn usage(message: &str) -> Self {
         Self::Refused(vec![Diagnostic {
@@ -53,8 +58,9 @@ impl From<io::Error> for Stop {
 pub(crate) fn code(result: Result<Outcome, Stop>, output: &mut Output) -> ExitCode {
     let written = match &result {
         Ok(_) => output.flush(),
-        Err(Stop::Refused(diagnostics)) => output.diagnostics(diagnostics),
-        Err(Stop::Failed(diagnostic)) => output.diagnostic(diagnostic),
+        Err(Stop::Refused(diagnostics) | Stop::Failed(diagnostics)) => {
+            output.diagnostics(diagnostics)
+        }
         Err(Stop::Output(_)) => Ok(()),
     };
     match (result, written) {

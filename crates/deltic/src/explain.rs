@@ -6,8 +6,9 @@ use crate::input;
 use crate::output::Output;
 
 pub(crate) fn run(args: &cli::Explain, output: &mut Output) -> Result<Outcome, Stop> {
-    let files = &args.operator.filename;
-    let operators = input::read(files)?.operators().good(files)?;
+    let files = args.operators.files();
+    let operators = input::read(&files, output)?.operators();
+    let operators = operators.good(&files.names)?;
     output.diagnostics(&operators.diagnostics)?;
     for (i, operator) in operators.created.iter().enumerate() {
         if i > 0 {

@@ -1,14 +1,18 @@
 //! Reads the manifests that `-f` names: Operators and other objects, with all their problems.
 
+mod reading;
+
 use document::{Location, Value};
 use expr::Functions;
-use manifest::{Diagnostic, Manifest, Severity, Source};
+use manifest::{Diagnostic, Manifest, Severity};
 use operator::{Operator, Problem};
 
 use schema::Catalog;
 
 use crate::allow;
 use crate::exit::Stop;
+use crate::output::Output;
+pub(crate) use reading::Files;
 
 /// The documents that were read, and their problems.
 #[derive(Debug, Default)]
@@ -19,18 +23,15 @@ pub(crate) struct Input {
     pub(crate) problems: Vec<Diagnostic>,
 }
 
-/// Reads files, directories and `-`. An error in one of them does not stop the reading of the
-/// others.
-pub(crate) fn read(files: &[String]) -> Result<Input, Stop> {
-    stdin_once(files.iter())?;
-    let mut input = Input::default();
-    for file in files {
-        match manifest::read(file) {
-            Ok(sources) => sources.into_iter().for_each(|source| input.parse(source)),
-            Err(error) => input.problems.push(error.into()),
-        }
-    }
-    Ok(input)
+/// Reads files, directories and `-` as a whole. An error in one of them does not stop the reading
+/// of the others.
+pub(crate) fn read(files: &Files, output: &mut Output) -> Result<Input, Stop> {
+    let mut manifests = Vec::new();
+    let problems = files.all(output, |manifest| manifests.push(manifest))?;
+    Ok(Input {
+        manifests,
+        problems,
+    })
 }
 
 /// Fails if stdin is named more than once.
@@ -44,17 +45,6 @@ pub(crate) fn stdin_once<'a>(names: impl Iterator<Item = &'a String>) -> Result<
 }
 
 impl Input {
-    fn parse(&mut self, source: Source) {
-        match manifest::parse(source.into()) {
-            Ok(manifests) => {
-                let duplicates = manifests.iter().flat_map(Manifest::duplicates);
-                self.problems.extend(duplicates.cloned());
-                self.manifests.extend(manifest::expand_lists(manifests));
-            }
-            Err(problem) => self.problems.push(problem),
-        }
-    }
-
     /// Separates the Operators from the other documents, and checks them.
     pub(crate) fn operators(self) -> Operators {
         let mut found = Operators {
@@ -88,7 +78,7 @@ pub(crate) struct Operators {
 }
 
 impl Operators {
-    fn add(&mut self, manifest: Manifest) {
+    pub(crate) fn add(&mut self, manifest: Manifest) {
         let (operator, problems) = operator::read(&manifest.value, &Functions::builtin());
         let mut diagnostics: Vec<_> = problems
             .into_iter()
@@ -180,6 +170,9 @@ impl Operators {
             return Err(Stop::Refused(vec![Diagnostic {
                 source: Some(second.source().clone()),
                 span: Some(second.span(&Location::root().key("metadata").key("name"))),
+                help: Some(
+                    "run the command once for each Operator; controllers that feed each other belong into one Operator".to_owned(),
+                ),
                 ..error("several-operators", message)
             }]));
         }
@@ -191,7 +184,7 @@ impl Operators {
 }
 
 /// Whether a document is meant to be an Operator, even if its apiVersion is missing or misspelled.
-fn is_operator(value: &Value) -> bool {
+pub(crate) fn is_operator(value: &Value) -> bool {
     let slip = match value.get("apiVersion").as_str() {
         Some(version) => {
             let group = object::group_of(version);

@@ -65,7 +65,7 @@ fn read_line(
 
 fn unreadable(error: &io::Error) -> Stop {
     let message = format!("cannot read stdin: {error}");
-    Stop::Failed(Box::new(input::error("read", message)))
+    Stop::failed(input::error("read", message))
 }
 
 /// Why a line has no value.

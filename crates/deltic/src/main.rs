@@ -22,7 +22,9 @@ mod render;
 mod replay;
 mod run;
 mod stream;
+mod suggest;
 mod time;
+mod version;
 mod watch;
 
 use std::process::ExitCode;
@@ -47,6 +49,7 @@ fn main() -> ExitCode {
         Command::Patch(args) => patch::run(args, &mut output),
         Command::Check(args) => check::run(args, &mut output),
         Command::Explain(args) => explain::run(args, &mut output),
+        Command::Version(args) => version::run(args, &mut output),
         #[cfg(feature = "cluster")]
         Command::Run(args) => cluster::run::run(args, &mut output),
         #[cfg(feature = "cluster")]
@@ -81,8 +84,10 @@ fn parse() -> Cli {
     } else {
         clap::ColorChoice::Auto
     };
-    let matches = Cli::command().color(color).get_matches();
-    Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+    let matches = Cli::command().color(color).try_get_matches();
+    matches
+        .and_then(|matches| Cli::from_arg_matches(&matches))
+        .unwrap_or_else(|error| suggest::by_meaning(error).exit())
 }
 
 fn completion(shell: clap_complete::Shell, output: &mut Output) -> Result<Outcome, Stop> {

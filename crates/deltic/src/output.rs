@@ -1,17 +1,22 @@
 //! Prints results to stdout and diagnostics to stderr, in colour where that is wanted.
 
+mod list;
 mod origin;
 mod pretty;
+mod progress;
 
 use std::io::{self, BufWriter, IsTerminal, Stderr, Stdout, Write};
+use std::time::Instant;
 
-use document::{Value, json};
+use document::Value;
 use manifest::Diagnostic;
 use offline::EventType;
 use operator::Report;
 
-use crate::cli::{Format, When};
+use crate::cli::{Format, ObjectFormat, When};
+pub(crate) use list::ObjectList;
 pub(crate) use pretty::pretty;
+use progress::Progress;
 
 /// The streams for results and diagnostics.
 #[derive(Debug)]
@@ -21,6 +26,9 @@ pub(crate) struct Output {
     colors: Colors,
     /// Whether a YAML document was printed, so that the next one needs a `---` before it.
     separate: bool,
+    /// When the command started.
+    started: Instant,
+    progress: Progress,
 }
 
 /// The kind of a line of a diff.
@@ -57,6 +65,8 @@ impl Output {
                 stderr: wanted(io::stderr().is_terminal()),
             },
             separate: false,
+            started: Instant::now(),
+            progress: Progress::default(),
         }
     }
 
@@ -79,17 +89,47 @@ impl Output {
         }
     }
 
-    /// Objects as YAML documents, or as one JSON list in the way of kubectl.
-    pub(crate) fn objects(&mut self, objects: &[Value], format: Format) -> io::Result<()> {
-        match format {
-            Format::Yaml => objects
-                .iter()
-                .try_for_each(|object| self.value(object, format)),
-            Format::Json => {
-                let items = Value::from(objects.to_vec());
-                let list = json!({"apiVersion": "v1", "kind": "List", "items": items});
-                self.value(&list, format)
-            }
+    /// Objects as YAML documents, as one JSON list in the way of kubectl, or as names.
+    pub(crate) fn objects(&mut self, objects: &[Value], format: ObjectFormat) -> io::Result<()> {
+        let mut list = ObjectList::new(format);
+        for object in objects {
+            list.add(object, self)?;
+        }
+        list.end(self)
+    }
+
+    /// A comment above the next YAML document.
+    pub(crate) fn comment(&mut self, text: &str) -> io::Result<()> {
+        if std::mem::take(&mut self.separate) {
+            self.stdout.write_all(b"---\n")?;
+        }
+        writeln!(self.stdout, "# {text}")
+    }
+
+    /// Shows on a terminal how far the command is, if it takes long. Not while results are printed
+    /// on the same terminal.
+    pub(crate) fn progress(&mut self, line: impl FnOnce() -> String) {
+        let alone = self.stderr.is_terminal() && !io::stdout().is_terminal();
+        if alone && self.progress.is_due(self.started.elapsed()) {
+            let _ = write!(
+                self.stderr,
+                "\r\x1b[K{}",
+                line().replace(char::is_control, " ")
+            );
+        }
+    }
+
+    /// Says what the command waits for, if a person at a terminal has to type it.
+    pub(crate) fn waits_for(&mut self, what: &str, source: &str) {
+        if io::stdin().is_terminal() {
+            self.complain(&waiting(what, source));
+        }
+    }
+
+    /// Removes the line of [`Output::progress`].
+    pub(crate) fn progress_ends(&mut self) {
+        if self.progress.end() {
+            let _ = write!(self.stderr, "\r\x1b[K");
         }
     }
 
@@ -173,8 +213,16 @@ impl Output {
 
     /// Prints a line to stderr. If stderr is closed, the line is lost.
     pub(crate) fn complain(&mut self, line: &str) {
+        self.progress_ends();
         let _ = writeln!(self.stderr, "{line}");
     }
+}
+
+/// What a command reads from a terminal.
+fn waiting(what: &str, source: &str) -> String {
+    format!(
+        "reading {what} from the terminal, up to Ctrl-D; or pipe the output of `{source}` into the command, or name a file"
+    )
 }
 
 const RED: &str = "31";

@@ -11,7 +11,7 @@ use patch::{CompileError, Effect, Limits, RESOURCE, Rule, Rules};
 use crate::cli;
 use crate::exit::{Outcome, Stop};
 use crate::input::{self, Input};
-use crate::output::{Output, name};
+use crate::output::{ObjectList, Output, name};
 
 pub(crate) fn run(args: &cli::Patch, output: &mut Output) -> Result<Outcome, Stop> {
     let limits = Limits {
@@ -22,24 +22,30 @@ pub(crate) fn run(args: &cli::Patch, output: &mut Output) -> Result<Outcome, Sto
         return lines::run(&limits, args.document_bytes, output);
     }
     input::stdin_once(args.filename.iter().chain(&args.objects))?;
-    let mut documents = documents(args)?;
+    let mut documents = documents(args, output)?;
     let mut patching = Patching {
         variables: variables(&args.variables)?,
         limits,
         failures: Vec::new(),
     };
-    let objects = good(input::read(&args.objects)?)?;
-    let patched: Vec<Option<Value>> = objects
-        .iter()
-        .map(|object| patching.all(&mut documents, &object.value))
-        .collect();
-    if args.diff {
-        for (object, patched) in objects.iter().zip(&patched) {
-            diff::print(&object.value, patched.as_ref(), output)?;
-        }
-    } else {
-        let left: Vec<Value> = patched.into_iter().flatten().collect();
-        output.objects(&left, args.output)?;
+    if args.objects.iter().any(|name| name == "-") {
+        output.waits_for("the objects to patch", "kubectl get … -o json");
+    }
+    let objects = args.recursive.files(&[], &args.objects).objects();
+    let mut list = ObjectList::new(args.output);
+    objects
+        .with_max_bytes(args.document_bytes)
+        .each(output, |object, _, output| {
+            let patched = patching.all(&mut documents, &object.value);
+            match patched {
+                patched if args.diff => diff::print(&object.value, patched.as_ref(), output)?,
+                Some(patched) => list.add(&patched, output)?,
+                None => {}
+            }
+            Ok(())
+        })?;
+    if !args.diff {
+        list.end(output)?;
     }
     output.diagnostics(&patching.failures)?;
     output.diagnostics(&unused(&documents))?;
@@ -66,8 +72,9 @@ fn good(input: Input) -> Result<Vec<Manifest>, Stop> {
     }
 }
 
-fn documents(args: &cli::Patch) -> Result<Vec<PatchDocument>, Stop> {
-    let manifests = good(input::read(&args.filename)?)?;
+fn documents(args: &cli::Patch, output: &mut Output) -> Result<Vec<PatchDocument>, Stop> {
+    let files = args.recursive.files(&args.filename, &[]);
+    let manifests = good(input::read(&files, output)?)?;
     if manifests.is_empty() {
         let message = format!("no patch in {}", args.filename.join(", "));
         return Err(Stop::Refused(vec![input::error("no-patch", message)]));

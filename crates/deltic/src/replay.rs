@@ -18,13 +18,18 @@ use crate::stream::Documents;
 use crate::{input, run, watch};
 
 pub(crate) fn run(args: &cli::Replay, output: &mut Output) -> Result<Outcome, Stop> {
-    let files = &args.operator.filename;
-    input::stdin_once(files.iter().chain([&args.events]))?;
-    let (operator, others) = input::read(files)?.operators().one(files)?;
+    let files = args.operator.files();
+    input::stdin_once(files.names.iter().chain([&args.events]))?;
+    let operators = input::read(&files, output)?.operators();
+    let (operator, others) = operators.one(&files.names)?;
     if !others.is_empty() {
         output.complain(&ignored(others.len()));
     }
     let events: Box<dyn Read> = if args.events == "-" {
+        output.waits_for(
+            "watch events",
+            "kubectl get … --watch --output-watch-events -o json",
+        );
         Box::new(io::stdin().lock())
     } else {
         Box::new(File::open(&args.events).map_err(|error| unreadable(&args.events, &error))?)
@@ -63,7 +68,10 @@ impl Replay<'_> {
             let document = document.map_err(|error| failed(error.code(), error.to_string()))?;
             let batch = watch::batch(&document).map_err(|error| bad_event(i + 1, &error))?;
             self.batch(&batch)?;
+            self.output
+                .progress(|| format!("{} documents of the stream", i + 1));
         }
+        self.output.progress_ends();
         // With jsonl errors are part of the output.
         Ok(match self.format {
             EventFormat::Jsonl => Outcome::Good,
@@ -131,7 +139,7 @@ fn stopped(error: &OfflineError) -> Report {
 }
 
 fn failed(code: &str, message: String) -> Stop {
-    Stop::Failed(Box::new(input::error(code, message)))
+    Stop::failed(input::error(code, message))
 }
 
 fn bad_event(number: usize, (position, error): &(Option<usize>, watch::WatchError)) -> Stop {
@@ -139,10 +147,10 @@ fn bad_event(number: usize, (position, error): &(Option<usize>, watch::WatchErro
         Some(position) => format!("document {number}, event {}", position + 1),
         None => format!("document {number}"),
     };
-    Stop::Failed(Box::new(Diagnostic {
+    Stop::failed(Diagnostic {
         help: error.help(),
         ..input::error(error.code(), format!("{place}: {error}"))
-    }))
+    })
 }
 
 /// A batch as one line of JSON, with the keys in a readable order.

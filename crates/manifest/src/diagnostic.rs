@@ -147,16 +147,13 @@ impl std::error::Error for Diagnostic {}
 
 impl From<ReadError> for Diagnostic {
     fn from(error: ReadError) -> Self {
-        if let ReadError::InvalidUtf8(diagnostic) = error {
-            return *diagnostic;
-        }
         Self {
             severity: Severity::Error,
             code: error.code().to_owned(),
             message: error.to_string(),
             source: None,
             span: None,
-            help: None,
+            help: error.help(),
         }
     }
 }

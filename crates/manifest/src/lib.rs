@@ -25,7 +25,11 @@
 //! flow style, which here allows tabs. Objects that follow each other without `---` (`{…} {…}`,
 //! as `jq` prints them) are separate documents; a line can have up to sixteen.
 //!
-//! All input is bounded: [`MAX_SIZE`], [`MAX_NODES`], [`document::MAX_DEPTH`].
+//! [`parse`] reads a text as a whole. [`Documents`] reads one document after the other, and the
+//! items of a large `List` one by one, so that files may be larger than the memory.
+//!
+//! All input is bounded: [`MAX_SIZE`], [`MAX_NODES`], [`document::MAX_DEPTH`]. For [`Documents`]
+//! the limits are those of one object.
 //!
 //! # Codes of diagnostics
 //!
@@ -43,7 +47,8 @@
 //! | `no-json-number` | infinity, NaN, or a number out of range |
 //! | `too-deep` | nested deeper than [`document::MAX_DEPTH`] |
 //! | `too-many-nodes` | more than [`MAX_NODES`], with aliases expanded |
-//! | `too-large` | more text than [`MAX_SIZE`] |
+//! | `too-large` | more text than [`MAX_SIZE`], or than one document may have |
+//! | `bad-list` | a large document has `items`, but is not a List |
 //! | `invalid-utf8` | the file is not UTF-8 |
 //! | `read` | the file cannot be read |
 
@@ -52,6 +57,7 @@
 
 mod decode;
 mod diagnostic;
+mod documents;
 mod emit;
 mod load;
 mod manifest;
@@ -65,8 +71,9 @@ mod span_tree;
 mod syntax;
 
 pub use diagnostic::{Diagnostic, Severity};
+pub use documents::Documents;
 pub use emit::to_yaml;
 pub use load::{MAX_NODES, parse, parse_bytes};
 pub use manifest::{Manifest, expand_lists};
-pub use read::{MAX_TOTAL_SIZE, ReadError, read};
+pub use read::{InputFile, ReadError, files};
 pub use source::{MAX_SIZE, Source, Span};

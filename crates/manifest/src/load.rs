@@ -46,8 +46,12 @@ pub fn parse(source: Arc<Source>) -> Result<Vec<Manifest>, Diagnostic> {
         });
         return Err(Problem::new("too-large", message).at(&Text::new(empty), 0..0));
     }
-    let text = Arc::new(Text::new(source));
-    let mut loader = Loader::new(&text);
+    load(&Arc::new(Text::new(source)), MAX_NODES)
+}
+
+/// All documents of a text with at most this many nodes.
+pub(crate) fn load(text: &Arc<Text>, max_nodes: usize) -> Result<Vec<Manifest>, Diagnostic> {
+    let mut loader = Loader::new(text, max_nodes);
     let mut next = Some(text.start());
     while let Some(start) = next {
         next = loader.stream(start)?;
@@ -62,6 +66,8 @@ pub fn parse_bytes(name: &str, bytes: Vec<u8>) -> Result<Vec<Manifest>, Diagnost
 
 struct Loader<'a> {
     text: &'a Arc<Text>,
+    /// How many nodes there may be.
+    max_nodes: usize,
     /// The offset of the text that the current parser reads.
     base: usize,
     /// Open lists and maps, the innermost last.
@@ -82,9 +88,10 @@ struct Loader<'a> {
 }
 
 impl<'a> Loader<'a> {
-    fn new(text: &'a Arc<Text>) -> Self {
+    fn new(text: &'a Arc<Text>, max_nodes: usize) -> Self {
         Self {
             text,
+            max_nodes,
             base: 0,
             stack: Vec::new(),
             root: None,
@@ -339,8 +346,8 @@ impl<'a> Loader<'a> {
 
     fn count(&mut self, weight: usize, bytes: &Range<usize>) -> Result<(), Diagnostic> {
         self.weight = self.weight.saturating_add(weight);
-        if self.weight > MAX_NODES {
-            let message = format!("more than {MAX_NODES} nodes with aliases expanded");
+        if self.weight > self.max_nodes {
+            let message = format!("more than {} nodes with aliases expanded", self.max_nodes);
             let problem = Problem::new("too-many-nodes", message);
             return Err(problem.at(self.text, bytes.clone()));
         }

@@ -1,13 +1,14 @@
 //! A loaded document, and the conversion of its locations to spans of its source.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use document::{Key, Location, LocationStep, Value};
 
 use crate::diagnostic::Diagnostic;
+use crate::load::load;
 use crate::source::{Source, Span, Text};
-use crate::span_tree::SpanTree;
+use crate::span_tree::{ByteRange, Children, SpanTree};
 
 /// One document of a source.
 #[derive(Clone)]
@@ -15,7 +16,8 @@ pub struct Manifest {
     /// The document.
     pub value: Value,
     text: Arc<Text>,
-    root: SpanTree,
+    /// The spans. Those of JSON in large files are only read when they are needed.
+    root: OnceLock<SpanTree>,
     /// In text order.
     duplicates: Arc<[Diagnostic]>,
 }
@@ -30,9 +32,51 @@ impl Manifest {
         Self {
             value,
             text,
-            root,
+            root: OnceLock::from(root),
             duplicates,
         }
+    }
+
+    /// A document whose spans are found when they are needed.
+    pub(crate) fn without_spans(value: Value, text: Arc<Text>) -> Self {
+        Self {
+            value,
+            text,
+            root: OnceLock::new(),
+            duplicates: Arc::from([]),
+        }
+    }
+
+    /// The spans of the document. A text that cannot be read again is one span.
+    fn root(&self) -> &SpanTree {
+        self.root.get_or_init(|| {
+            let mut manifests = load(&self.text, usize::MAX).unwrap_or_default();
+            let first = manifests.drain(..).next();
+            first
+                .and_then(|manifest| manifest.root.into_inner())
+                .unwrap_or(SpanTree {
+                    range: ByteRange::new(0..self.text.as_str().len()),
+                    children: Children::None,
+                })
+        })
+    }
+
+    /// The only element of a list with one element.
+    pub(crate) fn single(&self) -> Option<Self> {
+        let [item] = self.value.as_list()?.to_vec().try_into().ok()?;
+        let spans = self.root().child(&LocationStep::Index(0))?;
+        Some(Self {
+            value: item,
+            root: OnceLock::from(spans.clone()),
+            ..self.clone()
+        })
+    }
+
+    /// The document as an item of a list of this kind and version.
+    #[must_use]
+    pub(crate) fn in_list(mut self, kind: &str, version: &Value) -> Self {
+        self.value = named(&self.value, kind, version);
+        self
     }
 
     /// The source that it was read from.
@@ -51,7 +95,7 @@ impl Manifest {
     /// span of the nearest existing ancestor. Parts of an alias, and entries that a merge key
     /// adds, have the spans where they are written: at the anchor.
     pub fn span(&self, location: &Location) -> Span {
-        let mut spans = &self.root;
+        let mut spans = self.root();
         for step in location.steps() {
             match spans.child(step) {
                 Some(child) => spans = child,
@@ -68,7 +112,7 @@ impl Manifest {
         let place = steps.split_last().and_then(|(last, parents)| {
             let parent = parents
                 .iter()
-                .try_fold(&self.root, |spans, step| spans.child(step))?;
+                .try_fold(self.root(), |spans, step| spans.child(step))?;
             match last {
                 LocationStep::Key(key) => Some(parent.member(key)?.key_range),
                 LocationStep::Index(_) => None,
@@ -84,15 +128,17 @@ impl Manifest {
     fn items(&self) -> Option<Vec<Self>> {
         let kind = self.value.get("kind").as_str()?.strip_suffix("List")?;
         let items = self.value.get("items").as_list()?;
-        let spans = self.root.child(&LocationStep::Key("items".to_owned()))?;
+        let spans = self.root().child(&LocationStep::Key("items".to_owned()))?;
         let manifests = items.iter().enumerate().map(|(index, item)| Self {
             value: named(item, kind, self.value.get("apiVersion")),
             text: self.text.clone(),
             // The tree has the same shape as the value, so the item exists.
-            root: spans
-                .child(&LocationStep::Index(index))
-                .unwrap_or(spans)
-                .clone(),
+            root: OnceLock::from(
+                spans
+                    .child(&LocationStep::Index(index))
+                    .unwrap_or(spans)
+                    .clone(),
+            ),
             duplicates: self.duplicates.clone(),
         });
         Some(manifests.collect())

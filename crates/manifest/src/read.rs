@@ -1,18 +1,16 @@
-//! Reading files, directories and standard input: the only I/O of this crate.
+//! Finding and opening files, directories and standard input: the only I/O of this crate.
 
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use crate::decode::decode;
-use crate::diagnostic::Diagnostic;
-use crate::source::{MAX_SIZE, Source};
-
-/// How many bytes all files of a directory may have together.
-pub const MAX_TOTAL_SIZE: usize = 4 * MAX_SIZE;
+use crate::documents::Documents;
 
 /// Which files of a directory are read.
 const EXTENSIONS: [&str; 3] = ["yaml", "yml", "json"];
+
+/// How deep directories are searched. A link to a directory above it would lead around in circles.
+const MAX_DIRECTORIES: usize = 40;
 
 /// Why a file or directory cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -25,107 +23,138 @@ pub enum ReadError {
         /// The error of the operating system.
         source: io::Error,
     },
-    /// More bytes than allowed.
-    #[error("{name} has more than {limit} bytes")]
-    TooLarge {
-        /// The file or directory.
-        name: String,
-        /// [`MAX_SIZE`], or for a directory [`MAX_TOTAL_SIZE`].
-        limit: usize,
-    },
     /// A directory without a manifest.
     #[error("directory {name} has no file that ends in .yaml, .yml or .json")]
     NoFiles {
         /// The directory.
         name: String,
+        /// Whether one of its subdirectories may have some.
+        nested: bool,
     },
-    /// A file is not UTF-8. The diagnostic shows where.
-    #[error("{0}")]
-    InvalidUtf8(Box<Diagnostic>),
 }
 
 impl ReadError {
     pub(crate) fn code(&self) -> &'static str {
         match self {
             Self::Io { .. } | Self::NoFiles { .. } => "read",
-            Self::TooLarge { .. } => "too-large",
-            Self::InvalidUtf8(_) => "invalid-utf8",
         }
+    }
+
+    pub(crate) fn help(&self) -> Option<String> {
+        let nested = matches!(self, Self::NoFiles { nested: true, .. });
+        nested.then(|| "-R also reads its subdirectories".to_owned())
     }
 }
 
-/// Reads `-` (standard input), a file, or the `*.yaml`, `*.yml` and `*.json` files of a
-/// directory, in the order of their names and without its subdirectories.
-///
-/// A file may have [`MAX_SIZE`] bytes, and all files of a directory together
-/// [`MAX_TOTAL_SIZE`].
-pub fn read(path: &str) -> Result<Vec<Source>, ReadError> {
+/// A file, or standard input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InputFile {
+    /// The name in messages.
+    pub name: String,
+    /// Its size in bytes; `None` for standard input.
+    pub size: Option<u64>,
+    /// Whether it was found in a directory, and not named itself.
+    pub found: bool,
+    /// `None` for standard input.
+    path: Option<PathBuf>,
+}
+
+impl InputFile {
+    fn new(path: PathBuf, found: bool) -> Result<Self, ReadError> {
+        let name = path.to_string_lossy().into_owned();
+        let metadata = fs::metadata(&path).map_err(|error| failed(&name, error))?;
+        Ok(Self {
+            name,
+            size: Some(metadata.len()),
+            found,
+            path: Some(path),
+        })
+    }
+
+    /// Opens the file. Each of its documents may have this many bytes.
+    pub fn documents(&self, max_bytes: usize) -> Result<Documents<Box<dyn Read>>, ReadError> {
+        let reader: Box<dyn Read> = match &self.path {
+            Some(path) => {
+                Box::new(fs::File::open(path).map_err(|error| failed(&self.name, error))?)
+            }
+            None => Box::new(io::stdin().lock()),
+        };
+        Ok(Documents::new(&self.name, reader, max_bytes))
+    }
+}
+
+/// The files of a path: `-` (standard input), a file, or the `*.yaml`, `*.yml` and `*.json` files
+/// of a directory, in the order of their names. `recursive` adds those of its subdirectories.
+pub fn files(path: &str, recursive: bool) -> Result<Vec<InputFile>, ReadError> {
     if path == "-" {
-        return Ok(vec![read_all("<stdin>", io::stdin().lock())?]);
+        return Ok(vec![InputFile {
+            name: "<stdin>".to_owned(),
+            size: None,
+            found: false,
+            path: None,
+        }]);
     }
     let metadata = fs::metadata(path).map_err(|error| failed(path, error))?;
-    if metadata.is_dir() {
-        return read_directory(path);
+    if !metadata.is_dir() {
+        return Ok(vec![InputFile::new(path.into(), false)?]);
     }
-    Ok(vec![read_file(Path::new(path), path)?])
-}
-
-fn read_directory(name: &str) -> Result<Vec<Source>, ReadError> {
-    let mut total = 0;
-    let mut sources = Vec::new();
-    for path in manifests_in(name).map_err(|error| failed(name, error))? {
-        let source = read_file(&path, &path.to_string_lossy())?;
-        total += source.text.len();
-        if total > MAX_TOTAL_SIZE {
-            return Err(ReadError::TooLarge {
-                name: name.to_owned(),
-                limit: MAX_TOTAL_SIZE,
-            });
-        }
-        sources.push(source);
-    }
-    if sources.is_empty() {
+    let mut search = Search {
+        recursive,
+        files: Vec::new(),
+        nested: false,
+    };
+    search.directory(Path::new(path), 0)?;
+    if search.files.is_empty() {
         return Err(ReadError::NoFiles {
-            name: name.to_owned(),
+            name: path.to_owned(),
+            nested: search.nested && !recursive,
         });
     }
-    Ok(sources)
+    Ok(search.files)
 }
 
-/// The files to read, sorted. Links are followed, because a mounted `ConfigMap` consists of them.
-fn manifests_in(directory: &str) -> io::Result<Vec<PathBuf>> {
-    let mut paths = Vec::new();
-    for entry in fs::read_dir(directory)? {
-        let path = entry?.path();
-        let wanted = path
-            .extension()
-            .is_some_and(|found| EXTENSIONS.iter().any(|known| found == *known));
-        if wanted && fs::metadata(&path)?.is_file() {
-            paths.push(path);
+/// The search for files in a directory.
+struct Search {
+    recursive: bool,
+    files: Vec<InputFile>,
+    /// Whether there is a subdirectory.
+    nested: bool,
+}
+
+impl Search {
+    /// Adds the files of a directory, sorted. Links are followed, because a mounted `ConfigMap`
+    /// consists of them.
+    fn directory(&mut self, directory: &Path, depth: usize) -> Result<(), ReadError> {
+        let failed = |error| failed(&directory.to_string_lossy(), error);
+        let mut paths = Vec::new();
+        for entry in fs::read_dir(directory).map_err(failed)? {
+            paths.push(entry.map_err(failed)?.path());
         }
+        paths.sort();
+        for path in paths {
+            let is_dir = fs::metadata(&path).map_err(failed)?.is_dir();
+            if is_dir && self.recursive && depth < MAX_DIRECTORIES && !is_hidden(&path) {
+                self.directory(&path, depth + 1)?;
+            }
+            self.nested |= is_dir;
+            if !is_dir && is_manifest(&path) {
+                self.files.push(InputFile::new(path, true)?);
+            }
+        }
+        Ok(())
     }
-    paths.sort();
-    Ok(paths)
 }
 
-fn read_file(path: &Path, name: &str) -> Result<Source, ReadError> {
-    let file = fs::File::open(path).map_err(|error| failed(name, error))?;
-    read_all(name, file)
+fn is_manifest(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|found| EXTENSIONS.iter().any(|known| found == *known))
 }
 
-fn read_all(name: &str, reader: impl Read) -> Result<Source, ReadError> {
-    let mut bytes = Vec::new();
-    reader
-        .take(MAX_SIZE as u64 + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|error| failed(name, error))?;
-    if bytes.len() > MAX_SIZE {
-        return Err(ReadError::TooLarge {
-            name: name.to_owned(),
-            limit: MAX_SIZE,
-        });
-    }
-    decode(name, bytes).map_err(|error| ReadError::InvalidUtf8(Box::new(error)))
+/// Whether a directory is hidden: `.git`, or the `..data` of a mounted `ConfigMap`, whose files
+/// are linked from the directory around it.
+fn is_hidden(path: &Path) -> bool {
+    path.file_name()
+        .is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
 }
 
 fn failed(name: &str, source: io::Error) -> ReadError {

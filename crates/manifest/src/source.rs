@@ -37,10 +37,17 @@ pub(crate) struct Text {
     pub(crate) source: Arc<Source>,
     /// The byte offsets of all lines; never empty.
     lines: Vec<usize>,
+    /// How many lines of the file come before the text.
+    lines_before: usize,
 }
 
 impl Text {
     pub(crate) fn new(source: Arc<Source>) -> Self {
+        Self::part(source, 0)
+    }
+
+    /// A part of a file that begins after this many lines.
+    pub(crate) fn part(source: Arc<Source>, lines_before: usize) -> Self {
         let first = if source.text.starts_with(BOM) {
             BOM.len_utf8()
         } else {
@@ -48,7 +55,11 @@ impl Text {
         };
         let mut lines = vec![first];
         lines.extend(source.text.match_indices('\n').map(|(at, _)| at + 1));
-        Self { source, lines }
+        Self {
+            source,
+            lines,
+            lines_before,
+        }
     }
 
     /// The text itself.
@@ -71,7 +82,7 @@ impl Text {
         Span {
             start,
             end,
-            line,
+            line: self.lines_before + line,
             column: before.map_or(0, |text| text.chars().count()) + 1,
         }
     }

@@ -166,6 +166,12 @@ const SEED: u64 = 0x5eed_0001;
 
 /// Loads bytes and walks over everything that comes out.
 fn survive(bytes: Vec<u8>) {
+    // The same bytes as a large file.
+    for document in manifest::Documents::new("random", &bytes[..], 20) {
+        if let Ok(manifest) = document {
+            manifest.span(&Location::root().key("a"));
+        }
+    }
     match manifest::parse_bytes("random", bytes) {
         Ok(manifests) => {
             for manifest in manifest::expand_lists(manifests) {
@@ -277,11 +283,13 @@ fn random_yaml_syntax_never_panics() {
 #[test]
 fn mutations_of_valid_files_never_panic() {
     let directory = format!("{}/tests/fixtures/reference", env!("CARGO_MANIFEST_DIR"));
-    let mut files: Vec<Vec<u8>> = manifest::read(&directory)
+    let mut files: Vec<Vec<u8>> = manifest::files(&directory, false)
         .unwrap()
-        .into_iter()
-        .map(|s| s.text.into_bytes())
+        .iter()
+        .map(|file| std::fs::read(&file.name).unwrap())
         .collect();
+    files.push(b"{\"kind\": \"List\", \"items\": [{\"a\": \"}\"}, [1]], \"x\": 1}\n{}\n".to_vec());
+    files.push(b"kind: List\nitems:\n- a: 1\n  b: |\n    - c\n- d\nx: 1\n---\n{}\n".to_vec());
     files.push(
         b"a: &x {b: [1, 2]}\nc:\n- *x\n- <<: *x\n  d: |+\n    t\n\n  e: !!str 1\r\n---\n{\"f\":\t\"\\u00e9\"}\n".to_vec(),
     );

@@ -1,10 +1,10 @@
-//! Reading files and directories.
+//! Finding files and directories.
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
 use std::path::PathBuf;
 
-use manifest::{Diagnostic, MAX_SIZE, read};
+use manifest::{Diagnostic, MAX_SIZE, files};
 
 /// An empty directory of this test.
 fn directory(name: &str) -> PathBuf {
@@ -14,14 +14,29 @@ fn directory(name: &str) -> PathBuf {
     path
 }
 
+/// The names of the files in a directory, without its own path.
+fn names(path: &std::path::Path, recursive: bool) -> Vec<String> {
+    let found = files(path.to_str().unwrap(), recursive).unwrap();
+    let prefix = format!("{}/", path.to_str().unwrap());
+    let names = found
+        .iter()
+        .map(|file| file.name.strip_prefix(&prefix).unwrap().to_owned());
+    names.collect()
+}
+
 #[test]
-fn a_file_is_one_source_without_its_byte_order_mark() {
+fn a_file_is_read_without_its_byte_order_mark() {
     let path = directory("file").join("a.txt");
     fs::write(&path, "\u{feff}a: 1\n").unwrap();
-    let sources = read(path.to_str().unwrap()).unwrap();
-    assert_eq!(sources.len(), 1);
-    assert_eq!(sources[0].text, "a: 1\n");
-    assert_eq!(sources[0].name, path.to_str().unwrap());
+    let found = files(path.to_str().unwrap(), false).unwrap();
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].name, path.to_str().unwrap());
+    assert_eq!((found[0].size, found[0].found), (Some(8), false));
+    let manifests: Vec<_> = found[0].documents(MAX_SIZE).unwrap().collect();
+    let [Ok(manifest)] = manifests.as_slice() else {
+        panic!("{manifests:?}");
+    };
+    assert_eq!(manifest.value.to_string(), r#"{"a":1}"#);
 }
 
 #[test]
@@ -30,30 +45,44 @@ fn a_directory_is_its_manifests_in_name_order() {
     for name in ["b.yml", "a.yaml", "c.json", "d.txt", "e", ".f.yaml"] {
         fs::write(path.join(name), name).unwrap();
     }
-    fs::create_dir(path.join("sub.yaml")).unwrap();
-    fs::create_dir(path.join("sub")).unwrap();
-    fs::write(path.join("sub/x.yaml"), "x").unwrap();
-    let sources = read(path.to_str().unwrap()).unwrap();
-    let texts: Vec<_> = sources.iter().map(|source| source.text.as_str()).collect();
-    assert_eq!(texts, [".f.yaml", "a.yaml", "b.yml", "c.json"]);
-    assert_eq!(sources[1].name, path.join("a.yaml").to_str().unwrap());
+    for (directory, file) in [
+        ("sub.yaml", "y.yaml"),
+        ("sub", "x.yaml"),
+        (".git", "z.yaml"),
+    ] {
+        fs::create_dir(path.join(directory)).unwrap();
+        fs::write(path.join(directory).join(file), "x").unwrap();
+    }
+    let flat = [".f.yaml", "a.yaml", "b.yml", "c.json"];
+    assert_eq!(names(&path, false), flat);
+    let nested = ["sub/x.yaml", "sub.yaml/y.yaml"];
+    assert_eq!(names(&path, true), [&flat[..], &nested[..]].concat());
+    assert!(files(path.to_str().unwrap(), true).unwrap()[0].found);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_in_a_circle_ends() {
+    let path = directory("circle");
+    fs::write(path.join("a.yaml"), "a").unwrap();
+    std::os::unix::fs::symlink(&path, path.join("again")).unwrap();
+    assert!(names(&path, true).len() < 100);
 }
 
 #[test]
 fn what_cannot_be_read_is_named() {
     let empty = directory("empty");
-    let error = read(empty.to_str().unwrap()).unwrap_err().to_string();
+    let error = files(empty.to_str().unwrap(), false).unwrap_err();
+    let message = error.to_string();
     assert!(
-        error.ends_with("has no file that ends in .yaml, .yml or .json"),
-        "{error}"
+        message.ends_with("has no file that ends in .yaml, .yml or .json"),
+        "{message}"
     );
-    let error = read("does-not-exist.yaml").unwrap_err();
-    assert!(
-        error
-            .to_string()
-            .starts_with("cannot read does-not-exist.yaml: "),
-        "{error}"
-    );
+    assert_eq!(Diagnostic::from(error).help, None);
+    fs::create_dir(empty.join("sub")).unwrap();
+    let error = Diagnostic::from(files(empty.to_str().unwrap(), false).unwrap_err());
+    assert!(error.help.unwrap().contains("-R"));
+    let error = files("does-not-exist.yaml", false).unwrap_err();
     let short = Diagnostic::from(error).short();
     assert!(
         short.starts_with("error[read]: cannot read does-not-exist.yaml"),
@@ -65,22 +94,12 @@ fn what_cannot_be_read_is_named() {
 fn text_that_is_no_utf8_keeps_its_place() {
     let path = directory("latin").join("a.yaml");
     fs::write(&path, b"a: 1\nb: caf\xe9\n").unwrap();
-    let error = Diagnostic::from(read(path.to_str().unwrap()).unwrap_err());
+    let found = files(path.to_str().unwrap(), false).unwrap();
+    let error = found[0].documents(MAX_SIZE).unwrap().next().unwrap();
+    let error = error.unwrap_err();
     assert_eq!(error.code, "invalid-utf8");
     assert_eq!(
         error.span.map(|span| (span.line, span.column)),
         Some((2, 7))
     );
-}
-
-#[test]
-fn a_file_over_the_limit_is_refused() {
-    let path = directory("large").join("a.yaml");
-    fs::File::create(&path)
-        .unwrap()
-        .set_len(MAX_SIZE as u64 + 1)
-        .unwrap();
-    let error = read(path.to_str().unwrap()).unwrap_err().to_string();
-    assert!(error.ends_with("has more than 67108864 bytes"), "{error}");
-    fs::remove_file(path).unwrap();
 }

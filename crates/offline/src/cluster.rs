@@ -20,10 +20,12 @@ pub(super) struct Cluster {
 }
 
 impl Cluster {
-    /// Starts a batch.
-    pub(super) fn begin(&mut self) {
+    /// Ends a batch. Returns the events of its writes.
+    pub(super) fn end(&mut self) -> Vec<Event> {
+        let events = self.events();
         self.written.clear();
         self.touched.clear();
+        events
     }
 
     pub(super) fn get(&self, key: &ObjectKey) -> Option<&Value> {
@@ -67,7 +69,7 @@ impl Cluster {
     }
 
     /// The watch events of our writes in this batch: deletes first, in key order.
-    pub(super) fn events(&self) -> Vec<Event> {
+    fn events(&self) -> Vec<Event> {
         let mut events: Vec<Event> = self
             .written
             .iter()

@@ -12,6 +12,8 @@
 //! Controllers in a cycle run again until nothing changes, at most [`MAX_ROUNDS`] times.
 
 mod cluster;
+mod flow;
+mod pruning;
 mod write;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,9 +25,11 @@ use expr::Env;
 use object::{GroupKind, ObjectKey, ObjectName, group_of};
 
 use cluster::Cluster;
+pub use flow::{Flow, FlowBranch};
 use operator::Report;
 use operator::predicate::Update;
 use operator::spec::{Controller, ONE_SHOT, Operator, Source, SourceKind};
+use pruning::Pruning;
 use target::desired::with_valid_owners;
 use target::in_place::{InPlace, Own};
 use target::owners::Owners;
@@ -45,6 +49,8 @@ pub struct Offline {
     in_place: Vec<InPlace>,
     /// For each controller, the source objects that may be owners.
     owners: Vec<Owners>,
+    /// The parts of objects that are stored.
+    pruning: Pruning,
     cluster: Cluster,
     desired: Desired,
     /// The last states of the objects that a controller patches itself and compares with a
@@ -112,6 +118,7 @@ impl Offline {
             })
             .collect();
         Self {
+            pruning: Pruning::new(&operator),
             order: operator.order(),
             circuits,
             keeps: operator.controllers.iter().map(Controller::keeps).collect(),
@@ -154,22 +161,39 @@ impl Offline {
     /// Runs a batch of events. If the object of one of them has no name, the batch is an error and
     /// changes nothing.
     pub fn batch(&mut self, events: &[Event], env: &Env) -> Result<Batch, OfflineError> {
-        let keys: Vec<ObjectKey> = events
-            .iter()
-            .map(|event| {
-                let key = self.key(&event.object);
-                key.ok_or_else(|| OfflineError::NoName(describe(&event.object)))
-            })
-            .collect::<Result<_, _>>()?;
-        self.cluster.begin();
-        for (event, key) in events.iter().zip(keys) {
-            let object = Some(&event.object).filter(|_| event.kind != EventType::Deleted);
-            if self.is_another(&key, object) {
-                self.desired.forget(&key);
-            }
-            let object = object.map(|object| self.desired.take_over(&key, &self.operator, object));
-            self.cluster.input(key, object);
+        for event in events {
+            self.key_of(&event.object)?;
         }
+        for event in events {
+            self.add(event)?;
+        }
+        self.run(env)
+    }
+
+    fn key_of(&self, object: &Value) -> Result<ObjectKey, OfflineError> {
+        let key = self.key(object);
+        key.ok_or_else(|| OfflineError::NoName(describe(object)))
+    }
+
+    /// Adds an event to the next batch, which [`Offline::run`] runs. Of an object that is only
+    /// read, no more is stored than the pipelines read. An object without a name is an error, and
+    /// changes nothing.
+    pub fn add(&mut self, event: &Event) -> Result<(), OfflineError> {
+        let key = self.key_of(&event.object)?;
+        let object = Some(&event.object).filter(|_| event.kind != EventType::Deleted);
+        if self.is_another(&key, object) {
+            self.desired.forget(&key);
+        }
+        let object = object.map(|object| self.desired.take_over(&key, &self.operator, object));
+        if let Some(keep) = self.pruning.of(&key.kind) {
+            let stored = object.map(|object| keep.of(&object).detached().into_document());
+            self.cluster.input(key, stored);
+        }
+        Ok(())
+    }
+
+    /// Runs the batch of the events that were added.
+    pub fn run(&mut self, env: &Env) -> Result<Batch, OfflineError> {
         let mut pending = self.changed_by_input();
         if !self.started {
             self.started = true;
@@ -178,10 +202,8 @@ impl Offline {
         let mut errors = Vec::new();
         self.repair(&mut pending, &mut errors);
         self.rounds(pending, env, &mut errors)?;
-        Ok(Batch {
-            events: self.cluster.events(),
-            errors,
-        })
+        let events = self.cluster.end();
+        Ok(Batch { events, errors })
     }
 
     /// Whether this is not the object that was known under its name, but another one, or none.

@@ -21,6 +21,8 @@ use super::pull::{Pull, StagesBefore};
 #[derive(Debug, Default)]
 pub(crate) struct BranchState {
     pub(crate) stages: Vec<StageState>,
+    /// How many documents each stage yields at the moment.
+    yields: Vec<usize>,
     output: Option<OutputCheck>,
 }
 
@@ -118,6 +120,7 @@ impl BranchState {
             })
             .collect();
         Self {
+            yields: vec![0; branch.stages.len()],
             stages,
             output: branch
                 .output
@@ -144,13 +147,15 @@ impl BranchState {
         let mut stage = 0;
         while stage < self.stages.len() {
             let (before, rest) = self.stages.split_at_mut(stage);
+            let yields = &mut self.yields[stage..];
             cx.stage = stage;
             stage += 1;
             match rest {
                 [StageState::Transform(_) | StageState::Unwind(_), ..] => {
                     let run = stateless(rest);
                     stage += run - 1;
-                    stream(&mut rest[..run], &mut changes, cx);
+                    stream(&mut rest[..run], yields, &mut changes, cx);
+                    continue;
                 }
                 [StageState::Join(join), ..] => {
                     changes = join.step(std::mem::take(&mut inputs), step, cx);
@@ -167,8 +172,14 @@ impl BranchState {
                 [StageState::Distinct(distinct), ..] => distinct.step(&mut changes, cx),
                 [] => {}
             }
+            count(yields, &changes);
         }
         changes
+    }
+
+    /// How many documents each stage yields at the moment.
+    pub(crate) fn yields(&self) -> &[usize] {
+        &self.yields
     }
 
     /// Checks the outputs for the target.
@@ -260,7 +271,12 @@ fn stateless(stages: &[StageState]) -> usize {
 const CHUNK: usize = 512;
 
 /// Runs stages that look at one document at a time, chunk by chunk.
-fn stream(stages: &mut [StageState], changes: &mut Vec<Change>, cx: &mut StepContext<'_>) {
+fn stream(
+    stages: &mut [StageState],
+    yields: &mut [usize],
+    changes: &mut Vec<Change>,
+    cx: &mut StepContext<'_>,
+) {
     let first = cx.stage;
     let mut run = |part: &mut Vec<Change>| {
         for (offset, stage) in stages.iter_mut().enumerate() {
@@ -273,6 +289,7 @@ fn stream(stages: &mut [StageState], changes: &mut Vec<Change>, cx: &mut StepCon
                 | StageState::GroupBy(_)
                 | StageState::Distinct(_) => {}
             }
+            count(&mut yields[offset..], part);
         }
     };
     if changes.len() <= CHUNK {
@@ -290,6 +307,17 @@ fn stream(stages: &mut [StageState], changes: &mut Vec<Change>, cx: &mut StepCon
         out.append(&mut part);
     }
     *changes = out;
+}
+
+/// Adds the documents that appear in a stage, which is the first of `yields`, and subtracts those
+/// that disappear.
+fn count(yields: &mut [usize], changes: &[Change]) {
+    if let Some(yields) = yields.first_mut() {
+        for change in changes {
+            *yields += usize::from(change.new.is_some());
+            *yields = yields.saturating_sub(usize::from(change.old.is_some()));
+        }
+    }
 }
 
 /// Reports all groups that are too large, in any order.

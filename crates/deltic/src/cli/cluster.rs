@@ -11,7 +11,7 @@ use object::LabelSelector;
 use operators::targets::Pattern;
 use process::log;
 
-use super::{Derived, Format, LIMITS, OperatorFiles};
+use super::{Derived, Format, LIMITS, NamedOperators, ObjectFormat};
 
 /// Run Operators
 ///
@@ -179,7 +179,7 @@ Examples:
   deltic rbac -f operators/ --discover --context test")]
 pub(crate) struct Rbac {
     #[command(flatten)]
-    pub(crate) operator: OperatorFiles,
+    pub(crate) operators: NamedOperators,
 
     /// Bind the roles to the account that deltic runs as: NAMESPACE/NAME
     #[arg(long, value_name = "ACCOUNT", value_parser = account)]
@@ -206,7 +206,7 @@ pub(crate) struct Rbac {
 
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "yaml")]
-    pub(crate) output: Format,
+    pub(crate) output: ObjectFormat,
 }
 
 /// Install the `CustomResourceDefinition` of Operators on a cluster

@@ -97,6 +97,6 @@ pub(super) fn stop(error: &InstallError) -> Stop {
     };
     match error {
         InstallError::Deletes(_) => Stop::Refused(vec![diagnostic]),
-        _ => Stop::Failed(Box::new(diagnostic)),
+        _ => Stop::failed(diagnostic),
     }
 }

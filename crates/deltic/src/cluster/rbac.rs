@@ -10,8 +10,9 @@ use crate::input;
 use crate::output::Output;
 
 pub(crate) fn run(args: &Rbac, output: &mut Output) -> Result<Outcome, Stop> {
-    let files = &args.operator.filename;
-    let operators = input::read(files)?.operators().good(files)?;
+    let files = args.operators.files();
+    let operators = input::read(&files, output)?.operators();
+    let operators = operators.good(&files.names)?;
     let options = Options {
         account: args.service_account.as_ref(),
         namespace: args.namespace.as_deref(),

@@ -39,7 +39,8 @@ pub(crate) fn run(args: &Run, output: &mut Output) -> Result<Outcome, Stop> {
     let files = if args.filename.is_empty() {
         Vec::new()
     } else {
-        let operators = input::read(&args.filename)?.operators();
+        let files = input::Files::new(&args.filename, false);
+        let operators = input::read(&files, output)?.operators();
         let operators = operators.good(&args.filename)?;
         output.diagnostics(&operators.diagnostics)?;
         operators.created

@@ -64,20 +64,28 @@ fn every_object_has_its_result() {
     files
         .deltic(&["eval", "$.metadata.name", "-f", "pods.yaml", "-f", "more"])
         .ended(0)
-        .printed("a\n---\nb\n---\nc\n---\nd\n");
+        .printed("# pod/a\na\n---\n# pod/b\nb\n---\n# /c\nc\n---\n# /d\nd\n");
     files
-        .deltic(&["eval", "$.metadata.name", "-f", "pods.yaml", "-o", "json"])
+        .deltic(&["eval", "$.metadata.name", "pods.yaml", "-o", "json"])
         .ended(0)
-        .printed("\"a\"\n\"b\"\n");
+        .printed("{\n  \"object\": \"pod/a\",\n  \"value\": \"a\"\n}\n{\n  \"object\": \"pod/b\",\n  \"value\": \"b\"\n}\n");
     deltic_on(PODS, &["eval", "$.spec.n", "-f", "-"])
         .ended(0)
-        .printed("1\n---\nx\n");
+        .printed("# pod/a\n1\n---\n# pod/b\nx\n");
+    // One object needs no name, and what has none is numbered.
+    files
+        .deltic(&["eval", "$.metadata.name", "more/2.yml"])
+        .ended(0)
+        .printed("d\n");
+    deltic_on("[1, {}]\n---\n[2]", &["eval", "$[0]", "-"])
+        .ended(0)
+        .printed("# document 1\n1\n---\n# document 2\n2\n");
 }
 
 #[test]
 fn a_run_time_error_shows_its_place_and_object_and_ends_with_1() {
     let run = deltic_on(PODS, &["eval", r#"{"@abs": "$.spec.n"}"#, "-f", "-"]).ended(1);
-    run.printed("1\n").complained(
+    run.printed("# pod/a\n1\n").complained(
         r#"
 error[text]: the string is not a number, for pod/b
  --> <expression>:1:10

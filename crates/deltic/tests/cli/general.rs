@@ -9,6 +9,13 @@ use crate::common::{DOUBLE, Files, command, deltic, foo, run};
 fn the_version_is_that_of_the_package() {
     let expect = format!("deltic {}\n", env!("CARGO_PKG_VERSION"));
     deltic(&["--version"]).ended(0).printed(&expect);
+    deltic(&["version"]).ended(0).printed(&expect);
+    let json = deltic(&["version", "-o", "json"]).ended(0).stdout;
+    let json: document::Value = json.parse().unwrap();
+    assert_eq!(
+        json.get("version").as_str(),
+        Some(env!("CARGO_PKG_VERSION"))
+    );
 }
 
 #[test]
@@ -20,6 +27,7 @@ fn every_command_has_help_with_an_example() {
         "patch",
         "check",
         "explain",
+        "version",
         "completion",
     ] {
         let help = deltic(&[name, "--help"]).ended(0).stdout;
@@ -62,6 +70,37 @@ fn bad_usage_ends_with_2() {
         let run = deltic(args).ended(2);
         assert_eq!(run.stdout, "");
         assert_ne!(run.stderr, "");
+    }
+}
+
+#[test]
+fn a_command_is_suggested_by_its_meaning() {
+    for (name, suggestion) in [
+        ("lint", "deltic check"),
+        ("validate", "deltic check"),
+        ("apply", "kubectl apply -f"),
+        ("apply", "deltic install"),
+        ("template", "deltic render"),
+        ("chekc", "'check'"),
+    ] {
+        deltic(&[name]).ended(2).mentioned(&["tip:", suggestion]);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn help_fits_the_width_of_the_terminal() {
+    for width in ["60", "100"] {
+        let mut command = command();
+        command.args(["render", "--help"]).env("COLUMNS", width);
+        let help = run(&mut command, b"").ended(0).stdout;
+        let (options, _) = help.split_once("Examples:").unwrap();
+        let width: usize = width.parse().unwrap();
+        for line in options.lines() {
+            // Names of options and their values are not split.
+            let text = line.split_whitespace().count() > 4;
+            assert!(!text || line.chars().count() <= width, "{line}");
+        }
     }
 }
 

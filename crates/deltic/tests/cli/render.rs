@@ -150,3 +150,129 @@ fn limits_are_named_errors() {
         .ended(1)
         .mentioned(&["error[limit] double/"]);
 }
+
+#[test]
+fn files_need_no_flag_and_names_can_be_printed() {
+    let files = Files::new("render-names")
+        .with("operator.yaml", DOUBLE)
+        .with("objects/foos.yaml", FOOS);
+    files
+        .deltic(&["render", "objects", "operator.yaml", "-o", "name"])
+        .ended(0)
+        .printed("bar/a\nbar/b\n");
+}
+
+#[test]
+fn directories_are_read_recursively_without_what_is_no_object() {
+    let files = Files::new("render-recursive")
+        .with("operator.yaml", DOUBLE)
+        .with("all/foos.yaml", FOOS)
+        .with("all/chart/values.yaml", "replicas: 3\n---\nimage: x\n")
+        .with("all/chart/more/list.json", "[1, 2]")
+        .with(
+            "all/chart/more/c.yaml",
+            "kind: Foo\nmetadata: {name: c}\nspec: {n: 3}\n",
+        );
+    let args = ["render", "operator.yaml", "all", "-o", "name"];
+    files.deltic(&args).ended(0).printed("bar/a\nbar/b\n");
+    files
+        .deltic(&[&args[..], &["-R"]].concat())
+        .ended(0)
+        .printed("bar/a\nbar/b\nbar/c\n")
+        .complained("skipped 3 documents that are no objects: they have no kind, in all/chart/more/list.json and one other file");
+    // A file that is named must be what is asked for.
+    files
+        .deltic(&["render", "operator.yaml", "all/chart/values.yaml"])
+        .ended(1)
+        .mentioned(&["error[no-name]"]);
+    files
+        .deltic(&["render", "operator.yaml", "all/chart"])
+        .ended(0)
+        .mentioned(&["nothing was derived", "skipped 2 documents"]);
+}
+
+#[test]
+fn nothing_is_explained_by_counts() {
+    let zero = "kind: Foo\nmetadata: { name: zero }\nspec: { n: 0 }\n";
+    deltic_on(format!("{DOUBLE}---\n{zero}"), &["render", "-"])
+        .ended(0)
+        .printed("")
+        .complained(
+            "nothing was derived:
+  controller double
+    source Foo.test.view.dcontroller.io: 1 object
+    pipeline[0].@select: 0 documents: all documents are lost here
+    pipeline[1].@project: 0 documents",
+        );
+    let other = "apiVersion: v1\nkind: Foo\nmetadata: { name: a }\n";
+    deltic_on(format!("{DOUBLE}---\n{other}"), &["render", "-"])
+        .ended(0)
+        .mentioned(&["source Foo.test.view.dcontroller.io: no objects; but 1 object of Foo (core): set apiGroup: \"\" and kind: Foo"]);
+    let selected = DOUBLE.replace("- kind: Foo", "- kind: Foo\n      namespace: x");
+    deltic_on(format!("{selected}---\n{FOOS}"), &["render", "-"])
+        .ended(0)
+        .mentioned(&["source Foo.test.view.dcontroller.io: 0 objects; its namespace or selector excludes 3 others"]);
+}
+
+#[test]
+fn an_object_over_the_limit_is_refused_and_the_limit_can_be_raised() {
+    let large = format!(
+        "kind: Foo\nmetadata: {{ name: a }}\nspec: {{ n: 1 }}\ntext: {}\n",
+        "x".repeat(2000)
+    );
+    let files = Files::new("render-limit").with("operator.yaml", DOUBLE);
+    let args = [
+        "render",
+        "operator.yaml",
+        "-",
+        "-o",
+        "name",
+        "--max-document-bytes",
+    ];
+    files
+        .deltic_on(&large, &[&args[..], &["1500"]].concat())
+        .ended(2)
+        .printed("")
+        .mentioned(&[
+            "error[too-large]: the document has more than 1500 bytes",
+            "--max-document-bytes",
+        ]);
+    files
+        .deltic_on(&large, &[&args[..], &["3000"]].concat())
+        .ended(0)
+        .printed("bar/a\n");
+}
+
+/// A List in the form of kubectl, with objects of about 4 kB of which the pipeline reads little.
+fn large_list(count: usize) -> String {
+    let padding = "x".repeat(4000);
+    let items: Vec<String> = (0..count)
+        .map(|i| format!(r#"{{"kind": "Foo", "metadata": {{"name": "foo-{i:06}"}}, "spec": {{"n": {}, "padding": "{padding}"}}}}"#, i % 50 / 49))
+        .collect();
+    format!(
+        "{{\"apiVersion\": \"v1\", \"items\": [{}], \"kind\": \"List\"}}",
+        items.join(",\n")
+    )
+}
+
+/// 80 MB of objects in 60 MB of memory.
+#[cfg(target_os = "linux")]
+#[test]
+fn large_input_takes_little_memory() {
+    let files = Files::new("render-large")
+        .with("operator.yaml", DOUBLE)
+        .with("list.json", &large_list(20_000));
+    let binary = env!("CARGO_BIN_EXE_deltic");
+    let run = |command: &str| {
+        let mut shell = std::process::Command::new("sh");
+        let limited = format!("ulimit -d 60000; exec {binary} {command}");
+        shell.args(["-c", &limited]);
+        shell.current_dir(std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("render-large"));
+        crate::common::run(&mut shell, b"")
+    };
+    let rendered = run("render operator.yaml list.json -o name").ended(0);
+    assert_eq!(rendered.stdout.lines().count(), 400);
+    let sum = run("eval '$.spec.n' list.json -o json").ended(0);
+    assert_eq!(sum.stdout.matches("\"value\": 1").count(), 400);
+    drop(files);
+}
