@@ -14,6 +14,11 @@ fn variables(name: &str) -> Option<Value> {
         "s" => Some(json!("0123456789abcdef")),
         "big" => Some(Value::from("a".repeat(1 << 20))),
         "l" => Some((0..1000).map(Value::from).collect()),
+        "docs" => Some(
+            (0..1000)
+                .map(|_| Value::from("0123456789".repeat(10)))
+                .collect(),
+        ),
         "deep" => {
             let nest = |_: usize| "[".repeat(90) + &"]".repeat(90);
             let text = (0..50).map(nest).collect::<Vec<_>>().join(",");
@@ -78,6 +83,11 @@ fn large_results_end() {
     check("l.map(x, big.findAll('a'))");
     check("l.map(x, base64.encode(bytes(big)))");
     check("l.map(x, url('http://' + big).getHost())");
+    // A text or document that is shared is small in memory, but not when it is written out.
+    let text = "a".repeat(16_000);
+    check(&format!("lists.range(300000).map(x, '{text}')"));
+    check("l.map(x, big)");
+    check("l.map(x, {'a': docs, 'b': docs})");
 }
 
 #[test]
