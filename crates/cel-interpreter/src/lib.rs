@@ -19,6 +19,7 @@
 //! - The value of a variable is a document. Its ints are ints, its other numbers are doubles, and
 //!   opaque bytes are bytes. A document cannot contain `2.0`, so an int is converted to a double
 //!   where plain CEL has an error: `2 * 1.5` is 3.
+//! - The variable `now` is a timestamp. Its value is given as a string.
 //! - A result is converted to a document. A uint becomes an int, or a float if it is out of range;
 //!   a timestamp a string in UTC (`2024-01-31T00:00:00Z`); a duration a string in seconds
 //!   (`5400s`); bytes become base64; an optional its value or null; a type its name; a key of a map

@@ -91,6 +91,11 @@ impl Program {
         &self.0.variables
     }
 
+    /// Whether the expression has this free variable.
+    pub fn reads_variable(&self, name: &str) -> bool {
+        self.0.variables.iter().any(|variable| variable == name)
+    }
+
     /// The members that the expression reads. Each is a chain of names that starts with a
     /// variable. The chains are sorted and distinct.
     ///

@@ -10,9 +10,12 @@
 //! ```
 
 use document::path::{Path, Root};
+use document::{Location, Value};
 
+use crate::eval::NOW;
 use crate::expr::{Args, Expr, SetFieldPath};
 use crate::function::{Body, Yields};
+use crate::time::Time;
 
 /// Something that an expression reads.
 #[derive(Clone, Debug)]
@@ -31,10 +34,21 @@ pub enum Read<'a> {
     Everything,
 }
 
+impl Volatile {
+    /// What either of these depends on.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self {
+            now: self.now || other.now,
+            random: self.random || other.random,
+        }
+    }
+}
+
 /// Inputs of an expression that are not part of the document.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Volatile {
-    /// `"@now"`
+    /// `"@now"`, or `now` in CEL
     pub now: bool,
     /// `@rnd`
     pub random: bool,
@@ -53,6 +67,7 @@ impl Expr {
         let mut volatile = Volatile::default();
         self.walk(&mut |expr| match expr {
             Self::Now => volatile.now = true,
+            Self::Cel(cel) => volatile.now |= cel.program.reads_variable(NOW),
             Self::Random(..) => volatile.random = true,
             Self::Literal(_)
             | Self::Path(_)
@@ -63,10 +78,76 @@ impl Expr {
             | Self::Switch(..)
             | Self::Query(_)
             | Self::GetField(..)
-            | Self::SetField(..)
-            | Self::Cel(_) => {}
+            | Self::SetField(..) => {}
         });
         volatile
+    }
+
+    /// Where the expression computes with the time: arithmetic on `"@now"`, and CEL with `now`. The
+    /// value changes all the time, but sets no deadline.
+    pub fn computes_with_now(&self) -> Vec<&Location> {
+        let mut found = Vec::new();
+        self.walk(&mut |expr| match expr {
+            Self::Cel(cel) if cel.program.reads_variable(NOW) => found.push(&cel.at),
+            Self::Call(call)
+                if ["@timeAdd", "@timeSub", "@unix"].contains(&call.function.name)
+                    && let Args::Written(args) = &call.args
+                    && args.iter().any(|arg| matches!(arg, Self::Now)) =>
+            {
+                found.push(&call.at);
+            }
+            Self::Now
+            | Self::Cel(_)
+            | Self::Literal(_)
+            | Self::Path(_)
+            | Self::List(..)
+            | Self::One(_)
+            | Self::Map(_)
+            | Self::Call(_)
+            | Self::Switch(..)
+            | Self::Query(_)
+            | Self::GetField(..)
+            | Self::SetField(..)
+            | Self::Random(..) => {}
+        });
+        found
+    }
+
+    /// Whether the value may depend on the time between two deadlines. It does not if `"@now"` is
+    /// only compared with what must be a time.
+    pub fn shows_now(&self) -> bool {
+        match self {
+            Self::Now => true,
+            Self::Cel(cel) => cel.program.reads_variable(NOW),
+            Self::Call(call)
+                if call.now_side.is_some()
+                    && let Args::Written(args) = &call.args =>
+            {
+                args.iter()
+                    .any(|side| !matches!(side, Self::Now) && !side.is_time())
+            }
+            Self::Literal(_)
+            | Self::Path(_)
+            | Self::List(..)
+            | Self::One(_)
+            | Self::Map(_)
+            | Self::Call(_)
+            | Self::Switch(..)
+            | Self::Query(_)
+            | Self::GetField(..)
+            | Self::SetField(..)
+            | Self::Random(..) => {
+                let mut shows = false;
+                self.children(&mut |child| shows |= child.shows_now());
+                shows
+            }
+        }
+    }
+
+    /// Whether the value must be a time, unless the evaluation fails.
+    fn is_time(&self) -> bool {
+        let text = self.as_literal().and_then(Value::as_str);
+        text.is_some_and(|text| Time::parse(text).is_some()) || self.as_call("@timeAdd").is_some()
     }
 
     /// Visits this expression and all expressions inside it.
@@ -139,7 +220,7 @@ impl Expr {
                         Some((root, rest)) if root == "object" => {
                             reads.push(Read::Members(rest.to_vec()));
                         }
-                        Some((root, _)) if root == "item" => {}
+                        Some((root, _)) if root == "item" || root == NOW => {}
                         _ => reads.push(Read::Members(chain)),
                     }
                 }

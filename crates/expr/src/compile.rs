@@ -19,7 +19,7 @@ use document::path::{Path, Root};
 use document::{Location, Map, Value, View};
 
 use crate::error::{CompileError, CompileErrorKind};
-use crate::expr::{Args, Call, Expr, MapExpr, PathExpr, Setter};
+use crate::expr::{Args, Call, Expr, MapExpr, NowSide, PathExpr, Setter};
 use crate::function::{Arity, Body, Function, Functions};
 
 pub use patterns::Patterns;
@@ -264,6 +264,7 @@ impl<'a> Compiler<'a> {
             Body::Strict(_)
             | Body::Metered(_)
             | Body::Equality { .. }
+            | Body::Order(_)
             | Body::Lazy(_)
             | Body::Own(_) => {
                 if function.arity == Arity::Unary {
@@ -278,9 +279,12 @@ impl<'a> Compiler<'a> {
                 if function.name == "@regexp" {
                     self.check_pattern(&args, at);
                 }
+                let compares = matches!(function.body, Body::Order(_));
+                let now_side = if compares { args.now_side() } else { None };
                 Expr::Call(Box::new(Call {
                     function,
                     args,
+                    now_side,
                     at: at.clone(),
                 }))
             }
@@ -408,8 +412,23 @@ fn call<const N: usize>(function: Arc<Function>, args: [Expr; N], at: &Location)
     Expr::Call(Box::new(Call {
         function,
         args: Args::Written(Box::new(args)),
+        now_side: None,
         at: at.clone(),
     }))
+}
+
+impl Args {
+    /// See [`Call::now_side`].
+    fn now_side(&self) -> Option<NowSide> {
+        let Self::Written(args) = self else {
+            return None;
+        };
+        match args.as_ref() {
+            [Expr::Now, other] if !other.volatile().now => Some(NowSide::Left),
+            [other, Expr::Now] if !other.volatile().now => Some(NowSide::Right),
+            _ => None,
+        }
+    }
 }
 
 /// Turns a list or map of constants into a constant.

@@ -62,6 +62,9 @@ pub enum ErrorKind {
     /// A result that is infinite or not a number.
     #[error("the result is not a finite number")]
     NotFinite,
+    /// A time that cannot be written with a four-digit year.
+    #[error("the time is outside of the years 0000 to 9999")]
+    TimeRange,
     /// A range without numbers.
     #[error("the upper bound must be above the lower one")]
     EmptyRange,
@@ -129,6 +132,7 @@ impl ErrorKind {
             Self::Overflow => "overflow",
             Self::DivisionByZero => "division-by-zero",
             Self::NotFinite => "not-finite",
+            Self::TimeRange => "time-range",
             Self::EmptyRange => "empty-range",
             Self::Limit { .. } => "limit",
             Self::Bounds(error) => error.code(),

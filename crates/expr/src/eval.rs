@@ -215,6 +215,15 @@ impl Call {
                 };
                 Ok((functions::compare::equal(&values, written_null) != *negated).into())
             }
+            Body::Order(relation) => {
+                let values = self.checked_values(scope)?;
+                let paid = self.pay(&values, env);
+                let holds = paid.and_then(|()| functions::compare::is_ordered(*relation, &values));
+                if let (Ok(_), Some(side)) = (&holds, self.now_side) {
+                    functions::compare::set_deadline(*relation, side, &values, env);
+                }
+                Ok(holds.map_err(at)?.into())
+            }
             Body::Own(function) => {
                 let values = self.checked_values(scope)?;
                 self.pay(&values, env).map_err(at)?;
@@ -302,6 +311,9 @@ fn random(args: &Args, at: &Location, scope: &Scope<'_>) -> Result<Value, Box<Er
 /// This many units of CEL cost count as one step.
 const CEL_UNITS: u64 = 8;
 
+/// The variable of CEL for `"@now"`.
+pub const NOW: &str = "now";
+
 impl CelExpr {
     fn eval(&self, scope: &Scope<'_>) -> Result<Value, Box<Error>> {
         let at = |kind: ErrorKind| kind.at(&self.at);
@@ -315,6 +327,7 @@ impl CelExpr {
         };
         let variable = |name: &str| match name {
             "object" => Some(document().clone()),
+            NOW => Some(scope.now.clone()),
             "item" => scope.item.map(|item| item.value.clone()),
             name => document()
                 .as_map()

@@ -11,7 +11,7 @@ use crate::function::Function;
 pub enum Expr {
     /// A constant.
     Literal(Value),
-    /// `"@now"`: the time of the batch.
+    /// `"@now"`: the time at which the stage evaluates the document.
     Now,
     /// A path: the value is its first match, or null.
     Path(Box<PathExpr>),
@@ -101,8 +101,20 @@ pub struct Call {
     pub function: Arc<Function>,
     /// Its arguments.
     pub args: Args,
+    /// For a comparison of `"@now"` with something that does not read it: the side of `"@now"`. If
+    /// the other side is a time, the comparison sets a deadline.
+    pub now_side: Option<NowSide>,
     /// Its location in the spec.
     pub at: Location,
+}
+
+/// The side of `"@now"` in a comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NowSide {
+    /// `{"@lt": ["@now", …]}`
+    Left,
+    /// `{"@lt": […, "@now"]}`
+    Right,
 }
 
 /// The arguments of a call.

@@ -108,6 +108,8 @@ pub enum Body {
         /// `@ne`
         negated: bool,
     },
+    /// Whether two arguments are in this order. Two RFC 3339 times compare as times.
+    Order(Relation),
     /// Evaluates only the arguments that it needs.
     Lazy(fn(&[Expr], &Scope<'_>) -> Result<Value, Box<Error>>),
     /// `[body, list]`: evaluates the body with `$$` for items of the list.
@@ -116,6 +118,19 @@ pub enum Body {
     Form(Form),
     /// A pure function that the embedding program added.
     Own(Arc<OwnFunction>),
+}
+
+/// The relation that `@lt`, `@lte`, `@gt` or `@gte` tests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Relation {
+    /// `@lt`
+    Less,
+    /// `@lte`
+    LessOrEqual,
+    /// `@gt`
+    Greater,
+    /// `@gte`
+    GreaterOrEqual,
 }
 
 /// The type of functions that [`Functions::with_function`] takes.
@@ -141,6 +156,7 @@ impl std::fmt::Debug for Body {
             Self::Strict(_) => "Strict",
             Self::Metered(_) => "Metered",
             Self::Equality { .. } => "Equality",
+            Self::Order(_) => "Order",
             Self::Lazy(_) => "Lazy",
             Self::Each(..) => "Each",
             Self::Form(form) => return write!(f, "Form({form:?})"),

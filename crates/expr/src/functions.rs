@@ -10,6 +10,7 @@ pub mod logic;
 pub mod math;
 pub mod sequence;
 pub mod string;
+pub mod time;
 pub mod utility;
 
 use document::{ListRef, Number, Value};
@@ -23,13 +24,14 @@ use crate::function::{Arity, Body, Cost, Example, Function};
 pub struct BadName(pub &'static str);
 
 /// All functions by family, in the order of the reference page.
-pub(crate) fn families() -> [(&'static str, Vec<Function>); 8] {
+pub(crate) fn families() -> [(&'static str, Vec<Function>); 9] {
     [
         ("Logic and conditions", logic::functions()),
         ("Comparison", compare::functions()),
         ("Lists", sequence::functions()),
         ("Strings", string::functions()),
         ("Numbers", math::functions()),
+        ("Time", time::functions()),
         ("Type conversion", convert::functions()),
         ("Fields and maps", access::functions()),
         ("Utilities", utility::functions()),

@@ -35,15 +35,17 @@ pub mod functions;
 mod reference;
 mod scope;
 mod suggest;
+mod time;
 
 pub use analysis::{Read, Volatile};
 pub use compile::{Compiler, DocumentKind, Items, Patterns, compile};
 pub use error::{CompileError, CompileErrorKind, Error, ErrorKind};
-pub use eval::without_versions;
-pub use expr::{Args, Call, CelExpr, Expr, MapExpr, PathExpr, SetFieldPath, Setter};
+pub use eval::{NOW, without_versions};
+pub use expr::{Args, Call, CelExpr, Expr, MapExpr, NowSide, PathExpr, SetFieldPath, Setter};
 pub use function::{
-    Arity, Body, Cost, Each, Example, Form, Function, Functions, OwnFunction, Yields,
+    Arity, Body, Cost, Each, Example, Form, Function, Functions, OwnFunction, Relation, Yields,
 };
 pub use reference::reference_page;
 pub use scope::{Env, Interrupt, Limits, Scope};
 pub use suggest::nearest;
+pub use time::Time;

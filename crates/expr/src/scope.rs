@@ -33,6 +33,8 @@ pub struct Env {
     unchecked: Cell<u64>,
     /// Whether a check found the interrupt raised.
     interrupted: Cell<bool>,
+    /// The first deadline that evaluations have set since [`Env::take_deadline`].
+    deadline: Cell<Option<i64>>,
 }
 
 /// The limits for evaluating one expression on one document.
@@ -105,6 +107,7 @@ impl Env {
             steps: Cell::new(0),
             unchecked: Cell::new(CHECK_INTERVAL),
             interrupted: Cell::new(false),
+            deadline: Cell::new(None),
         }
     }
 
@@ -166,6 +169,18 @@ impl Env {
             return Ok(());
         }
         self.charge(bytes / BYTES)
+    }
+
+    /// Notes that the outcome of a comparison with `"@now"` changes at a Unix time.
+    pub(crate) fn set_deadline(&self, at: i64) {
+        let first = self.deadline.get().map_or(at, |first| first.min(at));
+        self.deadline.set(Some(first));
+    }
+
+    /// The Unix time at which the outcome of a comparison with `"@now"` changes that was evaluated
+    /// since the last call: the first one if there are several.
+    pub fn take_deadline(&self) -> Option<i64> {
+        self.deadline.take()
     }
 
     /// Checks that a derived value is within the bounds.

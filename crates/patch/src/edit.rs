@@ -3,6 +3,7 @@
 
 use cel_interpreter::Program;
 use document::{Location, Map, Value, View, json};
+use expr::NOW;
 
 use crate::error::{CompileError, CompileErrorKind, Error, ErrorKind};
 use crate::field_reader::FieldReader;
@@ -389,10 +390,10 @@ impl FieldReader {
     }
 }
 
-/// Whether the name is a CEL variable other than `resource`.
+/// Whether the name is a CEL variable other than `resource` and `now`.
 fn is_variable(name: &str) -> bool {
     let reads = Program::compile(name);
-    name != RESOURCE && reads.is_ok_and(|program| program.variables() == [name])
+    ![RESOURCE, NOW].contains(&name) && reads.is_ok_and(|program| program.variables() == [name])
 }
 
 fn reads(expression: &Expression, variable: &str) -> bool {

@@ -61,7 +61,7 @@ pub enum CompileErrorKind {
         known: Vec<&'static str>,
     },
     /// A name that cannot be the loop variable: it is not a CEL identifier, or is reserved.
-    #[error("{0:?} cannot be a variable: expected an identifier other than `resource`")]
+    #[error("{0:?} cannot be a variable: expected an identifier other than `resource` and `now`")]
     Variable(String),
     /// `var` without `forEach`.
     #[error("var names the items of forEach, which is missing")]

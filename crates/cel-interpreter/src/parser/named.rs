@@ -7,6 +7,9 @@ use crate::lexer::{Token, syntax_error};
 use crate::tree::{Call, CelExpr, Fold, FoldKind, Path};
 use crate::value::Val;
 
+/// The variable of the current time. Its value is a string, and expressions see a timestamp.
+const NOW: &str = "now";
+
 impl<'a> Parser<'a> {
     /// A keyword, a function or a variable.
     pub(super) fn named(&mut self, word: &'a str) -> Result<Subtree> {
@@ -25,7 +28,14 @@ impl<'a> Parser<'a> {
             return call(function, false, args);
         }
         if !self.eat("(") {
-            return Ok(Subtree::leaf(self.variable(word)));
+            let variable = self.variable(word);
+            let is_time = word == NOW && matches!(variable, CelExpr::Path(_));
+            let variable = Subtree::leaf(variable);
+            return if is_time {
+                call(known("timestamp")?, false, vec![variable])
+            } else {
+                Ok(variable)
+            };
         }
         if word == "has" {
             return self.has();

@@ -6,11 +6,21 @@ use document::{Number, Value};
 
 use super::{TWO, function, list};
 use crate::error::ErrorKind;
-use crate::function::{Body, Example, Function};
+use crate::expr::NowSide;
+use crate::function::{Body, Example, Function, Relation};
+use crate::scope::Env;
+use crate::time::Time;
 
 pub(super) fn functions() -> Vec<Function> {
-    let order = |name, signature, summary, body, examples| {
-        function(name, TWO, Body::Strict(body), signature, summary, examples)
+    let order = |name, signature, summary, relation, examples| {
+        function(
+            name,
+            TWO,
+            Body::Order(relation),
+            signature,
+            summary,
+            examples,
+        )
     };
     vec![
         function(
@@ -43,8 +53,8 @@ pub(super) fn functions() -> Vec<Function> {
         order(
             "@gt",
             r#"{"@gt": [<a>, <b>]}"#,
-            "Whether a is above b. Numbers and numeric strings compare as numbers, other strings bytewise.",
-            |args: &[Value]| Ok(compare(args)?.is_gt().into()),
+            "Whether a is above b. Numbers and numeric strings compare as numbers, two RFC 3339 times as times, other strings bytewise. A comparison of `@now` with a time sets a deadline: the stage is evaluated again when the outcome changes.",
+            Relation::Greater,
             &[
                 Example(r#"{"@gt": ["10", 9]}"#, "{}", "true"),
                 Example(r#"{"@gt": ["b", "a"]}"#, "{}", "true"),
@@ -55,7 +65,7 @@ pub(super) fn functions() -> Vec<Function> {
             "@gte",
             r#"{"@gte": [<a>, <b>]}"#,
             "Whether a is above or equal to b.",
-            |args: &[Value]| Ok(compare(args)?.is_ge().into()),
+            Relation::GreaterOrEqual,
             &[Example(
                 r#"{"@gte": ["$.ready", "$.want"]}"#,
                 r#"{"ready": 3, "want": 3}"#,
@@ -66,15 +76,29 @@ pub(super) fn functions() -> Vec<Function> {
             "@lt",
             r#"{"@lt": [<a>, <b>]}"#,
             "Whether a is below b.",
-            |args: &[Value]| Ok(compare(args)?.is_lt().into()),
-            &[Example(r#"{"@lt": [1, 1.5]}"#, "{}", "true")],
+            Relation::Less,
+            &[
+                Example(r#"{"@lt": [1, 1.5]}"#, "{}", "true"),
+                Example(
+                    r#"{"@lt": ["@now", {"@timeAdd": ["$.created", "24h"]}]}"#,
+                    r#"{"created": "2026-01-02T00:00:00Z"}"#,
+                    "true",
+                ),
+            ],
         ),
         order(
             "@lte",
             r#"{"@lte": [<a>, <b>]}"#,
             "Whether a is below or equal to b.",
-            |args: &[Value]| Ok(compare(args)?.is_le().into()),
-            &[Example(r#"{"@lte": [2, 1]}"#, "{}", "false")],
+            Relation::LessOrEqual,
+            &[
+                Example(r#"{"@lte": [2, 1]}"#, "{}", "false"),
+                Example(
+                    r#"{"@lte": ["2026-01-01T02:00:00+02:00", "2026-01-01T00:00:00Z"]}"#,
+                    "{}",
+                    "true",
+                ),
+            ],
         ),
         Function {
             list_argument: Some(1),
@@ -103,7 +127,42 @@ pub(crate) fn equal(args: &[Value], written_null: bool) -> bool {
     matches!(args, [a, b] if a == b && (written_null || !a.is_null()))
 }
 
-/// Compares numbers and numeric strings as numbers, other strings bytewise.
+/// Whether two arguments are in this order.
+pub(crate) fn is_ordered(relation: Relation, args: &[Value]) -> Result<bool, ErrorKind> {
+    let order = compare(args)?;
+    Ok(match relation {
+        Relation::Less => order.is_lt(),
+        Relation::LessOrEqual => order.is_le(),
+        Relation::Greater => order.is_gt(),
+        Relation::GreaterOrEqual => order.is_ge(),
+    })
+}
+
+/// Sets a deadline if one side is `"@now"`, the other a time, and the outcome will change.
+pub(crate) fn set_deadline(relation: Relation, side: NowSide, args: &[Value], env: &Env) {
+    let times = |args: &[Value]| {
+        let [a, b] = args else { return None };
+        Some((Time::parse(a.as_str()?)?, Time::parse(b.as_str()?)?))
+    };
+    let Some((a, b)) = times(args) else { return };
+    let (now, other) = match side {
+        NowSide::Left => (a, b),
+        NowSide::Right => (b, a),
+    };
+    // The outcome is another one from `other` on, or only after it.
+    let from = match (side, relation) {
+        (NowSide::Left, Relation::Less | Relation::GreaterOrEqual)
+        | (NowSide::Right, Relation::Greater | Relation::LessOrEqual) => other.ceil(),
+        (NowSide::Left, Relation::LessOrEqual | Relation::Greater)
+        | (NowSide::Right, Relation::GreaterOrEqual | Relation::Less) => other.seconds() + 1,
+    };
+    if from > now.seconds() {
+        env.set_deadline(from);
+    }
+}
+
+/// Compares numbers and numeric strings as numbers, two RFC 3339 times as times, other strings
+/// bytewise.
 fn compare(args: &[Value]) -> Result<Ordering, ErrorKind> {
     let [a, b] = args else {
         return Err(ErrorKind::Arity {
@@ -113,7 +172,10 @@ fn compare(args: &[Value]) -> Result<Ordering, ErrorKind> {
     };
     match (comparable(a)?, comparable(b)?) {
         (Ok(x), Ok(y)) => Ok(x.cmp(&y)),
-        (Err(x), Err(y)) => Ok(x.cmp(y)),
+        (Err(x), Err(y)) => Ok(match (Time::parse(x), Time::parse(y)) {
+            (Some(x), Some(y)) => x.cmp(&y),
+            _ => x.cmp(y),
+        }),
         _ => Err(ErrorKind::Incomparable(a.kind(), b.kind())),
     }
 }

@@ -56,11 +56,16 @@ pub(super) fn functions() -> Vec<Function> {
             Arity::Unary,
             Body::Form(Form::Cel),
             r#"{"@cel": "<CEL expression>"}"#,
-            "A CEL expression with the Kubernetes functions. Variables: the top-level keys of the document, `object` (the document) and `item` (`$$`).",
+            "A CEL expression with the Kubernetes functions. Variables: the top-level keys of the document, `object` (the document), `item` (`$$`) and `now` (the time, a timestamp).",
             &[
                 Example(
                     r#"{"@cel": "spec.replicas > 2 && has(spec.paused) == false"}"#,
                     r#"{"spec": {"replicas": 3}}"#,
+                    "true",
+                ),
+                Example(
+                    r#"{"@cel": "now - timestamp(start) > duration('24h')"}"#,
+                    r#"{"start": "2026-01-01T00:00:00Z"}"#,
                     "true",
                 ),
                 Example(
