@@ -10,7 +10,8 @@
 //! ```
 //!
 //! A step is synchronous, and deterministic: it depends on the state of the circuit, the
-//! batch, and the [`Env`], which contains the time.
+//! batch, and the [`Env`], which contains the time. Time is data: a circuit reads no clock, but says
+//! when it needs a step ([`Circuit::next_deadline`]).
 
 pub(crate) mod branch;
 mod budget;
@@ -32,6 +33,7 @@ use crate::pipeline::{Input, Pipeline};
 use crate::running::output::OutputChange;
 use crate::running::source::SourceState;
 use crate::running::target::TargetState;
+use crate::running::times::Clock;
 use crate::running::{Batches, Change, Detach, StepContext};
 use branch::BranchState;
 pub use budget::{Budget, BudgetError};
@@ -122,6 +124,8 @@ pub struct Circuit {
     kinds: Vec<Arc<OutputKind>>,
     budget: Budget,
     stopped: Option<BudgetError>,
+    /// Whether a stage reads `"@now"`.
+    timed: bool,
     step: u32,
 }
 
@@ -145,6 +149,7 @@ impl Circuit {
             pipeline: pipeline.clone(),
             budget,
             stopped: None,
+            timed: pipeline.reads_now(),
             step: 0,
         }
     }
@@ -185,18 +190,50 @@ impl Circuit {
         self.sources[source].holds(name)
     }
 
-    /// Processes a batch of events. Only the last event of an object counts. Events that are
-    /// passed by value are freed one by one while the sources store them.
+    /// Whether a stage reads `"@now"`.
+    pub fn reads_now(&self) -> bool {
+        self.timed
+    }
+
+    /// The Unix time at which a step is needed, even without events: a comparison with `"@now"`
+    /// has another outcome from then on.
+    pub fn next_deadline(&self) -> Option<i64> {
+        if !self.timed {
+            return None;
+        }
+        let branches = self.branches.iter();
+        branches.filter_map(BranchState::next_deadline).min()
+    }
+
+    /// Processes a batch of events, and what is due at the time of the environment. Only the last
+    /// event of an object counts. Events that are passed by value are freed one by one while the
+    /// sources store them.
     pub fn step<I>(&mut self, batch: I, env: &Env) -> Result<StepResult, BudgetError>
     where
         I: IntoIterator,
         I::Item: Into<SourceEvent>,
     {
         let batch = batch.into_iter().map(Into::into).collect();
-        self.step_all(batch, env)
+        self.step_all(batch, env, false)
     }
 
-    fn step_all(&mut self, batch: Vec<SourceEvent>, env: &Env) -> Result<StepResult, BudgetError> {
+    /// Processes a batch as [`Circuit::step`] does. In all stages that read `"@now"`, it moves on
+    /// for all documents: a Periodic source ticks.
+    pub fn tick<I>(&mut self, batch: I, env: &Env) -> Result<StepResult, BudgetError>
+    where
+        I: IntoIterator,
+        I::Item: Into<SourceEvent>,
+    {
+        let batch = batch.into_iter().map(Into::into).collect();
+        self.step_all(batch, env, true)
+    }
+
+    fn step_all(
+        &mut self,
+        batch: Vec<SourceEvent>,
+        env: &Env,
+        tick: bool,
+    ) -> Result<StepResult, BudgetError> {
         if let Some(error) = self.stopped {
             return Err(error);
         }
@@ -212,7 +249,12 @@ impl Circuit {
         }
         let mut errors = Vec::new();
         let mut meter = Meter::new(self.budget);
-        let outputs = self.run(changes, env, &mut errors, &mut meter);
+        let clock = if self.timed {
+            Clock::new(env, tick)
+        } else {
+            Clock::STOPPED
+        };
+        let outputs = self.run(changes, (env, clock), &mut errors, &mut meter);
         if let Some(error) = meter.exceeded() {
             return Err(self.stop(error));
         }
@@ -249,7 +291,7 @@ impl Circuit {
     fn run(
         &mut self,
         mut sources: Batches,
-        env: &Env,
+        (env, clock): (&Env, Clock),
         errors: &mut Vec<RunError>,
         meter: &mut Meter,
     ) -> Outputs {
@@ -273,6 +315,7 @@ impl Circuit {
                 env,
                 branch: number,
                 stage: 0,
+                clock,
                 errors,
                 meter,
             };

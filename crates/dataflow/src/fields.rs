@@ -33,9 +33,9 @@ use document::path::{Segment, Selector};
 use document::{Key, MAX_DEPTH};
 
 pub use header::{Header, HeaderFields};
-pub use intake::Intake;
+pub use intake::{Intake, Versions};
 pub use keep::{Keep, Kept};
-pub use needs::needs;
+pub use needs::{needs, used};
 pub use object::ObjectReader;
 
 /// A set of fields of a document.

@@ -18,6 +18,8 @@ mod stage;
 use document::{Location, Path, Value};
 use expr::{Compiler, DocumentKind, Expr, Functions, Patterns};
 
+use crate::fields::Versions;
+
 pub use self::patch::Patch;
 pub use branches::{Branch, Input, Output};
 pub use error::{PipelineError, PipelineErrorKind};
@@ -34,9 +36,8 @@ pub struct Pipeline {
     pub branches: Vec<Branch>,
     /// The positions of the branches in the order in which they run.
     pub order: Vec<usize>,
-    /// Whether the pipeline mentions `resourceVersion` or `generation`. Otherwise sources do not
-    /// keep these fields of the metadata.
-    pub reads_versions: bool,
+    /// The versions that the pipeline mentions. Sources do not keep the others.
+    pub versions: Versions,
 }
 
 /// One stage of a branch.
@@ -144,9 +145,9 @@ struct PipelineReader<'a> {
     sources: &'a [String],
     targets: &'a [String],
     functions: &'a Functions,
-    /// Whether the spec mentions `resourceVersion` or `generation`. Otherwise sources drop both,
-    /// and nothing has to be hidden.
-    mentions_versions: bool,
+    /// The versions that the spec mentions. Sources drop the others. Without any, nothing has to be
+    /// hidden.
+    versions: Versions,
     patterns: Patterns,
     errors: Vec<PipelineError>,
 }
@@ -162,7 +163,7 @@ impl<'a> PipelineReader<'a> {
             sources,
             targets,
             functions,
-            mentions_versions: mentions_versions(spec),
+            versions: mentioned_versions(spec),
             patterns: Patterns::default(),
             errors: Vec::new(),
         }
@@ -176,7 +177,7 @@ impl<'a> PipelineReader<'a> {
             targets: self.targets.to_vec(),
             branches,
             order,
-            reads_versions: self.mentions_versions,
+            versions: self.versions,
         }
     }
 
@@ -194,7 +195,7 @@ impl<'a> PipelineReader<'a> {
         run: impl FnOnce(&mut Compiler<'_>) -> T,
     ) -> T {
         let mut compiler = Compiler::new(self.functions);
-        if self.mentions_versions {
+        if self.versions.any() {
             compiler.documents = documents;
         }
         compiler.patterns = self.patterns;
@@ -206,19 +207,26 @@ impl<'a> PipelineReader<'a> {
     }
 }
 
-/// Whether a string or a key of the spec mentions `resourceVersion` or `generation`.
-fn mentions_versions(spec: &Value) -> bool {
-    let named = |text: &str| text.contains("resourceVersion") || text.contains("generation");
+/// The versions that a string or a key of the spec mentions.
+fn mentioned_versions(spec: &Value) -> Versions {
+    let named = |text: &str| Versions {
+        resource_version: text.contains("resourceVersion"),
+        generation: text.contains("generation"),
+    };
     match spec.view() {
         document::View::Str(text) => named(text),
-        document::View::List(items) => items.iter().any(mentions_versions),
+        document::View::List(items) => items
+            .iter()
+            .map(mentioned_versions)
+            .fold(Versions::default(), Versions::or),
         document::View::Map(map) => map
             .iter()
-            .any(|(key, value)| named(key.as_str()) || mentions_versions(value)),
+            .map(|(key, value)| named(key.as_str()).or(mentioned_versions(value)))
+            .fold(Versions::default(), Versions::or),
         document::View::Null
         | document::View::Bool(_)
         | document::View::Int(_)
         | document::View::Float(_)
-        | document::View::Bytes(_) => false,
+        | document::View::Bytes(_) => Versions::default(),
     }
 }

@@ -27,6 +27,8 @@
 //! {a: 4}     {n: 5}                                 nothing
 //! ```
 //!
+//! Stages that read `"@now"` also evaluate documents again that have not changed, see [`times`].
+//!
 //! `@select`, `@project` and `@patch` are in [`transform`], joins in [`join`] and [`soft_join`].
 //! Every other stage has a file of its own name.
 
@@ -43,6 +45,7 @@ pub(crate) mod soft_join;
 pub(crate) mod sort;
 pub(crate) mod source;
 pub(crate) mod target;
+pub(crate) mod times;
 pub(crate) mod transform;
 pub(crate) mod unwind;
 
@@ -55,6 +58,7 @@ use smallvec::SmallVec;
 use crate::circuit::meter::Meter;
 use crate::failure::{Failure, RunError};
 use crate::origin::Origin;
+use times::Clock;
 
 /// A map without a stable order. Whatever is read from it by iteration is sorted afterwards.
 pub(crate) type HashMap<K, V> = hashbrown::HashMap<K, V, foldhash::fast::FixedState>;
@@ -174,6 +178,8 @@ pub(crate) struct StepContext<'a> {
     pub(crate) env: &'a Env,
     pub(crate) branch: usize,
     pub(crate) stage: usize,
+    /// The time of this step.
+    pub(crate) clock: Clock,
     /// The errors of this step.
     pub(crate) errors: &'a mut Vec<RunError>,
     /// The budget of this step.

@@ -20,7 +20,8 @@
 //! ```
 //!
 //! The state before is needed for two things only. A stage that fails on an origin holds its
-//! last output for it. And `"@now"` keeps its value while the input of its stage is the same.
+//! last output for it. And `"@now"` keeps its value while the input of its stage is the same, until
+//! a deadline or a tick.
 
 mod join;
 mod patch;
@@ -77,6 +78,12 @@ impl State {
         self.branches.iter().map(of_branch).sum()
     }
 
+    /// The Unix time at which a comparison with `"@now"` has another outcome.
+    pub fn next_deadline(&self) -> Option<i64> {
+        let stages = self.branches.iter().flat_map(|branch| &branch.stages);
+        stages.filter_map(stage::StageMemory::next_deadline).min()
+    }
+
     /// The number of joined rows without a soft partner.
     pub fn without_partner(&self) -> usize {
         let stages = self.branches.iter().flat_map(|branch| &branch.stages);
@@ -91,9 +98,17 @@ pub struct Scratch {
     target_kinds: Vec<OutputKind>,
 }
 
+/// The time of an evaluation.
+#[derive(Clone, Copy)]
+struct Moment<'a> {
+    env: &'a Env,
+    /// Whether a Periodic source ticks.
+    tick: bool,
+}
+
 /// The state of one evaluation while the branches run.
 struct Evaluation<'a> {
-    env: &'a Env,
+    time: Moment<'a>,
     objects: &'a Objects,
     /// The documents of each stream so far.
     streams: BTreeMap<usize, Documents>,
@@ -114,8 +129,18 @@ impl Scratch {
 
     /// The state for these objects. `previous` is read only for holds and `"@now"`.
     pub fn eval(&self, objects: &Objects, previous: &State, env: &Env) -> State {
+        self.evaluate(objects, previous, Moment { env, tick: false })
+    }
+
+    /// The state for these objects after a tick of a Periodic source: `"@now"` is the time of the
+    /// environment everywhere.
+    pub fn tick(&self, objects: &Objects, previous: &State, env: &Env) -> State {
+        self.evaluate(objects, previous, Moment { env, tick: true })
+    }
+
+    fn evaluate(&self, objects: &Objects, previous: &State, time: Moment<'_>) -> State {
         let mut run = Evaluation {
-            env,
+            time,
             objects,
             streams: BTreeMap::new(),
             errors: Vec::new(),
@@ -158,14 +183,14 @@ impl Scratch {
         for (i, stage) in branch.stages.iter().enumerate() {
             let before = previous.stages.get(i).unwrap_or(&nothing);
             let result = match &stage.kind {
-                StageKind::Join(join) => join::run(join, &stage.at, &inputs, before, run.env),
+                StageKind::Join(join) => join::run(join, &stage.at, &inputs, before, run.time.env),
                 kind @ (StageKind::Select(_)
                 | StageKind::Project(_)
                 | StageKind::Unwind(_)
                 | StageKind::Gather(_)
                 | StageKind::GroupBy(_)
                 | StageKind::Distinct
-                | StageKind::Patch(_)) => stage::run(kind, &stage.at, &documents, before, run.env),
+                | StageKind::Patch(_)) => stage::run(kind, &stage.at, &documents, before, run.time),
             };
             documents = result.documents;
             state.stages.push(result.memory);

@@ -8,7 +8,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use dataflow::fields::{Fields, Header, HeaderFields, Intake, Keep, ObjectReader};
+use dataflow::fields::{Fields, Header, HeaderFields, Intake, Keep, ObjectReader, Versions};
 use document::{Key, Map, Value, View};
 use object::marks::is_mark;
 use seeded::Random;
@@ -39,7 +39,8 @@ fn clean_metadata(metadata: &Value, intake: Intake) -> Value {
     let fields = fields.iter().filter_map(|(key, value)| {
         let value = match key.as_str() {
             "managedFields" => None,
-            "resourceVersion" | "generation" if intake.view || !intake.versions => None,
+            "resourceVersion" if intake.view || !intake.versions.resource_version => None,
+            "generation" if intake.view || !intake.versions.generation => None,
             "uid" | "creationTimestamp" if intake.view => None,
             "labels" | "annotations" => without_marks(value),
             _ => Some(value.clone()),
@@ -183,7 +184,10 @@ fn intake(random: &mut Random) -> Intake {
     Intake {
         view: random.chance(30),
         secret: random.chance(30),
-        versions: random.chance(50),
+        versions: Versions {
+            resource_version: random.chance(50),
+            generation: random.chance(50),
+        },
         uid: random.chance(50),
     }
 }

@@ -141,7 +141,7 @@ impl Controller {
         Intake {
             view: source.resource.is_view(),
             secret: source.resource.is_secret(),
-            versions: self.pipeline.reads_versions,
+            versions: self.pipeline.versions,
             uid: targets.any(|target| self.pipeline.may_yield(target, &owners)),
         }
     }

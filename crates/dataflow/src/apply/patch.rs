@@ -2,7 +2,7 @@
 
 use document::path::Segment;
 use document::{Location, Value};
-use expr::Scope;
+use expr::{NOW, Scope};
 use patch::{Limits, RESOURCE};
 
 use crate::failure::Failure;
@@ -15,9 +15,12 @@ pub fn patch(stage: &Patch, at: &Location, scope: &Scope<'_>) -> Result<Value, F
     let limits = Limits::from(scope.env);
     let resource = stage.resource_path.first(document, document);
     let Some(resource) = resource.filter(|resource| !resource.is_null()) else {
-        return nothing(stage, at, document, &limits);
+        return nothing(stage, at, scope, &limits);
     };
-    let variables = |name: &str, resource: &Value| variable(stage, document, name, resource);
+    let variables = |name: &str, resource: &Value| match name {
+        NOW => Some(scope.now.clone()),
+        name => variable(stage, document, name, resource),
+    };
     let Some(patched) = stage.edit.apply(resource, &variables, &limits)? else {
         return Ok(document.clone());
     };
@@ -36,9 +39,10 @@ pub fn patch(stage: &Patch, at: &Location, scope: &Scope<'_>) -> Result<Value, F
 fn nothing(
     stage: &Patch,
     at: &Location,
-    document: &Value,
+    scope: &Scope<'_>,
     limits: &Limits,
 ) -> Result<Value, Failure> {
+    let document = scope.document;
     let shown = if stage.hides_versions.1 {
         &expr::without_versions(document)
     } else {
@@ -46,6 +50,7 @@ fn nothing(
     };
     let variables = |name: &str, _: &Value| match name {
         RESOURCE => None,
+        NOW => Some(scope.now.clone()),
         name => member(shown, name),
     };
     if stage.edit.selects(&Value::NULL, &variables, limits)? {

@@ -11,6 +11,7 @@ use crate::running::group_by::GroupByState;
 use crate::running::join::HardJoin;
 use crate::running::output::{OutputChange, OutputCheck};
 use crate::running::soft_join::{Joined, SoftJoin};
+use crate::running::times::Clock;
 use crate::running::transform::{Rule, TransformState};
 use crate::running::unwind::UnwindState;
 use crate::running::{Batches, Change, StepContext, TooLarge};
@@ -152,8 +153,16 @@ impl BranchState {
             stage += 1;
             match rest {
                 [StageState::Transform(_) | StageState::Unwind(_), ..] => {
-                    let run = stateless(rest);
+                    let run = stateless(rest, cx.clock);
                     stage += run - 1;
+                    if let Some(StageState::Transform(transform)) = rest.first() {
+                        let upstream = StagesBefore {
+                            pull,
+                            branch: number,
+                            stages: before,
+                        };
+                        transform.times.add_due(&mut changes, &upstream, cx);
+                    }
                     stream(&mut rest[..run], yields, &mut changes, cx);
                     continue;
                 }
@@ -168,7 +177,15 @@ impl BranchState {
                     };
                     gather.step(&mut changes, &upstream, cx);
                 }
-                [StageState::GroupBy(group), ..] => group.step(&mut changes, cx),
+                [StageState::GroupBy(group), ..] => {
+                    let upstream = StagesBefore {
+                        pull,
+                        branch: number,
+                        stages: before,
+                    };
+                    group.times.add_due(&mut changes, &upstream, cx);
+                    group.step(&mut changes, cx);
+                }
                 [StageState::Distinct(distinct), ..] => distinct.step(&mut changes, cx),
                 [] => {}
             }
@@ -240,6 +257,19 @@ impl BranchState {
         }
     }
 
+    /// The next deadline of its stages, as a Unix time.
+    pub(crate) fn next_deadline(&self) -> Option<i64> {
+        let deadlines = self.stages.iter().filter_map(|stage| match stage {
+            StageState::Transform(transform) => transform.times.next_deadline(),
+            StageState::GroupBy(group) => group.times.next_deadline(),
+            StageState::Join(_)
+            | StageState::Unwind(_)
+            | StageState::Gather(_)
+            | StageState::Distinct(_) => None,
+        });
+        deadlines.min()
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         let empty = self.stages.iter().all(|stage| match stage {
             StageState::Join(join) => {
@@ -259,11 +289,19 @@ impl BranchState {
     }
 }
 
-/// The number of stages, from the first, that look at one document at a time.
-fn stateless(stages: &[StageState]) -> usize {
-    let one =
-        |stage: &&StageState| matches!(stage, StageState::Transform(_) | StageState::Unwind(_));
-    stages.iter().take_while(one).count()
+/// The number of stages, from the first, that look at one document at a time. A later stage that
+/// evaluates documents again begins the next run: their input is known when the stages before it
+/// have seen all changes.
+fn stateless(stages: &[StageState], clock: Clock) -> usize {
+    let one = |(number, stage): &(usize, &StageState)| match stage {
+        StageState::Transform(transform) => *number == 0 || !transform.times.is_due(clock),
+        StageState::Unwind(_) => true,
+        StageState::Join(_)
+        | StageState::Gather(_)
+        | StageState::GroupBy(_)
+        | StageState::Distinct(_) => false,
+    };
+    stages.iter().enumerate().take_while(one).count()
 }
 
 /// This many changes pass through consecutive stateless stages together. A first list is large:

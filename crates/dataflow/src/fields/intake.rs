@@ -12,11 +12,36 @@ pub struct Intake {
     pub view: bool,
     /// Whether its objects are core Secrets. Then their data is decoded.
     pub secret: bool,
-    /// Whether the pipeline names `metadata.resourceVersion` or `metadata.generation`.
-    pub versions: bool,
+    /// The versions that the pipeline names.
+    pub versions: Versions,
     /// Whether the uid is stored beside the document, because the pipeline may yield owner
     /// references.
     pub uid: bool,
+}
+
+/// The fields of the metadata that a pipeline sees only if it names them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Versions {
+    /// `metadata.resourceVersion`
+    pub resource_version: bool,
+    /// `metadata.generation`
+    pub generation: bool,
+}
+
+impl Versions {
+    /// Whether there is any.
+    pub fn any(self) -> bool {
+        self.resource_version || self.generation
+    }
+
+    /// The versions that either of these has.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self {
+            resource_version: self.resource_version || other.resource_version,
+            generation: self.generation || other.generation,
+        }
+    }
 }
 
 impl Intake {
@@ -24,7 +49,8 @@ impl Intake {
     pub(super) fn hides(self, name: &str) -> bool {
         match name {
             "managedFields" => true,
-            "resourceVersion" | "generation" => self.view || !self.versions,
+            "resourceVersion" => self.view || !self.versions.resource_version,
+            "generation" => self.view || !self.versions.generation,
             "uid" | "creationTimestamp" => self.view,
             _ => false,
         }
@@ -35,7 +61,10 @@ impl Intake {
     pub(super) fn union(intakes: &[Self]) -> Self {
         Self {
             view: intakes.iter().all(|intake| intake.view),
-            versions: intakes.iter().any(|intake| intake.versions),
+            versions: intakes
+                .iter()
+                .map(|intake| intake.versions)
+                .fold(Versions::default(), Versions::or),
             ..Self::default()
         }
     }

@@ -11,7 +11,8 @@
 //! target                                      everything  │
 //! ```
 //!
-//! An expression that may fail is needed even if nothing uses its value, because an error holds
+//! A stage that uses `"@now"` reads it again when anything in its input changes, so it needs
+//! everything. An expression that may fail is needed even if nothing uses its value, because an error holds
 //! the output.
 
 use document::Key;
@@ -21,10 +22,23 @@ use expr::{Expr, MapExpr, Read};
 use super::{Fields, Work};
 use crate::pipeline::{Branch, Gather, GroupBy, Input, Join, Patch, Pipeline, Project, StageKind};
 
-/// For each source, the fields that the pipeline reads. If the search takes too much work, all
+/// For each source, the fields that the pipeline needs. If the search takes too much work, all
 /// fields.
 pub fn needs(pipeline: &Pipeline) -> Vec<Fields> {
-    let mut needs = Needs { work: Work::new() };
+    search(pipeline, true)
+}
+
+/// For each source, the fields whose values the pipeline uses: those that it needs, without those
+/// that only move `"@now"` on.
+pub fn used(pipeline: &Pipeline) -> Vec<Fields> {
+    search(pipeline, false)
+}
+
+fn search(pipeline: &Pipeline, timed: bool) -> Vec<Fields> {
+    let mut needs = Needs {
+        work: Work::new(),
+        timed,
+    };
     let sources = needs.pipeline(pipeline);
     if needs.work.is_done() {
         return vec![Fields::all(); pipeline.sources.len()];
@@ -35,6 +49,8 @@ pub fn needs(pipeline: &Pipeline) -> Vec<Fields> {
 /// The search, with its remaining work.
 struct Needs {
     work: Work,
+    /// Whether a stage that uses `"@now"` needs all of its input.
+    timed: bool,
 }
 
 impl Needs {
@@ -112,6 +128,10 @@ impl Needs {
                 StageKind::Distinct => Fields::all(),
                 StageKind::Patch(patch) => self.patch(patch, fields),
             };
+            // `"@now"` moves on with every change of the input.
+            if self.timed && stage.kind.shows_now() {
+                fields = Fields::all();
+            }
         }
         vec![fields; branch.inputs.len()]
     }
@@ -166,7 +186,10 @@ impl Needs {
         self.add_path(&mut fields, patch.resource_path.segments(), &Fields::all());
         patch.edit.programs(&mut |program, _, var| {
             for chain in program.reads() {
-                let own = |name: &String| name == patch::RESOURCE || Some(name.as_str()) == var;
+                let own = |name: &String| {
+                    [patch::RESOURCE, expr::NOW].contains(&name.as_str())
+                        || Some(name.as_str()) == var
+                };
                 if !chain.first().is_some_and(own) {
                     self.add_members(&mut fields, &chain);
                 }

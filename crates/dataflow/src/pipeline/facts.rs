@@ -2,9 +2,9 @@
 //! compiler lists every property that a new stage has to define.
 
 use document::path::{Root, Segment};
-use expr::{Expr, MapExpr};
+use expr::{Expr, MapExpr, Volatile};
 
-use super::{Branch, Pipeline, Project, StageKind};
+use super::{Branch, GroupBy, Patch, Pipeline, Project, StageKind};
 
 impl StageKind {
     /// The name of the stage in the spec.
@@ -62,6 +62,32 @@ impl StageKind {
         }
     }
 
+    /// The inputs of its expressions that are not part of the document. Conditions of joins and
+    /// keys of groups have none.
+    pub fn volatile(&self) -> Volatile {
+        match self {
+            Self::Select(expr) => expr.volatile(),
+            Self::Project(project) => project.volatile(),
+            Self::GroupBy(group) => group.volatile(),
+            Self::Patch(patch) => patch.volatile(),
+            Self::Join(_) | Self::Unwind(_) | Self::Gather(_) | Self::Distinct => {
+                Volatile::default()
+            }
+        }
+    }
+
+    /// Whether its output may depend on the time of the last change of its input, see
+    /// [`Expr::shows_now`].
+    pub fn shows_now(&self) -> bool {
+        match self {
+            Self::Select(expr) | Self::Project(Project::Whole(expr)) => expr.shows_now(),
+            Self::Project(Project::Steps(steps)) => steps.iter().any(Expr::shows_now),
+            Self::GroupBy(group) => group.value.as_ref().is_some_and(Expr::shows_now),
+            Self::Patch(patch) => patch.volatile().now,
+            Self::Join(_) | Self::Unwind(_) | Self::Gather(_) | Self::Distinct => false,
+        }
+    }
+
     /// Whether its output may have a value at a path of names. `before` says so of its input. If it
     /// is not known, the answer is yes.
     pub fn may_yield(&self, place: &[&str], before: bool) -> bool {
@@ -84,7 +110,41 @@ impl StageKind {
     }
 }
 
+impl Project {
+    pub(crate) fn volatile(&self) -> Volatile {
+        match self {
+            Self::Whole(expr) => expr.volatile(),
+            Self::Steps(steps) => {
+                let steps = steps.iter().map(Expr::volatile);
+                steps.fold(Volatile::default(), Volatile::or)
+            }
+        }
+    }
+}
+
+impl GroupBy {
+    pub(crate) fn volatile(&self) -> Volatile {
+        let value = self.value.as_ref();
+        value.map(Expr::volatile).unwrap_or_default()
+    }
+}
+
+impl Patch {
+    pub(crate) fn volatile(&self) -> Volatile {
+        let mut now = false;
+        self.edit
+            .programs(&mut |program, _, _| now |= program.reads_variable(expr::NOW));
+        Volatile { now, random: false }
+    }
+}
+
 impl Pipeline {
+    /// Whether a stage reads `"@now"`.
+    pub fn reads_now(&self) -> bool {
+        let mut stages = self.branches.iter().flat_map(|branch| &branch.stages);
+        stages.any(|stage| stage.kind.volatile().now)
+    }
+
     /// Whether the objects of a target may have a value at a path of names.
     pub fn may_yield(&self, target: usize, place: &[&str]) -> bool {
         let branches = self.branches.iter();

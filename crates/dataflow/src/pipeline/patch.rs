@@ -50,7 +50,7 @@ impl PipelineReader<'_> {
             edit: edit?,
             hides_versions: (
                 hides,
-                self.mentions_versions && documents != DocumentKind::Derived,
+                self.versions.any() && documents != DocumentKind::Derived,
             ),
         })
     }

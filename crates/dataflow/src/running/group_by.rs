@@ -16,6 +16,7 @@ use expr::Env;
 
 use super::gather::{Grouped, is_admitted};
 use super::sequence::{Edit, Sequence};
+use super::times::Times;
 use super::{
     Change, Detach, Failing, FailingMap, GroupKey, HashMap, StepContext, TooLarge, release, scope,
     sort,
@@ -33,8 +34,7 @@ pub(crate) struct GroupByState {
     groups: HashMap<GroupKey, Group>,
     pub(crate) failing: FailingMap<Option<Contribution>>,
     pub(crate) too_large: TooLarge,
-    /// The time at which the document of an origin last changed, if the value uses `@now`.
-    times: HashMap<Origin, Value>,
+    pub(crate) times: Times,
 }
 
 /// The contribution of a document to its group.
@@ -86,18 +86,15 @@ impl Edits {
 
 impl GroupByState {
     pub(crate) fn new(rule: pipeline::GroupBy, at: Location) -> Self {
+        let volatile = rule.volatile();
         Self {
             at,
-            volatile: rule
-                .value
-                .as_ref()
-                .map(expr::Expr::volatile)
-                .unwrap_or_default(),
+            volatile,
             rule,
             groups: HashMap::default(),
             failing: FailingMap::default(),
             too_large: TooLarge::default(),
-            times: HashMap::default(),
+            times: Times::new(volatile.now),
         }
     }
 
@@ -137,7 +134,7 @@ impl GroupByState {
         let old = match (held, &change.old) {
             (Some(failing), _) => failing.held,
             (None, Some(document)) => {
-                let now = self.times.get(&change.origin).unwrap_or(&cx.env.now);
+                let now = self.times.now(&change.origin, cx.env);
                 self.contribution(document, &change.origin, now, cx.env)
                     .ok()
                     .flatten()
@@ -148,13 +145,11 @@ impl GroupByState {
             self.times.remove(&change.origin);
             return (old, None);
         };
-        match self.contribution(document, &change.origin, &cx.env.now, cx.env) {
-            Ok(new) => {
-                if self.volatile.now {
-                    self.times.insert(change.origin.clone(), cx.env.now.clone());
-                }
-                (old, new)
-            }
+        self.times.begin(cx.env);
+        let new = self.contribution(document, &change.origin, &cx.env.now, cx.env);
+        self.times.end(&change.origin, cx.env);
+        match new {
+            Ok(new) => (old, new),
             Err(failure) => {
                 cx.report(&change.origin, &failure);
                 let held = old.clone();

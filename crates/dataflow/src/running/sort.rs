@@ -78,6 +78,7 @@ mod tests {
     use super::*;
     use crate::circuit::Budget;
     use crate::circuit::meter::Meter;
+    use crate::running::times::Clock;
 
     fn sort(items: &mut Vec<(Origin, usize)>, env: &Env) -> Meter {
         let (mut errors, mut meter) = (Vec::new(), Meter::new(Budget::default()));
@@ -85,6 +86,7 @@ mod tests {
             env,
             branch: 0,
             stage: 0,
+            clock: Clock::STOPPED,
             errors: &mut errors,
             meter: &mut meter,
         };

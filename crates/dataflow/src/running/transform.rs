@@ -1,14 +1,14 @@
 //! `@select`, `@project` and `@patch`: stages with at most one output for an input.
 //!
-//! The state consists of holds and, for stages that use `@now`, the time at which each input
-//! last changed. All outputs are computed again when they are needed.
+//! The state consists of holds and, for stages that read `@now`, of [`Times`]. All outputs are computed again when they are needed.
 
 mod entries;
 
 use document::{Location, Value};
 use expr::{Env, Expr, Volatile};
 
-use super::{Change, Failing, FailingMap, HashMap, StepContext, release, scope};
+use super::times::Times;
+use super::{Change, Failing, FailingMap, StepContext, release, scope};
 use crate::apply;
 use crate::failure::Failure;
 use crate::origin::Origin;
@@ -25,19 +25,10 @@ pub(crate) enum Rule {
 
 impl Rule {
     fn volatile(&self) -> Volatile {
-        let all = |exprs: &[Expr]| {
-            exprs
-                .iter()
-                .map(Expr::volatile)
-                .fold(Volatile::default(), |a, b| Volatile {
-                    now: a.now || b.now,
-                    random: a.random || b.random,
-                })
-        };
         match self {
-            Self::Select(expr) | Self::Project(Project::Whole(expr)) => expr.volatile(),
-            Self::Project(Project::Steps(steps)) => all(steps),
-            Self::Patch(_) => Volatile::default(),
+            Self::Select(expr) => expr.volatile(),
+            Self::Project(project) => project.volatile(),
+            Self::Patch(patch) => patch.volatile(),
         }
     }
 }
@@ -51,19 +42,19 @@ pub(crate) struct TransformState {
     /// The entries of a projection, if they can be evaluated one by one.
     entries: Option<ProjectedMap>,
     pub(crate) failing: FailingMap<Option<Value>>,
-    /// The time at which the document of an origin last changed, for stages that use `@now`.
-    times: HashMap<Origin, Value>,
+    pub(crate) times: Times,
 }
 
 impl TransformState {
     pub(crate) fn new(rule: Rule, at: Location) -> Self {
+        let volatile = rule.volatile();
         Self {
-            volatile: rule.volatile(),
+            volatile,
             entries: ProjectedMap::of(&rule),
             rule,
             at,
             failing: FailingMap::default(),
-            times: HashMap::default(),
+            times: Times::new(volatile.now),
         }
     }
 
@@ -105,14 +96,12 @@ impl TransformState {
             self.times.remove(&change.origin);
             return None;
         };
-        let now = &cx.env.now;
-        match self.run(document, &change.origin, now, cx.env) {
-            Ok(output) => {
-                if self.volatile.now {
-                    self.times.insert(change.origin.clone(), now.clone());
-                }
-                output
-            }
+        let env = cx.env;
+        self.times.begin(env);
+        let output = self.run(document, &change.origin, &env.now, env);
+        self.times.end(&change.origin, env);
+        match output {
+            Ok(output) => output,
             Err(failure) => {
                 cx.report(&change.origin, &failure);
                 let held = old.cloned();
@@ -125,11 +114,7 @@ impl TransformState {
 
     /// The output for an origin that does not fail.
     fn good(&self, document: Option<&Value>, origin: &Origin, env: &Env) -> Option<Value> {
-        let now = if self.volatile.now {
-            self.times.get(origin).unwrap_or(&env.now)
-        } else {
-            &env.now
-        };
+        let now = self.times.now(origin, env);
         self.run(document?, origin, now, env).ok().flatten()
     }
 

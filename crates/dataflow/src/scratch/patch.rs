@@ -1,18 +1,14 @@
 //! `@patch`, from scratch: builds the whole document again for every variable of an expression.
 
 use document::{Location, Value};
-use expr::Env;
+use expr::Scope;
 use patch::{Limits, RESOURCE};
 
 use crate::failure::Failure;
 use crate::pipeline::Patch;
 
-pub(super) fn patched(
-    stage: &Patch,
-    at: &Location,
-    document: &Value,
-    env: &Env,
-) -> Result<Value, Failure> {
+pub(super) fn patched(stage: &Patch, at: &Location, scope: &Scope<'_>) -> Result<Value, Failure> {
+    let (document, env) = (scope.document, scope.env);
     let found = stage.resource_path.first(document, document).cloned();
     let resource = found.unwrap_or_default();
     let missing = resource.is_null();
@@ -33,6 +29,9 @@ pub(super) fn patched(
     };
     let (of_resource, of_document) = stage.hides_versions;
     let variables = |name: &str, resource: &Value| {
+        if name == expr::NOW {
+            return Some(scope.now.clone());
+        }
         if name == RESOURCE {
             return Some(hidden(resource.clone(), of_resource));
         }

@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use document::{Location, Value, json};
-use expr::{Env, Scope};
+use expr::{Env, Scope, Time};
 
-use super::Documents;
+use super::{Documents, Moment};
 use crate::apply;
 use crate::failure::Failure;
 use crate::origin::{Component, Origin};
@@ -35,10 +35,20 @@ pub(super) struct StageMemory {
     members: BTreeMap<Origin, Option<Member>>,
     /// `@gather`, `@groupBy`: the document of each group.
     groups: Documents,
-    /// Each input document, and the value of `"@now"` for it.
-    seen: BTreeMap<Origin, (Value, Value)>,
+    /// The last evaluation of each input document.
+    seen: BTreeMap<Origin, Seen>,
     /// The number of held outputs.
     pub held: usize,
+}
+
+/// The evaluation of a document.
+#[derive(Clone, Debug, PartialEq)]
+struct Seen {
+    document: Value,
+    /// The value of `"@now"`.
+    now: Value,
+    /// The Unix time at which a comparison with `"@now"` has another outcome.
+    deadline: Option<i64>,
 }
 
 /// The contribution of a document to its group.
@@ -60,12 +70,27 @@ impl StageMemory {
             .count()
     }
 
-    /// The value of `"@now"`: the time at which the origin got this document.
-    fn now(&self, origin: &Origin, document: &Value, env: &Env) -> Value {
+    /// The value of `"@now"`: the one of the last evaluation of this document, unless a deadline
+    /// of that has come, or a Periodic source ticks.
+    fn now(&self, origin: &Origin, document: &Value, time: Moment<'_>) -> Value {
+        let now = time.env.now.as_str().and_then(Time::parse);
+        let is_due = |deadline| now.is_some_and(|now| now.seconds() >= deadline);
         match self.seen.get(origin) {
-            Some((before, now)) if before == document => now.clone(),
-            _ => env.now.clone(),
+            Some(seen)
+                if seen.document == *document
+                    && !time.tick
+                    && !seen.deadline.is_some_and(is_due) =>
+            {
+                seen.now.clone()
+            }
+            _ => time.env.now.clone(),
         }
+    }
+
+    /// The first deadline of all documents.
+    pub(super) fn next_deadline(&self) -> Option<i64> {
+        let seen = self.seen.values();
+        seen.filter_map(|seen| seen.deadline).min()
     }
 }
 
@@ -75,11 +100,13 @@ pub(super) fn run(
     at: &Location,
     input: &Documents,
     previous: &StageMemory,
-    env: &Env,
+    time: Moment<'_>,
 ) -> StageResult {
     let mut done = StageResult::default();
+    let env = time.env;
     for (origin, document) in input {
-        let now = previous.now(origin, document, env);
+        let now = previous.now(origin, document, time);
+        env.take_deadline();
         let scope = Scope {
             now: &now,
             origin: origin.stable_hash(),
@@ -104,9 +131,12 @@ pub(super) fn run(
                 done.keep_documents(origin, documents, previous);
             }
         }
-        done.memory
-            .seen
-            .insert(origin.clone(), (document.clone(), now));
+        let seen = Seen {
+            document: document.clone(),
+            now,
+            deadline: env.take_deadline(),
+        };
+        done.memory.seen.insert(origin.clone(), seen);
     }
     done.documents = match kind {
         StageKind::Gather(gather) => {
@@ -216,7 +246,7 @@ fn one(
             Ok((0..list.len()).filter_map(element).collect())
         }
         StageKind::Patch(patch) => {
-            let patched = super::patch::patched(patch, at, document, scope.env)?;
+            let patched = super::patch::patched(patch, at, scope)?;
             Ok(only(origin.clone(), patched))
         }
         StageKind::Distinct => Ok(only(Origin::group(document.clone()), document.clone())),

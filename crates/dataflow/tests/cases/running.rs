@@ -7,10 +7,10 @@ use dataflow::fields::Keep;
 use dataflow::scratch::{Objects, Scratch, State};
 use dataflow::{Budget, Circuit, Failure, Pipeline, RunError, SourceEvent, StepResult};
 use document::{Value, json};
-use expr::Env;
+use expr::{Env, Time};
 use object::ObjectName;
 
-use crate::{kinds_of, list, text};
+use crate::{is_periodic, kinds_of, list, text};
 
 /// The objects of all targets.
 type Targets = BTreeMap<(usize, ObjectName), Value>;
@@ -25,6 +25,9 @@ pub(crate) struct RunningCase {
     choices: BTreeMap<(usize, ObjectName, String), Value>,
     timed: bool,
     env: Env,
+    ticks: Vec<Ticks>,
+    /// Whether a Periodic source ticks in the next step.
+    tick: bool,
     /// The fields that each source keeps.
     keeps: Vec<Keep>,
     circuit: Circuit,
@@ -49,7 +52,9 @@ impl RunningCase {
             chosen: kinds_of(case.get("chosen")),
             choices: BTreeMap::new(),
             timed: case.get("pipeline").to_string().contains("@now"),
-            env: Env::default(),
+            env: case.get("now").as_str().map_or_else(Env::default, env_at),
+            ticks: periods(case),
+            tick: false,
             keeps: dataflow::fields::needs(pipeline)
                 .iter()
                 .map(Keep::fields)
@@ -68,6 +73,14 @@ impl RunningCase {
         if !step.get("now").is_null() {
             self.env = Env::new(step.get("now").clone(), 0);
         }
+        self.tick = false;
+        if let Some(time) = step.at(0).get("time").as_str() {
+            self.env = env_at(time);
+            let now = seconds(&self.env);
+            for ticks in &mut self.ticks {
+                self.tick |= ticks.is_due(now);
+            }
+        }
         let events = match step.as_list() {
             Some(_) => list(step),
             None => list(step.get("events")),
@@ -75,7 +88,7 @@ impl RunningCase {
         let mut batch = Vec::new();
         for event in events
             .iter()
-            .filter(|event| text(event.get("op")) != "sync")
+            .filter(|event| !["sync", "tick"].contains(&text(event.get("op")).as_str()))
         {
             let object = event.get("object");
             let name = ObjectName::of(object).expect("an object of a case has a name");
@@ -108,9 +121,17 @@ impl RunningCase {
                 None => self.objects.remove(&key),
             };
         }
-        self.state = self.scratch.eval(&self.objects, &self.state, &self.env);
-        let step = self.circuit.step(batch, &self.env);
+        let step = if self.tick {
+            self.state = self.scratch.tick(&self.objects, &self.state, &self.env);
+            self.circuit.tick(batch, &self.env)
+        } else {
+            self.state = self.scratch.eval(&self.objects, &self.state, &self.env);
+            self.circuit.step(batch, &self.env)
+        };
         let step = step.map_err(|error| error.to_string())?;
+        if self.circuit.next_deadline() != self.state.next_deadline() {
+            return Err("the next deadline is another one from scratch".to_owned());
+        }
         sum_up(&mut self.targets, &step)?;
         let scratch = flat(&self.state);
         if self.targets != scratch {
@@ -242,6 +263,51 @@ impl RunningCase {
         }
         Ok(())
     }
+}
+
+/// The ticks of a Periodic source.
+struct Ticks {
+    /// In seconds.
+    period: i64,
+    /// The Unix time of the last tick, or of the start.
+    last: i64,
+}
+
+impl Ticks {
+    fn is_due(&mut self, now: i64) -> bool {
+        let due = now - self.last >= self.period;
+        if due {
+            self.last = now;
+        }
+        due
+    }
+}
+
+/// The Periodic sources of a case. Their periods are whole minutes.
+fn periods(case: &Value) -> Vec<Ticks> {
+    let sources = list(case.get("sources"));
+    let periodic = sources.iter().filter(|source| is_periodic(source));
+    periodic
+        .map(|source| {
+            let period = source.get("parameters").get("period");
+            let minutes = period.as_str().unwrap_or("5m").trim_end_matches('m');
+            Ticks {
+                period: minutes.parse::<i64>().expect("a period of minutes") * 60,
+                last: seconds(&env_at(&text(case.get("now")))),
+            }
+        })
+        .collect()
+}
+
+/// The environment at a time, which is cut to whole seconds.
+fn env_at(time: &str) -> Env {
+    let time = Time::parse(time).expect("a time");
+    let whole = Time::of_unix(time.seconds()).expect("a time of this age");
+    Env::new(whole.to_string().into(), 0)
+}
+
+fn seconds(env: &Env) -> i64 {
+    Time::parse(&text(&env.now)).expect("a time").seconds()
 }
 
 /// Applies the changes of a step.

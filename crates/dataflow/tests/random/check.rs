@@ -10,7 +10,7 @@ use document::{Location, Value, json};
 use expr::{Env, Functions, Limits};
 use object::ObjectName;
 
-use super::{Case, Event, Random};
+use super::{Batch, Case, Event, Random};
 
 /// Counts situations, to check that the random runs reach them.
 #[derive(Clone, Debug, Default)]
@@ -82,10 +82,11 @@ struct Run<'a> {
     failed: bool,
     /// Whether the pipeline reads the time.
     timed: bool,
+    /// The Unix time of the last batch.
+    now: u64,
     /// Whether derived documents may be out of bounds.
     bounded: bool,
     limits: Limits,
-    batches: usize,
     coverage: Coverage,
 }
 
@@ -99,7 +100,6 @@ impl<'a> Run<'a> {
                 kind: kind.into(),
             })
             .collect();
-        let spec = case.pipeline.to_string();
         let fields = dataflow::fields::needs(pipeline);
         let mut coverage = Coverage::default();
         cover_pipeline(pipeline, &mut coverage);
@@ -115,10 +115,10 @@ impl<'a> Run<'a> {
             targets: vec![BTreeMap::new(); kinds.len()],
             standing: BTreeSet::new(),
             failed: false,
-            timed: spec.contains("@now"),
+            timed: pipeline.reads_now(),
+            now: 0,
             bounded: case.is_bounded(),
             limits: case.limits,
-            batches: 0,
             coverage,
             kinds,
         }
@@ -127,14 +127,19 @@ impl<'a> Run<'a> {
     /// The time of a step. It advances only if the pipeline reads it; otherwise whole states can be
     /// compared.
     fn env(&self) -> Env {
-        let seconds = if self.timed { self.batches } else { 0 };
-        let mut env = Env::new(Value::from(format!("1970-01-01T00:00:{seconds:02}Z")), 7);
+        let seconds = if self.timed { self.now } else { 0 };
+        let text = format!("1970-01-01T00:{:02}:{:02}Z", seconds / 60, seconds % 60);
+        let mut env = Env::new(Value::from(text), 7);
         env.limits = self.limits;
         env
     }
 
-    fn batch(&mut self, batch: &[Event]) -> Result<(), String> {
+    fn batch(&mut self, batch: &Batch) -> Result<(), String> {
+        self.now += u64::from(batch.after);
         let env = self.env();
+        let (tick, batch) = (batch.tick, batch.events.as_slice());
+        let due = self.circuit.next_deadline();
+        let due = due.is_some_and(|deadline| deadline.unsigned_abs() <= self.now);
         for event in batch {
             let key = (event.source, event.name.clone());
             match &event.object {
@@ -142,29 +147,47 @@ impl<'a> Run<'a> {
                 None => self.objects.remove(&key),
             };
         }
-        self.state = self.scratch.eval(&self.objects, &self.state, &env);
-        let step = self
-            .circuit
-            .step(
-                events(batch, |event, object| self.keeps[event.source].of(object)),
-                &env,
-            )
-            .map_err(|error| format!("budget: {error}"))?;
+        self.state = if tick {
+            self.scratch.tick(&self.objects, &self.state, &env)
+        } else {
+            self.scratch.eval(&self.objects, &self.state, &env)
+        };
+        let input = events(batch, |event, object| self.keeps[event.source].of(object));
+        let step = advance(&mut self.circuit, input, &env, tick)?;
         self.sum_up(&step)?;
         same_targets(&self.targets, &self.state.targets)?;
         self.compare_errors(&step)?;
-        self.compare_shuffled(batch, &step, &env)?;
+        self.compare_deadlines()?;
+        self.compare_shuffled(batch, &step, (&env, tick))?;
         self.compare_pure(&env)?;
-        self.batches += 1;
+        if batch.is_empty() && !tick && !due {
+            self.coverage.count("batches with nothing to do", 1);
+            if !step.changes.is_empty() || !step.errors.is_empty() {
+                return Err("something happens, though nothing is due".to_owned());
+            }
+        }
+        self.coverage.count("deadlines", usize::from(due));
+        self.coverage
+            .count("ticks", usize::from(self.timed && tick));
         self.cover_state(&step);
         Ok(())
     }
 
-    /// The objects for the from-scratch evaluator. They are pruned in two cases. `"@now"` keeps its
-    /// value while the input of its stage is the same, and fields that are not read must not matter
-    /// for that. And they must not count where something may be too large.
+    /// Checks the time at which both have to evaluate something again.
+    fn compare_deadlines(&self) -> Result<(), String> {
+        let (found, expected) = (self.circuit.next_deadline(), self.state.next_deadline());
+        if found != expected {
+            return Err(format!(
+                "the next deadline is {found:?}, expected {expected:?}"
+            ));
+        }
+        Ok(())
+    }
+
+    /// The objects for the from-scratch evaluator. They are pruned where something may be too large,
+    /// because fields that are not read must not count there.
     fn pruned(&self, source: usize, object: &Value) -> Value {
-        if self.timed || self.bounded {
+        if self.bounded {
             self.keeps[source].of(object).into_document()
         } else {
             object.clone()
@@ -239,7 +262,7 @@ impl<'a> Run<'a> {
         &mut self,
         batch: &[Event],
         step: &StepResult,
-        env: &Env,
+        (env, tick): (&Env, bool),
     ) -> Result<(), String> {
         let mut by_object: BTreeMap<_, Vec<&Event>> = BTreeMap::new();
         for event in batch {
@@ -257,13 +280,8 @@ impl<'a> Run<'a> {
             .iter()
             .filter_map(|object| Some(by_object.get_mut(object)?.remove(0).clone()))
             .collect();
-        let other = self
-            .shuffled
-            .step(
-                events(&shuffled, |event, object| self.read(event.source, object)),
-                env,
-            )
-            .map_err(|error| format!("budget: {error}"))?;
+        let input = events(&shuffled, |event, object| self.read(event.source, object));
+        let other = advance(&mut self.shuffled, input, env, tick)?;
         if other.changes != step.changes {
             return Err(format!(
                 "another order of events changes {:?}, not {:?}",
@@ -310,9 +328,7 @@ impl<'a> Run<'a> {
             name: name.clone(),
             object: Some(self.keeps[*source].of(object)),
         });
-        let step = circuit
-            .step(events, &env)
-            .map_err(|error| format!("budget: {error}"))?;
+        let step = advance(&mut circuit, events.collect(), &env, false)?;
         let mut targets: Targets = vec![BTreeMap::new(); self.kinds.len()];
         for change in step.changes {
             targets[change.target].extend(change.new.map(|new| (change.key, new)));
@@ -339,8 +355,11 @@ impl<'a> Run<'a> {
                 name: name.clone(),
                 object: None,
             };
-            let batch: Vec<Event> = names.iter().map(event).collect();
-            self.batch(&batch)?;
+            self.batch(&Batch {
+                after: 1,
+                tick: false,
+                events: names.iter().map(event).collect(),
+            })?;
         }
         if self.targets.iter().any(|objects| !objects.is_empty()) {
             return Err(format!("targets are left: {:?}", self.targets));
@@ -357,6 +376,10 @@ impl<'a> Run<'a> {
     fn cover_state(&mut self, step: &StepResult) {
         self.coverage.count("batches", 1);
         self.coverage.count("held results", self.state.held());
+        if self.timed {
+            self.coverage
+                .count("held results over time", self.state.held());
+        }
         self.coverage
             .count("rows without a soft partner", self.state.without_partner());
         for error in &self.state.errors {
@@ -381,6 +404,21 @@ impl<'a> Run<'a> {
             self.coverage.count(format!("target object {what}"), 1);
         }
     }
+}
+
+/// Runs a batch on a circuit.
+fn advance(
+    circuit: &mut Circuit,
+    batch: Vec<SourceEvent>,
+    env: &Env,
+    tick: bool,
+) -> Result<StepResult, String> {
+    let step = if tick {
+        circuit.tick(batch, env)
+    } else {
+        circuit.step(batch, env)
+    };
+    step.map_err(|error| format!("budget: {error}"))
 }
 
 /// The events of a batch for a circuit.

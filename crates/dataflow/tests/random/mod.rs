@@ -28,11 +28,21 @@ pub(crate) struct Case {
     /// The pipeline, as a user would write it.
     pub(crate) pipeline: Value,
     /// Batches of events.
-    pub(crate) history: Vec<Vec<Event>>,
+    pub(crate) history: Vec<Batch>,
     /// The limits of an evaluation.
     pub(crate) limits: Limits,
     /// The seed of the random choices of the check.
     pub(crate) seed: u64,
+}
+
+/// Events that arrive together.
+#[derive(Clone, Debug)]
+pub(crate) struct Batch {
+    /// The seconds since the batch before.
+    pub(crate) after: u8,
+    /// Whether a Periodic source ticks.
+    pub(crate) tick: bool,
+    pub(crate) events: Vec<Event>,
 }
 
 /// The new state of one object.
@@ -94,8 +104,9 @@ impl fmt::Display for Case {
         writeln!(f, "pipeline: {}", self.pipeline)?;
         writeln!(f, "limits: {:?}", self.limits)?;
         for (i, batch) in self.history.iter().enumerate() {
-            writeln!(f, "batch {i}:")?;
-            for event in batch {
+            let tick = if batch.tick { ", tick" } else { "" };
+            writeln!(f, "batch {i}, after {} s{tick}:", batch.after)?;
+            for event in &batch.events {
                 let event = json!({
                     "source": (self.sources[event.source].as_str()),
                     "namespace": (event.name.namespace.clone()),

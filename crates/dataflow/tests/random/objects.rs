@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 use document::{Map, Value, json};
 use object::ObjectName;
 
-use super::{Event, Random};
+use super::{Batch, Event, Random};
 
 type Live = BTreeMap<(usize, ObjectName), Value>;
 
 /// Batches of events for this many sources.
-pub(crate) fn history(random: &mut Random, sources: usize) -> Vec<Vec<Event>> {
+pub(crate) fn history(random: &mut Random, sources: usize) -> Vec<Batch> {
     let (bad, breaks) = *random.pick(&[(0, 0), (0, 20), (0, 50), (3, 30), (15, 15)]);
     let mut writer = Writer {
         bad,
@@ -33,7 +33,12 @@ pub(crate) fn history(random: &mut Random, sources: usize) -> Vec<Vec<Event>> {
     for _ in 0..3 + writer.random.below(5) {
         batches.push(writer.batch(sources, &mut live));
     }
-    batches
+    let timed = |events| Batch {
+        after: random.weighted(&[20, 40, 25, 10, 5]) as u8,
+        tick: random.chance(12),
+        events,
+    };
+    batches.into_iter().map(timed).collect()
 }
 
 struct Writer<'a> {
@@ -51,8 +56,8 @@ struct Writer<'a> {
 impl Writer<'_> {
     fn batch(&mut self, sources: usize, live: &mut Live) -> Vec<Event> {
         let count = match self.random.below(12) {
-            0 => 0,
-            1..6 => 1,
+            0..2 => 0,
+            2..6 => 1,
             _ => 2 + self.random.below(5),
         };
         let mut events = Vec::new();

@@ -31,12 +31,22 @@ fn candidates(case: &Case) -> impl Iterator<Item = Case> {
     };
     let batches = (0..case.history.len()).map(move |i| {
         let mut history = case.history.clone();
-        history.remove(i);
+        // The time of the other batches stays.
+        let removed = history.remove(i);
+        if let Some(next) = history.get_mut(i) {
+            next.after += removed.after;
+        }
+        with_history(history)
+    });
+    let ticks = (0..case.history.len()).filter(move |i| case.history[*i].tick);
+    let ticks = ticks.map(move |i| {
+        let mut history = case.history.clone();
+        history[i].tick = false;
         with_history(history)
     });
     let events = places(case).map(move |(i, j)| {
         let mut history = case.history.clone();
-        history[i].remove(j);
+        history[i].events.remove(j);
         with_history(history)
     });
     let pipelines = smaller(&case.pipeline)
@@ -46,19 +56,23 @@ fn candidates(case: &Case) -> impl Iterator<Item = Case> {
             ..case.clone()
         });
     let objects = places(case).flat_map(move |(i, j)| {
-        let event = case.history[i][j].clone();
+        let event = case.history[i].events[j].clone();
         smaller_objects(&event).into_iter().map(move |object| {
             let mut history = case.history.clone();
-            history[i][j].object = Some(object);
+            history[i].events[j].object = Some(object);
             with_history(history)
         })
     });
-    batches.chain(events).chain(pipelines).chain(objects)
+    batches
+        .chain(ticks)
+        .chain(events)
+        .chain(pipelines)
+        .chain(objects)
 }
 
 fn places(case: &Case) -> impl Iterator<Item = (usize, usize)> {
     let batches = case.history.iter().enumerate();
-    batches.flat_map(|(i, batch)| (0..batch.len()).map(move |j| (i, j)))
+    batches.flat_map(|(i, batch)| (0..batch.events.len()).map(move |j| (i, j)))
 }
 
 /// The object of an event with a smaller spec or smaller metadata; its name stays.

@@ -1,6 +1,7 @@
 use document::{Path, json};
 
 use super::*;
+use crate::fields::Versions;
 
 fn fields(paths: &[&str]) -> Fields {
     let mut fields = Fields::default();
@@ -32,6 +33,11 @@ fn marked() -> Value {
     }, "spec": {"n": 1}})
 }
 
+const BOTH: Versions = Versions {
+    resource_version: true,
+    generation: true,
+};
+
 #[test]
 fn bookkeeping_never_enters_a_pipeline() {
     let all = |intake| Keep::new(&Fields::all(), intake);
@@ -45,16 +51,27 @@ fn bookkeeping_never_enters_a_pipeline() {
         ),
     );
     let named = Intake {
-        versions: true,
+        versions: BOTH,
         ..native
     };
     let seen = all(named).of(&marked());
     let seen = seen.document().get("metadata");
     assert_eq!(seen.get("resourceVersion"), &json!("7"));
     assert_eq!(seen.get("generation"), &json!(2));
+    let one = Intake {
+        versions: Versions {
+            generation: true,
+            ..Versions::default()
+        },
+        ..native
+    };
+    let seen = all(one).of(&marked());
+    let seen = seen.document().get("metadata");
+    assert_eq!(seen.get("resourceVersion"), &Value::NULL);
+    assert_eq!(seen.get("generation"), &json!(2));
     let view = Intake {
         view: true,
-        versions: true,
+        versions: BOTH,
         ..native
     };
     check(
@@ -170,7 +187,7 @@ fn what_several_need_is_read_once() {
         Keep::new(
             &fields(&["$.data.b", "$.metadata.generation"]),
             Intake {
-                versions: true,
+                versions: BOTH,
                 ..secret
             },
         ),

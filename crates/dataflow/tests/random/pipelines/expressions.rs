@@ -2,6 +2,7 @@
 
 use document::{Value, json};
 
+use super::super::entry;
 use super::Writer;
 use super::shape::Shape;
 
@@ -106,7 +107,11 @@ impl Writer<'_> {
             1 => json!({"@add": [number, 1]}),
             2 => json!({"@len": list}),
             3 => json!({"@sum": numbers}),
-            4 => json!("@now"),
+            4 => match self.random.below(3) {
+                0 => json!("@now"),
+                1 => json!({"@timeSub": ["@now", "1970-01-01T00:00:00Z"]}),
+                _ => json!({"@cond": [(self.deadline(&number)), "@now", number]}),
+            },
             5 => json!({"@rnd": [0, 9]}),
             6 => json!({"@rnd": [0, number]}),
             7 => json!({"@definedOr": [number, 7]}),
@@ -119,6 +124,33 @@ impl Writer<'_> {
             13 => json!({"@map": [{"@rnd": [0, 3]}, list]}),
             _ => number.into(),
         }
+    }
+
+    /// A time near the batches of a history, with or without a fraction. A list item, `$$`, may be
+    /// the number.
+    fn time(&mut self, number: &str) -> Value {
+        let factors = [json!(1), json!(3), json!(2.5)];
+        let factor = self.random.pick(&factors).clone();
+        let seconds = json!({"@mul": [number, factor]});
+        let time = json!({"@timeAdd": ["1970-01-01T00:00:01Z", seconds]});
+        match self.random.below(6) {
+            0 => json!({"@definedOr": [time, "1970-01-01"]}),
+            1 => json!({"@timeAdd": ["1970-01-01T00:00:02+00:00", number]}),
+            2 => json!({"@cond": [{"@gt": [number, 0]}, time, "1970-01-01T00:00:04.5Z"]}),
+            _ => time,
+        }
+    }
+
+    /// A comparison with `@now`. Most of them set a deadline.
+    pub(super) fn deadline(&mut self, number: &str) -> Value {
+        let relation = *self.random.pick(&["@lt", "@lte", "@gt", "@gte"]);
+        let time = self.time(number);
+        let sides = match self.random.below(9) {
+            0..4 => json!(["@now", time]),
+            4..8 => json!([time, "@now"]),
+            _ => json!([time, {"@timeAdd": ["@now", 1]}]),
+        };
+        entry(relation, sides)
     }
 
     /// A condition on one document.
@@ -134,7 +166,13 @@ impl Writer<'_> {
             4 => json!({"@in": [scalar, list]}),
             5 => json!({"@lt": [{"@len": list}, 3]}),
             6 => json!({"@any": [{"@gt": ["$$", 0]}, (self.numbers(shape))]}),
-            7 => json!({"@lt": ["@now", "1970-01-01T00:00:02Z"]}),
+            7 => self.deadline(&number),
+            10 => {
+                let numbers = self.numbers(shape);
+                let operator = *self.random.pick(&["@any", "@all"]);
+                entry(operator, json!([(self.deadline("$$")), numbers]))
+            }
+            11 => json!({"@cel": "now > timestamp('1970-01-01T00:00:03Z')"}),
             8 => json!({"@lt": [{"@rnd": [0, 10]}, 7]}),
             9 => json!({"@exists": list}),
             14 => json!({"@or": [(self.condition(shape, 0)), (self.condition(shape, 0))]}),

@@ -145,7 +145,10 @@ impl Writer<'_> {
         loop {
             let condition = self.condition(&shape, 1);
             let text = condition.to_string();
-            if !text.contains("@now") && !text.contains("@rnd") {
+            if ["@now", "@rnd", "now >"]
+                .iter()
+                .all(|word| !text.contains(word))
+            {
                 return condition;
             }
         }

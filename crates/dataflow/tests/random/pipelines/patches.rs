@@ -64,6 +64,7 @@ impl Writer<'_> {
         match (self.random.below(6), var) {
             (0, _) => "resource != null".to_owned(),
             (1, _) => "has(resource.spec) || has(resource.n)".to_owned(),
+            (4, _) => "now > timestamp('1970-01-01T00:00:04Z')".to_owned(),
             (2, Some(var)) => format!("${{{var} != 1}}"),
             (3, _) => format!("{number} != 1"),
             _ => format!("${{{number} > 0}}"),
@@ -116,6 +117,7 @@ impl Writer<'_> {
         match (self.random.below(10), var) {
             (0, _) => json!(7),
             (1, _) => json!("v${resource.size()}"),
+            (8, _) => json!("${string(now)}"),
             (2, _) => format!("${{size({list})}}").into(),
             (3, _) => format!("n-${{{number}}}").into(),
             (4..=6, Some(var)) => format!("${{{var}}}").into(),
