@@ -211,6 +211,9 @@ pub(crate) struct Patch {
     #[arg(long, conflicts_with = "output")]
     pub(crate) diff: bool,
 
+    #[command(flatten)]
+    pub(crate) time: Now,
+
     /// A variable for the expressions, with its value in YAML
     #[arg(long = "var", value_name = "NAME=VALUE")]
     pub(crate) variables: Vec<String>,
@@ -352,7 +355,7 @@ pub(crate) struct Run {
 
 #[derive(Debug, Args)]
 pub(crate) struct Now {
-    /// The value of "@now", such as 2026-01-02T03:04:05Z [default: the current time]
+    /// The value of "@now", and of `now` in CEL, such as 2026-01-02T03:04:05Z [default: the current time]
     #[arg(long, value_name = "TIME", help_heading = REPEATABLE)]
     pub(crate) now: Option<Time>,
 }

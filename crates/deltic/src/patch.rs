@@ -5,6 +5,7 @@ mod lines;
 mod secret;
 
 use document::{Location, Map, Value};
+use expr::NOW;
 use manifest::{Diagnostic, Manifest, Severity, Source};
 use patch::{CompileError, Effect, Limits, RESOURCE, Rule, Rules};
 
@@ -12,19 +13,22 @@ use crate::cli;
 use crate::exit::{Outcome, Stop};
 use crate::input::{self, Input};
 use crate::output::{ObjectList, Output, name};
+use crate::time::Time;
 
 pub(crate) fn run(args: &cli::Patch, output: &mut Output) -> Result<Outcome, Stop> {
     let limits = Limits {
         bounds: args.derived.bounds(),
         ..Limits::with_cost(args.cel_cost)
     };
+    let now = Value::from(args.time.now.unwrap_or_else(Time::now).to_string());
     if args.jsonl {
-        return lines::run(&limits, args.document_bytes, output);
+        return lines::run(&limits, &now, args.document_bytes, output);
     }
     input::stdin_once(args.filename.iter().chain(&args.objects))?;
     let mut documents = documents(args, output)?;
     let mut patching = Patching {
         variables: variables(&args.variables)?,
+        now,
         limits,
         failures: Vec::new(),
     };
@@ -128,6 +132,9 @@ fn variables(arguments: &[String]) -> Result<Map, Stop> {
                 "--var cannot set resource: it is the object itself",
             ));
         }
+        if name == NOW {
+            return Err(Stop::usage("--var cannot set now: use --now"));
+        }
         let source = Source {
             name: format!("<variable {name}>"),
             text: text.to_owned(),
@@ -149,10 +156,12 @@ fn variables(arguments: &[String]) -> Result<Map, Stop> {
     Ok(Map::from_entries(entries))
 }
 
-/// The value of a variable: one of the given variables, or a top-level key of the object.
-fn variable(given: &Map, name: &str, resource: &Value) -> Option<Value> {
-    if name == RESOURCE {
-        return None;
+/// The value of a variable: the time, one of the given variables, or a top-level key of the object.
+fn variable(given: &Map, now: &Value, name: &str, resource: &Value) -> Option<Value> {
+    match name {
+        RESOURCE => return None,
+        NOW => return Some(now.clone()),
+        _ => {}
     }
     let member = || resource.as_map()?.get_str(name);
     given.get_str(name).or_else(member).cloned()
@@ -160,6 +169,8 @@ fn variable(given: &Map, name: &str, resource: &Value) -> Option<Value> {
 
 struct Patching {
     variables: Map,
+    /// The value of `now`.
+    now: Value,
     limits: Limits,
     failures: Vec<Diagnostic>,
 }
@@ -168,7 +179,8 @@ impl Patching {
     /// Applies all rules to an object. Returns `None` if one removes it, and the unchanged object
     /// if one fails.
     fn all(&mut self, documents: &mut [PatchDocument], object: &Value) -> Option<Value> {
-        let variables = |name: &str, resource: &Value| variable(&self.variables, name, resource);
+        let variables =
+            |name: &str, resource: &Value| variable(&self.variables, &self.now, name, resource);
         let mut current = object.clone();
         for document in documents {
             for (rule, used) in &mut document.rules {

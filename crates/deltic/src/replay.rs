@@ -15,6 +15,8 @@ use crate::exit::{Outcome, Stop};
 use crate::output::Output;
 use crate::run::Settings;
 use crate::stream::Documents;
+use crate::time::Time;
+use crate::watch::WatchDocument;
 use crate::{input, run, watch};
 
 pub(crate) fn run(args: &cli::Replay, output: &mut Output) -> Result<Outcome, Stop> {
@@ -34,10 +36,18 @@ pub(crate) fn run(args: &cli::Replay, output: &mut Output) -> Result<Outcome, St
     } else {
         Box::new(File::open(&args.events).map_err(|error| unreadable(&args.events, &error))?)
     };
-    let (offline, settings) = run::start(operator, &args.run);
+    let (mut offline, settings) = run::start(operator, &args.run);
+    let clock = match args.run.time.now {
+        Some(now) => {
+            offline.start_at(now.get());
+            Clock::Set(now)
+        }
+        None => Clock::Unused,
+    };
     let replay = Replay {
         offline,
         settings,
+        clock,
         format: args.output,
         output,
         outcome: Outcome::Good,
@@ -54,9 +64,48 @@ fn unreadable(name: &str, error: &io::Error) -> Stop {
     Stop::Refused(vec![input::error("read", message)])
 }
 
+/// The time of a replay.
+#[derive(Clone, Copy)]
+enum Clock {
+    /// No batch has needed it yet.
+    Unused,
+    /// The system clock; the time of the last batch.
+    System(Time),
+    /// `--now`, or the last TICK.
+    Set(Time),
+}
+
+impl Clock {
+    /// The time of a batch of events. It does not go back.
+    fn read(&mut self) -> Time {
+        let now = match *self {
+            Self::Set(now) => return now,
+            Self::System(last) => last.max(Time::now()),
+            Self::Unused => Time::now(),
+        };
+        *self = Self::System(now);
+        now
+    }
+
+    /// Sets the time by a TICK.
+    fn set(&mut self, time: Time) -> Result<(), &'static str> {
+        match *self {
+            Self::System(_) => {
+                return Err("a TICK after events needs --now, the time of these events");
+            }
+            Self::Set(last) if time < last => {
+                return Err("the time of a TICK is before --now or the last TICK");
+            }
+            Self::Unused | Self::Set(_) => *self = Self::Set(time),
+        }
+        Ok(())
+    }
+}
+
 struct Replay<'a> {
     offline: Offline,
     settings: Settings,
+    clock: Clock,
     format: EventFormat,
     output: &'a mut Output,
     outcome: Outcome,
@@ -66,8 +115,15 @@ impl Replay<'_> {
     fn all(mut self, documents: Documents<impl Read>) -> Result<Outcome, Stop> {
         for (i, document) in documents.enumerate() {
             let document = document.map_err(|error| failed(error.code(), error.to_string()))?;
-            let batch = watch::batch(&document).map_err(|error| bad_event(i + 1, &error))?;
-            self.batch(&batch)?;
+            match watch::read(&document).map_err(|error| bad_event(i + 1, &error))? {
+                WatchDocument::Events(batch) => self.batch(&batch)?,
+                WatchDocument::Tick(time) => {
+                    let set = self.clock.set(time);
+                    set.map_err(|why| failed("bad-tick", format!("document {}: {why}", i + 1)))?;
+                    let result = self.offline.tick(&self.settings.env_at(time));
+                    self.done(result, &[])?;
+                }
+            }
             self.output
                 .progress(|| format!("{} documents of the stream", i + 1));
         }
@@ -80,7 +136,13 @@ impl Replay<'_> {
     }
 
     fn batch(&mut self, batch: &watch::Batch) -> Result<(), Stop> {
-        let result = self.offline.batch(&batch.events, &self.settings.env());
+        let env = self.settings.env_at(self.clock.read());
+        let result = self.offline.batch(&batch.events, &env);
+        self.done(result, &batch.nameless)
+    }
+
+    /// Prints the result of a batch, with other errors of it.
+    fn done(&mut self, result: Result<Batch, OfflineError>, others: &[Report]) -> Result<(), Stop> {
         let (mut done, stop) = match result {
             Ok(done) => (done, None),
             Err(error) => {
@@ -91,7 +153,7 @@ impl Replay<'_> {
                 (done, Some(failed(error.code(), error.to_string())))
             }
         };
-        done.errors.extend(batch.nameless.iter().cloned());
+        done.errors.extend(others.iter().cloned());
         self.print(&done)?;
         stop.map_or(Ok(()), Err)
     }

@@ -28,19 +28,25 @@ impl Settings {
 
     /// The environment of one batch. The clock is read once.
     pub(crate) fn env(&self) -> Env {
-        self.env_with(self.random_key)
+        self.env_at(self.time())
+    }
+
+    /// The environment of a batch at this time.
+    pub(crate) fn env_at(&self, now: Time) -> Env {
+        self.env_with(now, self.random_key)
+    }
+
+    fn time(&self) -> Time {
+        self.now.unwrap_or_else(Time::now)
     }
 
     /// The environment of one of several evaluations, each with its own random numbers.
     pub(crate) fn env_of(&self, number: usize) -> Env {
-        self.env_with(document::stable_hash(&format!(
-            "{}/{number}",
-            self.random_key
-        )))
+        let key = document::stable_hash(&format!("{}/{number}", self.random_key));
+        self.env_with(self.time(), key)
     }
 
-    fn env_with(&self, random_key: u64) -> Env {
-        let now = self.now.unwrap_or_else(Time::now);
+    fn env_with(&self, now: Time, random_key: u64) -> Env {
         let mut env = Env::new(Value::from(now.to_string()), random_key);
         env.limits.steps = self.limits.steps;
         env.limits.cel_cost = self.limits.cel_cost;

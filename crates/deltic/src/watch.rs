@@ -5,6 +5,17 @@ use object::ObjectName;
 use offline::{Event, EventType};
 use operator::Report;
 
+use crate::time::Time;
+
+/// A document of a stream.
+#[derive(Debug)]
+pub(crate) enum WatchDocument {
+    /// Events that arrive together.
+    Events(Batch),
+    /// `{"type": "TICK", "time": …}`: the time moves on.
+    Tick(Time),
+}
+
 /// The events of one document of a stream.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
@@ -21,18 +32,23 @@ pub(crate) enum WatchError {
     NoEvent(document::Kind),
     #[error("expected a watch event, found an object without a type")]
     NoType,
-    #[error("expected the type ADDED, MODIFIED, DELETED or BOOKMARK, found {0:?}")]
+    #[error("expected the type ADDED, MODIFIED, DELETED, BOOKMARK or TICK, found {0:?}")]
     UnknownType(String),
     #[error("the watch ended with an error: {0}")]
     Error(String),
     #[error("the object of an event must be a map, found {0}")]
     NoObject(document::Kind),
+    #[error("a TICK is a batch of its own and cannot be part of a list")]
+    TickInList,
+    #[error("a TICK needs a time such as 2026-01-02T03:04:05Z")]
+    TickWithoutTime,
 }
 
 impl WatchError {
     pub(crate) fn code(&self) -> &'static str {
         match self {
             Self::Error(_) => "watch-error",
+            Self::TickInList | Self::TickWithoutTime => "bad-tick",
             Self::NoEvent(_) | Self::NoType | Self::UnknownType(_) | Self::NoObject(_) => {
                 "bad-event"
             }
@@ -45,20 +61,28 @@ impl WatchError {
     }
 }
 
-/// Reads the batch of a document: one event or a list of them. An error comes with the position of
-/// the event in the list.
-pub(crate) fn batch(document: &Value) -> Result<Batch, (Option<usize>, WatchError)> {
+/// Reads a document: one event, a list of them, or a tick. An error comes with the position of the
+/// event in the list.
+pub(crate) fn read(document: &Value) -> Result<WatchDocument, (Option<usize>, WatchError)> {
+    if document.get("type").as_str() == Some("TICK") {
+        let time = document
+            .get("time")
+            .as_str()
+            .and_then(|time| time.parse().ok());
+        let time = time.ok_or((None, WatchError::TickWithoutTime))?;
+        return Ok(WatchDocument::Tick(time));
+    }
     let mut batch = Batch::default();
     let Some(list) = document.as_list() else {
         batch.add(document, None).map_err(|error| (None, error))?;
-        return Ok(batch);
+        return Ok(WatchDocument::Events(batch));
     };
     for (i, event) in list.iter().enumerate() {
         batch
             .add(event, Some(i))
             .map_err(|error| (Some(i), error))?;
     }
-    Ok(batch)
+    Ok(WatchDocument::Events(batch))
 }
 
 impl Batch {
@@ -72,6 +96,7 @@ impl Batch {
             Some("MODIFIED") => EventType::Modified,
             Some("DELETED") => EventType::Deleted,
             Some("BOOKMARK") => return Ok(()),
+            Some("TICK") => return Err(WatchError::TickInList),
             Some("ERROR") => return Err(WatchError::Error(status(object))),
             Some(other) => return Err(WatchError::UnknownType(shorten(other))),
             None => return Err(WatchError::NoType),

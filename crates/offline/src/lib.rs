@@ -14,6 +14,7 @@
 mod cluster;
 mod flow;
 mod pruning;
+mod ticks;
 mod write;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,7 +22,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use dataflow::fields::{Header, Keep, Kept};
 use dataflow::{Budget, BudgetError, Circuit, SourceEvent};
 use document::{Key, Value};
-use expr::Env;
+use expr::{Env, Time};
 use object::{GroupKind, ObjectKey, ObjectName, group_of};
 
 use cluster::Cluster;
@@ -33,6 +34,7 @@ use pruning::Pruning;
 use target::desired::with_valid_owners;
 use target::in_place::{InPlace, Own};
 use target::owners::Owners;
+use ticks::Ticks;
 use write::Desired;
 
 /// An Operator on objects in memory.
@@ -57,6 +59,8 @@ pub struct Offline {
     /// predicate, as they entered: by controller, input and name.
     compared: BTreeMap<(usize, usize, ObjectName), Value>,
     started: bool,
+    /// The ticks of each controller, once the time has started.
+    ticks: Option<Vec<Ticks>>,
 }
 
 /// The type of a watch event.
@@ -133,7 +137,29 @@ impl Offline {
             compared: BTreeMap::new(),
             operator,
             started: false,
+            ticks: None,
         }
+    }
+
+    /// Sets the time from which the periods of Periodic sources count.
+    pub fn start_at(&mut self, now: Time) {
+        let controllers = self.operator.controllers.iter();
+        let ticks = controllers.map(|controller| Ticks::new(controller, now.seconds()));
+        self.ticks = Some(ticks.collect());
+    }
+
+    /// Lets the time pass: evaluates what is due, and Periodic sources whose period has passed
+    /// tick. The first call starts the time, unless [`Offline::start_at`] did.
+    pub fn tick(&mut self, env: &Env) -> Result<Batch, OfflineError> {
+        let Some(now) = time(env) else {
+            return self.run(env);
+        };
+        if self.ticks.is_none() {
+            self.start_at(now);
+        }
+        let ticks = self.ticks.iter_mut().flatten();
+        let ticking = ticks.map(|ticks| ticks.pass(now.seconds())).collect();
+        self.run_all(ticking, env)
     }
 
     /// The key of an object that arrives; `None` without a name.
@@ -158,8 +184,8 @@ impl Offline {
         })
     }
 
-    /// Runs a batch of events. If the object of one of them has no name, the batch is an error and
-    /// changes nothing.
+    /// Runs a batch of events, and evaluates what is due. If the object of an event has no name, the
+    /// batch is an error and changes nothing.
     pub fn batch(&mut self, events: &[Event], env: &Env) -> Result<Batch, OfflineError> {
         for event in events {
             self.key_of(&event.object)?;
@@ -192,9 +218,17 @@ impl Offline {
         Ok(())
     }
 
-    /// Runs the batch of the events that were added.
+    /// Runs the batch of the events that were added, and evaluates what is due.
     pub fn run(&mut self, env: &Env) -> Result<Batch, OfflineError> {
+        self.run_all(vec![false; self.circuits.len()], env)
+    }
+
+    /// Runs a batch. `ticking` tells for each controller whether a Periodic source ticks.
+    fn run_all(&mut self, ticking: Vec<bool>, env: &Env) -> Result<Batch, OfflineError> {
         let mut pending = self.changed_by_input();
+        for (pending, ticks) in pending.iter_mut().zip(ticking) {
+            pending.ticks = ticks;
+        }
         if !self.started {
             self.started = true;
             self.one_shots(&mut pending);
@@ -263,7 +297,7 @@ impl Offline {
                 if source.kind == SourceKind::OneShot {
                     let name = ObjectName::new("", ONE_SHOT);
                     let kept = keeps[input].of(&source.one_shot());
-                    pending.0.insert((input, name), Some(kept));
+                    pending.inputs.insert((input, name), Some(kept));
                 }
             }
         }
@@ -304,21 +338,23 @@ impl Offline {
         env: &Env,
         errors: &mut Vec<Report>,
     ) -> Result<(), OfflineError> {
+        let now = time(env).map(Time::seconds);
         for _ in 0..MAX_ROUNDS {
             for position in 0..self.order.len() {
                 let number = self.order[position];
-                let batch = pending[number].take();
-                if batch.is_empty() {
+                let deadline = self.circuits[number].next_deadline();
+                let is_due = now.zip(deadline).is_some_and(|(now, due)| due <= now);
+                if !is_due && pending[number].is_empty() {
                     continue;
                 }
-                self.step(number, batch, env, &mut pending, errors)?;
+                self.step(number, env, &mut pending, errors)?;
             }
-            if pending.iter().all(|pending| pending.0.is_empty()) {
+            if pending.iter().all(Pending::is_empty) {
                 return Ok(());
             }
         }
         for (controller, pending) in self.operator.controllers.iter().zip(pending) {
-            if !pending.0.is_empty() {
+            if !pending.is_empty() {
                 errors.push(Report {
                     controller: controller.name.clone(),
                     stage: String::new(),
@@ -334,23 +370,27 @@ impl Offline {
     fn step(
         &mut self,
         number: usize,
-        batch: Vec<SourceEvent>,
         env: &Env,
         pending: &mut [Pending],
         errors: &mut Vec<Report>,
     ) -> Result<(), OfflineError> {
         let controller = &self.operator.controllers[number];
+        let ticks = std::mem::take(&mut pending[number].ticks);
+        let batch = pending[number].take();
         self.in_place[number].enter(&batch);
         for event in &batch {
             self.owners[number].note(event);
         }
-        let step =
-            self.circuits[number]
-                .step(batch, env)
-                .map_err(|error| OfflineError::Budget {
-                    controller: controller.name.clone(),
-                    error,
-                })?;
+        let circuit = &mut self.circuits[number];
+        let step = if ticks {
+            circuit.tick(batch, env)
+        } else {
+            circuit.step(batch, env)
+        };
+        let step = step.map_err(|error| OfflineError::Budget {
+            controller: controller.name.clone(),
+            error,
+        })?;
         errors.extend(
             step.errors
                 .iter()
@@ -401,9 +441,19 @@ impl Offline {
     }
 }
 
-/// The inputs that wait for a controller: the last state of each object, by input and name.
+/// What waits for a controller.
 #[derive(Debug, Default)]
-struct Pending(BTreeMap<(usize, ObjectName), Option<Kept>>);
+struct Pending {
+    /// The last state of each object, by input and name.
+    inputs: BTreeMap<(usize, ObjectName), Option<Kept>>,
+    /// Whether a Periodic source ticks.
+    ticks: bool,
+}
+
+/// The time of an environment.
+fn time(env: &Env) -> Option<Time> {
+    env.now.as_str().and_then(Time::parse)
+}
 
 /// The change of an object from outside or by a controller.
 struct Change<'a> {
@@ -446,11 +496,15 @@ impl Pending {
         let new = change.new.as_ref();
         let admitted = new.filter(|(header, _)| source.admits(header));
         let kept = admitted.map(|(_, object)| keep.of(object));
-        self.0.insert((input, name.clone()), kept);
+        self.inputs.insert((input, name.clone()), kept);
+    }
+
+    fn is_empty(&self) -> bool {
+        self.inputs.is_empty() && !self.ticks
     }
 
     fn take(&mut self) -> Vec<SourceEvent> {
-        std::mem::take(&mut self.0)
+        std::mem::take(&mut self.inputs)
             .into_iter()
             .map(|((source, name), object)| SourceEvent {
                 source,

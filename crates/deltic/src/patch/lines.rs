@@ -16,11 +16,16 @@ const FORM: Form = Form {
     unknown: UnknownFields::Ignore,
 };
 
-pub(super) fn run(limits: &Limits, max_bytes: u64, output: &mut Output) -> Result<Outcome, Stop> {
-    lines::run(max_bytes, output, |_, line| answer(&line, limits))
+pub(super) fn run(
+    limits: &Limits,
+    now: &Value,
+    max_bytes: u64,
+    output: &mut Output,
+) -> Result<Outcome, Stop> {
+    lines::run(max_bytes, output, |_, line| answer(&line, now, limits))
 }
 
-fn answer(line: &Value, limits: &Limits) -> Result<Value, Refusal> {
+fn answer(line: &Value, now: &Value, limits: &Limits) -> Result<Value, Refusal> {
     let bad = |message: &str| Refusal::new("bad-line", message);
     let document = line
         .as_map()
@@ -41,8 +46,8 @@ fn answer(line: &Value, limits: &Limits) -> Result<Value, Refusal> {
     // `vars` itself is a variable, too.
     let all = |name: &str| (name == "vars").then(|| Value::from(vars.clone()));
     let variables = |name: &str, resource: &Value| match vars.get_str(name) {
-        None => all(name).or_else(|| variable(&vars, name, resource)),
-        Some(_) => variable(&vars, name, resource),
+        None => all(name).or_else(|| variable(&vars, now, name, resource)),
+        Some(_) => variable(&vars, now, name, resource),
     };
     let patched = edit
         .apply(document, &variables, limits)

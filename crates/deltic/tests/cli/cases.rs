@@ -11,6 +11,8 @@ use crate::common::{Files, deltic_on};
 const EXPR: &str = include_str!("../../../expr/tests/cases/expr.json");
 const PIPELINE: &str = include_str!("../../../dataflow/tests/cases/pipeline.json");
 
+const TIME: &str = include_str!("../../../dataflow/tests/cases/time.json");
+
 const PATCH: &str = include_str!("../../../document/tests/cases/patch.json");
 const MORE_PATCH: &str = include_str!("../../../patch/tests/cases/more.json");
 
@@ -75,6 +77,9 @@ fn check_answer(case: &Value, answer: &Value) -> Result<(), String> {
 
 /// A source or target of a case: a Kind, or a map with apiVersion and kind.
 fn resource(spec: &Value) -> Value {
+    if !spec.get("type").is_null() {
+        return spec.clone();
+    }
     let Some(version) = spec.get("apiVersion").as_str() else {
         let kind = spec.as_str().or(spec.get("kind").as_str()).unwrap();
         return json!({"kind": kind});
@@ -83,30 +88,41 @@ fn resource(spec: &Value) -> Value {
     json!({"apiGroup": group, "version": version, "kind": (spec.get("kind").clone())})
 }
 
-fn operator(case: &Value) -> String {
-    let sources: Value = case
-        .get("sources")
-        .as_list()
-        .unwrap()
-        .iter()
-        .map(resource)
-        .collect();
-    let controller = json!({
-        "name": "test",
+/// A controller of a case; a case with only one is the controller itself.
+fn controller(spec: &Value) -> Value {
+    let sources = spec.get("sources").as_list().unwrap();
+    let sources: Value = sources.iter().map(resource).collect();
+    let name = spec
+        .get("name")
+        .as_str()
+        .filter(|_| spec.get("steps").is_null());
+    json!({
+        "name": (name.unwrap_or("test")),
         "sources": sources,
-        "pipeline": (case.get("pipeline").clone()),
-        "target": (resource(case.get("target"))),
-    });
+        "pipeline": (spec.get("pipeline").clone()),
+        "target": (resource(spec.get("target"))),
+    })
+}
+
+fn operator(case: &Value) -> String {
+    let controllers: Value = match case.get("controllers").as_list() {
+        Some(controllers) => controllers.iter().map(controller).collect(),
+        None => Value::list([controller(case)]),
+    };
     manifest::to_yaml(&json!({
         "apiVersion": "dcontroller.io/v1alpha1",
         "kind": "Operator",
         "metadata": {"name": "test"},
-        "spec": {"controllers": [controller]},
+        "spec": {"controllers": controllers},
     }))
 }
 
-/// The events of a step as one array.
+/// The events of a step as one array, or its tick.
 fn batch(step: &Value) -> String {
+    let time = step.at(0).get("time");
+    if !time.is_null() {
+        return format!("{{\"type\":\"TICK\",\"time\":{time}}}\n");
+    }
     let mut batch = String::from("[");
     for event in step.as_list().unwrap() {
         let kind = match event.get("op").as_str().unwrap() {
@@ -131,10 +147,11 @@ fn check(case: &Value) -> Result<(), String> {
         .iter()
         .flat_map(|steps| steps.iter().map(batch))
         .collect();
-    let run = files.deltic_on(
-        events,
-        &["replay", "-f", "operator.yaml", "--output", "jsonl"],
-    );
+    let mut args = vec!["replay", "-f", "operator.yaml", "--output", "jsonl"];
+    if let Some(now) = case.get("now").as_str() {
+        args.extend(["--now", now]);
+    }
+    let run = files.deltic_on(events, &args);
     if case.get("expect_error").as_bool() == Some(true) {
         let placed = run.stderr.contains("--> operator.yaml:");
         return match (run.code, placed) {
@@ -145,10 +162,12 @@ fn check(case: &Value) -> Result<(), String> {
             )),
         };
     }
-    if run.code != 0 {
+    let mut expects = case.get("expect").as_list().unwrap().to_vec();
+    let stops = |expect: &Value| expect.get("stops").as_bool() == Some(true);
+    let stopped = expects.pop_if(|expect| stops(expect)).is_some();
+    if (run.code == 0) == stopped {
         return Err(format!("ended with {}: {}", run.code, run.stderr));
     }
-    let expects = case.get("expect").as_list().unwrap();
     let lines: Vec<Value> = run
         .stdout
         .lines()
@@ -158,18 +177,19 @@ fn check(case: &Value) -> Result<(), String> {
         return Err(format!("{} lines for {} steps", lines.len(), expects.len()));
     }
     let mut state = BTreeMap::new();
-    for (number, (line, expect)) in lines.iter().zip(expects).enumerate() {
+    for (number, (line, expect)) in lines.iter().zip(&expects).enumerate() {
         step(line, expect, &mut state).map_err(|error| format!("step {number}: {error}"))?;
     }
     Ok(())
 }
 
-type State = BTreeMap<(Value, Value), Value>;
+type State = BTreeMap<(Value, Value, Value), Value>;
 
 fn step(line: &Value, expect: &Value, state: &mut State) -> Result<(), String> {
     let key = |object: &Value| {
         let metadata = object.get("metadata");
         (
+            object.get("kind").clone(),
             metadata.get("namespace").clone(),
             metadata.get("name").clone(),
         )
@@ -197,6 +217,12 @@ fn step(line: &Value, expect: &Value, state: &mut State) -> Result<(), String> {
         return Err(format!("unexpected errors {}", line.get("errors")));
     }
     Ok(())
+}
+
+#[test]
+fn every_time_case_holds_through_replay() {
+    let cases = cases::run(TIME, check);
+    assert_eq!(cases.len(), 35);
 }
 
 #[test]

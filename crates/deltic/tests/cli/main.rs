@@ -14,3 +14,4 @@ mod patch;
 mod processes;
 mod render;
 mod replay;
+mod time;

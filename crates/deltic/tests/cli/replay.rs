@@ -276,7 +276,7 @@ fn a_stream_that_cannot_go_on_ends_with_1_after_what_came_before() {
         ),
         (
             "{\"type\":\"GONE\",\"object\":{}}",
-            "error[bad-event]: document 2: expected the type ADDED, MODIFIED, DELETED or BOOKMARK, found \"GONE\"",
+            "error[bad-event]: document 2: expected the type ADDED, MODIFIED, DELETED, BOOKMARK or TICK, found \"GONE\"",
         ),
         (
             r#"{"type":"ERROR","object":{"kind":"Status","code":410,"message":"too old resource version"}}"#,

@@ -23,6 +23,7 @@ impl Inference {
                 | Body::Strict(_)
                 | Body::Metered(_)
                 | Body::Equality { .. }
+                | Body::Order(_)
                 | Body::Lazy(_)
                 | Body::Each(..)
                 | Body::Form(_)

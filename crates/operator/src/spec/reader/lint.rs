@@ -1,7 +1,9 @@
 //! Warnings about what is valid but probably a mistake: joins without a key, names that do not
-//! exist, cycles of controllers, data of Secrets that flows into other kinds.
+//! exist, cycles of controllers, data of Secrets that flows into other kinds, a time that stands
+//! still.
 
 mod patches;
+mod time;
 
 use dataflow::pipeline::{Branch, JoinKey, Project, StageKind};
 use document::Location;
@@ -21,6 +23,7 @@ impl SpecReader<'_> {
                 self.unknown_variables(branch);
             }
             self.secrets(controller);
+            self.time_that_stands_still(controller);
         }
         let whole = crate::typed::whole_objects(operator);
         self.cycles(operator, &whole);
@@ -133,7 +136,7 @@ impl SpecReader<'_> {
         {
             return;
         }
-        let needs = dataflow::fields::needs(&controller.pipeline);
+        let needs = dataflow::fields::used(&controller.pipeline);
         let data = document::Key::new("data");
         for input in secrets {
             let fields = &needs[input];

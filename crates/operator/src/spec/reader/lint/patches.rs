@@ -46,7 +46,8 @@ impl SpecReader<'_> {
             for name in program.variables() {
                 let mut chains = reads.iter().filter(|chain| chain.first() == Some(name));
                 let is_type = chains.all(|chain| is_type_name(chain.iter().map(String::as_str)));
-                if name != patch::RESOURCE && Some(name.as_str()) != var && !is_type {
+                let given = [patch::RESOURCE, expr::NOW].contains(&name.as_str());
+                if !given && Some(name.as_str()) != var && !is_type {
                     self.unknown_key(name, keys, at);
                 }
             }
