@@ -29,7 +29,9 @@ fn pages() -> Vec<(PathBuf, PathBuf)> {
         .into_iter()
         .filter_map(|page| Some((page.clone(), page.parent()?.to_owned())))
         .collect();
-    pages.push((root().join("docs/patch.md"), root()));
+    for guide in ["docs/patch.md", "docs/time.md"] {
+        pages.push((root().join(guide), root()));
+    }
     pages
 }
 
