@@ -118,7 +118,9 @@ impl<'a> Interpreter<'a> {
 
     fn path(&mut self, path: &Path) -> Result<Val> {
         self.meter.items(path.keys.len())?;
-        if let Some(named) = self.type_name(path) {
+        if self.slot(path.variable).is_none()
+            && let Some(named) = self.type_name(path)
+        {
             return Ok(Val::Type(named));
         }
         let mut value = self.variable(path.variable)?;
@@ -132,20 +134,24 @@ impl<'a> Interpreter<'a> {
     }
 
     fn variable(&mut self, number: usize) -> Result<&Value> {
+        let names = self.names;
+        let value = self.slot(number);
+        value.ok_or_else(|| EvalError::UndeclaredVariable(names[number].clone()))
+    }
+
+    /// The value of a variable, which is asked for on the first use.
+    fn slot(&mut self, number: usize) -> Option<&Value> {
         let slot = &mut self.variables[number];
         if slot.is_none() {
             *slot = (self.lookup)(&self.names[number]);
         }
         slot.as_ref()
-            .ok_or_else(|| EvalError::UndeclaredVariable(self.names[number].clone()))
     }
 
-    /// The type that a path names. A variable of that name wins.
-    fn type_name(&mut self, path: &Path) -> Option<Type> {
+    /// The type that a path names, if there is no variable of that name.
+    fn type_name(&self, path: &Path) -> Option<Type> {
         let keys = path.keys.iter().map(Key::as_str);
-        let name = std::iter::once(self.names[path.variable].as_str()).chain(keys);
-        let named = Type::named(&name)?;
-        self.variable(path.variable).is_err().then_some(named)
+        Type::named(&std::iter::once(self.names[path.variable].as_str()).chain(keys))
     }
 
     fn member(&mut self, base: &CelExpr, key: &Key) -> Result<Val> {

@@ -304,3 +304,29 @@ fn literals_are_read() {
     check("{'a': 1, 'a': 2}", "cel-argument");
     check("{[1]: 2}", "cel-type");
 }
+
+#[test]
+fn a_variable_wins_over_the_name_of_a_type() {
+    let document = json!({"type": "Opaque", "int": 1, "google": {"protobuf": {"Duration": 5}}});
+    for (text, expect) in [
+        ("type == 'Opaque' && type(type) == string", "true"),
+        ("int + google.protobuf.Duration", "6"),
+        ("type(2.5) == double", "true"),
+        ("google.protobuf.Timestamp", "cel-no-such-key"),
+    ] {
+        check_with(&document, text, expect);
+    }
+    check("type(duration('1s')) == google.protobuf.Duration", "true");
+    check(
+        "[type(t), type(l), type(n)]",
+        r#"["bool","list","null_type"]"#,
+    );
+    check("integer", "cel-undeclared");
+}
+
+#[test]
+fn a_leading_dot_names_the_outermost_scope() {
+    check("[7].map(i, .i + i)", "[10]");
+    check("[7].map(x, .size([x]) + .math.abs(-x))", "[8]");
+    check("[7].map(x, .x)", "cel-undeclared");
+}
