@@ -329,4 +329,6 @@ fn a_leading_dot_names_the_outermost_scope() {
     check("[7].map(i, .i + i)", "[10]");
     check("[7].map(x, .size([x]) + .math.abs(-x))", "[8]");
     check("[7].map(x, .x)", "cel-undeclared");
+    let time = json!({"now": "2026-01-02T03:04:05Z"});
+    check_with(&time, "[7].map(now, .now.getHours() + now)", "[10]");
 }

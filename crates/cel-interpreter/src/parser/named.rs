@@ -60,9 +60,9 @@ impl<'a> Parser<'a> {
             self.locals = locals;
             return self.named(word);
         }
-        let variable = self.variable(word);
+        let variable = self.named(word);
         self.locals = locals;
-        Ok(Subtree::leaf(variable))
+        variable
     }
 
     fn is_local(&self, name: &str) -> bool {
