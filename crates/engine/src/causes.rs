@@ -73,6 +73,12 @@ impl Causes {
         self.notice().set(());
     }
 
+    /// Whether the changes of a view count at present.
+    pub(super) fn is_open(&self, collection: &GroupKind) -> bool {
+        let views = self.views();
+        views.get(collection).is_some_and(|counted| counted.open)
+    }
+
     /// Whether the change with this version counts.
     pub(super) fn is_bulk(&self, collection: &GroupKind, version: u64) -> bool {
         let views = self.views();

@@ -49,7 +49,7 @@ impl Task {
         }
     }
 
-    /// Writes the objects of views whose hold is over.
+    /// Decides on the objects of views whose hold is over. The next batch writes them.
     pub(super) fn release_due(&mut self) {
         self.views.depth = 0;
         if self.views.release_cycles(None) {

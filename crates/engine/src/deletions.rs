@@ -199,6 +199,10 @@ impl Task {
                 self.decide(number);
             }
         }
+    }
+
+    /// After a batch is written: the changes of views no longer count if single events cause them.
+    pub(super) fn end_views(&self) {
         let counts = |number: usize| self.controllers[number].removals.summing;
         self.views.end(self.context.views.causes(), counts);
     }
@@ -208,7 +212,10 @@ impl Task {
     fn all_synced(&self, number: usize) -> bool {
         let feeders = self.graph.feeders(number).iter().copied();
         let mut all = std::iter::once(number).chain(feeders);
-        all.all(|reader| self.controllers[reader].open && self.inputs_synced(reader))
+        all.all(|reader| {
+            let open = self.controllers[reader].open && !self.own_views.waits(reader);
+            open && self.inputs_synced(reader)
+        })
     }
 
     fn inputs_synced(&self, number: usize) -> bool {
@@ -218,14 +225,11 @@ impl Task {
                 return false;
             };
             let delivered = match view_of(&controller.sources[*source]) {
-                None => true,
-                Some(view) if operator_of(&view) == self.operator.name => {
-                    self.views.version(&view) <= state.version
-                }
-                Some(view) => {
+                Some(view) if operator_of(&view) != self.operator.name => {
                     let causes = self.context.views.causes();
                     causes.is_over(&view, state.version)
                 }
+                Some(_) | None => true,
             };
             state.complete() && delivered
         })

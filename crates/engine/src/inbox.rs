@@ -15,6 +15,7 @@ mod input;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::BuildHasher;
+use std::mem;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cluster::object::Unreadable;
@@ -22,6 +23,7 @@ use cluster::source::Unavailable;
 use dataflow::SourceEvent;
 use dataflow::fields::Kept;
 use hashbrown::HashTable;
+pub(crate) use input::{Admission, Admitted};
 pub use input::{Input, TakeBack};
 use object::ObjectName;
 use tokio::sync::Notify;
@@ -115,7 +117,7 @@ impl Waiting {
             self.positions = HashTable::new();
         }
         self.positions.clear();
-        std::mem::take(&mut self.objects)
+        mem::take(&mut self.objects)
     }
 }
 
@@ -134,7 +136,7 @@ pub struct PortState {
     pub listing: bool,
     /// Why it cannot be read now.
     pub unavailable: Option<Unavailable>,
-    /// Of a view: all changes up to this version have been delivered.
+    /// Of another Operator's view: all changes up to this version have been delivered.
     pub version: u64,
 }
 
@@ -165,6 +167,18 @@ pub struct Taken {
     pub unreadable: Option<UnreadableObjects>,
     /// The objects of `events` that are as this process wrote them.
     pub echoes: EchoedObjects,
+}
+
+impl Taken {
+    /// Takes the objects of a controller that are as this process wrote them.
+    pub(crate) fn echoes_of(&mut self, number: usize) -> EchoedObjects {
+        let echoes = mem::take(&mut self.echoes);
+        let (own, others) = echoes
+            .into_iter()
+            .partition(|((port, _), _)| port.0 == number);
+        self.echoes = others;
+        own
+    }
 }
 
 impl Inbox {
@@ -203,12 +217,12 @@ impl Inbox {
         let mut state = self.state();
         state.changed = false;
         let objects = state.objects.take();
-        let bulk = std::mem::take(&mut state.bulk);
-        let changed = std::mem::take(&mut state.ports_changed);
+        let bulk = mem::take(&mut state.bulk);
+        let changed = mem::take(&mut state.ports_changed);
         let ports = changed.then(|| state.ports.clone());
-        let changed = std::mem::take(&mut state.unreadable_changed);
+        let changed = mem::take(&mut state.unreadable_changed);
         let unreadable = changed.then(|| state.unreadable.clone());
-        let echoes = std::mem::take(&mut state.echoes);
+        let echoes = mem::take(&mut state.echoes);
         drop(state);
         Taken {
             events: by_controller(objects),
@@ -280,7 +294,7 @@ impl Inbox {
     fn change(&self, change: impl FnOnce(&mut State)) {
         let mut state = self.state();
         change(&mut state);
-        let first = !std::mem::replace(&mut state.changed, true);
+        let first = !mem::replace(&mut state.changed, true);
         drop(state);
         if first {
             self.notify.notify_one();

@@ -1,24 +1,23 @@
 //! Subscribes an Operator to the watches of its sources and targets.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use cluster::access::ReadRule;
 use cluster::client::Identity;
 use cluster::source::{Subscription, WatchKey};
 use object::{GroupKind, KindRef, LabelSelector, ObjectKey, ObjectName, OperatorId, marks};
 use operator::Operator;
-use operator::spec::{ONE_SHOT, Source, SourceKind, TargetType};
-use store::Store;
+use operator::spec::{ONE_SHOT, Source, SourceKind};
 use target::in_place::{Own, entered};
 
 use super::Context;
 use super::kinds::{Kinds, any_version};
 use super::problem_log::ProblemLog;
-use super::views::{Touched, collection, view_of};
+use super::views::view_of;
 use super::writes::{TargetSink, Writes};
 use crate::inbox::{Inbox, Input, Port, TakeBack};
-use crate::view_source::{Gate, ViewSubscription, follow, names, operator_of};
+use crate::view_source::{Gate, ViewSubscription, follow, operator_of};
 
 /// The inputs of all controllers.
 pub(super) fn ports(operator: &Operator) -> Vec<Port> {
@@ -36,48 +35,11 @@ pub(super) struct Subscriptions {
     watches: Vec<Subscription>,
     /// The watches of kinds that are no longer targets.
     former: BTreeMap<GroupKind, Subscription>,
+    /// The views of other Operators.
     views: Vec<ViewSubscription>,
-    /// The inputs of views that their own controllers patch.
-    in_place: Vec<(GroupKind, Arc<Input>)>,
 }
 
 impl Subscriptions {
-    /// Watches the views that Patchers and Appliers write to, and collects the names of objects
-    /// that change there: a user may have created or changed one.
-    pub(super) fn patched(
-        &mut self,
-        store: &Store,
-        operator: &Operator,
-        inbox: &Arc<Inbox>,
-        touched: &Touched,
-    ) {
-        let targets = operator.controllers.iter().flat_map(|c| &c.targets);
-        let patched = targets
-            .filter(|target| target.resource.is_view() && target.kind != TargetType::Updater)
-            .map(|target| collection(&target.resource));
-        for view in patched.collect::<BTreeSet<GroupKind>>() {
-            let (inbox, touched, view) = (inbox.clone(), touched.clone(), view);
-            let guard = inbox.guard().clone();
-            let names = names(store, view.clone(), &guard, move |name| {
-                let mut touched = touched.lock().unwrap_or_else(PoisonError::into_inner);
-                touched.insert((view.clone(), name));
-                drop(touched);
-                inbox.poke();
-            });
-            self.views.push(names);
-        }
-    }
-
-    /// Delivers an object of a view anew to the controllers that change it in place, because
-    /// what is recorded on it has changed.
-    pub(super) fn enter_anew(&self, store: &Store, view: &GroupKind, name: &ObjectName) {
-        for (_, input) in self.in_place.iter().filter(|(other, _)| other == view) {
-            if let Some(object) = store.get(view, name) {
-                input.apply_stored(name, &object, false);
-            }
-        }
-    }
-
     /// Ends the watch of a kind that is no longer a target.
     pub(super) fn leave(&mut self, kind: &GroupKind) {
         self.former.remove(kind);
@@ -88,7 +50,6 @@ impl Subscriptions {
         self.watches.clear();
         self.former.clear();
         self.views.clear();
-        self.in_place.clear();
     }
 }
 
@@ -114,35 +75,32 @@ pub(super) fn subscribe(
                 inbox.set(port, |state| state.listed = true);
                 continue;
             }
+            let view = view_of(source);
+            if view
+                .as_ref()
+                .is_some_and(|view| operator_of(view) == operator.name)
+            {
+                // The task passes these on itself, see `own_views`.
+                continue;
+            }
             let own = controller.patches_input(input);
             let id = writes.writer.operator();
             let take_back = own.then(|| {
                 let own = Own::new(operator, &controller.name);
-                take_back(context, id, own, source)
+                take_back(id, own, source)
             });
             let resource = &source.resource;
             let sink = Input::new(inbox.clone(), port, source.clone(), keep);
             let sink = sink
                 .taking_back(take_back)
                 .echoing(context.echoes.reader(&resource.group_kind()));
-            if let Some(view) = view_of(source) {
-                // No gate for views of this Operator: controllers run in an order in which
-                // these are filled before they are read.
-                let others = operator_of(&view) != operator.name;
-                let gate = if others {
-                    let rule = rule_of(operator, source);
-                    let permission = rule.map(|rule| context.reviews.follow(rule));
-                    Gate::closed(&context.store, &view).permitted(permission)
-                } else {
-                    Gate::always_open(&view)
-                };
-                let sink = Arc::new(sink);
-                if own {
-                    subscriptions.in_place.push((view.clone(), sink.clone()));
-                }
+            if let Some(view) = view {
+                let rule = rule_of(operator, source);
+                let permission = rule.map(|rule| context.reviews.follow(rule));
+                let gate = Gate::closed(&context.store, &view).permitted(permission);
                 let causes = context.views.causes().clone();
                 let is_bulk = move |version| causes.is_bulk(&view, version);
-                let part = follow(&context.store, gate, sink, is_bulk);
+                let part = follow(&context.store, gate, Arc::new(sink), is_bulk);
                 subscriptions.views.push(part);
                 continue;
             }
@@ -208,15 +166,9 @@ fn rule_of(operator: &Operator, source: &Source) -> Option<ReadRule> {
 }
 
 /// Takes back what a controller has set on the objects of a source.
-fn take_back(context: &Context, operator: &OperatorId, own: Own, source: &Source) -> TakeBack {
+fn take_back(operator: &OperatorId, own: Own, source: &Source) -> TakeBack {
     let operator = operator.clone();
     let kind = source.resource.group_kind();
-    if let Some(collection) = view_of(source) {
-        let memories = context.views.memories().clone();
-        return Box::new(move |name, object| {
-            memories.entered(&operator.name, &own, &collection, name, object)
-        });
-    }
     Box::new(move |name, object| {
         let (kind, name) = (kind.clone(), name.clone());
         let key = ObjectKey { kind, name };

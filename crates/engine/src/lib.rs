@@ -2,7 +2,7 @@
 //! circuits derive.
 //!
 //! ```text
-//! Inbox ─▶ Circuit::step ─┬▶ views  ─▶ store ─▶ Inbox
+//! Inbox ─▶ Circuit::step ─┬▶ views  ─▶ Circuit::step ─▶ … ─▶ store
 //!                         └▶ Writer ◀─ target watches
 //!                              └─ queue ─▶ Runner ─▶ converge(key)
 //! ```
@@ -15,7 +15,7 @@
 //!
 //! | question | file |
 //! |---|---|
-//! | where do objects come from, and where do they wait | `inputs.rs`, `view_source.rs`, `inbox.rs` |
+//! | where do objects come from, and where do they wait | `inputs.rs`, `view_source.rs`, `own_views.rs`, `inbox.rs` |
 //! | what happens with a batch, and on which thread | `task.rs`, `controller_task.rs`, `workers.rs` |
 //! | what happens after a panic | `supervisor.rs`, `guard.rs`, `turns.rs` |
 //! | what writes views, what writes targets | `views.rs` with `views/`, `writes.rs` with `writer.rs` |
@@ -42,6 +42,7 @@ mod measures;
 mod namespaces;
 pub mod native;
 mod newest;
+mod own_views;
 mod problem_log;
 mod progress;
 mod roster;

@@ -23,12 +23,13 @@ use tokio::sync::watch;
 use super::controller_task::{ControllerTask, Deadline};
 use super::guard::{Boundary, Guard};
 use super::measures::Measures;
+use super::own_views::{Arrived, Entering, OwnViews, ViewBatch};
 use super::problem_log::ProblemLog;
 use super::turns::Halt;
 use super::unread::Unread;
 use super::writes::Writes;
 use super::{Context, EngineEvents, Resume, deletions, inputs, limits, sweep, upstream, views};
-use crate::inbox::{Inbox, Port, PortState};
+use crate::inbox::{Inbox, Port, PortState, Taken};
 use crate::kinds::Kinds;
 use crate::status::OperatorStatus;
 use crate::writer::Writer;
@@ -44,6 +45,10 @@ pub(super) struct Task {
     pub(super) inbox: Arc<Inbox>,
     pub(super) controllers: Vec<ControllerTask>,
     pub(super) views: views::Outputs,
+    /// The views of this Operator that its controllers read or patch.
+    pub(super) own_views: OwnViews,
+    /// The changes of targets in this batch, which are passed to the writer at its end.
+    outbox: Vec<WantedChange>,
     pub(super) writes: Writes,
     pub(super) problem_log: Arc<ProblemLog>,
     pub(super) measures: Measures,
@@ -60,6 +65,16 @@ pub(super) struct Task {
     pub(super) halt: Halt,
     /// How long a controller that exceeds its budget pauses.
     budget_pause: Duration,
+}
+
+/// A change of what a controller wants of a target.
+struct WantedChange {
+    /// The controller.
+    number: usize,
+    key: ObjectKey,
+    desired: Option<Desired>,
+    /// The depth of the step that derived it.
+    depth: u32,
 }
 
 /// The parts of a [`Task`].
@@ -129,15 +144,16 @@ impl Task {
             .collect();
         let views = views::Outputs::new(&context.views, &operator, &context.echoes);
         let kinds = resume.kinds.with(&Kinds::of(&operator));
-        let mut subscriptions =
+        let subscriptions =
             inputs::subscribe(&context, &operator, &kinds, &inbox, &writes, &problem_log);
-        subscriptions.patched(&context.store, &operator, &inbox, views.touched());
         writes.subscribed();
         let order = operator.order();
         Self {
-            graph: upstream::Graph::new(&operator, &order),
+            graph: upstream::Graph::new(&operator),
             order,
             views,
+            own_views: OwnViews::start(&operator, &context.store, &inbox),
+            outbox: Vec::new(),
             controllers,
             inbox,
             writes,
@@ -157,60 +173,144 @@ impl Task {
         }
     }
 
-    fn guarded_take(&mut self) {
+    pub(super) fn guarded_take(&mut self) {
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| self.take())) {
             self.guard.crashed(Boundary::Batch);
             resume_unwind(panic);
         }
     }
 
-    /// Processes the contents of the inbox: steps the circuits, writes the views, and opens
-    /// controllers whose sources are complete.
+    /// Processes the contents of the inbox: steps the circuits, opens controllers whose sources
+    /// are complete, and writes the views.
     fn take(&mut self) {
         self.guard.pass(Boundary::Batch);
-        let taken = self.inbox.take();
-        if let Some(ports) = taken.ports {
+        let mut taken = self.inbox.take();
+        if let Some(ports) = taken.ports.take() {
             self.ports = ports;
         }
-        if let Some(unreadable) = taken.unreadable {
+        if let Some(unreadable) = taken.unreadable.take() {
             self.cannot_read(unreadable);
         }
         if self.sweep.is_deleting() {
             return;
         }
-        let mut events = taken.events;
+        self.enter_arrived();
         let env = self.env();
-        for position in 0..self.order.len() {
-            let number = self.order[position];
-            let batch = events.iter_mut().find(|(other, _)| *other == number);
-            if let Some((_, batch)) = batch {
-                let bulk = taken.bulk.contains(&number);
+        let upstream = loop {
+            if !self.run_controllers(&mut taken, &env) {
+                return;
+            }
+            self.pass_to_writer();
+            self.open();
+            let known = self.views.collections().len() > 0 || !self.is_swept();
+            let upstream = known.then(|| self.upstream());
+            if let Some(upstream) = &upstream {
+                self.sweep(upstream);
+            }
+            self.settle();
+            // What was removed from a view enters the controllers that read it.
+            if !self.own_views.any_waits() {
+                break upstream;
+            }
+        };
+        self.commit();
+        if let Some(upstream) = upstream {
+            self.publish(&upstream);
+        }
+        self.end_views();
+        self.forget_kinds();
+    }
+
+    /// Enters the objects of own views that others have changed, and writes again what is derived
+    /// for them.
+    fn enter_arrived(&mut self) {
+        let memories = self.context.views.memories().clone();
+        for arrived in self.own_views.arrived(&self.context.store) {
+            let Arrived {
+                view,
+                name,
+                object,
+                version,
+            } = arrived;
+            let object = object.as_ref();
+            let bulk = version.is_none_or(|at| self.context.views.causes().is_bulk(&view, at));
+            self.own_views.enter(&Entering {
+                view: &view,
+                name: &name,
+                object,
+                memory: &memories.on(&self.operator.name, &view, &name, object),
+                depth: None,
+                bulk,
+                listed: version.is_none(),
+            });
+            self.views.repair(&view, &name);
+        }
+        self.views.depth = 0;
+        self.write_views(None);
+    }
+
+    /// Steps the controllers in the order of their views, until no events wait. Only the
+    /// controllers of a cycle run more than once. Returns false if the engine has to end.
+    fn run_controllers(&mut self, taken: &mut Taken, env: &Env) -> bool {
+        loop {
+            for position in 0..self.order.len() {
+                let number = self.order[position];
+                let ViewBatch {
+                    mut events,
+                    mut echoes,
+                    mut bulk,
+                } = self.own_views.take(number);
+                let arrived = taken.events.iter_mut().find(|(other, _)| *other == number);
+                if let Some((_, arrived)) = arrived {
+                    events.append(arrived);
+                    echoes.append(&mut taken.echoes_of(number));
+                    bulk |= taken.bulk.remove(&number);
+                }
+                if events.is_empty() {
+                    continue;
+                }
                 if bulk {
                     self.begin_sum(number);
                 }
-                self.begin_depth(number, batch, &taken.echoes);
-                self.step(number, std::mem::take(batch), bulk, &env);
+                self.begin_depth(number, &events, &echoes);
+                self.step(number, events, bulk, env);
+                if self.halt.is_raised() {
+                    return false;
+                }
             }
-            if self.halt.is_raised() {
-                return;
+            if !self.own_views.any_waits() {
+                return true;
             }
+        }
+    }
+
+    /// Passes the changed targets of the batch to the writer, which thus gets no state in between.
+    fn pass_to_writer(&mut self) {
+        let mut unread: BTreeMap<usize, Unread> = BTreeMap::new();
+        for change in std::mem::take(&mut self.outbox) {
+            let WantedChange {
+                number,
+                key,
+                desired,
+                depth,
+            } = change;
+            self.views.depth = depth;
+            let unread = unread.entry(number).or_insert_with(|| self.unread(number));
+            self.want(number, unread, key, desired);
         }
         self.views.depth = 0;
-        if self.views.take_touched() {
-            self.write_views(None);
+    }
+
+    /// Writes the objects of views that have changed in this batch to the store.
+    fn commit(&mut self) {
+        let (store, causes) = (&self.context.store, self.context.views.causes());
+        let (operator, log) = (&self.operator, &self.problem_log);
+        let doubted = self
+            .views
+            .commit(store, operator, &mut self.own_views, causes, log);
+        if doubted {
+            self.inbox.poke();
         }
-        for (view, name) in self.views.take_recorded() {
-            self.subscriptions
-                .enter_anew(&self.context.store, &view, &name);
-        }
-        self.open();
-        if self.views.collections().len() > 0 || !self.is_swept() {
-            let upstream = self.upstream();
-            self.publish(&upstream);
-            self.sweep(&upstream);
-        }
-        self.forget_kinds();
-        self.settle();
     }
 
     /// The environment of a step: the time, and a key for `@rnd` that is the same in every process.
@@ -223,7 +323,6 @@ impl Task {
 
     fn step(&mut self, number: usize, batch: Vec<dataflow::SourceEvent>, bulk: bool, env: &Env) {
         let controller = &self.operator.controllers[number];
-        let unread = self.unread(number);
         let task = &mut self.controllers[number];
         let start = Instant::now();
         let (operator, name, events) = (&self.operator.name, &controller.name, batch.len());
@@ -245,7 +344,7 @@ impl Task {
             // not keep them in memory.
             change.new = change.new.map(|object| object.detached());
             if !self.waits(number, &change, counts) {
-                self.change(number, &unread, change);
+                self.change(number, change);
             }
         }
         if !self.write_views(Some(&deadline)) {
@@ -253,10 +352,12 @@ impl Task {
         }
     }
 
-    /// Writes the changed objects of views. Returns whether it finished in time.
+    /// Decides on the changed objects of views, which are written at the end of the batch. Returns
+    /// whether it finished in time.
     pub(super) fn write_views(&mut self, deadline: Option<&Deadline>) -> bool {
-        let (store, log) = (&self.context.store, &self.problem_log);
-        self.views.write(store, &self.operator, log, || {
+        let (store, causes) = (&self.context.store, self.context.views.causes());
+        let (operator, own) = (&self.operator, &mut self.own_views);
+        self.views.stage(store, operator, own, causes, || {
             deadline.is_some_and(Deadline::is_over) || self.halt.is_raised()
         })
     }
@@ -268,8 +369,8 @@ impl Task {
         }
     }
 
-    /// Passes a changed object to its view or to the writer.
-    fn change(&mut self, number: usize, unread: &Unread, mut change: dataflow::TargetChange) {
+    /// Passes a changed object to its view, or keeps it for the writer.
+    fn change(&mut self, number: usize, mut change: dataflow::TargetChange) {
         let controller = &self.operator.controllers[number];
         if controller.targets[change.target].resource.is_view() {
             let at = (number, change.target);
@@ -278,7 +379,12 @@ impl Task {
             return;
         }
         let (key, desired) = self.controllers[number].desired(controller, change);
-        self.want(number, unread, key, desired);
+        self.outbox.push(WantedChange {
+            number,
+            key,
+            desired,
+            depth: self.views.depth,
+        });
     }
 
     /// Passes the wanted state of an object to the writer, or stores it until it may be written.
@@ -336,20 +442,19 @@ impl Task {
                 return false;
             };
             match views::view_of(&controller.sources[*source]) {
-                Some(view) => state.synced() && self.is_told(&view, state, position),
+                Some(view) => state.synced() && self.are_open(&view, position),
                 None => state.listed,
             }
         });
         all_listed && self.controllers[number].stopped.is_none()
     }
 
-    /// Whether a port has received everything that earlier controllers wrote to a view.
-    fn is_told(&self, view: &GroupKind, state: &PortState, position: usize) -> bool {
+    /// Whether the earlier controllers that write to a view are open.
+    fn are_open(&self, view: &GroupKind, position: usize) -> bool {
         let earlier = &self.order[..position];
         let producers = self.views.producers(view).iter();
         let mut producers = producers.filter(|producer| earlier.contains(producer));
         producers.all(|producer| self.controllers[*producer].open)
-            && self.views.version(view) <= state.version
     }
 
     fn tell_status(&mut self) {

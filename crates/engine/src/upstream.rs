@@ -44,8 +44,6 @@ pub(super) struct Graph {
     feeders: Vec<Vec<usize>>,
     /// For each controller those of its inputs that are views.
     views: Vec<Vec<ViewInput>>,
-    /// For each controller its position in the order of execution.
-    positions: Vec<usize>,
     /// For each complete view of this Operator, its version when it became complete.
     settled: BTreeMap<GroupKind, u64>,
 }
@@ -59,16 +57,11 @@ struct ViewInput {
 }
 
 impl Graph {
-    pub(super) fn new(operator: &Operator, order: &[usize]) -> Self {
+    pub(super) fn new(operator: &Operator) -> Self {
         let numbers = 0..operator.controllers.len();
-        let mut positions = vec![0; order.len()];
-        for (position, number) in order.iter().enumerate() {
-            positions[*number] = position;
-        }
         Self {
             feeders: numbers.clone().map(|n| feeders(operator, n)).collect(),
             views: numbers.map(|n| view_inputs(operator, n)).collect(),
-            positions,
             settled: BTreeMap::new(),
         }
     }
@@ -151,9 +144,6 @@ impl Task {
                 let why = feeder.failure.as_ref().or(feeder.missing.as_ref());
                 upstream.missing = upstream.missing.or_else(|| why.cloned());
             }
-            if upstream.missing.is_none() {
-                upstream.missing = self.lagging(number, &all);
-            }
             all[number] = upstream;
         }
         all
@@ -211,36 +201,6 @@ impl Task {
         }
         let failing = task.error_count() > 0;
         failing.then(|| format!("controller {name} has objects in error"))
-    }
-
-    /// A view of this Operator that a controller has not read up to its settled version.
-    /// `known` is final for the controllers that run before it.
-    fn lagging(&mut self, number: usize, known: &[Upstream]) -> Option<String> {
-        for at in 0..self.graph.views[number].len() {
-            let ViewInput { input, view, own } = self.graph.views[number][at].clone();
-            if !own {
-                continue;
-            }
-            let settled = self.settled(&view, self.graph.positions[number], known);
-            if settled.is_none_or(|version| self.read(number, input) < version) {
-                return Some(format!("view {} is being read", view.kind));
-            }
-        }
-        None
-    }
-
-    /// The version up to which the controller at this position must read a view of this Operator.
-    fn settled(&mut self, view: &GroupKind, position: usize, known: &[Upstream]) -> Option<u64> {
-        let producers = self.views.producers(view).iter();
-        let mut producers = producers.map(|producer| (self.graph.positions[*producer], producer));
-        if producers.clone().all(|(at, _)| at < position) {
-            let (views, tasks) = (&self.views, &self.controllers);
-            return self.graph.settle(view, views, tasks, known);
-        }
-        // The views of a cycle are complete once everything in them has been read.
-        let complete =
-            producers.all(|(at, producer)| at >= position || known[*producer].missing.is_none());
-        complete.then(|| self.views.version(view))
     }
 
     /// The version up to which a controller has read a view.
@@ -362,7 +322,6 @@ mod tests {
         let source = json!({"apiGroup": "p.view.dcontroller.io", "kind": "V"});
         let last = controller("last", json!({"kind": "W"}), "X");
         let mut task = task(&[last, controller("first", source, "W")]);
-        read(&mut task, 0, 9);
         read(&mut task, 1, 4);
         let producer = task.context.views.start("p", [other()]);
         settle(&producer, Some(5));
@@ -387,8 +346,6 @@ mod tests {
         let one = controller("one", json!({"kind": "B"}), "A");
         let two = controller("two", json!({"kind": "A"}), "B");
         let mut task = task(&[one, two]);
-        read(&mut task, 0, 0);
-        read(&mut task, 1, 0);
         assert_eq!(missing(&mut task, 0), "");
         assert_eq!(missing(&mut task, 1), "");
     }

@@ -18,17 +18,16 @@ use object::relist::Known;
 use object::{GroupKind, ObjectName, VIEW_SUFFIX};
 use store::{CollectionStatus, Completeness, Event, Selector, Start, Store, Watch};
 use tokio::sync::watch;
-use tokio::task::AbortHandle;
+use tokio::task::{AbortHandle, JoinHandle};
 
-use crate::guard::{Boundary, Guard};
+use crate::guard::Boundary;
 use crate::inbox::Input;
 
 /// Lets the events of a view through as long as it is complete.
 #[derive(Debug)]
 pub struct Gate {
     collection: GroupKind,
-    /// `None` for a view of the reader's own Operator, which is read from the start.
-    status: Option<watch::Receiver<CollectionStatus>>,
+    status: watch::Receiver<CollectionStatus>,
     /// The permission of the account that reads; `None` if it needs none.
     permission: Option<Permission>,
     /// The period that is read.
@@ -39,16 +38,8 @@ impl Gate {
     /// A gate that is closed until the view is complete.
     pub fn closed(store: &Store, collection: &GroupKind) -> Self {
         Self {
-            status: Some(store.status(collection)),
-            ..Self::always_open(collection)
-        }
-    }
-
-    /// A gate that lets everything through.
-    pub fn always_open(collection: &GroupKind) -> Self {
-        Self {
             collection: collection.clone(),
-            status: None,
+            status: store.status(collection),
             permission: None,
             period: 0,
         }
@@ -64,13 +55,10 @@ impl Gate {
     /// Waits until the view is complete. Until then `tell` gets the reasons why it is not.
     pub(crate) async fn opened(&mut self, tell: impl Fn(&Unavailable)) {
         loop {
-            let Some(status) = &mut self.status else {
-                return;
-            };
             let CollectionStatus {
                 completeness,
                 period,
-            } = status.borrow_and_update().clone();
+            } = self.status.borrow_and_update().clone();
             let permission = self.permission.as_mut();
             let refusal = permission.and_then(Permission::refusal);
             match (refusal, completeness) {
@@ -110,11 +98,10 @@ impl Gate {
     /// Whether the view is still available. It must be called after an event was received: when an
     /// Operator is deleted, the period of its views ends before their objects are removed.
     fn is_open(&self) -> bool {
-        let open =
-            |status: &CollectionStatus| status.basis().is_some() && status.period == self.period;
-        let status = self.status.as_ref();
+        let status = self.status.borrow();
         let permission = self.permission.as_ref();
-        status.is_none_or(|status| open(&status.borrow()))
+        status.basis().is_some()
+            && status.period == self.period
             && permission.is_none_or(Permission::is_granted)
     }
 
@@ -122,7 +109,7 @@ impl Gate {
         tokio::select! {
             biased;
             () = permission_changed(self.permission.as_mut()) => {}
-            () = status_changed(self.status.as_mut()) => {}
+            () = status_changed(&mut self.status) => {}
         }
     }
 }
@@ -134,14 +121,11 @@ async fn permission_changed(permission: Option<&mut Permission>) {
     }
 }
 
-async fn status_changed(status: Option<&mut watch::Receiver<CollectionStatus>>) {
-    if let Some(status) = status
-        && status.changed().await.is_ok()
-    {
-        return;
+async fn status_changed(status: &mut watch::Receiver<CollectionStatus>) {
+    if status.changed().await.is_err() {
+        // The status will not change again.
+        std::future::pending::<()>().await;
     }
-    // The status will not change again.
-    std::future::pending::<()>().await;
 }
 
 fn unavailable(collection: &GroupKind, why: &str) -> Unavailable {
@@ -164,6 +148,13 @@ pub(crate) fn operator_of(collection: &GroupKind) -> &str {
 /// A reader of a view. Dropping it ends the watch.
 #[derive(Debug)]
 pub struct ViewSubscription(AbortHandle);
+
+impl ViewSubscription {
+    /// Ends this task when it is dropped.
+    pub(crate) fn new(task: &JoinHandle<()>) -> Self {
+        Self(task.abort_handle())
+    }
+}
 
 impl Drop for ViewSubscription {
     fn drop(&mut self) {
@@ -202,30 +193,7 @@ pub fn follow(
             follow.run(watch, &mut gate).await;
         }
     });
-    ViewSubscription(task.abort_handle())
-}
-
-/// Calls `tell` with the name of each object of a view, and then of each object that changes.
-pub(crate) fn names(
-    store: &Store,
-    collection: GroupKind,
-    guard: &Guard,
-    tell: impl Fn(ObjectName) + Send + 'static,
-) -> ViewSubscription {
-    let store = store.clone();
-    let task = guard.spawn(Boundary::View, async move {
-        while let Ok(mut watch) = store.watch(&collection, Selector::default(), Start::Now) {
-            while let Ok(event) = watch.next().await {
-                let (Event::Added(object) | Event::Modified(object) | Event::Deleted(object)) =
-                    event
-                else {
-                    continue;
-                };
-                ObjectName::of(&object).map(&tell);
-            }
-        }
-    });
-    ViewSubscription(task.abort_handle())
+    ViewSubscription::new(&task)
 }
 
 struct Follow<'a> {

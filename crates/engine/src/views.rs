@@ -2,11 +2,11 @@
 //! to the store.
 
 mod cycle;
+mod stage;
 mod stale;
 pub(super) mod write;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::BTreeMap;
 
 use document::Value;
 use object::{GroupKind, KindRef, ObjectName};
@@ -16,10 +16,10 @@ pub(super) use stale::Stale;
 use store::{Basis, Caller, Change, Preconditions, Store, Write, Written};
 use tokio::time::Instant;
 
+use self::stage::StagedWrites;
 use self::write::{Memories, Outcome, Refused, ViewObject};
 use super::availability::{Producer, Views};
 use super::echoes::Echoes;
-use super::problem_log::ProblemLog;
 
 pub(super) fn collection(resource: &KindRef) -> GroupKind {
     GroupKind::new(&resource.group, &resource.kind)
@@ -39,9 +39,8 @@ pub(super) struct Outputs {
     /// Publishes the completeness of the views.
     producer: Producer,
     memories: Memories,
-    touched: Touched,
-    /// The objects whose records have changed since the last [`Outputs::take_recorded`].
-    recorded: BTreeSet<(GroupKind, ObjectName)>,
+    /// The writes that reach the store at the end of the batch.
+    staged: StagedWrites,
     /// Records what is written, to find cycles.
     echoes: Echoes,
     /// The depth of the current step; 0 if not only writes of this process caused it.
@@ -52,9 +51,6 @@ pub(super) struct Outputs {
 
 /// Held objects, each with its controller and the end of the hold.
 type Cycles = BTreeMap<(GroupKind, ObjectName), (usize, Instant)>;
-
-/// The objects of patched views that have changed, whoever changed them.
-pub(super) type Touched = Arc<Mutex<BTreeSet<(GroupKind, ObjectName)>>>;
 
 /// The positions of a controller and of one of its targets.
 type At = (usize, usize);
@@ -91,8 +87,7 @@ impl Outputs {
             producer: shared.start(&operator.name, views.keys().cloned()),
             views,
             memories: shared.memories().clone(),
-            touched: Touched::default(),
-            recorded: BTreeSet::new(),
+            staged: StagedWrites::new(),
             echoes: echoes.clone(),
             depth: 0,
             cycles: Cycles::new(),
@@ -104,34 +99,15 @@ impl Outputs {
         self.views.keys()
     }
 
-    /// The set to which watches add the changed objects of patched views.
-    pub(super) fn touched(&self) -> &Touched {
-        &self.touched
-    }
-
-    /// Takes the objects that have changed. Returns whether one of them must be written.
-    pub(super) fn take_touched(&mut self) -> bool {
-        let touched = self.touched.lock();
-        let touched = std::mem::take(&mut *touched.unwrap_or_else(PoisonError::into_inner));
-        let mut news = false;
-        for (collection, name) in touched {
-            if self.is_held(&collection, &name) {
-                continue;
-            }
-            if let Some(view) = self.views.get_mut(&collection)
-                && view.derived.contains_key(&name)
-            {
-                view.changed.push(name);
-                news = true;
-            }
+    /// Others have changed an object: what is derived for it has to be written again.
+    pub(super) fn repair(&mut self, collection: &GroupKind, name: &ObjectName) {
+        let held = self.is_held(collection, name);
+        if let Some(view) = self.views.get_mut(collection)
+            && view.derived.contains_key(name)
+            && !held
+        {
+            view.changed.push(name.clone());
         }
-        news
-    }
-
-    /// Takes the objects whose records have changed: they enter the pipelines that change them in
-    /// place anew, even if the objects are the same.
-    pub(super) fn take_recorded(&mut self) -> BTreeSet<(GroupKind, ObjectName)> {
-        std::mem::take(&mut self.recorded)
     }
 
     /// The controllers that write to a view.
@@ -170,49 +146,6 @@ impl Outputs {
         }
     }
 
-    /// Writes the objects that have changed, until `interrupted`. Returns whether all are written.
-    pub(super) fn write(
-        &mut self,
-        store: &Store,
-        operator: &Operator,
-        problem_log: &ProblemLog,
-        interrupted: impl Fn() -> bool,
-    ) -> bool {
-        for ((collection, name), (number, _)) in &self.cycles {
-            let controller = &operator.controllers[*number].name;
-            let why = Some(("cycle", target::problem::CYCLE.to_owned()));
-            problem_log.view(controller, collection, name, why);
-        }
-        for (collection, view) in &mut self.views {
-            let mut changed = std::mem::take(&mut view.changed);
-            changed.sort();
-            changed.dedup();
-            for name in changed {
-                if interrupted() {
-                    return false;
-                }
-                let object = ViewObject::new(store, operator, &self.memories, collection, &name);
-                let echoes = self.echoes.of(collection);
-                echoes.sends(&name, self.depth);
-                let result = object.write(view.derived.get(&name), &[]);
-                if result.as_ref().is_ok_and(|outcome| outcome.remembers) {
-                    self.recorded.insert((collection.clone(), name.clone()));
-                }
-                let written = result.as_ref().ok().and_then(|done| done.written.as_ref());
-                let version = written.and_then(version_text);
-                echoes.sent(&name, self.depth, version.as_deref());
-                if self.depth > 0 && version.is_some() {
-                    *view.streaks.entry(name.clone()).or_default() += 1;
-                }
-                view.note(&name, result, |number, refused| {
-                    let controller = &operator.controllers[number].name;
-                    problem_log.view(controller, collection, &name, refused);
-                });
-            }
-        }
-        true
-    }
-
     /// Publishes whether the views are complete.
     pub(super) fn publish(
         &self,
@@ -225,7 +158,8 @@ impl Outputs {
     }
 
     /// Makes the views unavailable, then removes all objects and patches of this Operator.
-    pub(super) fn clear(&self, store: &Store, operator: &Operator) {
+    pub(super) fn clear(&mut self, store: &Store, operator: &Operator) {
+        self.staged.clear();
         self.producer.down("the Operator is being deleted");
         take_out(store, &self.operator, |_, _| true);
         for object in self.memories.patched(&operator.name) {
@@ -299,14 +233,17 @@ fn target(operator: &Operator, at: At) -> &Target {
 /// The version of the change that a write made; 0 if it changed nothing. It must not be the version
 /// of the whole store, which other views increase: no watch of this view would reach it.
 fn version(written: &Written) -> u64 {
-    if written.change == Change::Unchanged {
-        return 0;
+    match written.change {
+        Change::Unchanged => 0,
+        Change::Created | Change::Updated | Change::Deleted => version_of(&written.object),
     }
-    let version = written.object.get("metadata").get("resourceVersion");
-    version
-        .as_str()
-        .and_then(|text| text.parse().ok())
-        .unwrap_or(0)
+}
+
+/// The version of an object of the store; 0 if it has none.
+pub(super) fn version_of(object: &Value) -> u64 {
+    let version = object.get("metadata").get("resourceVersion");
+    let version = version.as_str().and_then(|text| text.parse().ok());
+    version.unwrap_or(0)
 }
 
 /// The version that a write made; `""` if it removed the object, `None` if it changed nothing.
@@ -323,12 +260,17 @@ fn version_text(written: &Written) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use document::json;
     use metrics::Metrics;
 
     use super::*;
     use crate::EngineEvents;
+    use crate::causes::Causes;
     use crate::measures::Measures;
+    use crate::own_views::OwnViews;
+    use crate::problem_log::ProblemLog;
     use crate::status::ReportedError;
 
     struct Quiet;
@@ -338,8 +280,8 @@ mod tests {
         fn reported(&self, _controller: &str, _error: &ReportedError) {}
     }
 
-    #[test]
-    fn the_version_of_a_view_is_that_of_its_last_change() {
+    #[tokio::test]
+    async fn the_version_of_a_view_is_that_of_its_last_change() {
         let spec = json!({
             "apiVersion": "dcontroller.io/v1alpha1", "kind": "Operator", "metadata": {"name": "o"},
             "spec": {"controllers": [{
@@ -355,10 +297,13 @@ mod tests {
         let view = GroupKind::new("o.view.dcontroller.io", "V");
         let mut outputs = Outputs::new(&Views::new(&store), &operator, &Echoes::default());
         let object = json!({"apiVersion": "o.view.dcontroller.io/v1alpha1", "kind": "V", "metadata": {"name": "a"}});
-        let put = |outputs: &mut Outputs| {
+        let causes = Causes::default();
+        let mut own = OwnViews::start(&operator, &store, &Arc::default());
+        let mut put = |outputs: &mut Outputs| {
             let name = ObjectName::new("", "a");
             outputs.change((0, 0), &operator.controllers[0], name, Some(object.clone()));
-            outputs.write(&store, &operator, &problem_log, || false);
+            outputs.stage(&store, &operator, &mut own, &causes, || false);
+            outputs.commit(&store, &operator, &mut own, &causes, &problem_log);
         };
         put(&mut outputs);
         let position = store.version().0;

@@ -45,6 +45,7 @@ pub(crate) fn key_of_write(write: &Write) -> Result<ObjectName, Error> {
     match write {
         Write::Create(object)
         | Write::Replace(object)
+        | Write::Patch(object)
         | Write::Status(object)
         | Write::Put(object)
         | Write::Derive { object, .. } => key_of(object),
@@ -65,8 +66,9 @@ impl Case<'_> {
     pub(crate) fn decide(&self, write: &Write) -> Result<Decision, Error> {
         match write {
             Write::Status(object) => self.status(object),
-            Write::Replace(object) => self.replace(object),
-            Write::Put(object) if self.live.is_some() => self.replace(object),
+            Write::Replace(object) => self.replace(object, false),
+            Write::Put(object) if self.live.is_some() => self.replace(object, false),
+            Write::Patch(object) => self.replace(object, true),
             Write::Create(object) | Write::Put(object) => self.create(object),
             Write::Derive { object, document } => self.derive(object, document),
             Write::Delete(_, preconditions) => self.delete(preconditions),
@@ -93,12 +95,14 @@ impl Case<'_> {
         self.strategy.create(&self.request(), new).map(set)
     }
 
-    fn replace(&self, object: &Value) -> Result<Decision, Error> {
+    fn replace(&self, object: &Value, with_status: bool) -> Result<Decision, Error> {
         let entry = self.live()?;
         self.check_identity(entry, object)?;
         let live = entry.live();
         let mut new = self.strategy.normalize(self.collection, object)?;
-        if self.strategy.has_status() {
+        if with_status {
+            self.strategy.write_status(&self.request(), &live)?;
+        } else if self.strategy.has_status() {
             let status = field(&live.draft, &KEYS.status).cloned();
             new = with_or_without(&new, &KEYS.status, status);
         }

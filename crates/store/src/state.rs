@@ -46,6 +46,14 @@ pub(crate) struct Objects {
     pub(crate) status: Notice<CollectionStatus>,
 }
 
+/// The effect of a write that may be carried out.
+pub(crate) struct Effect {
+    key: ObjectName,
+    /// The object afterwards; `None` if it is removed.
+    entry: Option<Entry>,
+    pub(crate) written: Written,
+}
+
 impl State {
     pub(crate) fn new(config: Config, strategies: Strategies) -> Self {
         Self {
@@ -100,6 +108,37 @@ impl State {
         collection: &GroupKind,
         write: &Write,
     ) -> Result<Written, Error> {
+        let Effect {
+            key,
+            entry,
+            written,
+        } = self.effect(env, caller, collection, write)?;
+        let objects = self.objects(collection);
+        let new = entry.as_ref().map(|entry| entry.object.clone());
+        let old = match entry {
+            Some(entry) => objects.entries.insert(key.clone(), entry),
+            None => objects.entries.remove(&key),
+        };
+        if written.change != Change::Unchanged {
+            let record = Record {
+                version: self.version.next(),
+                key,
+                old: old.map(|entry| entry.object),
+                new,
+            };
+            self.record(collection, record);
+        }
+        Ok(written)
+    }
+
+    /// The effect of a write at the next version.
+    pub(crate) fn effect(
+        &self,
+        env: &dyn Env,
+        caller: &Caller,
+        collection: &GroupKind,
+        write: &Write,
+    ) -> Result<Effect, Error> {
         let key = key_of_write(write)?;
         let objects = self.collections.get(collection);
         let strategy = objects.map(|objects| objects.strategy.clone());
@@ -111,43 +150,53 @@ impl State {
             strategy: &*strategy,
             live: objects.and_then(|objects| objects.entries.get(&key)),
         };
-        match case.decide(write)? {
-            Decision::Remove => Ok(self.remove(collection, &key)),
+        let (entry, written) = match case.decide(write)? {
+            Decision::Remove => (None, self.removed(case.live)),
             Decision::Set { admitted, delete } => {
-                Ok(self.set(env, collection, key, admitted, delete))
+                let with_status = !strategy.has_status();
+                let (entry, change) =
+                    self.next_entry(env, case.live, admitted, delete, with_status);
+                let object = entry.object.clone();
+                (Some(entry), Written { object, change })
             }
-        }
+        };
+        Ok(Effect {
+            key,
+            entry,
+            written,
+        })
     }
 
-    fn set(
-        &mut self,
+    fn next_entry(
+        &self,
         env: &dyn Env,
-        collection: &GroupKind,
-        key: ObjectName,
+        live: Option<&Entry>,
         Admitted { draft, marks }: Admitted,
         delete: bool,
-    ) -> Written {
-        let version = self.version.next();
-        let objects = self.objects(collection);
-        let with_status = !objects.strategy.has_status();
-        let old = objects.entries.get_mut(&key);
-        let system = match old {
-            None => System {
-                uid: env.uid().into(),
-                created: env.now().into(),
-                generation: 1,
-                deleted: None,
-            },
+        with_status: bool,
+    ) -> (Entry, Change) {
+        let (system, change) = match live {
+            None => {
+                let system = System {
+                    uid: env.uid().into(),
+                    created: env.now().into(),
+                    generation: 1,
+                    deleted: None,
+                };
+                (system, Change::Created)
+            }
             Some(entry) => {
                 let before = unseal(&entry.object);
-                if before == draft && !delete {
-                    entry.marks = marks;
-                    return Written {
-                        object: entry.object.clone(),
-                        change: Change::Unchanged,
-                    };
-                }
                 let mut system = entry.system.clone();
+                if before == draft && !delete {
+                    let object = entry.object.clone();
+                    let entry = Entry {
+                        object,
+                        system,
+                        marks,
+                    };
+                    return (entry, Change::Unchanged);
+                }
                 // As in Kubernetes, where a deletion increments the generation.
                 if delete || differs(&before, &draft, with_status) {
                     system.generation += 1;
@@ -155,46 +204,22 @@ impl State {
                 if delete {
                     system.deleted = Some(env.now().into());
                 }
-                system
+                (system, Change::Updated)
             }
         };
-        let object = system.seal(&draft, version);
+        let object = system.seal(&draft, self.version.next());
         let entry = Entry {
-            object: object.clone(),
+            object,
             system,
             marks,
         };
-        let old = objects.entries.insert(key.clone(), entry);
-        let old = old.map(|old| old.object);
-        let change = match old {
-            None => Change::Created,
-            Some(_) => Change::Updated,
-        };
-        let new = Some(object.clone());
-        let record = Record {
-            version,
-            key,
-            old,
-            new,
-        };
-        self.record(collection, record);
-        Written { object, change }
+        (entry, change)
     }
 
-    fn remove(&mut self, collection: &GroupKind, key: &ObjectName) -> Written {
-        let version = self.version.next();
-        let old = self.objects(collection).entries.remove(key);
-        let old = old.map(|entry| entry.object).unwrap_or_default();
-        let object = at_version(&old, version);
-        let record = Record {
-            version,
-            key: key.clone(),
-            old: Some(old),
-            new: None,
-        };
-        self.record(collection, record);
+    fn removed(&self, live: Option<&Entry>) -> Written {
+        let old = live.map(|entry| entry.object.clone()).unwrap_or_default();
         Written {
-            object,
+            object: at_version(&old, self.version.next()),
             change: Change::Deleted,
         }
     }

@@ -242,6 +242,19 @@ impl Store {
         self.state().write(env, caller, collection, write)
     }
 
+    /// The result that a write would have now. Nothing is changed, and the uid of a new object is
+    /// another one when it is written.
+    pub fn dry_run(
+        &self,
+        caller: &Caller,
+        collection: &GroupKind,
+        write: &Write,
+    ) -> Result<Written, Error> {
+        let env = &*self.shared.env;
+        let effect = self.read().effect(env, caller, collection, write);
+        effect.map(|effect| effect.written)
+    }
+
     /// Watches a collection. An unknown collection is created, so the caller has to check
     /// whether the name is served.
     pub fn watch(

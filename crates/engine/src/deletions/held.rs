@@ -90,9 +90,10 @@ impl Task {
                 }
             }
             Removed::Stale(stale) => {
-                let causes = self.context.views.causes();
+                let (store, causes) = (&self.context.store, self.context.views.causes());
+                let own = &mut self.own_views;
                 self.views
-                    .remove_stale(&self.context.store, &operator, causes, &stale);
+                    .remove_stale(store, &operator, own, causes, &stale);
             }
         }
     }

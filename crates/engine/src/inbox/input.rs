@@ -17,15 +17,97 @@ use super::{Inbox, Port};
 use crate::echoes::EchoReader;
 use crate::guard::{Boundary, Guard};
 
-/// One input of a controller: passes the objects of a watch on to the [`Inbox`].
-pub struct Input {
-    inbox: Arc<Inbox>,
-    port: Port,
+/// Which objects of a source enter the pipeline, and which of their fields.
+#[derive(Debug)]
+pub(crate) struct Admission {
     source: Source,
     /// The fields of an object that are stored.
     keep: Keep,
     /// The last version of each object, as far as the predicate compares it.
     seen: Mutex<HashMap<ObjectName, Header>>,
+}
+
+/// What becomes of an object that arrives.
+pub(crate) enum Admitted {
+    /// It enters, or leaves if this is `None`.
+    Enters(Option<Kept>),
+    /// The predicate drops the change.
+    Dropped,
+    /// It cannot be read.
+    Unreadable(Unreadable),
+}
+
+impl Admission {
+    pub(crate) fn new(source: Source, keep: Keep) -> Self {
+        Self {
+            source,
+            keep,
+            seen: Mutex::default(),
+        }
+    }
+
+    /// Decides on a new state of an object; `kept` reads the fields that are stored.
+    fn decide(
+        &self,
+        name: &ObjectName,
+        header: &Header,
+        listing: bool,
+        kept: impl FnOnce() -> Result<Kept, Unreadable>,
+    ) -> Admitted {
+        if !self.source.admits(header) {
+            self.forget(name);
+            return Admitted::Enters(None);
+        }
+        match kept() {
+            // `seen` stays: the predicate compares the next version with the last readable one.
+            Err(why) => Admitted::Unreadable(why),
+            Ok(kept) if self.passes(name, header, listing) => Admitted::Enters(Some(kept)),
+            Ok(_) => Admitted::Dropped,
+        }
+    }
+
+    /// Decides on a new state of an object of a view. The kept fields are copied, so that they do
+    /// not keep the rest of the object in memory after the store has replaced it.
+    pub(crate) fn decide_stored(
+        &self,
+        name: &ObjectName,
+        object: &Value,
+        listing: bool,
+    ) -> Admitted {
+        self.decide(name, &Header::of(object), listing, || {
+            Ok(self.keep.of(object).detached())
+        })
+    }
+
+    /// Whether the predicate lets this version of an object through.
+    fn passes(&self, name: &ObjectName, new: &Header, listing: bool) -> bool {
+        let Some(predicate) = &self.source.predicate else {
+            return true;
+        };
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        // The previous version counts, whether it passed or not.
+        let old = seen.insert(name.clone(), new.detached());
+        let passes = |old: &Header| {
+            let whole = None;
+            predicate.passes(&Update { old, new, whole })
+        };
+        listing || old.as_ref().is_none_or(passes)
+    }
+
+    /// The object is gone.
+    pub(crate) fn forget(&self, name: &ObjectName) {
+        if self.source.predicate.is_some() {
+            let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+            seen.remove(name);
+        }
+    }
+}
+
+/// One input of a controller: passes the objects of a watch on to the [`Inbox`].
+pub struct Input {
+    inbox: Arc<Inbox>,
+    port: Port,
+    admission: Admission,
     /// Whether the current events belong to a list, or to a batch of a view that did.
     bulk: AtomicBool,
     /// Takes back what the controller itself has set on an object, if it patches this kind.
@@ -51,9 +133,7 @@ impl Input {
         Self {
             inbox,
             port,
-            source,
-            keep,
-            seen: Mutex::default(),
+            admission: Admission::new(source, keep),
             bulk: AtomicBool::new(false),
             take_back: None,
             echoes: EchoReader::default(),
@@ -86,20 +166,11 @@ impl Input {
             .put_caused(self.port, name.clone(), object, bulk, depth);
     }
 
-    /// Delivers an object of a view. The kept fields are copied, so that they do not keep the
-    /// rest of the object in memory after the store has replaced it.
+    /// Delivers an object that is in memory.
     pub(crate) fn apply_stored(&self, name: &ObjectName, object: &Value, listing: bool) {
-        match &self.take_back {
-            Some(take_back) => self.apply_whole(name, &take_back(name, object), listing),
-            None => self.apply_whole(name, object, listing),
-        }
-    }
-
-    fn apply_whole(&self, name: &ObjectName, object: &Value, listing: bool) {
-        let header = Header::of(object);
-        self.update(name, &header, listing, || {
-            Ok(self.keep.of(object).detached())
-        });
+        let version = object.get("metadata").get("resourceVersion");
+        let admitted = self.admission.decide_stored(name, object, listing);
+        self.deliver(name, version.as_str().unwrap_or_default(), admitted);
     }
 
     /// Records that all changes of the view up to this version have been delivered.
@@ -122,7 +193,7 @@ impl Input {
         self.inbox.guard()
     }
 
-    /// Puts an object into the inbox if the source admits it and the predicate passes.
+    /// Puts an object into the inbox if it is admitted.
     fn update(
         &self,
         name: &ObjectName,
@@ -131,41 +202,17 @@ impl Input {
         kept: impl FnOnce() -> Result<Kept, Unreadable>,
     ) {
         let version = header.resource_version.as_str().unwrap_or_default();
-        if !self.source.admits(header) {
-            self.forget(name);
-            return self.put(name, None, Some(version));
-        }
-        let kept = match kept() {
-            Ok(kept) => kept,
-            // `seen` stays: the predicate compares the next version with the last readable one.
-            Err(why) => return self.inbox.put_unreadable(self.port, name.clone(), why),
-        };
-        if self.passes(name, header, listing) {
-            self.put(name, Some(kept), Some(version));
-        } else {
-            self.inbox.put_readable(self.port, name);
-        }
+        let admitted = self.admission.decide(name, header, listing, kept);
+        self.deliver(name, version, admitted);
     }
 
-    /// Whether the predicate lets this version of an object through.
-    fn passes(&self, name: &ObjectName, new: &Header, listing: bool) -> bool {
-        let Some(predicate) = &self.source.predicate else {
-            return true;
-        };
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        // The previous version counts, whether it passed or not.
-        let old = seen.insert(name.clone(), new.detached());
-        let passes = |old: &Header| {
-            let whole = None;
-            predicate.passes(&Update { old, new, whole })
-        };
-        listing || old.as_ref().is_none_or(passes)
-    }
-
-    fn forget(&self, name: &ObjectName) {
-        if self.source.predicate.is_some() {
-            let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-            seen.remove(name);
+    fn deliver(&self, name: &ObjectName, version: &str, admitted: Admitted) {
+        match admitted {
+            Admitted::Enters(kept) => self.put(name, kept, Some(version)),
+            Admitted::Dropped => self.inbox.put_readable(self.port, name),
+            Admitted::Unreadable(why) => {
+                self.inbox.put_unreadable(self.port, name.clone(), why);
+            }
         }
     }
 }
@@ -174,22 +221,26 @@ impl Sink for Input {
     fn reads(&self) -> Reads {
         match self.take_back {
             Some(_) => Reads::Everything,
-            None => Reads::Kept(self.keep.clone(), self.source.header()),
+            None => {
+                let Admission { keep, source, .. } = &self.admission;
+                Reads::Kept(keep.clone(), source.header())
+            }
         }
     }
 
     fn apply(&self, name: &ObjectName, object: &Arrival, listing: bool) {
         let Some(take_back) = &self.take_back else {
-            return self.update(name, &object.header, listing, || object.kept(&self.keep));
+            let kept = || object.kept(&self.admission.keep);
+            return self.update(name, &object.header, listing, kept);
         };
         match object.whole() {
-            Ok(whole) => self.apply_whole(name, &take_back(name, &whole), listing),
+            Ok(whole) => self.apply_stored(name, &take_back(name, &whole), listing),
             Err(why) => self.update(name, &object.header, listing, || Err(why)),
         }
     }
 
     fn delete(&self, name: &ObjectName, _last: Option<&Arrival>) {
-        self.forget(name);
+        self.admission.forget(name);
         self.put(name, None, None);
     }
 

@@ -66,7 +66,12 @@ impl Task {
                     }
                     Some(Command::AllowDeletions(allowed)) => {
                         orders.allowed = allowed;
-                        self = self.elsewhere(move |task| task.allow_deletions(allowed)).await;
+                        self = self
+                            .elsewhere(move |task| {
+                                task.allow_deletions(allowed);
+                                task.guarded_take();
+                            })
+                            .await;
                         stale_status = true;
                     }
                     Some(Command::DeleteAll(answer)) => {
@@ -88,7 +93,12 @@ impl Task {
                 () = writer.fell_behind(), if !stale_status => stale_status = true,
                 () = sleep_until(retry), if retry.is_some() => break self.over_budget(),
                 () = sleep_until(release), if release.is_some() => {
-                    self = self.elsewhere(Self::release_due).await;
+                    self = self
+                        .elsewhere(|task| {
+                            task.release_due();
+                            task.guarded_take();
+                        })
+                        .await;
                 }
                 _ = repair.tick() => self.writes.repair_all(),
                 Ok(()) = peers.changed() => self.writes.look_at_contested(),
@@ -104,6 +114,7 @@ impl Task {
             }
         };
         self.subscriptions.clear();
+        self.own_views.clear();
         self.writes.stop().await;
         self.elsewhere(Self::tell_status).await;
         end

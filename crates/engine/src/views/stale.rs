@@ -7,11 +7,12 @@ use document::Value;
 use object::{GroupKind, KindRef, ObjectName};
 use operator::Operator;
 use operator::spec::TargetType;
-use store::{Caller, Preconditions, Store, Write};
+use store::Store;
 
 use super::super::causes::Causes;
-use super::write::{ViewObject, WrittenObject, controller_of, writer_name};
-use super::{At, Outputs, collection, target, version};
+use super::write::{WrittenObject, controller_of, writer_name};
+use super::{At, Outputs, collection, target};
+use crate::own_views::OwnViews;
 
 /// An object or a patch that an earlier generation left in a view.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,14 +39,8 @@ impl Outputs {
             collection: yielded.collection,
             patcher: None,
         });
-        // A Patcher derives no object: one that nobody else derives any more goes.
-        let yields = |(at, document): (&At, &Option<Value>)| {
-            document.is_some() && target(operator, *at).kind != TargetType::Patcher
-        };
-        let objects = objects.filter(|stale| {
-            let derived = derived(&stale.collection, &stale.name);
-            !derived.into_iter().flatten().any(yields)
-        });
+        let objects =
+            objects.filter(|stale| !yields(operator, derived(&stale.collection, &stale.name)));
         let patched = self.memories.patched(&self.operator).into_iter();
         let patches = patched.flat_map(|object| {
             let derived = derived(&object.collection, &object.name);
@@ -82,34 +77,23 @@ impl Outputs {
         &mut self,
         store: &Store,
         operator: &Operator,
+        own: &mut OwnViews,
         causes: &Causes,
         stale: &Stale,
     ) {
         causes.begin(&self.operator, &stale.collection);
-        let written = match &stale.patcher {
-            None => {
-                let caller = Caller::controller(&self.operator, &stale.controller);
-                let delete = Write::Delete(stale.name.clone(), Preconditions::default());
-                // This fails if the object is gone already.
-                store.write(&caller, &stale.collection, &delete).ok()
-            }
-            Some(by) => {
-                let view = self.views.get(&stale.collection);
-                let derived = view.and_then(|view| view.derived.get(&stale.name));
-                let memories = &self.memories;
-                let (collection, name) = (&stale.collection, &stale.name);
-                let object = ViewObject::new(store, operator, memories, collection, name);
-                // This fails if somebody else keeps changing the object. Then the patch stays.
-                let outcome = object.write(derived, std::slice::from_ref(by)).ok();
-                outcome.and_then(|outcome| outcome.written)
-            }
-        };
-        let version = written.as_ref().map_or(0, version);
-        match self.views.get_mut(&stale.collection) {
-            Some(view) => view.version = view.version.max(version),
-            // This generation does not write to the view.
-            None => causes.end(&stale.collection, version),
-        }
+        let place = (&stale.collection, &stale.name);
+        self.decide(
+            store,
+            operator,
+            place,
+            own,
+            causes,
+            |leftover| match &stale.patcher {
+                None => leftover.whole = true,
+                Some(by) => leftover.patchers.push(by.clone()),
+            },
+        );
     }
 
     /// Whether an object or a patch is removed from a view when a target no longer derives it.
@@ -144,6 +128,15 @@ impl Outputs {
             }
         }
     }
+}
+
+/// Whether a target yields an object. A Patcher does not: an object that nobody else derives any
+/// more goes.
+pub(super) fn yields(operator: &Operator, derived: Option<&BTreeMap<At, Option<Value>>>) -> bool {
+    let mut derived = derived.into_iter().flatten();
+    derived.any(|(at, document)| {
+        document.is_some() && target(operator, *at).kind != TargetType::Patcher
+    })
 }
 
 impl Stale {

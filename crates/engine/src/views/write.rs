@@ -1,8 +1,9 @@
 //! One object of a view: the driver of the target model for the store.
 //!
 //! The store answers a write at once. So [`settle`] decides the complete next state of the object,
-//! and one or two writes establish it. If somebody else changes the object between reading and
-//! writing, both are repeated.
+//! and one write establishes it. Deciding ([`ViewObject::plan`]) and writing
+//! ([`ViewObject::carry_out`]) are two steps: in a batch, all objects are decided before any of
+//! them is written. If somebody else changes the object in between, both are repeated.
 //!
 //! The process remembers which values the writers of an Operator have set on an object, for as long
 //! as it has the views. After an edit of the Operator, values that it no longer derives are taken
@@ -11,13 +12,12 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use document::{Key, Value};
+use document::Value;
 use fieldset::MergeKeys;
 use object::{GroupKind, ObjectKey, ObjectName};
 use operator::Operator;
-use store::{Caller, Error, Holder, Preconditions, Store, Version, Write, Written};
+use store::{Caller, Change, Error, Holder, Preconditions, Store, Version, Write, Written};
 use target::batch::{BatchObject, Clash, Memory, Settled, Writer, settle};
-use target::in_place::Own;
 use target::problem::Cause;
 
 use super::{At, target};
@@ -64,23 +64,20 @@ impl Memories {
             .collect()
     }
 
-    /// An object of a view as it enters the pipeline of a controller: without what the `own`
-    /// controllers have set on it.
-    pub(crate) fn entered(
+    /// What an Operator has set on an object of a view.
+    pub(crate) fn on(
         &self,
         operator: &str,
-        own: &Own,
         collection: &GroupKind,
         name: &ObjectName,
-        object: &Value,
-    ) -> Value {
+        object: Option<&Value>,
+    ) -> Memory {
         let written = WrittenObject {
             operator: operator.to_owned(),
             collection: collection.clone(),
             name: name.clone(),
         };
-        let memory = self.of(&written, &uid_of(Some(object)));
-        memory.without(object, |writer| own.has(controller_of(writer)))
+        self.of(&written, &uid_of(object))
     }
 
     fn of(&self, object: &WrittenObject, uid: &Value) -> Memory {
@@ -126,17 +123,52 @@ pub(super) struct ViewObject<'a> {
 /// The code and the message of a write that was refused.
 pub(super) type Refused = (&'static str, String);
 
+/// The next state of an object, which is decided and not written yet.
+#[derive(Debug)]
+pub(super) struct Plan {
+    /// The controller that writes it, by position.
+    pub(super) controller: Option<usize>,
+    /// The first controller whose values are not written, by position, with the code and the
+    /// reason.
+    pub(super) conflict: Option<(usize, Refused)>,
+    /// The object as it will be; `None` if there will be none.
+    pub(super) object: Option<Value>,
+    /// The values that are set on it then.
+    pub(super) memory: Memory,
+    /// Whether these, or the object, differ from what is stored.
+    pub(super) changes: bool,
+    live: Option<Value>,
+    write: Option<Write>,
+}
+
 /// The result of writing an object.
 pub(super) struct Outcome {
     /// The controller that writes it, by position.
     pub(super) controller: Option<usize>,
-    /// The last write, if there was one.
+    /// The write, if there was one.
     pub(super) written: Option<Written>,
-    /// Whether other values are recorded than before.
-    pub(super) remembers: bool,
     /// The first controller whose values were not written, by position, with the code and the
     /// reason.
     pub(super) conflict: Option<(usize, Refused)>,
+}
+
+/// Whether somebody else has changed the object since it was read.
+pub(super) fn is_outdated(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::Changed { .. } | Error::AlreadyExists { .. } | Error::NotFound { .. }
+    )
+}
+
+/// Tries a write again while others change the object.
+pub(super) fn repeat(attempt: impl Fn() -> Result<Outcome, Error>) -> Result<Outcome, Error> {
+    for _ in 1..ATTEMPTS {
+        match attempt() {
+            Err(error) if is_outdated(&error) => {}
+            result => return result,
+        }
+    }
+    attempt()
 }
 
 impl<'a> ViewObject<'a> {
@@ -166,6 +198,15 @@ impl<'a> ViewObject<'a> {
         derived: Option<&BTreeMap<At, Option<Value>>>,
         former: &[String],
     ) -> Result<Outcome, Error> {
+        repeat(|| self.carry_out(self.plan(derived, former)?))
+    }
+
+    /// Decides the next state of the object.
+    pub(super) fn plan(
+        &self,
+        derived: Option<&BTreeMap<At, Option<Value>>>,
+        former: &[String],
+    ) -> Result<Plan, Error> {
         let derived: Vec<(At, Option<&Value>)> = derived
             .into_iter()
             .flatten()
@@ -178,23 +219,11 @@ impl<'a> ViewObject<'a> {
         let former = former.iter().cloned().map(Writer::former_patcher);
         let writers: Vec<Writer> = named.chain(former).collect();
         let ranks: Vec<usize> = derived.iter().map(|(at, _)| at.0).collect();
-        for _ in 1..ATTEMPTS {
-            match self.attempt(&writers, &ranks) {
-                Err(Error::Changed { .. } | Error::AlreadyExists { .. }) => {}
-                result => return result,
-            }
-        }
-        self.attempt(&writers, &ranks)
-    }
-
-    /// Decides and writes once. `ranks` are the positions of the writers' controllers.
-    fn attempt(&self, writers: &[Writer], ranks: &[usize]) -> Result<Outcome, Error> {
         let (collection, name) = (&self.object.collection, &self.object.name);
         let live = self.store.get(collection, name);
-        let uid = uid_of(live.as_ref());
-        let mut memory = self.memories.of(&self.object, &uid);
-        let before = memory.clone();
-        memory.created = self.is_created_by_us(ranks)?;
+        let before = self.memories.of(&self.object, &uid_of(live.as_ref()));
+        let mut memory = before.clone();
+        memory.created = self.is_created_by_us(&ranks)?;
         let keys = MergeKeys::of_group(collection.group.as_str());
         let key = ObjectKey {
             kind: collection.clone(),
@@ -205,20 +234,79 @@ impl<'a> ViewObject<'a> {
             operator: &self.operator.name,
             keys: &keys,
         };
-        let settled = settle(live.as_ref(), writers, &mut memory, object);
+        let settled = settle(live.as_ref(), &writers, &mut memory, object);
         let controller = settled.yielded.as_ref().map(|(at, _)| *at).or(Some(0));
         let controller = controller.and_then(|at| ranks.get(at).copied());
-        let conflict = self.conflict(&settled, ranks);
-        let remembers = !memory.has_same_layers(&before);
-        let live = live.as_ref();
-        let send = || self.send(live, settled, controller);
-        let written = self.memories.write(&self.object, live, memory, send)?;
-        Ok(Outcome {
+        let conflict = self.conflict(&settled, &ranks);
+        let write = self.write_of(live.as_ref(), settled);
+        let caller = self.caller(controller);
+        let next = write.as_ref();
+        let next = next.map(|write| self.store.dry_run(&caller, collection, write));
+        let next = next.transpose()?;
+        let changed = |next: &Written| next.change != Change::Unchanged;
+        Ok(Plan {
             controller,
-            written,
-            remembers,
             conflict,
+            changes: next.as_ref().is_some_and(changed) || !memory.has_same_layers(&before),
+            object: match next {
+                None => live.clone(),
+                Some(next) => Some(next.object).filter(|_| next.change != Change::Deleted),
+            },
+            memory,
+            live,
+            write,
         })
+    }
+
+    /// Decides to remove the object, because an earlier generation left it.
+    pub(super) fn plan_removal(&self) -> Result<Plan, Error> {
+        let (collection, name) = (&self.object.collection, &self.object.name);
+        let live = self.store.get(collection, name);
+        let write = live.as_ref().map(|live| self.delete(live));
+        let next = write.as_ref();
+        let next = next.map(|write| self.store.dry_run(&self.caller(None), collection, write));
+        let next = next.transpose()?;
+        let kept = next.filter(|next| next.change != Change::Deleted);
+        Ok(Plan {
+            controller: None,
+            conflict: None,
+            changes: live.is_some(),
+            object: kept.map(|next| next.object),
+            memory: Memory::default(),
+            live,
+            write,
+        })
+    }
+
+    fn delete(&self, live: &Value) -> Write {
+        let preconditions = Preconditions {
+            uid: None,
+            version: stored_version(live),
+        };
+        Write::Delete(self.object.name.clone(), preconditions)
+    }
+
+    /// Writes the object as it was planned. It fails if somebody else has changed it since.
+    pub(super) fn carry_out(&self, plan: Plan) -> Result<Outcome, Error> {
+        let caller = self.caller(plan.controller);
+        let send = || {
+            let write = plan.write.as_ref();
+            let written =
+                write.map(|write| self.store.write(&caller, &self.object.collection, write));
+            written.transpose()
+        };
+        let live = plan.live.as_ref();
+        let written = self.memories.write(&self.object, live, plan.memory, send)?;
+        Ok(Outcome {
+            controller: plan.controller,
+            written,
+            conflict: plan.conflict,
+        })
+    }
+
+    fn caller(&self, controller: Option<usize>) -> Caller {
+        let controller = controller.map(|number| self.operator.controllers[number].name.as_str());
+        Caller::controller(&self.operator.name, controller.unwrap_or_default())
     }
 
     /// Whether a controller of this Operator derives the object; an error if one of another
@@ -249,29 +337,14 @@ impl<'a> ViewObject<'a> {
         }
     }
 
-    fn send(
-        &self,
-        live: Option<&Value>,
-        settled: Settled,
-        controller: Option<usize>,
-    ) -> Result<Option<Written>, Error> {
-        let controller = controller.map(|number| self.operator.controllers[number].name.as_str());
-        let caller = Caller::controller(&self.operator.name, controller.unwrap_or_default());
-        let write = |write: &Write| self.store.write(&caller, &self.object.collection, write);
+    /// The write that establishes a state.
+    fn write_of(&self, live: Option<&Value>, settled: Settled) -> Option<Write> {
         match (live, settled.object, settled.yielded) {
-            (Some(live), None, _) => {
-                let preconditions = Preconditions {
-                    uid: None,
-                    version: version_of(live),
-                };
-                write(&Write::Delete(self.object.name.clone(), preconditions)).map(Some)
-            }
-            (_, Some(object), Some((_, document))) => {
-                write(&Write::Derive { object, document }).map(Some)
-            }
-            (Some(live), Some(object), None) => patch(live, &object, write),
+            (Some(live), None, _) => Some(self.delete(live)),
+            (_, Some(object), Some((_, document))) => Some(Write::Derive { object, document }),
+            (Some(live), Some(object), None) => (*live != object).then_some(Write::Patch(object)),
             // Only the writer that yields an object creates it.
-            (None, None, _) | (None, Some(_), None) => Ok(None),
+            (None, None, _) | (None, Some(_), None) => None,
         }
     }
 
@@ -307,39 +380,13 @@ impl<'a> ViewObject<'a> {
     }
 }
 
-/// Writes the differences. The status is written separately, as on an API server.
-fn patch(
-    live: &Value,
-    new: &Value,
-    write: impl Fn(&Write) -> Result<Written, Error>,
-) -> Result<Option<Written>, Error> {
-    let bare = |object: &Value| {
-        let fields = object.as_map();
-        fields.map(|fields| Value::from(fields.without("status")))
-    };
-    let mut written = None;
-    if bare(live) != bare(new) {
-        written = Some(write(&Write::Replace(new.clone()))?);
-    }
-    let status = new.get("status");
-    if status != live.get("status") {
-        let now = written.as_ref().map_or(live, |written| &written.object);
-        let now = now
-            .as_map()
-            .map(|map| map.with(Key::new("status"), status.clone()));
-        let status = Write::Status(now.map_or(Value::NULL, Value::from));
-        written = Some(write(&status)?);
-    }
-    Ok(written)
-}
-
 /// The name of a writer in [`Memories`]. It stays the same after an edit of the Operator.
 pub(super) fn writer_name(operator: &Operator, at: At) -> String {
     format!("{}/{}", operator.controllers[at.0].name, at.1)
 }
 
 /// The controller of a writer with this name.
-pub(super) fn controller_of(writer: &str) -> &str {
+pub(crate) fn controller_of(writer: &str) -> &str {
     writer.rsplit_once('/').map_or(writer, |(name, _)| name)
 }
 
@@ -349,7 +396,7 @@ fn uid_of(object: Option<&Value>) -> Value {
     })
 }
 
-fn version_of(object: &Value) -> Option<Version> {
+fn stored_version(object: &Value) -> Option<Version> {
     let version = object.get("metadata").get("resourceVersion");
     version.as_str()?.parse().ok().map(Version)
 }

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 
+mod batches;
 mod changes;
 mod errors;
 mod restarts;

@@ -77,6 +77,13 @@ impl Server {
         self.0.delete(&key(plural, name));
     }
 
+    /// How many requests since the last call have written an object.
+    pub(crate) fn writes(&self, path: &str) -> usize {
+        let sent = self.0.with(|state| state.trace.take_sent());
+        let done = sent.iter().filter(|sent| sent.method != "GET");
+        done.filter(|sent| sent.path.contains(path)).count()
+    }
+
     /// The objects that clients have deleted since the last call.
     pub(crate) fn deleted(&self) -> Vec<String> {
         let sent = self.0.with(|state| state.trace.take_sent());

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use document::json;
+use document::{Key, json};
 use expr::Env;
 use metrics::Metrics;
 use object::ObjectName;
@@ -11,10 +11,12 @@ use offline::{Event, EventType, Offline};
 use operator::Operator;
 use seeded::Random;
 use store::{Preconditions, Selector};
+use target::in_place::Own;
 
 use super::*;
 use crate::controller_task::ControllerTask;
 use crate::measures::Measures;
+use crate::own_views::OwnViews;
 use crate::problem_log::ProblemLog;
 use crate::status::ReportedError;
 use crate::views::Outputs;
@@ -64,6 +66,7 @@ struct Engine {
     store: Store,
     views: Views,
     outputs: Outputs,
+    own: OwnViews,
     problem_log: ProblemLog,
     tasks: Vec<ControllerTask>,
 }
@@ -84,6 +87,7 @@ impl Engine {
         let controllers = operator.controllers.iter().enumerate();
         Self {
             outputs: Outputs::new(&views, &operator, &crate::Echoes::default()),
+            own: OwnViews::start(&operator, &store, &Arc::default()),
             problem_log: ProblemLog::new(Arc::new(Quiet), Arc::default(), measures),
             tasks: controllers
                 .map(|(rank, c)| {
@@ -128,13 +132,18 @@ impl Engine {
         let name = ObjectName::new("", name);
         let own = Own::new(&self.operator, &self.operator.controllers[number].name);
         for changes in 0..10 {
-            let version = self.store.version();
-            self.outputs.take_recorded();
             let object = self.store.get(&view(), &name).unwrap();
-            let memories = self.views.memories();
-            let entered = memories.entered("o", &own, &view(), &name, &object);
+            let memories = self.views.memories().clone();
+            let before = (
+                self.store.version(),
+                memories.on("o", &view(), &name, Some(&object)),
+            );
+            let entered = before
+                .1
+                .without(&object, |writer| own.has(controller_of(writer)));
             self.source(number, name.name.as_str().unwrap(), Some(entered));
-            if self.store.version() == version && self.outputs.take_recorded().is_empty() {
+            let memory = memories.on("o", &view(), &name, Some(&object));
+            if (self.store.version(), memory) == before {
                 return changes;
             }
         }
@@ -142,8 +151,25 @@ impl Engine {
     }
 
     fn write(&mut self) {
-        self.outputs
-            .write(&self.store, &self.operator, &self.problem_log, || false);
+        let (store, operator, own) = (&self.store, &self.operator, &mut self.own);
+        let causes = self.views.causes();
+        self.outputs.stage(store, operator, own, causes, || false);
+        let doubted = self
+            .outputs
+            .commit(store, operator, own, causes, &self.problem_log);
+        assert!(!doubted);
+    }
+
+    /// Removes what the last generation left. Returns the number of objects and patches.
+    fn remove_stale(&mut self) -> usize {
+        let all = self.outputs.stale(&self.store, &self.operator);
+        for stale in &all {
+            let (causes, own) = (self.views.causes(), &mut self.own);
+            self.outputs
+                .remove_stale(&self.store, &self.operator, own, causes, stale);
+        }
+        self.write();
+        all.len()
     }
 
     fn user(&mut self, write: &Write) {
@@ -152,14 +178,8 @@ impl Engine {
             .write(&Caller::user("alice"), &view(), write)
             .unwrap();
         let name = ObjectName::of(&written.object).unwrap();
-        self.outputs
-            .touched()
-            .lock()
-            .unwrap()
-            .insert((view(), name));
-        if self.outputs.take_touched() {
-            self.write();
-        }
+        self.outputs.repair(&view(), &name);
+        self.write();
     }
 
     /// The objects, with only the name and the labels of their metadata.
@@ -195,8 +215,8 @@ fn specs(engine: &Engine) -> Vec<Value> {
         .collect()
 }
 
-#[test]
-fn a_patch_layers_on_what_another_controller_yields() {
+#[tokio::test]
+async fn a_patch_layers_on_what_another_controller_yields() {
     let mut engine = Engine::new();
     engine.source(1, "a", Some(config("a", json!({"x": {"b": 2}}))));
     assert_eq!(specs(&engine), []);
@@ -211,8 +231,8 @@ fn a_patch_layers_on_what_another_controller_yields() {
     assert_eq!(specs(&engine), []);
 }
 
-#[test]
-fn what_is_set_on_an_object_of_a_user_is_taken_back_if_it_is_as_written() {
+#[tokio::test]
+async fn what_is_set_on_an_object_of_a_user_is_taken_back_if_it_is_as_written() {
     let mut engine = Engine::new();
     engine.source(1, "u", Some(config("u", json!({"x": 1, "y": {"z": 2}}))));
     engine.user(&Write::Create(of_view("u", json!({"own": true}))));
@@ -236,8 +256,8 @@ fn what_is_set_on_an_object_of_a_user_is_taken_back_if_it_is_as_written() {
     assert_eq!(specs(&engine), [json!({"own": true, "x": 5})]);
 }
 
-#[test]
-fn what_a_user_has_already_stays() {
+#[tokio::test]
+async fn what_a_user_has_already_stays() {
     let mut engine = Engine::new();
     let own = json!({"x": 1, "y": {"z": 2}, "l": [{"k": 1}], "s": [1]});
     engine.user(&Write::Create(of_view("u", own.clone())));
@@ -255,8 +275,8 @@ fn what_a_user_has_already_stays() {
     assert_eq!(specs(&engine), [own]);
 }
 
-#[test]
-fn what_a_user_changes_is_put_back_and_then_ours() {
+#[tokio::test]
+async fn what_a_user_changes_is_put_back_and_then_ours() {
     let mut engine = Engine::new();
     engine.user(&Write::Create(of_view("u", json!({"x": 1, "own": 1}))));
     engine.source(1, "u", Some(config("u", json!({"x": 1}))));
@@ -266,8 +286,8 @@ fn what_a_user_changes_is_put_back_and_then_ours() {
     assert_eq!(specs(&engine), [json!({"x": 2, "own": 1})]);
 }
 
-#[test]
-fn the_status_is_patched_and_taken_back_too() {
+#[tokio::test]
+async fn the_status_is_patched_and_taken_back_too() {
     let mut engine = Engine::new();
     engine.user(&Write::Create(of_view("u", json!({}))));
     let mut status = of_view("u", json!({}));
@@ -288,8 +308,8 @@ fn the_status_is_patched_and_taken_back_too() {
     assert_eq!(object.get("status"), &json!({"mine": 1}));
 }
 
-#[test]
-fn after_an_edit_only_what_is_no_longer_derived_is_taken_back() {
+#[tokio::test]
+async fn after_an_edit_only_what_is_no_longer_derived_is_taken_back() {
     let mut engine = Engine::new();
     for name in ["stays", "goes"] {
         engine.user(&Write::Create(of_view(name, json!({"own": (name)}))));
@@ -299,12 +319,7 @@ fn after_an_edit_only_what_is_no_longer_derived_is_taken_back() {
     let mut engine = engine.next();
     engine.source(1, "stays", Some(config("stays", json!({"x": 1}))));
     assert_eq!(engine.store.version(), version);
-    for stale in engine.outputs.stale(&engine.store, &engine.operator) {
-        let causes = engine.views.causes();
-        engine
-            .outputs
-            .remove_stale(&engine.store, &engine.operator, causes, &stale);
-    }
+    engine.remove_stale();
     assert_eq!(
         specs(&engine),
         [json!({"own": "goes"}), json!({"own": "stays", "x": 1})]
@@ -316,18 +331,14 @@ fn after_an_edit_only_what_is_no_longer_derived_is_taken_back() {
     );
 }
 
-#[test]
-fn an_object_that_only_a_patcher_derives_after_an_edit_goes() {
+#[tokio::test]
+async fn an_object_that_only_a_patcher_derives_after_an_edit_goes() {
     let mut engine = Engine::new();
     engine.source(0, "a", Some(deployment("a", json!({"own": 1}))));
     engine.source(1, "a", Some(config("a", json!({"x": 1}))));
     let mut engine = engine.next();
     engine.source(1, "a", Some(config("a", json!({"x": 1}))));
-    let stale = engine.outputs.stale(&engine.store, &engine.operator);
-    assert_eq!(stale.len(), 1, "{stale:?}");
-    let causes = engine.views.causes();
-    let outputs = &mut engine.outputs;
-    outputs.remove_stale(&engine.store, &engine.operator, causes, &stale[0]);
+    assert_eq!(engine.remove_stale(), 1);
     assert_eq!(specs(&engine), [] as [Value; 0]);
 }
 
@@ -355,8 +366,8 @@ fn in_place() -> Operator {
     operator.unwrap_or_else(|| panic!("{problems:?}"))
 }
 
-#[test]
-fn a_view_is_changed_in_place() {
+#[tokio::test]
+async fn a_view_is_changed_in_place() {
     let store = Store::new(crate::clock::System, store::Config::default());
     let views = Views::new(&store);
     let mut engine = Engine::of(in_place(), store, views);
@@ -399,8 +410,8 @@ fn data(random: &mut Random) -> Value {
         .into()
 }
 
-#[test]
-fn views_are_as_they_are_offline() {
+#[tokio::test]
+async fn views_are_as_they_are_offline() {
     for seed in 0..60 {
         let mut random = Random::new(seed);
         let mut engine = Engine::new();
