@@ -36,7 +36,7 @@ use crate::running::target::TargetState;
 use crate::running::times::Clock;
 use crate::running::{Batches, Change, Detach, StepContext};
 use branch::BranchState;
-pub use budget::{Budget, BudgetError};
+pub use budget::{Budget, BudgetError, Usage};
 use errors::{conflict, sorted};
 use meter::Meter;
 use pull::Pull;
@@ -123,6 +123,10 @@ pub struct Circuit {
     targets: Vec<TargetState>,
     kinds: Vec<Arc<OutputKind>>,
     budget: Budget,
+    /// What others use of the budget.
+    others: Usage,
+    /// The join candidates that the last step checked.
+    candidates: u64,
     stopped: Option<BudgetError>,
     /// Whether a stage reads `"@now"`.
     timed: bool,
@@ -148,6 +152,8 @@ impl Circuit {
             kinds: target_kinds.iter().cloned().map(Arc::new).collect(),
             pipeline: pipeline.clone(),
             budget,
+            others: Usage::default(),
+            candidates: 0,
             stopped: None,
             timed: pipeline.reads_now(),
             step: 0,
@@ -167,6 +173,25 @@ impl Circuit {
     /// The number of objects in all sources.
     pub fn len(&self) -> usize {
         self.sources.iter().map(SourceState::len).sum()
+    }
+
+    fn bytes(&self) -> usize {
+        self.sources.iter().map(SourceState::bytes).sum()
+    }
+
+    /// What the circuit uses of its budget: the objects that it holds, and the candidates of its
+    /// last step.
+    pub fn usage(&self) -> Usage {
+        Usage {
+            documents: self.len(),
+            bytes: self.bytes(),
+            candidates: self.candidates,
+        }
+    }
+
+    /// Sets what others use of the budget, which is not left for the next step.
+    pub fn share_budget(&mut self, others: Usage) {
+        self.others = others;
     }
 
     /// The number of objects in a source.
@@ -239,22 +264,23 @@ impl Circuit {
         }
         self.step = self.step.wrapping_add(1);
         let changes = self.ingest(batch, env);
-        if self.len() > self.budget.documents {
+        if self.len() + self.others.documents > self.budget.documents {
             return Err(self.stop(BudgetError::Documents(self.budget.documents)));
         }
         if let Some(limit) = self.budget.bytes
-            && self.sources.iter().map(SourceState::bytes).sum::<usize>() > limit
+            && self.bytes() + self.others.bytes > limit
         {
             return Err(self.stop(BudgetError::Bytes(limit)));
         }
         let mut errors = Vec::new();
-        let mut meter = Meter::new(self.budget);
+        let mut meter = Meter::new(self.budget, self.others.candidates);
         let clock = if self.timed {
             Clock::new(env, tick)
         } else {
             Clock::STOPPED
         };
         let outputs = self.run(changes, (env, clock), &mut errors, &mut meter);
+        self.candidates = meter.candidates() - self.others.candidates;
         if let Some(error) = meter.exceeded() {
             return Err(self.stop(error));
         }

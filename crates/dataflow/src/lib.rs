@@ -41,7 +41,9 @@ mod running;
 pub mod scratch;
 mod topology;
 
-pub use circuit::{Budget, BudgetError, Circuit, Derived, SourceEvent, StepResult, TargetChange};
+pub use circuit::{
+    Budget, BudgetError, Circuit, Derived, SourceEvent, StepResult, TargetChange, Usage,
+};
 pub use failure::{Failure, OutputProblem, RunError};
 pub use origin::{Component, Origin, SourceObject};
 pub use pipeline::Pipeline;

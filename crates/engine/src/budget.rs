@@ -8,13 +8,15 @@ use document::Bounds;
 /// with `BudgetExceeded`; others are not affected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
-    /// Objects in all sources of a controller together.
+    /// Objects in the sources of all controllers together. An object that two sources read counts
+    /// twice.
     pub documents: usize,
     /// Bytes of memory for these; unlimited if `None`.
     pub bytes: Option<usize>,
-    /// Documents that one step may compare to join them.
+    /// Documents that one batch may compare to join them.
     pub candidates: u64,
-    /// Objects that a controller may derive, and documents that its joins may yield in one step.
+    /// Objects that all controllers together may derive, and documents that the joins of one
+    /// controller may yield in one batch.
     pub outputs: usize,
     /// Functions and list items that one evaluation of an expression may process.
     pub steps: u64,
@@ -22,7 +24,7 @@ pub struct Budget {
     pub cel_cost: u64,
     /// The size of a derived document in bytes, as JSON.
     pub derived_bytes: u32,
-    /// The duration of one step.
+    /// How long a controller may work on one batch.
     pub step_time: Duration,
 }
 
@@ -40,6 +42,15 @@ impl Default for Budget {
             step_time: Duration::from_secs(30),
         }
     }
+}
+
+/// What the other controllers of an Operator use of its budget.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct UsedByOthers {
+    /// What their circuits hold, and the candidates that were checked in this batch.
+    pub(crate) circuits: dataflow::Usage,
+    /// The objects that they derive.
+    pub(crate) outputs: usize,
 }
 
 impl Budget {

@@ -18,6 +18,7 @@ use target::{Author, Desired};
 use super::deletions::Removals;
 use super::turns::Halt;
 use crate::Budget;
+use crate::budget::UsedByOthers;
 
 /// Until when a batch may run.
 #[derive(Clone, Debug)]
@@ -65,6 +66,8 @@ pub(super) struct ControllerTask {
     /// The budget that it exceeded in the last engine of the Operator.
     pub(super) exceeded_before: Option<String>,
     budget: Budget,
+    /// How long it has worked on the current batch.
+    worked: Duration,
     halt: Halt,
     /// How many objects it derives, including those in views.
     pub(super) outputs: usize,
@@ -96,6 +99,7 @@ impl ControllerTask {
         Self {
             circuit: Circuit::new(&controller.pipeline, &kinds, budget.circuit()),
             budget,
+            worked: Duration::ZERO,
             halt: Halt::default(),
             outputs: 0,
             open: false,
@@ -137,9 +141,30 @@ impl ControllerTask {
         errors
     }
 
+    /// A new batch begins.
+    pub(super) fn begin_batch(&mut self) {
+        self.worked = Duration::ZERO;
+    }
+
+    /// The end of the time that is left for the current batch.
+    pub(super) fn deadline(&self, start: Instant) -> Deadline {
+        let left = self.budget.step_time.saturating_sub(self.worked);
+        Deadline::new(start, left, &self.halt)
+    }
+
+    /// Adds to the time that it has worked on the current batch.
+    pub(super) fn worked(&mut self, time: Duration) {
+        self.worked += time;
+    }
+
     /// Steps the circuit. Returns `None` if it exceeded its budget, or was interrupted. Even a
     /// small batch may take as long as the budget allows.
-    pub(super) fn step(&mut self, batch: Vec<SourceEvent>, env: &Env) -> Option<StepResult> {
+    pub(super) fn step(
+        &mut self,
+        batch: Vec<SourceEvent>,
+        env: &Env,
+        others: &UsedByOthers,
+    ) -> Option<StepResult> {
         if self.stopped.is_some() {
             self.missed = true;
             return None;
@@ -150,14 +175,15 @@ impl ControllerTask {
         self.in_place.enter(&batch);
         let start = Instant::now();
         let mut env = env.clone();
-        let deadline = Deadline::new(start, self.budget.step_time, &self.halt);
+        let deadline = self.deadline(start);
+        self.circuit.share_budget(others.circuits);
         env.interrupt = Interrupt::when(move || deadline.is_over());
         let mut step = match self.circuit.step(batch, &env) {
             Ok(step) => step,
             // What the circuit holds now is wrong, but nothing uses it any more.
             Err(_) if self.halt.is_raised() => return None,
             Err(error) => {
-                let exceeded = self.exceeded(self.outputs, start.elapsed());
+                let exceeded = self.exceeded(0, start.elapsed());
                 self.stop(exceeded.unwrap_or_else(|| error.to_string()));
                 return None;
             }
@@ -170,7 +196,7 @@ impl ControllerTask {
                 _ => {}
             }
         }
-        if let Some(why) = self.exceeded(outputs, start.elapsed()) {
+        if let Some(why) = self.exceeded(outputs + others.outputs, start.elapsed()) {
             self.stop(why);
             return None;
         }
@@ -216,6 +242,7 @@ impl ControllerTask {
             return Some(format!("more than {most} objects are derived"));
         }
         let seconds = step_time.as_secs();
+        let took = self.worked.saturating_add(took);
         (took > step_time).then(|| format!("one batch took longer than {seconds} s"))
     }
 

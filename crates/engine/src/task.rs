@@ -29,6 +29,7 @@ use super::turns::Halt;
 use super::unread::Unread;
 use super::writes::Writes;
 use super::{Context, EngineEvents, Resume, deletions, inputs, limits, sweep, upstream, views};
+use crate::budget::UsedByOthers;
 use crate::inbox::{Inbox, Port, PortState, Taken};
 use crate::kinds::Kinds;
 use crate::status::OperatorStatus;
@@ -47,6 +48,8 @@ pub(super) struct Task {
     pub(super) views: views::Outputs,
     /// The views of this Operator that its controllers read or patch.
     pub(super) own_views: OwnViews,
+    /// The join candidates that were checked in this batch.
+    candidates: u64,
     /// The changes of targets in this batch, which are passed to the writer at its end.
     outbox: Vec<WantedChange>,
     pub(super) writes: Writes,
@@ -153,6 +156,7 @@ impl Task {
             order,
             views,
             own_views: OwnViews::start(&operator, &context.store, &inbox),
+            candidates: 0,
             outbox: Vec::new(),
             controllers,
             inbox,
@@ -194,6 +198,10 @@ impl Task {
         if self.sweep.is_deleting() {
             return;
         }
+        self.candidates = 0;
+        self.controllers
+            .iter_mut()
+            .for_each(ControllerTask::begin_batch);
         self.enter_arrived();
         let env = self.env();
         let upstream = loop {
@@ -322,20 +330,22 @@ impl Task {
     }
 
     fn step(&mut self, number: usize, batch: Vec<dataflow::SourceEvent>, bulk: bool, env: &Env) {
+        let others = self.used_by_others(number);
         let controller = &self.operator.controllers[number];
         let task = &mut self.controllers[number];
         let start = Instant::now();
         let (operator, name, events) = (&self.operator.name, &controller.name, batch.len());
         let span = tracing::info_span!("step", operator, controller = name, events);
-        let step = span.in_scope(|| task.step(batch, env));
+        let step = span.in_scope(|| task.step(batch, env, &others));
         let metrics = self.measures.of(&controller.name);
         metrics.inspect(|metrics| metrics.step(start.elapsed()));
         let Some(step) = step else {
             return;
         };
+        self.candidates += task.circuit.usage().candidates;
         self.problem_log.failed(controller, &step.errors);
         let counts = bulk || !task.open;
-        let deadline = Deadline::new(start, self.context.budget.step_time, &self.halt);
+        let deadline = task.deadline(start);
         for mut change in step.changes {
             if deadline.is_over() {
                 return self.interrupted(number);
@@ -348,8 +358,25 @@ impl Task {
             }
         }
         if !self.write_views(Some(&deadline)) {
-            self.interrupted(number);
+            return self.interrupted(number);
         }
+        self.controllers[number].worked(start.elapsed());
+    }
+
+    /// What the other controllers use of the budget.
+    fn used_by_others(&self, number: usize) -> UsedByOthers {
+        let mut used = UsedByOthers::default();
+        let tasks = self.controllers.iter().enumerate();
+        for (_, task) in tasks.filter(|(other, _)| *other != number) {
+            let dataflow::Usage {
+                documents, bytes, ..
+            } = task.circuit.usage();
+            used.circuits.documents += documents;
+            used.circuits.bytes += bytes;
+            used.outputs += task.outputs;
+        }
+        used.circuits.candidates = self.candidates;
+        used
     }
 
     /// Decides on the changed objects of views, which are written at the end of the batch. Returns

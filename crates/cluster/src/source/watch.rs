@@ -7,6 +7,7 @@
 
 mod joins;
 mod sinks;
+mod slots;
 mod streaming;
 mod task;
 
@@ -17,6 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use metrics::Metrics;
 use object::KindRef;
 use sinks::Sinks;
+use slots::{MAX_ACCOUNT_WATCHES, Slots};
 use streaming::Unsupported;
 use task::Watch;
 use tokio::sync::Notify;
@@ -46,6 +48,8 @@ pub struct Watches {
     metrics: Metrics,
     open: Arc<Mutex<HashMap<WatchKey, Arc<Shared>>>>,
     no_streaming: Unsupported,
+    /// The watches that may be opened as service accounts.
+    for_accounts: Slots,
 }
 
 impl fmt::Debug for Watches {
@@ -93,6 +97,7 @@ impl Watches {
             metrics,
             open: Arc::default(),
             no_streaming: Unsupported::default(),
+            for_accounts: Slots::new(MAX_ACCOUNT_WATCHES),
         }
     }
 

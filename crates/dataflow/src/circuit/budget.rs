@@ -26,6 +26,17 @@ impl Default for Budget {
     }
 }
 
+/// What circuits use of a budget that they share.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Objects in their sources.
+    pub documents: usize,
+    /// Bytes of these objects; 0 without a limit.
+    pub bytes: usize,
+    /// Join candidates that were checked.
+    pub candidates: u64,
+}
+
 /// A budget was exceeded: the circuit has stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BudgetError {

@@ -29,14 +29,20 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    pub(crate) fn new(budget: Budget) -> Self {
+    /// A meter for a step, after others have checked this many candidates of the same budget.
+    pub(crate) fn new(budget: Budget, candidates: u64) -> Self {
         Self {
             budget,
-            candidates: 0,
+            candidates,
             joined: 0,
             unwound: 0,
             exceeded: None,
         }
+    }
+
+    /// The candidates that were checked, including those of others.
+    pub(crate) fn candidates(&self) -> u64 {
+        self.candidates
     }
 
     /// The exceeded limit.

@@ -81,7 +81,7 @@ mod tests {
     use crate::running::times::Clock;
 
     fn sort(items: &mut Vec<(Origin, usize)>, env: &Env) -> Meter {
-        let (mut errors, mut meter) = (Vec::new(), Meter::new(Budget::default()));
+        let (mut errors, mut meter) = (Vec::new(), Meter::new(Budget::default(), 0));
         let mut cx = StepContext {
             env,
             branch: 0,

@@ -123,7 +123,7 @@ pub(crate) struct Run {
 #[derive(Clone, Copy, Debug, Args)]
 #[allow(clippy::struct_field_names)] // The fields are the names of the flags.
 pub(crate) struct OperatorLimits {
-    /// How many objects the sources of a controller may have in total
+    /// How many objects the sources of an Operator may have in total
     #[arg(long, value_name = "N", help_heading = LIMITS, default_value_t = Budget::default().documents)]
     pub(crate) max_documents: usize,
 
@@ -135,8 +135,8 @@ pub(crate) struct OperatorLimits {
     #[arg(long, value_name = "N", help_heading = LIMITS, default_value_t = Budget::default().candidates)]
     pub(crate) max_candidates: u64,
 
-    /// How many objects a controller may derive, and how many documents its joins may yield in
-    /// one batch
+    /// How many objects an Operator may derive, and how many documents the joins of a controller
+    /// may yield in one batch
     #[arg(long, value_name = "N", help_heading = LIMITS, default_value_t = Budget::default().outputs)]
     pub(crate) max_outputs: usize,
 
@@ -151,7 +151,7 @@ pub(crate) struct OperatorLimits {
     #[command(flatten)]
     pub(crate) derived: Derived,
 
-    /// How long one batch may take
+    /// How long a controller may work on one batch
     #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = LIMITS, default_value = "30")]
     pub(crate) max_step_time: Duration,
 }

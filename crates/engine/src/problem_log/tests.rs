@@ -6,6 +6,7 @@ use metrics::Metrics;
 
 use super::*;
 use crate::Budget;
+use crate::budget::UsedByOthers;
 
 struct IgnoreEvents;
 
@@ -58,7 +59,7 @@ impl World {
             name: ObjectName::new("", name),
             object: Some(keep.of(&json!({"metadata": {"name": (*name)}, "spec": (spec.clone())}))),
         });
-        let step = self.tasks[0].step(batch.collect(), &Env::default());
+        let step = self.tasks[0].step(batch.collect(), &Env::default(), &UsedByOthers::default());
         let controller = &self.operator.controllers[0];
         self.problem_log.failed(controller, &step.unwrap().errors);
     }

@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use document::json;
+use simulation::fields::set;
+
 use super::{World, copies, seconds, widget};
 
 /// Five widgets, of which a controller may read three.
@@ -56,4 +59,35 @@ async fn the_pauses_grow() {
     let count: usize = count.sum();
     assert!((8..=20).contains(&count), "{count} lists");
     world.stop().await;
+}
+
+/// The limits are those of the Operator, however many controllers it has.
+#[tokio::test(start_paused = true)]
+async fn controllers_share_the_budget() {
+    let both = || {
+        let copy = |prefix: &str| copies(prefix).get("controllers").at(0).clone();
+        let named = |name: &str| set(&copy(name), &["name"], json!(name));
+        json!({"controllers": [(named("one")), (named("two"))]})
+    };
+    for (documents, outputs, expect) in [
+        (4, 100, "True/Ready"),
+        (3, 100, "False/BudgetExceeded"),
+        (100, 4, "True/Ready"),
+        (100, 3, "False/BudgetExceeded"),
+    ] {
+        let mut world = World::new();
+        world.config.budget.documents = documents;
+        world.config.budget.outputs = outputs;
+        world.widget("a", 1);
+        world.widget("b", 1);
+        world.operator("o", both());
+        world.start();
+        seconds(10).await;
+        world.expect("o", expect);
+        let message = world.message("o");
+        if expect == "False/BudgetExceeded" {
+            assert!(message.contains("more than 3 objects"), "{message}");
+        }
+        world.stop().await;
+    }
 }

@@ -25,6 +25,7 @@ use tokio::time::Instant;
 
 use super::joins::Joins;
 use super::sinks::{Owners, guarded};
+use super::slots::Slots;
 use super::streaming::Strategy;
 use super::{Shared, WatchKey, Watches};
 use crate::client::Clients;
@@ -66,6 +67,7 @@ pub(super) struct Watch {
     reason: &'static str,
     strategy: Strategy,
     pause: Pause,
+    slots: Slots,
 }
 
 /// Why a stream ends.
@@ -97,11 +99,13 @@ impl Watch {
             reason: "first",
             strategy: Strategy::new(&watches.no_streaming),
             pause: Pause::new(PAUSES),
+            slots: watches.for_accounts.clone(),
         }
     }
 
     /// Runs until it is aborted, when the last sink has left.
     pub(super) async fn run(mut self) {
+        let _slot = self.slots.take(&self.key, &self.shared).await;
         loop {
             tokio::time::sleep(GATHER).await;
             let opened = AssertUnwindSafe(self.open()).catch_unwind().await;

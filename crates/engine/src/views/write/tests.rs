@@ -14,6 +14,7 @@ use store::{Preconditions, Selector};
 use target::in_place::Own;
 
 use super::*;
+use crate::budget::UsedByOthers;
 use crate::controller_task::ControllerTask;
 use crate::measures::Measures;
 use crate::own_views::OwnViews;
@@ -117,7 +118,9 @@ impl Engine {
             name: ObjectName::new("", name),
             object: object.map(|object| keep.of(&object)),
         }];
-        let step = self.tasks[number].step(batch, &Env::default()).unwrap();
+        let step = self.tasks[number]
+            .step(batch, &Env::default(), &UsedByOthers::default())
+            .unwrap();
         for change in step.changes {
             let controller = &self.operator.controllers[number];
             let at = (number, change.target);
