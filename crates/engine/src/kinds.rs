@@ -132,7 +132,8 @@ pub(super) fn any_version(kind: &GroupKind) -> KindRef {
 }
 
 impl Task {
-    /// Forgets the kinds that are no longer targets and of which no object is left.
+    /// Forgets the kinds that are no longer targets and of which no object is left. One that the
+    /// cluster does not serve at present is remembered: it may come back with its objects.
     pub(super) fn forget_kinds(&mut self) {
         let current = Kinds::of(&self.operator);
         if self.kinds == current {
@@ -147,9 +148,8 @@ impl Task {
             .collect();
         for (kind, _) in former {
             let writer = &self.writes.writer;
-            let swept = self.sweep.has_swept(&kind) || writer.is_gone(&kind);
             match current.0.get(&kind) {
-                _ if !swept => {}
+                _ if !self.sweep.has_swept(&kind) => {}
                 None if !writer.holds(&kind) => {
                     self.kinds.0.remove(&kind);
                     self.subscriptions.leave(&kind);

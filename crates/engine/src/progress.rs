@@ -36,11 +36,19 @@ impl Task {
         (!swept).then(|| "the lists of its targets are not complete yet".to_owned())
     }
 
-    /// Whether the status may change although no event arrives.
+    /// Whether the status may change although nothing happens: an object in the queue becomes late,
+    /// or the time after a start is over. The writer notifies of everything else.
     pub(super) fn is_behind(&self) -> bool {
-        let controllers = self.operator.controllers.iter();
-        let mut progress = controllers.map(|c| self.writes.writer.progress(&c.name));
-        progress.any(|progress| progress.oldest.is_some() || progress.behind() > 0)
+        let now = tokio::time::Instant::now();
+        let controllers = self.operator.controllers.iter().zip(&self.controllers);
+        let mut changing = controllers.filter(|(_, task)| {
+            let starts = task.opened.is_none_or(|opened| now < opened + MOMENT);
+            starts || !task.syncing
+        });
+        changing.any(|(controller, _)| {
+            let progress = self.writes.writer.progress(&controller.name);
+            progress.oldest.is_some()
+        })
     }
 }
 

@@ -13,7 +13,9 @@
 //!
 //! An object stays for now if its origin is in error, or if something upstream of its
 //! controller may be missing (see [`upstream`](super::upstream)). Then the sweep runs again
-//! when an error is cleared, or when the state upstream changes.
+//! when an error is cleared, or when the state upstream changes. It also runs again when an object
+//! comes up that it could not judge: one whose state was unknown, or that an earlier Operator of the
+//! same name had claimed and that was taken over since.
 
 use std::collections::BTreeSet;
 
@@ -35,6 +37,8 @@ pub(super) struct Sweep {
     done: bool,
     /// The kinds whose lists were complete when it last ran.
     swept: BTreeSet<GroupKind>,
+    /// How many objects that it could not judge had come up when it last ran.
+    came_up: u64,
     /// Set if it has kept objects: it runs again when these may be removed.
     kept: Option<Kept>,
     /// Whether the Operator is being deleted: everything is removed, and nothing new is derived.
@@ -87,8 +91,9 @@ impl Sweep {
         errors: usize,
         upstream: &[Upstream],
         listed: &BTreeSet<GroupKind>,
+        came_up: u64,
     ) -> bool {
-        if !self.done || !self.swept.is_superset(listed) {
+        if !self.done || !self.swept.is_superset(listed) || self.came_up != came_up {
             return true;
         }
         let Some(kept) = &mut self.kept else {
@@ -107,7 +112,8 @@ impl Task {
         }
         let errors = self.error_count();
         let listed = self.listed_kinds();
-        if !self.sweep.is_due(errors, upstream, &listed) {
+        let came_up = self.writes.writer.came_up();
+        if !self.sweep.is_due(errors, upstream, &listed, came_up) {
             // A kind that the cluster no longer serves is swept again when it is back.
             self.sweep.swept = listed;
             return;
@@ -130,6 +136,7 @@ impl Task {
         self.remove_left(leftovers, stale);
         self.sweep.done = true;
         self.sweep.swept = listed;
+        self.sweep.came_up = came_up;
         self.sweep.kept = kept.then(|| Kept {
             errors,
             upstream: upstream.to_vec(),
@@ -137,10 +144,11 @@ impl Task {
         });
     }
 
-    /// Whether the sweep has run on all kinds that are listed by now, and has kept nothing.
+    /// Whether the sweep has run on everything that is known by now, and has kept nothing.
     pub(super) fn is_swept(&self) -> bool {
         let done = self.sweep.done && self.sweep.kept.is_none();
-        done && self.listed_kinds() == self.sweep.swept
+        let latest = self.sweep.came_up == self.writes.writer.came_up();
+        done && latest && self.listed_kinds() == self.sweep.swept
     }
 
     /// The kinds whose lists are complete.
@@ -158,8 +166,10 @@ impl Task {
         if !self.sweep.is_done() {
             return;
         }
-        let marks = self.writes.writer.marks(key).unwrap_or_default();
-        if marks.iter().any(|mark| self.controller_of(mark).is_none()) {
+        let writer = &self.writes.writer;
+        let marks = writer.marks(key).unwrap_or_default();
+        let is_of_predecessor = |mark: &Leftover| self.controller_of(mark).is_none();
+        if writer.is_in_doubt(key) || marks.iter().any(is_of_predecessor) {
             self.sweep.run_again();
         }
     }

@@ -361,7 +361,10 @@ impl Writer {
     /// leave alone, for example because their origin is in error. The caller passes each one to
     /// [`Writer::withdraw`] and checks the object.
     pub fn leftovers(&self, mut keep: impl FnMut(&Leftover) -> bool) -> Vec<Leftover> {
-        let mut leftovers = self.state().leftovers(&self.operator);
+        let mut state = self.state();
+        state.note_doubts();
+        let mut leftovers = state.leftovers(&self.operator);
+        drop(state);
         leftovers.retain(|leftover| !keep(leftover));
         leftovers
     }
@@ -478,10 +481,10 @@ impl Writer {
             Some(entry) => entry.set_problems(problems),
             None => !problems.is_empty(),
         };
-        if !problems.is_empty() {
-            state.ran(key, true, None);
-        }
         drop(state);
+        if !problems.is_empty() {
+            self.changing(|state| state.ran(key, true, None));
+        }
         if changed {
             self.report.problems(key, problems);
         }

@@ -28,10 +28,3 @@ mod world;
 
 pub use run::{simulate, steps};
 pub use steps::Step;
-
-/// Whether an edit may rename a controller that patches. If the object is no longer derived before
-/// the new name has taken the patch over, the patch stays until a restart.
-const PATCHERS_ARE_RENAMED: bool = false;
-/// Whether an edit may change the kind of a target. An object of the old kind whose source is in
-/// error at that time is left behind (seed 19).
-const TARGET_KINDS_CHANGE: bool = false;

@@ -1,8 +1,8 @@
 //! Runs the histories of many seeds, and shows the shortest one that fails.
 //!
 //! `RANDOM_RUNS` sets the number of seeds, `RANDOM_SEED` runs a single one, and `SIM_STEPS` only
-//! some of its steps. `SIM_NO_SHRINK` shows a failing history as it is, `SIM_TRACE` shows a single
-//! one even if it does not fail. With `SIM_KEEP_GOING`, the other seeds run after a failure, and
+//! some of its steps. `SIM_NO_SHRINK` shows a failing history as it is, `SIM_TRACE` shows more lines,
+//! and those of a single history even if it does not fail. With `SIM_KEEP_GOING`, the other seeds run after a failure, and
 //! all failing seeds are listed.
 
 #![allow(clippy::print_stderr)] // Tests print how to repeat a failure.
@@ -146,7 +146,8 @@ impl<S: Copy + Debug + Sync> Histories<S> {
             return;
         };
         let positions: Vec<String> = kept.iter().map(ToString::to_string).collect();
-        let skipped = outcome.last.len().saturating_sub(SHOWN);
+        let shown = std::env::var("SIM_TRACE").map_or(SHOWN, |_| usize::MAX);
+        let skipped = outcome.last.len().saturating_sub(shown);
         panic!(
             "{}\n\n{steps:?}\n\n{failure}\n\n\
              RANDOM_SEED={seed} SIM_STEPS={} cargo test -p simulation --test {}\n",

@@ -28,14 +28,6 @@ const MAX_TIME_TO_QUIET: Duration = Duration::from_hours(4);
 /// The cluster must stay quiet for this long.
 const QUIET_AFTERWARDS: Duration = Duration::from_mins(25);
 
-/// Whether a starting controller waits for other controllers of its Operator that write the
-/// same objects. It does not: their objects are deleted, and created again when their sources
-/// are listed.
-const RIVALS_WAIT_AT_A_START: bool = false;
-/// Whether a mark names a new origin as soon as that takes over with an equal document. This
-/// happens only after a restart.
-pub(crate) const ORIGINS_ARE_CURRENT: bool = false;
-
 /// The result of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
@@ -260,12 +252,7 @@ impl Run {
         }
         self.world.check()?;
         self.stays_quiet().await?;
-        let known = match self.world.shape.name {
-            "layers" | "rivals" => !RIVALS_WAIT_AT_A_START,
-            "patcher" => !ORIGINS_ARE_CURRENT,
-            _ => false,
-        };
-        if self.random.chance(30) && !known {
+        if self.random.chance(30) {
             self.survives_a_restart().await?;
         }
         Ok(())

@@ -22,10 +22,6 @@ use tokio::time::Instant;
 
 use crate::fields::text;
 
-/// Whether a re-list reaches the pipeline as one batch. It does not: if one member of a group
-/// is deleted and another one is added, the group may be deleted and created again.
-const LISTS_ARE_ONE_BATCH: bool = false;
-
 /// The derived objects. Clones share them.
 #[derive(Clone, Debug)]
 pub struct Truth(Arc<Mutex<Derived>>);
@@ -65,10 +61,7 @@ impl Truth {
     /// The Operator was replaced, or deleted; `objects` are those of users.
     pub fn operator(&self, operator: Option<Operator>, objects: impl Iterator<Item = Value>) {
         let mut derived = self.derived();
-        let ordered = |operator: &Operator| {
-            reads_one_kind(operator) && (LISTS_ARE_ONE_BATCH || !has_groups(operator))
-        };
-        derived.ordered = operator.as_ref().is_some_and(ordered);
+        derived.ordered = operator.as_ref().is_some_and(reads_one_kind);
         derived.offline = operator.map(|operator| Offline::new(operator, Budget::default()));
         let added = objects.map(|object| Event {
             kind: EventType::Added,
@@ -134,13 +127,4 @@ fn reads_one_kind(operator: &Operator) -> bool {
         .collect();
     kinds.dedup();
     kinds.len() == 1
-}
-
-fn has_groups(operator: &Operator) -> bool {
-    let branches = operator
-        .controllers
-        .iter()
-        .flat_map(|c| &c.pipeline.branches);
-    let mut stages = branches.flat_map(|branch| &branch.stages);
-    stages.any(|stage| matches!(stage.kind.name(), "@gather" | "@groupBy" | "@distinct"))
 }

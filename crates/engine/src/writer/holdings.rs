@@ -1,6 +1,8 @@
 //! What the Operator holds on the cluster: kinds that have no objects, objects of predecessors and
 //! of other Operators.
 
+use std::collections::BTreeSet;
+
 use object::{GroupKind, ObjectKey, OperatorId};
 use target::live::{Live, is_held, is_orphan};
 use target::problem::{Cause, Conflict, Problem};
@@ -37,12 +39,14 @@ impl Writer {
         }
     }
 
-    /// Changes the state, and reports if there are more or fewer orphans afterwards.
+    /// Changes the state, and reports if there are more or fewer orphans afterwards, or objects
+    /// that could not be judged before.
     pub(super) fn noting_orphans<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        let counts = |state: &State| (state.count_orphans(), state.unjudged.came_up);
         let (result, changed) = self.changing(|state| {
-            let before = state.count_orphans();
+            let before = counts(state);
             let result = change(state);
-            (result, state.count_orphans() != before)
+            (result, counts(state) != before)
         });
         if changed {
             self.report.changed();
@@ -72,6 +76,29 @@ impl Writer {
     pub fn orphans(&self) -> usize {
         self.state().orphans()
     }
+
+    /// Whether the state of an object is unknown, so that its marks are, too.
+    pub(crate) fn is_in_doubt(&self, key: &ObjectKey) -> bool {
+        let mut state = self.state();
+        let entry = state.get(key);
+        entry.is_some_and(|entry| entry.live == Live::Unknown)
+    }
+
+    /// How many objects have come up that the last [`Writer::leftovers`] could not judge.
+    pub(crate) fn came_up(&self) -> u64 {
+        self.state().unjudged.came_up
+    }
+}
+
+/// The objects that [`Writer::leftovers`] could not judge. Something may be left on them.
+#[derive(Debug, Default)]
+pub(super) struct Unjudged {
+    /// Those whose state was unknown, for example because a request for them had failed.
+    in_doubt: BTreeSet<ObjectKey>,
+    /// How many of these have become known since the start. Objects of an earlier Operator of the
+    /// same name count when they are taken over: what its controllers have recorded there is ours
+    /// from then on.
+    came_up: u64,
 }
 
 impl State {
@@ -120,11 +147,21 @@ impl State {
         let live = self.entries.get(key).map(|entry| &entry.live);
         let orphan = matches!(live, Some(Live::Present(observed))
             if !observed.is_being_deleted() && is_orphan(&observed.object, key, operator));
+        let present = matches!(live, Some(Live::Present(_)));
+        let taken_over = !orphan && !self.orphans.is_empty() && self.orphans.remove(key);
+        let in_doubt = &mut self.unjudged.in_doubt;
+        let known = present && !in_doubt.is_empty() && in_doubt.remove(key);
+        self.unjudged.came_up += u64::from(known || (taken_over && present));
         if orphan {
             self.orphans.insert(key.clone());
-        } else if !self.orphans.is_empty() {
-            self.orphans.remove(key);
         }
+    }
+
+    /// Notes the objects that cannot be judged now, because their state is unknown.
+    pub(super) fn note_doubts(&mut self) {
+        let entries = self.entries.iter();
+        let unknown = entries.filter(|(_, entry)| entry.live == Live::Unknown);
+        self.unjudged.in_doubt = unknown.map(|(key, _)| key.clone()).collect();
     }
 
     /// The objects that another Operator has claimed.

@@ -109,7 +109,8 @@ impl<'a> Run<'a> {
                 Ok(snapshot) => snapshot,
                 Err(waits) => {
                     // The problem was reported when the wait began.
-                    self.writer.state().ran(self.key, true, None);
+                    self.writer
+                        .changing(|state| state.ran(self.key, true, None));
                     return Todo::Done(Next::After(waits));
                 }
             };

@@ -14,6 +14,7 @@ use target::live::{Leftover, Live, Observed, is_marked, leftovers};
 use target::problem::{Cause, Problem};
 
 use super::entry::{TargetEntry, WaitsFor};
+use super::holdings::Unjudged;
 use super::standing::Standings;
 
 /// The state of all objects and kinds.
@@ -36,6 +37,8 @@ pub(super) struct State {
     pub(super) gone: BTreeSet<GroupKind>,
     /// The objects with a claim of an Operator of the same name that existed before.
     pub(super) orphans: BTreeSet<ObjectKey>,
+    /// The objects that the last search for leftovers could not judge.
+    pub(super) unjudged: Unjudged,
     /// Whether namespaces cannot be watched.
     pub(super) namespaces_unwatched: bool,
     /// How many objects each controller had written when the first list of their kind completed;

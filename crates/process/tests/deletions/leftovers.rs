@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use simulation::faults::Fault;
+
 use super::*;
 
 #[tokio::test(start_paused = true)]
@@ -77,4 +79,24 @@ async fn a_renamed_controller_removes_what_it_could_not_take_over() {
     world.delete(&widget("o0"));
     rest().await;
     assert_eq!(world.config_maps(None), [""; 0]);
+}
+
+/// Requests for the object fail, so that nobody knows what it looks like.
+#[tokio::test(start_paused = true)]
+async fn a_renamed_controller_removes_an_object_that_was_in_doubt() {
+    let mut world = World::new(1);
+    world.apply("a", &spec(&[&copy("old", "")]));
+    world.start();
+    rest().await;
+    assert_eq!(world.config_maps(None), ["o0"]);
+    world.answer("/configmaps/o0", Fault::Answer(504));
+    world.apply("a", &spec(&[&copy("new", "")]));
+    rest().await;
+    world.delete(&widget("o0"));
+    rest().await;
+    world.answer("/configmaps/o0", Fault::None);
+    rest().await;
+    rest().await;
+    assert_eq!(world.config_maps(None), [""; 0]);
+    assert_eq!(world.reason("a"), "Ready");
 }

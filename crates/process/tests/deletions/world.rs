@@ -109,6 +109,11 @@ impl World {
         self.server.put(key, "someone", &object);
     }
 
+    /// From now on, requests whose line contains this text have this fault.
+    pub(crate) fn answer(&self, part: &str, fault: Fault) {
+        self.server.with(|state| state.faults.always(part, fault));
+    }
+
     pub(crate) fn delete(&self, key: &ObjectKey) {
         self.server.delete(key);
     }

@@ -2,6 +2,7 @@
 
 use document::json;
 use object::ObjectKey;
+use simulation::api::refusal::Refusal;
 use simulation::faults::Fault;
 use simulation::fields::set;
 
@@ -57,6 +58,31 @@ async fn a_former_kind_is_remembered_until_it_can_be_listed() {
     assert_eq!(world.names("", "ConfigMap"), [""; 0]);
     assert_eq!(world.kinds("a"), ["/Secret"]);
     world.is_ready("a");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_former_kind_that_is_not_served_for_a_while_is_remembered() {
+    let world = World::running(&copies_to("example.com", "Thing")).await;
+    let refuse = |refused: bool| {
+        world.server.with(|state| {
+            state.refused.clear();
+            if refused {
+                state.refused.insert("Thing", Refusal::no_resource());
+            }
+            state.cut_watches();
+        });
+    };
+    refuse(true);
+    world.apply("a", &copies_to("", "Secret"));
+    rest().await;
+    assert_eq!(world.names("", "Secret"), ["o0", "o1", "o2"]);
+    assert_eq!(world.kinds("a"), ["/Secret", "example.com/Thing"]);
+    // It may never be served again.
+    world.is_ready("a");
+    refuse(false);
+    rest().await;
+    assert_eq!(world.names("example.com", "Thing"), [""; 0]);
+    assert_eq!(world.kinds("a"), ["/Secret"]);
 }
 
 #[tokio::test(start_paused = true)]

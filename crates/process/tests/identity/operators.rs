@@ -1,6 +1,6 @@
 //! Operators that are deleted and created again, or renamed.
 
-use document::json;
+use document::{Value, json};
 use process::config::Config;
 use target::claim::Claim;
 
@@ -61,6 +61,41 @@ async fn an_orphan_that_is_derived_again_is_taken_over() {
     let claim = world.claims("", "ConfigMap")["o0"].clone().unwrap();
     assert_eq!(claim.uid, Some(world.uid("a")));
     assert_eq!(world.status("a").get("orphans"), &json!(0));
+}
+
+/// The new Operator's controller has another name, so that the server knows two managers.
+#[tokio::test(start_paused = true)]
+async fn fields_that_an_earlier_applier_owned_go_after_a_takeover() {
+    let applies = |controller: &str, data: Value| {
+        json!({"controllers": [{
+            "name": controller,
+            "sources": [{"apiGroup": "example.com", "kind": "Widget"}],
+            "pipeline": [{"@project": {
+                "metadata": {"name": "$.metadata.name", "namespace": "$.metadata.namespace"},
+                "data": (data)
+            }}],
+            "target": {"apiGroup": "", "kind": "ConfigMap", "type": "Applier"}
+        }]})
+    };
+    for later in [false, true] {
+        let world = World::running(&applies("old", json!({"k": "v", "former": "x"}))).await;
+        let source = widget("o0");
+        world.server.delete(&operator("a"));
+        rest().await;
+        if later {
+            world.server.delete(&source);
+        }
+        world.apply("a", &applies("new", json!({"k": "v"})));
+        rest().await;
+        if later {
+            // The first sweep of the new Operator is over.
+            world.server.put(&source, "someone", &json!({}));
+            rest().await;
+        }
+        let taken_over = world.server.get(&config_map("o0")).unwrap();
+        assert_eq!(taken_over.get("data"), &json!({"k": "v"}), "{later}");
+        world.is_ready("a");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -5,7 +5,6 @@ use object::{ObjectKey, VIEW_SUFFIX};
 use operator::{Controller, Operator};
 use seeded::Random;
 
-use super::{PATCHERS_ARE_RENAMED, TARGET_KINDS_CHANGE};
 use crate::fields::{at, set};
 use crate::shape::salted;
 
@@ -88,16 +87,9 @@ impl Edits {
             renamed: random.chance(25),
             narrow: random.chance(25),
             deletes: random.chance(50),
-            other_kind: random.chance(20) && TARGET_KINDS_CHANGE,
+            other_kind: random.chance(20),
             invalid: random.chance(35),
         }
-    }
-
-    /// The edits that a member may have.
-    #[must_use]
-    pub fn of(mut self, member: &Member) -> Self {
-        self.renamed &= PATCHERS_ARE_RENAMED || !member.patches;
-        self
     }
 
     /// Whether the same objects are derived as with the other spec, whatever the sources are.

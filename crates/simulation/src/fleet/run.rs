@@ -18,7 +18,7 @@ use crate::api::refusal::Refusal;
 use crate::api::{Server, State};
 use crate::clock::Virtual;
 use crate::panics;
-use crate::run::{ORIGINS_ARE_CURRENT, Outcome};
+use crate::run::Outcome;
 
 /// The minimum number of steps of a history.
 const LENGTH: usize = 40;
@@ -172,8 +172,7 @@ impl Run {
             Step::DeleteDerived(number) => world.delete_derived(&mut Random::new(number)),
             Step::EditOperator(at, number) => {
                 let edits = Edits::random(&mut Random::new(number));
-                let member = &world.fleet[at];
-                world.put_operator(member, edits.of(member));
+                world.put_operator(&world.fleet[at], edits);
             }
             Step::DeleteOperator(at) => world.delete_operator(&world.fleet[at]),
             Step::RepairOperators => world.repair_operators(),
@@ -240,8 +239,7 @@ impl Run {
         let requests = self.quiet(QUIET_TIME).await?;
         self.world.check()?;
         self.is_idle(requests)?;
-        let known = self.world.fleet.iter().any(|member| member.patches) && !ORIGINS_ARE_CURRENT;
-        if self.random.chance(30) && !known {
+        if self.random.chance(30) {
             self.survives_a_restart().await?;
         }
         self.world.allow_deletions(false);
