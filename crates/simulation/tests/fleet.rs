@@ -7,8 +7,8 @@ use simulation::fleet::member::FLEETS;
 use simulation::fleet::{Step, simulate, steps};
 use simulation::histories::Histories;
 
-/// This many histories take about a minute on two cores.
-const RUNS: u64 = 1_000;
+/// This many histories take about three minutes on two cores.
+const RUNS: u64 = 1_500;
 
 const HISTORIES: Histories<Step> = Histories {
     test: "fleet",

@@ -8,7 +8,7 @@ use simulation::shape::SHAPES;
 use simulation::steps::Step;
 
 /// This many histories take less than a minute on two cores.
-const RUNS: u64 = 450;
+const RUNS: u64 = 500;
 
 const HISTORIES: Histories<Step> = Histories {
     test: "one_operator",
