@@ -37,6 +37,7 @@ mod failure;
 pub mod fields;
 mod origin;
 pub mod pipeline;
+pub mod reference;
 mod running;
 pub mod scratch;
 mod topology;

@@ -24,6 +24,7 @@ pub use self::patch::Patch;
 pub use branches::{Branch, Input, Output};
 pub use error::{PipelineError, PipelineErrorKind};
 pub use join::{Conjunct, Join, JoinKey, Side, SourceSet};
+pub use stage::STAGE_NAMES;
 
 /// A pipeline: one branch, or several that feed each other.
 #[derive(Clone, Debug)]

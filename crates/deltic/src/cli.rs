@@ -44,6 +44,7 @@ pub(crate) enum Command {
     Patch(Patch),
     Check(Check),
     Explain(Explain),
+    Doc(Doc),
     Version(Version),
     #[cfg(feature = "cluster")]
     Run(Box<cluster::Run>),
@@ -263,6 +264,34 @@ Example:
 pub(crate) struct Explain {
     #[command(flatten)]
     pub(crate) operators: NamedOperators,
+}
+
+/// Print the reference of a stage, operator, CEL function, error code, or of paths
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  deltic doc @gather
+  deltic doc cel.quantity
+  deltic doc path
+  deltic doc bad-arity
+  deltic doc --list | grep time")]
+pub(crate) struct Doc {
+    /// What to print: @gather, @concat, path, cel.quantity, or the code of an error
+    pub(crate) name: Option<String>,
+
+    /// Print all names, each with a sentence
+    #[arg(long, conflicts_with = "name")]
+    pub(crate) list: bool,
+
+    /// Print a page of the documentation, or what the tests of its examples need
+    #[arg(long, hide = true, conflicts_with_all = ["name", "list"])]
+    pub(crate) page: Option<Page>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Page {
+    Errors,
+    Examples,
 }
 
 /// Print the version

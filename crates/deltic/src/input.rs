@@ -154,11 +154,19 @@ impl Operators {
             .diagnostics
             .iter()
             .any(|diagnostic| diagnostic.severity == Severity::Error);
+        if unread || !self.manifests.is_empty() {
+            return None;
+        }
         let message = format!("no Operator in {}", files.join(", "));
-        (self.manifests.is_empty() && !unread).then(|| Diagnostic {
-            help: Some("an Operator has apiVersion dcontroller.io/v1alpha1".to_owned()),
-            ..error("no-operator", message)
-        })
+        Some(
+            self.others
+                .iter()
+                .find_map(misnamed)
+                .unwrap_or_else(|| Diagnostic {
+                    help: Some("an Operator has apiVersion dcontroller.io/v1alpha1".to_owned()),
+                    ..error("no-operator", message)
+                }),
+        )
     }
 
     /// The only Operator, and the other documents.
@@ -193,6 +201,31 @@ pub(crate) fn is_operator(value: &Value) -> bool {
         None => true,
     };
     operator::spec::is_operator(value) || (value.get("kind").as_str() == Some("Operator") && slip)
+}
+
+/// The error about a document that is an Operator in all but its kind.
+fn misnamed(manifest: &Manifest) -> Option<Diagnostic> {
+    let value = &manifest.value;
+    let version = value.get("apiVersion").as_str();
+    let ours = version.is_some_and(|version| object::group_of(version) == "dcontroller.io")
+        || value.get("spec").get("controllers").as_list().is_some();
+    if !ours {
+        return None;
+    }
+    let (message, help) = match value.get("kind").as_str() {
+        None => ("`kind` is missing".to_owned(), "add kind: Operator"),
+        Some(kind) => {
+            expr::nearest(kind, ["Operator"])?;
+            let message = format!("expected kind Operator, found {kind}");
+            (message, "did you mean Operator?")
+        }
+    };
+    Some(Diagnostic {
+        source: Some(manifest.source().clone()),
+        span: Some(manifest.span(&Location::root().key("kind"))),
+        help: Some(help.to_owned()),
+        ..error("no-operator", message)
+    })
 }
 
 /// A problem of a manifest with its position in the file.

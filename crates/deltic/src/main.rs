@@ -11,6 +11,7 @@ mod check;
 mod cli;
 #[cfg(feature = "cluster")]
 mod cluster;
+mod doc;
 mod eval;
 mod exit;
 mod explain;
@@ -49,6 +50,7 @@ fn main() -> ExitCode {
         Command::Patch(args) => patch::run(args, &mut output),
         Command::Check(args) => check::run(args, &mut output),
         Command::Explain(args) => explain::run(args, &mut output),
+        Command::Doc(args) => doc::run(args, &mut output),
         Command::Version(args) => version::run(args, &mut output),
         #[cfg(feature = "cluster")]
         Command::Run(args) => cluster::run::run(args, &mut output),

@@ -86,6 +86,10 @@ fn documents(args: &cli::Patch, output: &mut Output) -> Result<Vec<PatchDocument
     let mut documents = Vec::new();
     let mut problems = Vec::new();
     for manifest in manifests {
+        if is_operations(&manifest.value) {
+            problems.push(bare_operations(&manifest));
+            continue;
+        }
         match Rules::read(&manifest.value, &Location::root()) {
             Ok(rules) => documents.push(PatchDocument {
                 manifest,
@@ -103,6 +107,26 @@ fn documents(args: &cli::Patch, output: &mut Output) -> Result<Vec<PatchDocument
         Ok(documents)
     } else {
         Err(Stop::Refused(problems))
+    }
+}
+
+/// Whether a document is a JSON Patch (RFC 6902), and not a list of rules.
+fn is_operations(value: &Value) -> bool {
+    let first = value.as_list().and_then(|list| list.get(0));
+    first.is_some_and(|first| !first.get("op").is_null())
+}
+
+fn bare_operations(manifest: &Manifest) -> Diagnostic {
+    let help = "wrap the operations in a rule that says which objects they change: \
+                `- {target: {kind: Deployment}, operations: […]}`";
+    Diagnostic {
+        source: Some(manifest.source().clone()),
+        span: Some(manifest.span(&Location::root().index(0))),
+        help: Some(help.to_owned()),
+        ..input::error(
+            "bad-field",
+            "expected a list of rules, found a list of operations".to_owned(),
+        )
     }
 }
 

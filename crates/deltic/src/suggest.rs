@@ -3,7 +3,7 @@
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 /// Other names of commands, by meaning, and what to run instead.
-const MEANINGS: [(&[&str], &str); 9] = [
+const MEANINGS: [(&[&str], &str); 10] = [
     (
         &["lint", "validate", "verify", "vet", "test", "compile"],
         "`deltic check FILE` reports the errors and warnings of Operators",
@@ -37,6 +37,10 @@ const MEANINGS: [(&[&str], &str); 9] = [
     (
         &["describe", "show", "graph", "inspect"],
         "`deltic explain FILE` prints how an Operator runs",
+    ),
+    (
+        &["docs", "reference", "man", "manual"],
+        "`deltic doc NAME` prints the reference of a stage, operator, function or error",
     ),
     (
         &["completions"],

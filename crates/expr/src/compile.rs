@@ -337,6 +337,7 @@ impl<'a> Compiler<'a> {
                     function: function.name.to_owned(),
                     expected: function.arity.to_string(),
                     found,
+                    signature: function.signature,
                 },
             );
         }

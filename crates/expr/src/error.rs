@@ -43,7 +43,7 @@ pub enum ErrorKind {
         expected: &'static str,
     },
     /// A number compared with a string that is not numeric.
-    #[error("cannot compare {0} with {1}")]
+    #[error("cannot compare {}", incomparable(*.0, *.1))]
     Incomparable(Kind, Kind),
     /// A path yields the arguments, and there are too few or too many.
     #[error("expected {expected} arguments, found {found}")]
@@ -193,6 +193,8 @@ pub enum CompileErrorKind {
         expected: String,
         /// How many are written.
         found: usize,
+        /// How the function is written; empty for one of the embedding program.
+        signature: &'static str,
     },
     /// `$$` where there is no item.
     #[error("`$$` is only defined inside @map, @filter, @any, @all, @none and @sortBy")]
@@ -247,6 +249,9 @@ impl CompileError {
     /// A suggestion how to fix it, if there is one.
     pub fn help(&self) -> Option<String> {
         match &self.kind {
+            CompileErrorKind::UnknownFunction { name, .. } if name == "@now" => {
+                Some("`\"@now\"` is a string, without an argument".to_owned())
+            }
             CompileErrorKind::UnknownFunction {
                 nearest: Some(nearest),
                 ..
@@ -255,9 +260,11 @@ impl CompileError {
                 "a map with one key that starts with `@` is an operator; use @literal or @dict for data"
                     .to_owned(),
             ),
-            CompileErrorKind::Path { .. }
-            | CompileErrorKind::Arity { .. }
-            | CompileErrorKind::ItemOutOfScope
+            CompileErrorKind::Path { path, .. } => path_help(path),
+            CompileErrorKind::Arity { signature, .. } => {
+                (!signature.is_empty()).then(|| format!("it is written {signature}"))
+            }
+            CompileErrorKind::ItemOutOfScope
             | CompileErrorKind::RootSetter
             | CompileErrorKind::Setter { .. }
             | CompileErrorKind::Form { .. }
@@ -265,5 +272,28 @@ impl CompileError {
             | CompileErrorKind::TooManyPatterns
             | CompileErrorKind::Cel(_) => None,
         }
+    }
+}
+
+/// Templates belong to patches; in expressions there are paths and CEL.
+fn path_help(path: &str) -> Option<String> {
+    let inner = path.strip_prefix("${")?.strip_suffix('}')?;
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '[' | ']');
+    let cel = format!("{{\"@cel\": \"{}\"}}", inner.replace('"', "'"));
+    Some(if inner.chars().all(plain) {
+        format!("write the path $.{inner}, or CEL: {cel}")
+    } else {
+        format!("write {cel}")
+    })
+}
+
+/// The operands of a comparison of which exactly one is a number or a numeric string.
+fn incomparable(a: Kind, b: Kind) -> String {
+    let text = "a string that is not a number";
+    match (a, b) {
+        (Kind::Str, Kind::Str) => format!("a string that is a number with {text}"),
+        (other, Kind::Str) => format!("{other} with {text}"),
+        (Kind::Str, other) => format!("{text} with {other}"),
+        (a, b) => format!("{a} with {b}"),
     }
 }

@@ -32,6 +32,7 @@ mod eval;
 mod expr;
 mod function;
 pub mod functions;
+mod paths;
 mod reference;
 mod scope;
 mod suggest;
@@ -45,6 +46,7 @@ pub use expr::{Args, Call, CelExpr, Expr, MapExpr, NowSide, PathExpr, SetFieldPa
 pub use function::{
     Arity, Body, Cost, Each, Example, Form, Function, Functions, OwnFunction, Relation, Yields,
 };
+pub use paths::{PATHS, PathDoc, paths_page};
 pub use reference::reference_page;
 pub use scope::{Env, Interrupt, Limits, Scope};
 pub use suggest::nearest;

@@ -38,8 +38,13 @@ fn add_function(page: &mut String, function: &Function) {
     if !function.aliases.is_empty() {
         let _ = writeln!(page, "- Also: `{}`", function.aliases.join("`, `"));
     }
+    add_examples(page, function.examples);
+}
+
+/// Adds a table of examples.
+pub(crate) fn add_examples(page: &mut String, examples: &[Example]) {
     let _ = write!(page, "\n| expression | `$` | result |\n|---|---|---|\n");
-    for Example(expr, subject, result) in function.examples {
+    for Example(expr, subject, result) in examples {
         let _ = writeln!(
             page,
             "| `{}` | `{}` | `{}` |",

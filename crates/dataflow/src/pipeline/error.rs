@@ -29,6 +29,12 @@ pub enum PipelineErrorKind {
         /// The most similar name that exists.
         nearest: Option<String>,
     },
+    /// Several stages in one map.
+    #[error("a stage is a map with one key, found {names}")]
+    StagesInMap {
+        /// The keys of the map.
+        names: String,
+    },
     /// `@join` is not the first stage.
     #[error("@join must be the first stage of a pipeline, and there is one at most")]
     JoinNotFirst,
@@ -155,7 +161,9 @@ impl PipelineError {
         match &self.kind {
             PipelineErrorKind::Expression(error) => error.code(),
             PipelineErrorKind::Patch(error) => error.code(),
-            PipelineErrorKind::NoStage { .. } => "unknown-stage",
+            PipelineErrorKind::NoStage { .. } | PipelineErrorKind::StagesInMap { .. } => {
+                "unknown-stage"
+            }
             PipelineErrorKind::JoinNotFirst => "join-not-first",
             PipelineErrorKind::JoinMissing { .. } => "join-missing",
             PipelineErrorKind::DuplicateSource { .. } => "duplicate-source",
@@ -193,6 +201,9 @@ impl PipelineError {
                 "the stages are @join, @select, @project, @patch, @unwind, @gather, @groupBy and @distinct"
                     .to_owned(),
             ),
+            PipelineErrorKind::StagesInMap { .. } => {
+                Some("make it a list, with one `- ` before each stage".to_owned())
+            }
             PipelineErrorKind::JoinNotFirst
             | PipelineErrorKind::JoinMissing { .. }
             | PipelineErrorKind::DuplicateSource { .. }

@@ -5,8 +5,8 @@ use expr::{DocumentKind, Expr, Items};
 
 use super::{Gather, GroupBy, PipelineErrorKind, PipelineReader, Project, Stage, StageKind};
 
-/// The names of the stages, for "did you mean".
-const NAMES: [&str; 10] = [
+/// The names of the stages.
+pub const STAGE_NAMES: [&str; 10] = [
     "@join",
     "@select",
     "@project",
@@ -114,6 +114,15 @@ impl PipelineReader<'_> {
     }
 
     fn no_stage(&mut self, spec: &Value, at: &Location) {
+        let keys = spec.as_map().map(document::Map::entries);
+        if let Some(entries) = keys.filter(|entries| entries.len() > 1)
+            && entries.iter().all(|(key, _)| key.as_str().starts_with('@'))
+        {
+            let names: Vec<_> = entries.iter().map(|(key, _)| key.as_str()).collect();
+            let names = names.join(", ");
+            self.error(at, PipelineErrorKind::StagesInMap { names });
+            return;
+        }
         let (found, name) = match (spec.as_map().map(document::Map::entries), spec.as_str()) {
             (Some([(name, _)]), _) => (name.as_str().to_owned(), Some(name.as_str().to_owned())),
             (Some([]), _) => ("an empty map".to_owned(), None),
@@ -132,8 +141,8 @@ impl PipelineReader<'_> {
             (None, None) => (spec.kind().to_string(), None),
         };
         let nearest = name.and_then(|name| {
-            expr::nearest(&name, NAMES)
-                .or_else(|| expr::nearest(&format!("@{name}"), NAMES))
+            expr::nearest(&name, STAGE_NAMES)
+                .or_else(|| expr::nearest(&format!("@{name}"), STAGE_NAMES))
                 .map(str::to_owned)
         });
         self.error(at, PipelineErrorKind::NoStage { found, nearest });

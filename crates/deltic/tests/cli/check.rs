@@ -285,3 +285,29 @@ fn explain_refuses_an_invalid_operator() {
         .printed("")
         .mentioned(&["<stdin>:9:5", "<stdin>:15:20", "<stdin>:16:39"]);
 }
+
+#[test]
+fn an_operator_with_a_wrong_kind_is_named_once() {
+    let wrong = DOUBLE.replace("kind: Operator", "kind: Operater");
+    deltic_on(wrong, &["check", "-"])
+        .ended(2)
+        .printed("1 error\n")
+        .mentioned(&[
+            "error[no-operator]: expected kind Operator, found Operater",
+            "<stdin>:3:7",
+            "did you mean Operator?",
+        ]);
+    let missing = DOUBLE.replace("kind: Operator\n", "");
+    deltic_on(missing, &["check", "-"])
+        .ended(2)
+        .printed("1 error\n")
+        .mentioned(&[
+            "error[no-operator]: `kind` is missing",
+            "add kind: Operator",
+        ]);
+    let stages = DOUBLE.replace("    - \"@", "      \"@");
+    deltic_on(stages, &["check", "-"]).ended(2).mentioned(&[
+        "error[unknown-stage]: a stage is a map with one key, found @project, @select",
+        "make it a list, with one `- ` before each stage",
+    ]);
+}

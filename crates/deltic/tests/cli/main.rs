@@ -6,6 +6,7 @@ mod cases;
 mod check;
 mod cluster;
 mod common;
+mod doc;
 mod eval;
 mod general;
 #[cfg(feature = "cluster")]

@@ -333,3 +333,18 @@ fn run_with_limit(lines: &str) -> String {
     command.args(["patch", "--jsonl", "--max-document-bytes", "40"]);
     run(&mut command, lines.as_bytes()).ended(0).stdout
 }
+
+#[test]
+fn a_json_patch_is_wrapped_in_a_rule() {
+    let files =
+        Files::new("patch-operations").with("patch.json", r#"[{"op": "remove", "path": "/a"}]"#);
+    files
+        .deltic(&["patch", "-f", "patch.json"])
+        .ended(2)
+        .printed("")
+        .mentioned(&[
+            "error[bad-field]: expected a list of rules, found a list of operations",
+            "patch.json:1:2",
+            "operations: […]}",
+        ]);
+}

@@ -1,0 +1,230 @@
+//! `deltic doc`: prints the reference in the terminal.
+
+mod codes;
+mod errors;
+
+use std::fmt::Write;
+
+use dataflow::reference::{STAGES, StageDoc};
+use expr::{Example, Functions, PATHS};
+
+use crate::cli::{self, Page};
+use crate::exit::{Outcome, Stop};
+use crate::input;
+use crate::output::Output;
+use codes::CodeDoc;
+
+pub(crate) fn run(args: &cli::Doc, output: &mut Output) -> Result<Outcome, Stop> {
+    if let Some(page) = args.page {
+        output.text(&match page {
+            Page::Errors => codes::errors_page(),
+            Page::Examples => examples(),
+        })?;
+        return Ok(Outcome::Good);
+    }
+    let entries = entries();
+    let Some(name) = args.name.as_deref().filter(|_| !args.list) else {
+        output.text(&list(&entries))?;
+        return Ok(Outcome::Good);
+    };
+    match entries.iter().find(|entry| entry.is(name)) {
+        Some(entry) => {
+            output.text(&entry.text)?;
+            Ok(Outcome::Good)
+        }
+        None => Err(Stop::Refused(vec![unknown(name, &entries)])),
+    }
+}
+
+/// A part of the reference.
+struct Entry {
+    /// Its names, the first of which is listed.
+    names: Vec<String>,
+    /// A sentence.
+    summary: String,
+    /// Everything about it.
+    text: String,
+}
+
+impl Entry {
+    /// Whether this is its name, with or without `@`.
+    fn is(&self, name: &str) -> bool {
+        let name = name.trim();
+        self.names
+            .iter()
+            .any(|own| own == name || own.strip_prefix('@') == Some(name))
+    }
+}
+
+/// The whole reference, in the order of the list.
+fn entries() -> Vec<Entry> {
+    let functions = Functions::builtin();
+    let operators = functions.functions().map(|function| Entry {
+        names: names(function.name, function.aliases),
+        summary: function.summary.to_owned(),
+        text: format!(
+            "{}\n\n  {}\n\n{}\n{}",
+            function.name,
+            function.signature,
+            function.summary,
+            shown(function.examples)
+        ),
+    });
+    let operators: Vec<Entry> = operators.collect();
+    let stages = STAGES.iter().map(stage);
+    let cel = cel_interpreter::reference().flat_map(|(_, functions)| functions);
+    let errors = codes::codes().map(error);
+    stages
+        .chain([paths()])
+        .chain(operators)
+        .chain(cel.map(cel_function))
+        .chain(errors)
+        .collect()
+}
+
+fn names(name: &str, aliases: &[&str]) -> Vec<String> {
+    let all = [name].into_iter().chain(aliases.iter().copied());
+    all.map(str::to_owned).collect()
+}
+
+fn stage(doc: &StageDoc) -> Entry {
+    let mut text = format!("{} (stage)\n\n", doc.name);
+    for line in doc.signature.lines() {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "  {line}");
+    }
+    let _ = writeln!(text, "\n{}", doc.summary);
+    for rule in doc.rules {
+        let _ = writeln!(text, "- {rule}");
+    }
+    for example in doc.examples {
+        let _ = writeln!(text, "\n{}:", example.title);
+        let parts = [
+            ("pipeline", example.pipeline),
+            ("input", example.input),
+            ("output", example.output),
+        ];
+        for (what, yaml) in parts {
+            let _ = writeln!(text, "  # {what}");
+            for line in yaml.trim().lines() {
+                let _ = writeln!(text, "  {line}");
+            }
+        }
+    }
+    if !doc.errors.is_empty() {
+        let _ = writeln!(text, "\nErrors: {}", doc.errors.join(", "));
+    }
+    Entry {
+        names: names(doc.name, doc.aliases),
+        summary: doc.summary.to_owned(),
+        text,
+    }
+}
+
+fn paths() -> Entry {
+    let mut text = String::from("Paths: strings that start with $\n");
+    for doc in &PATHS {
+        let _ = write!(
+            text,
+            "\n{}\n{}\n{}",
+            doc.syntax,
+            doc.summary,
+            shown(doc.examples)
+        );
+    }
+    Entry {
+        names: names("path", &["paths", "$"]),
+        summary: "Strings that start with `$`: fields, indexes, filters, setters.".to_owned(),
+        text,
+    }
+}
+
+/// A function or macro of CEL, as `cel.NAME`.
+fn cel_function(function: &cel_interpreter::Documented) -> Entry {
+    let name = format!("cel.{}", function.name);
+    let mut text = format!(
+        "{name} (CEL)\n\n  {}\n\n{}\n",
+        function.signature, function.summary
+    );
+    for cel_interpreter::Example(expression, result) in function.examples {
+        let _ = writeln!(text, "  {expression}  →  {result}");
+    }
+    Entry {
+        names: vec![name],
+        summary: function.summary.to_owned(),
+        text,
+    }
+}
+
+fn error(doc: &CodeDoc) -> Entry {
+    let text = format!(
+        "{}\n\n{}\n\nExample: {}\nWhat to do: {}\n",
+        doc.code,
+        doc.meaning,
+        doc.trigger.text(),
+        doc.fix
+    );
+    Entry {
+        names: names(doc.code, &[]),
+        summary: doc.meaning.to_owned(),
+        text,
+    }
+}
+
+fn shown(examples: &[Example]) -> String {
+    let mut text = String::new();
+    for Example(expr, subject, result) in examples {
+        let _ = match *subject {
+            "{}" => writeln!(text, "  {expr}  →  {result}"),
+            _ => writeln!(text, "  {expr}  on {subject}  →  {result}"),
+        };
+    }
+    text
+}
+
+/// One line for each entry.
+fn list(entries: &[Entry]) -> String {
+    let mut text = String::new();
+    for entry in entries {
+        let name = entry.names.first().map_or("", String::as_str);
+        let _ = writeln!(text, "{name:<24} {}", entry.summary);
+    }
+    text
+}
+
+fn unknown(name: &str, entries: &[Entry]) -> manifest::Diagnostic {
+    let names = entries.iter().flat_map(|entry| &entry.names);
+    let names: Vec<&str> = names.map(String::as_str).collect();
+    let at = format!("@{name}");
+    let nearest = expr::nearest(name, names.iter().copied())
+        .or_else(|| expr::nearest(&at, names.iter().copied()));
+    manifest::Diagnostic {
+        help: Some(match nearest {
+            Some(nearest) => format!("did you mean {nearest}?"),
+            None => "`deltic doc --list` prints all names".to_owned(),
+        }),
+        ..input::error("usage", format!("the reference has nothing about {name:?}"))
+    }
+}
+
+/// The examples of codes, one JSON document per line, for the tests.
+fn examples() -> String {
+    use codes::Trigger;
+    let mut text = String::new();
+    for doc in codes::codes() {
+        let parts: Vec<&str> = match doc.trigger {
+            Trigger::File(text) => vec!["file", text],
+            Trigger::Operator(fields) => vec!["operator", fields],
+            Trigger::Check(sources, pipeline) => [&["check", pipeline], sources].concat(),
+            Trigger::Eval(expr, object) => vec!["eval", expr, object],
+            Trigger::Render(pipeline, object) => vec!["render", pipeline, object],
+            Trigger::Patch(patch, document) => vec!["patch", patch, document],
+            Trigger::Usage(arguments) => [&["usage"], arguments].concat(),
+            Trigger::Elsewhere(_) => vec!["none"],
+        };
+        let parts = [&[doc.code], &parts[..]].concat();
+        let line: document::Value = parts.into_iter().map(document::Value::from).collect();
+        let _ = writeln!(text, "{line}");
+    }
+    text
+}

@@ -1,0 +1,97 @@
+//! Codes that occur only on a cluster.
+
+use crate::doc::codes::Trigger::Elsewhere;
+use crate::doc::codes::{CodeDoc, code};
+
+pub(super) const CODES: &[CodeDoc] = &[
+    code(
+        "no-cluster",
+        "There is no connection to a cluster.",
+        "Check KUBECONFIG and `--context`.",
+        Elsewhere("a wrong KUBECONFIG"),
+    ),
+    code(
+        "fighting",
+        "An object is changed back again and again.",
+        "See which manager changes it, and list its fields in `target.ignore`.",
+        Elsewhere("two controllers with different opinions"),
+    ),
+    code(
+        "refused",
+        "The server or a webhook refused an object.",
+        "See the message of the server.",
+        Elsewhere("an object that the schema refuses"),
+    ),
+    code(
+        "forbidden",
+        "deltic lacks a permission.",
+        "Grant it; `deltic rbac` prints the rules that an Operator needs.",
+        Elsewhere("a kind that is not in the ClusterRole"),
+    ),
+    code(
+        "deletion-held",
+        "More objects would be removed than `maxDeletions` allows.",
+        "Check why, then set the annotation that the message shows.",
+        Elsewhere("an edit that removes many objects"),
+    ),
+    code(
+        "owner-dropped",
+        "A warning: an ownerReference is not that of a source object.",
+        "Use the uid of an object that the document is derived from.",
+        Elsewhere("an ownerReference with a made-up uid"),
+    ),
+    code(
+        "wrong-scope",
+        "A namespace on a kind without namespaces, or none on one with them.",
+        "Correct `metadata.namespace`.",
+        Elsewhere("a ConfigMap without a namespace"),
+    ),
+    code(
+        "outside-namespace",
+        "A target is outside the namespace of `--namespace`.",
+        "Run deltic without it, or write into that namespace.",
+        Elsewhere("`--namespace a` and a target in b"),
+    ),
+    code(
+        "record-too-large",
+        "A Patcher would have to record too many fields.",
+        "Patch fewer fields.",
+        Elsewhere("a patch of thousands of fields"),
+    ),
+    code(
+        "no-namespace",
+        "The namespace of a target does not exist or is being deleted.",
+        "Create it; the object is then written at once.",
+        Elsewhere("a target in a namespace that does not exist"),
+    ),
+    code(
+        "no-kind",
+        "The kind of a target does not exist.",
+        "Install its CRD; the objects are then written at once.",
+        Elsewhere("a target of a kind without its CRD"),
+    ),
+    code(
+        "unavailable",
+        "The server cannot be reached, or answers with an error.",
+        "It is tried again.",
+        Elsewhere("an API server that restarts"),
+    ),
+    code(
+        "not-kept",
+        "A Patcher undoes a change whose former value it did not keep.",
+        "Set the field yourself.",
+        Elsewhere("a patch of a Secret that is undone"),
+    ),
+    code(
+        "unreadable",
+        "An object cannot be read: it is too large, too deep, or not of the expected form.",
+        "Correct the object; what is derived from it stays until then.",
+        Elsewhere("an object over 100 levels deep"),
+    ),
+    code(
+        "health-addr",
+        "The address for probes cannot be used.",
+        "Choose another one with `--health-addr`.",
+        Elsewhere("a port that is in use"),
+    ),
+];

@@ -1,0 +1,124 @@
+//! Codes of stages and objects at run time.
+
+use crate::doc::codes::Trigger::{Elsewhere, Render};
+use crate::doc::codes::{CodeDoc, code};
+
+pub(super) const CODES: &[CodeDoc] = &[
+    code(
+        "no-object",
+        "The result of a `@project` or `@patch` is not a map.",
+        "Yield a map.",
+        Render(
+            r#"[{"@project": "$.metadata.name"}]"#,
+            r#"{"kind": "A", "metadata": {"name": "a"}}"#,
+        ),
+    ),
+    code(
+        "no-list",
+        "`@unwind` found a value that is not a list.",
+        "Check the path.",
+        Render(
+            r#"[{"@unwind": "$.metadata"}]"#,
+            r#"{"kind": "A", "metadata": {"name": "a"}}"#,
+        ),
+    ),
+    code(
+        "unwind-without-name",
+        "A document without `metadata.name` is unwound.",
+        "Keep the name in the `@project` before it.",
+        Render(
+            r#"[{"@project": {"l": [1]}}, {"@unwind": "$.l"}]"#,
+            r#"{"kind": "A", "metadata": {"name": "a"}}"#,
+        ),
+    ),
+    code(
+        "output-no-object",
+        "The output is not a map.",
+        "End the pipeline with a `@project`.",
+        Elsewhere("a stream that yields no maps"),
+    ),
+    code(
+        "output-no-metadata",
+        "The output has no metadata.",
+        "Add `metadata: {name: …}` to the last `@project`.",
+        Render(
+            r#"[{"@project": {"a": 1}}]"#,
+            r#"{"kind": "A", "metadata": {"name": "a"}}"#,
+        ),
+    ),
+    code(
+        "output-no-name",
+        "The output has no name.",
+        "Add `metadata: {name: …}` to the last `@project`.",
+        Render(
+            r#"[{"@project": {"metadata": {"x": 1}}}]"#,
+            r#"{"kind": "A", "metadata": {"name": "a"}}"#,
+        ),
+    ),
+    code(
+        "output-bad-namespace",
+        "The namespace of the output is not a string.",
+        "Leave it out for a kind without namespaces.",
+        Render(
+            r#"[{"@project": {"metadata": {"name": "a", "namespace": 1}}}]"#,
+            r#"{"kind": "A", "metadata": {"name": "a"}}"#,
+        ),
+    ),
+    code(
+        "conflict",
+        "An object is derived twice, or belongs to somebody else.",
+        "Give the objects different names, or group the documents with `@gather`.",
+        Elsewhere("two documents with the same name"),
+    ),
+    code(
+        "cycle",
+        "Controllers read what they write, and do not settle.",
+        "Select the documents that are done, so that the cycle ends.",
+        Elsewhere("a controller that counts up a field that it reads"),
+    ),
+    code(
+        "patch-no-place",
+        "There is nothing at the path of a `@patch`.",
+        "Check the path, or select the documents before.",
+        Render(
+            r#"[{"@patch": {"at": "$.spec", "operations": [{"op": "add", "path": "/a", "value": 1}]}}]"#,
+            r#"{"kind": "A", "metadata": {"name": "a"}}"#,
+        ),
+    ),
+    code(
+        "budget-documents",
+        "The sources of a controller hold too many objects.",
+        "Raise `--max-documents`, or select objects with a labelSelector.",
+        Elsewhere("more objects than `--max-documents`"),
+    ),
+    code(
+        "budget-bytes",
+        "The objects of a controller's sources take too much memory.",
+        "Raise `--max-bytes`, or select objects with a labelSelector.",
+        Elsewhere("more than `--max-bytes`"),
+    ),
+    code(
+        "budget-candidates",
+        "The joins of one step examine too many combinations.",
+        "Join by an `@eq`, or raise `--max-candidates`.",
+        Elsewhere("a join without a key of two large sources"),
+    ),
+    code(
+        "budget-outputs",
+        "The joins of one step yield too many documents.",
+        "Join by a more selective condition.",
+        Elsewhere("a join of every object with every other"),
+    ),
+    code(
+        "budget-unwound",
+        "`@unwind` yields too much in one step.",
+        "Project the fields that are needed before.",
+        Elsewhere("a very long list in large objects"),
+    ),
+    code(
+        "budget-time",
+        "A step takes too long.",
+        "Simplify the pipeline, or raise `--max-step-time`.",
+        Elsewhere("a step over `--max-step-time`"),
+    ),
+];
