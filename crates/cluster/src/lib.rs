@@ -42,6 +42,7 @@ use of_any_kind;
 pub mod access;
 pub mod client;
 pub mod connect;
+pub mod definitions;
 pub mod lease;
 pub mod object;
 pub mod source;

@@ -2,6 +2,7 @@
 
 use document::{Map, Value, json};
 use manifest::{Diagnostic, Severity};
+use schema::Catalog;
 
 use crate::cli::{self, CheckFormat, Format};
 use crate::exit::{Outcome, Stop};
@@ -11,7 +12,7 @@ use crate::output::Output;
 pub(crate) fn run(args: &cli::Check, output: &mut Output) -> Result<Outcome, Stop> {
     let files = args.operators.files();
     let mut operators = input::read(&files, output)?.operators();
-    operators.check_types(schema::Catalog::default());
+    operators.check_types(catalog(args, output)?);
     let none = operators.none(&files.names);
     operators.diagnostics.extend(none);
     let diagnostics = &operators.diagnostics;
@@ -38,6 +39,25 @@ pub(crate) fn run(args: &cli::Check, output: &mut Output) -> Result<Outcome, Sto
     } else {
         Outcome::Good
     })
+}
+
+/// The kinds whose schemas are known without those of the files.
+#[cfg(feature = "cluster")]
+fn catalog(args: &cli::Check, output: &mut Output) -> Result<Catalog, Stop> {
+    if args.cluster {
+        return crate::cluster::definitions::catalog(&args.connection, output);
+    }
+    Ok(Catalog::default())
+}
+
+/// The kinds whose schemas are known without those of the files.
+#[cfg(not(feature = "cluster"))]
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "reading them from a cluster may fail"
+)]
+fn catalog(_: &cli::Check, _: &mut Output) -> Result<Catalog, Stop> {
+    Ok(Catalog::default())
 }
 
 /// `2 errors, 1 warning`

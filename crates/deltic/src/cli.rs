@@ -238,14 +238,30 @@ pub(crate) struct Patch {
 }
 
 /// Report all errors and warnings of Operators
+///
+/// The fields of built-in kinds are known. Those of custom kinds are read from
+/// CustomResourceDefinitions among the files, or on a cluster.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   deltic check operator.yaml
-  deltic check --strict -R operators/")]
+  deltic check --strict -R operators/ crds/
+  deltic check operator.yaml --cluster --context test
+
+A warning that is intended is allowed by a comment on its line, or above it:
+  # deltic: allow(fan-out)")]
 pub(crate) struct Check {
     #[command(flatten)]
     pub(crate) operators: NamedOperators,
+
+    /// Read the CustomResourceDefinitions of a cluster
+    #[cfg(feature = "cluster")]
+    #[arg(long)]
+    pub(crate) cluster: bool,
+
+    #[cfg(feature = "cluster")]
+    #[command(flatten)]
+    pub(crate) connection: cluster::Connection,
 
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]

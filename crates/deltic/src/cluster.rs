@@ -2,6 +2,7 @@
 //! confirms a change.
 
 pub(crate) mod crd;
+pub(crate) mod definitions;
 pub(crate) mod install;
 pub(crate) mod orphans;
 pub(crate) mod rbac;

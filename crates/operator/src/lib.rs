@@ -17,3 +17,4 @@ pub mod typed;
 pub use problem::{Problem, Severity};
 pub use report::Report;
 pub use spec::{Controller, Operator, read};
+pub use typed::WHOLE_OBJECT;

@@ -44,7 +44,7 @@ pub fn check(operators: &[(&Operator, &Value)], catalog: &Catalog) -> Vec<Vec<Pr
     let results = operators.iter().map(|(operator, manifest)| {
         let mut problems = infer(operator, catalog, &mut views.clone(), Budget::default());
         // Those about whole objects are given when the Operator is read.
-        problems.retain(|problem| problem.code != WHOLE);
+        problems.retain(|problem| problem.code != WHOLE_OBJECT);
         problems.extend(kinds::check(operator, manifest, catalog, &views));
         for controller in &operator.controllers {
             let at = controller.at.key("pipeline");
@@ -57,14 +57,14 @@ pub fn check(operators: &[(&Operator, &Value)], catalog: &Catalog) -> Vec<Vec<Pr
     results.collect()
 }
 
-/// The warning about whole objects, which is given when an Operator is created.
-const WHOLE: &str = "whole-object";
+/// The code of the warning about whole objects, which is given when an Operator is created.
+pub const WHOLE_OBJECT: &str = "whole-object";
 
 /// The cheap part of the checks: whether a whole source object is written back.
 pub(crate) fn whole_objects(operator: &Operator) -> Vec<Problem> {
     let mut views = Views::new([operator]);
     let mut problems = infer(operator, &Catalog::empty(), &mut views, Budget::new(20_000));
-    problems.retain(|problem| problem.code == WHOLE);
+    problems.retain(|problem| problem.code == WHOLE_OBJECT);
     problems
 }
 
@@ -219,9 +219,9 @@ fn controller(
             let at = branch.stages.last().map_or(&branch.at, |stage| &stage.at);
             let schema = schema_of(&target.resource, catalog);
             inference.output(&document, target, schema.as_ref(), at);
-            inference
-                .problems
-                .extend(whole::check(controller, target, &document, at));
+            if let Some(problem) = whole::check(controller, target, &document, at) {
+                inference.report(problem);
+            }
             add(&mut outputs, number, &document, &inference.budget);
         }
         if let Some(stream) = branch.output.stream {

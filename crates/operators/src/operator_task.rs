@@ -31,7 +31,7 @@ use engine::Resume;
 use engine::kinds::Kinds;
 use engine::status::OperatorStatus;
 use futures::FutureExt;
-use operator::Operator;
+use operator::{Operator, Problem, WHOLE_OBJECT};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 use trouble::{CYCLIC_VIEWS, RESTART};
@@ -69,6 +69,8 @@ pub(super) struct OperatorTask {
     cycles: watch::Receiver<()>,
     /// No engine is started before this time, because the last one ended by itself.
     not_before: Option<Instant>,
+    /// The generation of the last spec with an Event about whole objects.
+    warned: Option<i64>,
 }
 
 /// The engine that runs.
@@ -132,6 +134,7 @@ impl OperatorTask {
             crashes: Pause::new(RESTART),
             cycles: shared_cycles,
             not_before: None,
+            warned: None,
         }
     }
 
@@ -383,7 +386,10 @@ impl OperatorTask {
     /// Reads an Operator and checks the policy. If it may not run, its state says why.
     pub(super) fn read(&mut self, object: &OperatorObject) -> Option<Operator> {
         let problems = match self.shared.policy.read(object) {
-            Ok(operator) => return Some(operator),
+            Ok((operator, warnings)) => {
+                self.warn_of_whole_objects(object, &warnings);
+                return Some(operator);
+            }
             Err(problems) => problems,
         };
         let first = problems.first();
@@ -401,6 +407,21 @@ impl OperatorTask {
             self.publisher.changed();
         }
         None
+    }
+
+    /// Sends an Event about pipelines that write back whole objects, once for each spec: nothing
+    /// else shows why changes of users do not last.
+    fn warn_of_whole_objects(&mut self, object: &OperatorObject, warnings: &[Problem]) {
+        let generation = Some(object.generation());
+        let mut whole = warnings
+            .iter()
+            .filter(|problem| problem.code == WHOLE_OBJECT);
+        if self.warned != generation
+            && let Some(first) = whole.next()
+        {
+            self.warned = generation;
+            self.events.warn("WholeObject", &report::problem(first));
+        }
     }
 
     pub(super) fn waits(&mut self, reason: &'static str, message: String) {

@@ -28,8 +28,11 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// Reads an Operator. Returns all errors if it is invalid or refused.
-    pub(super) fn read(&self, object: &OperatorObject) -> Result<Operator, Vec<Problem>> {
+    /// Reads an Operator, with its warnings. Returns all errors if it is invalid or refused.
+    pub(super) fn read(
+        &self,
+        object: &OperatorObject,
+    ) -> Result<(Operator, Vec<Problem>), Vec<Problem>> {
         if let Some(problem) = object.unreadable() {
             return Err(vec![problem]);
         }
@@ -37,10 +40,11 @@ impl Policy {
         if let Some(operator) = &operator {
             problems.extend(self.refusals(operator, object.spec()));
         }
-        problems.retain(|problem| problem.severity == Severity::Error);
+        let is_error = |problem: &Problem| problem.severity == Severity::Error;
+        let (errors, warnings) = problems.into_iter().partition::<Vec<_>, _>(is_error);
         match operator {
-            Some(operator) if problems.is_empty() => Ok(operator),
-            _ => Err(problems),
+            Some(operator) if errors.is_empty() => Ok((operator, warnings)),
+            _ => Err(errors),
         }
     }
 

@@ -23,9 +23,20 @@ impl Budget {
 
     /// Pays for one part. False if the budget is spent.
     pub fn take(&self) -> bool {
+        self.pay(1)
+    }
+
+    /// Pays for several parts. False if the budget does not suffice.
+    pub fn pay(&self, parts: usize) -> bool {
         let left = self.0.get();
-        self.0.set(left.saturating_sub(1));
-        left > 0
+        let parts = u32::try_from(parts).unwrap_or(u32::MAX);
+        self.0.set(left.saturating_sub(parts));
+        left >= parts
+    }
+
+    /// Spends all that is left.
+    pub fn spend(&self) {
+        self.0.set(0);
     }
 
     /// Whether it is spent.

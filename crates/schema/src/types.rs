@@ -241,8 +241,7 @@ impl Type {
             View::Bytes(_) => Self::any(),
             View::List(items) => {
                 let elements = items.iter().map(Self::of);
-                // A literal is a tree, so its parts are visited once.
-                let budget = crate::Budget::new(u32::MAX);
+                let budget = crate::Budget::default();
                 Self::list(elements.fold(Self::default(), |all, item| all.union(&item, &budget)))
             }
             View::Map(map) => Self::map(Fields::closed(

@@ -46,6 +46,9 @@ impl Type {
             (one, None) | (None, one) => one.clone(),
             (Some(_), Some(_)) => {
                 let (a, b) = (self.fields()?, other.fields()?);
+                if !budget.pay(a.named.len() + b.named.len()) {
+                    return Some(Fields::open(Self::any()).into());
+                }
                 Some(union_fields(&a, &b, budget).into())
             }
         }
@@ -74,6 +77,9 @@ impl Type {
         };
         if lower.named.is_empty() && lower.rest.is_none() {
             return over.clone();
+        }
+        if !budget.pay(lower.named.len() + upper.named.len()) {
+            return Self::any();
         }
         let merged = merge_fields(&lower, &upper, budget);
         let merged = if self.has_other_than_map() {

@@ -66,7 +66,7 @@ impl<'a> Expressions<'a> {
     }
 
     fn literal(&mut self, wanted: Wanted) -> Value {
-        let random = &mut self.random;
+        let random = &mut *self.random;
         match wanted {
             Wanted::Any | Wanted::Boolean => random.chance(50).into(),
             Wanted::Number => i64::try_from(random.below(9)).unwrap().into(),
@@ -172,7 +172,7 @@ impl<'a> Expressions<'a> {
     fn walk(&mut self) -> (String, Type) {
         let mut path = "$".to_owned();
         let mut here = self.document.clone();
-        for _ in 0..1 + self.random.below(5) {
+        for _ in 0..=self.random.below(5) {
             if here.any {
                 break;
             }

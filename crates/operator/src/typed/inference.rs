@@ -6,9 +6,12 @@
 
 use document::{Key, Location, Value, View};
 use expr::{Expr, MapExpr, SetFieldPath};
-use schema::{Budget, Fields, Numbers, Strings, Type};
+use schema::{Budget, Fields, Numbers, Origin, Strings, Type};
 
 use crate::problem::{Problem, Severity};
+
+/// How many findings of one Operator are reported.
+pub(super) const MAX_PROBLEMS: usize = 200;
 
 /// Infers types and collects findings.
 #[derive(Debug, Default)]
@@ -56,8 +59,13 @@ impl Inference {
     /// Reports a problem, once.
     pub(super) fn report(&mut self, problem: Problem) {
         let same = |other: &Problem| other.code == problem.code && other.at == problem.at;
-        if !self.budget.is_spent() && !self.problems.iter().any(same) {
-            self.problems.push(problem);
+        if self.budget.is_spent() || self.problems.iter().any(same) {
+            return;
+        }
+        self.problems.push(problem);
+        if self.problems.len() == MAX_PROBLEMS {
+            // Nobody reads more, and looking for names is expensive.
+            self.budget.spend();
         }
     }
 
@@ -164,9 +172,7 @@ impl Inference {
                     let entries = Type::map(Fields::closed(entries)).written_at(&map.at);
                     base.merged(&entries, &self.budget)
                 }
-                Some(base) => entries
-                    .into_iter()
-                    .fold(base, |base, (key, value)| overwritten(&base, &key, value)),
+                Some(base) => self.overwritten(&base, entries),
                 None => Type::map(Fields::closed(entries)),
             });
         }
@@ -216,6 +222,27 @@ impl Inference {
         }
     }
 
+    /// The type of a map in which fields are replaced.
+    pub(super) fn overwritten(&self, base: &Type, entries: Vec<(Key, Type)>) -> Type {
+        let fields = base.fields();
+        let size = fields.as_ref().map_or(0, |fields| fields.named.len());
+        if !self.budget.pay(size) {
+            return Type::any();
+        }
+        let named = fields.as_ref().map(|fields| fields.named.clone());
+        let mut named = named.unwrap_or_default();
+        named.extend(entries);
+        let rest = match fields {
+            Some(fields) => fields.rest.clone(),
+            None => base.any.then(Type::any),
+        };
+        Type {
+            origin: base.origin.as_ref().map(Origin::changed),
+            at: base.at.clone(),
+            ..Type::map(Fields::new(named, rest))
+        }
+    }
+
     /// Reports an operand that can never have a type that is needed.
     pub(super) fn expect(&mut self, found: &Type, wanted: &Type, what: &str, at: &Location) {
         if found.is_never() || found.overlaps(wanted) {
@@ -250,24 +277,6 @@ impl Inference {
             let problem = self.fails("wrong-type", &at, message);
             self.report(problem);
         }
-    }
-}
-
-/// The type of a map in which a field is replaced.
-pub(super) fn overwritten(base: &Type, key: &Key, value: Type) -> Type {
-    let fields = base.fields();
-    let mut named = fields
-        .as_ref()
-        .map_or_else(Default::default, |f| f.named.clone());
-    let rest = match fields {
-        Some(fields) => fields.rest.clone(),
-        None => base.any.then(Type::any),
-    };
-    named.insert(key.clone(), value);
-    Type {
-        origin: base.origin.as_ref().map(schema::Origin::changed),
-        at: base.at.clone(),
-        ..Type::map(Fields::new(named, rest))
     }
 }
 

@@ -4,7 +4,7 @@ use document::path::{Path, Root, Segment, Selector};
 use document::{Key, Location};
 use schema::{Fields, Origin, Shape, Type};
 
-use super::inference::{Inference, Scope, overwritten};
+use super::inference::{Inference, Scope};
 use crate::problem::Problem;
 
 /// A place on the way of a path.
@@ -262,7 +262,7 @@ impl Inference {
                     here.field(name).unwrap_or_else(Type::null)
                 };
                 let child = self.set(&child, rest, value, at);
-                overwritten(here, name, child)
+                self.overwritten(here, vec![(name.clone(), child)])
             }
             Segment::Index(_) => {
                 self.expect_settable(here, &Type::list(Type::any()), at);

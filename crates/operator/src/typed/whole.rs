@@ -45,7 +45,7 @@ pub(super) fn check(
     let message = format!(
         "the result is the whole {kind} that it was read from: this overwrites what others change in it, and creates it again when it is deleted"
     );
-    let problem = Problem::warning("whole-object", at, message);
+    let problem = Problem::warning(super::WHOLE_OBJECT, at, message);
     Some(problem.with_help(
         "yield only the fields that you own, or use `type: Patcher`, which writes only the difference",
     ))

@@ -2,6 +2,7 @@
 
 use document::{Location, Map, Value, View};
 
+use super::inference::MAX_PROBLEMS;
 use crate::problem::Problem;
 
 /// Finds maps with several keys of which one starts with `@`: they are plain maps, not operators.
@@ -34,7 +35,9 @@ fn in_map(map: &Map, at: &Location, problems: &mut Vec<Problem>) {
     }
     let names = map.iter().map(|(name, _)| name.as_str());
     let operators: Vec<&str> = names.filter(|name| name.starts_with('@')).collect();
-    if let [first, others @ ..] = operators.as_slice() {
+    if let [first, others @ ..] = operators.as_slice()
+        && problems.len() < MAX_PROBLEMS
+    {
         problems.retain(|problem| problem.at != *at);
         let message = if others.is_empty() {
             format!("{first} is one of several keys, so this is a plain map and not an operator")

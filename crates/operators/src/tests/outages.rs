@@ -66,6 +66,21 @@ async fn a_start_that_panics_is_an_error_of_its_operator() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_pipeline_that_writes_back_whole_objects_is_an_event() {
+    let world = world(&Server::default(), Policy::default());
+    world.server.apply("good", &spec("ConfigMap"), &none());
+    world.server.apply("bad", &spec("Pod"), &none());
+    assert_eq!(world.told().await.len(), 2);
+    let events = world.server.events();
+    let about: Vec<_> = events
+        .iter()
+        .filter(|event| event.get("reason").as_str() == Some("WholeObject"))
+        .map(|event| event.get("regarding").get("name").as_str())
+        .collect();
+    assert_eq!(about, [Some("bad")]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn shutdown_stops_all_and_leaves_operators_as_they_are() {
     let world = world(&Server::default(), Policy::default());
     world.server.apply("a", &spec("ConfigMap"), &none());
