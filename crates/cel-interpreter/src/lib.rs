@@ -70,9 +70,11 @@ mod timestamp;
 mod tree;
 mod types;
 mod value;
+mod value_kind;
 
 pub use error::{CompileError, EvalError};
 pub use parser::{MAX_DEPTH, MAX_LENGTH, MAX_NESTING};
 pub use program::{Limits, Program};
 pub use reference::{Documented, Example, reference, reference_page};
 pub use types::is_type_name;
+pub use value_kind::ValueKind;

@@ -8,10 +8,12 @@ use document::Value;
 use crate::convert::to_document;
 use crate::error::{CompileError, EvalError};
 use crate::eval::Interpreter;
+
 use crate::lexer::closing_brace;
 use crate::parser::parse;
 use crate::reads::reads;
 use crate::tree::CelExpr;
+use crate::value_kind::{ValueKind, value_kind};
 
 /// A compiled expression. Cloning increments one reference count.
 ///
@@ -111,6 +113,21 @@ impl Program {
     /// ```
     pub fn reads(&self) -> Vec<Vec<String>> {
         reads(&self.0.tree, &self.0.names)
+    }
+
+    /// What the value is, as far as the outermost part of the expression shows.
+    ///
+    /// ```
+    /// use cel_interpreter::{ValueKind, Program};
+    ///
+    /// assert_eq!(Program::compile("a > 1 && b")?.value_kind(), ValueKind::Boolean);
+    /// let member = ValueKind::Member(vec!["object".into(), "spec".into()]);
+    /// assert_eq!(Program::compile("object.spec")?.value_kind(), member);
+    /// assert_eq!(Program::compile("a + 1")?.value_kind(), ValueKind::Unknown);
+    /// # Ok::<(), cel_interpreter::CompileError>(())
+    /// ```
+    pub fn value_kind(&self) -> ValueKind {
+        value_kind(&self.0.tree, &self.0.names)
     }
 
     /// The value of the expression. `variables` is called on the first use of a variable, and

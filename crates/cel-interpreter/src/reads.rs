@@ -19,7 +19,7 @@ fn collect(node: &CelExpr, variables: &[String], chains: &mut Vec<Vec<String>>) 
 }
 
 /// The chain of an expression, if it is a chain of members that starts at a variable.
-fn chain(node: &CelExpr, variables: &[String]) -> Option<Vec<String>> {
+pub(crate) fn chain(node: &CelExpr, variables: &[String]) -> Option<Vec<String>> {
     match node {
         CelExpr::Path(Path { variable, keys }) => {
             let keys = keys.iter().map(|key| key.as_str().to_owned());

@@ -240,7 +240,7 @@ pub(crate) struct Patch {
 /// Report all errors and warnings of Operators
 ///
 /// The fields of built-in kinds are known. Those of custom kinds are read from
-/// CustomResourceDefinitions among the files, or on a cluster.
+/// `CustomResourceDefinition`s among the files, or on a cluster.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -254,7 +254,7 @@ pub(crate) struct Check {
     #[command(flatten)]
     pub(crate) operators: NamedOperators,
 
-    /// Read the CustomResourceDefinitions of a cluster
+    /// Read the `CustomResourceDefinition`s of a cluster
     #[cfg(feature = "cluster")]
     #[arg(long)]
     pub(crate) cluster: bool,

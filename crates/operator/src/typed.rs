@@ -17,6 +17,8 @@ mod kinds;
 mod patch;
 mod path;
 mod signature;
+#[cfg(test)]
+mod soundness;
 mod stage;
 mod target;
 mod whole;

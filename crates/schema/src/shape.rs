@@ -50,6 +50,14 @@ impl Fields {
     }
 }
 
+impl Fields {
+    /// The type of a field; `None` if there is none. One that is not named may be missing.
+    pub(crate) fn field(&self, name: &Key) -> Option<Type> {
+        let rest = || self.rest.clone().map(Type::or_null);
+        self.named.get(name).cloned().or_else(rest)
+    }
+}
+
 impl From<Fields> for Shape {
     fn from(fields: Fields) -> Self {
         Self::Listed(Arc::new(fields))
@@ -61,7 +69,7 @@ impl Shape {
     pub fn field(&self, name: &Key) -> Option<Type> {
         match self {
             Self::Defined(definition) => definition.field(name.as_str()),
-            Self::Listed(fields) => fields.named.get(name).or(fields.rest.as_ref()).cloned(),
+            Self::Listed(fields) => fields.field(name),
         }
     }
 

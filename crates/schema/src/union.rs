@@ -137,12 +137,13 @@ fn union_fields(a: &Fields, b: &Fields, budget: &Budget) -> Fields {
     let rest = either(a.rest.as_ref(), b.rest.as_ref(), |a, b| a.union(b, budget));
     let mut named: BTreeMap<Key, Type> = BTreeMap::new();
     for (key, field) in &a.named {
-        let other = b.named.get(key).or(b.rest.as_ref());
-        named.insert(key.clone(), in_both(field, other, budget));
+        let other = b.field(key);
+        named.insert(key.clone(), in_both(field, other.as_ref(), budget));
     }
     for (key, field) in &b.named {
         if !a.named.contains_key(key) {
-            named.insert(key.clone(), in_both(field, a.rest.as_ref(), budget));
+            let other = a.field(key);
+            named.insert(key.clone(), in_both(field, other.as_ref(), budget));
         }
     }
     Fields::new(named, rest)
@@ -159,10 +160,13 @@ fn in_both(field: &Type, other: Option<&Type>, budget: &Budget) -> Type {
 fn merge_fields(lower: &Fields, upper: &Fields, budget: &Budget) -> Fields {
     let mut named = lower.named.clone();
     for (key, field) in &upper.named {
-        let below = lower.named.get(key).or(lower.rest.as_ref());
-        let merged = below.map_or_else(|| field.clone(), |below| below.merged(field, budget));
+        let below = lower.field(key);
+        let merged = match &below {
+            Some(below) => below.merged(field, budget),
+            None => field.clone(),
+        };
         // A field that may be missing leaves the one below as it is.
-        let merged = match below {
+        let merged = match &below {
             Some(below) if field.null => merged.union(below, budget),
             Some(_) | None => merged,
         };

@@ -103,7 +103,10 @@ impl Inference {
             Needs::Numbers => {
                 self.expect(found, &Type::list(Type::any()), name, at);
                 if let Some(element) = found.list.as_ref().filter(|_| !found.any) {
+                    // An empty list has no wrong elements.
+                    let before = self.problems.len();
                     self.expect_number(element, name, at);
+                    self.soften(before);
                 }
             }
             Needs::Sized => {
@@ -204,12 +207,15 @@ impl Inference {
         } else {
             item.clone()
         };
-        let body = self.infer(body, &body_at, &scope.with_item(given));
+        // An empty list hides what is wrong with the body.
+        let before = self.problems.len();
+        let body = self.alternative(body, &body_at, &scope.with_item(given));
         match name {
             "@map" => return Type::list(body),
             "@sortBy" => self.expect_number(&body, name, &body_at),
             _ => self.expect(&body, &Type::boolean(), name, &body_at),
         }
+        self.soften(before);
         match name {
             "@filter" | "@sortBy" => Type::list(item),
             _ => Type::boolean(),
@@ -254,9 +260,14 @@ impl Inference {
         let before = self.problems.len();
         self.expect(found, &Type::boolean(), name, at);
         if may_be_skipped {
-            for problem in &mut self.problems[before..] {
-                problem.severity = crate::Severity::Warning;
-            }
+            self.soften(before);
+        }
+    }
+
+    /// Makes the findings from this one on warnings.
+    fn soften(&mut self, from: usize) {
+        for problem in &mut self.problems[from..] {
+            problem.severity = crate::Severity::Warning;
         }
     }
 

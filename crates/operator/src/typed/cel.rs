@@ -1,16 +1,17 @@
 //! CEL: the variables and fields that an expression reads.
 
-use cel_interpreter::{Program, is_type_name};
+use cel_interpreter::{Program, ValueKind, is_type_name};
+use document::path::Segment;
 use document::{Key, Location};
 use schema::Type;
 
 use super::inference::{Inference, Scope};
-use super::path::listed;
+use super::path::{listed, peek};
 use crate::problem::Problem;
 
 impl Inference {
-    /// Checks what an `@cel` expression reads.
-    pub(super) fn cel(&mut self, program: &Program, at: &Location, scope: &Scope) {
+    /// Checks what an `@cel` expression reads. Returns the type of its value.
+    pub(super) fn cel(&mut self, program: &Program, at: &Location, scope: &Scope) -> Type {
         for chain in program.reads() {
             let Some((root, rest)) = chain.split_first() else {
                 continue;
@@ -22,6 +23,15 @@ impl Inference {
                 _ => self.variable(root, rest, &scope.document, at),
             }
         }
+        match program.value_kind() {
+            ValueKind::Boolean => Type::boolean(),
+            ValueKind::List => Type::list(Type::any()),
+            ValueKind::Map => Type::map_of(Type::any()),
+            ValueKind::String => Type::string(),
+            ValueKind::Member(chain) => member(&chain, scope),
+            ValueKind::Unknown => Type::any(),
+        }
+        .written_at(at)
     }
 
     /// Checks a chain that starts at a top-level key of the document.
@@ -48,4 +58,19 @@ impl Inference {
         let field = document.field(&key).unwrap_or_else(Type::any);
         self.chain(&field, rest, root, at);
     }
+}
+
+/// The type of a chain of members.
+fn member(chain: &[String], scope: &Scope) -> Type {
+    let (start, names) = match chain {
+        [root, names @ ..] if root == "object" => (&scope.document, names),
+        [root, names @ ..] if root == "item" => (&scope.item, names),
+        // A key of the document, unless it is a variable of its own.
+        [root, ..] if root == "now" => return Type::any(),
+        names => (&scope.document, names),
+    };
+    let names = names.iter().map(|name| Segment::Name(Key::new(name)));
+    let found = peek(start, &names.collect::<Vec<_>>());
+    // Without the field CEL fails, and what is missing is reported.
+    if found.is_null() { Type::any() } else { found }
 }

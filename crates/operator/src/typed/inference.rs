@@ -125,10 +125,7 @@ impl Inference {
                 self.strict_args(args, at, scope);
                 Type::integer().written_at(at)
             }
-            Expr::Cel(cel) => {
-                self.cel(&cel.program, &cel.at, scope);
-                Type::any()
-            }
+            Expr::Cel(cel) => self.cel(&cel.program, &cel.at, scope),
         }
     }
 

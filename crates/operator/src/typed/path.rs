@@ -261,8 +261,18 @@ impl Inference {
                 } else {
                     here.field(name).unwrap_or_else(Type::null)
                 };
-                let child = self.set(&child, rest, value, at);
-                self.overwritten(here, vec![(name.clone(), child)])
+                let child = self.set(&child, rest, value.clone(), at);
+                let set = self.overwritten(here, vec![(name.clone(), child)]);
+                if !here.null || here.map.is_none() {
+                    return set;
+                }
+                // A map that is missing is created, with this field only.
+                let child = self.set(&Type::null(), rest, value, at);
+                let created = Type::map(Fields::closed([(name.clone(), child)]));
+                Type {
+                    origin: set.origin.clone(),
+                    ..self.union(&set, &created)
+                }
             }
             Segment::Index(_) => {
                 self.expect_settable(here, &Type::list(Type::any()), at);
@@ -273,7 +283,8 @@ impl Inference {
                     .list
                     .as_ref()
                     .map_or_else(Type::null, |e| (**e).clone());
-                let set = self.set(&element, rest, value, at);
+                // The list may be too short.
+                let set = self.set(&element.clone().or_null(), rest, value, at);
                 Type::list(self.union(&element, &set).or_null())
             }
             Segment::Several(_) => match &here.list {
