@@ -10,7 +10,7 @@ use expr::Env;
 use offline::{Event, EventType, Offline};
 
 fn pod(name: &str, phase: &str, n: usize) -> Value {
-    let list: Value = (0..n).map(|i| Value::from(i as i64)).collect();
+    let list: Value = (0..n).map(Value::from).collect();
     json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "phase": phase, "list": list})
 }
 
