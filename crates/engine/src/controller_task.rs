@@ -45,12 +45,15 @@ impl Deadline {
 
 /// A running controller.
 #[derive(Debug)]
+#[allow(clippy::struct_excessive_bools)] // Any of them goes with any other.
 pub(super) struct ControllerTask {
     pub(super) circuit: Circuit,
     /// Whether it may write: all of its inputs have been delivered once.
     pub(super) open: bool,
     /// When it was opened.
     pub(super) opened: Option<tokio::time::Instant>,
+    /// Whether a Periodic source ticks in the next step.
+    pub(super) ticks: bool,
     /// Whether some of its objects were not as derived when the status was last computed.
     pub(super) syncing: bool,
     /// Output that may not be written yet, in particular all output before it is open.
@@ -104,6 +107,7 @@ impl ControllerTask {
             outputs: 0,
             open: false,
             opened: None,
+            ticks: false,
             syncing: false,
             pending: BTreeMap::new(),
             removals: Removals::new(),
@@ -178,7 +182,12 @@ impl ControllerTask {
         let deadline = self.deadline(start);
         self.circuit.share_budget(others.circuits);
         env.interrupt = Interrupt::when(move || deadline.is_over());
-        let mut step = match self.circuit.step(batch, &env) {
+        let result = if std::mem::take(&mut self.ticks) {
+            self.circuit.tick(batch, &env)
+        } else {
+            self.circuit.step(batch, &env)
+        };
+        let mut step = match result {
             Ok(step) => step,
             // What the circuit holds now is wrong, but nothing uses it any more.
             Err(_) if self.halt.is_raised() => return None,

@@ -17,6 +17,7 @@
 //! |---|---|
 //! | where do objects come from, and where do they wait | `inputs.rs`, `view_source.rs`, `own_views.rs`, `inbox.rs` |
 //! | what happens with a batch, and on which thread | `task.rs`, `controller_task.rs`, `workers.rs` |
+//! | what happens at a deadline or a tick | `task/time.rs`, `wall_clock.rs` |
 //! | what happens after a panic | `supervisor.rs`, `guard.rs`, `turns.rs` |
 //! | what writes views, what writes targets | `views.rs` with `views/`, `writes.rs` with `writer.rs` |
 //! | which writes cause each other, and what ends a cycle | `echoes.rs`, `cycles.rs` |
@@ -56,6 +57,7 @@ mod unread;
 mod upstream;
 pub mod view_source;
 mod views;
+mod wall_clock;
 pub mod workers;
 pub mod writer;
 mod writes;
@@ -81,6 +83,7 @@ use tokio::task::JoinHandle;
 use turns::Halt;
 pub use turns::Turns;
 use views::take_out;
+pub use wall_clock::WallClock;
 
 use crate::clock::Clock;
 use crate::guard::FailPoints;
@@ -111,6 +114,8 @@ pub struct Context {
     pub metrics: Metrics,
     /// The time of day and random numbers.
     pub clock: Arc<dyn Clock>,
+    /// The time of `"@now"`.
+    pub wall_clock: WallClock,
     /// The threads for batches.
     pub workers: Workers,
     /// Where tests make engines fail.
@@ -136,6 +141,7 @@ impl Context {
             namespace: None,
             metrics,
             clock: Arc::new(clock::System),
+            wall_clock: WallClock::default(),
             workers: Workers::default(),
             fail_points: FailPoints::default(),
             turns: Turns::default(),

@@ -5,6 +5,7 @@
 //! `deletions` and `unread` add functions that decide what may be removed, and when.
 
 mod looping;
+mod time;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -68,6 +69,8 @@ pub(super) struct Task {
     pub(super) halt: Halt,
     /// How long a controller that exceeds its budget pauses.
     budget_pause: Duration,
+    /// The next ticks of Periodic sources.
+    ticks: Vec<time::Tick>,
 }
 
 /// A change of what a controller wants of a target.
@@ -151,6 +154,7 @@ impl Task {
             inputs::subscribe(&context, &operator, &kinds, &inbox, &writes, &problem_log);
         writes.subscribed();
         let order = operator.order();
+        let ticks = time::ticks(&operator);
         Self {
             graph: upstream::Graph::new(&operator),
             order,
@@ -174,6 +178,7 @@ impl Task {
             guard,
             halt,
             budget_pause,
+            ticks,
         }
     }
 
@@ -274,6 +279,9 @@ impl Task {
                     echoes.append(&mut taken.echoes_of(number));
                     bulk |= taken.bulk.remove(&number);
                 }
+                if bulk || events.is_empty() {
+                    self.pass_time(number, env);
+                }
                 if events.is_empty() {
                     continue;
                 }
@@ -319,14 +327,6 @@ impl Task {
         if doubted {
             self.inbox.poke();
         }
-    }
-
-    /// The environment of a step: the time, and a key for `@rnd` that is the same in every process.
-    fn env(&self) -> Env {
-        let key = document::stable_hash(&self.operator.name);
-        let mut env = Env::new(self.context.clock.text().into(), key);
-        env.limits = self.context.budget.limits();
-        env
     }
 
     fn step(&mut self, number: usize, batch: Vec<dataflow::SourceEvent>, bulk: bool, env: &Env) {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use operator::spec::SourceKind;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 use super::Task;
 use crate::{Command, progress};
@@ -53,8 +53,14 @@ impl Task {
         let writer = self.writes.writer.clone();
         let mut ended = self.context.views.causes().ended();
         let mut peers = self.context.roster.subscribe();
+        let reads_now = self.reads_now();
+        let mut clock_steps = reads_now.then(|| {
+            let wall_clock = &self.context.wall_clock;
+            wall_clock.steps(&self.context.clock)
+        });
         let end = loop {
             let (retry, release) = (self.retry_at(), self.views.next_release());
+            let wake = if reads_now { self.next_wake() } else { None };
             tokio::select! {
                 // The inbox is last: it is ready most often, and must not block the others.
                 biased;
@@ -101,6 +107,14 @@ impl Task {
                         .await;
                 }
                 _ = repair.tick() => self.writes.repair_all(),
+                // The time until the next deadline is another one.
+                () = stepped(&mut clock_steps), if reads_now => {}
+                () = sleep_until(wake), if wake.is_some() => {
+                    if self.wake() {
+                        self = self.batch().await;
+                        stale_status = true;
+                    }
+                }
                 Ok(()) = peers.changed() => self.writes.look_at_contested(),
                 // The changes of a view have stopped counting for `maxDeletions`.
                 Ok(()) = ended.changed() => {
@@ -192,6 +206,16 @@ impl Task {
         let shortest = periods.min().unwrap_or(Duration::from_hours(10));
         shortest.max(Duration::from_millis(100))
     }
+}
+
+/// Waits until the time of day is set.
+async fn stepped(steps: &mut Option<watch::Receiver<()>>) {
+    if let Some(steps) = steps
+        && steps.changed().await.is_ok()
+    {
+        return;
+    }
+    std::future::pending::<()>().await;
 }
 
 async fn sleep_until(time: Option<tokio::time::Instant>) {

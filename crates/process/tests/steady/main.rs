@@ -10,6 +10,7 @@ mod fights;
 mod isolation;
 mod patches;
 mod ready;
+mod time;
 
 use std::time::Duration;
 
