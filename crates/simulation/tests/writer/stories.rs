@@ -1,6 +1,6 @@
 //! Stories of one object, told twice: to the driver of a cluster, on a server, and to
 //! `settle`, with which views and the offline runner decide. Both must agree after each step.
-//! That views and the offline runner agree, a random test of the views shows.
+//! That all three drivers agree, the random test `tests/drivers` shows.
 
 mod random;
 mod records;

@@ -1,5 +1,4 @@
-//! Patchers on views: the values that they set and take back, and a comparison with the offline
-//! runner.
+//! Patchers on views: the values that they set and take back.
 
 use std::sync::Arc;
 
@@ -7,10 +6,8 @@ use document::{Key, json};
 use expr::Env;
 use metrics::Metrics;
 use object::ObjectName;
-use offline::{Event, EventType, Offline};
 use operator::Operator;
-use seeded::Random;
-use store::{Preconditions, Selector};
+use store::Selector;
 use target::in_place::Own;
 
 use super::*;
@@ -395,90 +392,4 @@ async fn a_view_is_changed_in_place() {
     engine.source(1, "u", None);
     engine.source(1, "a", None);
     assert_eq!(specs(&engine), [spec(5), spec(7)]);
-}
-
-fn data(random: &mut Random) -> Value {
-    let list: Value = (0..random.below(3))
-        .map(|_| json!({"k": (random.below(3))}))
-        .collect();
-    let fields = [
-        ("a", Value::from(random.below(3))),
-        ("b", json!({"c": (random.below(2))})),
-        ("list", list),
-    ];
-    let given = fields.into_iter().filter(|_| random.below(3) > 0);
-    given
-        .map(|(key, value)| (Key::new(key), value))
-        .collect::<document::Map>()
-        .into()
-}
-
-#[tokio::test]
-async fn views_are_as_they_are_offline() {
-    for seed in 0..60 {
-        let mut random = Random::new(seed);
-        let mut engine = Engine::new();
-        let mut offline = Offline::new(operator(), dataflow::Budget::default());
-        let mut expected: BTreeMap<String, Value> = BTreeMap::new();
-        for _ in 0..25 {
-            let data = data(&mut random);
-            let gone = random.below(3) == 0;
-            let (number, name) = match random.below(3) {
-                0 => (0, *random.pick(&["n0", "n1"])),
-                1 => (1, *random.pick(&["n0", "n1", "u0", "u1"])),
-                _ => (2, *random.pick(&["u0", "u1"])),
-            };
-            let object = match number {
-                0 => deployment(name, data),
-                1 => config(name, data),
-                _ => of_view(name, data),
-            };
-            let typed = said(&object);
-            let there = engine
-                .store
-                .get(&view(), &ObjectName::new("", name))
-                .is_some();
-            if number == 2 {
-                if gone && there {
-                    let key = ObjectName::new("", name);
-                    engine.user(&Write::Delete(key, Preconditions::default()));
-                } else if gone {
-                    continue;
-                } else {
-                    engine.user(&Write::Put(object.clone()));
-                }
-            } else {
-                engine.source(number, name, (!gone).then(|| object.clone()));
-            }
-            let kind = if gone {
-                EventType::Deleted
-            } else {
-                EventType::Added
-            };
-            let batch = offline
-                .batch(&[Event { kind, object }], &Env::default())
-                .unwrap();
-            if number == 2 && gone {
-                expected.remove(name);
-            } else if number == 2 {
-                expected.insert(name.to_owned(), typed);
-            }
-            for event in batch.events {
-                let object = said(&event.object);
-                let name = object
-                    .get("metadata")
-                    .get("name")
-                    .as_str()
-                    .unwrap()
-                    .to_owned();
-                if event.kind == EventType::Deleted {
-                    expected.remove(&name);
-                } else {
-                    expected.insert(name, object);
-                }
-            }
-            let expected: Vec<Value> = expected.values().cloned().collect();
-            assert_eq!(engine.objects(), expected, "seed {seed}");
-        }
-    }
 }
