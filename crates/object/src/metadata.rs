@@ -87,6 +87,22 @@ pub fn metadata(object: &Value) -> &Value {
     object.get_key(&KEYS.metadata)
 }
 
+/// The name of an object, or `""`.
+pub fn name(object: &Value) -> &str {
+    metadata(object)
+        .get_key(&KEYS.name)
+        .as_str()
+        .unwrap_or_default()
+}
+
+/// The namespace of an object, or `""`.
+pub fn namespace(object: &Value) -> &str {
+    metadata(object)
+        .get_key(&KEYS.namespace)
+        .as_str()
+        .unwrap_or_default()
+}
+
 /// The labels of an object; null if it has none.
 pub fn labels(object: &Value) -> &Value {
     metadata(object).get_key(&KEYS.labels)

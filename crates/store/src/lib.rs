@@ -78,7 +78,7 @@ pub use caller::{Caller, ControllerName};
 pub use completeness::{Basis, CollectionStatus, Completeness, GroupCompleteness};
 pub use error::Error;
 pub use notice::Notice;
-pub use selector::Selector;
+pub use selector::{FieldTerm, Selector};
 pub use store::{Config, Env, List, Store};
 pub use strategy::{Admitted, Derived, Live, Request, Strategy};
 pub use version::Version;

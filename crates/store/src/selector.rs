@@ -13,6 +13,38 @@ pub struct Selector {
     pub name: Option<String>,
     /// Only objects with matching labels.
     pub labels: Option<LabelSelector>,
+    /// Only objects with matching fields.
+    pub fields: Vec<FieldTerm>,
+}
+
+/// A condition on a field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FieldTerm {
+    /// On `metadata.name`.
+    Name {
+        /// The value to compare with.
+        value: String,
+        /// Whether the field must be equal to it, or different.
+        equal: bool,
+    },
+    /// On `metadata.namespace`.
+    Namespace {
+        /// The value to compare with.
+        value: String,
+        /// Whether the field must be equal to it, or different.
+        equal: bool,
+    },
+}
+
+impl FieldTerm {
+    fn holds(&self, metadata: &Value) -> bool {
+        let (field, value, equal) = match self {
+            Self::Name { value, equal } => (&KEYS.name, value, *equal),
+            Self::Namespace { value, equal } => (&KEYS.namespace, value, *equal),
+        };
+        let found = metadata.get_key(field).as_str().unwrap_or_default();
+        (found == value) == equal
+    }
 }
 
 impl Selector {
@@ -36,6 +68,7 @@ impl Selector {
         is(&self.namespace, &KEYS.namespace)
             && is(&self.name, &KEYS.name)
             && labels.is_none_or(|labels| labels.admits(object))
+            && self.fields.iter().all(|term| term.holds(metadata))
     }
 }
 
@@ -57,12 +90,36 @@ mod tests {
         let selector = |namespace: Option<&str>, name: Option<&str>| Selector {
             namespace: namespace.map(str::to_owned),
             name: name.map(str::to_owned),
-            labels: None,
+            ..Selector::default()
         };
         check(&selector(None, None), true);
         check(&selector(Some("shop"), Some("web")), true);
         check(&selector(Some(""), None), false);
         check(&selector(None, Some("db")), false);
+    }
+
+    #[test]
+    fn fields_are_compared() {
+        let name = |value: &str, equal| FieldTerm::Name {
+            value: value.to_owned(),
+            equal,
+        };
+        let namespace = FieldTerm::Namespace {
+            value: "shop".to_owned(),
+            equal: false,
+        };
+        for (fields, expect) in [
+            (vec![name("web", true)], true),
+            (vec![name("web", false)], false),
+            (vec![name("db", false)], true),
+            (vec![name("web", true), namespace], false),
+        ] {
+            let selector = Selector {
+                fields,
+                ..Selector::default()
+            };
+            check(&selector, expect);
+        }
     }
 
     #[test]

@@ -130,7 +130,7 @@ impl Store {
         let most = limit.map_or(usize::MAX, NonZeroUsize::get);
         // One more, to find out whether there is another page.
         let one_more = most.saturating_add(1);
-        let mut list = match token.map(Token::parse).transpose()? {
+        let list = match token.map(Token::parse).transpose()? {
             None => self.list_now(collection, selector, one_more),
             Some(token) => {
                 let cursor = token.cursor(self.version());
@@ -142,13 +142,21 @@ impl Store {
                 })?
             }
         };
-        if list.items.len() > most {
-            list.items.truncate(most);
-            let token = list.items.last();
-            let token = token.and_then(|last| Token::after(list.version, last));
-            list.token = token.map(|token| token.print());
-        }
-        Ok(list)
+        Ok(paged(list, most))
+    }
+
+    /// The first page of a list at an older version.
+    pub fn list_at(
+        &self,
+        collection: &GroupKind,
+        selector: &Selector,
+        version: Version,
+        limit: Option<NonZeroUsize>,
+    ) -> Result<List, Error> {
+        let most = limit.map_or(usize::MAX, NonZeroUsize::get);
+        let cursor = Cursor::start(version);
+        let list = self.collect(collection, selector, cursor, most.saturating_add(1));
+        Ok(paged(list?, most))
     }
 
     /// The first objects of the newest version.
@@ -293,6 +301,17 @@ impl Store {
         let state = self.shared.state.write();
         state.unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The list with at most this many objects, and a token if there are more.
+fn paged(mut list: List, most: usize) -> List {
+    if list.items.len() > most {
+        list.items.truncate(most);
+        let token = list.items.last();
+        let token = token.and_then(|last| Token::after(list.version, last));
+        list.token = token.map(|token| token.print());
+    }
+    list
 }
 
 impl std::fmt::Debug for Store {

@@ -239,7 +239,7 @@ fn lists_are_ordered_and_selected_and_have_a_version() {
         let selector = Selector {
             namespace: namespace.map(str::to_owned),
             name: name.map(str::to_owned),
-            labels: None,
+            ..Selector::default()
         };
         let list = store.list(&health(), &selector);
         let found: Vec<String> = list
