@@ -1,0 +1,48 @@
+//! The Kubernetes API over a [`store`]: discovery, reads, watches and writes as kubectl and client
+//! libraries use them.
+//!
+//! ```text
+//! request ─▶ route, query ─▶ access ─▶ read | watch | write | patch ─▶ store
+//!                                          │
+//!                      answer ◀── negotiate, table, status
+//! ```
+//!
+//! [`Server::handle`] answers one request of an authenticated [`User`]. It knows neither TLS nor
+//! connections. An [`Access`] decides what the user may do, and a [`Catalog`] says which resources
+//! are served. What is special about a collection is decided by its [`store::Strategy`].
+//!
+//! | module | content |
+//! |---|---|
+//! | `route`, `query`, `negotiate` | what a request asks for |
+//! | `server`, `access`, `limits` | who may make it, and how many at once |
+//! | `discovery`, `openapi`, `resource` | what is served |
+//! | `read`, `watch`, `table` | reading objects, in the form that the client accepts |
+//! | `write`, `patch`, `metadata`, `managed` | writing objects, and who owns their fields |
+//! | `answer`, `status`, `failure` | answers and errors |
+
+mod access;
+mod answer;
+mod discovery;
+mod failure;
+mod limits;
+mod managed;
+mod metadata;
+mod negotiate;
+mod openapi;
+mod patch;
+mod query;
+mod read;
+mod resource;
+mod route;
+mod server;
+mod status;
+mod table;
+mod watch;
+mod write;
+
+pub use access::{Access, AllowAll, Attributes, Scope, User};
+pub use answer::Body;
+pub use limits::Limits;
+pub use resource::{Catalog, Column, ColumnKind, Group, Resource};
+pub use server::{Env, Server};
+pub use status::{Cause, ResourceName, StatusError};

@@ -1,0 +1,229 @@
+//! `OpenAPI`: the schemas of the resources, for `kubectl explain`, validation and completion.
+
+use document::{Key, Map, Value, json, stable_hash};
+use http::HeaderMap;
+use http::header::ACCEPT;
+
+use crate::answer::Answer;
+use crate::resource::{Catalog, Resource};
+use crate::status::StatusError;
+
+/// `/openapi/v2`: describes nothing, because clients use the third version. A client that only
+/// reads protobuf is told so.
+pub(crate) fn v2(catalog: &Catalog, headers: &HeaderMap) -> Result<Answer, StatusError> {
+    let accepts = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok());
+    let accepts = accepts.unwrap_or("*/*");
+    if !["application/json", "*/*", "application/*"]
+        .iter()
+        .any(|json| accepts.contains(json))
+    {
+        return Err(StatusError::not_acceptable(&["application/json"]));
+    }
+    let definitions = catalog.groups().into_values().flatten().map(|(_, one)| {
+        let schema = schema(&one, "#/definitions/");
+        (Key::new(&schema_name(&one)), schema)
+    });
+    let mut definitions: Vec<_> = definitions.collect();
+    definitions.push((Key::new(META), object_meta()));
+    Ok(Answer::ok(json!({
+        "swagger": "2.0",
+        "info": {"title": "deltic", "version": (env!("CARGO_PKG_VERSION"))},
+        "paths": {},
+        "definitions": (Value::from(Map::from_entries(definitions)))
+    })))
+}
+
+/// `/openapi/v3`: where the documents of the groups are.
+pub(crate) fn v3_index(catalog: &Catalog) -> Answer {
+    let mut paths = Vec::new();
+    for (group, resources) in catalog.groups() {
+        let mut versions: Vec<_> = resources.values().map(|one| &one.version).collect();
+        versions.sort();
+        versions.dedup();
+        for version in versions {
+            let path = format!("apis/{group}/{version}");
+            let Some(document) = v3(catalog, &group, version) else {
+                continue;
+            };
+            let hash = stable_hash(&document.value.to_string());
+            let url = format!("/openapi/v3/{path}?hash={hash:016X}");
+            paths.push((Key::new(&path), json!({"serverRelativeURL": url})));
+        }
+    }
+    Answer::ok(json!({"paths": (Value::from(Map::from_entries(paths)))}))
+}
+
+/// `/openapi/v3/apis/GROUP/VERSION`
+pub(crate) fn v3(catalog: &Catalog, group: &str, version: &str) -> Option<Answer> {
+    let resources = catalog.group(group)?;
+    let served: Vec<_> = resources
+        .values()
+        .filter(|one| one.version == version)
+        .collect();
+    if served.is_empty() {
+        return None;
+    }
+    let mut schemas = vec![(Key::new(META), object_meta())];
+    let mut paths = Vec::new();
+    for resource in served {
+        let name = schema_name(resource);
+        schemas.push((Key::new(&name), schema(resource, "#/components/schemas/")));
+        paths.extend(operations(resource));
+    }
+    Some(Answer::ok(json!({
+        "openapi": "3.0.0",
+        "info": {"title": "deltic", "version": (env!("CARGO_PKG_VERSION"))},
+        "paths": (Value::from(Map::from_entries(paths))),
+        "components": {"schemas": (Value::from(Map::from_entries(schemas)))}
+    })))
+}
+
+/// The name of the schema of metadata, as clients know it.
+const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
+
+/// The name of a schema: the group reversed, the version and the kind.
+fn schema_name(resource: &Resource) -> String {
+    let group = resource.kind.group.as_str().rsplit('.');
+    let mut parts: Vec<&str> = group.collect();
+    parts.extend([resource.version.as_str(), resource.kind.kind.as_str()]);
+    parts.join(".")
+}
+
+fn schema(resource: &Resource, references: &str) -> Value {
+    let own = resource.properties.as_map();
+    let mut properties: Vec<(Key, Value)> = own.map_or(Vec::new(), |map| map.entries().to_vec());
+    let text = |description: &str| json!({"type": "string", "description": description});
+    properties.push((
+        Key::new("apiVersion"),
+        text("The API group and version of this object."),
+    ));
+    properties.push((Key::new("kind"), text("The kind of this object.")));
+    properties.push((
+        Key::new("metadata"),
+        json!({
+            "description": "Standard object's metadata.",
+            "allOf": [{"$ref": (format!("{references}{META}"))}],
+            "default": {}
+        }),
+    ));
+    json!({
+        "type": "object",
+        "description": (resource.description.as_str()),
+        "properties": (Value::from(Map::from_entries(properties))),
+        "x-kubernetes-preserve-unknown-fields": true,
+        "x-kubernetes-group-version-kind": [(gvk(resource))]
+    })
+}
+
+fn gvk(resource: &Resource) -> Value {
+    json!({
+        "group": (resource.kind.group.as_str()),
+        "version": (resource.version.as_str()),
+        "kind": (resource.kind.kind.as_str())
+    })
+}
+
+fn object_meta() -> Value {
+    let text = |description: &str| json!({"type": "string", "description": description});
+    let map = |description: &str| {
+        json!({
+            "type": "object",
+            "description": description,
+            "additionalProperties": {"type": "string", "default": ""}
+        })
+    };
+    json!({
+        "type": "object",
+        "description": "The metadata that every object has.",
+        "properties": {
+            "name": (text("The name, unique within the namespace.")),
+            "generateName": (text("A prefix from which the server makes a unique name.")),
+            "namespace": (text("The namespace of the object.")),
+            "uid": (text("Identifies the object over time; set by the server.")),
+            "resourceVersion": (text("Changes with every change of the object.")),
+            "generation": {
+                "type": "integer", "format": "int64",
+                "description": "Counts the changes outside of metadata and status."
+            },
+            "creationTimestamp": {
+                "type": "string", "format": "date-time",
+                "description": "When the object was created."
+            },
+            "deletionTimestamp": {
+                "type": "string", "format": "date-time",
+                "description": "When the deletion of the object was requested."
+            },
+            "deletionGracePeriodSeconds": {"type": "integer", "format": "int64"},
+            "labels": (map("Short values by which objects are selected.")),
+            "annotations": (map("Values for tools, which are not used for selection.")),
+            "finalizers": {
+                "type": "array",
+                "description": "Must be empty before the object is removed.",
+                "items": {"type": "string", "default": ""}
+            },
+            "ownerReferences": {
+                "type": "array",
+                "description": "The objects that this one depends on.",
+                "items": {"type": "object"}
+            },
+            "managedFields": {
+                "type": "array",
+                "description": "Which manager has set which fields.",
+                "items": {"type": "object"}
+            }
+        }
+    })
+}
+
+/// The paths of a resource. Clients look here for the parameters that a server understands.
+fn operations(resource: &Resource) -> Vec<(Key, Value)> {
+    let prefix = format!("/apis/{}/{}", resource.kind.group, resource.version);
+    let plural = &resource.plural;
+    let action = |action: &str, parameters: &[&str]| {
+        let parameters = parameters
+            .iter()
+            .map(|name| json!({"name": (*name), "in": "query", "schema": {"type": "string"}}));
+        json!({
+            "operationId": (format!("{action}{}", resource.kind.kind)),
+            "parameters": (parameters.collect::<Value>()),
+            "responses": {"200": {"description": "OK"}},
+            "x-kubernetes-action": action,
+            "x-kubernetes-group-version-kind": (gvk(resource))
+        })
+    };
+    let writes = ["dryRun", "fieldManager", "fieldValidation"];
+    let forced = ["dryRun", "fieldManager", "fieldValidation", "force"];
+    let lists = [
+        "labelSelector",
+        "fieldSelector",
+        "limit",
+        "continue",
+        "watch",
+    ];
+    let many = json!({
+        "get": (action("list", &lists)),
+        "post": (action("post", &writes)),
+        "delete": (action("deletecollection", &["dryRun", "labelSelector"]))
+    });
+    let one = json!({
+        "get": (action("get", &[])),
+        "put": (action("put", &writes)),
+        "patch": (action("patch", &forced)),
+        "delete": (action("delete", &["dryRun", "propagationPolicy"]))
+    });
+    let status = json!({
+        "get": (action("get", &[])),
+        "put": (action("put", &writes)),
+        "patch": (action("patch", &forced))
+    });
+    let namespaced = format!("{prefix}/namespaces/{{namespace}}/{plural}");
+    vec![
+        (
+            Key::new(&format!("{prefix}/{plural}")),
+            json!({"get": (action("list", &lists))}),
+        ),
+        (Key::new(&namespaced), many),
+        (Key::new(&format!("{namespaced}/{{name}}")), one),
+        (Key::new(&format!("{namespaced}/{{name}}/status")), status),
+    ]
+}

@@ -1,0 +1,256 @@
+//! Patches: JSON Patch, merge patch and server-side apply.
+
+use document::Value;
+use http::header::CONTENT_TYPE;
+use object::metadata::KEYS;
+use store::{Change, Error, Write, Written};
+
+use crate::answer::Answer;
+use crate::managed::{
+    FieldConflict, Managers, Operation, changes, fields_of, merge, shown, without as without_fields,
+};
+use crate::metadata::{prune, validate};
+use crate::negotiate::{self, BodyFormat, Form, media_type};
+use crate::server::ObjectRequest;
+use crate::status::{Cause, StatusError};
+use crate::write::{only_status, parse, with, without, without_status};
+
+/// How often a patch is tried again when the object changes in between.
+const ATTEMPTS: usize = 5;
+/// How many operations a JSON Patch may have, as in kube-apiserver.
+const MAX_OPERATIONS: usize = 10_000;
+
+const JSON_PATCH: &str = "application/json-patch+json";
+const MERGE_PATCH: &str = "application/merge-patch+json";
+const APPLY: &str = "application/apply-patch+yaml";
+
+/// A patch of an object that exists.
+enum Patch {
+    Json(json_patch::Patch),
+    Merge(serde_json::Value),
+}
+
+impl ObjectRequest {
+    /// Patches an object, or its status.
+    pub(crate) fn patch(&self) -> Result<Answer, StatusError> {
+        let form = negotiate::form(&self.headers)?;
+        let content_type = media_type(&self.headers, &CONTENT_TYPE);
+        if content_type != APPLY && self.query.force {
+            let message = "PatchOptions.meta.k8s.io \"\" is invalid: force: Forbidden: may not be \
+                           specified for non-apply patch";
+            return Err(StatusError::new(422, "Invalid", message));
+        }
+        let patch = match content_type.as_str() {
+            JSON_PATCH => Patch::Json(self.json_patch()?),
+            MERGE_PATCH => Patch::Merge(decode(&self.content)?),
+            APPLY => return self.apply(form),
+            _ => {
+                return Err(StatusError::unsupported_media_type(&[
+                    JSON_PATCH,
+                    MERGE_PATCH,
+                    APPLY,
+                ]));
+            }
+        };
+        for _ in 0..ATTEMPTS {
+            let live = self.live()?;
+            let patched = patched(&live, &patch)?;
+            let (patched, warnings) = self.checked(&live, patched)?;
+            // A patch that names a version must meet it. Another one is tried again.
+            let named = version(&patched) != version(&live);
+            match self.replace(&live, &patched) {
+                Err(error) if error.reason == "Conflict" && !named => {}
+                other => {
+                    let object = self.one(form, other?.object);
+                    return Ok(Answer::ok(object).with_warnings(warnings));
+                }
+            }
+        }
+        let why = "the object is changed all the time; please try again";
+        Err(StatusError::conflict(
+            self.resource.name(),
+            self.key().name(),
+            why,
+        ))
+    }
+
+    /// The patched object, if it is still the same kind of object with the same name.
+    fn checked(&self, live: &Value, patched: Value) -> Result<(Value, Vec<String>), StatusError> {
+        self.check_kind(&patched)?;
+        self.check_name(&patched)?;
+        let patched = self.placed(patched)?;
+        let (patched, warnings) = prune(&self.resource, &patched, self.query.field_validation()?)?;
+        validate(&self.resource, &patched)?;
+        // A patch that removes the version means the current one.
+        let patched = if version(&patched).is_null() {
+            with(&patched, &KEYS.resource_version, version(live).clone())
+        } else {
+            patched
+        };
+        Ok((patched, warnings))
+    }
+
+    fn json_patch(&self) -> Result<json_patch::Patch, StatusError> {
+        let patch: json_patch::Patch = decode(&self.content)?;
+        if patch.0.len() > MAX_OPERATIONS {
+            let message = format!(
+                "The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {}",
+                patch.0.len()
+            );
+            return Err(StatusError::new(413, "RequestEntityTooLarge", message));
+        }
+        Ok(patch)
+    }
+
+    /// Server-side apply: creates the object, or merges the configuration into it.
+    fn apply(&self, form: Form) -> Result<Answer, StatusError> {
+        if self.query.field_manager.is_empty() {
+            let message = "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Required \
+                           value: is required for apply patch";
+            return Err(StatusError::new(422, "Invalid", message));
+        }
+        let config = parse(BodyFormat::Yaml, &self.content)?;
+        self.check_kind(&config)?;
+        let (config, warnings) = prune(&self.resource, &config, self.query.field_validation()?)?;
+        let config = self.placed(self.with_path_name(config))?;
+        self.check_name(&config)?;
+        let sent = config.get_key(&KEYS.metadata).get_key(&KEYS.managed_fields);
+        if !sent.is_null() {
+            return Err(StatusError::bad_request(
+                "metadata.managedFields must be nil",
+            ));
+        }
+        validate(&self.resource, &config)?;
+        for _ in 0..ATTEMPTS {
+            let (code, write) = self.applied(&config)?;
+            match self.try_write(&write)? {
+                Err(Error::Changed { .. } | Error::AlreadyExists { .. })
+                    if version(&config).is_null() => {}
+                other => {
+                    let Written { object, change } = self.mapped(other)?;
+                    let code = if change == Change::Created { 201 } else { code };
+                    let object = self.one(form, object);
+                    return Ok(Answer::new(code, object).with_warnings(warnings));
+                }
+            }
+        }
+        let why = "the object is changed all the time; please try again";
+        Err(StatusError::conflict(
+            self.resource.name(),
+            self.key().name(),
+            why,
+        ))
+    }
+
+    /// A configuration may leave out the name.
+    fn with_path_name(&self, config: Value) -> Value {
+        if object::metadata::name(&config).is_empty() {
+            return with(&config, &KEYS.name, self.key().name().into());
+        }
+        config
+    }
+
+    /// The write of an apply, on the object as it is now.
+    fn applied(&self, config: &Value) -> Result<(u16, Write), StatusError> {
+        let manager = self.manager(Operation::Apply);
+        let part = |object: &Value| {
+            if self.on_status() {
+                only_status(object)
+            } else {
+                without_status(object)
+            }
+        };
+        let owned = fields_of(&part(config), Operation::Apply);
+        let Some(live) = self.store().get(&self.resource.kind, &self.key()) else {
+            if self.on_status() {
+                return self.live().map(|live| (404, Write::Status(live)));
+            }
+            let changes = changes(&Value::empty_map(), &part(config), Operation::Apply);
+            let managers = Managers::default().after_apply(&manager, owned, &changes, &self.now());
+            let config = without(config, &KEYS.resource_version);
+            return Ok((201, Write::Create(managers.put(&config))));
+        };
+        let managers = Managers::of(&live);
+        let merged = merge(&live, &part(config));
+        let set = changes(&part(&live), &part(&merged), Operation::Apply);
+        let conflicts = managers.conflicts(&manager, &set);
+        if !conflicts.is_empty() && !self.query.force {
+            return Err(apply_conflict(&conflicts));
+        }
+        let given_up = managers.fields(&manager).difference(&owned);
+        let given_up = given_up.difference(&managers.others(&manager));
+        let result = without_fields(&merged, &given_up);
+        let managers = managers.after_apply(&manager, owned, &set, &self.now());
+        let named = version(config);
+        let expected = if named.is_null() {
+            version(&live).clone()
+        } else {
+            named.clone()
+        };
+        let result = with(&result, &KEYS.resource_version, expected);
+        Ok((200, self.replacement(managers.put(&result))))
+    }
+}
+
+fn version(object: &Value) -> &Value {
+    let metadata = object.get_key(&KEYS.metadata);
+    metadata.get_key(&KEYS.resource_version)
+}
+
+/// A patch as JSON.
+fn decode<T: serde::de::DeserializeOwned>(content: &[u8]) -> Result<T, StatusError> {
+    serde_json::from_slice(content)
+        .map_err(|error| StatusError::bad_request(format!("error decoding patch: {error}")))
+}
+
+/// The object after a patch.
+fn patched(live: &Value, patch: &Patch) -> Result<Value, StatusError> {
+    let invalid = |error: String| StatusError::new(422, "Invalid", error);
+    let mut object: serde_json::Value = serde_json::from_str(&live.to_string())
+        .map_err(|error| StatusError::new(500, "InternalError", error.to_string()))?;
+    match patch {
+        Patch::Json(patch) => json_patch::patch(&mut object, patch)
+            .map_err(|error| invalid(format!("the JSON patch cannot be applied: {error}")))?,
+        Patch::Merge(patch) => json_patch::merge(&mut object, patch),
+    }
+    let text = object.to_string();
+    text.parse()
+        .map_err(|error| invalid(format!("the patched object cannot be read: {error}")))
+}
+
+/// 409 for fields of other managers, in the words of kube-apiserver.
+fn apply_conflict(conflicts: &[FieldConflict]) -> StatusError {
+    let who = |conflict: &FieldConflict| {
+        let manager = &conflict.manager;
+        let subresource = match manager.subresource.as_str() {
+            "" => String::new(),
+            subresource => format!(" with subresource \"{subresource}\""),
+        };
+        format!(
+            "\"{}\"{subresource} using {}",
+            manager.name, manager.api_version
+        )
+    };
+    let number: usize = conflicts.iter().map(|conflict| conflict.fields.len()).sum();
+    let mut lines = Vec::new();
+    let mut causes = Vec::new();
+    for conflict in conflicts {
+        let who = who(conflict);
+        let fields: Vec<String> = conflict.fields.iter().map(shown).collect();
+        match fields.as_slice() {
+            [one] => lines.push(format!("conflict with {who}: {one}")),
+            several => lines.push(format!("conflicts with {who}:\n- {}", several.join("\n- "))),
+        }
+        causes.extend(fields.into_iter().map(|field| Cause {
+            reason: "FieldManagerConflict",
+            field,
+            message: format!("conflict with {who}"),
+        }));
+    }
+    let plural = if number == 1 { "" } else { "s" };
+    let message = format!(
+        "Apply failed with {number} conflict{plural}: {}",
+        lines.join("\n")
+    );
+    StatusError::new(409, "Conflict", message).with_causes(&causes)
+}

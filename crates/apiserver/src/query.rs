@@ -1,0 +1,409 @@
+//! The query parameters of requests.
+
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use object::{LabelSelector, ObjectName};
+use store::{FieldTerm, Selector, Version};
+
+use crate::status::StatusError;
+
+/// The query parameters of a request. Unknown ones are ignored, as kube-apiserver does.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "these are the parameters of the API"
+)]
+pub(crate) struct Query {
+    label_selector: String,
+    field_selector: String,
+    /// Empty if it is not given.
+    pub(crate) resource_version: String,
+    resource_version_match: String,
+    limit: i64,
+    /// Empty if it is not given.
+    pub(crate) token: String,
+    /// Whether changes are watched.
+    pub(crate) watch: bool,
+    /// Whether the client understands bookmarks.
+    pub(crate) bookmarks: bool,
+    send_initial_events: Option<bool>,
+    timeout_seconds: i64,
+    dry_run: Vec<String>,
+    /// Empty if it is not given.
+    pub(crate) field_manager: String,
+    field_validation: String,
+    /// Whether an apply takes fields from other managers.
+    pub(crate) force: bool,
+    /// Whether JSON is indented.
+    pub(crate) pretty: bool,
+    /// What the rows of a table contain of the objects.
+    pub(crate) include_object: IncludeObject,
+    /// What is done with dependents; empty if it is not given.
+    pub(crate) propagation_policy: String,
+}
+
+/// What the rows of a table contain of the objects.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum IncludeObject {
+    /// Nothing.
+    None,
+    /// The metadata.
+    #[default]
+    Metadata,
+    /// Everything.
+    Object,
+}
+
+/// What happens to unknown and duplicate fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FieldValidation {
+    /// They are dropped.
+    Ignore,
+    /// They are dropped with a warning.
+    Warn,
+    /// They are an error.
+    Strict,
+}
+
+/// The version that a list shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ListVersion {
+    /// The newest.
+    Newest,
+    /// The newest, which must be at least this one.
+    NotOlderThan(Version),
+    /// Exactly this one.
+    Exact(Version),
+}
+
+/// Where a watch starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WatchStart {
+    /// With all objects, then a bookmark that says so if `bookmark` is set. The newest version
+    /// must be at least `from`.
+    Initial {
+        /// The version that the client has seen.
+        from: Version,
+        /// Whether the end of the list is announced by a bookmark.
+        bookmark: bool,
+    },
+    /// With the changes after this version.
+    After(Version),
+}
+
+impl Query {
+    /// Parses the query string of a URL.
+    pub(crate) fn parse(text: &str) -> Result<Self, StatusError> {
+        let mut query = Self::default();
+        for (key, value) in form_urlencoded::parse(text.as_bytes()) {
+            let flag = || boolean(&value);
+            match &*key {
+                "labelSelector" => query.label_selector = value.into_owned(),
+                "fieldSelector" => query.field_selector = value.into_owned(),
+                "resourceVersion" => query.resource_version = value.into_owned(),
+                "resourceVersionMatch" => query.resource_version_match = value.into_owned(),
+                "limit" => query.limit = integer(&key, &value)?,
+                "continue" => query.token = value.into_owned(),
+                "watch" => query.watch = flag(),
+                "allowWatchBookmarks" => query.bookmarks = flag(),
+                "sendInitialEvents" => query.send_initial_events = Some(flag()),
+                "timeoutSeconds" => query.timeout_seconds = integer(&key, &value)?,
+                "dryRun" => query.dry_run.push(value.into_owned()),
+                "fieldManager" => query.field_manager = value.into_owned(),
+                "fieldValidation" => query.field_validation = value.into_owned(),
+                "force" => query.force = flag(),
+                "pretty" => query.pretty = flag(),
+                "includeObject" => query.include_object = include_object(&value)?,
+                "propagationPolicy" => query.propagation_policy = value.into_owned(),
+                _ => {}
+            }
+        }
+        Ok(query)
+    }
+
+    /// Whether nothing is stored.
+    pub(crate) fn dry_run(&self) -> Result<bool, StatusError> {
+        match self.dry_run.iter().find(|value| *value != "All") {
+            None => Ok(!self.dry_run.is_empty()),
+            Some(value) => Err(StatusError::bad_request(format!(
+                "dryRun: Unsupported value: {value:?}: supported values: \"All\""
+            ))),
+        }
+    }
+
+    /// What happens to unknown fields.
+    pub(crate) fn field_validation(&self) -> Result<FieldValidation, StatusError> {
+        match self.field_validation.as_str() {
+            "" | "Warn" => Ok(FieldValidation::Warn),
+            "Ignore" => Ok(FieldValidation::Ignore),
+            "Strict" => Ok(FieldValidation::Strict),
+            value => Err(StatusError::bad_request(format!(
+                "fieldValidation: Unsupported value: {value:?}: supported values: \"Ignore\", \
+                 \"Strict\", \"Warn\""
+            ))),
+        }
+    }
+
+    /// The largest number of objects in a page.
+    pub(crate) fn limit(&self) -> Option<NonZeroUsize> {
+        usize::try_from(self.limit).ok().and_then(NonZeroUsize::new)
+    }
+
+    /// After which time a watch ends, if the client says so.
+    pub(crate) fn timeout(&self) -> Option<Duration> {
+        let seconds = u64::try_from(self.timeout_seconds).ok()?;
+        (seconds > 0).then(|| Duration::from_secs(seconds))
+    }
+
+    /// The objects that are selected.
+    pub(crate) fn selector(&self, namespace: Option<&str>) -> Result<Selector, StatusError> {
+        let labels = match self.label_selector.as_str() {
+            "" => None,
+            text => Some(LabelSelector::from_query(text).map_err(|error| {
+                StatusError::bad_request(format!("unable to parse requirement: {error}"))
+            })?),
+        };
+        Ok(Selector {
+            namespace: namespace.map(str::to_owned),
+            name: None,
+            labels,
+            fields: field_terms(&self.field_selector)?,
+        })
+    }
+
+    /// The selector for one object.
+    pub(crate) fn selector_of(&self, key: &ObjectName) -> Result<Selector, StatusError> {
+        let mut selector = self.selector(Some(key.namespace()))?;
+        selector.name = Some(key.name().to_owned());
+        Ok(selector)
+    }
+
+    /// The version that a list shows.
+    pub(crate) fn list_version(&self) -> Result<ListVersion, StatusError> {
+        let version = self.version()?;
+        if !self.resource_version_match.is_empty() {
+            if !self.token.is_empty() {
+                return Err(invalid_list(
+                    "resourceVersionMatch",
+                    "Forbidden: resourceVersionMatch is forbidden when continue is provided",
+                ));
+            }
+            if self.resource_version.is_empty() {
+                return Err(invalid_list(
+                    "resourceVersionMatch",
+                    "Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided",
+                ));
+            }
+        }
+        if self.send_initial_events.is_some() && !self.watch {
+            return Err(invalid_list(
+                "sendInitialEvents",
+                "Forbidden: sendInitialEvents is forbidden for list",
+            ));
+        }
+        match self.resource_version_match.as_str() {
+            "Exact" if version == Version(0) => Err(invalid_list(
+                "resourceVersionMatch",
+                "Forbidden: resourceVersionMatch \"Exact\" is forbidden for resourceVersion \"0\"",
+            )),
+            "Exact" => Ok(ListVersion::Exact(version)),
+            "" | "NotOlderThan" if version == Version(0) => Ok(ListVersion::Newest),
+            // As in kube-apiserver, a page of a certain version is exactly of that version.
+            "" if self.limit > 0 => Ok(ListVersion::Exact(version)),
+            "" | "NotOlderThan" => Ok(ListVersion::NotOlderThan(version)),
+            value => Err(invalid_list(
+                "resourceVersionMatch",
+                &format!(
+                    "Unsupported value: {value:?}: supported values: \"Exact\", \"NotOlderThan\""
+                ),
+            )),
+        }
+    }
+
+    /// Where a watch starts.
+    pub(crate) fn watch_start(&self) -> Result<WatchStart, StatusError> {
+        let version = self.version()?;
+        let matches = self.resource_version_match.as_str();
+        let Some(initial) = self.send_initial_events else {
+            if !matches.is_empty() {
+                return Err(invalid_list(
+                    "resourceVersionMatch",
+                    "Forbidden: resourceVersionMatch is forbidden for watch unless \
+                     sendInitialEvents is provided",
+                ));
+            }
+            return Ok(if version == Version(0) {
+                WatchStart::Initial {
+                    from: version,
+                    bookmark: false,
+                }
+            } else {
+                WatchStart::After(version)
+            });
+        };
+        if matches != "NotOlderThan" {
+            return Err(invalid_list(
+                "resourceVersionMatch",
+                "Forbidden: sendInitialEvents requires setting resourceVersionMatch to \
+                 NotOlderThan",
+            ));
+        }
+        Ok(match initial {
+            true => WatchStart::Initial {
+                from: version,
+                bookmark: self.bookmarks,
+            },
+            false if version == Version(0) => WatchStart::After(Version(u64::MAX)),
+            false => WatchStart::After(version),
+        })
+    }
+
+    /// The requested version; 0 if none is given.
+    fn version(&self) -> Result<Version, StatusError> {
+        match self.resource_version.as_str() {
+            "" => Ok(Version(0)),
+            text => text.parse().map_err(|_| {
+                StatusError::bad_request(format!(
+                    "resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing \
+                     {text:?}: invalid syntax"
+                ))
+            }),
+        }
+    }
+}
+
+/// 422 for the parameters of a list, in the words of kube-apiserver.
+fn invalid_list(field: &str, message: &str) -> StatusError {
+    let message = format!("ListOptions.meta.k8s.io \"\" is invalid: {field}: {message}");
+    StatusError::new(422, "Invalid", message)
+}
+
+/// Everything but a text that says no is true, as in kube-apiserver.
+fn boolean(text: &str) -> bool {
+    !matches!(text, "0" | "false")
+}
+
+fn integer(key: &str, text: &str) -> Result<i64, StatusError> {
+    if text.is_empty() {
+        return Ok(0);
+    }
+    text.parse().map_err(|_| {
+        StatusError::bad_request(format!(
+            "{key}: strconv.ParseInt: parsing {text:?}: invalid syntax"
+        ))
+    })
+}
+
+fn include_object(text: &str) -> Result<IncludeObject, StatusError> {
+    match text {
+        "" | "Metadata" => Ok(IncludeObject::Metadata),
+        "None" => Ok(IncludeObject::None),
+        "Object" => Ok(IncludeObject::Object),
+        _ => Err(StatusError::bad_request(format!(
+            "unrecognized includeObject value: {text:?}"
+        ))),
+    }
+}
+
+/// Parses a field selector such as `metadata.name=a,metadata.namespace!=b`.
+fn field_terms(text: &str) -> Result<Vec<FieldTerm>, StatusError> {
+    let terms = text.split(',').filter(|term| !term.is_empty());
+    terms.map(field_term).collect()
+}
+
+fn field_term(term: &str) -> Result<FieldTerm, StatusError> {
+    let (field, value, equal) = if let Some((field, value)) = term.split_once("!=") {
+        (field, value, false)
+    } else if let Some((field, value)) = term.split_once("==") {
+        (field, value, true)
+    } else if let Some((field, value)) = term.split_once('=') {
+        (field, value, true)
+    } else {
+        return Err(StatusError::bad_request(format!(
+            "invalid field selector: {term:?}; can't understand {term:?}"
+        )));
+    };
+    let value = value.to_owned();
+    match field {
+        "metadata.name" => Ok(FieldTerm::Name { value, equal }),
+        "metadata.namespace" => Ok(FieldTerm::Namespace { value, equal }),
+        _ => Err(StatusError::bad_request(format!(
+            "field label not supported: {field}"
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn query(text: &str) -> Query {
+        Query::parse(text).unwrap()
+    }
+
+    #[test]
+    fn flags_are_true_unless_they_say_no() {
+        for (text, watch) in [
+            ("", false),
+            ("watch", true),
+            ("watch=1", true),
+            ("watch=true", true),
+            ("watch=0", false),
+            ("watch=false", false),
+        ] {
+            assert_eq!(query(text).watch, watch, "{text}");
+        }
+    }
+
+    #[test]
+    fn lists_show_the_requested_version() {
+        let seven = Version(7);
+        for (text, expect) in [
+            ("", ListVersion::Newest),
+            ("resourceVersion=0", ListVersion::Newest),
+            ("resourceVersion=7", ListVersion::NotOlderThan(seven)),
+            ("resourceVersion=7&limit=2", ListVersion::Exact(seven)),
+            (
+                "resourceVersion=7&resourceVersionMatch=Exact",
+                ListVersion::Exact(seven),
+            ),
+        ] {
+            assert_eq!(query(text).list_version(), Ok(expect), "{text}");
+        }
+        for text in [
+            "resourceVersion=x",
+            "resourceVersionMatch=Exact",
+            "resourceVersion=0&resourceVersionMatch=Exact",
+            "resourceVersion=1&resourceVersionMatch=Nearly",
+            "sendInitialEvents=true",
+        ] {
+            assert!(query(text).list_version().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn field_selectors_know_name_and_namespace() {
+        let selector = query("fieldSelector=metadata.name%3Da,metadata.namespace!%3Db");
+        let fields = selector.selector(None).unwrap().fields;
+        let name = FieldTerm::Name {
+            value: "a".to_owned(),
+            equal: true,
+        };
+        let namespace = FieldTerm::Namespace {
+            value: "b".to_owned(),
+            equal: false,
+        };
+        assert_eq!(fields, [name, namespace]);
+        for text in ["fieldSelector=spec.a%3D1", "fieldSelector=a"] {
+            assert_eq!(query(text).selector(None).unwrap_err().code, 400, "{text}");
+        }
+    }
+
+    #[test]
+    fn only_all_is_a_dry_run() {
+        assert_eq!(query("").dry_run(), Ok(false));
+        assert_eq!(query("dryRun=All").dry_run(), Ok(true));
+        assert_eq!(query("dryRun=Some").dry_run().unwrap_err().code, 400);
+    }
+}

@@ -1,0 +1,330 @@
+//! The server: what a request is about, who may make it, and who answers it.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use bytes::Bytes;
+use http::request::Parts;
+use http::{HeaderMap, Method, Request, Response};
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use object::ObjectName;
+use store::{Caller, Store};
+
+use crate::access::{Access, Attributes, Scope, User, refused};
+use crate::answer::{Answer, Body};
+use crate::limits::{Limits, Permits};
+use crate::query::Query;
+use crate::resource::{Catalog, Resource};
+use crate::route::{ObjectsRoute, Probe, Route};
+use crate::status::StatusError;
+use crate::{discovery, negotiate, openapi};
+
+/// The time and random numbers.
+pub trait Env: Send + Sync {
+    /// The time, in seconds since 1970.
+    fn now(&self) -> i64;
+    /// A random number.
+    fn random(&self) -> u64;
+}
+
+/// Serves the objects of a store. Clones are the same server.
+#[derive(Clone)]
+pub struct Server {
+    pub(crate) shared: Arc<Shared>,
+}
+
+pub(crate) struct Shared {
+    pub(crate) store: Store,
+    pub(crate) catalog: Catalog,
+    pub(crate) access: Arc<dyn Access>,
+    pub(crate) env: Arc<dyn Env>,
+    pub(crate) limits: Limits,
+    pub(crate) permits: Permits,
+    /// Why objects are not served at the moment.
+    closed: RwLock<Option<String>>,
+}
+
+impl Server {
+    /// A server of the resources in the catalog.
+    pub fn new(
+        store: Store,
+        catalog: Catalog,
+        access: Arc<dyn Access>,
+        env: Arc<dyn Env>,
+        limits: Limits,
+    ) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                store,
+                catalog,
+                access,
+                env,
+                permits: Permits::new(&limits),
+                limits,
+                closed: RwLock::new(None),
+            }),
+        }
+    }
+
+    /// Answers all requests for objects with 503 and this reason, or serves them again. A
+    /// replica that does not lead names the leader here.
+    pub fn close(&self, reason: Option<String>) {
+        let closed = self.shared.closed.write();
+        *closed.unwrap_or_else(PoisonError::into_inner) = reason;
+    }
+
+    /// Answers a request of an authenticated user.
+    pub async fn handle<B>(&self, user: &User, request: Request<B>) -> Response<Body>
+    where
+        B: http_body::Body<Data = Bytes>,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let (parts, body) = request.into_parts();
+        match self.dispatch(user, &parts, body).await {
+            Ok(response) => response,
+            Err(error) => error.respond(),
+        }
+    }
+
+    async fn dispatch<B>(
+        &self,
+        user: &User,
+        parts: &Parts,
+        body: B,
+    ) -> Result<Response<Body>, StatusError>
+    where
+        B: http_body::Body<Data = Bytes>,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let path = parts.uri.path();
+        let route = Route::parse(path).ok_or_else(StatusError::no_such_path)?;
+        let gzip = negotiate::accepts_gzip(&parts.headers);
+        let route = match route {
+            Route::Objects(route) => route,
+            Route::Health(probe) => return Ok(self.health(probe)),
+            other => {
+                self.check(user, path_attributes(&parts.method, path))
+                    .await?;
+                if !matches!(parts.method, Method::GET | Method::HEAD) {
+                    return Err(StatusError::method_not_allowed());
+                }
+                let answer = self.describe(&other, &parts.headers)?;
+                return Ok(answer.respond(gzip, false));
+            }
+        };
+        let query = Query::parse(parts.uri.query().unwrap_or_default())?;
+        let verb = verb(&parts.method, &route, &query)?;
+        let attributes = attributes(verb, &route);
+        let permit = self.shared.permits.request()?;
+        self.check(user, attributes).await?;
+        self.check_open()?;
+        let resource = self.resource(&route)?;
+        let content = self.read_body(body).await?;
+        let pretty = query.pretty;
+        let request = ObjectRequest {
+            server: self.clone(),
+            user: user.clone(),
+            resource,
+            route,
+            query,
+            headers: parts.headers.clone(),
+            content,
+        };
+        if verb == "watch" {
+            drop(permit);
+            return request.watch();
+        }
+        let answer = request.answer(verb)?;
+        Ok(answer.respond(gzip, pretty))
+    }
+
+    /// Discovery and schemas.
+    fn describe(&self, route: &Route, headers: &HeaderMap) -> Result<Answer, StatusError> {
+        let catalog = &self.shared.catalog;
+        let not_served = StatusError::no_such_path;
+        match route {
+            Route::Root => Ok(discovery::paths(catalog)),
+            Route::Version => Ok(discovery::version()),
+            Route::CoreVersions => Ok(discovery::core_versions(headers)),
+            Route::Groups => Ok(discovery::groups(catalog, headers)),
+            Route::Group(group) => discovery::group(catalog, group).ok_or_else(not_served),
+            Route::Resources { group, version } => {
+                discovery::resources(catalog, group, version).ok_or_else(not_served)
+            }
+            Route::OpenApiV2 => openapi::v2(catalog, headers),
+            Route::OpenApiV3Index => Ok(openapi::v3_index(catalog)),
+            Route::OpenApiV3 { group, version } => {
+                openapi::v3(catalog, group, version).ok_or_else(not_served)
+            }
+            Route::Health(_) | Route::Objects(_) => Err(not_served()),
+        }
+    }
+
+    fn health(&self, probe: Probe) -> Response<Body> {
+        match (probe, self.check_open()) {
+            (Probe::Ready, Err(error)) => {
+                crate::answer::bytes(503, "text/plain; charset=utf-8", error.message.into_bytes())
+            }
+            (Probe::Ready | Probe::Live, _) => {
+                crate::answer::bytes(200, "text/plain; charset=utf-8", b"ok".to_vec())
+            }
+        }
+    }
+
+    async fn check(&self, user: &User, attributes: Attributes) -> Result<(), StatusError> {
+        match self.shared.access.check(user, &attributes).await? {
+            None => Ok(()),
+            Some(why) => Err(refused(user, &attributes, &why)),
+        }
+    }
+
+    fn check_open(&self) -> Result<(), StatusError> {
+        let closed = self.shared.closed.read();
+        let closed = closed.unwrap_or_else(PoisonError::into_inner);
+        match &*closed {
+            None => Ok(()),
+            Some(reason) => Err(StatusError::unavailable(reason.clone())),
+        }
+    }
+
+    fn resource(&self, route: &ObjectsRoute) -> Result<Arc<Resource>, StatusError> {
+        let ObjectsRoute {
+            group,
+            version,
+            resource,
+            ..
+        } = route;
+        let found = self.shared.catalog.resource(group, version, resource);
+        let known = matches!(route.subresource.as_deref(), None | Some("status"));
+        found
+            .filter(|_| known)
+            .ok_or_else(StatusError::no_such_path)
+    }
+
+    async fn read_body<B>(&self, body: B) -> Result<Bytes, StatusError>
+    where
+        B: http_body::Body<Data = Bytes>,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let limit = self.shared.limits.body_bytes;
+        match Limited::new(body, limit).collect().await {
+            Ok(collected) => Ok(collected.to_bytes()),
+            Err(error) if error.is::<LengthLimitError>() => Err(StatusError::too_large(limit)),
+            Err(_) => Err(StatusError::bad_request("the body could not be read")),
+        }
+    }
+}
+
+impl std::fmt::Debug for Server {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Server").finish_non_exhaustive()
+    }
+}
+
+/// A request for objects that the user may make.
+pub(crate) struct ObjectRequest {
+    pub(crate) server: Server,
+    pub(crate) user: User,
+    pub(crate) resource: Arc<Resource>,
+    pub(crate) route: ObjectsRoute,
+    pub(crate) query: Query,
+    pub(crate) headers: HeaderMap,
+    pub(crate) content: Bytes,
+}
+
+impl ObjectRequest {
+    fn answer(&self, verb: &'static str) -> Result<Answer, StatusError> {
+        match verb {
+            "get" => self.get(),
+            "list" => self.list(),
+            "create" => self.create(),
+            "update" => self.update(),
+            "patch" => self.patch(),
+            "delete" => self.delete(),
+            "deletecollection" => self.delete_collection(),
+            _ => Err(StatusError::method_not_allowed()),
+        }
+    }
+
+    pub(crate) fn store(&self) -> &Store {
+        &self.server.shared.store
+    }
+
+    /// The object in the path. A path without a namespace is that of an object without one.
+    pub(crate) fn key(&self) -> ObjectName {
+        ObjectName::new(
+            self.namespace(),
+            self.route.name.as_deref().unwrap_or_default(),
+        )
+    }
+
+    pub(crate) fn namespace(&self) -> &str {
+        self.route.namespace.as_deref().unwrap_or_default()
+    }
+
+    pub(crate) fn on_status(&self) -> bool {
+        self.route.subresource.as_deref() == Some("status")
+    }
+
+    /// The caller for the store. The field manager is the one in the query, or else the first
+    /// part of the user agent, as in kube-apiserver.
+    pub(crate) fn caller(&self) -> Caller {
+        let manager = if self.query.field_manager.is_empty() {
+            let agent = self.headers.get(http::header::USER_AGENT);
+            let agent = agent.and_then(|agent| agent.to_str().ok());
+            let agent = agent.and_then(|agent| agent.split('/').next());
+            agent.filter(|agent| !agent.is_empty()).unwrap_or("unknown")
+        } else {
+            &self.query.field_manager
+        };
+        Caller::user(&self.user.name)
+            .with_groups(self.user.groups.iter().cloned())
+            .with_field_manager(manager)
+    }
+}
+
+/// The verb of a request for objects.
+fn verb(method: &Method, route: &ObjectsRoute, query: &Query) -> Result<&'static str, StatusError> {
+    let (one, sub) = (route.name.is_some(), route.subresource.is_some());
+    match (method.as_str(), one, sub) {
+        ("GET" | "HEAD", _, false) if query.watch => Ok("watch"),
+        ("GET" | "HEAD", true, _) => Ok("get"),
+        ("GET" | "HEAD", false, _) => Ok("list"),
+        ("POST", false, _) => Ok("create"),
+        ("PUT", true, _) => Ok("update"),
+        ("PATCH", true, _) => Ok("patch"),
+        ("DELETE", true, false) => Ok("delete"),
+        ("DELETE", false, _) => Ok("deletecollection"),
+        _ => Err(StatusError::method_not_allowed()),
+    }
+}
+
+fn attributes(verb: &'static str, route: &ObjectsRoute) -> Attributes {
+    Attributes {
+        verb,
+        scope: Scope::Resource {
+            group: route.group.clone(),
+            version: route.version.clone(),
+            resource: route.resource.clone(),
+            subresource: route.subresource.clone().unwrap_or_default(),
+            namespace: route.namespace.clone().unwrap_or_default(),
+            name: route.name.clone().unwrap_or_default(),
+        },
+    }
+}
+
+/// Other paths are checked with the method as the verb.
+fn path_attributes(method: &Method, path: &str) -> Attributes {
+    let verb = match method.as_str() {
+        "GET" => "get",
+        "HEAD" => "head",
+        "POST" => "post",
+        "PUT" => "put",
+        "PATCH" => "patch",
+        "DELETE" => "delete",
+        _ => "options",
+    };
+    Attributes {
+        verb,
+        scope: Scope::Path(path.to_owned()),
+    }
+}

@@ -1,0 +1,150 @@
+//! What is served, and for whom.
+
+use std::sync::Arc;
+
+use apiserver::{Access, Attributes, Limits, Scope, StatusError, User};
+use document::{Value, json};
+use futures::future::BoxFuture;
+use http_body_util::Full;
+
+use crate::common::{Api, GROUP, SHOP, fails, object};
+
+#[tokio::test]
+async fn groups_and_resources_are_listed() {
+    let api = Api::new();
+    let (code, groups) = api.get("/apis").await;
+    assert_eq!(code, 200);
+    assert_eq!(groups.get("groups").at(0).get("name").as_str(), Some(GROUP));
+    let (_, resources) = api.get(&format!("/apis/{GROUP}/v1alpha1")).await;
+    let names: Vec<_> = resources
+        .get("resources")
+        .as_list()
+        .unwrap()
+        .iter()
+        .collect();
+    assert_eq!(names[0].get("name").as_str(), Some("health"));
+    assert_eq!(names[1].get("name").as_str(), Some("health/status"));
+    assert_eq!(names[0].get("categories"), &json!(["views"]));
+    let (code, _) = api.get("/apis/other.view.dcontroller.io").await;
+    assert_eq!(code, 404);
+    api.catalog.set_group(GROUP, []);
+    let (_, groups) = api.get("/apis").await;
+    assert_eq!(groups.get("groups"), &json!([]));
+}
+
+#[tokio::test]
+async fn aggregated_discovery_has_the_content_type_that_clients_check() {
+    let api = Api::new();
+    let accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+    let request = http::Request::get("/apis").header("accept", accept);
+    let response = api.send(request.body(Full::default()).unwrap()).await;
+    assert_eq!(response.headers()["content-type"], accept);
+    let (_, list) = api
+        .call_with("GET", "/apis", &[("accept", accept)], "")
+        .await;
+    let resource = list
+        .get("items")
+        .at(0)
+        .get("versions")
+        .at(0)
+        .get("resources")
+        .at(0);
+    assert_eq!(resource.get("resource").as_str(), Some("health"));
+    assert_eq!(resource.get("scope").as_str(), Some("Namespaced"));
+}
+
+#[tokio::test]
+async fn openapi_describes_the_kind() {
+    let api = Api::new();
+    let (_, index) = api.get("/openapi/v3").await;
+    let path = format!("apis/{GROUP}/v1alpha1");
+    let url = index.get("paths").get(&path).get("serverRelativeURL");
+    let (code, document) = api.get(url.as_str().unwrap()).await;
+    assert_eq!(code, 200);
+    let schemas = document.get("components").get("schemas");
+    let schema = schemas.get("io.dcontroller.view.shop.v1alpha1.Health");
+    assert_eq!(
+        schema.get("x-kubernetes-group-version-kind"),
+        &json!([{"group": GROUP, "version": "v1alpha1", "kind": "Health"}])
+    );
+    let patch = format!("/apis/{GROUP}/v1alpha1/namespaces/{{namespace}}/health/{{name}}");
+    let parameters = document
+        .get("paths")
+        .get(&patch)
+        .get("patch")
+        .get("parameters");
+    assert!(parameters.to_string().contains("fieldValidation"));
+}
+
+/// Allows reading in one namespace.
+struct OneNamespace;
+
+impl Access for OneNamespace {
+    fn check<'a>(
+        &'a self,
+        _: &'a User,
+        attributes: &'a Attributes,
+    ) -> BoxFuture<'a, Result<Option<String>, StatusError>> {
+        let allowed = match &attributes.scope {
+            Scope::Path(_) => true,
+            Scope::Resource { namespace, .. } => {
+                namespace == "shop" && matches!(attributes.verb, "get" | "list" | "watch")
+            }
+        };
+        Box::pin(async move { Ok((!allowed).then(String::new)) })
+    }
+}
+
+#[tokio::test]
+async fn a_user_may_do_what_access_allows() {
+    let api = Api::with(Arc::new(OneNamespace), Limits::default());
+    assert_eq!(api.get(SHOP).await.0, 200);
+    let all = api
+        .get("/apis/shop.view.dcontroller.io/v1alpha1/health")
+        .await;
+    fails(
+        &all,
+        403,
+        "Forbidden",
+        "health.shop.view.dcontroller.io is forbidden: User \"alice\" cannot list resource \
+         \"health\" in API group \"shop.view.dcontroller.io\" at the cluster scope",
+    );
+    let create = api.call("POST", SHOP, &object("web", 1)).await;
+    fails(
+        &create,
+        403,
+        "Forbidden",
+        "health.shop.view.dcontroller.io is forbidden: User \"alice\" cannot create resource \
+         \"health\" in API group \"shop.view.dcontroller.io\" in the namespace \"shop\"",
+    );
+    assert_eq!(api.store.version(), store::Version(1));
+}
+
+#[tokio::test]
+async fn a_replica_that_does_not_lead_says_who_does() {
+    let api = Api::new();
+    api.server.close(Some("the leader is deltic-0".to_owned()));
+    fails(
+        &api.get(SHOP).await,
+        503,
+        "ServiceUnavailable",
+        "the leader is deltic-0",
+    );
+    assert_eq!(api.get("/apis").await.0, 200);
+    api.server.close(None);
+    assert_eq!(api.get(SHOP).await.0, 200);
+}
+
+#[tokio::test]
+async fn unknown_paths_and_methods_are_refused() {
+    let api = Api::new();
+    let not_found = "the server could not find the requested resource";
+    for path in ["/x", "/apis/g/v1/x", &format!("{SHOP}/a/scale")] {
+        fails(&api.get(path).await, 404, "NotFound", not_found);
+    }
+    let method = "the server does not allow this method on the requested resource";
+    for (verb, path) in [("POST", "/apis"), ("PUT", SHOP), ("TRACE", SHOP)] {
+        let answer = api.call(verb, path, &Value::NULL).await;
+        fails(&answer, 405, "MethodNotAllowed", method);
+    }
+}
