@@ -1,7 +1,7 @@
 //! kubectl, an independent client that shares no code with deltic.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
@@ -70,6 +70,21 @@ impl Cluster {
     /// Runs kubectl with this input and returns its output.
     pub fn try_kubectl(&self, args: &[&str], input: &str) -> Result<String, Failed> {
         self.kubectl_program().run(args, input)
+    }
+
+    /// Runs kubectl with another kubeconfig.
+    pub fn kubectl_of(
+        &self,
+        kubeconfig: &Path,
+        args: &[&str],
+        input: &str,
+    ) -> Result<String, Failed> {
+        let name = kubeconfig.file_stem().unwrap_or_default();
+        let kubectl = Kubectl {
+            kubeconfig: kubeconfig.to_owned(),
+            cache: self.directory().join("kubectl-cache-of").join(name),
+        };
+        kubectl.run(args, input)
     }
 
     /// Applies manifests, YAML or JSON, server-side; panics if one is refused.

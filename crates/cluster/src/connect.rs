@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use document::Value;
 use futures::future::BoxFuture;
 use http::{Request, Response};
 use hyper_timeout::TimeoutConnector;
@@ -93,6 +94,33 @@ pub async fn find(options: &Options) -> Result<Connection, ConnectError> {
         Err(error) if named => Err(ConnectError::Kubeconfig(error)),
         Err(error) => in_cluster(error),
     }
+}
+
+/// The user of the kubeconfig's context, as JSON in the form of a kubeconfig. It contains what the
+/// user logs in with.
+pub fn login(options: &Options) -> Result<Value, ConnectError> {
+    let read = match &options.kubeconfig {
+        Some(path) => Kubeconfig::read_from(path),
+        None => Kubeconfig::read(),
+    };
+    let kubeconfig = read.map_err(ConnectError::Kubeconfig)?;
+    let context = options.context.clone();
+    let context = context.or_else(|| kubeconfig.current_context.clone());
+    let context = context.ok_or(KubeconfigError::CurrentContextNotSet);
+    let context = context.map_err(ConnectError::Kubeconfig)?;
+    let contexts = kubeconfig.contexts.iter();
+    let user = contexts
+        .filter(|named| named.name == context)
+        .find_map(|named| named.context.as_ref()?.user.clone())
+        .ok_or_else(|| KubeconfigError::LoadContext(context.clone()));
+    let user = user.map_err(ConnectError::Kubeconfig)?;
+    let mut users = kubeconfig.auth_infos.iter();
+    let found = users.find(|named| named.name == user);
+    let found = found.and_then(|named| serde_json::to_string(&named.auth_info).ok());
+    let found = found.and_then(|text| text.parse().ok());
+    found.ok_or(ConnectError::Kubeconfig(KubeconfigError::LoadContext(
+        context,
+    )))
 }
 
 /// Whether a kubeconfig has a current context. An empty one, as from `KUBECONFIG=/dev/null`,

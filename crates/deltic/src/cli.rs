@@ -58,6 +58,8 @@ pub(crate) enum Command {
     Uninstall(cluster::Uninstall),
     #[cfg(feature = "cluster")]
     Orphans(cluster::Orphans),
+    #[cfg(feature = "cluster")]
+    Kubeconfig(cluster::KubeconfigArgs),
     /// Print the completion script of a shell
     #[command(after_help = "Example:\n  source <(deltic completion bash)")]
     Completion {

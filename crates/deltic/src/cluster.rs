@@ -4,6 +4,7 @@
 pub(crate) mod crd;
 pub(crate) mod definitions;
 pub(crate) mod install;
+pub(crate) mod kubeconfig;
 pub(crate) mod orphans;
 pub(crate) mod rbac;
 pub(crate) mod run;

@@ -64,6 +64,8 @@ fn main() -> ExitCode {
         Command::Uninstall(args) => cluster::install::uninstall(args, &mut output),
         #[cfg(feature = "cluster")]
         Command::Orphans(args) => cluster::orphans::orphans(args, &mut output),
+        #[cfg(feature = "cluster")]
+        Command::Kubeconfig(args) => cluster::kubeconfig::run(args, &mut output),
         Command::Completion { shell } => completion(*shell, &mut output),
     };
     exit::code(result, &mut output)

@@ -15,15 +15,19 @@
 //! An engine is registered with [`Views::start`] and reports through its [`Producer`]. A
 //! restarted Operator has a new engine, and reports of the old one are ignored.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use object::{GroupKind, VIEW_SUFFIX};
 use store::{Basis, Completeness, GroupCompleteness, Store};
+use tokio::sync::watch;
 
 use super::causes::Causes;
 use super::secrets::SecretFlows;
 use super::views::write::Memories;
+
+/// The views that can be served, by API group: those of the Operators that run.
+pub type ServedViews = BTreeMap<String, BTreeSet<GroupKind>>;
 
 /// The views of all Operators of a process. Clones share their state.
 #[derive(Clone, Debug)]
@@ -40,6 +44,7 @@ struct Shared {
     causes: Causes,
     /// Which Operators read Secrets, directly or through views.
     secrets: SecretFlows,
+    served: watch::Sender<ServedViews>,
 }
 
 #[derive(Debug, Default)]
@@ -109,7 +114,13 @@ impl Views {
             memories: Memories::default(),
             causes: Causes::default(),
             secrets: SecretFlows::default(),
+            served: watch::Sender::default(),
         }))
+    }
+
+    /// The views that can be served, and a notification when they change.
+    pub fn served(&self) -> watch::Receiver<ServedViews> {
+        self.0.served.subscribe()
     }
 
     /// Makes all views available, because this process runs no Operators and views contain only
@@ -189,10 +200,26 @@ impl Views {
             return;
         }
         let state = registry.operators.get(operator);
+        self.serve(operator, state);
         let completeness = state.map(OperatorState::completeness);
         self.0
             .store
             .set_completeness(&group(operator), completeness);
+    }
+
+    /// Updates the views that can be served.
+    fn serve(&self, operator: &str, state: Option<&OperatorState>) {
+        let group = group(operator);
+        let views = match state {
+            Some(OperatorState::Runs { yields, .. }) if !yields.is_empty() => {
+                Some(yields.keys().cloned().collect::<BTreeSet<_>>())
+            }
+            Some(OperatorState::Runs { .. } | OperatorState::Down(_)) | None => None,
+        };
+        self.0.served.send_if_modified(|served| match views {
+            Some(views) => served.insert(group, views.clone()) != Some(views),
+            None => served.remove(&group).is_some(),
+        });
     }
 
     fn registry(&self) -> MutexGuard<'_, Registry> {
@@ -290,6 +317,17 @@ mod tests {
             other => Ok(other.unwrap()),
         };
         assert_eq!(found, expect.map_err(str::to_owned));
+    }
+
+    #[test]
+    fn views_are_served_while_their_operator_runs() {
+        let views = views();
+        let served = views.served();
+        let producer = views.start("o", [view()]);
+        let group = "o.view.dcontroller.io";
+        assert_eq!(served.borrow().get(group), Some(&BTreeSet::from([view()])));
+        drop(producer);
+        assert!(served.borrow().is_empty());
     }
 
     #[test]

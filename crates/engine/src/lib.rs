@@ -65,7 +65,7 @@ mod writes;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-pub use availability::Views;
+pub use availability::{ServedViews, Views};
 pub use budget::Budget;
 use cluster::access::Reviews;
 use cluster::client::Clients;

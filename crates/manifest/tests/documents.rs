@@ -86,11 +86,9 @@ fn a_list_in_yaml_is_read_item_by_item() {
         let item = format!(
             "- kind: Pod\n  metadata:\n    name: {name}\n# a comment\n  text: |\n    - a\n\n    b\n"
         );
-        let lines: Vec<String> = item
-            .lines()
+        item.lines()
             .map(|line| format!("{indent}{line}\n"))
-            .collect();
-        lines.concat()
+            .collect::<String>()
     };
     for indent in ["", "  "] {
         let items: String = ["a", "b", "c"]

@@ -6,6 +6,7 @@
 //! | [`run`] | runs the Operators of a cluster, or of files, until a shutdown |
 //! | [`instance`] | remembers the kinds of Operators of files, on a Lease |
 //! | [`serve`] | serves `/healthz`, `/readyz` and `/metrics` |
+//! | [`view_server`] | serves views to kubectl |
 //! | [`log`] and `trace` | log lines and OpenTelemetry traces |
 //! | [`orphans`] | finds and deletes objects that no Operator owns any more |
 //! | [`install`], [`rbac`] | what a cluster needs first: the definition of Operators, and roles |
@@ -21,3 +22,4 @@ pub mod run;
 pub mod serve;
 #[cfg(feature = "otel")]
 pub mod trace;
+pub mod view_server;

@@ -13,6 +13,62 @@ use process::log;
 
 use super::{Derived, Format, LIMITS, NamedOperators, ObjectFormat};
 
+/// How views are served.
+#[derive(Debug, Args)]
+#[expect(clippy::struct_field_names, reason = "they are the names of the flags")]
+pub(crate) struct Serving {
+    /// Serve views to kubectl at this address, such as 127.0.0.1:8443: over TLS, to users of the
+    /// cluster, with the permissions that the cluster gives them [default: off]
+    #[arg(long, value_name = "ADDRESS", value_parser = address, help_heading = VIEWS)]
+    pub(crate) serve_addr: Option<SocketAddr>,
+
+    /// A PEM file with the certificate of the server; it is read again when it changes
+    /// [default: a certificate is generated; its authority is kept in the Secret deltic-serving,
+    /// in the namespace of the Lease]
+    #[arg(long, value_name = "FILE", requires_all = ["serve_addr", "serve_key_file"], help_heading = VIEWS)]
+    pub(crate) serve_cert_file: Option<PathBuf>,
+
+    /// A PEM file with the key of the certificate
+    #[arg(long, value_name = "FILE", requires = "serve_cert_file", help_heading = VIEWS)]
+    pub(crate) serve_key_file: Option<PathBuf>,
+
+    /// A further host name or address in a generated certificate
+    #[arg(long, value_name = "NAME", requires = "serve_addr", conflicts_with = "serve_cert_file", help_heading = VIEWS)]
+    pub(crate) serve_name: Vec<String>,
+
+    /// Serve views without TLS and without a login: everybody on this machine may read and write
+    /// them. Only for a loopback address
+    #[arg(long, requires = "serve_addr", conflicts_with_all = ["serve_cert_file", "serve_name"], help_heading = VIEWS)]
+    pub(crate) serve_insecure_without_login: bool,
+}
+
+/// Print a kubeconfig for the views that deltic serves
+///
+/// The user is the one of the kubeconfig that is used for the cluster: the same certificate, token
+/// or login program.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  deltic kubeconfig --server https://127.0.0.1:8443 > views.yaml
+  kubectl --kubeconfig views.yaml get views -A")]
+pub(crate) struct KubeconfigArgs {
+    /// The URL at which deltic serves views
+    #[arg(long, value_name = "URL", default_value = "https://127.0.0.1:8443")]
+    pub(crate) server: String,
+
+    /// The authority of the server's certificate, as a PEM file [default: the one in the Secret
+    /// deltic-serving]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) certificate_authority: Option<PathBuf>,
+
+    /// The namespace of the Secret [default: the namespace of the context]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) lease_namespace: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) connection: Connection,
+}
+
 /// Run Operators
 ///
 /// With --cluster, all Operators of the cluster run or, with -f, those of the given files.
@@ -93,6 +149,9 @@ pub(crate) struct Run {
     /// all addresses [default: off]
     #[arg(long, value_name = "ADDRESS", value_parser = address, help_heading = OPERATIONS)]
     pub(crate) health_addr: Option<SocketAddr>,
+
+    #[command(flatten)]
+    pub(crate) serving: Serving,
 
     /// How long a graceful shutdown may take
     #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "25", help_heading = OPERATIONS)]
@@ -313,6 +372,7 @@ pub(crate) enum LogFormat {
 
 const TENANCY: &str = "Tenancy";
 const OPERATIONS: &str = "Operations";
+const VIEWS: &str = "Views";
 
 /// Reads an address with a port; `:8080` means all interfaces.
 fn address(text: &str) -> Result<SocketAddr, String> {

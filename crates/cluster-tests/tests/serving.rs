@@ -1,0 +1,254 @@
+//! Views that deltic serves on a port of its own, read and written with kubectl.
+#![allow(clippy::unwrap_used)] // A test fails by panicking.
+
+use std::path::{Path, PathBuf};
+
+use cluster_tests::{Cluster, Installed, Process, await_some, run_deltic, stop_deltic};
+use serde_json::{Value, json};
+
+/// Puts config maps with the label `role: source` into a view.
+fn operator() -> Value {
+    json!({
+        "apiVersion": "dcontroller.io/v1alpha1", "kind": "Operator", "metadata": {"name": "served"},
+        "spec": {"controllers": [{
+            "name": "c",
+            "sources": [{
+                "apiGroup": "", "kind": "ConfigMap",
+                "labelSelector": {"matchLabels": {"role": "source"}}
+            }],
+            "pipeline": [{"@project": {
+                "metadata": {"name": "$.metadata.name", "namespace": "$.metadata.namespace"},
+                "k": "$.data.k"
+            }}],
+            "target": {"kind": "Entry"}
+        }]}
+    })
+}
+
+fn source(cluster: &Cluster, namespace: &str, name: &str, value: &str) {
+    let source = json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "data": {"k": value},
+        "metadata": {"name": name, "namespace": namespace, "labels": {"role": "source"}}
+    });
+    cluster.apply(&source.to_string());
+}
+
+/// A deltic that serves views, and the kubeconfig of a user for them.
+struct Served {
+    installed: Installed,
+    process: Process,
+    server: String,
+}
+
+impl Served {
+    fn start() -> Self {
+        let installed = Installed::new(&operator().to_string(), "");
+        let admin = installed.cluster.kubeconfig();
+        let flags = ["--serve-addr", "127.0.0.1:0", "--lease-namespace", "deltic"];
+        let mut command = installed.command(&admin, &flags);
+        let process = installed.cluster.process(&mut command);
+        let server = await_some("views are served", || {
+            let log = process.log();
+            let line = log.lines().find(|line| line.contains("serving views"))?;
+            let line: Value = serde_json::from_str(line).ok()?;
+            Some(format!("https://{}", line["address"].as_str()?))
+        });
+        Self {
+            installed,
+            process,
+            server,
+        }
+    }
+
+    /// A kubeconfig for the views, as the administrator.
+    fn kubeconfig(&self) -> PathBuf {
+        let admin = self.installed.cluster.kubeconfig();
+        let text = run_deltic(&[
+            "kubeconfig",
+            "--server",
+            &self.server,
+            "--kubeconfig",
+            admin.to_str().unwrap(),
+            "--lease-namespace",
+            "deltic",
+        ]);
+        self.file("views-admin.yaml", &text)
+    }
+
+    /// A kubeconfig for the views, with this token.
+    fn kubeconfig_of(&self, name: &str, token: &str) -> PathBuf {
+        let admin = std::fs::read_to_string(self.kubeconfig()).unwrap();
+        let file = self.file(&format!("views-{name}.yaml"), &admin);
+        let token = format!("--token={token}");
+        let set = ["config", "set-credentials", "deltic-views", &token];
+        self.installed.cluster.kubectl_of(&file, &set, "").unwrap();
+        file
+    }
+
+    fn file(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.installed.cluster.directory().join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    /// Runs kubectl on the views; panics if it fails.
+    fn kubectl(&self, kubeconfig: &Path, args: &[&str]) -> String {
+        let output = self.installed.cluster.kubectl_of(kubeconfig, args, "");
+        output.unwrap_or_else(|failed| panic!("kubectl {}: {}", args.join(" "), failed.stderr))
+    }
+
+    /// The message of a kubectl command that fails.
+    fn refused(&self, kubeconfig: &Path, args: &[&str]) -> String {
+        let output = self.installed.cluster.kubectl_of(kubeconfig, args, "");
+        output.expect_err(&args.join(" ")).stderr
+    }
+}
+
+#[test]
+fn views_are_read_and_written_with_kubectl() {
+    let served = Served::start();
+    let cluster = &served.installed.cluster;
+    let namespace = cluster.namespace("served");
+    source(cluster, &namespace, "a", "one");
+    source(cluster, &namespace, "b", "two");
+    let admin = served.kubeconfig();
+    await_some("the view is filled", || {
+        let names = cluster.kubectl_of(&admin, &["get", "entry", "-A", "-o", "name"], "");
+        let names = names.ok()?;
+        (names.lines().count() == 2).then_some(())
+    });
+    let group = "entry.served.view.dcontroller.io";
+    let names = served.kubectl(&admin, &["get", "views", "-A", "-o", "name"]);
+    assert_eq!(names, format!("{group}/a\n{group}/b\n"));
+    let table = served.kubectl(&admin, &["get", "entry", "-n", &namespace]);
+    assert!(table.starts_with("NAME   AGE\na      "), "{table}");
+    let get = ["get", "entry", "a", "-n", &namespace, "-o", "jsonpath={.k}"];
+    assert_eq!(served.kubectl(&admin, &get), "one");
+    let explain = served.kubectl(&admin, &["explain", "entry"]);
+    assert!(explain.contains("KIND:       Entry"), "{explain}");
+
+    // Labels are free, what the controller yields is not.
+    let label = ["label", "entry", "a", "mine=yes", "-n", &namespace];
+    served.kubectl(&admin, &label);
+    let merge = [
+        "patch",
+        "entry",
+        "a",
+        "-n",
+        &namespace,
+        "--type=merge",
+        "-p",
+    ];
+    let patch = [&merge[..], &[r#"{"k":"x"}"#]].concat();
+    let message = served.refused(&admin, &patch);
+    assert!(
+        message.contains("controller c of Operator served derives"),
+        "{message}"
+    );
+
+    // Objects of users are theirs.
+    let own = json!({
+        "apiVersion": "served.view.dcontroller.io/v1alpha1", "kind": "Entry",
+        "metadata": {"name": "own", "namespace": namespace}, "k": "mine"
+    });
+    let apply = |kind: &str| {
+        let args = ["apply", kind, "-f", "-"];
+        let output = cluster.kubectl_of(&admin, &args, &own.to_string());
+        output.unwrap_or_else(|failed| panic!("{}", failed.stderr))
+    };
+    assert_eq!(
+        apply("--server-side"),
+        format!("{group}/own serverside-applied\n")
+    );
+    assert_eq!(
+        apply("--server-side"),
+        format!("{group}/own serverside-applied\n")
+    );
+    let delete = ["delete", "entry", "own", "-n", &namespace];
+    served.kubectl(&admin, &delete);
+
+    // A watch ends when the object changes as it waits for.
+    source(cluster, &namespace, "a", "three");
+    let wait = [
+        "wait",
+        "entry/a",
+        "-n",
+        &namespace,
+        "--for=jsonpath={.k}=three",
+    ];
+    served.kubectl(&admin, &wait);
+    stop_deltic(served.process);
+}
+
+#[test]
+fn the_cluster_decides_who_reads_what() {
+    let served = Served::start();
+    let cluster = &served.installed.cluster;
+    let (mine, other) = (cluster.namespace("mine"), cluster.namespace("other"));
+    source(cluster, &mine, "a", "one");
+    source(cluster, &other, "b", "two");
+    cluster.kubectl(&["create", "-n", &mine, "serviceaccount", "user"]);
+    let resource = "entry.served.view.dcontroller.io";
+    let role = [
+        "create",
+        "-n",
+        &mine,
+        "role",
+        "reader",
+        "--verb=get,list,watch",
+    ];
+    let resources = format!("--resource={resource}");
+    // kubectl asks the cluster which resource that is, and the cluster does not know it.
+    let _ = cluster.try_kubectl(&[&role[..], &[&resources]].concat(), "");
+    cluster.apply(
+        &json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role",
+            "metadata": {"name": "reader", "namespace": mine},
+            "rules": [{
+                "apiGroups": ["served.view.dcontroller.io"], "resources": ["entry"],
+                "verbs": ["get", "list", "watch"]
+            }]
+        })
+        .to_string(),
+    );
+    let account = format!("--serviceaccount={mine}:user");
+    let bind = [
+        "create",
+        "-n",
+        &mine,
+        "rolebinding",
+        "reader",
+        "--role=reader",
+        &account,
+    ];
+    cluster.kubectl(&bind);
+    let token = cluster.kubectl(&["create", "-n", &mine, "token", "user"]);
+    let user = served.kubeconfig_of("user", token.trim());
+    await_some("the user sees the view", || {
+        let get = ["get", "entry", "-n", &mine, "-o", "name"];
+        let names = cluster.kubectl_of(&user, &get, "").ok()?;
+        (names.lines().count() == 1).then_some(())
+    });
+    let denied = format!(
+        "User \"system:serviceaccount:{mine}:user\" cannot list resource \"entry\" in API group \
+         \"served.view.dcontroller.io\""
+    );
+    for (args, place) in [
+        (
+            vec!["get", "entry", "-A"],
+            "at the cluster scope".to_owned(),
+        ),
+        (
+            vec!["get", "entry", "-n", &other],
+            format!("in the namespace {other:?}"),
+        ),
+    ] {
+        let message = served.refused(&user, &args);
+        let expect = format!("{denied} {place}");
+        assert!(message.contains(&expect), "{message}");
+    }
+    let forged = served.kubeconfig_of("forged", "eyJhbGciOiJub25lIn0.e30.");
+    let message = served.refused(&forged, &["get", "--raw", "/apis"]);
+    assert!(message.contains("Unauthorized"), "{message}");
+    stop_deltic(served.process);
+}

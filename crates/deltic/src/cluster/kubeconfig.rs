@@ -1,0 +1,58 @@
+//! `deltic kubeconfig`: prints a kubeconfig for the views that deltic serves.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use cluster::connect;
+use document::{Value, json};
+use metrics::Metrics;
+use process::view_server;
+
+use super::{block_on, failed, find, no_cluster};
+use crate::cli::ObjectFormat;
+use crate::cli::cluster::KubeconfigArgs;
+use crate::exit::{Outcome, Stop};
+use crate::output::Output;
+
+/// The name of cluster, user and context.
+const NAME: &str = "deltic-views";
+
+pub(crate) fn run(args: &KubeconfigArgs, output: &mut Output) -> Result<Outcome, Stop> {
+    let user = connect::login(&args.connection.options());
+    let user = user.map_err(|error| no_cluster(&error))?;
+    let authority = match &args.certificate_authority {
+        Some(path) => std::fs::read_to_string(path)
+            .map_err(|error| failed("read", format!("cannot read {}: {error}", path.display())))?,
+        None => block_on(stored_authority(args))?,
+    };
+    output.objects(
+        &[kubeconfig(&args.server, &authority, user)],
+        ObjectFormat::Yaml,
+    )?;
+    Ok(Outcome::Good)
+}
+
+fn kubeconfig(server: &str, authority: &str, user: Value) -> Value {
+    let authority = STANDARD.encode(authority);
+    json!({
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{
+            "name": NAME,
+            "cluster": {"server": server, "certificate-authority-data": authority}
+        }],
+        "users": [{"name": NAME, "user": user}],
+        "contexts": [{"name": NAME, "context": {"cluster": NAME, "user": NAME}}],
+        "current-context": NAME
+    })
+}
+
+/// The authority that a running deltic has stored.
+async fn stored_authority(args: &KubeconfigArgs) -> Result<String, Stop> {
+    let connection = find(&args.connection).await?;
+    let client = connection.client(&Metrics::default());
+    let client = client.map_err(|error| no_cluster(&error))?;
+    let namespace = args.lease_namespace.as_ref();
+    let namespace = namespace.unwrap_or(&connection.namespace);
+    let stored = view_server::stored_authority(&client, namespace).await;
+    stored.map_err(|error| failed("no-authority", error.to_string()))
+}

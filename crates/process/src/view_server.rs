@@ -1,0 +1,292 @@
+//! Serves views to kubectl, on a port of deltic's own.
+//!
+//! The parts come from other crates: [`apiserver`] has the semantics of the API, [`serving`] the
+//! connections, TLS and logins. This module puts them together: it serves the views of the
+//! Operators that run, while this process leads.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use apiserver::{AllowAll, Catalog, Limits, Resource, User};
+use cluster::lease::Leadership;
+use engine::clock::{Clock, System};
+use engine::native::ViewStore;
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::Secret;
+use kube::Client;
+use kube::api::{Api, ObjectMeta, PostParams};
+use serving::{Authenticator, Authority, Certificates, ClientAuthorities, ClusterAccess};
+use serving::{Listener, Security};
+use tokio::sync::watch;
+
+/// The Secret with the authority of generated certificates.
+pub const SECRET: &str = "deltic-serving";
+/// The keys of the Secret.
+const AUTHORITY: &str = "ca.crt";
+const AUTHORITY_KEY: &str = "ca.key";
+
+/// How often the cluster is asked for the authorities of client certificates.
+const AUTHORITIES_PERIOD: Duration = Duration::from_mins(1);
+/// How often a replica checks who leads.
+const LEADER_PERIOD: Duration = Duration::from_millis(200);
+
+/// How views are served.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The address.
+    pub address: SocketAddr,
+    /// How connections are secured.
+    pub transport: Transport,
+}
+
+/// How connections are secured.
+#[derive(Clone, Debug)]
+pub enum Transport {
+    /// TLS with a certificate from files.
+    Files {
+        /// The certificate, as PEM.
+        certificate: PathBuf,
+        /// Its key, as PEM.
+        key: PathBuf,
+    },
+    /// TLS with a certificate of an authority that is kept in a Secret.
+    Generated {
+        /// The namespace of the Secret.
+        namespace: String,
+        /// Host names under which the server is reached.
+        names: Vec<String>,
+    },
+    /// Plain HTTP without a login, only on a loopback address.
+    Insecure,
+}
+
+/// Why views cannot be served.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The address cannot be used.
+    #[error("cannot listen at {address}: {error}")]
+    Bind {
+        /// The address.
+        address: SocketAddr,
+        /// Why.
+        #[source]
+        error: std::io::Error,
+    },
+    /// Plain HTTP was requested for an address that others can reach.
+    #[error(
+        "{0} is not a loopback address: without TLS and logins, views are served on loopback only"
+    )]
+    NotLoopback(SocketAddr),
+    /// There is no certificate.
+    #[error(transparent)]
+    Certificate(#[from] serving::CertificateError),
+    /// The Secret of the authority cannot be used.
+    #[error(
+        "cannot use the Secret {SECRET} in namespace {namespace}: {error}; grant get and create on it, or give a certificate with --serve-cert-file and --serve-key-file"
+    )]
+    Secret {
+        /// The namespace.
+        namespace: String,
+        /// Why.
+        #[source]
+        error: Box<kube::Error>,
+    },
+}
+
+/// Serves the views of a process until it ends. Returns the address.
+pub async fn start(
+    client: &Client,
+    views: &ViewStore,
+    leadership: &Leadership,
+    settings: &Settings,
+) -> Result<SocketAddr, ServeError> {
+    let address = settings.address;
+    let insecure = matches!(settings.transport, Transport::Insecure);
+    if insecure && !address.ip().is_loopback() {
+        return Err(ServeError::NotLoopback(address));
+    }
+    let access: Arc<dyn apiserver::Access> = if insecure {
+        Arc::new(AllowAll)
+    } else {
+        Arc::new(ClusterAccess::new(client.clone()))
+    };
+    let catalog = Catalog::default();
+    let server = apiserver::Server::new(
+        views.store().clone(),
+        catalog.clone(),
+        access,
+        Arc::new(Env),
+        Limits::default(),
+    );
+    let security = security(client, settings).await?;
+    let listener = Listener::bind(address, server.clone(), security).await;
+    let listener = listener.map_err(|error| ServeError::Bind { address, error })?;
+    let address = listener.address();
+    let address = address.map_err(|error| ServeError::Bind {
+        address: settings.address,
+        error,
+    })?;
+    tokio::spawn(follow(views.views().served(), catalog));
+    tokio::spawn(serve_while_leading(server, leadership.clone()));
+    tokio::spawn(listener.run());
+    Ok(address)
+}
+
+async fn security(client: &Client, settings: &Settings) -> Result<Security, ServeError> {
+    let certificates = match &settings.transport {
+        Transport::Insecure => {
+            return Ok(Security::Insecure(User {
+                name: "system:admin".to_owned(),
+                groups: vec!["system:masters".to_owned()],
+                ..User::default()
+            }));
+        }
+        Transport::Files { certificate, key } => Certificates::from_files(certificate, key)?,
+        Transport::Generated { namespace, names } => {
+            let authority = authority(client, namespace).await?;
+            let mut all = serving::names_of(settings.address.ip());
+            all.extend(names.iter().cloned());
+            Certificates::issued(authority, all)?
+        }
+    };
+    tokio::spawn(certificates.clone().renew());
+    let authorities = ClientAuthorities::of_cluster(client.clone()).await;
+    let authorities = authorities.unwrap_or_else(|error| {
+        tracing::warn!(
+            %error,
+            "logins by certificate are not possible: the authorities of the cluster cannot be read"
+        );
+        ClientAuthorities::default()
+    });
+    let (sender, receiver) = watch::channel(authorities);
+    tokio::spawn(refresh(client.clone(), sender));
+    let authenticator = Arc::new(Authenticator::new(client.clone(), receiver));
+    Ok(Security::Tls {
+        certificates,
+        authenticator,
+    })
+}
+
+/// Reads the authorities of client certificates again and again: clusters rotate them.
+async fn refresh(client: Client, authorities: watch::Sender<ClientAuthorities>) {
+    loop {
+        tokio::time::sleep(AUTHORITIES_PERIOD).await;
+        if let Ok(new) = ClientAuthorities::of_cluster(client.clone()).await {
+            authorities.send_replace(new);
+        }
+    }
+}
+
+/// The authority in the Secret, which is created if it does not exist.
+async fn authority(client: &Client, namespace: &str) -> Result<Authority, ServeError> {
+    let secrets: Api<Secret> = Api::namespaced(client.clone(), namespace);
+    let failed = |error: kube::Error| ServeError::Secret {
+        namespace: namespace.to_owned(),
+        error: Box::new(error),
+    };
+    // A second attempt if another process creates it at the same time.
+    for _ in 0..2 {
+        if let Some(secret) = secrets.get_opt(SECRET).await.map_err(failed)? {
+            return Ok(stored(&secret)?);
+        }
+        let authority = Authority::generate()?;
+        match secrets
+            .create(&PostParams::default(), &secret(&authority))
+            .await
+        {
+            Ok(_) => return Ok(authority),
+            Err(kube::Error::Api(status)) if status.code == 409 => {}
+            Err(error) => return Err(failed(error)),
+        }
+    }
+    let secret = secrets.get(SECRET).await.map_err(failed)?;
+    Ok(stored(&secret)?)
+}
+
+/// The certificate of the authority that a process has stored in this namespace.
+pub async fn stored_authority(client: &Client, namespace: &str) -> Result<String, ServeError> {
+    let secrets: Api<Secret> = Api::namespaced(client.clone(), namespace);
+    let secret = secrets.get(SECRET).await;
+    let secret = secret.map_err(|error| ServeError::Secret {
+        namespace: namespace.to_owned(),
+        error: Box::new(error),
+    })?;
+    Ok(stored(&secret)?.certificate().to_owned())
+}
+
+fn stored(secret: &Secret) -> Result<Authority, serving::CertificateError> {
+    let text = |key: &str| {
+        let data = secret.data.as_ref().and_then(|data| data.get(key));
+        let text = data.map(|ByteString(bytes)| String::from_utf8_lossy(bytes).into_owned());
+        text.unwrap_or_default()
+    };
+    Authority::from_pem(text(AUTHORITY), text(AUTHORITY_KEY))
+}
+
+fn secret(authority: &Authority) -> Secret {
+    let data = [
+        (AUTHORITY, authority.certificate()),
+        (AUTHORITY_KEY, authority.key()),
+    ];
+    let data = data.map(|(key, text)| (key.to_owned(), ByteString(text.as_bytes().to_vec())));
+    Secret {
+        metadata: ObjectMeta {
+            name: Some(SECRET.to_owned()),
+            ..ObjectMeta::default()
+        },
+        data: Some(BTreeMap::from(data)),
+        ..Secret::default()
+    }
+}
+
+/// Serves the views of the Operators that run.
+async fn follow(mut served: watch::Receiver<engine::ServedViews>, catalog: Catalog) {
+    let mut before = engine::ServedViews::default();
+    loop {
+        let now = served.borrow_and_update().clone();
+        for group in before.keys().filter(|group| !now.contains_key(*group)) {
+            catalog.set_group(group, []);
+        }
+        for (group, kinds) in &now {
+            if before.get(group) != Some(kinds) {
+                catalog.set_group(group, kinds.iter().cloned().map(Resource::view));
+            }
+        }
+        before = now;
+        if served.changed().await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Answers requests for objects only while this process leads: a replica's views may be behind.
+async fn serve_while_leading(server: apiserver::Server, leadership: Leadership) {
+    loop {
+        if leadership.is_leader() {
+            server.close(None);
+        } else {
+            let leader = leadership.leader();
+            let leader = leader.as_deref().unwrap_or("not known yet");
+            server.close(Some(format!(
+                "this replica stands by; the leader is {leader}"
+            )));
+        }
+        tokio::time::sleep(LEADER_PERIOD).await;
+    }
+}
+
+/// The clock of the process.
+struct Env;
+
+impl apiserver::Env for Env {
+    fn now(&self) -> i64 {
+        Clock::now(&System).as_second()
+    }
+
+    fn random(&self) -> u64 {
+        System.random()
+    }
+}

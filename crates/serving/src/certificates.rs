@@ -1,0 +1,292 @@
+//! The certificate of the server: from files, which are read again when they change, or issued by
+//! an authority of our own.
+
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, SystemTime};
+
+use rcgen::{
+    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
+    Issuer, KeyPair, KeyUsagePurpose,
+};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
+use time::OffsetDateTime;
+
+/// How often files are checked for changes, and an issued certificate for its age.
+const CHECK: Duration = Duration::from_secs(10);
+/// How long an issued certificate is valid. A new one is issued after half of that.
+const VALID: Duration = Duration::from_hours(90 * 24);
+/// How long an authority is valid.
+const AUTHORITY_VALID: Duration = Duration::from_hours(10 * 365 * 24);
+/// The name of the authority in certificates.
+const AUTHORITY_NAME: &str = "deltic";
+
+/// Why there is no certificate.
+#[derive(Debug, thiserror::Error)]
+pub enum CertificateError {
+    /// A file cannot be read.
+    #[error("cannot read {path}: {error}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        error: std::io::Error,
+    },
+    /// A file has no certificate or key.
+    #[error("{path} is not a PEM file with {expected}: {why}")]
+    Pem {
+        /// The file.
+        path: PathBuf,
+        /// What it should contain.
+        expected: &'static str,
+        /// What is wrong.
+        why: String,
+    },
+    /// Certificate and key do not match, or are of an unknown type.
+    #[error("the certificate cannot be used: {0}")]
+    Unusable(String),
+}
+
+/// The certificate of a server. Clones share it.
+#[derive(Clone, Debug)]
+pub struct Certificates {
+    current: Arc<RwLock<Arc<CertifiedKey>>>,
+    origin: Arc<Origin>,
+}
+
+#[derive(Debug)]
+enum Origin {
+    Files {
+        certificate: PathBuf,
+        key: PathBuf,
+    },
+    Issued {
+        authority: Authority,
+        names: Vec<String>,
+    },
+}
+
+impl Certificates {
+    /// A certificate from PEM files.
+    pub fn from_files(certificate: &Path, key: &Path) -> Result<Self, CertificateError> {
+        Ok(Self {
+            current: Arc::new(RwLock::new(Arc::new(load(certificate, key)?))),
+            origin: Arc::new(Origin::Files {
+                certificate: certificate.to_owned(),
+                key: key.to_owned(),
+            }),
+        })
+    }
+
+    /// A certificate for these host names and addresses, issued by an authority of our own.
+    pub fn issued(authority: Authority, names: Vec<String>) -> Result<Self, CertificateError> {
+        Ok(Self {
+            current: Arc::new(RwLock::new(Arc::new(authority.issue(&names)?))),
+            origin: Arc::new(Origin::Issued { authority, names }),
+        })
+    }
+
+    /// Renews the certificate when its files change, or before it expires. Runs until it is
+    /// dropped.
+    pub async fn renew(self) {
+        let mut seen = self.origin.state();
+        let mut issued = SystemTime::now();
+        loop {
+            tokio::time::sleep(CHECK).await;
+            let now = self.origin.state();
+            let old = issued.elapsed().is_ok_and(|age| age > VALID / 2);
+            let due = match &*self.origin {
+                Origin::Files { .. } => now != seen,
+                Origin::Issued { .. } => old,
+            };
+            if !due {
+                continue;
+            }
+            match self.origin.make() {
+                Ok(key) => {
+                    let current = self.current.write();
+                    *current.unwrap_or_else(PoisonError::into_inner) = Arc::new(key);
+                    (seen, issued) = (now, SystemTime::now());
+                    tracing::info!("the certificate of the view server was renewed");
+                }
+                // The old one is used on. The files may be half written.
+                Err(error) => tracing::warn!(%error, "the certificate was not renewed"),
+            }
+        }
+    }
+}
+
+impl Origin {
+    /// When the files were changed last.
+    fn state(&self) -> Vec<Option<SystemTime>> {
+        let changed = |path: &Path| path.metadata().and_then(|file| file.modified()).ok();
+        match self {
+            Self::Files { certificate, key } => vec![changed(certificate), changed(key)],
+            Self::Issued { .. } => Vec::new(),
+        }
+    }
+
+    fn make(&self) -> Result<CertifiedKey, CertificateError> {
+        match self {
+            Self::Files { certificate, key } => load(certificate, key),
+            Self::Issued { authority, names } => authority.issue(names),
+        }
+    }
+}
+
+impl ResolvesServerCert for Certificates {
+    fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        let current = self.current.read();
+        Some(current.unwrap_or_else(PoisonError::into_inner).clone())
+    }
+}
+
+fn load(certificate: &Path, key: &Path) -> Result<CertifiedKey, CertificateError> {
+    let read = |path: &Path| {
+        std::fs::read(path).map_err(|error| CertificateError::File {
+            path: path.to_owned(),
+            error,
+        })
+    };
+    let pem = |path: &Path, expected, why: String| CertificateError::Pem {
+        path: path.to_owned(),
+        expected,
+        why,
+    };
+    let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(&read(certificate)?)
+        .collect::<Result<_, _>>()
+        .map_err(|error| pem(certificate, "certificates", error.to_string()))?;
+    if chain.is_empty() {
+        return Err(pem(certificate, "certificates", "it has none".to_owned()));
+    }
+    let private = PrivateKeyDer::from_pem_slice(&read(key)?)
+        .map_err(|error| pem(key, "a private key", error.to_string()))?;
+    certified(chain, private)
+}
+
+fn certified(
+    chain: Vec<CertificateDer<'static>>,
+    key: PrivateKeyDer<'static>,
+) -> Result<CertifiedKey, CertificateError> {
+    let provider = rustls::crypto::ring::default_provider();
+    CertifiedKey::from_der(chain, key, &provider)
+        .map_err(|error| CertificateError::Unusable(error.to_string()))
+}
+
+/// An authority that issues the certificates of our servers.
+#[derive(Clone, Debug)]
+pub struct Authority {
+    certificate: String,
+    key: String,
+}
+
+impl Authority {
+    /// A new authority.
+    pub fn generate() -> Result<Self, CertificateError> {
+        let key = KeyPair::generate().map_err(unusable)?;
+        let certificate = authority_params().self_signed(&key).map_err(unusable)?;
+        Ok(Self {
+            certificate: certificate.pem(),
+            key: key.serialize_pem(),
+        })
+    }
+
+    /// An authority that was generated before.
+    pub fn from_pem(certificate: String, key: String) -> Result<Self, CertificateError> {
+        KeyPair::from_pem(&key).map_err(unusable)?;
+        Ok(Self { certificate, key })
+    }
+
+    /// Its certificate, which clients trust.
+    pub fn certificate(&self) -> &str {
+        &self.certificate
+    }
+
+    /// Its key.
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// A certificate for these names.
+    fn issue(&self, names: &[String]) -> Result<CertifiedKey, CertificateError> {
+        let authority = KeyPair::from_pem(&self.key).map_err(unusable)?;
+        // Issuer and key are those of `certificate`: only these two are compared.
+        let issuer = Issuer::new(authority_params(), authority);
+        let mut params = CertificateParams::new(names.to_vec()).map_err(unusable)?;
+        params.distinguished_name = named("deltic views");
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        (params.not_before, params.not_after) = validity(VALID);
+        let key = KeyPair::generate().map_err(unusable)?;
+        let certificate = params.signed_by(&key, &issuer).map_err(unusable)?;
+        let private = PrivateKeyDer::from_pem_slice(key.serialize_pem().as_bytes())
+            .map_err(|error| CertificateError::Unusable(error.to_string()))?;
+        certified(vec![certificate.der().clone()], private)
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
+fn unusable(error: rcgen::Error) -> CertificateError {
+    CertificateError::Unusable(error.to_string())
+}
+
+fn authority_params() -> CertificateParams {
+    let mut params = CertificateParams::default();
+    params.distinguished_name = named(AUTHORITY_NAME);
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    (params.not_before, params.not_after) = validity(AUTHORITY_VALID);
+    params
+}
+
+fn named(name: &str) -> DistinguishedName {
+    let mut names = DistinguishedName::new();
+    names.push(DnType::CommonName, name);
+    names
+}
+
+/// From an hour ago, because clocks differ.
+fn validity(time: Duration) -> (OffsetDateTime, OffsetDateTime) {
+    let now = OffsetDateTime::now_utc();
+    (now - Duration::from_hours(1), now + time)
+}
+
+/// The names under which a server at this address is reached.
+pub fn names_of(address: IpAddr) -> Vec<String> {
+    let mut names = vec!["localhost".to_owned()];
+    if address.is_unspecified() {
+        names.extend(["127.0.0.1", "::1"].map(str::to_owned));
+    } else {
+        names.push(address.to_string());
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_authority_survives_being_stored() {
+        let authority = Authority::generate().unwrap();
+        let (certificate, key) = (
+            authority.certificate().to_owned(),
+            authority.key().to_owned(),
+        );
+        let stored = Authority::from_pem(certificate, key).unwrap();
+        let names = names_of("127.0.0.1".parse().unwrap());
+        Certificates::issued(stored, names).unwrap();
+        assert!(Authority::from_pem(String::new(), "x".to_owned()).is_err());
+    }
+
+    #[test]
+    fn missing_files_are_named() {
+        let error = Certificates::from_files(Path::new("/no/cert"), Path::new("/no/key"));
+        let error = error.unwrap_err().to_string();
+        assert!(error.starts_with("cannot read /no/cert: "), "{error}");
+    }
+}

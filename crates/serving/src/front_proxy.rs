@@ -1,0 +1,218 @@
+//! Certificates of clients: those of users, and that of the cluster's API server, which forwards
+//! requests of users that it has authenticated.
+//!
+//! The cluster publishes both authorities in the config map `extension-apiserver-authentication`
+//! of the namespace `kube-system`, together with the names of the headers in which it forwards
+//! the user. These headers are believed only on a connection with the certificate of the API
+//! server; on any other connection they are ignored.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use apiserver::User;
+use http::HeaderMap;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::Api;
+use rustls::RootCertStore;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, UnixTime};
+use rustls::server::WebPkiClientVerifier;
+use rustls::server::danger::ClientCertVerifier;
+use x509_parser::prelude::{FromDer as _, X509Certificate};
+
+/// Where the cluster publishes its authorities.
+const NAMESPACE: &str = "kube-system";
+const NAME: &str = "extension-apiserver-authentication";
+
+/// The authorities whose certificates clients may show.
+#[derive(Clone, Debug, Default)]
+pub struct ClientAuthorities {
+    /// The authority of users.
+    users: Option<Arc<dyn ClientCertVerifier>>,
+    /// The API server that forwards requests.
+    proxy: Option<FrontProxy>,
+    /// Both, for the handshake.
+    roots: Vec<CertificateDer<'static>>,
+}
+
+/// The API server that forwards requests.
+#[derive(Clone, Debug)]
+pub struct FrontProxy {
+    verifier: Arc<dyn ClientCertVerifier>,
+    /// The names that its certificate may have; empty for any.
+    names: Vec<String>,
+    user_headers: Vec<String>,
+    group_headers: Vec<String>,
+    extra_prefixes: Vec<String>,
+    uid_headers: Vec<String>,
+}
+
+impl ClientAuthorities {
+    /// Reads the authorities that the cluster publishes.
+    pub async fn of_cluster(client: kube::Client) -> Result<Self, kube::Error> {
+        let maps: Api<ConfigMap> = Api::namespaced(client, NAMESPACE);
+        let map = maps.get(NAME).await?;
+        Ok(Self::from_data(&map.data.unwrap_or_default()))
+    }
+
+    /// The authorities in the data of the config map. What cannot be read is left out, so that
+    /// no certificate of it is accepted.
+    pub fn from_data(data: &BTreeMap<String, String>) -> Self {
+        let text = |key: &str| data.get(key).map(String::as_str).unwrap_or_default();
+        let users = certificates(text("client-ca-file"));
+        let proxies = certificates(text("requestheader-client-ca-file"));
+        let proxy = verifier(&proxies).map(|verifier| FrontProxy {
+            verifier,
+            names: names(text("requestheader-allowed-names")),
+            user_headers: names(text("requestheader-username-headers")),
+            group_headers: names(text("requestheader-group-headers")),
+            extra_prefixes: names(text("requestheader-extra-headers-prefix")),
+            uid_headers: names(text("requestheader-uid-headers")),
+        });
+        Self {
+            users: verifier(&users),
+            proxy,
+            roots: users.into_iter().chain(proxies).collect(),
+        }
+    }
+
+    /// Checks certificates in a handshake; a client may have none.
+    pub(crate) fn handshake_verifier(&self) -> Option<Arc<dyn ClientCertVerifier>> {
+        verifier(&self.roots)
+    }
+
+    /// The user of a connection with these certificates; `None` if they say nothing.
+    pub(crate) fn user(
+        &self,
+        certificates: &[CertificateDer<'_>],
+        headers: &HeaderMap,
+    ) -> Option<User> {
+        let (own, others) = certificates.split_first()?;
+        let accepts = |verifier: &Arc<dyn ClientCertVerifier>| {
+            verifier
+                .verify_client_cert(own, others, UnixTime::now())
+                .is_ok()
+        };
+        let subject = Subject::of(own)?;
+        if let Some(proxy) = &self.proxy
+            && accepts(&proxy.verifier)
+            && (proxy.names.is_empty() || proxy.names.contains(&subject.common_name))
+        {
+            return proxy.user(headers);
+        }
+        self.users.as_ref().filter(|users| accepts(users))?;
+        let mut groups = subject.organizations;
+        groups.push("system:authenticated".to_owned());
+        Some(User {
+            name: subject.common_name,
+            groups,
+            ..User::default()
+        })
+    }
+}
+
+impl FrontProxy {
+    /// The user that the API server forwards.
+    fn user(&self, headers: &HeaderMap) -> Option<User> {
+        let values = |names: &[String]| -> Vec<String> {
+            let values = names.iter().flat_map(|name| headers.get_all(name));
+            let texts = values.filter_map(|value| value.to_str().ok());
+            texts.map(str::to_owned).collect()
+        };
+        let name = values(&self.user_headers).into_iter().next()?;
+        if name.is_empty() {
+            return None;
+        }
+        let mut extra: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for (header, value) in headers {
+            let key = self.extra_prefixes.iter().find_map(|prefix| {
+                let prefix = prefix.to_ascii_lowercase();
+                header.as_str().strip_prefix(prefix.as_str())
+            });
+            if let (Some(key), Ok(value)) = (key, value.to_str()) {
+                let all = extra.entry(unescaped(key)).or_default();
+                all.push(value.to_owned());
+            }
+        }
+        Some(User {
+            name,
+            uid: values(&self.uid_headers)
+                .into_iter()
+                .next()
+                .unwrap_or_default(),
+            groups: values(&self.group_headers),
+            extra: extra.into_iter().collect(),
+        })
+    }
+}
+
+/// A key of `extra`, which is percent-encoded in a header.
+fn unescaped(key: &str) -> String {
+    let mut bytes = Vec::with_capacity(key.len());
+    let mut rest = key.as_bytes();
+    while let Some((first, others)) = rest.split_first() {
+        let code = others
+            .get(..2)
+            .and_then(|code| std::str::from_utf8(code).ok());
+        let code = code.and_then(|code| u8::from_str_radix(code, 16).ok());
+        match (first, code) {
+            (b'%', Some(code)) => {
+                bytes.push(code);
+                rest = &others[2..];
+            }
+            _ => {
+                bytes.push(*first);
+                rest = others;
+            }
+        }
+    }
+    String::from_utf8(bytes).unwrap_or_else(|_| key.to_owned())
+}
+
+/// The names in a certificate.
+struct Subject {
+    common_name: String,
+    organizations: Vec<String>,
+}
+
+impl Subject {
+    fn of(certificate: &CertificateDer<'_>) -> Option<Self> {
+        let (_, certificate) = X509Certificate::from_der(certificate).ok()?;
+        let subject = certificate.subject();
+        let common_name = subject.iter_common_name().next()?.as_str().ok()?.to_owned();
+        let organizations = subject.iter_organization();
+        let organizations = organizations.filter_map(|name| name.as_str().ok());
+        Some(Self {
+            common_name,
+            organizations: organizations.map(str::to_owned).collect(),
+        })
+    }
+}
+
+fn certificates(pem: &str) -> Vec<CertificateDer<'static>> {
+    let all = CertificateDer::pem_slice_iter(pem.as_bytes());
+    all.filter_map(Result::ok).collect()
+}
+
+/// A verifier for certificates of these authorities; `None` if there are none.
+fn verifier(authorities: &[CertificateDer<'static>]) -> Option<Arc<dyn ClientCertVerifier>> {
+    let mut roots = RootCertStore::empty();
+    let (added, _) = roots.add_parsable_certificates(authorities.iter().cloned());
+    if added == 0 {
+        return None;
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
+    builder.allow_unauthenticated().build().ok()
+}
+
+/// A JSON list of names, as the config map has them.
+fn names(json: &str) -> Vec<String> {
+    let value: Option<document::Value> = json.parse().ok();
+    let list = value.as_ref().and_then(document::Value::as_list);
+    let names = list
+        .into_iter()
+        .flatten()
+        .filter_map(document::Value::as_str);
+    names.map(str::to_owned).collect()
+}
