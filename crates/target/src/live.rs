@@ -345,11 +345,17 @@ pub(crate) fn is_whole(written: &Written) -> bool {
     written.document.is_some() && !written.applied
 }
 
-/// The records of an Operator's controllers on an object, except for those of an Operator of the
-/// same name that existed before it, and those that belong to the claim of another Operator.
+/// The records of an Operator's controllers on an object, except for those that belong to the claim
+/// of another Operator. Those of an Operator of the same name that existed before it count once the
+/// object itself has been taken over: nobody else can take them back.
 pub(crate) fn records_of(object: &Value, key: &ObjectKey, operator: &OperatorId) -> Vec<Written> {
     let mut records = Written::of_operator(object, operator, key);
-    records.retain(|written| written.owner(operator) == Ownership::Own);
+    let taken_over = is_claimed(object, key, operator);
+    records.retain(|written| match written.owner(operator) {
+        Ownership::Own => true,
+        Ownership::Former => taken_over,
+        Ownership::Other => false,
+    });
     if records.is_empty() {
         return records;
     }
@@ -368,8 +374,7 @@ pub fn is_marked(object: &Value, key: &ObjectKey, operator: &OperatorId) -> bool
 
 /// Whether an object has a mark of this Operator that would have to be removed.
 pub fn is_held(object: &Value, key: &ObjectKey, operator: &OperatorId) -> bool {
-    Claim::read(object, key).is_some_and(|claim| claim.is_of(operator))
-        || !records_of(object, key, operator).is_empty()
+    is_claimed(object, key, operator) || !records_of(object, key, operator).is_empty()
 }
 
 /// Whether an object was derived or patched by an Operator of the same name that existed before
@@ -377,8 +382,16 @@ pub fn is_held(object: &Value, key: &ObjectKey, operator: &OperatorId) -> bool {
 pub fn is_orphan(object: &Value, key: &ObjectKey, operator: &OperatorId) -> bool {
     let former = |owner: Ownership| owner == Ownership::Former;
     let mut records = Written::of_operator(object, operator, key).into_iter();
+    if is_claimed(object, key, operator) {
+        return false;
+    }
     Claim::read(object, key).is_some_and(|claim| former(claim.owner(operator)))
         || records.any(|written| former(written.owner(operator)))
+}
+
+/// Whether an object has the claim of this Operator.
+fn is_claimed(object: &Value, key: &ObjectKey, operator: &OperatorId) -> bool {
+    Claim::read(object, key).is_some_and(|claim| claim.is_of(operator))
 }
 
 /// The fields of an object without its metadata, `apiVersion` and `kind`.
