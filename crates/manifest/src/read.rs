@@ -9,8 +9,9 @@ use crate::documents::Documents;
 /// Which files of a directory are read.
 const EXTENSIONS: [&str; 3] = ["yaml", "yml", "json"];
 
-/// How deep directories are searched. A link to a directory above it would lead around in circles.
-const MAX_DIRECTORIES: usize = 40;
+/// How deep directories are searched. A link to a directory above it would lead around in circles;
+/// Linux follows 40 links in a path.
+const MAX_DIRECTORIES: usize = 30;
 
 /// Why a file or directory cannot be read.
 #[derive(Debug, thiserror::Error)]

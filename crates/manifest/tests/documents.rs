@@ -86,9 +86,11 @@ fn a_list_in_yaml_is_read_item_by_item() {
         let item = format!(
             "- kind: Pod\n  metadata:\n    name: {name}\n# a comment\n  text: |\n    - a\n\n    b\n"
         );
-        item.lines()
+        let lines: Vec<String> = item
+            .lines()
             .map(|line| format!("{indent}{line}\n"))
-            .collect::<String>()
+            .collect();
+        lines.concat()
     };
     for indent in ["", "  "] {
         let items: String = ["a", "b", "c"]
