@@ -13,14 +13,15 @@
 
 mod cluster;
 mod flow;
+mod pending;
 mod pruning;
 mod ticks;
 mod write;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dataflow::fields::{Header, Keep, Kept};
-use dataflow::{Budget, BudgetError, Circuit, SourceEvent};
+use dataflow::fields::Keep;
+use dataflow::{Budget, BudgetError, Circuit};
 use document::{Key, Value};
 use expr::{Env, Time};
 use object::{GroupKind, ObjectKey, ObjectName, group_of};
@@ -28,8 +29,8 @@ use object::{GroupKind, ObjectKey, ObjectName, group_of};
 use cluster::Cluster;
 pub use flow::{Flow, FlowBranch};
 use operator::Report;
-use operator::predicate::Update;
-use operator::spec::{Controller, ONE_SHOT, Operator, Source, SourceKind};
+use operator::spec::{Controller, ONE_SHOT, Operator, SourceKind};
+use pending::{Change, Pending};
 use pruning::Pruning;
 use target::desired::with_valid_owners;
 use target::in_place::{InPlace, Own};
@@ -441,78 +442,9 @@ impl Offline {
     }
 }
 
-/// What waits for a controller.
-#[derive(Debug, Default)]
-struct Pending {
-    /// The last state of each object, by input and name.
-    inputs: BTreeMap<(usize, ObjectName), Option<Kept>>,
-    /// Whether a Periodic source ticks.
-    ticks: bool,
-}
-
 /// The time of an environment.
 fn time(env: &Env) -> Option<Time> {
     env.now.as_str().and_then(Time::parse)
-}
-
-/// The change of an object from outside or by a controller.
-struct Change<'a> {
-    old: Option<(Header, &'a Value)>,
-    new: Option<(Header, &'a Value)>,
-}
-
-impl<'a> Change<'a> {
-    fn new(old: Option<&'a Value>, new: Option<&'a Value>) -> Self {
-        let with_header = |object: &'a Value| (Header::of(object), object);
-        Self {
-            old: old.map(with_header),
-            new: new.map(with_header),
-        }
-    }
-
-    /// Whether the predicate of a source lets it through.
-    fn passes(&self, source: &Source) -> bool {
-        let (Some((old, before)), Some((new, after))) = (&self.old, &self.new) else {
-            return true;
-        };
-        let whole = Some((*before, *after));
-        let predicate = source.predicate.as_ref().filter(|_| source.admits(old));
-        predicate.is_none_or(|predicate| predicate.passes(&Update { old, new, whole }))
-    }
-}
-
-impl Pending {
-    /// Adds a change of an object, if the source lets it through.
-    fn change(
-        &mut self,
-        (input, name): (usize, &ObjectName),
-        source: &Source,
-        keep: &Keep,
-        change: &Change<'_>,
-    ) {
-        if !change.passes(source) {
-            return;
-        }
-        let new = change.new.as_ref();
-        let admitted = new.filter(|(header, _)| source.admits(header));
-        let kept = admitted.map(|(_, object)| keep.of(object));
-        self.inputs.insert((input, name.clone()), kept);
-    }
-
-    fn is_empty(&self) -> bool {
-        self.inputs.is_empty() && !self.ticks
-    }
-
-    fn take(&mut self) -> Vec<SourceEvent> {
-        std::mem::take(&mut self.inputs)
-            .into_iter()
-            .map(|((source, name), object)| SourceEvent {
-                source,
-                name,
-                object,
-            })
-            .collect()
-    }
 }
 
 /// An error of a batch as a whole.
