@@ -13,8 +13,12 @@ use crate::status::StatusError;
 pub struct Limits {
     /// The largest body, in bytes.
     pub body_bytes: usize,
+    /// How long a body may take to arrive.
+    pub body_time: Duration,
     /// How many requests are answered at the same time, without watches.
     pub requests: usize,
+    /// How many of them may be of one user.
+    pub requests_per_user: usize,
     /// How many watches are open.
     pub watches: usize,
     /// How many watches of one user are open.
@@ -29,7 +33,9 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             body_bytes: 3 * 1024 * 1024,
+            body_time: Duration::from_secs(30),
             requests: 400,
+            requests_per_user: 100,
             watches: 20_000,
             watches_per_user: 10_000,
             watch_time: Duration::from_mins(30),
@@ -41,42 +47,58 @@ impl Default for Limits {
 /// The requests and watches that are still allowed.
 #[derive(Debug)]
 pub(crate) struct Permits {
-    requests: Arc<Semaphore>,
-    watches: Arc<Semaphore>,
-    users: Arc<Mutex<HashMap<String, usize>>>,
-    per_user: usize,
+    requests: Pool,
+    watches: Pool,
 }
 
 impl Permits {
     pub(crate) fn new(limits: &Limits) -> Self {
         Self {
-            requests: Arc::new(Semaphore::new(limits.requests)),
-            watches: Arc::new(Semaphore::new(limits.watches)),
-            users: Arc::default(),
-            per_user: limits.watches_per_user,
+            requests: Pool::new(limits.requests, limits.requests_per_user),
+            watches: Pool::new(limits.watches, limits.watches_per_user),
         }
     }
 
-    /// A permit for one request, which ends with it.
-    pub(crate) fn request(&self) -> Result<OwnedSemaphorePermit, StatusError> {
-        self.requests.clone().try_acquire_owned().map_err(|_| {
+    /// A permit for one request of a user, which ends with it.
+    pub(crate) fn request(&self, user: &str) -> Result<Permit, StatusError> {
+        self.requests.take(user).ok_or_else(|| {
             StatusError::too_many_requests("too many requests, please try again later")
         })
     }
 
     /// A permit for a watch of a user, which ends with it.
-    pub(crate) fn watch(&self, user: &str) -> Result<WatchPermit, StatusError> {
-        let all = self.watches.clone().try_acquire_owned();
-        let all = all.map_err(|_| StatusError::too_many_requests("too many watches are open"))?;
-        let mut users = self.users.lock().unwrap_or_else(PoisonError::into_inner);
-        let open = users.entry(user.to_owned()).or_default();
-        if *open >= self.per_user {
-            return Err(StatusError::too_many_requests(format!(
-                "user {user:?} has too many open watches"
-            )));
+    pub(crate) fn watch(&self, user: &str) -> Result<Permit, StatusError> {
+        let permit = self.watches.take(user);
+        permit.ok_or_else(|| StatusError::too_many_requests("too many watches are open"))
+    }
+}
+
+/// A number of permits, of which one user gets only a part.
+#[derive(Debug)]
+struct Pool {
+    all: Arc<Semaphore>,
+    users: Arc<Mutex<HashMap<String, usize>>>,
+    per_user: usize,
+}
+
+impl Pool {
+    fn new(all: usize, per_user: usize) -> Self {
+        Self {
+            all: Arc::new(Semaphore::new(all)),
+            users: Arc::default(),
+            per_user,
         }
-        *open += 1;
-        Ok(WatchPermit {
+    }
+
+    fn take(&self, user: &str) -> Option<Permit> {
+        let all = self.all.clone().try_acquire_owned().ok()?;
+        let mut users = self.users.lock().unwrap_or_else(PoisonError::into_inner);
+        let used = users.entry(user.to_owned()).or_default();
+        if *used >= self.per_user {
+            return None;
+        }
+        *used += 1;
+        Some(Permit {
             _all: all,
             users: self.users.clone(),
             user: user.to_owned(),
@@ -84,20 +106,20 @@ impl Permits {
     }
 }
 
-/// Counts a watch as open until it is dropped.
+/// Counts a request or watch as open until it is dropped.
 #[derive(Debug)]
-pub(crate) struct WatchPermit {
+pub(crate) struct Permit {
     _all: OwnedSemaphorePermit,
     users: Arc<Mutex<HashMap<String, usize>>>,
     user: String,
 }
 
-impl Drop for WatchPermit {
+impl Drop for Permit {
     fn drop(&mut self) {
         let mut users = self.users.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(open) = users.get_mut(&self.user) {
-            *open -= 1;
-            if *open == 0 {
+        if let Some(used) = users.get_mut(&self.user) {
+            *used -= 1;
+            if *used == 0 {
                 users.remove(&self.user);
             }
         }

@@ -17,12 +17,14 @@ use crate::write::{only_status, parse, with, without, without_status};
 
 /// How often a patch is tried again when the object changes in between.
 const ATTEMPTS: usize = 5;
+/// How much the `copy` operations of a JSON Patch may add, in bytes.
+const MAX_COPIED: usize = 3 * 1024 * 1024;
 /// How many operations a JSON Patch may have, as in kube-apiserver.
 const MAX_OPERATIONS: usize = 10_000;
 
 const JSON_PATCH: &str = "application/json-patch+json";
 const MERGE_PATCH: &str = "application/merge-patch+json";
-const APPLY: &str = "application/apply-patch+yaml";
+pub(crate) const APPLY: &str = "application/apply-patch+yaml";
 
 /// A patch of an object that exists.
 enum Patch {
@@ -56,8 +58,9 @@ impl ObjectRequest {
             let live = self.live()?;
             let patched = patched(&live, &patch)?;
             let (patched, warnings) = self.checked(&live, patched)?;
-            // A patch that names a version must meet it. Another one is tried again.
-            let named = version(&patched) != version(&live);
+            // A patch that names a version or uid must meet it. Another one is tried again.
+            let uid = |object: &Value| object::metadata::uid(object).to_owned();
+            let named = version(&patched) != version(&live) || uid(&patched) != uid(&live);
             match self.replace(&live, &patched) {
                 Err(error) if error.reason == "Conflict" && !named => {}
                 other => {
@@ -165,6 +168,11 @@ impl ObjectRequest {
             if self.on_status() {
                 return self.live().map(|live| (404, Write::Status(live)));
             }
+            if !self.may_create {
+                let why = "the object was deleted in the meantime; please try again";
+                let (resource, key) = (self.resource.name(), self.key());
+                return Err(StatusError::conflict(resource, key.name(), why));
+            }
             let changes = changes(&Value::empty_map(), &part(config), Operation::Apply);
             let managers = Managers::default().after_apply(&manager, owned, &changes, &self.now());
             let config = without(config, &KEYS.resource_version);
@@ -209,13 +217,59 @@ fn patched(live: &Value, patch: &Patch) -> Result<Value, StatusError> {
     let mut object: serde_json::Value = serde_json::from_str(&live.to_string())
         .map_err(|error| StatusError::new(500, "InternalError", error.to_string()))?;
     match patch {
-        Patch::Json(patch) => json_patch::patch(&mut object, patch)
-            .map_err(|error| invalid(format!("the JSON patch cannot be applied: {error}")))?,
+        Patch::Json(patch) => carry_out(&mut object, patch)?,
         Patch::Merge(patch) => json_patch::merge(&mut object, patch),
     }
     let text = object.to_string();
     text.parse()
         .map_err(|error| invalid(format!("the patched object cannot be read: {error}")))
+}
+
+/// Carries out the operations one by one. What `copy` adds is limited: each copy can double the
+/// object, so that a short patch could fill the memory.
+fn carry_out(object: &mut serde_json::Value, patch: &json_patch::Patch) -> Result<(), StatusError> {
+    let invalid = |error: String| StatusError::new(422, "Invalid", error);
+    let mut left = MAX_COPIED;
+    for operation in &patch.0 {
+        if let json_patch::PatchOperation::Copy(copy) = operation
+            && let Ok(value) = copy.from.resolve(&*object)
+        {
+            left = left.checked_sub(size(value, left)).ok_or_else(|| {
+                invalid(format!(
+                    "the JSON patch cannot be applied: its copies exceed {MAX_COPIED} bytes"
+                ))
+            })?;
+        }
+        let one = json_patch::Patch(vec![operation.clone()]);
+        json_patch::patch(object, &one)
+            .map_err(|error| invalid(format!("the JSON patch cannot be applied: {error}")))?;
+    }
+    Ok(())
+}
+
+/// The size of a value, about as JSON. Counting ends above `most`.
+fn size(value: &serde_json::Value, most: usize) -> usize {
+    let mut total = 0;
+    let mut waiting = vec![value];
+    while let Some(value) = waiting.pop() {
+        total += match value {
+            serde_json::Value::Null | serde_json::Value::Bool(_) => 4,
+            serde_json::Value::Number(_) => 8,
+            serde_json::Value::String(text) => text.len() + 2,
+            serde_json::Value::Array(items) => {
+                waiting.extend(items);
+                2
+            }
+            serde_json::Value::Object(fields) => {
+                waiting.extend(fields.values());
+                2 + fields.keys().map(|key| key.len() + 4).sum::<usize>()
+            }
+        };
+        if total > most {
+            break;
+        }
+    }
+    total
 }
 
 /// 409 for fields of other managers, in the words of kube-apiserver.

@@ -3,15 +3,18 @@
 use std::sync::{Arc, PoisonError, RwLock};
 
 use bytes::Bytes;
+use http::header::CONTENT_TYPE;
 use http::request::Parts;
 use http::{HeaderMap, Method, Request, Response};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use object::ObjectName;
 use store::{Caller, Store};
+use tokio::time::timeout;
 
 use crate::access::{Access, Attributes, Scope, User, refused};
 use crate::answer::{Answer, Body};
 use crate::limits::{Limits, Permits};
+use crate::patch::APPLY;
 use crate::query::Query;
 use crate::resource::{Catalog, Resource};
 use crate::route::{ObjectsRoute, Probe, Route};
@@ -95,6 +98,7 @@ impl Server {
         B: http_body::Body<Data = Bytes>,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
+        refuse_impersonation(&parts.headers)?;
         let path = parts.uri.path();
         let route = Route::parse(path).ok_or_else(StatusError::no_such_path)?;
         let gzip = negotiate::accepts_gzip(&parts.headers);
@@ -114,10 +118,13 @@ impl Server {
         let query = Query::parse(parts.uri.query().unwrap_or_default())?;
         let verb = verb(&parts.method, &route, &query)?;
         let attributes = attributes(verb, &route);
-        let permit = self.shared.permits.request()?;
+        let permit = self.shared.permits.request(&user.name)?;
         self.check(user, attributes).await?;
         self.check_open()?;
         let resource = self.resource(&route)?;
+        let may_create = self
+            .check_apply(user, verb, &route, &resource, parts)
+            .await?;
         let content = self.read_body(body).await?;
         let pretty = query.pretty;
         let request = ObjectRequest {
@@ -128,6 +135,7 @@ impl Server {
             query,
             headers: parts.headers.clone(),
             content,
+            may_create,
         };
         if verb == "watch" {
             drop(permit);
@@ -177,6 +185,29 @@ impl Server {
         }
     }
 
+    /// An apply of an object that does not exist creates it, so the user needs that permission,
+    /// too. Returns whether it may create the object.
+    async fn check_apply(
+        &self,
+        user: &User,
+        verb: &'static str,
+        route: &ObjectsRoute,
+        resource: &Resource,
+        parts: &Parts,
+    ) -> Result<bool, StatusError> {
+        let content_type = negotiate::media_type(&parts.headers, &CONTENT_TYPE);
+        if verb != "patch" || content_type != APPLY {
+            return Ok(false);
+        }
+        let namespace = route.namespace.as_deref().unwrap_or_default();
+        let key = ObjectName::new(namespace, route.name.as_deref().unwrap_or_default());
+        if self.shared.store.get(&resource.kind, &key).is_some() {
+            return Ok(false);
+        }
+        self.check(user, attributes("create", route)).await?;
+        Ok(true)
+    }
+
     fn check_open(&self) -> Result<(), StatusError> {
         let closed = self.shared.closed.read();
         let closed = closed.unwrap_or_else(PoisonError::into_inner);
@@ -206,10 +237,12 @@ impl Server {
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         let limit = self.shared.limits.body_bytes;
-        match Limited::new(body, limit).collect().await {
-            Ok(collected) => Ok(collected.to_bytes()),
-            Err(error) if error.is::<LengthLimitError>() => Err(StatusError::too_large(limit)),
-            Err(_) => Err(StatusError::bad_request("the body could not be read")),
+        let read = Limited::new(body, limit).collect();
+        match timeout(self.shared.limits.body_time, read).await {
+            Ok(Ok(collected)) => Ok(collected.to_bytes()),
+            Ok(Err(error)) if error.is::<LengthLimitError>() => Err(StatusError::too_large(limit)),
+            Ok(Err(_)) => Err(StatusError::bad_request("the body could not be read")),
+            Err(_) => Err(StatusError::bad_request("the body did not arrive in time")),
         }
     }
 }
@@ -229,6 +262,8 @@ pub(crate) struct ObjectRequest {
     pub(crate) query: Query,
     pub(crate) headers: HeaderMap,
     pub(crate) content: Bytes,
+    /// Whether an apply may create the object.
+    pub(crate) may_create: bool,
 }
 
 impl ObjectRequest {
@@ -280,6 +315,16 @@ impl ObjectRequest {
             .with_groups(self.user.groups.iter().cloned())
             .with_field_manager(manager)
     }
+}
+
+/// A request as somebody else would be answered as one of the user: it is refused instead.
+fn refuse_impersonation(headers: &HeaderMap) -> Result<(), StatusError> {
+    let mut names = headers.keys().map(http::HeaderName::as_str);
+    if names.any(|name| name.starts_with("impersonate-")) {
+        let message = "impersonation is not supported here";
+        return Err(StatusError::new(403, "Forbidden", message));
+    }
+    Ok(())
 }
 
 /// The verb of a request for objects.

@@ -18,7 +18,7 @@ use store::{CollectionStatus, Event, Expired, Start, Watch};
 use tokio::time::{Instant, sleep_until};
 
 use crate::answer::{Body, JSON};
-use crate::limits::WatchPermit;
+use crate::limits::Permit;
 use crate::negotiate::{self, Form};
 use crate::query::WatchStart;
 use crate::server::ObjectRequest;
@@ -27,6 +27,9 @@ use crate::table::partial;
 
 /// How many events are sent in one piece at most.
 const BATCH: usize = 256;
+
+/// The longest time that a watch stays open, whatever the client says.
+const MAX_WATCH: Duration = Duration::from_hours(24);
 
 /// The annotation of the bookmark that ends the initial list.
 const INITIAL_END: &str = "k8s.io/initial-events-end";
@@ -61,6 +64,7 @@ impl ObjectRequest {
         let watch = watch.map_err(too_old)?;
         let limits = &self.server.shared.limits;
         let time = self.query.timeout().unwrap_or(limits.watch_time);
+        let time = time.min(MAX_WATCH);
         let period = status.borrow().period;
         let mut watching = Watching {
             watch,
@@ -125,7 +129,7 @@ struct Watching {
     bookmark_period: Duration,
     /// Whether the last line has been sent.
     over: bool,
-    _permit: WatchPermit,
+    _permit: Permit,
     request: ObjectRequest,
 }
 

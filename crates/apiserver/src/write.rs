@@ -17,6 +17,9 @@ use crate::status::{Cause, StatusError, deleted};
 /// The characters of generated names: no vowels, so that they form no words.
 const NAME_CHARACTERS: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
 
+/// The largest object in YAML, in bytes, with its aliases written out.
+const MAX_YAML: usize = 3 * 1024 * 1024;
+
 impl ObjectRequest {
     /// Creates an object.
     pub(crate) fn create(&self) -> Result<Answer, StatusError> {
@@ -324,6 +327,10 @@ pub(crate) fn parse(format: BodyFormat, content: &[u8]) -> Result<Value, StatusE
                 ))
             })?;
             match manifests.as_slice() {
+                // Aliases repeat values without taking space in the text.
+                [one] if one.value.measure().bytes as usize > MAX_YAML => {
+                    Err(StatusError::too_large(MAX_YAML))
+                }
                 [one] => Ok(one.value.clone()),
                 _ => Err(StatusError::bad_request(
                     "the body must be one YAML document",

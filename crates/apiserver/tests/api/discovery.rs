@@ -148,3 +148,51 @@ async fn unknown_paths_and_methods_are_refused() {
         fails(&answer, 405, "MethodNotAllowed", method);
     }
 }
+
+/// Allows everything but creating objects.
+struct NoCreate;
+
+impl Access for NoCreate {
+    fn check<'a>(
+        &'a self,
+        _: &'a User,
+        attributes: &'a Attributes,
+    ) -> BoxFuture<'a, Result<Option<String>, StatusError>> {
+        let refused = attributes.verb == "create";
+        Box::pin(async move { Ok(refused.then(String::new)) })
+    }
+}
+
+#[tokio::test]
+async fn an_apply_that_creates_needs_the_permission() {
+    let api = Api::with(Arc::new(NoCreate), Limits::default());
+    let kind = [("content-type", "application/apply-patch+yaml")];
+    let path = format!("{SHOP}/web?fieldManager=one");
+    let body = object("web", 1).to_string();
+    let (code, _) = api.call_with("PATCH", &path, &kind, &body).await;
+    assert_eq!(code, 403);
+    api.derive("web", 1);
+    let body = r#"{"apiVersion":"shop.view.dcontroller.io/v1alpha1","kind":"Health","metadata":{"labels":{"a":"b"}}}"#;
+    let (code, answer) = api.call_with("PATCH", &path, &kind, body).await;
+    assert_eq!(code, 200, "{answer}");
+}
+
+#[tokio::test]
+async fn impersonation_is_refused() {
+    let api = Api::new();
+    let (code, _) = api
+        .call_with("GET", SHOP, &[("Impersonate-User", "bob")], "")
+        .await;
+    assert_eq!(code, 403);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_does_not_arrive_ends_its_request() {
+    let api = Api::new();
+    let never = http_body_util::StreamBody::new(futures::stream::pending::<
+        Result<http_body::Frame<bytes::Bytes>, std::convert::Infallible>,
+    >());
+    let request = http::Request::post(SHOP).body(never).unwrap();
+    let response = api.server.handle(&api.user, request).await;
+    assert_eq!(response.status(), 400);
+}

@@ -158,3 +158,13 @@ async fn a_watched_table_has_its_columns_once() {
     assert!(table.get("columnDefinitions").is_null());
     assert_eq!(table.get("rows").at(0).get("cells"), &json!(["b", 2, "5m"]));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_very_long_watch_is_shortened() {
+    let api = Api::new();
+    let query = format!("resourceVersion=1&timeoutSeconds={}", i64::MAX);
+    let start = tokio::time::Instant::now();
+    let mut lines = Lines::open(&api, &query, "application/json").await;
+    assert_eq!(lines.next().await, None);
+    assert_eq!(start.elapsed(), Duration::from_hours(24));
+}

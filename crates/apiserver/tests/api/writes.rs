@@ -302,3 +302,45 @@ async fn bad_bodies_are_refused_with_a_status() {
          unknown field \"metadata.nmae\"",
     );
 }
+
+#[tokio::test]
+async fn copies_of_a_patch_are_limited() {
+    let api = Api::new();
+    api.call("POST", SHOP, &object("web", 1)).await;
+    let mut operations = vec![json!({"op": "add", "path": "/s", "value": {"a": "text"}})];
+    operations.extend((0..40).map(|i| {
+        let path = format!("/s/c{i}");
+        json!({"op": "copy", "from": "/s", "path": path})
+    }));
+    let (code, error) = patch(&api, JSON, "", &Value::list(operations)).await;
+    assert_eq!((code, error.get("reason").as_str()), (422, Some("Invalid")));
+    let (_, live) = api.get(&format!("{SHOP}/web")).await;
+    assert!(live.get("s").is_null());
+}
+
+#[tokio::test]
+async fn aliases_do_not_make_objects_too_large() {
+    let api = Api::new();
+    let text = "x".repeat(100_000);
+    let aliases = "- *a\n".repeat(100);
+    let body = format!(
+        "apiVersion: shop.view.dcontroller.io/v1alpha1\nkind: Health\nmetadata: {{name: web}}\n\
+         a: &a {text}\nb:\n{aliases}"
+    );
+    let path = format!("{SHOP}/web?fieldManager=one");
+    let kind = [("content-type", APPLY)];
+    let (code, _) = api.call_with("PATCH", &path, &kind, &body).await;
+    assert_eq!(code, 413);
+}
+
+#[tokio::test]
+async fn a_patch_of_the_uid_is_a_conflict() {
+    let api = Api::new();
+    api.call("POST", SHOP, &object("web", 1)).await;
+    let (code, error) = patch(&api, MERGE, "", &json!({"metadata": {"uid": "other"}})).await;
+    let message = error.get("message").as_str().unwrap();
+    assert!(
+        code == 409 && message.contains("UID in precondition"),
+        "{error}"
+    );
+}
