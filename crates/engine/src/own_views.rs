@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Users and reconcilers change objects of these views, too. A watch collects the names of objects
-//! that change, and the next batch reads those from the store. An object that has the version that
+//! that change (also of other views, once a write there was refused), and the next batch reads those from the store. An object that has the version that
 //! the Operator itself wrote is not news.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -42,6 +42,8 @@ pub(super) struct OwnViews {
     /// The events that wait for each controller.
     waiting: Vec<Waiting>,
     watches: Vec<ViewSubscription>,
+    /// Views without a watch in which a write was refused.
+    refused: BTreeSet<GroupKind>,
 }
 
 /// An input of a controller that reads a view of the same Operator.
@@ -137,6 +139,25 @@ impl OwnViews {
                 .collect(),
             inputs,
             changes,
+            refused: BTreeSet::new(),
+        }
+    }
+
+    /// A write to this view was refused: its object belongs to a user, or is being deleted.
+    pub(super) fn refused(&mut self, view: &GroupKind) {
+        if !self.known.contains_key(view) {
+            self.refused.insert(view.clone());
+        }
+    }
+
+    /// Watches the views in which a write was refused, so that it is tried again when the object
+    /// changes.
+    pub(super) fn follow_refused(&mut self, store: &Store, inbox: &Arc<Inbox>) {
+        for view in mem::take(&mut self.refused) {
+            let watch = watch(store, &view, &self.changes, inbox);
+            self.watches.push(watch);
+            self.known.insert(view, BTreeMap::new());
+            inbox.poke();
         }
     }
 

@@ -169,13 +169,17 @@ impl Task {
     async fn batch(self: Box<Self>) -> Box<Self> {
         let status = self.status.clone();
         let mut batch = std::pin::pin!(self.elsewhere(Self::guarded_take));
-        tokio::select! {
+        let mut task = tokio::select! {
             biased;
-            task = &mut batch => return task,
-            () = tokio::time::sleep(progress::MOMENT) => {}
-        }
-        status.send_if_modified(progress::busy);
-        batch.await
+            task = &mut batch => task,
+            () = tokio::time::sleep(progress::MOMENT) => {
+                status.send_if_modified(progress::busy);
+                batch.await
+            }
+        };
+        let (store, inbox) = (&task.context.store, &task.inbox);
+        task.own_views.follow_refused(store, inbox);
+        task
     }
 
     /// Runs a computation where it holds up nobody else.

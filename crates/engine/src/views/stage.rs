@@ -176,6 +176,9 @@ impl Outputs {
                 // An earlier generation left the object, and this one does not write to the view.
                 causes.end(view, written.map_or(0, version));
             }
+            if self.views.contains_key(view) && waits(&result, store, view, name) {
+                own.refused(view);
+            }
             self.note(&place, result, operator, problem_log);
         }
         for ((view, name), (number, _)) in &self.cycles {
@@ -224,4 +227,19 @@ fn same_state(one: &Plan, other: &Plan) -> bool {
     };
     let content = |plan: &Plan| plan.object.as_ref().map(content);
     content(one) == content(other) && one.memory.has_same_layers(&other.memory)
+}
+
+/// Whether an object is written later: it belongs to a user, or is being deleted.
+fn waits(
+    result: &Result<Outcome, Error>,
+    store: &Store,
+    view: &GroupKind,
+    name: &ObjectName,
+) -> bool {
+    let deleted = |object: Value| !object.get("metadata").get("deletionTimestamp").is_null();
+    match result {
+        Err(_) => true,
+        Ok(outcome) if outcome.conflict.is_some() => true,
+        Ok(outcome) => outcome.written.is_none() && store.get(view, name).is_some_and(deleted),
+    }
 }

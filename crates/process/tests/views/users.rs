@@ -112,3 +112,80 @@ async fn a_view_that_is_no_longer_yielded_keeps_only_objects_of_users() {
     assert_eq!(deleted, ["a", "b", "c"]);
     world.expect(&["mine"], "True/Ready");
 }
+
+/// The object `a` of the view `Health`, which the producer derives from a pod.
+fn derived(world: &World) -> Option<Value> {
+    let view = GroupKind::new("producer.view.dcontroller.io", "Health");
+    world.views.store().get(&view, &ObjectName::new("n", "a"))
+}
+
+fn change(world: &World, write: &Write) {
+    let view = GroupKind::new("producer.view.dcontroller.io", "Health");
+    let store = world.views.store();
+    store.write(&Caller::user("alice"), &view, write).unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_is_derived_when_the_user_who_held_its_name_deletes_it() {
+    let mut world = World::new();
+    world.operator("producer", &producer());
+    world.start();
+    rest().await;
+    let own = json!({
+        "apiVersion": "producer.view.dcontroller.io/v1alpha1", "kind": "Health",
+        "metadata": {"name": "a", "namespace": "n"}, "mine": true,
+    });
+    change(&world, &Write::Create(own));
+    world.pod("a", "1");
+    rest().await;
+    assert_eq!(derived(&world).unwrap().get("mine").as_bool(), Some(true));
+    assert_eq!(
+        world.ready("producer"),
+        "Unknown/ReconciliationFailed",
+        "{}",
+        world.message("producer")
+    );
+    let delete = Write::Delete(ObjectName::new("n", "a"), Preconditions::default());
+    change(&world, &delete);
+    rest().await;
+    assert!(derived(&world).unwrap().get("mine").is_null());
+    assert_eq!(world.ready("producer"), "True/Ready");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_is_derived_again_when_its_last_finalizer_goes() {
+    let mut world = World::settled().await;
+    let finalizers = |list: Value| {
+        let object = derived(&world).unwrap();
+        let metadata = object.get("metadata").as_map().unwrap();
+        let metadata = metadata.with("finalizers".into(), list).into();
+        Write::Replace(
+            object
+                .as_map()
+                .unwrap()
+                .with("metadata".into(), metadata)
+                .into(),
+        )
+    };
+    change(&world, &finalizers(json!(["example.com/wait"])));
+    world.server.delete("pods", "a");
+    rest().await;
+    world.pod("a", "1");
+    rest().await;
+    let old = derived(&world).unwrap();
+    assert!(
+        old.get("metadata")
+            .get("deletionTimestamp")
+            .as_str()
+            .is_some()
+    );
+    change(&world, &finalizers(Value::NULL));
+    rest().await;
+    let new = derived(&world).unwrap();
+    assert_ne!(
+        new.get("metadata").get("uid"),
+        old.get("metadata").get("uid")
+    );
+    assert_eq!(world.ready("producer"), "True/Ready");
+    world.stop().await;
+}
