@@ -155,7 +155,7 @@ fn names(key: &'static str, names: &[String]) -> Option<(&'static str, Value)> {
 }
 
 /// The versions of a group, each once.
-fn versions(group: &Group) -> Vec<String> {
+pub(crate) fn versions(group: &Group) -> Vec<String> {
     let mut versions: Vec<String> = group.values().map(|one| one.version.clone()).collect();
     versions.sort();
     versions.dedup();

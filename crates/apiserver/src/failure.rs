@@ -5,7 +5,7 @@ use store::Error;
 use crate::resource::Resource;
 use crate::status::{Cause, StatusError};
 
-/// What a client is told about an error of the store. `name` is the object of the request.
+/// An error of the store as an answer. `name` is the object of the request.
 pub(crate) fn status_of(error: &Error, resource: &Resource, name: &str) -> StatusError {
     let named = resource.name();
     match error {

@@ -8,7 +8,7 @@ use crate::resource::Resource;
 use crate::status::{Cause, StatusError};
 
 /// All fields of `ObjectMeta`.
-const FIELDS: [&str; 16] = [
+const FIELDS: [&str; 15] = [
     "annotations",
     "creationTimestamp",
     "deletionGracePeriodSeconds",
@@ -24,7 +24,6 @@ const FIELDS: [&str; 16] = [
     "resourceVersion",
     "selfLink",
     "uid",
-    "clusterName",
 ];
 
 /// All annotations together may have this size, as in kube-apiserver.

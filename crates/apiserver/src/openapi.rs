@@ -5,11 +5,12 @@ use http::HeaderMap;
 use http::header::ACCEPT;
 
 use crate::answer::Answer;
+use crate::discovery::versions;
 use crate::resource::{Catalog, Resource};
 use crate::status::StatusError;
 
-/// `/openapi/v2`: describes nothing, because clients use the third version. A client that only
-/// reads protobuf is told so.
+/// `/openapi/v2`: the schemas without paths, because clients use the third version. A client that
+/// reads only protobuf gets 406.
 pub(crate) fn v2(catalog: &Catalog, headers: &HeaderMap) -> Result<Answer, StatusError> {
     let accepts = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok());
     let accepts = accepts.unwrap_or("*/*");
@@ -37,12 +38,9 @@ pub(crate) fn v2(catalog: &Catalog, headers: &HeaderMap) -> Result<Answer, Statu
 pub(crate) fn v3_index(catalog: &Catalog) -> Answer {
     let mut paths = Vec::new();
     for (group, resources) in catalog.groups() {
-        let mut versions: Vec<_> = resources.values().map(|one| &one.version).collect();
-        versions.sort();
-        versions.dedup();
-        for version in versions {
+        for version in versions(&resources) {
             let path = format!("apis/{group}/{version}");
-            let Some(document) = v3(catalog, &group, version) else {
+            let Some(document) = v3(catalog, &group, &version) else {
                 continue;
             };
             let hash = stable_hash(&document.value.to_string());

@@ -9,7 +9,7 @@
 //! {"name": "$.metadata.name", "n": 1}  map with the fields name (string or null) and n (integer)
 //! ```
 //!
-//! Null also stands for a field that may be missing, because a pipeline reads both alike.
+//! A field that may be missing has the type null as well, because a pipeline reads both alike.
 //!
 //! A [`Catalog`] has the types of kinds: those of Kubernetes come from a [table](mod@table) that is
 //! part of the program, those of custom resources from their `CustomResourceDefinition`s.

@@ -447,7 +447,7 @@ fn bound(text: &str) -> Option<(u32, &str)> {
     Some((digits.parse().unwrap_or(u32::MAX), rest))
 }
 
-/// A character that stands for itself, in a class and outside.
+/// A character without a special meaning, in a class and outside.
 fn literal(c: char) -> String {
     if c.is_ascii_alphanumeric() || !c.is_ascii() {
         return c.to_string();
