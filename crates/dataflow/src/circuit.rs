@@ -30,6 +30,7 @@ use crate::failure::RunError;
 use crate::fields::{self, Fields, Kept};
 use crate::origin::{Component, Origin};
 use crate::pipeline::{Input, Pipeline};
+use crate::recording::Recording;
 use crate::running::output::OutputChange;
 use crate::running::source::SourceState;
 use crate::running::target::TargetState;
@@ -239,7 +240,7 @@ impl Circuit {
         I::Item: Into<SourceEvent>,
     {
         let batch = batch.into_iter().map(Into::into).collect();
-        self.step_all(batch, env, false)
+        self.step_all(batch, env, false, None)
     }
 
     /// Processes a batch as [`Circuit::step`] does. In all stages that read `"@now"`, it moves on
@@ -250,7 +251,20 @@ impl Circuit {
         I::Item: Into<SourceEvent>,
     {
         let batch = batch.into_iter().map(Into::into).collect();
-        self.step_all(batch, env, true)
+        self.step_all(batch, env, true, None)
+    }
+
+    /// Evaluates all objects again, in a new circuit, and records what each stage yields. Outputs
+    /// that this circuit holds because of an error are not in it.
+    pub fn record(&self, env: &Env) -> Result<Recording, BudgetError> {
+        let kinds: Vec<OutputKind> = self.kinds.iter().map(|kind| (**kind).clone()).collect();
+        let mut circuit = Self::new(&self.pipeline, &kinds, self.budget);
+        let mut recording = Recording::new(&self.pipeline);
+        let batch = self.sources.iter().flat_map(SourceState::events).collect();
+        let step = circuit.step_all(batch, env, false, Some(&mut recording))?;
+        recording.errors = step.errors;
+        recording.outputs = step.changes;
+        Ok(recording)
     }
 
     fn step_all(
@@ -258,6 +272,7 @@ impl Circuit {
         batch: Vec<SourceEvent>,
         env: &Env,
         tick: bool,
+        recording: Option<&mut Recording>,
     ) -> Result<StepResult, BudgetError> {
         if let Some(error) = self.stopped {
             return Err(error);
@@ -279,7 +294,7 @@ impl Circuit {
         } else {
             Clock::STOPPED
         };
-        let outputs = self.run(changes, (env, clock), &mut errors, &mut meter);
+        let outputs = self.run(changes, (env, clock), &mut errors, &mut meter, recording);
         self.candidates = meter.candidates() - self.others.candidates;
         if let Some(error) = meter.exceeded() {
             return Err(self.stop(error));
@@ -320,6 +335,7 @@ impl Circuit {
         (env, clock): (&Env, Clock),
         errors: &mut Vec<RunError>,
         meter: &mut Meter,
+        mut recording: Option<&mut Recording>,
     ) -> Outputs {
         let mut outputs: Outputs = self.targets.iter().map(|_| Vec::new()).collect();
         let mut streams: Vec<Vec<Change>> = Vec::new();
@@ -336,6 +352,9 @@ impl Circuit {
                     Input::Stream(stream) => streams.get(stream).cloned().unwrap_or_default(),
                 })
                 .collect();
+            if let Some(recording) = &mut recording {
+                recording.add_inputs(number, &inputs);
+            }
             let mut branch = std::mem::take(&mut self.branches[number]);
             let mut cx = StepContext {
                 env,
@@ -344,6 +363,7 @@ impl Circuit {
                 clock,
                 errors,
                 meter,
+                recording: recording.as_deref_mut(),
             };
             let pull = Pull {
                 pipeline: &self.pipeline,

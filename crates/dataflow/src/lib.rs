@@ -37,6 +37,8 @@ mod failure;
 pub mod fields;
 mod origin;
 pub mod pipeline;
+pub mod provenance;
+mod recording;
 pub mod reference;
 mod running;
 pub mod scratch;
@@ -48,4 +50,5 @@ pub use circuit::{
 pub use failure::{Failure, OutputProblem, RunError};
 pub use origin::{Component, Origin, SourceObject};
 pub use pipeline::Pipeline;
+pub use recording::{Documents, RecordedBranch, Recording};
 pub use topology::Topology;

@@ -154,7 +154,7 @@ impl Origin {
     }
 
     /// The object, if this is the origin of a single source object.
-    pub(crate) fn object_name(&self) -> Option<&ObjectName> {
+    pub fn object_name(&self) -> Option<&ObjectName> {
         match self.components() {
             [Component::Object(object)] => Some(&object.name),
             _ => None,

@@ -46,6 +46,8 @@ pub struct Pipeline {
 pub struct Stage {
     /// The kind of stage with its arguments.
     pub kind: StageKind,
+    /// The argument as it is written, for explanations.
+    pub spec: Value,
     /// The location in the spec.
     pub at: Location,
 }

@@ -58,6 +58,7 @@ use smallvec::SmallVec;
 use crate::circuit::meter::Meter;
 use crate::failure::{Failure, RunError};
 use crate::origin::Origin;
+use crate::recording::Recording;
 use times::Clock;
 
 /// A map without a stable order. Whatever is read from it by iteration is sorted afterwards.
@@ -184,12 +185,21 @@ pub(crate) struct StepContext<'a> {
     pub(crate) errors: &'a mut Vec<RunError>,
     /// The budget of this step.
     pub(crate) meter: &'a mut Meter,
+    /// Where the outputs of stages are recorded; `None` in ordinary steps.
+    pub(crate) recording: Option<&'a mut Recording>,
 }
 
 impl StepContext<'_> {
     /// Checks the interrupt before the next document. Returns whether the step continues.
     pub(crate) fn goes_on(&mut self) -> bool {
         self.meter.document(self.env)
+    }
+
+    /// Records what this stage has put out, if this step is recorded.
+    pub(crate) fn record(&mut self, changes: &[Change]) {
+        if let Some(recording) = &mut self.recording {
+            recording.add_stage(self.branch, self.stage, changes);
+        }
     }
 
     /// Reports an error of this stage.

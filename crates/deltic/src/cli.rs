@@ -5,6 +5,7 @@
 
 #[cfg(feature = "cluster")]
 pub(crate) mod cluster;
+mod explanations;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -13,6 +14,7 @@ use document::Bounds;
 
 use crate::input::Files;
 use crate::time::Time;
+pub(crate) use explanations::{Trace, Why, WhyFormat};
 
 /// Declarative Kubernetes controllers as incremental dataflow.
 #[derive(Debug, Parser)]
@@ -41,6 +43,8 @@ pub(crate) enum Command {
     Eval(Eval),
     Replay(Replay),
     Render(Render),
+    Trace(Trace),
+    Why(Why),
     Patch(Patch),
     Check(Check),
     Explain(Explain),

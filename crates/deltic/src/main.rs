@@ -11,22 +11,28 @@ mod check;
 mod cli;
 #[cfg(feature = "cluster")]
 mod cluster;
+mod diff;
 mod doc;
 mod eval;
 mod exit;
 mod explain;
 mod input;
 mod lines;
+mod loaded;
 mod output;
 mod patch;
 mod render;
 mod replay;
 mod run;
+mod secret;
+mod story;
 mod stream;
 mod suggest;
 mod time;
+mod trace;
 mod version;
 mod watch;
+mod why;
 
 use std::process::ExitCode;
 
@@ -47,6 +53,8 @@ fn main() -> ExitCode {
         Command::Eval(args) => eval::run(args, &mut output),
         Command::Replay(args) => replay::run(args, &mut output),
         Command::Render(args) => render::run(args, &mut output),
+        Command::Trace(args) => trace::run(args, &mut output),
+        Command::Why(args) => why::run(args, &mut output),
         Command::Patch(args) => patch::run(args, &mut output),
         Command::Check(args) => check::run(args, &mut output),
         Command::Explain(args) => explain::run(args, &mut output),

@@ -15,6 +15,7 @@ use operator::Report;
 
 use crate::cli::{Format, ObjectFormat, When};
 pub(crate) use list::ObjectList;
+pub(crate) use origin::describe as describe_origin;
 pub(crate) use pretty::pretty;
 use progress::Progress;
 

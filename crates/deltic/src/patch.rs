@@ -1,8 +1,6 @@
 //! `deltic patch`: patches objects by rules, or documents on lines of JSON.
 
-mod diff;
 mod lines;
-mod secret;
 
 use document::{Location, Map, Value};
 use expr::NOW;
@@ -10,6 +8,7 @@ use manifest::{Diagnostic, Manifest, Severity, Source};
 use patch::{CompileError, Effect, Limits, RESOURCE, Rule, Rules};
 
 use crate::cli;
+use crate::diff;
 use crate::exit::{Outcome, Stop};
 use crate::input::{self, Input};
 use crate::output::{ObjectList, Output, name};
@@ -42,7 +41,7 @@ pub(crate) fn run(args: &cli::Patch, output: &mut Output) -> Result<Outcome, Sto
         .each(output, |object, _, output| {
             let patched = patching.all(&mut documents, &object.value);
             match patched {
-                patched if args.diff => diff::print(&object.value, patched.as_ref(), output)?,
+                patched if args.diff => diff::object(&object.value, patched.as_ref(), output)?,
                 Some(patched) => list.add(&patched, output)?,
                 None => {}
             }

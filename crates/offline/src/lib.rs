@@ -15,6 +15,7 @@ mod cluster;
 mod flow;
 mod pending;
 mod pruning;
+mod record;
 mod ticks;
 mod write;
 

@@ -190,6 +190,7 @@ impl BranchState {
                 [] => {}
             }
             count(yields, &changes);
+            cx.record(&changes);
         }
         changes
     }
@@ -328,6 +329,7 @@ fn stream(
                 | StageState::Distinct(_) => {}
             }
             count(&mut yields[offset..], part);
+            cx.record(part);
         }
     };
     if changes.len() <= CHUNK {

@@ -35,6 +35,11 @@ impl Kept {
         Self { document, uid }
     }
 
+    /// A document that a source has stored.
+    pub(crate) fn stored(document: Value) -> Self {
+        Self::new(document, Value::NULL)
+    }
+
     /// The document.
     pub fn document(&self) -> &Value {
         &self.document

@@ -69,6 +69,7 @@ impl PipelineReader<'_> {
         if spec.as_str() == Some("@distinct") {
             return Some(Stage {
                 kind: StageKind::Distinct,
+                spec: Value::NULL,
                 at: at.clone(),
             });
         }
@@ -110,7 +111,11 @@ impl PipelineReader<'_> {
                 return None;
             }
         };
-        Some(Stage { kind, at: inner })
+        Some(Stage {
+            kind,
+            spec: argument.clone(),
+            at: inner,
+        })
     }
 
     fn no_stage(&mut self, spec: &Value, at: &Location) {

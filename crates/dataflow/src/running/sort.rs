@@ -89,6 +89,7 @@ mod tests {
             clock: Clock::STOPPED,
             errors: &mut errors,
             meter: &mut meter,
+            recording: None,
         };
         by_origin(items, |(origin, _)| origin, &mut cx);
         meter

@@ -6,6 +6,7 @@ use hashbrown::HashTable;
 use object::ObjectName;
 
 use super::Change;
+use crate::circuit::SourceEvent;
 use crate::fields::{Fields, Kept};
 use crate::origin::{Origin, SourceObject};
 
@@ -129,6 +130,17 @@ impl SourceState {
         let hash = origin.object_hash()?;
         let found = self.objects.find(hash, |object| object.is(name))?;
         Some(found.document.clone())
+    }
+
+    /// All objects, as events of a new list.
+    pub(crate) fn events(&self) -> impl Iterator<Item = SourceEvent> {
+        self.objects.iter().filter_map(|object| {
+            Some(SourceEvent {
+                source: self.number as usize,
+                name: object.origin.object_name()?.clone(),
+                object: Some(Kept::stored(object.document.clone())),
+            })
+        })
     }
 
     pub(crate) fn is_empty(&self) -> bool {

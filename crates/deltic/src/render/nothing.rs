@@ -10,14 +10,14 @@ use offline::Flow;
 
 /// How many objects of each kind were read.
 #[derive(Debug, Default)]
-pub(super) struct Kinds {
+pub(crate) struct Kinds {
     kinds: BTreeMap<GroupKind, usize>,
     /// Those without an apiVersion, which have the group that a source asks for.
     without_group: BTreeMap<String, usize>,
 }
 
 impl Kinds {
-    pub(super) fn note(&mut self, object: &Value) {
+    pub(crate) fn note(&mut self, object: &Value) {
         let kind = object.get("kind").as_str().unwrap_or_default();
         let count = match object.get("apiVersion").as_str() {
             Some(version) => {

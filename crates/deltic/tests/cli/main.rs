@@ -16,3 +16,4 @@ mod processes;
 mod render;
 mod replay;
 mod time;
+mod why;

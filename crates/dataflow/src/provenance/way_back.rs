@@ -1,0 +1,89 @@
+//! The way back: from a target object to the objects that it is derived from.
+
+use document::Value;
+use object::ObjectName;
+
+use super::{Point, Provenance, SourceName};
+use crate::origin::{Component, Origin};
+use crate::pipeline::StageKind;
+
+/// A document, and the documents that it is derived from.
+#[derive(Clone, Debug)]
+pub struct Derivation {
+    /// Where the document passes.
+    pub at: Point,
+    /// Its origin there.
+    pub origin: Origin,
+    /// The document; null if it is held because of an error.
+    pub document: Value,
+    /// The source object, if it is one.
+    pub source: Option<SourceName>,
+    /// The documents that it is derived from directly.
+    pub from: Vec<Self>,
+    /// How many more there are: of a large group only the first members are in `from`.
+    pub more: usize,
+    /// The inputs of a join that have no partner.
+    pub absent: Vec<usize>,
+}
+
+impl Provenance<'_> {
+    /// How a target object was derived. Of each group at most `members` members are followed.
+    pub fn way_back(&self, target: usize, name: &ObjectName, members: usize) -> Option<Derivation> {
+        let (at, origin) = self.output(target, name)?;
+        Some(self.derivation(at, &origin, members))
+    }
+
+    /// The document that became a target object.
+    pub fn output(&self, target: usize, name: &ObjectName) -> Option<(Point, Origin)> {
+        let mut outputs = self.recording.outputs.iter();
+        let output = outputs.find(|output| output.target == target && output.key == *name)?;
+        let (branch, origin) = self.inside(&output.origin)?;
+        Some((self.end_of(branch), origin))
+    }
+
+    fn derivation(&self, at: Point, origin: &Origin, members: usize) -> Derivation {
+        let parents = self.parents(at, origin);
+        let groups = match at {
+            Point::Stage { branch, stage } => {
+                self.pipeline.branches[branch].stages[stage].kind.groups()
+            }
+            Point::Input { .. } => false,
+        };
+        let shown = if groups { members } else { usize::MAX };
+        let more = parents.len().saturating_sub(shown);
+        let from = parents.iter().take(shown);
+        Derivation {
+            at,
+            origin: origin.clone(),
+            document: self.document(at, origin).cloned().unwrap_or_default(),
+            source: self.source(at, origin),
+            from: from
+                .map(|(at, origin)| self.derivation(*at, origin, members))
+                .collect(),
+            more,
+            absent: self.absent(at, origin),
+        }
+    }
+
+    /// The soft inputs of a join that have no partner for this origin.
+    fn absent(&self, at: Point, origin: &Origin) -> Vec<usize> {
+        let Point::Stage { branch, stage } = at else {
+            return Vec::new();
+        };
+        let StageKind::Join(join) = &self.pipeline.branches[branch].stages[stage].kind else {
+            return Vec::new();
+        };
+        if !origin.components().contains(&Component::Absent) {
+            return Vec::new();
+        }
+        let joined = self.partners(branch, join, origin);
+        let is_joined = |input: usize| {
+            let at = Point::Input { branch, input };
+            joined.iter().any(|(point, _)| *point == at)
+        };
+        join.soft
+            .iter()
+            .filter(|input| !is_joined(*input))
+            .collect()
+    }
+}

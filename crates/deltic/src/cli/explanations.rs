@@ -1,0 +1,76 @@
+//! The arguments of the commands that explain what an Operator derives.
+
+use clap::{Args, ValueEnum};
+
+use super::{Recursive, Run};
+
+/// Show what each stage received and yielded
+///
+/// Without an object, the number of documents after each stage. With one, the documents that are
+/// derived from it, before and after each stage, and why it ends. Values of Secrets are not shown.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  deltic trace -f operator.yaml -f objects/
+  deltic trace -f operator.yaml -f objects/ pod/shop/web-1")]
+pub(crate) struct Trace {
+    /// The Operator and the objects: files, directories, or - for stdin
+    #[arg(short, long, value_name = "FILE", required = true)]
+    pub(crate) filename: Vec<String>,
+
+    /// The object to follow: pod/web, pod/shop/web or pod/web.shop
+    #[arg(value_name = "KIND/NAME")]
+    pub(crate) object: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) recursive: Recursive,
+
+    #[command(flatten)]
+    pub(crate) run: Run,
+}
+
+/// Explain why an object is derived, or what becomes of a source object
+///
+/// Prints the way back from a derived object to its sources, stage by stage, across controllers
+/// and views. `why not` prints at which stage a source object ends, and why. Values of Secrets
+/// are not shown.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  deltic why -f operator.yaml -f objects/ health/shop/web
+  deltic why not -f operator.yaml -f objects/ pod/shop/web-1
+  deltic why -f operator.yaml -f objects/ health/web.shop -o mermaid")]
+pub(crate) struct Why {
+    /// The object: health/web, health/shop/web or health/web.shop, after `not` if the question is
+    /// where a source object ends
+    #[arg(value_name = "[not] KIND/NAME", required = true, num_args = 1..=2)]
+    pub(crate) object: Vec<String>,
+
+    /// The Operator and the objects: files, directories, or - for stdin
+    #[arg(short, long, value_name = "FILE", required = true)]
+    pub(crate) filename: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) recursive: Recursive,
+
+    /// Output format
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) output: WhyFormat,
+
+    /// How many members of each group are followed
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub(crate) members: usize,
+
+    #[command(flatten)]
+    pub(crate) run: Run,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum WhyFormat {
+    /// A tree
+    Text,
+    /// JSON, with the documents after each stage
+    Json,
+    /// A Mermaid flowchart
+    Mermaid,
+}

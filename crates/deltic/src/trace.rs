@@ -1,0 +1,208 @@
+//! `deltic trace`: what each stage received and yielded.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+use dataflow::provenance::{BranchDescent, Point, StageDescent};
+use document::Value;
+use expr::Functions;
+
+use crate::cli;
+use crate::diff;
+use crate::exit::{Outcome, Stop};
+use crate::loaded::Loaded;
+use crate::output::Output;
+use crate::story::{self, SourceObject, Story, Wanted, shown};
+use crate::why;
+
+pub(crate) fn run(args: &cli::Trace, output: &mut Output) -> Result<Outcome, Stop> {
+    let wanted = args.object.as_deref().map(Wanted::parse).transpose()?;
+    let files = args.recursive.files(&args.filename, &[]);
+    let mut loaded = Loaded::read(files, &args.run, output)?;
+    let errors = loaded.run()?;
+    output.diagnostics(&loaded.nameless)?;
+    let env = loaded.settings.env();
+    let recordings = story::record(&loaded.offline, &env)?;
+    let functions = Functions::builtin();
+    let story = Story::new(loaded.offline.operator(), &recordings, &functions, &env);
+    match wanted {
+        Some(wanted) => {
+            let objects = story.sources(&wanted);
+            if objects.is_empty() {
+                return Err(why::not_found(&wanted, true));
+            }
+            for object in &objects {
+                follow(&story, object, output)?;
+            }
+        }
+        None => output.text(&counts(&story))?,
+    }
+    for report in &errors {
+        output.report(report)?;
+    }
+    Ok(if errors.is_empty() && loaded.nameless.is_empty() {
+        Outcome::Good
+    } else {
+        Outcome::Failed
+    })
+}
+
+/// The number of documents after each stage. A stage that lost everything is marked.
+fn counts(story: &Story<'_>) -> String {
+    let mut text = String::new();
+    for (number, recording) in story.recordings.iter().enumerate() {
+        let controller = story.controller(number);
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "controller {}", controller.name);
+        let branches = controller.pipeline.branches.iter().zip(&recording.branches);
+        for (branch, (rule, recorded)) in branches.enumerate() {
+            if controller.pipeline.branches.len() > 1 {
+                let _ = writeln!(text, "  branch {branch}");
+            }
+            for (input, documents) in rule.inputs.iter().zip(&recorded.inputs) {
+                let name = match input {
+                    dataflow::pipeline::Input::Source(source) => {
+                        controller.pipeline.sources[*source].as_str()
+                    }
+                    dataflow::pipeline::Input::Stream(_) => "other branches",
+                };
+                let _ = writeln!(text, "  {name:<32} {:>7}", documents.len());
+            }
+            let mut before: usize = recorded
+                .inputs
+                .iter()
+                .map(std::collections::BTreeMap::len)
+                .sum();
+            for (position, (stage, documents)) in
+                rule.stages.iter().zip(&recorded.stages).enumerate()
+            {
+                let failed = recording.errors.iter();
+                let failed = failed
+                    .filter(|error| (error.branch, error.stage) == (branch, position))
+                    .count();
+                let lost = before > 0 && documents.is_empty();
+                let mark = match (lost, failed) {
+                    (true, 0) => "   everything is lost here".to_owned(),
+                    (true, _) => format!("   everything is lost here, {failed} in error"),
+                    (false, 0) => String::new(),
+                    (false, _) => format!("   {failed} in error"),
+                };
+                let name = format!("{} {}", stage.kind.name(), story.place(number, stage));
+                let _ = writeln!(text, "  {name:<32} {:>7}{mark}", documents.len());
+                before = documents.len();
+            }
+        }
+        for (target, rule) in controller.targets.iter().enumerate() {
+            let outputs = recording.outputs.iter();
+            let count = outputs.filter(|output| output.target == target).count();
+            let name = format!("target {}", rule.resource.kind);
+            let _ = writeln!(text, "  {name:<32} {count:>7}");
+        }
+    }
+    text
+}
+
+/// The documents that are derived from an object, stage by stage.
+fn follow(story: &Story<'_>, object: &SourceObject, output: &mut Output) -> Result<(), Stop> {
+    let kind = story.source_kind(object.controller, object.input);
+    let controller = story.controller(object.controller);
+    let secret = kind.is_secret();
+    output.text(&format!(
+        "{} in controller {}\n",
+        shown(&kind, &object.name),
+        controller.name
+    ))?;
+    let provenance = story.provenance(object.controller);
+    for branch in provenance.descent(object.input, &object.name) {
+        let mut before = entered(story, object, &branch, secret);
+        for stage in &branch.stages {
+            before = one_stage(story, object, &branch, stage, &before, output)?;
+        }
+        for (origin, loss) in &branch.lost {
+            let origin = story.origin(object.controller, origin);
+            let reason = why::reason(story, object.controller, loss);
+            output.text(&format!("output\n  {origin}: {reason}\n"))?;
+        }
+        for (target, name) in &branch.outputs {
+            let kind = story.target_kind(object.controller, *target);
+            output.text(&format!("derived: {}\n", shown(&kind, name)))?;
+        }
+    }
+    Ok(())
+}
+
+/// The documents of the object that enter a branch.
+fn entered(
+    story: &Story<'_>,
+    object: &SourceObject,
+    branch: &BranchDescent,
+    secret: bool,
+) -> Vec<Value> {
+    let provenance = story.provenance(object.controller);
+    let inputs = branch.inputs.iter().enumerate();
+    let documents = inputs.flat_map(|(input, origins)| {
+        let at = Point::Input {
+            branch: branch.branch,
+            input,
+        };
+        origins
+            .iter()
+            .filter_map(move |origin| provenance.document(at, origin))
+    });
+    documents
+        .map(|document| story.masked(document, secret))
+        .collect()
+}
+
+/// How many documents of a stage are shown.
+const SHOWN: usize = 10;
+
+/// Prints what a stage yields for the object. Returns these documents.
+fn one_stage(
+    story: &Story<'_>,
+    object: &SourceObject,
+    branch: &BranchDescent,
+    stage: &StageDescent,
+    before: &[Value],
+    output: &mut Output,
+) -> Result<Vec<Value>, Stop> {
+    let controller = object.controller;
+    let rule = &story.controller(controller).pipeline.branches[branch.branch].stages[stage.stage];
+    let place = story.place(controller, rule);
+    output.text(&format!(
+        "{} {place}: {} → {}\n",
+        rule.kind.name(),
+        before.len(),
+        stage.after.len()
+    ))?;
+    for (origin, loss) in stage.lost.iter().take(SHOWN) {
+        let origin = story.origin(controller, origin);
+        let reason = why::reason(story, controller, loss);
+        output.text(&format!("  {origin}: {reason}\n"))?;
+    }
+    let at = Point::Stage {
+        branch: branch.branch,
+        stage: stage.stage,
+    };
+    let provenance = story.provenance(controller);
+    let mut after = Vec::new();
+    for (number, origin) in stage.after.iter().enumerate() {
+        let document = provenance.document(at, origin).cloned().unwrap_or_default();
+        let document = story.masked(&document, false);
+        if number < SHOWN {
+            let parents: BTreeSet<Value> = provenance
+                .parents(at, origin)
+                .iter()
+                .filter_map(|(at, origin)| provenance.document(*at, origin))
+                .map(|parent| story.masked(parent, false))
+                .collect();
+            // Against its only parent, a document is a change; a join or a group makes a new one.
+            let old = parents.into_iter().collect::<Vec<_>>();
+            let old = <[Value; 1]>::try_from(old).map(|[only]| only);
+            let old = old.ok().filter(|only| before.contains(only));
+            diff::document(old.as_ref(), &document, output)?;
+        }
+        after.push(document);
+    }
+    Ok(after)
+}
