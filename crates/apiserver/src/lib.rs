@@ -19,11 +19,13 @@
 //! | `read`, `watch`, `table` | reading objects, in the form that the client accepts |
 //! | `write`, `patch`, `metadata`, `managed` | writing objects, and who owns their fields |
 //! | `answer`, `status`, `failure` | answers and errors |
+//! | `info` | what a request was about, for metrics and audit logs |
 
 mod access;
 mod answer;
 mod discovery;
 mod failure;
+mod info;
 mod limits;
 mod managed;
 mod metadata;
@@ -42,6 +44,7 @@ mod write;
 
 pub use access::{Access, AllowAll, Attributes, Scope, User};
 pub use answer::Body;
+pub use info::RequestInfo;
 pub use limits::Limits;
 pub use resource::{Catalog, Column, ColumnKind, Group, Resource};
 pub use server::{Env, Server};

@@ -13,6 +13,7 @@ use tokio::time::timeout;
 
 use crate::access::{Access, Attributes, Scope, User, refused};
 use crate::answer::{Answer, Body};
+use crate::info::RequestInfo;
 use crate::limits::{Limits, Permits};
 use crate::patch::APPLY;
 use crate::query::Query;
@@ -82,10 +83,13 @@ impl Server {
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         let (parts, body) = request.into_parts();
-        match self.dispatch(user, &parts, body).await {
-            Ok(response) => response,
-            Err(error) => error.respond(),
+        let mut info = None;
+        let answer = self.dispatch(user, &parts, body, &mut info).await;
+        let mut response = answer.unwrap_or_else(|error| error.respond());
+        if let Some(info) = info {
+            response.extensions_mut().insert(info);
         }
+        response
     }
 
     async fn dispatch<B>(
@@ -93,6 +97,7 @@ impl Server {
         user: &User,
         parts: &Parts,
         body: B,
+        info: &mut Option<RequestInfo>,
     ) -> Result<Response<Body>, StatusError>
     where
         B: http_body::Body<Data = Bytes>,
@@ -106,8 +111,9 @@ impl Server {
             Route::Objects(route) => route,
             Route::Health(probe) => return Ok(self.health(probe)),
             other => {
-                self.check(user, path_attributes(&parts.method, path))
-                    .await?;
+                let attributes = path_attributes(&parts.method, path);
+                *info = Some(RequestInfo::path(&attributes));
+                self.check(user, attributes).await?;
                 if !matches!(parts.method, Method::GET | Method::HEAD) {
                     return Err(StatusError::method_not_allowed());
                 }
@@ -118,6 +124,12 @@ impl Server {
         let query = Query::parse(parts.uri.query().unwrap_or_default())?;
         let verb = verb(&parts.method, &route, &query)?;
         let attributes = attributes(verb, &route);
+        *info = Some(RequestInfo {
+            known: self.resource(&route).is_ok(),
+            apply: is_apply(parts),
+            dry_run: query.dry_run() == Ok(true),
+            ..RequestInfo::path(&attributes)
+        });
         let permit = self.shared.permits.request(&user.name)?;
         self.check(user, attributes).await?;
         self.check_open()?;
@@ -195,8 +207,7 @@ impl Server {
         resource: &Resource,
         parts: &Parts,
     ) -> Result<bool, StatusError> {
-        let content_type = negotiate::media_type(&parts.headers, &CONTENT_TYPE);
-        if verb != "patch" || content_type != APPLY {
+        if verb != "patch" || !is_apply(parts) {
             return Ok(false);
         }
         let namespace = route.namespace.as_deref().unwrap_or_default();
@@ -315,6 +326,10 @@ impl ObjectRequest {
             .with_groups(self.user.groups.iter().cloned())
             .with_field_manager(manager)
     }
+}
+
+fn is_apply(parts: &Parts) -> bool {
+    parts.method == Method::PATCH && negotiate::media_type(&parts.headers, &CONTENT_TYPE) == APPLY
 }
 
 /// A request as somebody else would be answered as one of the user: it is refused instead.

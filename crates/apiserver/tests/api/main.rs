@@ -3,6 +3,7 @@
 
 mod common;
 mod discovery;
+mod info;
 mod reads;
 mod watches;
 mod writes;
