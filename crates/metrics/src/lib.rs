@@ -3,8 +3,8 @@
 //! Other crates get cheap handles: [`Metrics::controller`] for a controller, [`Metrics::queue`] for
 //! the queue of an Operator. [`Metrics::encode`] returns the text for a scrape. Metrics that other
 //! controllers have too use the common names (`controller_runtime_*`, `workqueue_*`,
-//! `leader_election_*`, `rest_client_*`), with `<operator>/<controller>` as the controller. All
-//! others begin with `deltic_`. `registered.rs` lists all of them.
+//! `leader_election_*`, `rest_client_*`, `apiserver_*`), with `<operator>/<controller>` as the
+//! controller. All others begin with `deltic_`. `registered.rs` lists all of them.
 //!
 //! ```
 //! let metrics = metrics::Metrics::default();
@@ -16,6 +16,7 @@
 mod controller;
 mod queue;
 mod registered;
+mod requests;
 mod series;
 
 use std::sync::Arc;
@@ -23,6 +24,7 @@ use std::sync::Arc;
 pub use controller::{ControllerMetrics, Ended};
 pub use queue::QueueMetrics;
 use registered::Registered;
+pub use requests::{ServedRequest, Watching};
 use series::{Listed, OperatorName, Request};
 
 /// All metrics of a process. Clones share them.

@@ -8,8 +8,8 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 
 use super::series::{
-    Code, Each, Labels, Listed, Named, OperatorName, Queue, Reason, Request, Result, Series,
-    Source, Write,
+    Answered, Code, Each, Labels, Listed, LongRunning, Named, OperatorName, Queue, Reason, Request,
+    Result, Series, Source, Took, Write,
 };
 
 /// All metrics of a process.
@@ -37,6 +37,9 @@ pub(super) struct Registered {
     pub(super) step_time: Series<Each, Histogram>,
     pub(super) writes: Series<Write, Counter>,
     pub(super) crashes: Series<OperatorName, Counter>,
+    pub(super) answered: Series<Answered, Counter>,
+    pub(super) took: Series<Took, Histogram>,
+    pub(super) long_running: Series<LongRunning, Gauge>,
     pub(super) operators: Gauge,
     pub(super) leading: Gauge,
     pub(super) requests: Family<Request, Counter>,
@@ -46,6 +49,13 @@ pub(super) struct Registered {
 /// Steps take microseconds, and a first one of everything may take seconds.
 fn step_buckets() -> Histogram {
     Histogram::new(exponential_buckets(1e-5, 4.0, 11))
+}
+
+/// Requests for views are answered from memory, after questions to the cluster.
+fn request_buckets() -> Histogram {
+    Histogram::new([
+        0.001, 0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0,
+    ])
 }
 
 /// Writes wait for a server, and in queues.
@@ -141,6 +151,18 @@ impl Default for Registered {
                 "deltic_crashes",
                 "Panics of an Operator's engine, after which it was started again",
             ),
+            answered: count(
+                r,
+                "apiserver_request",
+                "Requests for views, by their answer",
+            ),
+            took: time(
+                r,
+                "apiserver_request_duration",
+                "Time until a request for views is answered, without watches",
+                request_buckets,
+            ),
+            long_running: gauge(r, "apiserver_longrunning_requests", "Open watches of views"),
             operators: plain(r, "deltic_operators", "Running Operators"),
             leading: plain(
                 r,
@@ -225,5 +247,8 @@ impl Registered {
         self.step_time.forget(operator);
         self.writes.forget(operator);
         self.crashes.forget(operator);
+        self.answered.forget(operator);
+        self.took.forget(operator);
+        self.long_running.forget(operator);
     }
 }

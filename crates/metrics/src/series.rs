@@ -80,6 +80,38 @@ labels!(
     |labels, operator| labels.operator == operator
 );
 
+labels!(
+    /// A request for views that was answered.
+    Answered {
+        verb: &'static str, dry_run: &'static str, group: String, version: String,
+        resource: String, subresource: String, scope: &'static str, component: &'static str,
+        code: u16
+    }
+    |labels, operator| is_view_group(&labels.group, operator)
+);
+labels!(
+    /// How long requests for views take.
+    Took {
+        verb: &'static str, dry_run: &'static str, group: String, version: String,
+        resource: String, subresource: String, scope: &'static str, component: &'static str
+    }
+    |labels, operator| is_view_group(&labels.group, operator)
+);
+labels!(
+    /// A watch of views.
+    LongRunning {
+        verb: &'static str, group: String, version: String, resource: String,
+        subresource: String, scope: &'static str, component: &'static str
+    }
+    |labels, operator| is_view_group(&labels.group, operator)
+);
+
+/// Whether an API group has the views of this Operator.
+fn is_view_group(group: &str, operator: &str) -> bool {
+    let rest = group.strip_prefix(operator);
+    rest.is_some_and(|rest| rest == ".view.dcontroller.io")
+}
+
 impl Each {
     pub(super) fn named(&self) -> Named {
         Named {

@@ -114,3 +114,40 @@ fn an_operator_that_is_gone_leaves_no_series() {
         "{text}"
     );
 }
+
+#[test]
+fn requests_for_views_have_the_names_of_kube_apiserver() {
+    let metrics = Metrics::default();
+    let request = ServedRequest {
+        verb: "LIST",
+        group: "shop.view.dcontroller.io".to_owned(),
+        version: "v1alpha1".to_owned(),
+        resource: "health".to_owned(),
+        scope: "cluster",
+        ..ServedRequest::default()
+    };
+    metrics.answered(&request, 200);
+    metrics.took(&request, Duration::from_millis(3));
+    let watch = ServedRequest {
+        verb: "WATCH",
+        ..request
+    };
+    let open = metrics.watching(&watch);
+    let of = "group=\"shop.view.dcontroller.io\",version=\"v1alpha1\",resource=\"health\",\
+              subresource=\"\",scope=\"cluster\",component=\"deltic\"";
+    let running = |count: u8| {
+        let line = format!("apiserver_longrunning_requests{{verb=\"WATCH\",{of}}} {count}");
+        assert_eq!(lines(&metrics, &line), [line]);
+    };
+    running(1);
+    drop(open);
+    running(0);
+    for line in [
+        format!("apiserver_request_total{{verb=\"LIST\",dry_run=\"\",{of},code=\"200\"}} 1"),
+        format!("apiserver_request_duration_seconds_count{{verb=\"LIST\",dry_run=\"\",{of}}} 1"),
+    ] {
+        assert_eq!(lines(&metrics, &line), [line]);
+    }
+    metrics.forget("shop");
+    assert!(!metrics.encode().contains("shop.view"));
+}
