@@ -154,6 +154,9 @@ impl Server {
             return request.watch();
         }
         let answer = request.answer(verb)?;
+        if let Some(info) = info {
+            info.named(&answer.value);
+        }
         Ok(answer.respond(gzip, pretty))
     }
 

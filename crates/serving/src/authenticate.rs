@@ -93,7 +93,11 @@ impl Authenticator {
 }
 
 fn cannot_ask(error: &str) -> StatusError {
-    tracing::warn!(error, "cannot ask the cluster whose token it is");
+    tracing::warn!(
+        error,
+        "cannot ask the cluster whose token it is; `deltic rbac --serve` prints the permissions \
+         that are needed"
+    );
     StatusError::unavailable("the cluster cannot be asked who you are; try again later")
 }
 

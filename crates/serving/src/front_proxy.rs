@@ -20,9 +20,8 @@ use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::ClientCertVerifier;
 use x509_parser::prelude::{FromDer as _, X509Certificate};
 
-/// Where the cluster publishes its authorities.
-const NAMESPACE: &str = "kube-system";
-const NAME: &str = "extension-apiserver-authentication";
+/// The namespace and name of the config map in which the cluster publishes its authorities.
+pub const AUTHORITIES: (&str, &str) = ("kube-system", "extension-apiserver-authentication");
 
 /// The authorities whose certificates clients may show.
 #[derive(Clone, Debug, Default)]
@@ -50,8 +49,9 @@ pub struct FrontProxy {
 impl ClientAuthorities {
     /// Reads the authorities that the cluster publishes.
     pub async fn of_cluster(client: kube::Client) -> Result<Self, kube::Error> {
-        let maps: Api<ConfigMap> = Api::namespaced(client, NAMESPACE);
-        let map = maps.get(NAME).await?;
+        let (namespace, name) = AUTHORITIES;
+        let maps: Api<ConfigMap> = Api::namespaced(client, namespace);
+        let map = maps.get(name).await?;
         Ok(Self::from_data(&map.data.unwrap_or_default()))
     }
 
@@ -61,9 +61,12 @@ impl ClientAuthorities {
         let text = |key: &str| data.get(key).map(String::as_str).unwrap_or_default();
         let users = certificates(text("client-ca-file"));
         let proxies = certificates(text("requestheader-client-ca-file"));
-        let proxy = verifier(&proxies).map(|verifier| FrontProxy {
+        // If the allowed names cannot be read, no certificate is: none listed means any.
+        let allowed = allowed_names(text("requestheader-allowed-names"));
+        let proxy = verifier(&proxies).zip(allowed);
+        let proxy = proxy.map(|(verifier, allowed)| FrontProxy {
             verifier,
-            names: names(text("requestheader-allowed-names")),
+            names: allowed,
             user_headers: names(text("requestheader-username-headers")),
             group_headers: names(text("requestheader-group-headers")),
             extra_prefixes: names(text("requestheader-extra-headers-prefix")),
@@ -74,6 +77,11 @@ impl ClientAuthorities {
             proxy,
             roots: users.into_iter().chain(proxies).collect(),
         }
+    }
+
+    /// Whether the cluster forwards requests.
+    pub fn has_front_proxy(&self) -> bool {
+        self.proxy.is_some()
     }
 
     /// Checks certificates in a handshake; a client may have none.
@@ -204,6 +212,14 @@ fn verifier(authorities: &[CertificateDer<'static>]) -> Option<Arc<dyn ClientCer
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
     builder.allow_unauthenticated().build().ok()
+}
+
+/// The names that the certificate of the front proxy may have; `None` if they cannot be read.
+fn allowed_names(json: &str) -> Option<Vec<String>> {
+    let is_list = json
+        .parse::<document::Value>()
+        .is_ok_and(|value| value.as_list().is_some());
+    (json.is_empty() || is_list).then(|| names(json))
 }
 
 /// A JSON list of names, as the config map has them.

@@ -19,19 +19,28 @@
 //! | `authenticate` | who makes a request |
 //! | `front_proxy` | requests that the cluster's API server forwards |
 //! | `authorize` | what a user may do |
+//! | `observe` | metrics, and the audit log of writes |
+//! | `local` | refuses web pages on a port without logins |
+//! | `limits`, `activity` | limits on connections, and which are not used |
 //! | `write_timeout` | gives up clients that read nothing |
 //! | `cache` | answers that are reused for a short time |
 
+mod activity;
 mod authenticate;
 mod authorize;
 mod cache;
 mod certificates;
 mod front_proxy;
+mod limits;
 mod listener;
+mod local;
+mod observe;
 mod write_timeout;
 
 pub use authenticate::Authenticator;
 pub use authorize::ClusterAccess;
 pub use certificates::{Authority, CertificateError, Certificates, names_of};
-pub use front_proxy::{ClientAuthorities, FrontProxy};
+pub use front_proxy::{AUTHORITIES, ClientAuthorities, FrontProxy};
+pub use limits::ConnectionLimits;
 pub use listener::{Listener, Security};
+pub use observe::AUDIT;

@@ -3,37 +3,34 @@
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use apiserver::{Body, Server, StatusError, User};
+use apiserver::{Body, RequestInfo, Server, StatusError, User};
 use http::{Request, Response};
+use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
+use metrics::Metrics;
 use rustls::ServerConfig;
 use rustls::pki_types::CertificateDer;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tokio_rustls::TlsAcceptor;
 
+use crate::activity::{Activity, Guarded};
 use crate::authenticate::Authenticator;
 use crate::certificates::Certificates;
 use crate::front_proxy::ClientAuthorities;
+use crate::limits::ConnectionLimits;
 use crate::write_timeout::WriteTimeout;
-
-/// How many connections are open at the same time.
-const MAX_CONNECTIONS: usize = 4096;
-/// How long a TLS handshake may take.
-const HANDSHAKE: Duration = Duration::from_secs(10);
-/// How long the headers of a request may take.
-const HEADERS: Duration = Duration::from_secs(10);
-/// How long a client may take nothing of what is sent to it.
-const STALLED: Duration = Duration::from_mins(1);
+use crate::{local, observe};
 
 /// How connections are secured.
 pub enum Security {
@@ -61,17 +58,35 @@ impl std::fmt::Debug for Security {
 #[derive(Debug)]
 pub struct Listener {
     socket: TcpListener,
+    shared: Arc<Shared>,
+}
+
+/// What all connections share.
+#[derive(Debug)]
+struct Shared {
     server: Server,
-    security: Arc<Security>,
+    security: Security,
+    metrics: Metrics,
+    limits: ConnectionLimits,
 }
 
 impl Listener {
     /// Listens at an address.
-    pub async fn bind(address: SocketAddr, server: Server, security: Security) -> io::Result<Self> {
+    pub async fn bind(
+        address: SocketAddr,
+        server: Server,
+        security: Security,
+        metrics: Metrics,
+        limits: ConnectionLimits,
+    ) -> io::Result<Self> {
         Ok(Self {
             socket: TcpListener::bind(address).await?,
-            server,
-            security: Arc::new(security),
+            shared: Arc::new(Shared {
+                server,
+                security,
+                metrics,
+                limits,
+            }),
         })
     }
 
@@ -82,19 +97,19 @@ impl Listener {
 
     /// Answers requests until the future is dropped.
     pub async fn run(self) {
-        let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+        let permits = Arc::new(Semaphore::new(self.shared.limits.connections));
         let mut connections = JoinSet::new();
         loop {
-            // Without a permit the connection waits in the queue of the system.
-            let Ok(permit) = permits.clone().acquire_owned().await else {
-                return;
-            };
             match self.socket.accept().await {
                 Ok((stream, _)) => {
                     while connections.try_join_next().is_some() {}
-                    let (server, security) = (self.server.clone(), self.security.clone());
+                    // Too many: closed at once, so that the client knows.
+                    let Ok(permit) = permits.clone().try_acquire_owned() else {
+                        continue;
+                    };
+                    let shared = self.shared.clone();
                     connections.spawn(async move {
-                        connection(stream, server, security).await;
+                        connection(stream, shared).await;
                         drop(permit);
                     });
                 }
@@ -108,12 +123,12 @@ impl Listener {
     }
 }
 
-async fn connection(stream: TcpStream, server: Server, security: Arc<Security>) {
+async fn connection(stream: TcpStream, shared: Arc<Shared>) {
     // Events of watches are small, and must not wait for more.
     let _ = stream.set_nodelay(true);
-    let stream = WriteTimeout::new(stream, STALLED);
-    match &*security {
-        Security::Insecure(_) => serve(stream, server, security, Vec::new()).await,
+    let stream = WriteTimeout::new(stream, shared.limits.stalled);
+    match &shared.security {
+        Security::Insecure(_) => serve(stream, shared, Vec::new()).await,
         Security::Tls {
             certificates,
             authenticator,
@@ -123,13 +138,13 @@ async fn connection(stream: TcpStream, server: Server, security: Arc<Security>) 
                 return;
             };
             let accepted = TlsAcceptor::from(config).accept(stream);
-            let Ok(Ok(stream)) = timeout(HANDSHAKE, accepted).await else {
+            let Ok(Ok(stream)) = timeout(shared.limits.handshake, accepted).await else {
                 return;
             };
             let (_, session) = stream.get_ref();
             let shown = session.peer_certificates().unwrap_or_default();
             let shown = shown.iter().map(|one| one.clone().into_owned()).collect();
-            serve(stream, server, security, shown).await;
+            serve(stream, shared, shown).await;
         }
     }
 }
@@ -153,47 +168,86 @@ fn tls_config(
 
 async fn serve(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    server: Server,
-    security: Arc<Security>,
+    shared: Arc<Shared>,
     certificates: Vec<CertificateDer<'static>>,
 ) {
-    let certificates = Arc::new(certificates);
+    let limits = shared.limits;
+    let activity = Activity::new();
+    let client = Arc::new(Client {
+        shared,
+        certificates,
+        activity: activity.clone(),
+    });
     let service = service_fn(move |request: Request<Incoming>| {
-        let (server, security) = (server.clone(), security.clone());
-        let certificates = certificates.clone();
-        async move {
-            let user = user(&security, &certificates, &request).await;
-            Ok::<Response<Body>, Infallible>(match user {
-                Ok(user) => server.handle(&user, request).await,
-                Err(error) => error.respond(),
-            })
-        }
+        let client = client.clone();
+        async move { Ok::<Response<Body>, Infallible>(client.answer(request).await) }
     });
     let mut builder = Builder::new(TokioExecutor::new());
+    let header_bytes = usize::try_from(limits.header_bytes).unwrap_or(usize::MAX);
     builder
         .http1()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEADERS);
+        .max_buf_size(header_bytes)
+        .header_read_timeout(limits.headers);
     builder
         .http2()
         .timer(TokioTimer::new())
         .keep_alive_interval(Duration::from_secs(30))
+        .max_header_list_size(limits.header_bytes)
         .max_concurrent_streams(1000);
-    // A connection that breaks is not an error of this process.
-    let _ = builder
-        .serve_connection(TokioIo::new(stream), service)
-        .await;
+    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
+    tokio::select! {
+        biased;
+        // A connection that breaks is not an error of this process.
+        _ = connection.as_mut() => return,
+        () = activity.unused(&limits) => connection.as_mut().graceful_shutdown(),
+    }
+    // A request may have begun at the same moment. It gets as long as headers do.
+    let _ = timeout(limits.headers, connection).await;
 }
 
-async fn user(
-    security: &Security,
-    certificates: &[CertificateDer<'static>],
-    request: &Request<Incoming>,
-) -> Result<User, StatusError> {
-    match security {
-        Security::Insecure(user) => Ok(user.clone()),
-        Security::Tls { authenticator, .. } => {
-            authenticator.user(certificates, request.headers()).await
+/// The other end of a connection.
+struct Client {
+    shared: Arc<Shared>,
+    certificates: Vec<CertificateDer<'static>>,
+    activity: Activity,
+}
+
+impl Client {
+    async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
+        let open = self.activity.begin();
+        let start = Instant::now();
+        let method = request.method().clone();
+        let user = self.user(&request).await;
+        let response = match &user {
+            Ok(user) => {
+                self.activity.known();
+                self.shared.server.handle(user, request).await
+            }
+            Err(error) => error.respond(),
+        };
+        let code = response.status().as_u16();
+        let info = response.extensions().get::<RequestInfo>();
+        let served = observe::served(&method, info);
+        let metrics = &self.shared.metrics;
+        observe::count(metrics, &served, code, start.elapsed());
+        if let (Ok(user), Some(info)) = (&user, info) {
+            observe::audit(user, info, code);
+        }
+        let watching = (served.verb == "WATCH" && code == 200).then(|| metrics.watching(&served));
+        response.map(|body| Guarded::new(body, (open, watching)).boxed_unsync())
+    }
+
+    async fn user(&self, request: &Request<Incoming>) -> Result<User, StatusError> {
+        match &self.shared.security {
+            Security::Insecure(user) => {
+                local::check(request.uri(), request.headers())?;
+                Ok(user.clone())
+            }
+            Security::Tls { authenticator, .. } => {
+                let headers = request.headers();
+                authenticator.user(&self.certificates, headers).await
+            }
         }
     }
 }

@@ -44,6 +44,17 @@ async fn answers_and_refusals_say_what_was_asked() {
         "{code} {found:?}"
     );
 
+    let request = Request::post(SHOP).header("content-type", json);
+    let own = r#"{"apiVersion":"shop.view.dcontroller.io/v1alpha1","kind":"Health",
+        "metadata":{"generateName":"own-"}}"#;
+    let request = request.body(Full::new(Bytes::from(own))).unwrap();
+    let response = api.send(request).await;
+    let found = response.extensions().get::<RequestInfo>().cloned().unwrap();
+    let Scope::Resource { name, .. } = &found.attributes.scope else {
+        panic!("{found:?}");
+    };
+    assert!(name.starts_with("own-"), "{found:?}");
+
     // A resource that does not exist.
     let (code, found) = info(&api, "GET", &SHOP.replace("health", "other"), json).await;
     assert_eq!((code, found.map(|found| found.known)), (404, Some(false)));
