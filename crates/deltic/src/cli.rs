@@ -6,6 +6,8 @@
 #[cfg(feature = "cluster")]
 pub(crate) mod cluster;
 mod explanations;
+#[cfg(feature = "cluster")]
+pub(crate) mod views;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -63,7 +65,7 @@ pub(crate) enum Command {
     #[cfg(feature = "cluster")]
     Orphans(cluster::Orphans),
     #[cfg(feature = "cluster")]
-    Kubeconfig(cluster::KubeconfigArgs),
+    Kubeconfig(views::KubeconfigArgs),
     /// Print the completion script of a shell
     #[command(after_help = "Example:\n  source <(deltic completion bash)")]
     Completion {

@@ -8,6 +8,7 @@ pub(crate) mod kubeconfig;
 pub(crate) mod orphans;
 pub(crate) mod rbac;
 pub(crate) mod run;
+mod views;
 
 use std::future::Future;
 use std::io::{self, IsTerminal};

@@ -26,7 +26,8 @@ use super::causes::Causes;
 use super::secrets::SecretFlows;
 use super::views::write::Memories;
 
-/// The views that can be served, by API group: those of the Operators that run.
+/// The views that are served, by API group: those that each Operator yields, or yielded when it ran
+/// last. An Operator without views has an empty set; one that has not run yet has none.
 pub type ServedViews = BTreeMap<String, BTreeSet<GroupKind>>;
 
 /// The views of all Operators of a process. Clones share their state.
@@ -118,7 +119,7 @@ impl Views {
         }))
     }
 
-    /// The views that can be served, and a notification when they change.
+    /// The views that are served, and a notification when they change.
     pub fn served(&self) -> watch::Receiver<ServedViews> {
         self.0.served.subscribe()
     }
@@ -207,14 +208,16 @@ impl Views {
             .set_completeness(&group(operator), completeness);
     }
 
-    /// Updates the views that can be served.
+    /// Updates the views that are served. Those of an Operator that is down still are: requests
+    /// for their objects get the reason.
     fn serve(&self, operator: &str, state: Option<&OperatorState>) {
         let group = group(operator);
         let views = match state {
-            Some(OperatorState::Runs { yields, .. }) if !yields.is_empty() => {
+            Some(OperatorState::Runs { yields, .. }) => {
                 Some(yields.keys().cloned().collect::<BTreeSet<_>>())
             }
-            Some(OperatorState::Runs { .. } | OperatorState::Down(_)) | None => None,
+            Some(OperatorState::Down(_)) => return,
+            None => None,
         };
         self.0.served.send_if_modified(|served| match views {
             Some(views) => served.insert(group, views.clone()) != Some(views),
@@ -320,13 +323,20 @@ mod tests {
     }
 
     #[test]
-    fn views_are_served_while_their_operator_runs() {
+    fn views_are_served_until_their_operator_is_gone() {
         let views = views();
         let served = views.served();
         let producer = views.start("o", [view()]);
         let group = "o.view.dcontroller.io";
-        assert_eq!(served.borrow().get(group), Some(&BTreeSet::from([view()])));
+        let known = BTreeSet::from([view()]);
+        assert_eq!(served.borrow().get(group), Some(&known));
         drop(producer);
+        assert_eq!(served.borrow().get(group), Some(&known));
+        let _without_views = views.start("o", []);
+        assert_eq!(served.borrow().get(group), Some(&BTreeSet::new()));
+        views.remove("o");
+        assert!(served.borrow().is_empty());
+        views.down("o", "it has not started yet");
         assert!(served.borrow().is_empty());
     }
 

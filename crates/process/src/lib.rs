@@ -7,10 +7,12 @@
 //! | [`instance`] | remembers the kinds of Operators of files, on a Lease |
 //! | [`serve`] | serves `/healthz`, `/readyz` and `/metrics` |
 //! | [`view_server`] | serves views to kubectl |
+//! | [`aggregate`] | makes views part of the cluster's own API |
 //! | [`log`] and `trace` | log lines and OpenTelemetry traces |
 //! | [`orphans`] | finds and deletes objects that no Operator owns any more |
 //! | [`install`], [`rbac`] | what a cluster needs first: the definition of Operators, and roles |
 
+pub mod aggregate;
 pub mod config;
 mod files;
 pub mod install;

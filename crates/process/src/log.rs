@@ -65,7 +65,11 @@ impl FromStr for Level {
 
 impl Level {
     fn filter(&self) -> Targets {
-        let always = self.0.clone().with_target(ALWAYS, TracingLevel::INFO);
+        let mut always = self.0.clone().with_target(ALWAYS, TracingLevel::INFO);
+        // The audit log does not depend on the level, unless it is named.
+        if !self.0.iter().any(|(target, _)| target == serving::AUDIT) {
+            always = always.with_target(serving::AUDIT, TracingLevel::INFO);
+        }
         // kube's client logs bodies that it cannot parse, which may be Secrets. Our own code logs
         // requests that fail.
         always.with_target("kube_client::client", LevelFilter::OFF)

@@ -14,10 +14,12 @@
 //! | the `/finalizers` of sources, if the pipeline yields owner references | update |
 //! | the status of a target, if the pipeline yields one | patch |
 //! | another Operator's view, if the reader has a `serviceAccount` | list, watch |
+//! | serving views, and making them part of the cluster's API | see `serving` |
 //! | other views, OneShot and Periodic sources | none |
 
 mod kinds;
 mod permissions;
+mod serving;
 
 use document::{Value, json};
 pub use kinds::{Discovered, Kind, Kinds, WellKnown};
@@ -25,6 +27,7 @@ use operator::spec::{DeletionPolicy, ServiceAccount, SourceKind, Target, TargetT
 use operator::{Controller, Operator};
 use permissions::{Permissions, Subject};
 
+use crate::aggregate::ServiceRef;
 use crate::instance::lease_name;
 
 /// The settings of [`roles`].
@@ -41,6 +44,11 @@ pub struct Options<'a> {
     /// The instance, if deltic is given the Operator as a file: it also holds the lease of the
     /// instance.
     pub instance: Option<&'a str>,
+    /// Whether views are served on a port of deltic's own.
+    pub serve: bool,
+    /// Whether views are part of the cluster's API, and through which Service;
+    /// [`ServiceRef::default_in`] the namespace of the account if `None`.
+    pub aggregate: Option<Option<&'a ServiceRef>>,
 }
 
 /// The roles that an Operator needs: those of deltic itself, and those of the Operator's
@@ -49,6 +57,7 @@ pub fn roles(operator: &Operator, kinds: &dyn Kinds, options: &Options<'_>) -> V
     let name = format!("deltic-{}", operator.name);
     let mut own = Permissions::default();
     own_needs(operator, &mut own);
+    serving::needs(operator, options, &mut own);
     let Some(account) = &operator.service_account else {
         own_lease(options, &mut own);
         objects(operator, kinds, options, &mut own);

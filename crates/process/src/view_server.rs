@@ -18,8 +18,9 @@ use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use kube::Client;
 use kube::api::{Api, ObjectMeta, PostParams};
+use metrics::Metrics;
 use serving::{Authenticator, Authority, Certificates, ClientAuthorities, ClusterAccess};
-use serving::{Listener, Security};
+use serving::{ConnectionLimits, Listener, Security};
 use tokio::sync::watch;
 
 /// The Secret with the authority of generated certificates.
@@ -40,6 +41,8 @@ pub struct Settings {
     pub address: SocketAddr,
     /// How connections are secured.
     pub transport: Transport,
+    /// Whether the API server of the cluster is expected to forward requests.
+    pub front_proxy: bool,
 }
 
 /// How connections are secured.
@@ -96,13 +99,23 @@ pub enum ServeError {
     },
 }
 
-/// Serves the views of a process until it ends. Returns the address.
+/// A server that runs until the process ends.
+#[derive(Clone, Debug)]
+pub struct Served {
+    /// The address.
+    pub address: SocketAddr,
+    /// The authority of its certificate as PEM, if deltic has generated it.
+    pub authority: Option<String>,
+}
+
+/// Serves the views of a process until it ends.
 pub async fn start(
     client: &Client,
     views: &ViewStore,
     leadership: &Leadership,
+    metrics: &Metrics,
     settings: &Settings,
-) -> Result<SocketAddr, ServeError> {
+) -> Result<Served, ServeError> {
     let address = settings.address;
     let insecure = matches!(settings.transport, Transport::Insecure);
     if insecure && !address.ip().is_loopback() {
@@ -121,8 +134,10 @@ pub async fn start(
         Arc::new(Env),
         Limits::default(),
     );
-    let security = security(client, settings).await?;
-    let listener = Listener::bind(address, server.clone(), security).await;
+    let (security, authority) = security(client, settings).await?;
+    let limits = ConnectionLimits::default();
+    let bound = Listener::bind(address, server.clone(), security, metrics.clone(), limits);
+    let listener = bound.await;
     let listener = listener.map_err(|error| ServeError::Bind { address, error })?;
     let address = listener.address();
     let address = address.map_err(|error| ServeError::Bind {
@@ -132,27 +147,44 @@ pub async fn start(
     tokio::spawn(follow(views.views().served(), catalog));
     tokio::spawn(serve_while_leading(server, leadership.clone()));
     tokio::spawn(listener.run());
-    Ok(address)
+    Ok(Served { address, authority })
 }
 
-async fn security(client: &Client, settings: &Settings) -> Result<Security, ServeError> {
-    let certificates = match &settings.transport {
+/// How connections are secured, and the authority that was generated for that.
+async fn security(
+    client: &Client,
+    settings: &Settings,
+) -> Result<(Security, Option<String>), ServeError> {
+    let (certificates, generated) = match &settings.transport {
         Transport::Insecure => {
-            return Ok(Security::Insecure(User {
+            let user = User {
                 name: "system:admin".to_owned(),
                 groups: vec!["system:masters".to_owned()],
                 ..User::default()
-            }));
+            };
+            return Ok((Security::Insecure(user), None));
         }
-        Transport::Files { certificate, key } => Certificates::from_files(certificate, key)?,
+        Transport::Files { certificate, key } => {
+            (Certificates::from_files(certificate, key)?, None)
+        }
         Transport::Generated { namespace, names } => {
             let authority = authority(client, namespace).await?;
+            let text = authority.certificate().to_owned();
             let mut all = serving::names_of(settings.address.ip());
             all.extend(names.iter().cloned());
-            Certificates::issued(authority, all)?
+            (Certificates::issued(authority, all)?, Some(text))
         }
     };
     tokio::spawn(certificates.clone().renew());
+    let authenticator = authenticator(client, settings.front_proxy).await;
+    let security = Security::Tls {
+        certificates,
+        authenticator: Arc::new(authenticator),
+    };
+    Ok((security, generated))
+}
+
+async fn authenticator(client: &Client, front_proxy: bool) -> Authenticator {
     let authorities = ClientAuthorities::of_cluster(client.clone()).await;
     let authorities = authorities.unwrap_or_else(|error| {
         tracing::warn!(
@@ -161,13 +193,15 @@ async fn security(client: &Client, settings: &Settings) -> Result<Security, Serv
         );
         ClientAuthorities::default()
     });
+    if front_proxy && !authorities.has_front_proxy() {
+        tracing::warn!(
+            "views in the cluster's API: kube-apiserver publishes no authority of its front proxy \
+             (--requestheader-client-ca-file), so that the requests that it forwards are refused"
+        );
+    }
     let (sender, receiver) = watch::channel(authorities);
     tokio::spawn(refresh(client.clone(), sender));
-    let authenticator = Arc::new(Authenticator::new(client.clone(), receiver));
-    Ok(Security::Tls {
-        certificates,
-        authenticator,
-    })
+    Authenticator::new(client.clone(), receiver)
 }
 
 /// Reads the authorities of client certificates again and again: clusters rotate them.

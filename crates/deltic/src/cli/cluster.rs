@@ -11,63 +11,8 @@ use object::LabelSelector;
 use operators::targets::Pattern;
 use process::log;
 
+use super::views::{RbacOfViews, Serving};
 use super::{Derived, Format, LIMITS, NamedOperators, ObjectFormat};
-
-/// How views are served.
-#[derive(Debug, Args)]
-#[expect(clippy::struct_field_names, reason = "they are the names of the flags")]
-pub(crate) struct Serving {
-    /// Serve views to kubectl at this address, such as 127.0.0.1:8443: over TLS, to users of the
-    /// cluster, with the permissions that the cluster gives them [default: off]
-    #[arg(long, value_name = "ADDRESS", value_parser = address, help_heading = VIEWS)]
-    pub(crate) serve_addr: Option<SocketAddr>,
-
-    /// A PEM file with the certificate of the server; it is read again when it changes
-    /// [default: a certificate is generated; its authority is kept in the Secret deltic-serving,
-    /// in the namespace of the Lease]
-    #[arg(long, value_name = "FILE", requires_all = ["serve_addr", "serve_key_file"], help_heading = VIEWS)]
-    pub(crate) serve_cert_file: Option<PathBuf>,
-
-    /// A PEM file with the key of the certificate
-    #[arg(long, value_name = "FILE", requires = "serve_cert_file", help_heading = VIEWS)]
-    pub(crate) serve_key_file: Option<PathBuf>,
-
-    /// A further host name or address in a generated certificate
-    #[arg(long, value_name = "NAME", requires = "serve_addr", conflicts_with = "serve_cert_file", help_heading = VIEWS)]
-    pub(crate) serve_name: Vec<String>,
-
-    /// Serve views without TLS and without a login: everybody on this machine may read and write
-    /// them. Only for a loopback address
-    #[arg(long, requires = "serve_addr", conflicts_with_all = ["serve_cert_file", "serve_name"], help_heading = VIEWS)]
-    pub(crate) serve_insecure_without_login: bool,
-}
-
-/// Print a kubeconfig for the views that deltic serves
-///
-/// The user is the one of the kubeconfig that is used for the cluster: the same certificate, token
-/// or login program.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  deltic kubeconfig --server https://127.0.0.1:8443 > views.yaml
-  kubectl --kubeconfig views.yaml get views -A")]
-pub(crate) struct KubeconfigArgs {
-    /// The URL at which deltic serves views
-    #[arg(long, value_name = "URL", default_value = "https://127.0.0.1:8443")]
-    pub(crate) server: String,
-
-    /// The authority of the server's certificate, as a PEM file [default: the one in the Secret
-    /// deltic-serving]
-    #[arg(long, value_name = "FILE")]
-    pub(crate) certificate_authority: Option<PathBuf>,
-
-    /// The namespace of the Secret [default: the namespace of the context]
-    #[arg(long, value_name = "NAME")]
-    pub(crate) lease_namespace: Option<String>,
-
-    #[command(flatten)]
-    pub(crate) connection: Connection,
-}
 
 /// Run Operators
 ///
@@ -83,7 +28,8 @@ exits with 1.
 Examples:
   deltic run --cluster
   deltic run --cluster --context test -f operator.yaml
-  deltic run --cluster --leader-elect --lease-namespace deltic-system --health-addr :8080")]
+  deltic run --cluster --leader-elect --lease-namespace deltic-system --health-addr :8080
+  deltic run --cluster --lease-namespace deltic-system --aggregate")]
 // The switches are independent of each other.
 #[allow(clippy::struct_excessive_bools)]
 pub(crate) struct Run {
@@ -235,6 +181,7 @@ pub(crate) struct Crd {
 Examples:
   deltic rbac -f operator.yaml
   deltic rbac -f operator.yaml --service-account deltic-system/deltic | kubectl apply -f -
+  deltic rbac -f operator.yaml --service-account deltic-system/deltic --aggregate
   deltic rbac -f operators/ --discover --context test")]
 pub(crate) struct Rbac {
     #[command(flatten)]
@@ -255,6 +202,9 @@ pub(crate) struct Rbac {
     /// For deltic run -f: permissions on the Lease of this instance, too
     #[arg(long, value_name = "NAME", value_parser = instance_name)]
     pub(crate) instance: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) views: RbacOfViews,
 
     /// Look up the kinds on a cluster
     #[arg(long)]
@@ -372,10 +322,9 @@ pub(crate) enum LogFormat {
 
 const TENANCY: &str = "Tenancy";
 const OPERATIONS: &str = "Operations";
-const VIEWS: &str = "Views";
 
 /// Reads an address with a port; `:8080` means all interfaces.
-fn address(text: &str) -> Result<SocketAddr, String> {
+pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
     let whole = match text.strip_prefix(':') {
         Some(port) => format!("0.0.0.0:{port}"),
         None => text.to_owned(),

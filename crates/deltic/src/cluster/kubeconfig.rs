@@ -9,7 +9,7 @@ use process::view_server;
 
 use super::{block_on, failed, find, no_cluster};
 use crate::cli::ObjectFormat;
-use crate::cli::cluster::KubeconfigArgs;
+use crate::cli::views::KubeconfigArgs;
 use crate::exit::{Outcome, Stop};
 use crate::output::Output;
 

@@ -18,6 +18,11 @@ pub(crate) fn run(args: &Rbac, output: &mut Output) -> Result<Outcome, Stop> {
         namespace: args.namespace.as_deref(),
         lease: Some(&args.lease_name),
         instance: args.instance.as_deref(),
+        serve: args.views.serve,
+        aggregate: args
+            .views
+            .aggregate
+            .then_some(args.views.aggregate_service.as_ref()),
     };
     let kinds: Box<dyn Kinds> = if args.discover {
         Box::new(block_on(discover(args, &operators.created, output))?)

@@ -21,11 +21,10 @@ use process::config::Config;
 use process::instance::{self, Memory};
 use process::log;
 use process::serve::Server;
-use process::view_server::{self, Transport};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use super::{block_on, failed, find, no_cluster};
+use super::{block_on, failed, find, no_cluster, views};
 use crate::cli::cluster::{LogFormat, OperatorLimits, Run};
 use crate::exit::{Outcome, Stop};
 use crate::input;
@@ -144,7 +143,8 @@ async fn start(args: &Run, files: Vec<Operator>, traces: &Traces) -> Result<Outc
     };
     let client = connection.client(&metrics);
     let client = client.map_err(|error| no_cluster(&error))?;
-    serve_views(args, &connection, &metrics, &config).await?;
+    let replicated = election.running.is_some();
+    let aggregation = views::serve(args, &connection, &metrics, &config, replicated).await?;
     let running = async {
         let result = process::run::run(client, config, asked_to_stop()).await;
         traces.flush().await;
@@ -153,6 +153,9 @@ async fn start(args: &Run, files: Vec<Operator>, traces: &Traces) -> Result<Outc
     let result = unless_forced(Box::pin(running)).await?;
     match result {
         Ok(()) => {
+            if let Some(aggregation) = aggregation {
+                aggregation.end().await;
+            }
             election.end().await;
             tracing::info!("stopped");
             Ok(Outcome::Good)
@@ -183,7 +186,7 @@ async fn remembers(
     Ok(None)
 }
 
-fn lease_namespace<'a>(args: &'a Run, connection: &'a connect::Connection) -> &'a str {
+pub(super) fn lease_namespace<'a>(args: &'a Run, connection: &'a connect::Connection) -> &'a str {
     let namespace = args.lease_namespace.as_ref();
     namespace.unwrap_or(&connection.namespace)
 }
@@ -227,45 +230,6 @@ async fn serve(args: &Run, health: &Health, metrics: &Metrics) -> Result<(), Sto
     }
     tokio::spawn(server.run());
     Ok(())
-}
-
-/// Serves views if `--serve-addr` is given.
-async fn serve_views(
-    args: &Run,
-    connection: &connect::Connection,
-    metrics: &Metrics,
-    config: &Config,
-) -> Result<(), Stop> {
-    let Some(address) = args.serving.serve_addr else {
-        return Ok(());
-    };
-    let serving = &args.serving;
-    let transport = match (&serving.serve_cert_file, &serving.serve_key_file) {
-        _ if serving.serve_insecure_without_login => Transport::Insecure,
-        (Some(certificate), Some(key)) => Transport::Files {
-            certificate: certificate.clone(),
-            key: key.clone(),
-        },
-        _ => Transport::Generated {
-            namespace: lease_namespace(args, connection).to_owned(),
-            names: serving.serve_name.clone(),
-        },
-    };
-    // A client with its own connections, so that logins do not wait for other requests.
-    let client = connection.client(metrics);
-    let client = client.map_err(|error| no_cluster(&error))?;
-    let settings = view_server::Settings { address, transport };
-    let served = view_server::start(&client, &config.views, &config.leadership, &settings).await;
-    match served {
-        Ok(address) => {
-            tracing::info!(%address, "serving views");
-            Ok(())
-        }
-        Err(error) => Err(Stop::Refused(vec![input::error(
-            "serve-addr",
-            error.to_string(),
-        )])),
-    }
 }
 
 fn budget(limits: &OperatorLimits) -> Budget {

@@ -152,6 +152,46 @@ fn bad_arguments_are_refused() {
 }
 
 #[test]
+fn flags_about_views_that_do_not_fit_are_refused() {
+    for (flags, expect) in [
+        ("--aggregate-service a/b", "--aggregate"),
+        ("--aggregate-address 10.0.0.1", "--aggregate"),
+        (
+            "--aggregate --aggregate-service b",
+            "expected NAMESPACE/NAME",
+        ),
+        (
+            "--aggregate --aggregate-address localhost",
+            "invalid IP address",
+        ),
+        (
+            "--aggregate --aggregate-ca-file ca.crt",
+            "--serve-cert-file",
+        ),
+        (
+            "--aggregate --serve-cert-file a --serve-key-file b",
+            "needs --aggregate-ca-file",
+        ),
+        (
+            "--aggregate --serve-addr 127.0.0.1:0 --serve-insecure-without-login",
+            "cannot be used with",
+        ),
+        ("--serve-name a", "--serve-addr"),
+    ] {
+        let args: Vec<&str> = ["run", "--cluster"]
+            .into_iter()
+            .chain(flags.split(' '))
+            .collect();
+        let run = on_nowhere("views", &args).ended(2);
+        assert!(run.stderr.contains(expect), "{flags}: {}", run.stderr);
+    }
+    let args = ["rbac", "-f", "operator.yaml", "--aggregate-service", "a/b"];
+    on_nowhere("views", &args)
+        .ended(2)
+        .mentioned(&["--aggregate"]);
+}
+
+#[test]
 fn the_cluster_is_printed_before_the_confirmation() {
     let named = "context: nowhere\nserver:  https://127.0.0.1:1\n";
     for command in ["install", "uninstall"] {

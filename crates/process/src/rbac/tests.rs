@@ -374,3 +374,60 @@ fn with_a_namespace_cluster_scoped_targets_are_only_read() {
     let role = "Role a/deltic-op\n/pods: list,watch";
     check(&spec, &options, &[&cluster, role, EVENTS]);
 }
+
+#[test]
+fn serving_views_needs_reviews_and_registrations() {
+    let operator = operator(
+        "{controllers: [{name: c, sources: [{apiGroup: example.com, kind: Item}], \
+         pipeline: [], target: {kind: V}}]}",
+    );
+    let account = ServiceAccount {
+        namespace: "sys".to_owned(),
+        name: "deltic".to_owned(),
+    };
+    let print = |serve, aggregate| {
+        let options = Options {
+            account: Some(&account),
+            serve,
+            aggregate,
+            ..Options::default()
+        };
+        let roles = roles(&operator, &WellKnown, &options);
+        let lines: Vec<String> = roles.iter().map(short).collect();
+        lines.join("\n")
+    };
+    let plain = print(false, None);
+    let added = |text: &str| -> Vec<String> {
+        let lines = text
+            .lines()
+            .filter(|line| !plain.lines().any(|old| old == *line));
+        lines.map(str::to_owned).collect()
+    };
+    assert_eq!(
+        added(&print(true, None)),
+        [
+            "authentication.k8s.io/tokenreviews: create",
+            "authorization.k8s.io/subjectaccessreviews: create",
+            "Role kube-system/deltic-op",
+            "/configmaps[extension-apiserver-authentication]: get",
+            "RoleBinding kube-system/deltic-op",
+            "/secrets: create",
+            "/secrets[deltic-serving]: get",
+        ]
+    );
+    assert_eq!(
+        added(&print(false, Some(None))),
+        [
+            "apiregistration.k8s.io/apiservices: list,create",
+            "apiregistration.k8s.io/apiservices[v1alpha1.op.view.dcontroller.io]: update,delete",
+            "authorization.k8s.io/subjectaccessreviews: create",
+            "Role kube-system/deltic-op",
+            "/configmaps[extension-apiserver-authentication]: get",
+            "RoleBinding kube-system/deltic-op",
+            "/secrets: create",
+            "/secrets[deltic-serving]: get",
+            "discovery.k8s.io/endpointslices: create",
+            "discovery.k8s.io/endpointslices[deltic-views]: get,update,delete",
+        ]
+    );
+}

@@ -50,6 +50,10 @@ pub const KINDS: &[Kind] = &[
     Kind::new("dcontroller.io", "Operator", "operators")
         .cluster()
         .version("v1alpha1"),
+    Kind::new("discovery.k8s.io", "EndpointSlice", "endpointslices").data(),
+    Kind::new("apiregistration.k8s.io", "APIService", "apiservices")
+        .cluster()
+        .no_status(),
 ];
 
 impl Kind {
