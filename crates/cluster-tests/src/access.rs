@@ -55,7 +55,29 @@ impl<'a> Access<'a> {
     }
 }
 
+/// A client certificate and its key, as PEM.
+#[derive(Clone, Debug)]
+pub struct ClientCertificate {
+    /// The certificate.
+    pub certificate: String,
+    /// Its key.
+    pub key: String,
+}
+
 impl Cluster {
+    /// A certificate of a user of the cluster, in this group.
+    pub fn user_certificate(&self, name: &str, group: Option<&str>) -> ClientCertificate {
+        let (certificate, key) = self.plane().users.issue(name, group);
+        ClientCertificate { certificate, key }
+    }
+
+    /// A certificate like that with which the API server forwards requests, with this name; the
+    /// API server's own is `front-proxy-client`.
+    pub fn proxy_certificate(&self, name: &str) -> ClientCertificate {
+        let (certificate, key) = self.plane().proxies.issue(name, None);
+        ClientCertificate { certificate, key }
+    }
+
     /// Access as a `ServiceAccount`, which is created if it is missing. It has only the permissions
     /// that a test grants.
     pub fn service_account(&self, namespace: &str, name: &str) -> Access<'_> {

@@ -15,18 +15,8 @@ impl Binaries {
     /// The programs of this machine. If they are missing, they are built once, which takes minutes.
     pub fn get() -> &'static Self {
         static BINARIES: OnceLock<Binaries> = OnceLock::new();
-        BINARIES.get_or_init(|| {
-            let script = root().join("hack/cluster-binaries");
-            let output = Command::new(&script)
-                .stderr(Stdio::inherit())
-                .output()
-                .unwrap_or_else(|error| panic!("{}: {error}", script.display()));
-            assert!(output.status.success(), "{} failed", script.display());
-            let lines = String::from_utf8_lossy(&output.stdout).into_owned();
-            let directory = lines.lines().last().expect("its last line is a directory");
-            Self {
-                directory: directory.into(),
-            }
+        BINARIES.get_or_init(|| Self {
+            directory: built("hack/cluster-binaries"),
         })
     }
 
@@ -34,6 +24,25 @@ impl Binaries {
     pub fn path(&self, name: &str) -> PathBuf {
         self.directory.join(name)
     }
+}
+
+/// The program that reads views with the client of Kubernetes for Go.
+pub fn views_client() -> PathBuf {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| built("hack/views-client")).clone()
+}
+
+/// Runs a script that builds something. Returns the path in its last line.
+fn built(script: &str) -> PathBuf {
+    let script = root().join(script);
+    let output = Command::new(&script)
+        .stderr(Stdio::inherit())
+        .output()
+        .unwrap_or_else(|error| panic!("{}: {error}", script.display()));
+    assert!(output.status.success(), "{} failed", script.display());
+    let lines = String::from_utf8_lossy(&output.stdout).into_owned();
+    let path = lines.lines().last().expect("its last line is a path");
+    path.into()
 }
 
 /// The directory of the workspace.

@@ -8,7 +8,7 @@ use std::process::Command;
 use serde_json::json;
 
 use crate::binaries::Binaries;
-use crate::certificates::Certificates;
+use crate::certificates::{Certificates, ClientAuthority, FRONT_PROXY};
 use crate::cluster::Options;
 
 /// Logs writes when they are answered, and no reads.
@@ -33,6 +33,10 @@ pub(crate) struct ControlPlane {
     /// The CA certificate as DER.
     pub(crate) authority: Vec<u8>,
     pub(crate) admin_token: String,
+    /// Issues the certificates of users.
+    pub(crate) users: ClientAuthority,
+    /// Issues the certificate with which the API server forwards requests.
+    pub(crate) proxies: ClientAuthority,
 }
 
 impl ControlPlane {
@@ -56,6 +60,8 @@ impl ControlPlane {
             port,
             authority: certificates.authority_der,
             admin_token,
+            users: certificates.users,
+            proxies: certificates.proxies,
         };
         // Both are cluster administrators; their names differ in the audit log.
         let tokens = format!(
@@ -66,6 +72,11 @@ impl ControlPlane {
         this.write("ca.crt", &certificates.authority);
         this.write("server.crt", &certificates.server);
         this.write("server.key", &certificates.server_key);
+        this.write("users-ca.crt", &this.users.certificate());
+        this.write("proxies-ca.crt", &this.proxies.certificate());
+        let (certificate, key) = this.proxies.issue(FRONT_PROXY, None);
+        this.write("proxy.crt", &certificate);
+        this.write("proxy.key", &key);
         this.write("accounts.key", &certificates.account_key);
         this.write("accounts.pub", &certificates.account_public_key);
         this.write("audit-policy.json", AUDIT_POLICY);
@@ -135,6 +146,8 @@ impl ControlPlane {
             .arg(flag("tls-cert-file", file("server.crt")))
             .arg(flag("tls-private-key-file", file("server.key")))
             .arg(flag("token-auth-file", file("tokens.csv")))
+            .arg(flag("client-ca-file", file("users-ca.crt")))
+            .args(self.front_proxy())
             .arg(flag("authorization-mode", "RBAC"))
             .arg(flag(
                 "service-account-issuer",
@@ -157,6 +170,20 @@ impl ControlPlane {
         }
         command.args(&self.options.api_server_flags);
         command
+    }
+
+    /// How the API server forwards requests to others.
+    fn front_proxy(&self) -> [String; 7] {
+        let file = |name: &str| self.file(name).display().to_string();
+        [
+            flag("proxy-client-cert-file", file("proxy.crt")),
+            flag("proxy-client-key-file", file("proxy.key")),
+            flag("requestheader-client-ca-file", file("proxies-ca.crt")),
+            flag("requestheader-allowed-names", FRONT_PROXY),
+            flag("requestheader-username-headers", "X-Remote-User"),
+            flag("requestheader-group-headers", "X-Remote-Group"),
+            flag("requestheader-extra-headers-prefix", "X-Remote-Extra-"),
+        ]
     }
 
     pub(crate) fn controller_manager(&self) -> Command {

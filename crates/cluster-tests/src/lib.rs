@@ -14,6 +14,7 @@
 )]
 
 mod access;
+mod aggregated;
 mod audit;
 mod binaries;
 mod bystanders;
@@ -32,12 +33,14 @@ mod oracle;
 mod pods;
 mod process;
 mod proxy;
+mod tokens;
 mod wait;
 mod watchdog;
 
-pub use access::Access;
+pub use access::{Access, ClientCertificate};
+pub use aggregated::Aggregated;
 pub use audit::{AuditEntry, AuditTail};
-pub use binaries::{Binaries, deltic, deltic_release, native_reconciler};
+pub use binaries::{Binaries, deltic, deltic_release, native_reconciler, views_client};
 pub use bystanders::Bystanders;
 pub use cluster::{Cluster, Options};
 pub use copies::{Copies, copy_name};
@@ -46,4 +49,5 @@ pub use kubectl::Failed;
 pub use observed::Condition;
 pub use process::Process;
 pub use proxy::{Network, Proxy};
+pub use tokens::TokenKey;
 pub use wait::{await_some, await_true, eventually, eventually_with};

@@ -59,6 +59,11 @@ impl Process {
         written.unwrap_or_else(|error| panic!("{} reads nothing: {error}", self.name));
     }
 
+    /// Ends its standard input.
+    pub fn end_input(&mut self) {
+        self.child.stdin = None;
+    }
+
     /// The exit status, if it has ended.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         if self.ended.is_none() {

@@ -2,8 +2,11 @@
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use cluster_tests::{Cluster, Installed, Process, await_some, run_deltic, stop_deltic};
+use cluster_tests::{
+    Cluster, Installed, Process, TokenKey, await_some, metric, run_deltic, stop_deltic,
+};
 use serde_json::{Value, json};
 
 /// Puts config maps with the label `role: source` into a view.
@@ -42,11 +45,13 @@ struct Served {
 
 impl Served {
     fn start() -> Self {
-        let installed = Installed::new(&operator().to_string(), "");
-        let admin = installed.cluster.kubeconfig();
+        let operator = operator().to_string();
+        let installed = Installed::new(&operator, "");
+        // Exactly the permissions that serving needs.
+        let rights = installed.rights(&operator, &["--serve"]);
+        installed.cluster.apply(&rights);
         let flags = ["--serve-addr", "127.0.0.1:0", "--lease-namespace", "deltic"];
-        let mut command = installed.command(&admin, &flags);
-        let process = installed.cluster.process(&mut command);
+        let process = installed.deltic_with(&flags);
         let server = await_some("views are served", || {
             let log = process.log();
             let line = log.lines().find(|line| line.contains("serving views"))?;
@@ -145,6 +150,7 @@ fn views_are_read_and_written_with_kubectl() {
         message.contains("controller c of Operator served derives"),
         "{message}"
     );
+    refusal_is_recorded(&served.process, &namespace);
 
     // Objects of users are theirs.
     let own = json!({
@@ -177,6 +183,70 @@ fn views_are_read_and_written_with_kubectl() {
         "--for=jsonpath={.k}=three",
     ];
     served.kubectl(&admin, &wait);
+    stop_deltic(served.process);
+}
+
+/// The audit log and the metrics show the refused patch of `a`, and not what was in it.
+fn refusal_is_recorded(process: &Process, namespace: &str) {
+    let line = await_some("the write is in the audit log", || {
+        let log = process.log();
+        let lines = log.lines().map(str::to_owned);
+        let mut lines = lines.filter(|line| line.contains("a write to views"));
+        lines.find(|line| line.contains("403"))
+    });
+    let fields: Value = serde_json::from_str(&line).unwrap();
+    for (field, expect) in [
+        ("user", json!("admin")),
+        ("verb", json!("patch")),
+        ("group", json!("served.view.dcontroller.io")),
+        ("resource", json!("entry")),
+        ("namespace", json!(namespace)),
+        ("name", json!("a")),
+        ("code", json!(403)),
+    ] {
+        assert_eq!(fields[field], expect, "{line}");
+    }
+    let labels = "verb=\"PATCH\",dry_run=\"\",group=\"served.view.dcontroller.io\"";
+    let patches = metric(process, "apiserver_request_total", labels);
+    assert!(patches >= 2.0, "{patches}");
+}
+
+#[test]
+fn tokens_that_the_cluster_does_not_accept_are_refused() {
+    let served = Served::start();
+    let cluster = &served.installed.cluster;
+    let namespace = cluster.namespace("tokens");
+    cluster.kubectl(&["create", "-n", &namespace, "serviceaccount", "user"]);
+    let sign = |key: &TokenKey, ago| cluster.signed_token(&namespace, "user", key, ago);
+    let good = sign(&TokenKey::Own, Duration::ZERO);
+    let list = [
+        "get",
+        "--raw",
+        "/apis/served.view.dcontroller.io/v1alpha1/entry",
+    ];
+    let message = served.refused(&served.kubeconfig_of("good", &good), &list);
+    let user = format!("User \"system:serviceaccount:{namespace}:user\" cannot list");
+    assert!(message.contains(&user), "{message}");
+    let (head, signature) = good.rsplit_once('.').unwrap();
+    let other = sign(&TokenKey::Own, Duration::from_secs(1));
+    let (changed, _) = other.rsplit_once('.').unwrap();
+    assert_ne!(head, changed);
+    for (name, token) in [
+        ("expired", sign(&TokenKey::Own, Duration::from_hours(2))),
+        ("foreign", sign(&TokenKey::Foreign, Duration::ZERO)),
+        ("forged", format!("{changed}.{signature}")),
+        ("unsigned", "eyJhbGciOiJub25lIn0.e30.".to_owned()),
+        ("nonsense", "x".to_owned()),
+    ] {
+        let message = served.refused(&served.kubeconfig_of(name, &token), &list);
+        assert!(message.contains("Unauthorized"), "{name}: {message}");
+    }
+    // The token of an account that is deleted soon ends, too.
+    cluster.kubectl(&["delete", "-n", &namespace, "serviceaccount", "user"]);
+    await_some("the account is not known any more", || {
+        let message = served.refused(&served.kubeconfig_of("good", &good), &list);
+        message.contains("Unauthorized").then_some(())
+    });
     stop_deltic(served.process);
 }
 
@@ -247,8 +317,5 @@ fn the_cluster_decides_who_reads_what() {
         let expect = format!("{denied} {place}");
         assert!(message.contains(&expect), "{message}");
     }
-    let forged = served.kubeconfig_of("forged", "eyJhbGciOiJub25lIn0.e30.");
-    let message = served.refused(&forged, &["get", "--raw", "/apis"]);
-    assert!(message.contains("Unauthorized"), "{message}");
     stop_deltic(served.process);
 }
