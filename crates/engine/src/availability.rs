@@ -15,10 +15,11 @@
 //! An engine is registered with [`Views::start`] and reports through its [`Producer`]. A
 //! restarted Operator has a new engine, and reports of the old one are ignored.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use object::{GroupKind, VIEW_SUFFIX};
+use operator::ViewShape;
 use store::{Basis, Completeness, GroupCompleteness, Store};
 use tokio::sync::watch;
 
@@ -26,9 +27,10 @@ use super::causes::Causes;
 use super::secrets::SecretFlows;
 use super::views::write::Memories;
 
-/// The views that are served, by API group: those that each Operator yields, or yielded when it ran
-/// last. An Operator without views has an empty set; one that has not run yet has none.
-pub type ServedViews = BTreeMap<String, BTreeSet<GroupKind>>;
+/// The views that are served, by API group, with their shapes: those of the group that each Operator
+/// yields or reads, or did when it ran last. An Operator without views has an empty map; one that has
+/// not run yet has none.
+pub type ServedViews = BTreeMap<String, Arc<BTreeMap<GroupKind, ViewShape>>>;
 
 /// The views of all Operators of a process. Clones share their state.
 #[derive(Clone, Debug)]
@@ -69,6 +71,8 @@ enum OperatorState {
         over_budget: bool,
         /// The views that it yields; `None` until they are complete.
         yields: BTreeMap<GroupKind, Option<Basis>>,
+        /// All views of its group that can be served: also those that it only reads.
+        shapes: Arc<BTreeMap<GroupKind, ViewShape>>,
     },
 }
 
@@ -150,11 +154,13 @@ impl Views {
         self.set(&mut self.registry(), operator, None);
     }
 
-    /// Registers a new engine of an Operator, which will fill the views `yields`.
+    /// Registers a new engine of an Operator, which will fill the views `yields`. `shapes` are all
+    /// views of its group.
     pub(super) fn start(
         &self,
         operator: &str,
         yields: impl IntoIterator<Item = GroupKind>,
+        shapes: BTreeMap<GroupKind, ViewShape>,
     ) -> Producer {
         let mut registry = self.registry();
         registry.engines += 1;
@@ -163,6 +169,7 @@ impl Views {
             engine,
             over_budget: false,
             yields: yields.into_iter().map(|view| (view, None)).collect(),
+            shapes: Arc::new(shapes),
         };
         self.set(&mut registry, operator, Some(state));
         Producer {
@@ -213,9 +220,7 @@ impl Views {
     fn serve(&self, operator: &str, state: Option<&OperatorState>) {
         let group = group(operator);
         let views = match state {
-            Some(OperatorState::Runs { yields, .. }) => {
-                Some(yields.keys().cloned().collect::<BTreeSet<_>>())
-            }
+            Some(OperatorState::Runs { shapes, .. }) => Some(shapes.clone()),
             Some(OperatorState::Down(_)) => return,
             None => None,
         };
@@ -326,14 +331,15 @@ mod tests {
     fn views_are_served_until_their_operator_is_gone() {
         let views = views();
         let served = views.served();
-        let producer = views.start("o", [view()]);
+        let shapes = BTreeMap::from([(view(), ViewShape::default())]);
+        let producer = views.start("o", [], shapes.clone());
         let group = "o.view.dcontroller.io";
-        let known = BTreeSet::from([view()]);
+        let known = Arc::new(shapes);
         assert_eq!(served.borrow().get(group), Some(&known));
         drop(producer);
         assert_eq!(served.borrow().get(group), Some(&known));
-        let _without_views = views.start("o", []);
-        assert_eq!(served.borrow().get(group), Some(&BTreeSet::new()));
+        let _without_views = views.start("o", [], BTreeMap::new());
+        assert_eq!(served.borrow().get(group), Some(&Arc::default()));
         views.remove("o");
         assert!(served.borrow().is_empty());
         views.down("o", "it has not started yet");
@@ -350,7 +356,7 @@ mod tests {
         check(&views, Err("there is no such Operator"));
         views.down("o", "it is too early");
         check(&views, Err("it is too early"));
-        let producer = views.start("o", [view()]);
+        let producer = views.start("o", [view()], BTreeMap::new());
         let starting = "the Operator has started and has not filled it yet";
         check(&views, Err(starting));
         publish(&producer, Some(1));
@@ -369,8 +375,8 @@ mod tests {
     fn a_replaced_engine_changes_nothing() {
         let views = views();
         let available = || views.0.store.require_complete(&view()).is_ok();
-        let old = views.start("o", [view()]);
-        let new = views.start("o", [view()]);
+        let old = views.start("o", [view()], BTreeMap::new());
+        let new = views.start("o", [view()], BTreeMap::new());
         publish(&old, Some(1));
         assert!(!available());
         publish(&new, Some(1));
@@ -389,14 +395,14 @@ mod tests {
             let status = status.borrow();
             status.basis().map(|_| status.period)
         };
-        let first = views.start("o", [view()]);
+        let first = views.start("o", [view()], BTreeMap::new());
         publish(&first, Some(1));
         assert_eq!(period(), Some(1));
         publish(&first, None);
         assert_eq!(period(), Some(1));
         drop(first);
         assert_eq!(period(), None);
-        let second = views.start("o", [view()]);
+        let second = views.start("o", [view()], BTreeMap::new());
         publish(&second, Some(1));
         assert_eq!(period(), Some(2));
     }
@@ -404,7 +410,7 @@ mod tests {
     #[test]
     fn a_view_that_no_controller_yields_is_complete_and_volatile() {
         let running = views();
-        let _producer = running.start("o", []);
+        let _producer = running.start("o", [], BTreeMap::new());
         check(&running, Ok(Basis::USERS));
         let alone = views();
         alone.down("o", "it has not started yet");

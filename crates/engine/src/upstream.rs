@@ -307,7 +307,7 @@ mod tests {
         read(&mut task, 0, 4);
         let view = "view V of Operator p";
         assert_eq!(missing(&mut task, 0), format!("{view} is not available"));
-        let producer = task.context.views.start("p", [other()]);
+        let producer = task.context.views.start("p", [other()], BTreeMap::new());
         settle(&producer, None);
         let failing = format!("{view} derives from objects in error");
         assert_eq!(missing(&mut task, 0), failing);
@@ -323,7 +323,7 @@ mod tests {
         let last = controller("last", json!({"kind": "W"}), "X");
         let mut task = task(&[last, controller("first", source, "W")]);
         read(&mut task, 1, 4);
-        let producer = task.context.views.start("p", [other()]);
+        let producer = task.context.views.start("p", [other()], BTreeMap::new());
         settle(&producer, Some(5));
         let expect = "view V of Operator p is being read";
         assert_eq!(missing(&mut task, 0), expect);

@@ -84,7 +84,11 @@ impl Outputs {
         }
         Self {
             operator: operator.name.clone(),
-            producer: shared.start(&operator.name, views.keys().cloned()),
+            producer: shared.start(
+                &operator.name,
+                views.keys().cloned(),
+                operator::view_shapes(operator),
+            ),
             views,
             memories: shared.memories().clone(),
             staged: StagedWrites::new(),

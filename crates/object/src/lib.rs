@@ -8,6 +8,7 @@
 //! | [`ObjectKey`] | kind and name: identifies one object of a cluster |
 //! | [`OperatorId`] | name and uid of an Operator |
 //! | [`LabelSelector`] | which labels an object must have |
+//! | [`Column`] | a column in which objects are shown |
 //! | [`Unreadable`] | why an object cannot be read |
 //! | [`relist`] | what is gone when a collection is listed again |
 //! | [`metadata`] | the names of metadata fields, as interned keys |
@@ -25,6 +26,7 @@
 //! assert!(selector.matches(pod.get("metadata").get("labels")));
 //! ```
 
+mod column;
 mod key;
 mod kind;
 pub mod marks;
@@ -36,6 +38,7 @@ mod selector;
 mod text;
 mod unreadable;
 
+pub use column::{Column, ColumnType};
 pub use key::ObjectKey;
 pub use kind::{GroupKind, KindRef, VIEW_SUFFIX, VIEW_VERSION, group_of};
 pub use name::ObjectName;

@@ -11,10 +11,12 @@ pub mod explain;
 pub mod predicate;
 pub mod problem;
 mod report;
+mod shapes;
 pub mod spec;
 pub mod typed;
 
 pub use problem::{Problem, Severity};
 pub use report::Report;
+pub use shapes::{ViewShape, view_shapes};
 pub use spec::{Controller, Operator, read};
 pub use typed::WHOLE_OBJECT;

@@ -9,7 +9,7 @@ use dataflow::fields::{self, Header, HeaderFields, Intake, Keep};
 use dataflow::{Pipeline, Topology};
 use document::{Location, Path, Value, json};
 use expr::Functions;
-use object::{GroupKind, KindRef, LabelSelector};
+use object::{Column, GroupKind, KindRef, LabelSelector};
 
 use crate::predicate::Predicate;
 use crate::problem::{Problem, Severity};
@@ -223,6 +223,9 @@ pub struct Target {
     pub recreate: bool,
     /// Paths of fields that others manage.
     pub ignore: Vec<Path>,
+    /// The columns in which a view is shown, beside name and age. Without any, they follow from
+    /// the pipeline.
+    pub columns: Vec<Column>,
     /// The paths of the output at which the pipeline has a literal `null`: a Patcher removes these
     /// fields.
     pub written_nulls: Vec<Vec<String>>,

@@ -70,6 +70,26 @@ pub(crate) fn whole_objects(operator: &Operator) -> Vec<Problem> {
     problems
 }
 
+/// The types of the views that an Operator writes, as far as they follow from its own manifest and
+/// the kinds of Kubernetes.
+pub(crate) fn view_types(operator: &Operator) -> BTreeMap<GroupKind, Type> {
+    let mut views = Views::new([operator]);
+    infer(
+        operator,
+        &Catalog::default(),
+        &mut views,
+        Budget::new(20_000),
+    );
+    let Views {
+        expected, types, ..
+    } = views;
+    let complete = |kind: &GroupKind| expected.get(kind) == Some(&0);
+    types
+        .into_iter()
+        .filter(|(kind, _)| complete(kind))
+        .collect()
+}
+
 /// The views of Operators.
 #[derive(Clone, Debug, Default)]
 struct Views {

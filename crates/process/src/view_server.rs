@@ -286,7 +286,12 @@ async fn follow(mut served: watch::Receiver<engine::ServedViews>, catalog: Catal
         }
         for (group, kinds) in &now {
             if before.get(group) != Some(kinds) {
-                catalog.set_group(group, kinds.iter().cloned().map(Resource::view));
+                let views = kinds.iter().map(|(kind, shape)| Resource {
+                    columns: shape.columns.clone(),
+                    properties: shape.properties.clone(),
+                    ..Resource::view(kind.clone())
+                });
+                catalog.set_group(group, views);
             }
         }
         before = now;

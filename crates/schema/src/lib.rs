@@ -20,6 +20,7 @@
 mod budget;
 mod catalog;
 mod crd;
+mod openapi;
 mod shape;
 pub mod table;
 mod types;
@@ -27,5 +28,6 @@ mod union;
 
 pub use budget::Budget;
 pub use catalog::{Catalog, Found, KindSchema};
+pub use openapi::to_openapi;
 pub use shape::{Fields, Shape};
 pub use types::{Numbers, Origin, Strings, Type};

@@ -8,6 +8,7 @@
 //! unknown-field at spec.controllers[0].pipline: unknown field pipline (did you mean pipeline?)
 //! ```
 
+mod columns;
 mod lint;
 mod options;
 mod source_target;

@@ -139,7 +139,10 @@ fn every_field_is_accepted_here_and_when_it_is_read() {
     check(&everything(), &[]);
     let (operator, problems) = operator::read(&everything(), &Functions::builtin());
     assert!(operator.is_some(), "{problems:?}");
-    let with_targets = controller("targets: [{kind: A}, {kind: B}], options: {maxDeletions: 3}");
+    let with_targets = controller(
+        "targets: [{kind: A, columns: [{name: X, path: $.x, type: date}]}, {kind: B}],
+         options: {maxDeletions: 3}",
+    );
     check(&with_targets, &[]);
 }
 
@@ -205,6 +208,13 @@ fn the_definition_and_the_reader_know_the_same_fields() {
         (
             &["controllers", "[]", "targets", "[]"],
             c(source, &format!("targets: [{{kind: A, {odd}}}]")),
+        ),
+        (
+            &["controllers", "[]", "target", "columns", "[]"],
+            c(
+                source,
+                &format!("target: {{kind: A, columns: [{{name: B, path: $.b, {odd}}}]}}"),
+            ),
         ),
         (
             &["controllers", "[]", "options"],

@@ -195,6 +195,7 @@ pub(crate) fn target(kind: TargetType) -> Target {
         ignore: Vec::new(),
         written_nulls: Vec::new(),
         literal_data: Vec::new(),
+        columns: Vec::new(),
         in_place: false,
         reads: Vec::new(),
     }

@@ -22,6 +22,7 @@ fn target(kind: TargetType) -> Target {
         ignore: Vec::new(),
         written_nulls: Vec::new(),
         literal_data: Vec::new(),
+        columns: Vec::new(),
         in_place: false,
         reads: Vec::new(),
     }

@@ -135,6 +135,7 @@ impl SpecReader<'_> {
     fn target(&mut self, spec: &Value, at: &Location) -> Option<Target> {
         let fields = [
             "apiGroup", "version", "kind", "type", "existing", "force", "recreate", "ignore",
+            "columns",
         ];
         if !self.known(spec, &fields, at) {
             return None;
@@ -164,6 +165,7 @@ impl SpecReader<'_> {
                 &at.key("recreate"),
             ) == Some(1),
             ignore: self.paths(spec.get("ignore"), &at.key("ignore")),
+            columns: self.columns(spec.get("columns"), &resource, &at.key("columns")),
             written_nulls: Vec::new(),
             literal_data: Vec::new(),
             in_place: false,
@@ -181,7 +183,7 @@ impl SpecReader<'_> {
     }
 
     /// Reads one of several words. Returns its position among them.
-    fn choice(&mut self, value: &Value, words: &[&str], at: &Location) -> Option<usize> {
+    pub(super) fn choice(&mut self, value: &Value, words: &[&str], at: &Location) -> Option<usize> {
         if value.is_null() {
             return None;
         }

@@ -1,0 +1,93 @@
+//! Reads the columns in which a view is shown.
+
+use document::path::Root;
+use document::{Location, Path, Value};
+use object::{Column, ColumnType, KindRef};
+
+use super::SpecReader;
+
+/// The columns that every table has.
+const ALWAYS: [&str; 2] = ["Name", "Age"];
+/// How many columns a target may name.
+const MOST: usize = 16;
+
+impl SpecReader<'_> {
+    pub(super) fn columns(
+        &mut self,
+        list: &Value,
+        resource: &KindRef,
+        at: &Location,
+    ) -> Vec<Column> {
+        if list.is_null() {
+            return Vec::new();
+        }
+        let Some(items) = list.as_list() else {
+            let message = format!("expected a list of columns, found {}", list.kind());
+            self.error("bad-field", at, message);
+            return Vec::new();
+        };
+        if !resource.is_view() {
+            let message = "only a view has columns: how other kinds are shown is decided by the \
+                           server that has them";
+            self.error("bad-field", at, message);
+        }
+        if items.len() > MOST {
+            let message = format!("expected at most {MOST} columns, found {}", items.len());
+            self.error("bad-field", at, message);
+        }
+        let mut columns: Vec<Column> = Vec::new();
+        for (i, item) in items.iter().enumerate().take(MOST) {
+            let at = at.index(i);
+            let Some(column) = self.column(item, &at) else {
+                continue;
+            };
+            let same = |name: &str| name.eq_ignore_ascii_case(&column.name);
+            if ALWAYS.into_iter().any(same) {
+                let message = "Name and Age are always shown and need no column";
+                self.error("bad-field", &at.key("name"), message);
+            } else if columns.iter().any(|other| same(&other.name)) {
+                let message = format!("two columns have the name {}", column.name);
+                self.error("bad-field", &at.key("name"), message);
+            } else {
+                columns.push(column);
+            }
+        }
+        columns
+    }
+
+    fn column(&mut self, spec: &Value, at: &Location) -> Option<Column> {
+        if !self.known(spec, &["name", "path", "type"], at) {
+            return None;
+        }
+        let name = self.text(spec.get("name"), &at.key("name"));
+        let path = self.column_path(spec.get("path"), &at.key("path"));
+        let names = ColumnType::ALL.map(ColumnType::name);
+        let kind = self.choice(spec.get("type"), &names, &at.key("type"));
+        Some(Column {
+            name: name?,
+            path: path?,
+            kind: kind.map_or(ColumnType::String, |at| ColumnType::ALL[at]),
+        })
+    }
+
+    /// A path of one value of an object.
+    fn column_path(&mut self, value: &Value, at: &Location) -> Option<Path> {
+        let text = self.text(value, at)?;
+        let path = match Path::parse(&text) {
+            Ok(path) => path,
+            Err(error) => {
+                self.error("bad-path", at, error.to_string());
+                return None;
+            }
+        };
+        let wrong = if path.root() == Root::Item {
+            "a column starts at the object, with $."
+        } else if path.is_root() || !path.is_singular() {
+            "a column shows one value of an object, such as $.status.phase"
+        } else {
+            return Some(path);
+        };
+        self.error("bad-path", at, wrong);
+        None
+    }
+}
