@@ -38,6 +38,27 @@ pub(crate) struct History {
     by_key: BTreeSet<(ObjectName, Version)>,
     /// Invariant: every change after this version is in `records`.
     floor: Version,
+    /// The size of all objects in `records`.
+    bytes: usize,
+}
+
+/// How much a history keeps.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Window {
+    /// The number of changes.
+    pub(crate) changes: usize,
+    /// The size of their objects, in bytes.
+    pub(crate) bytes: usize,
+}
+
+impl Record {
+    /// The size of its objects. Both count, although the state before is often the one after an
+    /// earlier change: that one may be dropped first.
+    fn bytes(&self) -> usize {
+        let size =
+            |object: &Option<Value>| object.as_ref().map_or(0, |o| o.measure().bytes as usize);
+        size(&self.old) + size(&self.new)
+    }
 }
 
 impl History {
@@ -47,15 +68,21 @@ impl History {
             records: VecDeque::new(),
             by_key: BTreeSet::new(),
             floor,
+            bytes: 0,
         }
     }
 
-    /// Adds a change, and drops the oldest ones beyond the window.
-    pub(crate) fn push(&mut self, record: Record, window: usize) {
+    /// Adds a change, and drops the oldest ones beyond the window. The new one is kept, so that
+    /// readers that are up to date get it.
+    pub(crate) fn push(&mut self, record: Record, window: Window) {
+        self.bytes += record.bytes();
         self.by_key.insert((record.key.clone(), record.version));
         self.records.push_back(record);
-        while self.records.len() > window {
+        while self.records.len() > 1
+            && (self.records.len() > window.changes || self.bytes > window.bytes)
+        {
             if let Some(record) = self.records.pop_front() {
+                self.bytes -= record.bytes();
                 self.floor = record.version;
                 self.by_key.remove(&(record.key, record.version));
             }
@@ -115,7 +142,11 @@ mod tests {
                 old: None,
                 new: None,
             };
-            history.push(record, 3);
+            let window = Window {
+                changes: 3,
+                bytes: 0,
+            };
+            history.push(record, window);
         }
         check(&history, 10, None);
         check(&history, 11, None);

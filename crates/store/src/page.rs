@@ -116,6 +116,8 @@ pub(crate) struct Token {
     pub(crate) version: Option<Version>,
     /// The last key of the previous page.
     pub(crate) after: ObjectName,
+    /// How many objects follow, if that is known.
+    pub(crate) remaining: Option<usize>,
 }
 
 impl Token {
@@ -125,6 +127,7 @@ impl Token {
         Some(Self {
             version: Some(version),
             after,
+            remaining: None,
         })
     }
 
@@ -132,7 +135,9 @@ impl Token {
         let version = self.version.map(|version| Value::from(version.to_string()));
         let version = version.unwrap_or(Value::NULL);
         let (namespace, name) = (self.after.namespace(), self.after.name());
-        let text = json!([version, namespace, name]).to_string();
+        let remaining = self.remaining.and_then(|number| i64::try_from(number).ok());
+        let remaining = remaining.map_or(Value::NULL, Value::from);
+        let text = json!([version, namespace, name, remaining]).to_string();
         URL_SAFE_NO_PAD.encode(text)
     }
 
@@ -143,14 +148,20 @@ impl Token {
     fn read(text: &str) -> Option<Self> {
         let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
         let value: Value = std::str::from_utf8(&bytes).ok()?.parse().ok()?;
-        let [version, namespace, name] = value.as_list()?.to_vec().try_into().ok()?;
+        let [version, namespace, name, remaining] = value.as_list()?.to_vec().try_into().ok()?;
         let version = if version.is_null() {
             None
         } else {
             Some(version.as_str()?.parse().ok()?)
         };
         let after = ObjectName::new(namespace.as_str()?, name.as_str()?);
-        Some(Self { version, after })
+        let remaining = remaining.as_int();
+        let remaining = remaining.and_then(|number| usize::try_from(number).ok());
+        Some(Self {
+            version,
+            after,
+            remaining,
+        })
     }
 
     /// The list to continue. `now` is the newest version.
@@ -170,6 +181,7 @@ impl Token {
     pub(crate) fn fresh(self) -> Self {
         Self {
             version: None,
+            remaining: None,
             ..self
         }
     }
@@ -183,7 +195,11 @@ mod tests {
     fn a_printed_token_is_parsed_to_the_same() {
         for version in [None, Some(Version(u64::MAX))] {
             let after = ObjectName::new("shop", "a \"name\"/é");
-            let token = Token { version, after };
+            let token = Token {
+                version,
+                after,
+                remaining: version.map(|_| 7),
+            };
             assert_eq!(Token::parse(&token.print()), Ok(token));
         }
     }
@@ -198,9 +214,9 @@ mod tests {
             encoded("[]"),
             encoded(r#"{"a":1}"#),
             encoded(r#"["1","a"]"#),
-            encoded(r#"["x","a","b"]"#),
-            encoded(r#"[1,"a","b"]"#),
-            encoded(r#"["1","a",null]"#),
+            encoded(r#"["x","a","b",1]"#),
+            encoded(r#"[1,"a","b",1]"#),
+            encoded(r#"["1","a",null,1]"#),
             URL_SAFE_NO_PAD.encode([0xff]),
         ] {
             assert_eq!(Token::parse(&text), Err(Error::Token), "{text}");

@@ -57,6 +57,11 @@ impl Selector {
         })
     }
 
+    /// Whether it selects all objects of a namespace, or all.
+    pub(crate) fn is_of_namespace(&self) -> bool {
+        self.name.is_none() && self.labels.is_none() && self.fields.is_empty()
+    }
+
     /// Whether the selector matches this object.
     pub fn admits(&self, object: &Value) -> bool {
         let metadata = object.get_key(&KEYS.metadata);

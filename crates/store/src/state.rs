@@ -12,7 +12,7 @@ use crate::completeness::{CollectionStatus, Completenesses};
 use crate::decide::{Case, Decision, Entry, key_of_write};
 use crate::draft::{System, at_version, content_differs, field, unseal};
 use crate::error::Error;
-use crate::history::{History, Record};
+use crate::history::{History, Record, Window};
 use crate::notice::Notice;
 use crate::store::{Config, Env};
 use crate::strategy::{Admitted, Strategies, Strategy};
@@ -26,8 +26,9 @@ pub(crate) struct State {
     pub(crate) version: Version,
     /// The version before the first write.
     first: Version,
-    /// How many changes the history of a collection has at least.
-    history: usize,
+    /// How much the history of a collection keeps. It has at least as many changes as objects if
+    /// their size allows.
+    history: Window,
     strategies: Strategies,
     pub(crate) collections: BTreeMap<GroupKind, Objects>,
     /// The completeness that producers have set, also for collections that do not exist yet.
@@ -39,11 +40,26 @@ pub(crate) struct State {
 pub(crate) struct Objects {
     strategy: Arc<dyn Strategy>,
     pub(crate) entries: BTreeMap<ObjectName, Entry>,
+    /// The number of entries in each namespace.
+    pub(crate) namespaces: BTreeMap<Box<str>, usize>,
     pub(crate) history: History,
     /// Wakes the watches of the collection. The value is not used.
     pub(crate) changed: Notice<Version>,
     /// Notifies readers whether the collection is complete.
     pub(crate) status: Notice<CollectionStatus>,
+}
+
+impl Objects {
+    /// Counts an object that was added or removed.
+    fn count(&mut self, key: &ObjectName, added: bool) {
+        let namespace = key.namespace();
+        let number = self.namespaces.get(namespace).copied().unwrap_or_default();
+        match (number, added) {
+            (0 | 1, false) => self.namespaces.remove(namespace),
+            (_, false) => self.namespaces.insert(namespace.into(), number - 1),
+            (_, true) => self.namespaces.insert(namespace.into(), number + 1),
+        };
+    }
 }
 
 /// The effect of a write that may be carried out.
@@ -59,7 +75,10 @@ impl State {
         Self {
             version: config.first_version,
             first: config.first_version,
-            history: config.history,
+            history: Window {
+                changes: config.history,
+                bytes: config.history_bytes,
+            },
             strategies,
             collections: BTreeMap::new(),
             completenesses: Completenesses::default(),
@@ -76,6 +95,7 @@ impl State {
             let objects = Objects {
                 strategy,
                 entries: BTreeMap::new(),
+                namespaces: BTreeMap::new(),
                 history: History::new(first),
                 changed: Notice::new(first),
                 status: Notice::new(CollectionStatus::new(completeness)),
@@ -119,6 +139,9 @@ impl State {
             Some(entry) => objects.entries.insert(key.clone(), entry),
             None => objects.entries.remove(&key),
         };
+        if old.is_some() != new.is_some() {
+            objects.count(&key, new.is_some());
+        }
         if written.change != Change::Unchanged {
             let record = Record {
                 version: self.version.next(),
@@ -230,9 +253,12 @@ impl State {
     fn record(&mut self, collection: &GroupKind, record: Record) {
         let version = record.version;
         self.version = version;
-        let least = self.history;
+        let Window { changes, bytes } = self.history;
         let objects = self.objects(collection);
-        let window = least.max(objects.entries.len());
+        let window = Window {
+            changes: changes.max(objects.entries.len()),
+            bytes,
+        };
         objects.history.push(record, window);
         objects.changed.set(version);
     }

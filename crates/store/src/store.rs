@@ -37,6 +37,9 @@ pub struct Config {
     /// How many changes the history of a collection has. If the collection has more objects
     /// than that, it has as many changes as objects.
     pub history: usize,
+    /// How large the objects in the history of a collection are together, in bytes. The last
+    /// change is kept, however large it is.
+    pub history_bytes: usize,
 }
 
 impl Default for Config {
@@ -44,6 +47,7 @@ impl Default for Config {
         Self {
             first_version: Version(1),
             history: 1024,
+            history_bytes: 64 * 1024 * 1024,
         }
     }
 }
@@ -68,6 +72,9 @@ pub struct List {
     pub version: Version,
     /// The token that continues the list, unless this is the last page.
     pub token: Option<String>,
+    /// How many objects follow on later pages, if that is known: a list with a selector does not
+    /// count them.
+    pub remaining: Option<usize>,
 }
 
 impl Store {
@@ -130,19 +137,24 @@ impl Store {
         let most = limit.map_or(usize::MAX, NonZeroUsize::get);
         // One more, to find out whether there is another page.
         let one_more = most.saturating_add(1);
-        let list = match token.map(Token::parse).transpose()? {
-            None => self.list_now(collection, selector, one_more),
+        let (list, total) = match token.map(Token::parse).transpose()? {
+            None => {
+                let total = self.count(collection, selector);
+                (self.list_now(collection, selector, one_more), total)
+            }
             Some(token) => {
+                let total = token.remaining;
                 let cursor = token.cursor(self.version());
                 let list =
                     cursor.and_then(|cursor| self.collect(collection, selector, cursor, one_more));
-                list.map_err(|Expired { from }| Error::Expired {
+                let list = list.map_err(|Expired { from }| Error::Expired {
                     from,
                     fresh: Some(token.fresh().print()),
-                })?
+                })?;
+                (list, total)
             }
         };
-        Ok(paged(list, most))
+        Ok(paged(list, most, total))
     }
 
     /// The first page of a list at an older version.
@@ -156,7 +168,7 @@ impl Store {
         let most = limit.map_or(usize::MAX, NonZeroUsize::get);
         let cursor = Cursor::start(version);
         let list = self.collect(collection, selector, cursor, most.saturating_add(1));
-        Ok(paged(list?, most))
+        Ok(paged(list?, most, None))
     }
 
     /// The first objects of the newest version.
@@ -174,8 +186,20 @@ impl Store {
                 items: items.and_then(Result::ok).unwrap_or_default(),
                 version: cursor.version,
                 token: None,
+                remaining: None,
             }
         })
+    }
+
+    /// How many objects a list has now, unless it would have to visit them to find out.
+    fn count(&self, collection: &GroupKind, selector: &Selector) -> Option<usize> {
+        let state = self.read();
+        let objects = state.collections.get(collection)?;
+        match (&selector.namespace, selector.is_of_namespace()) {
+            (_, false) => None,
+            (None, true) => Some(objects.entries.len()),
+            (Some(namespace), true) => objects.namespaces.get(namespace.as_str()).copied(),
+        }
     }
 
     /// The next objects of a list, at most `most`. Writers wait for one chunk at most.
@@ -198,6 +222,7 @@ impl Store {
             items,
             version: cursor.version,
             token: None,
+            remaining: None,
         })
     }
 
@@ -303,13 +328,20 @@ impl Store {
     }
 }
 
-/// The list with at most this many objects, and a token if there are more.
-fn paged(mut list: List, most: usize) -> List {
+/// The list with at most this many objects, and a token if there are more. `total` is how many
+/// there were before this page, if that is known.
+fn paged(mut list: List, most: usize, total: Option<usize>) -> List {
     if list.items.len() > most {
         list.items.truncate(most);
+        // At least one, because there is another page: objects may have changed since they were
+        // counted.
+        list.remaining = total.map(|total| total.saturating_sub(most).max(1));
         let token = list.items.last();
         let token = token.and_then(|last| Token::after(list.version, last));
-        list.token = token.map(|token| token.print());
+        list.token = token.map(|mut token| {
+            token.remaining = list.remaining;
+            token.print()
+        });
     }
     list
 }

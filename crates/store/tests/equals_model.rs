@@ -11,12 +11,12 @@ use std::num::NonZeroUsize;
 
 use common::with_history;
 use document::{Key, Map, Value, json};
-use model::{Content, FINALIZERS, LABELS, Labels, Model, Op, Outcome, Verb, Who};
+use model::{Content, FINALIZERS, LABELS, Labels, Model, Op, Outcome, Verb, Wanted, Who, admits};
 use object::{GroupKind, LabelSelector, ObjectName};
 use seeded::Random;
 use store::{
-    Caller, Change, Error, Event, Expired, Preconditions, Selector, Start, Store, Version, Watch,
-    Write,
+    Caller, Change, Error, Event, Expired, FieldTerm, Preconditions, Selector, Start, Store,
+    Version, Watch, Write,
 };
 
 const SEEDS: u64 = 300;
@@ -26,7 +26,7 @@ const STEPS: usize = 400;
 struct Reader {
     watch: Watch,
     collection: usize,
-    label: Option<&'static str>,
+    wanted: Wanted,
     position: u64,
     initial: Vec<Event>,
 }
@@ -34,7 +34,7 @@ struct Reader {
 /// A paged list, and the model's objects at its version that are still to come.
 struct Listing {
     collection: usize,
-    label: Option<&'static str>,
+    wanted: Wanted,
     limit: usize,
     version: u64,
     token: String,
@@ -195,8 +195,8 @@ impl Run {
 
     fn start(&mut self) {
         let collection = self.random.below(2);
-        let label = [None, Some("x")][self.random.below(2)];
-        let selector = selector(label);
+        let wanted = *self.random.pick(&Wanted::ALL);
+        let selector = selector(wanted);
         let now = self.random.below(3) == 0;
         let first = self.model.version.saturating_sub(12).max(99);
         let from = first + self.random.below((self.model.version - first) as usize + 2) as u64;
@@ -216,7 +216,7 @@ impl Run {
         let version = self.model.version;
         let mut initial = Vec::new();
         if now {
-            let objects = self.objects(collection, label, None).into_iter();
+            let objects = self.objects(collection, wanted, None).into_iter();
             initial.extend(objects.map(|object| Event::Added(object.value())));
             initial.push(Event::Bookmark {
                 version: Version(version),
@@ -226,7 +226,7 @@ impl Run {
         self.readers.push(Reader {
             watch,
             collection,
-            label,
+            wanted,
             position: if now { version } else { from },
             initial,
         });
@@ -247,7 +247,7 @@ impl Run {
             expect.clear();
         } else {
             let news = log.iter().filter(|record| record.0 > reader.position);
-            expect.extend(news.filter_map(|record| event(record, reader.label)));
+            expect.extend(news.filter_map(|record| event(record, reader.wanted)));
             reader.position = self.model.version;
         }
         let mut found = Vec::new();
@@ -285,21 +285,21 @@ impl Run {
     fn objects(
         &self,
         collection: usize,
-        label: Option<&'static str>,
+        wanted: Wanted,
         after: Option<usize>,
     ) -> Vec<model::Object> {
         let objects = self.model.objects.values();
-        let objects = objects.filter(|o| o.collection == collection && admits(label, o));
+        let objects = objects.filter(|o| o.collection == collection && admits(wanted, o));
         let objects = objects.filter(|o| after.is_none_or(|after| o.name > after));
         objects.cloned().collect()
     }
 
     fn first_page(&mut self) {
         let collection = self.random.below(2);
-        let label = [None, Some("x")][self.random.below(2)];
+        let wanted = *self.random.pick(&Wanted::ALL);
         let limit = 1 + self.random.below(2);
-        let (rest, version) = (self.objects(collection, label, None), self.model.version);
-        self.page(None, collection, label, limit, version, rest);
+        let (rest, version) = (self.objects(collection, wanted, None), self.model.version);
+        self.page(None, collection, wanted, limit, version, rest);
     }
 
     /// Continues a list, possibly after writes.
@@ -310,7 +310,7 @@ impl Run {
         let at = self.random.below(self.listings.len());
         let Listing {
             collection,
-            label,
+            wanted,
             limit,
             version,
             mut token,
@@ -321,9 +321,9 @@ impl Run {
         if version < self.model.logs[collection].1 {
             let limit = NonZeroUsize::new(limit);
             let of_collection = &self.collections[collection];
-            let answer = self
-                .store
-                .list_page(of_collection, &selector(label), limit, Some(&token));
+            let answer =
+                self.store
+                    .list_page(of_collection, &selector(wanted), limit, Some(&token));
             let Err(Error::Expired { from, fresh }) = answer else {
                 panic!("{version} is forgotten: {answer:?}");
             };
@@ -331,13 +331,13 @@ impl Run {
             self.count("expired page");
             // Continues with the current objects.
             token = fresh.unwrap();
-            rest = self.objects(collection, label, Some(last));
+            rest = self.objects(collection, wanted, Some(last));
             of = self.model.version;
         } else if version < self.model.version {
             self.count("page of an old version");
         }
         self.count("next page");
-        self.page(Some(&token), collection, label, limit, of, rest);
+        self.page(Some(&token), collection, wanted, limit, of, rest);
     }
 
     /// Requests a page, and compares it with the next expected objects.
@@ -345,7 +345,7 @@ impl Run {
         &mut self,
         token: Option<&str>,
         collection: usize,
-        label: Option<&'static str>,
+        wanted: Wanted,
         limit: usize,
         version: u64,
         mut rest: Vec<model::Object>,
@@ -353,16 +353,26 @@ impl Run {
         let of = &self.collections[collection];
         let page = self
             .store
-            .list_page(of, &selector(label), NonZeroUsize::new(limit), token);
+            .list_page(of, &selector(wanted), NonZeroUsize::new(limit), token);
         let page = page.unwrap();
         let listed: Vec<_> = rest.drain(..limit.min(rest.len())).collect();
         let expect: Vec<Value> = listed.iter().map(model::Object::value).collect();
         assert_eq!(page.items, expect);
         assert_eq!(page.version, Version(version));
         assert_eq!(page.token.is_some(), !rest.is_empty());
+        if token.is_none() {
+            assert_eq!(
+                page.remaining.is_some(),
+                !rest.is_empty() && wanted == Wanted::All
+            );
+        }
+        assert!(
+            page.remaining
+                .is_none_or(|remaining| remaining == rest.len())
+        );
         self.listings.extend(page.token.map(|token| Listing {
             collection,
-            label,
+            wanted,
             limit,
             version,
             token,
@@ -382,21 +392,27 @@ impl Run {
     }
 }
 
-fn selector(label: Option<&'static str>) -> Selector {
-    Selector {
-        labels: label.map(|name| LabelSelector::from_query(name).unwrap()),
-        ..Selector::default()
+fn selector(wanted: Wanted) -> Selector {
+    match wanted {
+        Wanted::All => Selector::default(),
+        Wanted::Label(name) => Selector {
+            labels: Some(LabelSelector::from_query(name).unwrap()),
+            ..Selector::default()
+        },
+        Wanted::NotNamed(name) => Selector {
+            fields: vec![FieldTerm::Name {
+                value: name.to_string(),
+                equal: false,
+            }],
+            ..Selector::default()
+        },
     }
 }
 
-fn admits(label: Option<&'static str>, object: &model::Object) -> bool {
-    label.is_none_or(|label| object.labels.contains_key(label))
-}
-
-fn event(record: &model::Record, label: Option<&'static str>) -> Option<Event> {
+fn event(record: &model::Record, wanted: Wanted) -> Option<Event> {
     let (version, old, new) = record;
-    let old = old.as_ref().filter(|object| admits(label, object));
-    let new = new.as_ref().filter(|object| admits(label, object));
+    let old = old.as_ref().filter(|object| admits(wanted, object));
+    let new = new.as_ref().filter(|object| admits(wanted, object));
     match (old, new) {
         (None, None) => None,
         (None, Some(new)) => Some(Event::Added(new.value())),

@@ -100,7 +100,7 @@ fn plains() -> GroupKind {
 fn store() -> Store {
     let config = Config {
         first_version: Version(100),
-        history: 1024,
+        ..Config::default()
     };
     Store::with_strategies(Counting::default(), config, |collection| {
         if *collection == notes() {

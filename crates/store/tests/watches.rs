@@ -11,7 +11,7 @@ use std::time::Duration;
 use common::{delete, health, object, store, user, with_history, write};
 use document::{Value, json};
 use object::{GroupKind, LabelSelector};
-use store::{Event, Expired, Selector, Start, Store, Version, Watch, Write};
+use store::{Config, Event, Expired, Selector, Start, Store, Version, Watch, Write};
 
 fn put(store: &Store, name: &str, label: &str, ready: i64) {
     let metadata = json!({"name": name, "labels": {"app": label}});
@@ -319,4 +319,40 @@ fn initial_events_expire_with_their_version() {
         put(&store, "web", "a", ready);
     }
     assert_eq!(watch.try_next(), Err(Expired { from: Version(101) }));
+}
+
+#[test]
+fn a_history_of_large_objects_is_short() {
+    let config = Config {
+        first_version: Version(100),
+        history_bytes: 1_000_000,
+        ..Config::default()
+    };
+    let store = Store::new(common::Counting::default(), config);
+    let mut slow = watch(&store, 100);
+    let text = "x".repeat(100_000);
+    for i in 0..50 {
+        let object = object(
+            &json!({"name": "large"}),
+            &json!({"ready": i, "text": (text.as_str())}),
+        );
+        write(&store, &user(), Write::Put(object)).unwrap();
+    }
+    // Each change has two states of 100 kB.
+    assert_eq!(slow.try_next(), Err(Expired { from: Version(100) }));
+    check(&mut watch(&store, 149), &["~ large@150 49"]);
+    let kept = (100..150).filter(|from| {
+        let start = Start::After(Version(*from));
+        store.watch(&health(), Selector::default(), start).is_ok()
+    });
+    assert_eq!(kept.count(), 4);
+    // A change that is larger than the whole history is delivered to readers that are up to date.
+    let mut ready = watch(&store, 150);
+    let text = "x".repeat(2_000_000);
+    let object = object(
+        &json!({"name": "huge"}),
+        &json!({"ready": 0, "text": (text.as_str())}),
+    );
+    write(&store, &user(), Write::Put(object)).unwrap();
+    check(&mut ready, &["+ huge@151 0"]);
 }

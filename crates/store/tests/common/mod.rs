@@ -36,6 +36,7 @@ pub fn with_history(history: usize) -> Store {
         Config {
             first_version: Version(100),
             history,
+            ..Config::default()
         },
     )
 }

@@ -349,3 +349,25 @@ impl Object {
         self.at(self.version)
     }
 }
+
+/// What a reader wants.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Wanted {
+    All,
+    /// Objects with this label.
+    Label(&'static str),
+    /// All objects but the one with this name.
+    NotNamed(usize),
+}
+
+impl Wanted {
+    pub const ALL: [Self; 3] = [Self::All, Self::Label("x"), Self::NotNamed(1)];
+}
+
+pub fn admits(wanted: Wanted, object: &Object) -> bool {
+    match wanted {
+        Wanted::All => true,
+        Wanted::Label(label) => object.labels.contains_key(label),
+        Wanted::NotNamed(name) => object.name != name,
+    }
+}
