@@ -3,6 +3,8 @@
 //! The server does not decide this itself: an [`Access`] does, for example by asking the API
 //! server of a cluster.
 
+use std::borrow::Cow;
+
 use futures::future::BoxFuture;
 
 use crate::status::{ResourceName, StatusError};
@@ -24,7 +26,7 @@ pub struct User {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Attributes {
     /// The verb, such as `get` or `deletecollection`.
-    pub verb: &'static str,
+    pub verb: Cow<'static, str>,
     /// What it is done to.
     pub scope: Scope,
 }
@@ -79,7 +81,7 @@ impl Access for AllowAll {
 /// The refusal of a request, in the words of kube-apiserver.
 pub(crate) fn refused(user: &User, attributes: &Attributes, why: &str) -> StatusError {
     let name = &user.name;
-    let verb = attributes.verb;
+    let verb = &attributes.verb;
     let mut reason = match &attributes.scope {
         Scope::Path(path) => format!("User {name:?} cannot {verb} path {path:?}"),
         Scope::Resource {

@@ -7,13 +7,14 @@ use crate::answer::Answer;
 use crate::negotiate;
 use crate::resource::{Catalog, Group, Resource};
 
+/// In the order in which kube-apiserver lists them for custom resources.
 const VERBS: [&str; 8] = [
-    "create",
     "delete",
     "deletecollection",
     "get",
     "list",
     "patch",
+    "create",
     "update",
     "watch",
 ];

@@ -13,29 +13,34 @@
 //!
 //! | module | content |
 //! |---|---|
-//! | `route`, `query`, `negotiate` | what a request asks for |
-//! | `server`, `access`, `limits` | who may make it, and how many at once |
+//! | `route`, `query`, `selector_error`, `negotiate` | what a request asks for |
+//! | `server`, `access`, `limits`, `reviews` | who may make it, and how many at once |
 //! | `discovery`, `openapi`, `resource` | what is served |
-//! | `read`, `watch`, `table` | reading objects, in the form that the client accepts |
-//! | `write`, `patch`, `metadata`, `managed` | writing objects, and who owns their fields |
+//! | `read`, `watch`, `encodings`, `table` | reading objects, in the form that the client accepts |
+//! | `write`, `patch`, `metadata`, `names`, `duplicates`, `managed` | writing objects, and who owns their fields |
 //! | `answer`, `status`, `failure` | answers and errors |
 //! | `info` | what a request was about, for metrics and audit logs |
 
 mod access;
 mod answer;
 mod discovery;
+mod duplicates;
+mod encodings;
 mod failure;
 mod info;
 mod limits;
 mod managed;
 mod metadata;
+mod names;
 mod negotiate;
 mod openapi;
 mod patch;
 mod query;
 mod read;
 mod resource;
+mod reviews;
 mod route;
+mod selector_error;
 mod server;
 mod status;
 mod table;
@@ -46,6 +51,6 @@ pub use access::{Access, AllowAll, Attributes, Scope, User};
 pub use answer::Body;
 pub use info::RequestInfo;
 pub use limits::Limits;
-pub use resource::{Catalog, Column, ColumnKind, Group, Resource};
+pub use resource::{Catalog, Group, Resource};
 pub use server::{Env, Server};
 pub use status::{Cause, ResourceName, StatusError};

@@ -1,8 +1,11 @@
 //! The checks of metadata that a client sends.
 
+use std::collections::BTreeSet;
+
 use document::{Map, Value};
 use object::metadata::KEYS;
 
+use crate::names;
 use crate::query::FieldValidation;
 use crate::resource::Resource;
 use crate::status::{Cause, StatusError};
@@ -29,21 +32,25 @@ const FIELDS: [&str; 15] = [
 /// All annotations together may have this size, as in kube-apiserver.
 const MAX_ANNOTATIONS: usize = 256 * 1024;
 
-/// The object without unknown metadata fields, and the warnings about them.
+/// The object without unknown metadata fields, and the warnings about them and about fields that
+/// the body has twice.
 pub(crate) fn prune(
     resource: &Resource,
     object: &Value,
+    duplicates: &[String],
     validation: FieldValidation,
 ) -> Result<(Value, Vec<String>), StatusError> {
     let (Some(map), Some(metadata)) = (object.as_map(), object.get_key(&KEYS.metadata).as_map())
     else {
         return Ok((object.clone(), Vec::new()));
     };
-    let unknown: Vec<String> = metadata
+    let twice = duplicates.iter();
+    let twice = twice.map(|field| format!("duplicate field \"{field}\""));
+    let unknown = metadata
         .iter()
         .filter(|(key, _)| !FIELDS.contains(&key.as_str()))
-        .map(|(key, _)| format!("unknown field \"metadata.{key}\""))
-        .collect();
+        .map(|(key, _)| format!("unknown field \"metadata.{key}\""));
+    let unknown: Vec<String> = twice.chain(unknown).collect();
     if unknown.is_empty() {
         return Ok((object.clone(), Vec::new()));
     }
@@ -69,37 +76,72 @@ pub(crate) fn prune(
     Ok((pruned.into(), warnings))
 }
 
-/// Refuses names, labels and annotations that kube-apiserver would refuse.
+/// Refuses metadata that kube-apiserver would refuse when an object is created.
 pub(crate) fn validate(resource: &Resource, object: &Value) -> Result<(), StatusError> {
     let metadata = object.get_key(&KEYS.metadata);
-    let name = metadata.get_key(&KEYS.name);
     let mut causes = Vec::new();
+    let prefix = metadata.get("generateName");
+    for message in names::name_prefix(prefix.as_str().unwrap_or("a")) {
+        causes.push(Cause::invalid("metadata.generateName", prefix, &message));
+    }
+    let name = metadata.get_key(&KEYS.name);
     match name.as_str() {
         None | Some("") => causes.push(Cause::required(
             "metadata.name",
             "name or generateName is required",
         )),
-        Some(text) if !is_subdomain(text) => {
-            causes.push(Cause::invalid("metadata.name", name, SUBDOMAIN));
+        Some(text) => {
+            let wrong = names::subdomain(text);
+            let wrong = wrong.iter();
+            causes.extend(wrong.map(|why| Cause::invalid("metadata.name", name, why)));
         }
-        Some(_) => {}
     }
+    causes.extend(common_causes(metadata));
+    causes.extend(finalizer_causes(metadata));
+    refuse(resource, object, &causes)
+}
+
+/// Refuses metadata that kube-apiserver would refuse when an object is changed.
+pub(crate) fn validate_update(
+    resource: &Resource,
+    live: &Value,
+    object: &Value,
+) -> Result<(), StatusError> {
+    let (before, metadata) = (live.get_key(&KEYS.metadata), object.get_key(&KEYS.metadata));
+    let mut causes = Vec::new();
+    if !before.get_key(&KEYS.deletion_timestamp).is_null() {
+        causes.extend(new_finalizers(before, metadata));
+    }
+    causes.extend(common_causes(metadata));
+    refuse(resource, object, &causes)
+}
+
+fn refuse(resource: &Resource, object: &Value, causes: &[Cause]) -> Result<(), StatusError> {
+    if causes.is_empty() {
+        return Ok(());
+    }
+    let name = object::metadata::name(object);
+    Err(StatusError::invalid(&resource.kind, name, causes))
+}
+
+/// What is wrong with labels, annotations and owners.
+fn common_causes(metadata: &Value) -> Vec<Cause> {
+    let mut causes = Vec::new();
     for (key, value) in entries(metadata.get_key(&KEYS.labels)) {
-        if !is_qualified_name(key.as_str()) {
-            let key = Value::from(key.as_str());
-            causes.push(Cause::invalid("metadata.labels", &key, QUALIFIED));
-        }
-        if value.as_str().is_some_and(|text| !is_label_value(text)) {
-            causes.push(Cause::invalid("metadata.labels", value, LABEL));
-        }
+        let invalid = |value: &Value, why: &str| Cause::invalid("metadata.labels", value, why);
+        let name = Value::from(key.as_str());
+        let wrong = names::label_key(key.as_str());
+        causes.extend(wrong.iter().map(|why| invalid(&name, why)));
+        let wrong = names::label_value(value.as_str().unwrap_or_default());
+        causes.extend(wrong.iter().map(|why| invalid(value, why)));
     }
     let mut size = 0;
     for (key, value) in entries(metadata.get_key(&KEYS.annotations)) {
         size += key.as_str().len() + value.as_str().map_or(0, str::len);
-        if !is_qualified_name(&key.as_str().to_lowercase()) {
-            let key = Value::from(key.as_str());
-            causes.push(Cause::invalid("metadata.annotations", &key, QUALIFIED));
-        }
+        let name = Value::from(key.as_str());
+        let wrong = names::label_key(&key.as_str().to_lowercase());
+        let invalid = |why: &String| Cause::invalid("metadata.annotations", &name, why);
+        causes.extend(wrong.iter().map(invalid));
     }
     if size > MAX_ANNOTATIONS {
         causes.push(Cause {
@@ -108,83 +150,78 @@ pub(crate) fn validate(resource: &Resource, object: &Value) -> Result<(), Status
             message: format!("Too long: may not be more than {MAX_ANNOTATIONS} bytes"),
         });
     }
-    let finalizers = metadata.get_key(&KEYS.finalizers).as_list();
-    for finalizer in finalizers.into_iter().flatten() {
-        if finalizer
-            .as_str()
-            .is_some_and(|text| !is_qualified_name(text))
-        {
-            causes.push(Cause::invalid("metadata.finalizers", finalizer, QUALIFIED));
-        }
-    }
-    if causes.is_empty() {
-        return Ok(());
-    }
-    let name = name.as_str().unwrap_or_default();
-    Err(StatusError::invalid(&resource.kind, name, &causes))
+    causes.extend(owner_causes(metadata.get_key(&KEYS.owner_references)));
+    causes
 }
 
-const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric \
-    characters, '-' or '.', and must start and end with an alphanumeric character (e.g. \
-    'example.com', regex used for validation is \
-    '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
-const QUALIFIED: &str = "name part must consist of alphanumeric characters, '-', '_' or '.', and \
-    must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or \
-    '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
-const LABEL: &str = "a valid label must be an empty string or consist of alphanumeric characters, \
-    '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or \
-    'my_value',  or '12345', regex used for validation is \
-    '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
+fn owner_causes(references: &Value) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    let mut controller: Option<String> = None;
+    for reference in references.as_list().into_iter().flatten() {
+        let text = |key: &str| reference.get(key).as_str().unwrap_or_default();
+        for (key, why) in [
+            ("apiVersion", "version must not be empty"),
+            ("kind", "must not be empty"),
+            ("name", "must not be empty"),
+            ("uid", "must not be empty"),
+        ] {
+            if text(key).is_empty() {
+                let field = format!("metadata.ownerReferences.{key}");
+                causes.push(Cause::invalid(field, &"".into(), why));
+            }
+        }
+        if reference.get("controller").as_bool() == Some(true) {
+            let this = format!("{}/{}", text("kind"), text("name"));
+            match &controller {
+                None => controller = Some(this),
+                Some(first) => {
+                    let why = format!(
+                        "Only one reference can have Controller set to true. Found \"true\" in \
+                         references for {first} and {this}"
+                    );
+                    causes.push(Cause::invalid("metadata.ownerReferences", references, &why));
+                }
+            }
+        }
+    }
+    causes
+}
+
+fn finalizer_causes(metadata: &Value) -> Vec<Cause> {
+    let finalizers = metadata.get_key(&KEYS.finalizers).as_list();
+    let finalizers = finalizers.into_iter().flatten();
+    let causes = finalizers.flat_map(|finalizer| {
+        let wrong = names::label_key(finalizer.as_str().unwrap_or_default());
+        let wrong = wrong.into_iter();
+        wrong.map(|why| Cause::invalid("metadata.finalizers", finalizer, &why))
+    });
+    causes.collect()
+}
+
+/// No finalizer can be added to an object that is being deleted.
+fn new_finalizers(before: &Value, after: &Value) -> Option<Cause> {
+    let texts = |metadata: &Value| -> BTreeSet<String> {
+        let list = metadata.get_key(&KEYS.finalizers).as_list();
+        let list = list.into_iter().flatten();
+        list.filter_map(|item| item.as_str().map(str::to_owned))
+            .collect()
+    };
+    let (before, after) = (texts(before), texts(after));
+    let new: Vec<String> = after
+        .difference(&before)
+        .map(|f| format!("{f:?}"))
+        .collect();
+    if new.is_empty() {
+        return None;
+    }
+    let why = format!(
+        "no new finalizers can be added if the object is being deleted, found new finalizers \
+         []string{{{}}}",
+        new.join(", ")
+    );
+    Some(Cause::forbidden("metadata.finalizers", &why))
+}
 
 fn entries(map: &Value) -> impl Iterator<Item = &(document::Key, Value)> {
     map.as_map().into_iter().flat_map(Map::iter)
-}
-
-fn is_subdomain(text: &str) -> bool {
-    let label = |label: &str| {
-        let inside = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-';
-        !label.is_empty()
-            && label.bytes().all(inside)
-            && !label.starts_with('-')
-            && !label.ends_with('-')
-    };
-    text.len() <= 253 && text.split('.').all(label)
-}
-
-/// A name of at most 63 characters, optionally after a subdomain and a slash.
-fn is_qualified_name(text: &str) -> bool {
-    let (prefix, name) = match text.split_once('/') {
-        Some((prefix, name)) => (Some(prefix), name),
-        None => (None, text),
-    };
-    prefix.is_none_or(is_subdomain) && !name.is_empty() && is_label_value(name)
-}
-
-fn is_label_value(text: &str) -> bool {
-    let inside = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'-' | b'_' | b'.');
-    let end = |c: Option<&u8>| c.is_none_or(u8::is_ascii_alphanumeric);
-    let bytes = text.as_bytes();
-    text.len() <= 63 && text.bytes().all(inside) && end(bytes.first()) && end(bytes.last())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_follow_the_rules_of_kubernetes() {
-        for name in ["a", "a.b-c", "1", &"a".repeat(253)] {
-            assert!(is_subdomain(name), "{name}");
-        }
-        for name in ["", "A", "a..b", "-a", "a-", "a_b", &"a".repeat(254)] {
-            assert!(!is_subdomain(name), "{name}");
-        }
-        for name in ["app", "example.com/app", "A_b.c"] {
-            assert!(is_qualified_name(name), "{name}");
-        }
-        for name in ["", "/app", "a/b/c", "-a", &"a".repeat(64)] {
-            assert!(!is_qualified_name(name), "{name}");
-        }
-        assert!(is_label_value("") && !is_label_value("a b"));
-    }
 }

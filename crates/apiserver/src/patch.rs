@@ -9,7 +9,7 @@ use crate::answer::Answer;
 use crate::managed::{
     FieldConflict, Managers, Operation, changes, fields_of, merge, shown, without as without_fields,
 };
-use crate::metadata::{prune, validate};
+use crate::metadata::{prune, validate, validate_update};
 use crate::negotiate::{self, BodyFormat, Form, media_type};
 use crate::server::ObjectRequest;
 use crate::status::{Cause, StatusError};
@@ -82,8 +82,13 @@ impl ObjectRequest {
         self.check_kind(&patched)?;
         self.check_name(&patched)?;
         let patched = self.placed(patched)?;
-        let (patched, warnings) = prune(&self.resource, &patched, self.query.field_validation()?)?;
-        validate(&self.resource, &patched)?;
+        let (patched, warnings) = prune(
+            &self.resource,
+            &patched,
+            &[],
+            self.query.field_validation()?,
+        )?;
+        validate_update(&self.resource, live, &patched)?;
         // A patch that removes the version means the current one.
         let patched = if version(&patched).is_null() {
             with(&patched, &KEYS.resource_version, version(live).clone())
@@ -114,7 +119,8 @@ impl ObjectRequest {
         }
         let config = parse(BodyFormat::Yaml, &self.content)?;
         self.check_kind(&config)?;
-        let (config, warnings) = prune(&self.resource, &config, self.query.field_validation()?)?;
+        let (config, warnings) =
+            prune(&self.resource, &config, &[], self.query.field_validation()?)?;
         let config = self.placed(self.with_path_name(config))?;
         self.check_name(&config)?;
         let sent = config.get_key(&KEYS.metadata).get_key(&KEYS.managed_fields);
@@ -123,7 +129,6 @@ impl ObjectRequest {
                 "metadata.managedFields must be nil",
             ));
         }
-        validate(&self.resource, &config)?;
         for _ in 0..ATTEMPTS {
             let (code, write) = self.applied(&config)?;
             match self.try_write(&write)? {
@@ -173,6 +178,7 @@ impl ObjectRequest {
                 let (resource, key) = (self.resource.name(), self.key());
                 return Err(StatusError::conflict(resource, key.name(), why));
             }
+            validate(&self.resource, config)?;
             let changes = changes(&Value::empty_map(), &part(config), Operation::Apply);
             let managers = Managers::default().after_apply(&manager, owned, &changes, &self.now());
             let config = without(config, &KEYS.resource_version);
@@ -188,6 +194,7 @@ impl ObjectRequest {
         let given_up = managers.fields(&manager).difference(&owned);
         let given_up = given_up.difference(&managers.others(&manager));
         let result = without_fields(&merged, &given_up);
+        validate_update(&self.resource, &live, &result)?;
         let managers = managers.after_apply(&manager, owned, &set, &self.now());
         let named = version(config);
         let expected = if named.is_null() {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use object::{LabelSelector, ObjectName};
 use store::{FieldTerm, Selector, Version};
 
+use crate::selector_error;
 use crate::status::StatusError;
 
 /// The query parameters of a request. Unknown ones are ignored, as kube-apiserver does.
@@ -160,9 +161,10 @@ impl Query {
     pub(crate) fn selector(&self, namespace: Option<&str>) -> Result<Selector, StatusError> {
         let labels = match self.label_selector.as_str() {
             "" => None,
-            text => Some(LabelSelector::from_query(text).map_err(|error| {
-                StatusError::bad_request(format!("unable to parse requirement: {error}"))
-            })?),
+            text => Some(
+                LabelSelector::from_query(text)
+                    .map_err(|_| StatusError::bad_request(selector_error::message(text)))?,
+            ),
         };
         Ok(Selector {
             namespace: namespace.map(str::to_owned),

@@ -50,8 +50,17 @@ impl ObjectRequest {
             KEYS.resource_version.clone(),
             list.version.to_string().into(),
         )];
-        if let Some(token) = list.token {
+        // As in kube-apiserver, where only lists of whole custom resources have an empty token.
+        let token = match (list.token, form) {
+            (None, Form::Objects) => Some(String::new()),
+            (token, _) => token,
+        };
+        if let Some(token) = token {
             metadata.push((document::Key::new("continue"), token.into()));
+        }
+        let remaining = list.remaining.and_then(|number| i64::try_from(number).ok());
+        if let Some(remaining) = remaining {
+            metadata.push((document::Key::new("remainingItemCount"), remaining.into()));
         }
         let metadata: Value = Map::from_entries(metadata).into();
         Ok(Answer::ok(match form {

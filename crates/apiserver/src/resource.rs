@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use document::{Path, Value};
-use object::GroupKind;
+use document::Value;
+use object::{Column, GroupKind};
 
 use crate::status::ResourceName;
 
@@ -33,45 +33,6 @@ pub struct Resource {
     pub properties: Value,
     /// What the kind is, for `kubectl explain`.
     pub description: String,
-}
-
-/// A column of a table.
-#[derive(Clone, Debug)]
-pub struct Column {
-    /// The heading.
-    pub name: String,
-    /// The path of the value in an object.
-    pub path: Path,
-    /// The type of the values.
-    pub kind: ColumnKind,
-}
-
-/// The type of the values in a column.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ColumnKind {
-    /// A text.
-    String,
-    /// A whole number.
-    Integer,
-    /// A number.
-    Number,
-    /// True or false.
-    Boolean,
-    /// A time, which is shown as the time since then.
-    Date,
-}
-
-impl ColumnKind {
-    /// Its name in the API.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::String => "string",
-            Self::Integer => "integer",
-            Self::Number => "number",
-            Self::Boolean => "boolean",
-            Self::Date => "date",
-        }
-    }
 }
 
 impl Resource {

@@ -13,11 +13,13 @@ use tokio::time::timeout;
 
 use crate::access::{Access, Attributes, Scope, User, refused};
 use crate::answer::{Answer, Body};
+use crate::encodings::Encodings;
 use crate::info::RequestInfo;
 use crate::limits::{Limits, Permits};
 use crate::patch::APPLY;
 use crate::query::Query;
 use crate::resource::{Catalog, Resource};
+use crate::reviews::Review;
 use crate::route::{ObjectsRoute, Probe, Route};
 use crate::status::StatusError;
 use crate::{discovery, negotiate, openapi};
@@ -43,6 +45,7 @@ pub(crate) struct Shared {
     pub(crate) env: Arc<dyn Env>,
     pub(crate) limits: Limits,
     pub(crate) permits: Permits,
+    pub(crate) encodings: Encodings,
     /// Why objects are not served at the moment.
     closed: RwLock<Option<String>>,
 }
@@ -63,6 +66,7 @@ impl Server {
                 access,
                 env,
                 permits: Permits::new(&limits),
+                encodings: Encodings::default(),
                 limits,
                 closed: RwLock::new(None),
             }),
@@ -121,6 +125,12 @@ impl Server {
                 return Ok(answer.respond(gzip, false));
             }
         };
+        if let Some(review) = Review::of(&parts.method, &route) {
+            let _permit = self.shared.permits.request(&user.name)?;
+            let content = self.read_body(body).await?;
+            let answer = review.answer(self, user, &parts.headers, &content).await?;
+            return Ok(answer.respond(gzip, false));
+        }
         let query = Query::parse(parts.uri.query().unwrap_or_default())?;
         let verb = verb(&parts.method, &route, &query)?;
         let attributes = attributes(verb, &route);
@@ -363,7 +373,7 @@ fn verb(method: &Method, route: &ObjectsRoute, query: &Query) -> Result<&'static
 
 fn attributes(verb: &'static str, route: &ObjectsRoute) -> Attributes {
     Attributes {
-        verb,
+        verb: verb.into(),
         scope: Scope::Resource {
             group: route.group.clone(),
             version: route.version.clone(),
@@ -387,7 +397,7 @@ fn path_attributes(method: &Method, path: &str) -> Attributes {
         _ => "options",
     };
     Attributes {
-        verb,
+        verb: verb.into(),
         scope: Scope::Path(path.to_owned()),
     }
 }

@@ -2,10 +2,11 @@
 
 use document::{Value, json};
 use jiff::Timestamp;
+use object::ColumnType;
 use object::metadata::KEYS;
 
 use crate::query::IncludeObject;
-use crate::resource::{ColumnKind, Resource};
+use crate::resource::Resource;
 
 /// How tables are made.
 #[derive(Clone, Copy, Debug)]
@@ -64,16 +65,16 @@ impl TableForm {
     }
 
     /// A value as it is shown. One of another type than the column is shown as text.
-    fn cell(self, kind: ColumnKind, value: &Value) -> Value {
+    fn cell(self, kind: ColumnType, value: &Value) -> Value {
         if value.is_null() {
             return Value::NULL;
         }
         let fits = match kind {
-            ColumnKind::Date => return self.age(value.as_str()),
-            ColumnKind::String => value.as_str().is_some(),
-            ColumnKind::Integer => value.as_int().is_some(),
-            ColumnKind::Number => value.as_number().is_some(),
-            ColumnKind::Boolean => value.as_bool().is_some(),
+            ColumnType::Date => return self.age(value.as_str()),
+            ColumnType::String => value.as_str().is_some(),
+            ColumnType::Integer => value.as_int().is_some(),
+            ColumnType::Number => value.as_number().is_some(),
+            ColumnType::Boolean => value.as_bool().is_some(),
         };
         if fits {
             value.clone()

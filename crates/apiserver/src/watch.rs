@@ -4,6 +4,7 @@
 //! client costs no memory. If it falls behind the history of the store, it gets an error event
 //! with 410, and lists again.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -72,6 +73,7 @@ impl ObjectRequest {
             period,
             form,
             announce,
+            listing: start == Start::Now,
             columns_sent: false,
             ends: Instant::now() + time,
             next_bookmark: Instant::now() + limits.bookmark_period,
@@ -122,6 +124,8 @@ struct Watching {
     form: Form,
     /// Whether the end of the initial list is announced.
     announce: bool,
+    /// Whether the initial list is being sent.
+    listing: bool,
     /// Whether the columns of a table have been sent.
     columns_sent: bool,
     ends: Instant,
@@ -227,10 +231,11 @@ impl Watching {
     /// The line of an event; `None` if the client does not want it.
     fn line(&mut self, event: Event) -> Option<String> {
         let (kind, object) = match event {
-            Event::Added(object) => ("ADDED", self.shown(object)),
-            Event::Modified(object) => ("MODIFIED", self.shown(object)),
-            Event::Deleted(object) => ("DELETED", self.shown(object)),
+            Event::Added(object) => ("ADDED", self.text(object, false)),
+            Event::Modified(object) => ("MODIFIED", self.text(object, false)),
+            Event::Deleted(object) => ("DELETED", self.text(object, true)),
             Event::Bookmark { version, initial } => {
+                self.listing &= !initial;
                 let wanted = if initial {
                     self.announce
                 } else {
@@ -240,16 +245,24 @@ impl Watching {
                     return None;
                 }
                 let bookmark = self.bookmark(version, initial);
-                ("BOOKMARK", self.shown(bookmark))
+                ("BOOKMARK", self.shown(bookmark).to_string().into())
             }
         };
-        let mut text = String::with_capacity(64);
+        let mut text = String::with_capacity(object.len() + 64);
         text.push_str("{\"type\":\"");
         text.push_str(kind);
         text.push_str("\",\"object\":");
-        text.push_str(&object.to_string());
+        text.push_str(&object);
         text.push_str("}\n");
         Some(text)
+    }
+
+    /// An object as JSON. Other watches receive the same changes, but not the same list.
+    fn text(&mut self, object: Value, deleted: bool) -> Arc<str> {
+        if self.form == Form::Objects && !self.listing {
+            return self.request.server.shared.encodings.text(&object, deleted);
+        }
+        self.shown(object).to_string().into()
     }
 
     /// An object that has only a version.

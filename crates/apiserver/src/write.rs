@@ -7,9 +7,11 @@ use object::{GroupKind, ObjectName};
 use store::{Change, Error, Preconditions, Write, Written};
 
 use crate::answer::Answer;
+use crate::duplicates::duplicates;
 use crate::managed::{Manager, Managers, Operation, changes};
-use crate::metadata::{prune, validate};
+use crate::metadata::{prune, validate, validate_update};
 use crate::negotiate::{self, BodyFormat};
+use crate::query::FieldValidation;
 use crate::read::list_value;
 use crate::server::ObjectRequest;
 use crate::status::{Cause, StatusError, deleted};
@@ -61,8 +63,8 @@ impl ObjectRequest {
             let name = metadata::name(&object);
             return Err(StatusError::invalid(&self.resource.kind, name, &[cause]));
         }
-        validate(&self.resource, &object)?;
         let live = self.live()?;
+        validate_update(&self.resource, &live, &object)?;
         let written = self.replace(&live, &object)?;
         Ok(Answer::ok(self.one(form, written.object)).with_warnings(warnings))
     }
@@ -111,16 +113,22 @@ impl ObjectRequest {
         Ok(Answer::ok(deleted(self.resource.name(), name, uid)))
     }
 
-    /// Deletes all objects that the query selects. Returns them as they were.
+    /// Deletes all objects that the query selects. Returns them as they were. If one of them must
+    /// not be deleted, none is.
     pub(crate) fn delete_collection(&self) -> Result<Answer, StatusError> {
         let options = self.delete_options()?;
         let list = self.list_objects()?;
         let mut items = Vec::new();
-        for object in list.items {
-            let Some(key) = ObjectName::of(&object) else {
-                continue;
-            };
-            match self.delete_one(&key, &options) {
+        let keys: Vec<_> = list.items.iter().filter_map(ObjectName::of).collect();
+        for key in &keys {
+            let write = Write::Delete(key.clone(), options.preconditions.clone());
+            match self.mapped(self.carry_out(&write, true)) {
+                Err(error) if error.code != 404 => return Err(error),
+                Err(_) | Ok(_) => {}
+            }
+        }
+        for (key, object) in keys.iter().zip(list.items) {
+            match self.delete_one(key, &options) {
                 Ok(_) => items.push(object),
                 // Somebody else was faster.
                 Err(error) if error.code == 404 => {}
@@ -197,7 +205,13 @@ impl ObjectRequest {
         let format = negotiate::body_format(&self.headers)?;
         let object = parse(format, &self.content)?;
         self.check_kind(&object)?;
-        prune(&self.resource, &object, self.query.field_validation()?)
+        let validation = self.query.field_validation()?;
+        let duplicates = if format == BodyFormat::Json && validation != FieldValidation::Ignore {
+            duplicates(&self.content)
+        } else {
+            Vec::new()
+        };
+        prune(&self.resource, &object, &duplicates, validation)
     }
 
     /// An object must have the kind of the path.

@@ -93,7 +93,7 @@ impl Access for ClusterAccess {
 }
 
 fn review(user: &User, attributes: &Attributes) -> SubjectAccessReview {
-    let verb = Some(attributes.verb.to_owned());
+    let verb = Some(attributes.verb.to_string());
     let given = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
     let (resource_attributes, non_resource_attributes) = match &attributes.scope {
         Scope::Path(path) => (

@@ -35,7 +35,8 @@ const UNOWNED: [&str; 11] = [
 enum Sharing {
     /// The object itself and its metadata: only the fields inside are owned.
     Struct,
-    /// Labels and annotations: the entries are owned; the map itself only by updates.
+    /// Labels and annotations: the entries are owned; the map itself by updates, or if it is
+    /// empty.
     Entries,
     /// A map of any depth, which is owned together with its entries.
     Map,
@@ -52,7 +53,7 @@ fn sharing(path: &[PathElement], value: &Value) -> Sharing {
         Some(PathElement::Field(field)) => field.as_str(),
         _ => "",
     };
-    let is_map = value.as_map().is_some_and(|map| !map.is_empty());
+    let is_map = value.as_map().is_some();
     match (path.len(), field(0), field(1)) {
         (0, ..) | (1, "metadata", _) if is_map => Sharing::Struct,
         (2, "metadata", "labels" | "annotations") if is_map => Sharing::Entries,
@@ -91,7 +92,9 @@ fn collect(value: &Value, path: &mut FieldPath, operation: Operation, set: &mut 
     let sharing = sharing(&path.0, value);
     let itself = match sharing {
         Sharing::Struct => false,
-        Sharing::Entries => operation == Operation::Update,
+        Sharing::Entries => {
+            operation == Operation::Update || value.as_map().is_some_and(Map::is_empty)
+        }
         Sharing::Map | Sharing::Set | Sharing::ByUid | Sharing::Whole => true,
     };
     if itself {
@@ -225,8 +228,6 @@ fn merged(live: &Value, config: &Value, path: &mut Vec<PathElement>) -> Value {
             let new = wanted.iter().map(|(_, item)| (*item).clone());
             kept.cloned().chain(new).collect()
         }
-        // An empty map wants the map to exist, whatever is in it.
-        (_, View::Map(_), View::Map(new)) if new.is_empty() => live.clone(),
         _ => config.clone(),
     }
 }

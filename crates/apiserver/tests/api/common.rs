@@ -3,14 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use apiserver::{
-    Access, AllowAll, Body, Catalog, Column, ColumnKind, Env, Limits, Resource, Server, User,
-};
+use apiserver::{Access, AllowAll, Body, Catalog, Env, Limits, Resource, Server, User};
 use bytes::Bytes;
 use document::{Path, Value, json};
 use http::{Request, Response};
 use http_body_util::{BodyExt as _, Full};
-use object::GroupKind;
+use object::{Column, ColumnType, GroupKind};
 use store::{Caller, Completeness, Config, Store, Write};
 
 pub(crate) const GROUP: &str = "shop.view.dcontroller.io";
@@ -55,14 +53,18 @@ impl Api {
     }
 
     pub(crate) fn with(access: Arc<dyn Access>, limits: Limits) -> Self {
-        let store = Store::new(Fixed(AtomicU64::new(1)), Config::default());
+        Self::with_config(access, limits, Config::default())
+    }
+
+    pub(crate) fn with_config(access: Arc<dyn Access>, limits: Limits, config: Config) -> Self {
+        let store = Store::new(Fixed(AtomicU64::new(1)), config);
         store.set_default_completeness(Completeness::Complete(store::Basis::USERS));
         let catalog = Catalog::default();
         let mut resource = Resource::view(health());
         resource.columns = vec![Column {
             name: "Ready".to_owned(),
             path: Path::parse("$.ready").unwrap(),
-            kind: ColumnKind::Integer,
+            kind: ColumnType::Integer,
         }];
         catalog.set_group(GROUP, [resource]);
         let env = Arc::new(Fixed(AtomicU64::new(1)));

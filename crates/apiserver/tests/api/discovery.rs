@@ -77,7 +77,7 @@ async fn openapi_describes_the_kind() {
 }
 
 /// Allows reading in one namespace.
-struct OneNamespace;
+pub(crate) struct OneNamespace;
 
 impl Access for OneNamespace {
     fn check<'a>(
@@ -88,7 +88,7 @@ impl Access for OneNamespace {
         let allowed = match &attributes.scope {
             Scope::Path(_) => true,
             Scope::Resource { namespace, .. } => {
-                namespace == "shop" && matches!(attributes.verb, "get" | "list" | "watch")
+                namespace == "shop" && matches!(&*attributes.verb, "get" | "list" | "watch")
             }
         };
         Box::pin(async move { Ok((!allowed).then(String::new)) })

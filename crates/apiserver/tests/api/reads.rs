@@ -112,3 +112,35 @@ async fn large_answers_are_compressed() {
     let response = api.send(request.body(Full::default()).unwrap()).await;
     assert_eq!(response.headers()["content-encoding"], "gzip");
 }
+
+#[tokio::test]
+async fn a_page_says_how_many_objects_follow() {
+    let api = Api::new();
+    for name in ["a", "b", "c", "d"] {
+        api.derive(name, 1);
+    }
+    let remaining = |list: &Value| {
+        let metadata = list.get("metadata");
+        (
+            metadata.get("remainingItemCount").as_int(),
+            metadata
+                .get("continue")
+                .as_str()
+                .unwrap_or_default()
+                .to_owned(),
+        )
+    };
+    let (_, list) = api.get(&format!("{SHOP}?limit=1")).await;
+    let (number, token) = remaining(&list);
+    assert_eq!(number, Some(3));
+    let (_, list) = api.get(&format!("{SHOP}?limit=1&continue={token}")).await;
+    let (number, token) = remaining(&list);
+    assert_eq!(number, Some(2));
+    let (_, list) = api.get(&format!("{SHOP}?limit=2&continue={token}")).await;
+    assert_eq!(remaining(&list), (None, String::new()));
+    // A server does not count what a selector matches.
+    let (_, list) = api
+        .get(&format!("{SHOP}?limit=1&fieldSelector=metadata.name!%3Da"))
+        .await;
+    assert_eq!(remaining(&list).0, None);
+}

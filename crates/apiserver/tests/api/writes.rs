@@ -258,6 +258,21 @@ async fn a_collection_is_deleted_by_selector() {
 }
 
 #[tokio::test]
+async fn a_collection_with_a_derived_object_is_not_deleted_in_part() {
+    let api = Api::new();
+    api.call("POST", SHOP, &object("a", 1)).await;
+    api.derive("b", 1);
+    fails(
+        &api.call_with("DELETE", SHOP, &[], "").await,
+        403,
+        "Forbidden",
+        "health.shop.view.dcontroller.io \"b\" is forbidden: the existence cannot be changed, \
+         because controller health of Operator shop derives the object",
+    );
+    assert_eq!(api.get(&format!("{SHOP}/a")).await.0, 200);
+}
+
+#[tokio::test]
 async fn bad_bodies_are_refused_with_a_status() {
     let api = Api::new();
     let json = ("content-type", "application/json");
