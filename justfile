@@ -43,6 +43,10 @@ bench date:
 figures date:
     cargo bench -p benches --features cluster --bench figures -- --write docs/performance.md --date {{date}}
 
+# Compares the views that deltic serves with custom resources, and writes docs/performance.md.
+serving date:
+    cargo bench -p benches --features cluster --bench serving -- --write docs/performance.md --date {{date}}
+
 # Coverage-guided fuzzing (nightly, `cargo install cargo-fuzz`): `just fuzz path`.
 fuzz target:
     cargo +nightly fuzz run {{target}}

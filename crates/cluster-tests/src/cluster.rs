@@ -194,6 +194,12 @@ impl Cluster {
         Process::start(&self.watchdog, &format!("{program}-{number}"), command)
     }
 
+    /// The resident memory of the API server and etcd, in bytes.
+    pub fn resident_memory(&self) -> u64 {
+        let servers = self.api_server.iter().chain([&self.etcd]);
+        servers.map(Process::resident_memory).sum()
+    }
+
     /// The directory with its files: logs, keys, data.
     pub fn directory(&self) -> &Path {
         &self.plane.directory

@@ -150,6 +150,11 @@ impl Installed {
         run(&self.program, &args)
     }
 
+    /// Runs `deltic` to its end and returns its output; panics if it fails.
+    pub fn run(&self, args: &[&str]) -> String {
+        run(&self.program, args)
+    }
+
     /// Starts `deltic run --cluster` as its account.
     pub fn deltic(&self) -> Process {
         self.deltic_with(&[])

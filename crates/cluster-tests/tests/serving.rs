@@ -4,9 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use cluster_tests::{
-    Cluster, Installed, Process, TokenKey, await_some, metric, run_deltic, stop_deltic,
-};
+use cluster_tests::{Cluster, Process, Served, TokenKey, await_some, metric, stop_deltic};
 use serde_json::{Value, json};
 
 /// Puts config maps with the label `role: source` into a view.
@@ -36,87 +34,49 @@ fn source(cluster: &Cluster, namespace: &str, name: &str, value: &str) {
     cluster.apply(&source.to_string());
 }
 
-/// A deltic that serves views, and the kubeconfig of a user for them.
-struct Served {
-    installed: Installed,
-    process: Process,
-    server: String,
-}
+/// A deltic that serves the view.
+struct Views(Served);
 
-impl Served {
+impl Views {
     fn start() -> Self {
-        let operator = operator().to_string();
-        let installed = Installed::new(&operator, "");
-        // Exactly the permissions that serving needs.
-        let rights = installed.rights(&operator, &["--serve"]);
-        installed.cluster.apply(&rights);
-        let flags = ["--serve-addr", "127.0.0.1:0", "--lease-namespace", "deltic"];
-        let process = installed.deltic_with(&flags);
-        let server = await_some("views are served", || {
-            let log = process.log();
-            let line = log.lines().find(|line| line.contains("serving views"))?;
-            let line: Value = serde_json::from_str(line).ok()?;
-            Some(format!("https://{}", line["address"].as_str()?))
-        });
-        Self {
-            installed,
-            process,
-            server,
-        }
-    }
-
-    /// A kubeconfig for the views, as the administrator.
-    fn kubeconfig(&self) -> PathBuf {
-        let admin = self.installed.cluster.kubeconfig();
-        let text = run_deltic(&[
-            "kubeconfig",
-            "--server",
-            &self.server,
-            "--kubeconfig",
-            admin.to_str().unwrap(),
-            "--lease-namespace",
-            "deltic",
-        ]);
-        self.file("views-admin.yaml", &text)
+        Self(Served::start(&operator().to_string(), ""))
     }
 
     /// A kubeconfig for the views, with this token.
     fn kubeconfig_of(&self, name: &str, token: &str) -> PathBuf {
-        let admin = std::fs::read_to_string(self.kubeconfig()).unwrap();
-        let file = self.file(&format!("views-{name}.yaml"), &admin);
+        let admin = std::fs::read_to_string(self.0.kubeconfig()).unwrap();
+        let file = self.0.file(&format!("views-{name}.yaml"), &admin);
         let token = format!("--token={token}");
         let set = ["config", "set-credentials", "deltic-views", &token];
-        self.installed.cluster.kubectl_of(&file, &set, "").unwrap();
+        self.0
+            .installed
+            .cluster
+            .kubectl_of(&file, &set, "")
+            .unwrap();
         file
-    }
-
-    fn file(&self, name: &str, text: &str) -> PathBuf {
-        let path = self.installed.cluster.directory().join(name);
-        std::fs::write(&path, text).unwrap();
-        path
     }
 
     /// Runs kubectl on the views; panics if it fails.
     fn kubectl(&self, kubeconfig: &Path, args: &[&str]) -> String {
-        let output = self.installed.cluster.kubectl_of(kubeconfig, args, "");
+        let output = self.0.installed.cluster.kubectl_of(kubeconfig, args, "");
         output.unwrap_or_else(|failed| panic!("kubectl {}: {}", args.join(" "), failed.stderr))
     }
 
     /// The message of a kubectl command that fails.
     fn refused(&self, kubeconfig: &Path, args: &[&str]) -> String {
-        let output = self.installed.cluster.kubectl_of(kubeconfig, args, "");
+        let output = self.0.installed.cluster.kubectl_of(kubeconfig, args, "");
         output.expect_err(&args.join(" ")).stderr
     }
 }
 
 #[test]
 fn views_are_read_and_written_with_kubectl() {
-    let served = Served::start();
-    let cluster = &served.installed.cluster;
+    let served = Views::start();
+    let cluster = &served.0.installed.cluster;
     let namespace = cluster.namespace("served");
     source(cluster, &namespace, "a", "one");
     source(cluster, &namespace, "b", "two");
-    let admin = served.kubeconfig();
+    let admin = served.0.kubeconfig();
     await_some("the view is filled", || {
         let names = cluster.kubectl_of(&admin, &["get", "entry", "-A", "-o", "name"], "");
         let names = names.ok()?;
@@ -150,7 +110,7 @@ fn views_are_read_and_written_with_kubectl() {
         message.contains("controller c of Operator served derives"),
         "{message}"
     );
-    refusal_is_recorded(&served.process, &namespace);
+    refusal_is_recorded(&served.0.process, &namespace);
 
     // Objects of users are theirs.
     let own = json!({
@@ -183,7 +143,7 @@ fn views_are_read_and_written_with_kubectl() {
         "--for=jsonpath={.k}=three",
     ];
     served.kubectl(&admin, &wait);
-    stop_deltic(served.process);
+    stop_deltic(served.0.process);
 }
 
 /// The audit log and the metrics show the refused patch of `a`, and not what was in it.
@@ -213,8 +173,8 @@ fn refusal_is_recorded(process: &Process, namespace: &str) {
 
 #[test]
 fn tokens_that_the_cluster_does_not_accept_are_refused() {
-    let served = Served::start();
-    let cluster = &served.installed.cluster;
+    let served = Views::start();
+    let cluster = &served.0.installed.cluster;
     let namespace = cluster.namespace("tokens");
     cluster.kubectl(&["create", "-n", &namespace, "serviceaccount", "user"]);
     let sign = |key: &TokenKey, ago| cluster.signed_token(&namespace, "user", key, ago);
@@ -247,13 +207,13 @@ fn tokens_that_the_cluster_does_not_accept_are_refused() {
         let message = served.refused(&served.kubeconfig_of("good", &good), &list);
         message.contains("Unauthorized").then_some(())
     });
-    stop_deltic(served.process);
+    stop_deltic(served.0.process);
 }
 
 #[test]
 fn the_cluster_decides_who_reads_what() {
-    let served = Served::start();
-    let cluster = &served.installed.cluster;
+    let served = Views::start();
+    let cluster = &served.0.installed.cluster;
     let (mine, other) = (cluster.namespace("mine"), cluster.namespace("other"));
     source(cluster, &mine, "a", "one");
     source(cluster, &other, "b", "two");
@@ -317,5 +277,5 @@ fn the_cluster_decides_who_reads_what() {
         let expect = format!("{denied} {place}");
         assert!(message.contains(&expect), "{message}");
     }
-    stop_deltic(served.process);
+    stop_deltic(served.0.process);
 }
