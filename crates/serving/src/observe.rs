@@ -31,7 +31,7 @@ pub(crate) fn served(method: &Method, info: Option<&RequestInfo>) -> ServedReque
             ..ServedRequest::default()
         };
     };
-    let verb = match (info.attributes.verb, info.apply) {
+    let verb = match (info.attributes.verb.as_ref(), info.apply) {
         ("get", _) => "GET",
         ("list", _) => "LIST",
         ("watch", _) => "WATCH",
@@ -89,7 +89,7 @@ pub(crate) fn count(metrics: &Metrics, request: &ServedRequest, code: u16, time:
 
 /// Logs a write: who, what, and the outcome, but no content.
 pub(crate) fn audit(user: &User, info: &RequestInfo, code: u16) {
-    let verb = info.attributes.verb;
+    let verb = info.attributes.verb.as_ref();
     if !matches!(
         verb,
         "create" | "update" | "patch" | "delete" | "deletecollection"
