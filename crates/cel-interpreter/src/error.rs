@@ -36,6 +36,8 @@ pub enum CompileError {
         name: String,
         /// A function with a similar name.
         nearest: Option<&'static str>,
+        /// The offset of the name in the text, in bytes.
+        offset: usize,
     },
     /// A function with too few or too many arguments, or a method called as a function.
     #[error("`{name}` takes {expected}, found {found}")]
@@ -46,6 +48,8 @@ pub enum CompileError {
         expected: String,
         /// How it is called.
         found: String,
+        /// The offset of the name in the text, in bytes.
+        offset: usize,
     },
     /// A literal regular expression that is invalid or too large.
     #[error("`{function}`: {reason}")]
@@ -54,6 +58,8 @@ pub enum CompileError {
         function: &'static str,
         /// What is wrong with it.
         reason: String,
+        /// The offset of the function's name in the text, in bytes.
+        offset: usize,
     },
     /// A feature of CEL that makes no sense for documents.
     #[error("{0} are not supported")]
@@ -71,6 +77,17 @@ impl CompileError {
             Self::Arguments { .. } => "cel-arguments",
             Self::Pattern { .. } => "cel-pattern",
             Self::Unsupported(_) => "cel-unsupported",
+        }
+    }
+
+    /// The offset in the text, in bytes, if the error is about one place.
+    pub fn offset(&self) -> Option<usize> {
+        match self {
+            Self::Syntax { offset, .. }
+            | Self::UnknownFunction { offset, .. }
+            | Self::Arguments { offset, .. }
+            | Self::Pattern { offset, .. } => Some(*offset),
+            Self::TooLong { .. } | Self::TooDeep | Self::Unsupported(_) => None,
         }
     }
 }

@@ -136,7 +136,7 @@ impl<'a> Lexer<'a> {
             Some(c) if c == '_' || c.is_ascii_alphabetic() => self.word(),
             Some(_) => match SYMBOLS.iter().find(|symbol| self.eat(symbol)) {
                 Some(symbol) => Ok(Token::Symbol(symbol)),
-                None => self.error(self.at, "unexpected character"),
+                None => self.error(self.at, unexpected(self.rest())),
             },
         }
     }
@@ -302,6 +302,21 @@ impl<'a> Lexer<'a> {
             Some(code) => Ok(LiteralPart::Code(code)),
             None => self.error(at, "malformed escape sequence"),
         }
+    }
+}
+
+/// The message about a character that starts no token, with what was probably meant.
+fn unexpected(rest: &str) -> &'static str {
+    match rest.as_bytes() {
+        [b'=', b'~', ..] => "found `=~`; a regular expression is `a.matches('…')`",
+        [b'=', ..] => "found `=`, expected `==`",
+        [b'&', ..] => "found `&`, expected `&&`",
+        [b'|', ..] => "found `|`, expected `||`",
+        [b'$', ..] => "found `$`; in CEL the document is `object`, as in `object.metadata.name`",
+        [b'@', ..] => {
+            "found `@`; CEL has functions, such as `size(a)`, but no operators of pipelines"
+        }
+        _ => "unexpected character",
     }
 }
 

@@ -23,8 +23,9 @@
 //! - A result is converted to a document. A uint becomes an int, or a float if it is out of range;
 //!   a timestamp a string in UTC (`2024-01-31T00:00:00Z`); a duration a string in seconds
 //!   (`5400s`); bytes become base64; an optional its value or null; a type its name; a key of a map
-//!   its text. NaN, infinity and Kubernetes types are errors. `string(ip)` and
-//!   `quantity.asInteger()` convert the latter to values that a document can contain.
+//!   its text. NaN, infinity and Kubernetes types are errors. `string(ip)`,
+//!   `string(quantity)` and `quantity.asInteger()` convert the latter to values that a document can
+//!   contain.
 //! - Equal whole numbers are the same key of a map, whatever their type. Macros visit a map in
 //!   key order.
 //!
@@ -34,13 +35,14 @@
 //! (`a.?b.orValue(1)`, `[?x]`, `optMap`, `optFlatMap`) and the Kubernetes functions. It differs from
 //! Kubernetes in this:
 //!
-//! - There is no type checker, because the documents have no schema: `[1, 'a']` is a list, and a
-//!   wrong type is an error of the evaluation.
+//! - There are no type errors at compile time, because documents may have no schema: `[1, 'a']` is a
+//!   list, and a wrong type is an error of the evaluation. [`Program::check`] finds expressions that
+//!   fail on all documents of given types.
 //! - An int is accepted where a double is expected, and numbers of both types can be sorted and
 //!   added, because a document cannot contain `2.0`.
 //! - There are no messages (`Type{…}`). A map with a key that occurs twice is an error.
-//! - `math`, `base64`, `jsonpatch.escapeKey`, `isIPv4` and the like, and `reverse` of strings are
-//!   added.
+//! - `math`, `base64`, `jsonpatch.escapeKey`, `isIPv4` and the like, `reverse` of strings and
+//!   `string` of quantities are added.
 //! - A member whose name is not an identifier is written `a['x-y']` or ``a.`x-y` ``.
 //! - Regular expressions and quantities are limited in size, and `\B` in a regular expression knows
 //!   the letters of all scripts.
@@ -69,12 +71,12 @@ mod reference;
 mod timestamp;
 mod tree;
 mod types;
+mod typing;
 mod value;
-mod value_kind;
 
 pub use error::{CompileError, EvalError};
 pub use parser::{MAX_DEPTH, MAX_LENGTH, MAX_NESTING};
 pub use program::{Limits, Program};
 pub use reference::{Documented, Example, reference, reference_page};
 pub use types::is_type_name;
-pub use value_kind::ValueKind;
+pub use typing::{DocumentTypes, Kinds, TypeFinding, Typed};

@@ -13,7 +13,7 @@ use crate::lexer::closing_brace;
 use crate::parser::parse;
 use crate::reads::reads;
 use crate::tree::CelExpr;
-use crate::value_kind::{ValueKind, value_kind};
+use crate::typing::{DocumentTypes, TypeFinding, Typed, check};
 
 /// A compiled expression. Cloning increments one reference count.
 ///
@@ -115,19 +115,10 @@ impl Program {
         reads(&self.0.tree, &self.0.names)
     }
 
-    /// What the value is, as far as the outermost part of the expression shows.
-    ///
-    /// ```
-    /// use cel_interpreter::{ValueKind, Program};
-    ///
-    /// assert_eq!(Program::compile("a > 1 && b")?.value_kind(), ValueKind::Boolean);
-    /// let member = ValueKind::Member(vec!["object".into(), "spec".into()]);
-    /// assert_eq!(Program::compile("object.spec")?.value_kind(), member);
-    /// assert_eq!(Program::compile("a + 1")?.value_kind(), ValueKind::Unknown);
-    /// # Ok::<(), cel_interpreter::CompileError>(())
-    /// ```
-    pub fn value_kind(&self) -> ValueKind {
-        value_kind(&self.0.tree, &self.0.names)
+    /// Checks the types of operands, given those of the variables. Returns the type of the value,
+    /// and what is wrong.
+    pub fn check<T: DocumentTypes>(&self, types: &mut T) -> (Typed<T::Part>, Vec<TypeFinding>) {
+        check(&self.0.tree, &self.0.names, types)
     }
 
     /// The value of the expression. `variables` is called on the first use of a variable, and

@@ -234,9 +234,7 @@ fn syntax_errors_have_a_place() {
     check_syntax("a.all(b, 1, 2)", 1, 11, "expected `)`, found `,`");
     check_syntax("has(a)", 1, 5, "`has` takes a member, as in `has(a.b)`");
     check_syntax("has(a[0])", 1, 5, "`has` takes a member, as in `has(a.b)`");
-    check_syntax("1 @ 2", 1, 3, "unexpected character");
-    check_syntax("a = b", 1, 3, "unexpected character");
-    check_syntax("a & b", 1, 3, "unexpected character");
+    check_syntax("1 # 2", 1, 3, "unexpected character");
     check_syntax("'abc", 1, 1, "the string has no end");
     check_syntax("'a\nb'", 1, 1, "the string has no end on its line");
     check_syntax(r"'\q'", 1, 2, "unknown escape sequence");
@@ -247,4 +245,46 @@ fn syntax_errors_have_a_place() {
     check_syntax("1e999", 1, 1, "the number is out of range");
     check_syntax("12ab", 1, 1, "malformed number");
     check_syntax("a.`b", 1, 3, "malformed name in backquotes");
+}
+
+#[test]
+fn signs_of_other_languages_are_known() {
+    check_syntax("a = b", 1, 3, "found `=`, expected `==`");
+    check_syntax("a & b", 1, 3, "found `&`, expected `&&`");
+    check_syntax("a | b", 1, 3, "found `|`, expected `||`");
+    check_syntax(
+        "a =~ 'b'",
+        1,
+        3,
+        "found `=~`; a regular expression is `a.matches('…')`",
+    );
+    check_syntax(
+        "$.a > 1",
+        1,
+        1,
+        "found `$`; in CEL the document is `object`, as in `object.metadata.name`",
+    );
+    check_syntax(
+        "a and b",
+        1,
+        3,
+        "expected an operator, such as `&&`, or the end, found `and`",
+    );
+}
+
+#[test]
+fn errors_of_functions_have_the_place_of_the_name() {
+    for (text, offset) in [
+        ("1 + foo(a)", 4),
+        ("size(a.bar())", 7),
+        ("size(1, 2, 3)", 0),
+        ("[1].map(x, x.size(1, 2))", 13),
+        ("a.matches('[')", 2),
+        ("true || math.abs(1, 2)", 8),
+    ] {
+        let error = Program::compile(text).map(|_| ()).unwrap_err();
+        assert_eq!(error.offset(), Some(offset), "{text}: {error}");
+    }
+    let error = Program::compile("a{}").map(|_| ()).unwrap_err();
+    assert_eq!(error.offset(), None);
 }

@@ -332,3 +332,35 @@ fn a_leading_dot_names_the_outermost_scope() {
     let time = json!({"now": "2026-01-02T03:04:05Z"});
     check_with(&time, "[7].map(now, .now.getHours() + now)", "[10]");
 }
+
+/// As `Quantity.String` of Kubernetes writes them.
+#[test]
+fn quantities_have_a_text() {
+    for (text, expect) in [
+        ("quantity('1Gi')", "1Gi"),
+        ("quantity('1Gi').add(quantity('512Mi'))", "1536Mi"),
+        ("quantity('512Mi').add(quantity('512Mi'))", "1Gi"),
+        ("quantity('1.5Gi')", "1536Mi"),
+        ("quantity('500Ki').sub(quantity('500Ki'))", "0"),
+        ("quantity('0.5Ki')", "512"),
+        ("quantity('1025')", "1025"),
+        ("quantity('1000')", "1k"),
+        ("quantity('1500m')", "1500m"),
+        ("quantity('500m').add(quantity('500m'))", "1"),
+        ("quantity('0.25')", "250m"),
+        ("quantity('-250m')", "-250m"),
+        ("quantity('1e3')", "1e3"),
+        ("quantity('12e4')", "120e3"),
+        ("quantity('1').add(quantity('1Ki'))", "1025"),
+        ("quantity('0').add(quantity('2Ki'))", "2Ki"),
+        ("quantity('100n')", "100n"),
+        (
+            "quantity('123456789012345678901234567890')",
+            "123456789012345678901234567890",
+        ),
+        ("quantity('1Ki').add(quantity('100m'))", "1024100m"),
+        ("quantity('1').add(1)", "2"),
+    ] {
+        check(&format!("string({text})"), &format!("{expect:?}"));
+    }
+}

@@ -131,15 +131,31 @@ impl Pipeline {
         functions: &Functions,
         patterns: &mut Patterns,
     ) -> Result<Self, Vec<PipelineError>> {
+        let (pipeline, errors) = Self::draft(spec, at, sources, targets, functions, patterns);
+        match pipeline {
+            Some(pipeline) if errors.is_empty() => Ok(pipeline),
+            Some(_) | None => Err(errors),
+        }
+    }
+
+    /// As [`Pipeline::parse_with`], for code that checks a pipeline with mistakes. There is a
+    /// pipeline if only expressions are wrong. These are null in it.
+    pub fn draft(
+        spec: &Value,
+        at: &Location,
+        sources: &[String],
+        targets: &[String],
+        functions: &Functions,
+        patterns: &mut Patterns,
+    ) -> (Option<Self>, Vec<PipelineError>) {
         let mut reader = PipelineReader::new(spec, sources, targets, functions);
         reader.patterns = *patterns;
         let pipeline = reader.pipeline(spec, at);
         *patterns = reader.patterns;
-        if reader.errors.is_empty() {
-            Ok(pipeline)
-        } else {
-            Err(reader.errors)
-        }
+        let is_expression =
+            |error: &PipelineError| matches!(error.kind, PipelineErrorKind::Expression(_));
+        let complete = !reader.stage_missing && reader.errors.iter().all(is_expression);
+        (complete.then_some(pipeline), reader.errors)
     }
 }
 
@@ -153,6 +169,8 @@ struct PipelineReader<'a> {
     versions: Versions,
     patterns: Patterns,
     errors: Vec<PipelineError>,
+    /// Whether a stage could not be read.
+    stage_missing: bool,
 }
 
 impl<'a> PipelineReader<'a> {
@@ -169,6 +187,7 @@ impl<'a> PipelineReader<'a> {
             versions: mentioned_versions(spec),
             patterns: Patterns::default(),
             errors: Vec::new(),
+            stage_missing: false,
         }
     }
 

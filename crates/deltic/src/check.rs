@@ -10,9 +10,10 @@ use crate::input;
 use crate::output::Output;
 
 pub(crate) fn run(args: &cli::Check, output: &mut Output) -> Result<Outcome, Stop> {
-    let files = args.operators.files();
+    let files = args.operators.files("check")?;
     let mut operators = input::read(&files, output)?.operators();
     operators.check_types(catalog(args, output)?);
+    operators.check_codes();
     let none = operators.none(&files.names);
     operators.diagnostics.extend(none);
     let diagnostics = &operators.diagnostics;

@@ -6,6 +6,7 @@
 #[cfg(feature = "cluster")]
 pub(crate) mod cluster;
 mod explanations;
+mod files;
 #[cfg(feature = "cluster")]
 pub(crate) mod views;
 
@@ -14,9 +15,9 @@ use clap_complete::Shell;
 use dataflow::Budget;
 use document::Bounds;
 
-use crate::input::Files;
 use crate::time::Time;
 pub(crate) use explanations::{Trace, Why, WhyFormat};
+pub(crate) use files::{NamedOperators, OperatorFiles, Recursive};
 
 /// Declarative Kubernetes controllers as incremental dataflow.
 #[derive(Debug, Parser)]
@@ -37,8 +38,8 @@ pub(crate) struct Cli {
 const EXIT_CODES: &str = "\
 Exit codes:
   0  everything worked
-  1  something failed while running, such as an expression on an object, or a bad event
-  2  nothing was run: bad usage, or an Operator, expression or file that cannot be read";
+  1  something failed while running: an expression on an object, or a bad event
+  2  nothing was run: bad usage, or a file, Operator or expression is invalid";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -130,11 +131,12 @@ pub(crate) struct Eval {
 #[command(after_help = "\
 Examples:
   deltic replay -f operator.yaml events.json
-  kubectl get services -A --watch --output-watch-events -o json | deltic replay -f operator.yaml
+  kubectl get services -A --watch --output-watch-events -o json |
+    deltic replay -f operator.yaml
   deltic replay -f operator.yaml -o jsonl < events.json
 
-With -o jsonl errors are part of the output, and the exit code is 0 unless the stream cannot
-be read.")]
+With -o jsonl errors are part of the output, and the exit code is 0 unless the
+stream cannot be read.")]
 pub(crate) struct Replay {
     #[command(flatten)]
     pub(crate) operator: OperatorFiles,
@@ -157,10 +159,11 @@ pub(crate) struct Replay {
 Examples:
   deltic render operator.yaml objects/
   deltic render operator.yaml -R repository/ -o name
-  kubectl get services,endpointslices -A -o json | deltic render -f operator.yaml -f -
+  kubectl get services,endpointslices -A -o json |
+    deltic render -f operator.yaml -f -
 
-Objects are read one by one: a file may be larger than the memory. If nothing is derived, the
-number of documents after each stage is printed on stderr.")]
+Objects are read one by one: a file may be larger than the memory. If nothing is
+derived, the number of documents after each stage is printed on stderr.")]
 pub(crate) struct Render {
     /// The Operator and the objects: files, directories, or - for stdin
     #[arg(value_name = "FILE")]
@@ -199,7 +202,8 @@ Examples:
   deltic patch -f patches.yaml objects/
   kubectl get deployments -A -o json | deltic patch -f patches.yaml --diff
   deltic patch -f patches.yaml --var 'ports=[80, 443]' objects.yaml
-  echo '{\"doc\": {}, \"patch\": [{\"op\": \"add\", \"path\": \"/a\", \"value\": 1}]}' | deltic patch --jsonl")]
+  echo '{\"doc\": {}, \"patch\": [{\"op\": \"add\", \"path\": \"/a\", \"value\": 1}]}' |
+    deltic patch --jsonl")]
 pub(crate) struct Patch {
     /// The patches: files, directories, or - for stdin
     #[arg(short, long, value_name = "FILE", required_unless_present = "jsonl")]
@@ -327,57 +331,6 @@ pub(crate) struct Version {
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     pub(crate) output: CheckFormat,
-}
-
-/// Operators as arguments, with or without -f.
-#[derive(Debug, Args)]
-pub(crate) struct NamedOperators {
-    /// The Operators: files, directories, or - for stdin
-    #[arg(value_name = "FILE")]
-    files: Vec<String>,
-
-    /// The same as FILE
-    #[arg(short, long, value_name = "FILE", required_unless_present = "files")]
-    filename: Vec<String>,
-
-    #[command(flatten)]
-    recursive: Recursive,
-}
-
-impl NamedOperators {
-    pub(crate) fn files(&self) -> Files {
-        self.recursive.files(&self.filename, &self.files)
-    }
-}
-
-#[derive(Clone, Copy, Debug, Args)]
-pub(crate) struct Recursive {
-    /// Read the subdirectories of directories, too
-    #[arg(short = 'R', long)]
-    pub(crate) recursive: bool,
-}
-
-impl Recursive {
-    /// The files of `-f` and of arguments.
-    pub(crate) fn files(self, flags: &[String], arguments: &[String]) -> Files {
-        Files::new(&[flags, arguments].concat(), self.recursive)
-    }
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct OperatorFiles {
-    /// The Operator: a file, a directory, or - for stdin
-    #[arg(short, long, value_name = "FILE", required = true)]
-    filename: Vec<String>,
-
-    #[command(flatten)]
-    recursive: Recursive,
-}
-
-impl OperatorFiles {
-    pub(crate) fn files(&self) -> Files {
-        self.recursive.files(&self.filename, &[])
-    }
 }
 
 /// How an Operator runs offline.

@@ -2,6 +2,7 @@
 
 mod codes;
 mod errors;
+mod topics;
 
 use std::fmt::Write;
 
@@ -13,6 +14,7 @@ use crate::exit::{Outcome, Stop};
 use crate::input;
 use crate::output::Output;
 use codes::CodeDoc;
+use topics::Topic;
 
 pub(crate) fn run(args: &cli::Doc, output: &mut Output) -> Result<Outcome, Stop> {
     if let Some(page) = args.page {
@@ -34,6 +36,11 @@ pub(crate) fn run(args: &cli::Doc, output: &mut Output) -> Result<Outcome, Stop>
         }
         None => Err(Stop::Refused(vec![unknown(name, &entries)])),
     }
+}
+
+/// The codes of all errors and warnings.
+pub(crate) fn codes() -> impl Iterator<Item = &'static str> {
+    codes::codes().map(|doc| doc.code)
 }
 
 /// A part of the reference.
@@ -76,6 +83,7 @@ fn entries() -> Vec<Entry> {
     let errors = codes::codes().map(error);
     stages
         .chain([paths()])
+        .chain(topics::TOPICS.iter().map(topic))
         .chain(operators)
         .chain(cel.map(cel_function))
         .chain(errors)
@@ -137,6 +145,29 @@ fn paths() -> Entry {
         summary: "Strings that start with `$`: fields, indexes, filters, setters.".to_owned(),
         text,
     }
+}
+
+fn topic(topic: &Topic) -> Entry {
+    Entry {
+        names: names(topic.name, topic.aliases),
+        summary: topic.summary.to_owned(),
+        text: format!(
+            "{} ({})\n\n{}\n{}",
+            topic.name,
+            topic.what,
+            topic.summary,
+            indented(topic.text)
+        ),
+    }
+}
+
+/// The lines of a text, with those of an example indented.
+fn indented(text: &str) -> String {
+    let lines = text.lines().map(|line| match line.strip_prefix('|') {
+        Some(example) => format!(" {example}\n"),
+        None => format!("{line}\n"),
+    });
+    lines.collect()
 }
 
 /// A function or macro of CEL, as `cel.NAME`.
@@ -220,6 +251,10 @@ fn examples() -> String {
             Trigger::Render(pipeline, object) => vec!["render", pipeline, object],
             Trigger::Patch(patch, document) => vec!["patch", patch, document],
             Trigger::Usage(arguments) => [&["usage"], arguments].concat(),
+            Trigger::Stream(arguments, input) => [&["stream", input], arguments].concat(),
+            Trigger::Objects(pipeline, objects, arguments) => {
+                [&["objects", pipeline, objects], arguments].concat()
+            }
             Trigger::Elsewhere(_) => vec!["none"],
         };
         let parts = [&[doc.code], &parts[..]].concat();

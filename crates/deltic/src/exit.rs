@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use manifest::Diagnostic;
 
+use crate::input;
 use crate::output::Output;
 
 /// The outcome of a command that ran to its end.
@@ -37,13 +38,14 @@ impl Stop {
 
     /// Bad usage that clap does not detect.
     pub(crate) fn usage(message: &str) -> Self {
+        Self::Refused(vec![input::error("usage", message.to_owned())])
+    }
+
+    /// Bad usage, and what to do instead.
+    pub(crate) fn usage_with_help(message: &str, help: String) -> Self {
         Self::Refused(vec![Diagnostic {
-            severity: manifest::Severity::Error,
-            code: "usage".to_owned(),
-            message: message.to_owned(),
-            source: None,
-            span: None,
-            help: None,
+            help: Some(help),
+            ..input::error("usage", message.to_owned())
         }])
     }
 }

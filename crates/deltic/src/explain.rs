@@ -6,7 +6,7 @@ use crate::input;
 use crate::output::Output;
 
 pub(crate) fn run(args: &cli::Explain, output: &mut Output) -> Result<Outcome, Stop> {
-    let files = args.operators.files();
+    let files = args.operators.files("explain")?;
     let operators = input::read(&files, output)?.operators();
     let operators = operators.good(&files.names)?;
     output.diagnostics(&operators.diagnostics)?;

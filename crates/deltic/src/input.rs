@@ -5,7 +5,8 @@ mod reading;
 use document::{Location, Value};
 use expr::Functions;
 use manifest::{Diagnostic, Manifest, Severity};
-use operator::{Operator, Problem};
+use operator::spec::Draft;
+use operator::{Operator, Places, Problem};
 
 use schema::Catalog;
 
@@ -69,8 +70,8 @@ pub(crate) struct Operators {
     pub(crate) manifests: Vec<Manifest>,
     /// The Operators among them that are valid.
     pub(crate) created: Vec<Operator>,
-    /// For each valid Operator, its position among the manifests.
-    pub(crate) created_from: Vec<usize>,
+    /// What could be read of each, with the position of its manifest.
+    drafts: Vec<(Draft, usize)>,
     /// Errors and warnings, by file and position.
     pub(crate) diagnostics: Vec<Diagnostic>,
     /// The other documents.
@@ -79,7 +80,7 @@ pub(crate) struct Operators {
 
 impl Operators {
     pub(crate) fn add(&mut self, manifest: Manifest) {
-        let (operator, problems) = operator::read(&manifest.value, &Functions::builtin());
+        let (draft, problems) = Draft::read(&manifest.value, &Functions::builtin());
         let mut diagnostics: Vec<_> = problems
             .into_iter()
             .map(|problem| diagnostic(&manifest, problem))
@@ -87,9 +88,13 @@ impl Operators {
             .collect();
         diagnostics.sort_by_key(|diagnostic| diagnostic.span.map(|span| span.start));
         self.diagnostics.extend(diagnostics);
-        if let Some(operator) = operator {
-            self.created_from.push(self.manifests.len());
-            self.created.push(operator);
+        if let Some(draft) = draft {
+            if draft.is_valid() {
+                let mut operator = draft.operator.clone();
+                operator.set_places(&places(&manifest));
+                self.created.push(operator);
+            }
+            self.drafts.push((draft, self.manifests.len()));
         }
         self.manifests.push(manifest);
     }
@@ -100,26 +105,45 @@ impl Operators {
         for other in &self.others {
             catalog.add(&other.value);
         }
-        let manifests = self.created_from.iter().map(|from| &self.manifests[*from]);
+        let drafts = self.drafts.iter();
+        let manifests = drafts.clone().map(|(_, from)| &self.manifests[*from]);
         let manifests: Vec<&Manifest> = manifests.collect();
-        let created = self.created.iter().zip(&manifests);
-        let pairs: Vec<(&Operator, &Value)> = created
-            .map(|(operator, manifest)| (operator, &manifest.value))
+        let pairs: Vec<(&Draft, &Value)> = drafts
+            .map(|(draft, from)| (draft, &self.manifests[*from].value))
             .collect();
         let found = operator::typed::check(&pairs, &catalog);
         for (manifest, problems) in manifests.iter().zip(found) {
             for problem in problems {
                 let found = diagnostic(manifest, problem);
                 // One mistake gives one message.
-                let known = self
-                    .diagnostics
-                    .iter()
-                    .any(|other| other.span == found.span && other.source == found.source);
+                let worse = |other: &Diagnostic| {
+                    found.severity == Severity::Error && other.severity == Severity::Warning
+                };
+                let known = self.diagnostics.iter().any(|other| {
+                    other.span == found.span && other.source == found.source && !worse(other)
+                });
                 if !known && !allow::is_allowed(&found) {
                     self.diagnostics.push(found);
                 }
             }
         }
+        self.sort();
+    }
+
+    /// Adds warnings about comments and annotations that allow what does not exist, and errors about
+    /// documents that are Operators in all but their kind.
+    pub(crate) fn check_codes(&mut self) {
+        let codes = self.manifests.iter().flat_map(allow::unknown_codes);
+        self.diagnostics.extend(codes);
+        if !self.manifests.is_empty() {
+            let misnamed = self.others.iter().filter_map(misnamed);
+            self.diagnostics.extend(misnamed);
+        }
+        self.sort();
+    }
+
+    /// Sorts the diagnostics by file and position.
+    fn sort(&mut self) {
         let mut files: Vec<String> = Vec::new();
         for source in self.diagnostics.iter().filter_map(|d| d.source.as_ref()) {
             if !files.contains(&source.name) {
@@ -212,25 +236,32 @@ fn misnamed(manifest: &Manifest) -> Option<Diagnostic> {
     if !ours {
         return None;
     }
-    let (message, help) = match value.get("kind").as_str() {
-        None => ("`kind` is missing".to_owned(), "add kind: Operator"),
-        Some(kind) => {
-            expr::nearest(kind, ["Operator"])?;
-            let message = format!("expected kind Operator, found {kind}");
-            (message, "did you mean Operator?")
-        }
-    };
-    Some(Diagnostic {
-        source: Some(manifest.source().clone()),
-        span: Some(manifest.span(&Location::root().key("kind"))),
-        help: Some(help.to_owned()),
-        ..error("no-operator", message)
+    let problem = operator::spec::wrong_kind(value)?;
+    problem
+        .help
+        .is_some()
+        .then(|| diagnostic(manifest, problem))
+}
+
+/// The places of a manifest's parts in its file.
+fn places(manifest: &Manifest) -> Places {
+    let manifest = manifest.clone();
+    Places::new(move |at| {
+        let span = manifest.span(at);
+        let file = &manifest.source().name;
+        format!("{file}:{}:{}", span.line, span.column)
     })
 }
 
 /// A problem of a manifest with its position in the file.
 fn diagnostic(manifest: &Manifest, problem: Problem) -> Diagnostic {
-    let at_key = problem.at_key || is_about_key(problem.code);
+    let span = match problem.inside {
+        Some(offset) => manifest.span_inside(&problem.at, offset),
+        None => {
+            let at_key = problem.at_key || is_about_key(problem.code);
+            span(manifest, &problem.at, at_key)
+        }
+    };
     Diagnostic {
         severity: match problem.severity {
             operator::Severity::Error => Severity::Error,
@@ -239,7 +270,7 @@ fn diagnostic(manifest: &Manifest, problem: Problem) -> Diagnostic {
         code: problem.code.to_owned(),
         message: problem.message,
         source: Some(manifest.source().clone()),
-        span: Some(span(manifest, &problem.at, at_key)),
+        span: Some(span),
         help: problem.help,
     }
 }

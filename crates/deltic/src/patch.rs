@@ -132,7 +132,10 @@ fn bare_operations(manifest: &Manifest) -> Diagnostic {
 fn refused(manifest: &Manifest, error: &CompileError) -> Diagnostic {
     Diagnostic {
         source: Some(manifest.source().clone()),
-        span: Some(input::span(manifest, &error.at, error.at_key())),
+        span: Some(match error.inside() {
+            Some(offset) => manifest.span_inside(&error.at, offset),
+            None => input::span(manifest, &error.at, error.at_key()),
+        }),
         help: error.help(),
         ..input::error(error.code(), error.to_string())
     }

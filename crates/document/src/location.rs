@@ -55,6 +55,24 @@ impl Location {
         steps
     }
 
+    /// The location that this one is a member or an element of, and the last step.
+    pub fn parent(&self) -> Option<(&Self, &LocationStep)> {
+        let link = self.0.as_ref()?;
+        Some((&link.parent, &link.step))
+    }
+
+    /// Whether this is `other` or a part of it.
+    pub fn is_in(&self, other: &Self) -> bool {
+        let mut here = Some(self);
+        while let Some(location) = here {
+            if location == other {
+                return true;
+            }
+            here = location.parent().map(|(parent, _)| parent);
+        }
+        false
+    }
+
     fn step(&self, step: LocationStep) -> Self {
         Self(Some(Arc::new(LocationLink {
             parent: self.clone(),

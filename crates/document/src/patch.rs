@@ -68,7 +68,7 @@ mod rfc6902;
 
 pub use error::{Cause, Error, Failure};
 pub use operation::{OPERATIONS, Operation, ReadCause, ReadError};
-pub use path::{MAX_LENGTH, MAX_MATCHES, PatchPath};
+pub use path::{MAX_LENGTH, MAX_MATCHES, PatchPath, PatchStep};
 pub use pointer::{Pointer, Token};
 
 use crate::value::Value;

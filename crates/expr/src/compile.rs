@@ -150,7 +150,7 @@ impl<'a> Compiler<'a> {
                     at,
                     CompileErrorKind::Path {
                         path: text.to_owned(),
-                        message: error.to_string(),
+                        error,
                     },
                 );
                 None

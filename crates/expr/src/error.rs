@@ -177,12 +177,12 @@ pub enum CompileErrorKind {
         nearest: Option<String>,
     },
     /// A string that starts with `$` and does not parse as a path.
-    #[error("bad path {path:?}: {message}")]
+    #[error("bad path {path:?}: {error}")]
     Path {
         /// As written.
         path: String,
         /// The parse error.
-        message: String,
+        error: document::path::PathError,
     },
     /// Too few or too many arguments.
     #[error("{function} takes {expected}, found {found}")]
@@ -226,7 +226,7 @@ pub enum CompileErrorKind {
     TooManyPatterns,
     /// A CEL expression that cannot be compiled.
     #[error("CEL: {0}")]
-    Cel(String),
+    Cel(cel_interpreter::CompileError),
 }
 
 impl CompileError {
@@ -243,6 +243,23 @@ impl CompileError {
             CompileErrorKind::Pattern(_) => "bad-pattern",
             CompileErrorKind::TooManyPatterns => "too-many-patterns",
             CompileErrorKind::Cel(_) => "bad-cel",
+        }
+    }
+
+    /// The offset of the mistake, in bytes, inside the string at the location.
+    pub fn inside(&self) -> Option<usize> {
+        match &self.kind {
+            CompileErrorKind::Cel(error) => error.offset(),
+            // The whole path is short enough to be marked.
+            CompileErrorKind::Path { .. }
+            | CompileErrorKind::UnknownFunction { .. }
+            | CompileErrorKind::Arity { .. }
+            | CompileErrorKind::ItemOutOfScope
+            | CompileErrorKind::RootSetter
+            | CompileErrorKind::Setter { .. }
+            | CompileErrorKind::Form { .. }
+            | CompileErrorKind::Pattern(_)
+            | CompileErrorKind::TooManyPatterns => None,
         }
     }
 

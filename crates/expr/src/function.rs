@@ -17,6 +17,7 @@ use document::{ListRef, Value};
 use crate::error::{Error, ErrorKind};
 use crate::expr::Expr;
 use crate::scope::{Env, Scope};
+use crate::types::{Gives, Types};
 use crate::{functions, suggest};
 
 /// A function of the language, with its documentation.
@@ -30,6 +31,8 @@ pub struct Function {
     pub arity: Arity,
     /// The implementation.
     pub body: Body,
+    /// The types of its arguments and its result.
+    pub types: Types,
     /// The position of an argument that must be a list. There `["$.list"]` means the list
     /// itself, not a list that contains it.
     pub list_argument: Option<usize>,
@@ -237,6 +240,10 @@ impl Functions {
             aliases: &[],
             arity,
             body: Body::Own(Arc::new(function)),
+            types: Types {
+                takes: &[],
+                gives: Gives::Anything,
+            },
             list_argument: None,
             joins_one_list: false,
             cost: Cost::Written,

@@ -1,6 +1,6 @@
 //! The built-in functions, one file per family.
 //!
-//! Each file begins with a list: name, arity, body, documentation and examples. The bodies
+//! Each file begins with a list: name, arity, body, types, documentation and examples. The bodies
 //! follow. The examples run as tests and appear in the reference page.
 
 pub mod access;
@@ -17,6 +17,7 @@ use document::{ListRef, Number, Value};
 
 use crate::error::ErrorKind;
 use crate::function::{Arity, Body, Cost, Example, Function};
+use crate::types::{Gives, Takes, Types};
 
 /// The name of an added function is taken, or does not start with `@`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -47,6 +48,7 @@ const fn function(
     name: &'static str,
     arity: Arity,
     body: Body,
+    types: Types,
     signature: &'static str,
     summary: &'static str,
     examples: &'static [Example],
@@ -56,6 +58,7 @@ const fn function(
         aliases: &[],
         arity,
         body,
+        types,
         list_argument: None,
         joins_one_list: false,
         cost: Cost::Written,
@@ -63,6 +66,11 @@ const fn function(
         summary,
         examples,
     }
+}
+
+/// What the arguments of a function must be, the last one for all that follow, and what it gives.
+const fn types(takes: &'static [Takes], gives: Gives) -> Types {
+    Types { takes, gives }
 }
 
 /// Marks a function that reads its arguments, but nothing deep inside them.

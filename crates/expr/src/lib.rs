@@ -37,6 +37,7 @@ mod reference;
 mod scope;
 mod suggest;
 mod time;
+mod types;
 
 pub use analysis::{Read, Volatile};
 pub use compile::{Compiler, DocumentKind, Items, Patterns, compile};
@@ -50,4 +51,5 @@ pub use paths::{PATHS, PathDoc, paths_page};
 pub use reference::reference_page;
 pub use scope::{Env, Interrupt, Limits, Scope};
 pub use suggest::nearest;
-pub use time::Time;
+pub use time::{Time, is_duration};
+pub use types::{Gives, Takes, Types};

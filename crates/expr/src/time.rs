@@ -117,6 +117,11 @@ pub(crate) fn decimal_seconds(nanos: i128) -> String {
     format!("{sign}{}.{:09}", nanos / second, nanos % second)
 }
 
+/// Whether a text is a duration, such as `1h30m`, `-5m` or `2d`.
+pub fn is_duration(text: &str) -> bool {
+    duration(text).is_some()
+}
+
 /// The nanoseconds of a duration in the form of Go, or with days.
 pub(crate) fn duration(text: &str) -> Option<i128> {
     let (sign, mut rest) = match text.as_bytes().first()? {

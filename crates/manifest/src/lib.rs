@@ -59,6 +59,7 @@ mod decode;
 mod diagnostic;
 mod documents;
 mod emit;
+mod inside;
 mod load;
 mod manifest;
 mod open_collection;

@@ -1,11 +1,13 @@
 //! A loaded document, and the conversion of its locations to spans of its source.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use document::{Key, Location, LocationStep, Value};
 
 use crate::diagnostic::Diagnostic;
+use crate::inside;
 use crate::load::load;
 use crate::source::{Source, Span, Text};
 use crate::span_tree::{ByteRange, Children, SpanTree};
@@ -105,6 +107,11 @@ impl Manifest {
         self.text.span(spans.range.bytes())
     }
 
+    /// The span of these bytes of the source.
+    pub fn span_of(&self, bytes: Range<usize>) -> Span {
+        self.text.span(bytes)
+    }
+
     /// The span of the key at the end of the location; [`Manifest::span`] if it does not end in a
     /// key.
     pub fn key_span(&self, location: &Location) -> Span {
@@ -121,6 +128,21 @@ impl Manifest {
         match place {
             Some(place) => self.text.span(place.bytes()),
             None => self.span(location),
+        }
+    }
+
+    /// The span of one character inside the string at this location, given its offset in the string
+    /// in bytes; [`Manifest::span`] if there is no such character.
+    pub fn span_inside(&self, location: &Location, offset: usize) -> Span {
+        let whole = self.span(location);
+        let value = location.steps().into_iter().fold(&self.value, step);
+        let source = self.text.as_str().get(whole.start..whole.end);
+        let found = source
+            .zip(value.as_str())
+            .and_then(|(source, value)| inside::position(source, value, offset));
+        match found {
+            Some(found) => self.text.character(whole.start + found),
+            None => whole,
         }
     }
 
@@ -142,6 +164,14 @@ impl Manifest {
             duplicates: self.duplicates.clone(),
         });
         Some(manifests.collect())
+    }
+}
+
+/// The part of a value that a step of a location leads to.
+fn step<'a>(value: &'a Value, step: &LocationStep) -> &'a Value {
+    match step {
+        LocationStep::Key(key) => value.get(key),
+        LocationStep::Index(index) => value.at(*index),
     }
 }
 

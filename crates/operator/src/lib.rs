@@ -8,6 +8,7 @@
 #![warn(clippy::wildcard_enum_match_arm)]
 
 pub mod explain;
+mod places;
 pub mod predicate;
 pub mod problem;
 mod report;
@@ -15,6 +16,7 @@ mod shapes;
 pub mod spec;
 pub mod typed;
 
+pub use places::Places;
 pub use problem::{Problem, Severity};
 pub use report::Report;
 pub use shapes::{ViewShape, view_shapes};

@@ -15,6 +15,8 @@ pub struct Problem {
     pub at: Location,
     /// Whether it is about the key at this location, not the value.
     pub at_key: bool,
+    /// The offset of the mistake, in bytes, inside the string at the location.
+    pub inside: Option<usize>,
     /// What to do about it.
     pub help: Option<String>,
 }
@@ -37,6 +39,7 @@ impl Problem {
             message: message.into(),
             at: at.clone(),
             at_key: false,
+            inside: None,
             help: None,
         }
     }
@@ -52,6 +55,12 @@ impl Problem {
     /// Whether it is a warning with one of these codes.
     pub(crate) fn is_allowed(&self, codes: &[&str]) -> bool {
         self.severity == Severity::Warning && codes.contains(&self.code)
+    }
+
+    /// Whether it is an error, and the other one a warning. Of two problems at one place only the
+    /// first is reported, unless the second one is worse.
+    pub fn outweighs(&self, other: &Self) -> bool {
+        self.severity == Severity::Error && other.severity == Severity::Warning
     }
 
     /// Adds a hint on how to fix it.
@@ -74,6 +83,7 @@ impl From<dataflow::pipeline::PipelineError> for Problem {
         Self {
             help: error.help(),
             at_key: error.at_key(),
+            inside: error.inside(),
             ..Self::error(error.code(), &error.at, error.to_string())
         }
     }

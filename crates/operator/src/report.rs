@@ -15,7 +15,7 @@ pub struct Report {
     pub origin: Value,
     /// The stable code.
     pub code: &'static str,
-    /// The message, with the location in the spec.
+    /// The message, with the location in the spec, and in the file if there is one.
     pub message: String,
 }
 
@@ -39,6 +39,9 @@ impl Report {
             message = format!("{message}: {winner}");
         } else if stage != place && stage != "output" {
             message = format!("{message}, at {at}");
+        }
+        if let Some(place) = controller.places.find(error.failure.at()) {
+            message = format!("{message} ({place})");
         }
         Self {
             controller: controller.name.clone(),

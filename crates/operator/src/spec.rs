@@ -11,6 +11,7 @@ use document::{Location, Path, Value, json};
 use expr::Functions;
 use object::{Column, GroupKind, KindRef, LabelSelector};
 
+use crate::places::Places;
 use crate::predicate::Predicate;
 use crate::problem::{Problem, Severity};
 
@@ -31,6 +32,13 @@ pub struct Operator {
 }
 
 impl Operator {
+    /// Says where the parts of its manifest are in a file. Run-time errors then name the place.
+    pub fn set_places(&mut self, places: &Places) {
+        for controller in &mut self.controllers {
+            controller.places = places.clone();
+        }
+    }
+
     /// The controllers in topological order of the kinds that they read and write. Controllers of
     /// a cycle are in the order of the spec.
     pub fn order(&self) -> Vec<usize> {
@@ -85,6 +93,8 @@ pub struct Controller {
     pub options: Options,
     /// Its location in the manifest.
     pub at: Location,
+    /// Where the parts of the manifest are in a file, if it was read from one.
+    pub places: Places,
 }
 
 impl Controller {
@@ -293,13 +303,49 @@ impl Default for Options {
 
 /// Reads an Operator. Returns all problems and, unless one of them is an error, the Operator.
 pub fn read(manifest: &Value, table: &Functions) -> (Option<Operator>, Vec<Problem>) {
-    let mut reader = reader::SpecReader::new(table);
-    let operator = reader.operator(manifest);
-    let problems = reader.problems;
-    let refused = problems
-        .iter()
-        .any(|problem| problem.severity == Severity::Error);
-    (operator.filter(|_| !refused), problems)
+    let (draft, problems) = Draft::read(manifest, table);
+    let valid = draft.filter(Draft::is_valid);
+    (valid.map(|draft| draft.operator), problems)
+}
+
+/// An Operator as far as it can be read: with mistakes, it can be checked further, but not run.
+#[derive(Clone, Debug)]
+pub struct Draft {
+    /// The Operator, without the controllers, sources and targets that cannot be read.
+    pub operator: Operator,
+    /// The locations of errors. A wrong expression is null in the Operator.
+    pub(crate) broken: Vec<Location>,
+    /// Whether all controllers, sources and targets are there.
+    pub(crate) complete: bool,
+}
+
+impl Draft {
+    /// Reads an Operator. Returns all problems and what could be read.
+    pub fn read(manifest: &Value, table: &Functions) -> (Option<Self>, Vec<Problem>) {
+        let mut reader = reader::SpecReader::new(table);
+        let operator = reader.operator(manifest);
+        let draft = operator.map(|operator| Self {
+            operator,
+            broken: reader.broken(),
+            complete: !reader.incomplete,
+        });
+        (draft, reader.problems)
+    }
+
+    /// Whether the Operator has no errors.
+    pub fn is_valid(&self) -> bool {
+        self.broken.is_empty() && self.complete
+    }
+}
+
+impl From<Operator> for Draft {
+    fn from(operator: Operator) -> Self {
+        Self {
+            operator,
+            broken: Vec::new(),
+            complete: true,
+        }
+    }
 }
 
 /// Reads the name and the account of an Operator, whose controllers may be invalid. It gets none.
@@ -317,6 +363,27 @@ pub fn without_controllers(manifest: &Value) -> Result<Operator, Problem> {
             Err(Problem::error("bad-name", &Location::root(), message))
         }
     }
+}
+
+/// The problem of a manifest whose `kind` is not Operator.
+pub fn wrong_kind(manifest: &Value) -> Option<Problem> {
+    let at = Location::root().key("kind");
+    let (message, help) = match manifest.get("kind").as_str() {
+        Some("Operator") => return None,
+        None if manifest.get("kind").is_null() => {
+            ("`kind` is missing".to_owned(), Some("add kind: Operator"))
+        }
+        None => ("`kind` must be the string Operator".to_owned(), None),
+        Some(kind) => {
+            let help = expr::nearest(kind, ["Operator"]).map(|_| "did you mean Operator?");
+            (format!("expected kind Operator, found {kind}"), help)
+        }
+    };
+    let problem = Problem::error("no-operator", &at, message);
+    Some(match help {
+        Some(help) => problem.with_help(help),
+        None => problem,
+    })
 }
 
 /// Whether `apiVersion` and `kind` of a manifest are those of an Operator.

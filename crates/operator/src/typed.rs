@@ -16,38 +16,43 @@ mod inference;
 mod kinds;
 mod patch;
 mod path;
-mod signature;
 #[cfg(test)]
 mod soundness;
 mod stage;
 mod target;
+mod time;
 mod whole;
 mod written;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dataflow::pipeline::Input;
-use document::{Key, Value};
+use document::{Key, Location, Value};
 use object::{GroupKind, KindRef, VIEW_SUFFIX};
 use schema::{Budget, Catalog, Fields, Found, KindSchema, Type};
 
 use crate::problem::Problem;
-use crate::spec::{Controller, Operator, Source, SourceKind, TargetType};
+use crate::spec::{Controller, Draft, Operator, Source, SourceKind, TargetType};
 use inference::Inference;
 
 /// Checks Operators that are given together with their manifests. Returns the problems of each. An
 /// Operator may read the views of the others.
-pub fn check(operators: &[(&Operator, &Value)], catalog: &Catalog) -> Vec<Vec<Problem>> {
-    let mut views = Views::new(operators.iter().map(|(operator, _)| *operator));
+pub fn check(operators: &[(&Draft, &Value)], catalog: &Catalog) -> Vec<Vec<Problem>> {
+    let mut views = Views::new(operators.iter().map(|(draft, _)| &draft.operator));
     // Views of Operators that come later are unknown in the first round.
-    for (operator, _) in operators {
-        infer(operator, catalog, &mut views, Budget::default());
+    for (draft, _) in operators {
+        infer(draft, catalog, &mut views, Budget::default());
     }
-    let results = operators.iter().map(|(operator, manifest)| {
-        let mut problems = infer(operator, catalog, &mut views.clone(), Budget::default());
-        // Those about whole objects are given when the Operator is read.
-        problems.retain(|problem| problem.code != WHOLE_OBJECT);
+    let complete = operators.iter().all(|(draft, _)| draft.complete);
+    let results = operators.iter().map(|(draft, manifest)| {
+        let operator = &draft.operator;
+        let mut problems = infer(draft, catalog, &mut views.clone(), Budget::default());
         problems.extend(kinds::check(operator, manifest, catalog, &views));
+        // Those about whole objects are given when the Operator is read. A controller that cannot
+        // be read may write the view.
+        problems.retain(|problem| {
+            problem.code != WHOLE_OBJECT && (complete || problem.code != "unwritten-view")
+        });
         for controller in &operator.controllers {
             let at = controller.at.key("pipeline");
             written::operators_in_maps(kinds::part(manifest, &at), &at, &mut problems);
@@ -63,9 +68,11 @@ pub fn check(operators: &[(&Operator, &Value)], catalog: &Catalog) -> Vec<Vec<Pr
 pub const WHOLE_OBJECT: &str = "whole-object";
 
 /// The cheap part of the checks: whether a whole source object is written back.
-pub(crate) fn whole_objects(operator: &Operator) -> Vec<Problem> {
+pub(crate) fn whole_objects(operator: &Operator, broken: &[Location]) -> Vec<Problem> {
     let mut views = Views::new([operator]);
-    let mut problems = infer(operator, &Catalog::empty(), &mut views, Budget::new(20_000));
+    let mut inference = Inference::new(Budget::new(20_000), broken);
+    infer_all(operator, &Catalog::empty(), &mut views, &mut inference);
+    let mut problems = inference.problems;
     problems.retain(|problem| problem.code == WHOLE_OBJECT);
     problems
 }
@@ -99,12 +106,17 @@ struct Views {
     types: BTreeMap<GroupKind, Type>,
     /// How many controllers have still to write a view.
     expected: BTreeMap<GroupKind, usize>,
+    /// The views that a controller reads.
+    read: BTreeSet<GroupKind>,
 }
 
 impl Views {
     fn new<'a>(operators: impl IntoIterator<Item = &'a Operator>) -> Self {
         let mut views = Self::default();
         for operator in operators {
+            for source in operator.controllers.iter().flat_map(|c| &c.sources) {
+                views.read.insert(source.resource.group_kind());
+            }
             let written = views.written.entry(operator.name.clone()).or_default();
             for target in operator.controllers.iter().flat_map(|c| &c.targets) {
                 let kind = target.resource.group_kind();
@@ -115,6 +127,11 @@ impl Views {
             }
         }
         views
+    }
+
+    /// Whether a controller reads a view.
+    fn is_read(&self, view: &KindRef) -> bool {
+        self.read.contains(&view.group_kind())
     }
 
     /// The kinds that an Operator writes, if it is known.
@@ -179,22 +196,16 @@ fn view_object(document: &Type) -> Type {
 }
 
 /// Infers the types of an Operator's documents. Returns the findings.
-fn infer(
-    operator: &Operator,
-    catalog: &Catalog,
-    views: &mut Views,
-    budget: Budget,
-) -> Vec<Problem> {
-    let mut inference = Inference::new(budget);
-    for number in operator.order() {
-        controller(
-            &operator.controllers[number],
-            catalog,
-            views,
-            &mut inference,
-        );
-    }
+fn infer(draft: &Draft, catalog: &Catalog, views: &mut Views, budget: Budget) -> Vec<Problem> {
+    let mut inference = Inference::new(budget, &draft.broken);
+    infer_all(&draft.operator, catalog, views, &mut inference);
     inference.problems
+}
+
+fn infer_all(operator: &Operator, catalog: &Catalog, views: &mut Views, inference: &mut Inference) {
+    for number in operator.order() {
+        controller(&operator.controllers[number], catalog, views, inference);
+    }
 }
 
 fn controller(

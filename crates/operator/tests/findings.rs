@@ -12,7 +12,8 @@ use std::sync::Arc;
 use document::Value;
 use expr::Functions;
 use manifest::{Manifest, Source, Span};
-use operator::{Operator, Problem, Severity};
+use operator::spec::Draft;
+use operator::{Problem, Severity};
 use schema::Catalog;
 
 /// All findings of the Operators in a text. Other documents may be `CustomResourceDefinition`s.
@@ -24,23 +25,25 @@ fn findings(text: &str) -> Vec<(Span, Problem)> {
     let manifests = manifest::parse(Arc::new(source)).unwrap();
     let mut catalog = Catalog::default();
     let mut found = Vec::new();
-    let mut operators: Vec<(Operator, &Manifest)> = Vec::new();
+    let mut operators: Vec<(Draft, &Manifest)> = Vec::new();
     for manifest in &manifests {
         if catalog.add(&manifest.value) {
             continue;
         }
-        let (operator, problems) = operator::read(&manifest.value, &Functions::builtin());
+        let (draft, problems) = Draft::read(&manifest.value, &Functions::builtin());
         found.extend(problems.into_iter().map(|problem| (manifest, problem)));
-        operators.extend(operator.map(|operator| (operator, manifest)));
+        operators.extend(draft.map(|draft| (draft, manifest)));
     }
-    let pairs: Vec<(&Operator, &Value)> = operators
+    let pairs: Vec<(&Draft, &Value)> = operators
         .iter()
-        .map(|(operator, manifest)| (operator, &manifest.value))
+        .map(|(draft, manifest)| (draft, &manifest.value))
         .collect();
     let typed = operator::typed::check(&pairs, &catalog);
     for ((_, manifest), problems) in operators.iter().zip(typed) {
         for problem in problems {
-            let known = |(_, other): &(&Manifest, Problem)| other.at == problem.at;
+            let known = |(_, other): &(&Manifest, Problem)| {
+                other.at == problem.at && !problem.outweighs(other)
+            };
             if !found.iter().any(known) {
                 found.push((manifest, problem));
             }
@@ -49,10 +52,10 @@ fn findings(text: &str) -> Vec<(Span, Problem)> {
     let mut found: Vec<(Span, Problem)> = found
         .into_iter()
         .map(|(manifest, problem)| {
-            let span = if problem.at_key {
-                manifest.key_span(&problem.at)
-            } else {
-                manifest.span(&problem.at)
+            let span = match problem.inside {
+                Some(offset) => manifest.span_inside(&problem.at, offset),
+                None if problem.at_key => manifest.key_span(&problem.at),
+                None => manifest.span(&problem.at),
             };
             (span, problem)
         })

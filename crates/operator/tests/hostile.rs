@@ -24,7 +24,7 @@ fn check(pipeline: &Value) -> usize {
     let manifest = operator(pipeline);
     let (read, problems) = operator::read(&manifest, &Functions::builtin());
     let read = read.unwrap_or_else(|| panic!("{problems:?}"));
-    let found = operator::typed::check(&[(&read, &manifest)], &Catalog::default());
+    let found = operator::typed::check(&[(&read.into(), &manifest)], &Catalog::default());
     let time = start.elapsed();
     assert!(time < Duration::from_secs(20), "it took {time:?}");
     found[0].len()

@@ -338,11 +338,14 @@ impl FieldReader {
 
     /// An expression, with or without `${…}` around it.
     fn expression(&mut self, text: &str, at: &Location) -> Option<Expression> {
-        let text = text.trim();
         if !text.contains("${") {
             return self.take(Expression::bare(text, at));
         }
-        match self.take(parts(text, at))?.as_slice() {
+        let blank =
+            |part: &TextPart| matches!(part, TextPart::Text(text) if text.trim().is_empty());
+        let mut parts = self.take(parts(text, at))?;
+        parts.retain(|part| !blank(part));
+        match parts.as_slice() {
             [TextPart::Value(expression)] => Some(expression.clone()),
             _ => {
                 self.error(at, CompileErrorKind::TextAround);

@@ -25,6 +25,8 @@ pub enum CompileErrorKind {
     Cel {
         /// As written.
         expression: String,
+        /// Where it starts in the string at the location, in bytes.
+        start: usize,
         /// What is wrong with it.
         error: cel_interpreter::CompileError,
     },
@@ -91,6 +93,14 @@ impl CompileError {
             | CompileErrorKind::Missing(_)
             | CompileErrorKind::Variable(_)
             | CompileErrorKind::VariableAlone => "bad-field",
+        }
+    }
+
+    /// The offset of the mistake, in bytes, inside the string at the location.
+    pub fn inside(&self) -> Option<usize> {
+        match &self.kind {
+            CompileErrorKind::Cel { start, error, .. } => Some(start + error.offset()?),
+            _ => None,
         }
     }
 

@@ -1,14 +1,14 @@
 //! Operations with CEL in their paths and values.
 
 use cel_interpreter::Program;
-use document::patch::{self, Cause, OPERATIONS, Operation, Patch, PatchPath, ReadCause};
+use document::patch::{self, Cause, OPERATIONS, Operation, Patch, PatchPath, PatchStep, ReadCause};
 use document::{Location, MAX_DEPTH, OutOfBounds, Value};
 
 use crate::error::{CompileError, CompileErrorKind, Error, ErrorKind};
 use crate::field_reader::FieldReader;
 use crate::meter::Meter;
 use crate::path::PathTemplate;
-use crate::template::{Lookup, Template};
+use crate::template::{Lookup, Template, ValueShape};
 
 /// How unknown fields are treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,8 +63,8 @@ pub struct Written<'a> {
     pub path: WrittenPath,
     /// The path of a `move` or `copy`.
     pub from: Option<WrittenPath>,
-    /// The value, if it contains no expression.
-    pub value: Option<&'a Value>,
+    /// The value, with what is known of it.
+    pub value: Option<ValueShape<'a>>,
     /// The location of the operation.
     pub at: &'a Location,
 }
@@ -72,10 +72,31 @@ pub struct Written<'a> {
 /// The part of a path that is known without evaluating it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrittenPath {
-    /// The keys from the resource. A position in a list is a key, too.
-    pub keys: Vec<String>,
-    /// Whether this is the whole path. Otherwise a filter or an expression follows.
+    /// The steps from the resource.
+    pub steps: Vec<WrittenStep>,
+    /// Whether this is the whole path. Otherwise an expression follows.
     pub whole: bool,
+}
+
+/// A step of a [`WrittenPath`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WrittenStep {
+    /// A key of a map.
+    Key(String),
+    /// A key of a map, or a position in a list: `0` or `-`.
+    KeyOrPosition(String),
+    /// Elements of a list.
+    Element,
+}
+
+impl From<PatchStep<'_>> for WrittenStep {
+    fn from(step: PatchStep<'_>) -> Self {
+        match step {
+            PatchStep::Key(key) => Self::Key(key.to_owned()),
+            PatchStep::KeyOrPosition(key) => Self::KeyOrPosition(key.to_owned()),
+            PatchStep::Element => Self::Element,
+        }
+    }
 }
 
 impl Operations {
@@ -89,7 +110,7 @@ impl Operations {
                 Body::None | Body::Value(_) => None,
             },
             value: match &operation.body {
-                Body::Value(value) => value.as_literal(),
+                Body::Value(value) => Some(value.shape()),
                 Body::None | Body::From(_) => None,
             },
             at: &operation.at,
@@ -292,17 +313,15 @@ fn keys(path: &str) -> Vec<String> {
 
 impl PathTemplate {
     fn written(&self) -> WrittenPath {
-        let text = self.text();
-        let end = [text.find("${"), text.find('[')]
-            .into_iter()
-            .flatten()
-            .min();
-        let Some(end) = end else {
+        if let Some(path) = self.known() {
             return WrittenPath {
-                keys: keys(text),
+                steps: path.steps().map(WrittenStep::from).collect(),
                 whole: true,
             };
-        };
+        }
+        let text = self.text();
+        let ends = [text.find("${"), text.find('[')];
+        let end = ends.into_iter().flatten().min().unwrap_or(text.len());
         // A segment that an expression continues is not known.
         let known = &text[..end];
         let known = if text[end..].starts_with('[') {
@@ -310,8 +329,10 @@ impl PathTemplate {
         } else {
             known.rsplit_once('/').map_or("", |(known, _)| known)
         };
+        let known = PatchPath::parse(known);
+        let steps = known.iter().flat_map(PatchPath::steps);
         WrittenPath {
-            keys: keys(known),
+            steps: steps.map(WrittenStep::from).collect(),
             whole: false,
         }
     }

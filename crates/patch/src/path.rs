@@ -34,6 +34,9 @@ pub(crate) struct Computed {
     at: Location,
     /// How many segments there are, not counting those of a prefix.
     segments: usize,
+    /// The path with other values for the expressions, if these are only in brackets: its steps are
+    /// the same.
+    known: Option<PatchPath>,
 }
 
 #[derive(Clone, Debug)]
@@ -70,11 +73,16 @@ impl PathTemplate {
         if !parts.iter().any(|part| matches!(part, PathPart::Value(..))) {
             return Ok(Self::Fixed(sample));
         }
+        let known = parts.iter().all(|part| match part {
+            PathPart::Value(_, PathSlot::Prefix | PathSlot::Segment) => false,
+            PathPart::Value(_, PathSlot::Position | PathSlot::Filter) | PathPart::Text(_) => true,
+        });
         Ok(Self::Computed(Computed {
             parts: parts.into(),
             text: text.to_owned(),
             at: at.clone(),
             segments: segments(sample.as_str()),
+            known: known.then_some(sample),
         }))
     }
 
@@ -91,6 +99,14 @@ impl PathTemplate {
         match self {
             Self::Fixed(path) => Some(path),
             Self::Computed(_) => None,
+        }
+    }
+
+    /// A path with the same steps, if these are known without evaluating expressions.
+    pub(crate) fn known(&self) -> Option<&PatchPath> {
+        match self {
+            Self::Fixed(path) => Some(path),
+            Self::Computed(computed) => computed.known.as_ref(),
         }
     }
 

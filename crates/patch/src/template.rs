@@ -47,6 +47,21 @@ enum TemplateNode {
     Map(Box<[(Key, TemplateNode)]>),
 }
 
+/// What is known of a template's value without evaluating it.
+#[derive(Clone, Debug)]
+pub enum ValueShape<'a> {
+    /// A value without any expression.
+    Literal(&'a Value),
+    /// The value of an expression.
+    Expression,
+    /// A string with expressions in it.
+    Text,
+    /// A list.
+    List(Vec<ValueShape<'a>>),
+    /// A map, in key order.
+    Map(Vec<(&'a Key, ValueShape<'a>)>),
+}
+
 /// A part of a string with expressions.
 #[derive(Clone, Debug)]
 pub(crate) enum TextPart {
@@ -62,9 +77,11 @@ pub(crate) struct Expression {
 }
 
 impl Expression {
-    /// An expression without `${…}` around it.
+    /// An expression without `${…}` around it. White space around it is ignored.
     pub(crate) fn bare(text: &str, at: &Location) -> Result<Self, CompileError> {
-        let program = Program::compile(text).map_err(|error| no_cel(text, error, at))?;
+        let start = text.len() - text.trim_start().len();
+        let text = text.trim();
+        let program = Program::compile(text).map_err(|error| no_cel(text, start, error, at))?;
         let at = at.clone();
         Ok(Self { program, at })
     }
@@ -94,9 +111,19 @@ impl Expression {
     }
 }
 
-fn no_cel(expression: &str, error: cel_interpreter::CompileError, at: &Location) -> CompileError {
+fn no_cel(
+    expression: &str,
+    start: usize,
+    error: cel_interpreter::CompileError,
+    at: &Location,
+) -> CompileError {
     let expression = expression.to_owned();
-    CompileError::new(at, CompileErrorKind::Cel { expression, error })
+    let kind = CompileErrorKind::Cel {
+        expression,
+        start,
+        error,
+    };
+    CompileError::new(at, kind)
 }
 
 impl Template {
@@ -119,6 +146,11 @@ impl Template {
     /// The value, if it contains no expression.
     pub fn as_literal(&self) -> Option<&Value> {
         self.0.literal()
+    }
+
+    /// What is known of the value without evaluating it.
+    pub fn shape(&self) -> ValueShape<'_> {
+        self.0.shape()
     }
 
     /// Visits the expressions, each with its location.
@@ -201,8 +233,9 @@ pub(crate) fn parts(text: &str, at: &Location) -> Result<Vec<TextPart>, CompileE
         }
         plain.push_str(&rest[..place]);
         let inner = &rest[place + 2..];
+        let start = text.len() - inner.len();
         let (program, end) =
-            Program::compile_braced(inner).map_err(|error| no_cel(inner, error, at))?;
+            Program::compile_braced(inner).map_err(|error| no_cel(inner, start, error, at))?;
         if !plain.is_empty() {
             parts.push(TextPart::Text(std::mem::take(&mut plain)));
         }
@@ -222,6 +255,19 @@ impl TemplateNode {
         match self {
             Self::Literal(value) => Some(value),
             Self::Whole(_) | Self::Text(_) | Self::List(_) | Self::Map(_) => None,
+        }
+    }
+
+    fn shape(&self) -> ValueShape<'_> {
+        match self {
+            Self::Literal(value) => ValueShape::Literal(value),
+            Self::Whole(_) => ValueShape::Expression,
+            Self::Text(_) => ValueShape::Text,
+            Self::List(items) => ValueShape::List(items.iter().map(Self::shape).collect()),
+            Self::Map(entries) => {
+                let entries = entries.iter().map(|(key, node)| (key, node.shape()));
+                ValueShape::Map(entries.collect())
+            }
         }
     }
 

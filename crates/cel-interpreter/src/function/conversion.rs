@@ -96,10 +96,14 @@ pub(super) fn string(call: &mut Arguments<'_>) -> Result<Val> {
         Val::Extension(value) => match &**value {
             Extension::Ip(address) => Ok(Val::from(address.to_string())),
             Extension::Cidr(cidr) => Ok(Val::from(cidr.to_string())),
-            Extension::Quantity(_)
-            | Extension::Url(_)
-            | Extension::Version(_)
-            | Extension::Format(_) => Err(call.mismatch()),
+            Extension::Quantity(quantity) => {
+                // It may have a thousand digits.
+                call.meter.charge(10)?;
+                Ok(Val::from(quantity.text()))
+            }
+            Extension::Url(_) | Extension::Version(_) | Extension::Format(_) => {
+                Err(call.mismatch())
+            }
         },
         value => scalar_text(value)
             .map(Val::from)

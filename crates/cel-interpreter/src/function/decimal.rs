@@ -5,6 +5,9 @@ use std::cmp::Ordering;
 /// The greatest number of digits. An operation with a larger result fails.
 const MAX_DIGITS: usize = 1_000;
 
+/// The suffixes of powers of 1,024.
+pub(super) const BINARY_SUFFIXES: [&str; 6] = ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
+
 /// `± digits × 10^exponent`
 #[derive(Clone)]
 pub(crate) struct Decimal {
@@ -152,11 +155,69 @@ impl Decimal {
         })
     }
 
+    /// The whole number and the power of a thousand that it is multiplied with: 1,500 has `1500` and
+    /// 0, 2,000 has `2` and 3.
+    pub(super) fn in_thousands(&self) -> (String, i32) {
+        let mut digits = self.digits.clone();
+        let mut exponent = self.exponent;
+        while digits.last() == Some(&0) && exponent < i32::MAX {
+            digits.pop();
+            exponent += 1;
+        }
+        if digits.is_empty() {
+            return ("0".to_owned(), 0);
+        }
+        while exponent % 3 != 0 {
+            digits.push(0);
+            exponent = exponent.saturating_sub(1);
+        }
+        (self.signed(&digits), exponent)
+    }
+
+    /// The number with a binary suffix, if it is whole and its size at least 1,024.
+    pub(super) fn binary_text(&self) -> Option<String> {
+        let zeros = usize::try_from(self.exponent).ok();
+        let mut digits = self.digits.clone();
+        match zeros {
+            // 2^127 has 39 digits.
+            Some(zeros) if digits.len() + zeros < 39 => digits.resize(digits.len() + zeros, 0),
+            Some(_) => return None,
+            None => {
+                let fraction = usize::try_from(self.exponent.unsigned_abs()).ok()?;
+                let whole = digits.len().checked_sub(fraction)?;
+                if whole >= 39 || digits[whole..].iter().any(|digit| *digit != 0) {
+                    return None;
+                }
+                digits.truncate(whole);
+            }
+        }
+        let mut size = digits
+            .iter()
+            .fold(0_u128, |size, digit| size * 10 + u128::from(*digit));
+        if size < 1024 {
+            return None;
+        }
+        let mut suffix = "";
+        for next in BINARY_SUFFIXES {
+            if size % 1024 != 0 {
+                break;
+            }
+            size /= 1024;
+            suffix = next;
+        }
+        let sign = if self.negative { "-" } else { "" };
+        Some(format!("{sign}{size}{suffix}"))
+    }
+
+    fn signed(&self, digits: &[u8]) -> String {
+        let sign = if self.negative { "-" } else { "" };
+        let digits = digits.iter().map(|digit| char::from(b'0' + digit));
+        sign.chars().chain(digits).collect()
+    }
+
     /// The digits as the nearest double, without the exponent.
     pub(super) fn mantissa(&self) -> f64 {
-        let digits = self.digits.iter().map(|digit| char::from(b'0' + digit));
-        let size: f64 = digits.collect::<String>().parse().unwrap_or(0.0);
-        if self.negative { -size } else { size }
+        self.signed(&self.digits).parse().unwrap_or(0.0)
     }
 }
 

@@ -96,11 +96,12 @@ impl Function {
         self.documented.name
     }
 
-    /// Checks the form and the number of arguments of a call.
+    /// Checks the form and the number of arguments of a call, whose name is at the offset `at`.
     pub(crate) fn check(
         &self,
         method: bool,
         count: usize,
+        at: usize,
     ) -> std::result::Result<(), CompileError> {
         let fits = match self.form {
             Form::Function => !method,
@@ -116,6 +117,7 @@ impl Function {
             name: self.name(),
             expected: shape(as_method, min, max),
             found: shape(method, count, count),
+            offset: at,
         })
     }
 

@@ -6,7 +6,7 @@
 
 use std::cmp::Ordering;
 
-use super::decimal::Decimal;
+use super::decimal::{BINARY_SUFFIXES, Decimal};
 use super::{Arguments, Result};
 use crate::error::EvalError;
 use crate::types::Extension;
@@ -14,7 +14,25 @@ use crate::value::Val;
 
 /// A quantity.
 #[derive(Clone)]
-pub(crate) enum Quantity {
+pub(crate) struct Quantity {
+    amount: Amount,
+    notation: Notation,
+}
+
+/// How a quantity is written. A sum is written as its first operand.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Notation {
+    /// `500m`, `2G`
+    Decimal,
+    /// `512Mi`
+    Binary,
+    /// `1e3`
+    Exponent,
+}
+
+/// The number of a quantity.
+#[derive(Clone)]
+enum Amount {
     /// `value × 10^exponent`
     Small {
         value: i64,
@@ -56,12 +74,65 @@ impl Quantity {
         }
         let written = Written::parse(text)?;
         let unit = Unit::parse(written.suffix)?;
-        match written.small(unit) {
-            Some(small) => Some(small),
-            None => written.large(unit).map(Self::Large),
+        let amount = match written.small(unit) {
+            Some(small) => small,
+            None => written.large(unit).map(Amount::Large)?,
+        };
+        let notation = match unit {
+            Unit::Binary(_) => Notation::Binary,
+            Unit::Decimal(_) if Unit::is_exponent(written.suffix) => Notation::Exponent,
+            Unit::Decimal(_) => Notation::Decimal,
+        };
+        Some(Self { amount, notation })
+    }
+
+    pub(crate) fn compare(&self, other: &Self) -> Ordering {
+        self.amount.compare(&other.amount)
+    }
+
+    /// The sum, or `None` if it has too many digits.
+    fn plus(&self, other: &Self) -> Option<Self> {
+        let first = if self.amount.sign() == 0 { other } else { self };
+        Some(Self {
+            amount: self.amount.plus(&other.amount)?,
+            notation: first.notation,
+        })
+    }
+
+    fn negated(&self) -> Self {
+        Self {
+            amount: self.amount.negated(),
+            notation: self.notation,
         }
     }
 
+    /// The text of the quantity as Kubernetes writes it: without a fraction, and with the largest
+    /// suffix that allows that.
+    pub(super) fn text(&self) -> String {
+        let number = self.amount.decimal();
+        if self.notation == Notation::Binary
+            && let Some(text) = number.binary_text()
+        {
+            return text;
+        }
+        let (digits, exponent) = number.in_thousands();
+        let suffix = match self.notation {
+            Notation::Exponent => None,
+            Notation::Decimal | Notation::Binary => {
+                let known = DECIMAL_SUFFIXES.iter();
+                let mut known = known.filter(|(power, _)| *power == exponent);
+                known.next().map(|(_, suffix)| (*suffix).to_owned())
+            }
+        };
+        let written = || match exponent {
+            0 => String::new(),
+            exponent => format!("e{exponent}"),
+        };
+        digits + &suffix.unwrap_or_else(written)
+    }
+}
+
+impl Amount {
     fn integer(&self) -> Option<i64> {
         match self {
             Self::Small { value, exponent } => scaled(*value, *exponent),
@@ -83,7 +154,7 @@ impl Quantity {
         }
     }
 
-    pub(crate) fn compare(&self, other: &Self) -> Ordering {
+    fn compare(&self, other: &Self) -> Ordering {
         self.decimal().compare(&other.decimal())
     }
 
@@ -184,7 +255,7 @@ impl<'a> Written<'a> {
     }
 
     /// The quantity in the first form, if its digits fit.
-    fn small(&self, unit: Unit) -> Option<Quantity> {
+    fn small(&self, unit: Unit) -> Option<Amount> {
         let length = i64::try_from(self.whole.len() + self.fraction.len()).ok()?;
         let places = i32::try_from(self.fraction.len()).ok()?;
         let (room, factor, exponent) = match unit {
@@ -202,7 +273,7 @@ impl<'a> Written<'a> {
         }
         let number: i64 = [self.whole, self.fraction].concat().parse().ok()?;
         let value = number.checked_mul(factor)?;
-        Some(Quantity::Small {
+        Some(Amount::Small {
             value: if self.negative { -value } else { value },
             exponent,
         })
@@ -242,32 +313,39 @@ fn digits(text: &str) -> (&str, &str) {
     text.split_at(end.unwrap_or(text.len()))
 }
 
+/// The suffixes of powers of ten.
+const DECIMAL_SUFFIXES: [(i32, &str); 10] = [
+    (-9, "n"),
+    (-6, "u"),
+    (-3, "m"),
+    (0, ""),
+    (3, "k"),
+    (6, "M"),
+    (9, "G"),
+    (12, "T"),
+    (15, "P"),
+    (18, "E"),
+];
+
 impl Unit {
     fn parse(suffix: &str) -> Option<Self> {
-        Some(match suffix {
-            "n" => Self::Decimal(-9),
-            "u" => Self::Decimal(-6),
-            "m" => Self::Decimal(-3),
-            "" => Self::Decimal(0),
-            "k" => Self::Decimal(3),
-            "M" => Self::Decimal(6),
-            "G" => Self::Decimal(9),
-            "T" => Self::Decimal(12),
-            "P" => Self::Decimal(15),
-            "E" => Self::Decimal(18),
-            "Ki" => Self::Binary(10),
-            "Mi" => Self::Binary(20),
-            "Gi" => Self::Binary(30),
-            "Ti" => Self::Binary(40),
-            "Pi" => Self::Binary(50),
-            "Ei" => Self::Binary(60),
-            _ => {
-                let exponent = suffix.strip_prefix(['e', 'E'])?;
-                let exponent: i64 = exponent.parse().ok()?;
-                // As in Kubernetes, the upper half is dropped.
-                Self::Decimal(exponent as i32)
-            }
-        })
+        let decimal = DECIMAL_SUFFIXES.iter().find(|(_, known)| *known == suffix);
+        if let Some((exponent, _)) = decimal {
+            return Some(Self::Decimal(*exponent));
+        }
+        let binary = BINARY_SUFFIXES.iter().position(|known| *known == suffix);
+        if let Some(thousands) = binary.and_then(|position| u32::try_from(position).ok()) {
+            return Some(Self::Binary(10 * (thousands + 1)));
+        }
+        let exponent = suffix.strip_prefix(['e', 'E'])?;
+        let exponent: i64 = exponent.parse().ok()?;
+        // As in Kubernetes, the upper half is dropped.
+        Some(Self::Decimal(exponent as i32))
+    }
+
+    /// Whether a valid suffix is an exponent, such as `e3`.
+    fn is_exponent(suffix: &str) -> bool {
+        suffix.len() > 1
     }
 }
 
@@ -286,22 +364,22 @@ pub(super) fn is_quantity(call: &mut Arguments<'_>) -> Result<Val> {
 }
 
 pub(super) fn is_integer(call: &mut Arguments<'_>) -> Result<Val> {
-    Ok(Val::Bool(receiver(call, 0)?.integer().is_some()))
+    Ok(Val::Bool(receiver(call, 0)?.amount.integer().is_some()))
 }
 
 pub(super) fn as_integer(call: &mut Arguments<'_>) -> Result<Val> {
-    let integer = receiver(call, 0)?.integer();
+    let integer = receiver(call, 0)?.amount.integer();
     integer
         .map(Val::Int)
         .ok_or_else(|| call.invalid("the quantity is not written as a whole number"))
 }
 
 pub(super) fn as_float(call: &mut Arguments<'_>) -> Result<Val> {
-    Ok(Val::Double(receiver(call, 0)?.double()))
+    Ok(Val::Double(receiver(call, 0)?.amount.double()))
 }
 
 pub(super) fn sign(call: &mut Arguments<'_>) -> Result<Val> {
-    Ok(Val::Int(receiver(call, 0)?.sign()))
+    Ok(Val::Int(receiver(call, 0)?.amount.sign()))
 }
 
 pub(super) fn add(call: &mut Arguments<'_>) -> Result<Val> {
@@ -329,9 +407,12 @@ fn receiver<'a>(call: &Arguments<'a>, n: usize) -> Result<&'a Quantity> {
 /// The second argument of `add` and `sub`: a quantity or an int.
 fn operand(call: &Arguments<'_>) -> Result<Quantity> {
     match &call.args[1] {
-        Val::Int(int) => Ok(Quantity::Small {
-            value: *int,
-            exponent: 0,
+        Val::Int(int) => Ok(Quantity {
+            amount: Amount::Small {
+                value: *int,
+                exponent: 0,
+            },
+            notation: Notation::Decimal,
         }),
         _ => receiver(call, 1).cloned(),
     }

@@ -40,7 +40,25 @@ pub(crate) fn parse(text: &str) -> Result<(CelExpr, Vec<String>)> {
     let tree = parser.expression()?;
     match parser.peek() {
         Token::End => Ok((tree.node, parser.variables)),
+        Token::Word(word) => {
+            let expected = match operator_of(word) {
+                Some(operator) => format!("an operator, such as `{operator}`, or the end"),
+                None => "an operator or the end".to_owned(),
+            };
+            Err(parser.unexpected(&expected))
+        }
         _ => Err(parser.unexpected("an operator or the end")),
+    }
+}
+
+/// The operator for a word that is one in other languages.
+fn operator_of(word: &str) -> Option<&'static str> {
+    let is = |other: &str| word.eq_ignore_ascii_case(other);
+    match word {
+        _ if is("and") => Some("&&"),
+        _ if is("or") => Some("||"),
+        _ if is("is") || is("eq") => Some("=="),
+        _ => None,
     }
 }
 
@@ -263,8 +281,11 @@ impl<'a> Parser<'a> {
 
     fn member(&mut self, base: Subtree) -> Result<Subtree> {
         let optional = self.eat("?");
+        let at = self.tokens[self.next].1;
         let name = match self.take() {
-            Token::Word(name) if !optional && self.eat("(") => return self.method(base, name),
+            Token::Word(name) if !optional && self.eat("(") => {
+                return self.method(base, name, at);
+            }
             Token::Word(name) | Token::Quoted(name) => name,
             token => return Err(self.back(&token, "the name of a member")),
         };

@@ -11,8 +11,9 @@ use crate::value::Val;
 const NOW: &str = "now";
 
 impl<'a> Parser<'a> {
-    /// A keyword, a function or a variable.
+    /// A keyword, a function or a variable, whose name was just taken.
     pub(super) fn named(&mut self, word: &'a str) -> Result<Subtree> {
+        let at = self.tokens[self.next.saturating_sub(1)].1;
         match word {
             "true" => return Ok(literal(Val::Bool(true))),
             "false" => return Ok(literal(Val::Bool(false))),
@@ -25,14 +26,14 @@ impl<'a> Parser<'a> {
         {
             self.next += 3;
             let args = self.arguments()?;
-            return call(function, false, args);
+            return call(function, false, args, at);
         }
         if !self.eat("(") {
             let variable = self.variable(word);
             let is_time = word == NOW && matches!(variable, CelExpr::Path(_));
             let variable = Subtree::leaf(variable);
             return if is_time {
-                call(known("timestamp")?, false, vec![variable])
+                call(known("timestamp", at)?, false, vec![variable], at)
             } else {
                 Ok(variable)
             };
@@ -41,7 +42,7 @@ impl<'a> Parser<'a> {
             return self.has();
         }
         let args = self.arguments()?;
-        call(known(word)?, false, args)
+        call(known(word, at)?, false, args, at)
     }
 
     /// `.name`: a name of the outermost scope, even if a macro has a variable of that name.
@@ -129,7 +130,8 @@ impl<'a> Parser<'a> {
         Ok(args)
     }
 
-    pub(super) fn method(&mut self, target: Subtree, name: &str) -> Result<Subtree> {
+    /// A method, whose name is at the offset `at`.
+    pub(super) fn method(&mut self, target: Subtree, name: &str, at: usize) -> Result<Subtree> {
         let kind = match name {
             "all" => Some(FoldKind::All),
             "exists" => Some(FoldKind::Exists),
@@ -150,7 +152,7 @@ impl<'a> Parser<'a> {
             return optional_or(target, args.remove(0), name == "orValue");
         }
         args.insert(0, target);
-        call(known(name)?, true, args)
+        call(known(name, at)?, true, args, at)
     }
 
     /// The variable of a macro, and the comma after it.
@@ -249,21 +251,29 @@ fn is_keyword(word: &str) -> bool {
     matches!(word, "true" | "false" | "null" | "in")
 }
 
-fn known(name: &str) -> Result<&'static Function> {
+/// The function of a name, which is at the offset `at`.
+fn known(name: &str, at: usize) -> Result<&'static Function> {
     function::find(name).ok_or_else(|| CompileError::UnknownFunction {
         name: name.to_owned(),
         nearest: function::nearest(name),
+        offset: at,
     })
 }
 
-fn call(function: &'static Function, method: bool, args: Vec<Subtree>) -> Result<Subtree> {
-    function.check(method, args.len())?;
+fn call(
+    function: &'static Function,
+    method: bool,
+    args: Vec<Subtree>,
+    at: usize,
+) -> Result<Subtree> {
+    function.check(method, args.len(), at)?;
     let pattern = match args.get(1).map(|part| &part.node) {
         Some(CelExpr::Literal(Val::Str(pattern))) if function.takes_pattern() => {
             let pattern = Pattern::new(pattern.as_str().unwrap_or_default());
             Some(pattern.map_err(|error| CompileError::Pattern {
                 function: function.name(),
                 reason: error.to_string(),
+                offset: at,
             })?)
         }
         _ => None,

@@ -156,6 +156,65 @@ impl PipelineError {
         matches!(&self.kind, PipelineErrorKind::Patch(error) if error.at_key())
     }
 
+    /// Whether it follows from the number or the names of the sources. So a source that cannot be
+    /// read may cause it.
+    pub fn is_about_inputs(&self) -> bool {
+        match &self.kind {
+            PipelineErrorKind::NoSource
+            | PipelineErrorKind::AllSoft
+            | PipelineErrorKind::UnknownName {
+                what: "source" | "input",
+                ..
+            } => true,
+            PipelineErrorKind::JoinMissing { .. }
+            | PipelineErrorKind::UnknownName { .. }
+            | PipelineErrorKind::Expression(_)
+            | PipelineErrorKind::Patch(_)
+            | PipelineErrorKind::NoStage { .. }
+            | PipelineErrorKind::StagesInMap { .. }
+            | PipelineErrorKind::JoinNotFirst
+            | PipelineErrorKind::DuplicateSource { .. }
+            | PipelineErrorKind::TooManySources { .. }
+            | PipelineErrorKind::Volatile { .. }
+            | PipelineErrorKind::Form { .. }
+            | PipelineErrorKind::PluralPath { .. }
+            | PipelineErrorKind::EmptyProject
+            | PipelineErrorKind::BranchForm
+            | PipelineErrorKind::UnusedStream { .. }
+            | PipelineErrorKind::TargetWithoutBranch { .. }
+            | PipelineErrorKind::BranchesMissing { .. }
+            | PipelineErrorKind::SourceAsOutput { .. }
+            | PipelineErrorKind::BranchCycle { .. } => false,
+        }
+    }
+
+    /// The offset of the mistake, in bytes, inside the string at the location.
+    pub fn inside(&self) -> Option<usize> {
+        match &self.kind {
+            PipelineErrorKind::Expression(error) => error.inside(),
+            PipelineErrorKind::Patch(error) => error.inside(),
+            PipelineErrorKind::NoStage { .. }
+            | PipelineErrorKind::StagesInMap { .. }
+            | PipelineErrorKind::JoinNotFirst
+            | PipelineErrorKind::JoinMissing { .. }
+            | PipelineErrorKind::DuplicateSource { .. }
+            | PipelineErrorKind::TooManySources { .. }
+            | PipelineErrorKind::NoSource
+            | PipelineErrorKind::UnknownName { .. }
+            | PipelineErrorKind::AllSoft
+            | PipelineErrorKind::Volatile { .. }
+            | PipelineErrorKind::Form { .. }
+            | PipelineErrorKind::PluralPath { .. }
+            | PipelineErrorKind::EmptyProject
+            | PipelineErrorKind::BranchForm
+            | PipelineErrorKind::UnusedStream { .. }
+            | PipelineErrorKind::TargetWithoutBranch { .. }
+            | PipelineErrorKind::BranchesMissing { .. }
+            | PipelineErrorKind::SourceAsOutput { .. }
+            | PipelineErrorKind::BranchCycle { .. } => None,
+        }
+    }
+
     /// The stable code.
     pub fn code(&self) -> &'static str {
         match &self.kind {
@@ -200,6 +259,11 @@ impl PipelineError {
             PipelineErrorKind::NoStage { .. } => Some(
                 "the stages are @join, @select, @project, @patch, @unwind, @gather, @groupBy and @distinct"
                     .to_owned(),
+            ),
+            PipelineErrorKind::Form {
+                stage: "@patch", ..
+            } => Some(
+                "a list of operations goes into the map: {operations: [{op: …, path: …}]}".to_owned(),
             ),
             PipelineErrorKind::StagesInMap { .. } => {
                 Some("make it a list, with one `- ` before each stage".to_owned())

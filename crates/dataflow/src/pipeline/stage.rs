@@ -53,6 +53,8 @@ impl PipelineReader<'_> {
                     documents = DocumentKind::Derived;
                 }
                 stages.push(stage);
+            } else {
+                self.stage_missing = true;
             }
         }
         stages

@@ -21,14 +21,15 @@ use super::{Derived, Format, LIMITS, NamedOperators, ObjectFormat};
 /// an Operator has its own serviceAccount.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-On the first SIGINT or SIGTERM deltic finishes the writes under way and exits with 0; on a second one
-it exits at once. With --leader-elect a process that loses the lease sends no further request and
-exits with 1.
+On the first SIGINT or SIGTERM deltic finishes the writes under way and exits
+with 0; on a second one it exits at once. With --leader-elect a process that
+loses the lease sends no further request and exits with 1.
 
 Examples:
   deltic run --cluster
   deltic run --cluster --context test -f operator.yaml
-  deltic run --cluster --leader-elect --lease-namespace deltic-system --health-addr :8080
+  deltic run --cluster --leader-elect --lease-namespace deltic-system \\
+    --health-addr :8080
   deltic run --cluster --lease-namespace deltic-system --aggregate")]
 // The switches are independent of each other.
 #[allow(clippy::struct_excessive_bools)]
@@ -180,7 +181,8 @@ pub(crate) struct Crd {
 #[command(after_help = "\
 Examples:
   deltic rbac -f operator.yaml
-  deltic rbac -f operator.yaml --service-account deltic-system/deltic | kubectl apply -f -
+  deltic rbac -f operator.yaml --service-account deltic-system/deltic |
+    kubectl apply -f -
   deltic rbac -f operator.yaml --service-account deltic-system/deltic --aggregate
   deltic rbac -f operators/ --discover --context test")]
 pub(crate) struct Rbac {

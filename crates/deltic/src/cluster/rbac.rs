@@ -10,7 +10,7 @@ use crate::input;
 use crate::output::Output;
 
 pub(crate) fn run(args: &Rbac, output: &mut Output) -> Result<Outcome, Stop> {
-    let files = args.operators.files();
+    let files = args.operators.files("rbac")?;
     let operators = input::read(&files, output)?.operators();
     let operators = operators.good(&files.names)?;
     let options = Options {

@@ -48,6 +48,11 @@ pub(crate) enum Trigger {
     Patch(&'static str, &'static str),
     /// The arguments of a command.
     Usage(&'static [&'static str]),
+    /// The arguments of a command, and what it reads on stdin. `operator.yaml` names the objects of
+    /// the kind A, and derives nothing else from them.
+    Stream(&'static [&'static str], &'static str),
+    /// `deltic render` of a pipeline on the source A and these objects, with these arguments.
+    Objects(&'static str, &'static str, &'static [&'static str]),
     /// Needs more than a short example; described in words.
     Elsewhere(&'static str),
 }
@@ -70,6 +75,16 @@ impl Trigger {
             Self::Render(pipeline, object) => format!("the pipeline `{pipeline}` on `{object}`"),
             Self::Patch(patch, document) => format!("the operations `{patch}` on `{document}`"),
             Self::Usage(arguments) => format!("`deltic {}`", arguments.join(" ")),
+            Self::Stream(arguments, input) => {
+                format!("`deltic {}` of `{input}`", arguments.join(" "))
+            }
+            Self::Objects(pipeline, objects, arguments) => {
+                let with = match arguments {
+                    [] => String::new(),
+                    arguments => format!(", with `{}`", arguments.join(" ")),
+                };
+                format!("the pipeline `{pipeline}` on `{objects}`{with}")
+            }
             Self::Elsewhere(words) => (*words).to_owned(),
         }
     }

@@ -11,12 +11,12 @@ spec:
   controllers:
   - name: one
     sources:
-    - kind: Foo
+    - kind: Foo # deltic: allow(unwritten-view)
     pipelin: []
     target: { kind: Bar }
   - name: two
     sources:
-    - kind: Foo
+    - kind: Foo # deltic: allow(unwritten-view)
     pipeline:
     - "@select": { "@eqq": [1, $.x] }
     - "@project": { metadata: { name: "$.a[" } }
@@ -232,7 +232,7 @@ fn a_document_that_resembles_an_operator_is_checked_as_one() {
         ("# no version", "bad-api-version"),
         ("apiVersion: operators.coreos.com/v1", "no-operator"),
     ] {
-        let operator = DOUBLE.replace("apiVersion: dcontroller.io/v1alpha1", version);
+        let operator = of_users().replace("apiVersion: dcontroller.io/v1alpha1", version);
         deltic_on(operator, &["check", "-f", "-"])
             .ended(2)
             .printed("1 error\n")

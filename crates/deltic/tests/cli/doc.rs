@@ -18,6 +18,14 @@ fn every_kind_of_name_is_found() {
         ("path", &["$.name", "filter"]),
         ("cel.quantity", &["quantity(<string>)"]),
         ("bad-arity", &["What to do"]),
+        ("@now", &["the current time in UTC", "deadline"]),
+        ("now", &["(the time)"]),
+        (
+            "Periodic",
+            &["(type of a source)", "parameters: {period: 1h}"],
+        ),
+        ("Lister", &["Watcher (type of a source)"]),
+        ("Patcher", &["(type of a target)"]),
     ] {
         let text = deltic(&["doc", name]).ended(0).stdout;
         for part in parts {
@@ -136,6 +144,23 @@ fn output(example: &[String]) -> Option<String> {
             deltic_on(line, &["patch", "--jsonl"])
         }
         ["usage", arguments @ ..] => deltic(arguments),
+        ["stream", input, arguments @ ..] => {
+            let named = r#"[{"@project": {"metadata": {"name": "$.metadata.name"}}}]"#;
+            let operator = with_pipeline(&["A"], named).to_string();
+            let files = Files::new("doc-stream")
+                .with("operator.yaml", &operator)
+                .with("other.yaml", &operator.replace("\"o\"", "\"p\""))
+                .with("empty.yaml", "");
+            files.deltic_on(input, arguments)
+        }
+        ["objects", pipeline, objects, arguments @ ..] => {
+            let operator = with_pipeline(&["A"], pipeline).to_string();
+            let files = Files::new("doc-objects")
+                .with("operator.json", &operator)
+                .with("objects.json", objects);
+            let render = ["render", "operator.json", "objects.json"];
+            files.deltic(&[&render, arguments].concat())
+        }
         ["none"] => return None,
         other => panic!("{other:?}"),
     };
@@ -159,7 +184,7 @@ fn every_example_of_a_code_produces_it() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert!(run > 70, "only {run} examples");
+    assert!(run > 130, "only {run} examples");
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod doc;
 mod eval;
 mod general;
 #[cfg(feature = "cluster")]
+mod messages;
 mod operations;
 mod patch;
 mod processes;

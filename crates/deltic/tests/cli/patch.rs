@@ -203,7 +203,7 @@ fn all_errors_of_patches_are_reported_with_their_positions() {
             "error[patch-path]",
             "patches.yaml:5:11",
             "error[bad-cel]: CEL `x +",
-            "patches.yaml:6:13",
+            "patches.yaml:6:19",
         ]);
 }
 

@@ -98,7 +98,7 @@ fn text_output_has_a_line_per_event_and_errors_on_stderr() {
     replay("replay-text", events, &[])
         .ended(1)
         .printed("ADDED     bar/a\nMODIFIED  bar/a\nDELETED   bar/a\n")
-        .complained("error[type] double/pipeline[0].@select Foo/b: expected a number or a string, found a list, at spec.controllers[0].pipeline[0].@select.@gt");
+        .complained("error[type] double/pipeline[0].@select Foo/b: expected a number or a string, found a list, at spec.controllers[0].pipeline[0].@select.@gt (operator.yaml:11:27)");
 }
 
 #[test]

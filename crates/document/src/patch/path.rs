@@ -44,6 +44,17 @@ pub struct PatchPath {
     pub(super) segments: Box<[Segment]>,
 }
 
+/// A step of a [`PatchPath`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PatchStep<'a> {
+    /// A key of a map.
+    Key(&'a str),
+    /// A key of a map, or a position in a list: `0` or `-`.
+    KeyOrPosition(&'a str),
+    /// Elements of a list.
+    Element,
+}
+
 /// One segment of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Segment {
@@ -136,6 +147,17 @@ impl PatchPath {
         let tokens = pointer.tokens();
         let same = |(segment, token): (&Segment, &Token)| segment.is(token);
         self.segments.len() > tokens.len() && self.segments.iter().zip(tokens).all(same)
+    }
+
+    /// The steps of this path, for code that analyses it.
+    pub fn steps(&self) -> impl Iterator<Item = PatchStep<'_>> {
+        self.segments.iter().map(|segment| match segment {
+            Segment::Name(key, Position::None) => PatchStep::Key(key.as_str()),
+            Segment::Name(key, Position::At(_) | Position::Beyond | Position::End) => {
+                PatchStep::KeyOrPosition(key.as_str())
+            }
+            Segment::Index(_) | Segment::All | Segment::Where(_) => PatchStep::Element,
+        })
     }
 
     /// The text of this path.

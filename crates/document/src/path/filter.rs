@@ -15,6 +15,19 @@ use crate::value::{Value, View};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Filter(pub(super) Box<Condition>);
 
+/// A comparison of a field of the element with literals.
+#[derive(Clone, Debug)]
+pub struct FilterComparison<'a> {
+    /// The path of the field from the element.
+    pub segments: &'a [Segment],
+    /// The literals, of which one must be equal, or in an order with the field.
+    pub literals: Vec<&'a Value>,
+    /// Whether the order is compared: `<` and the like.
+    pub ordered: bool,
+    /// Whether it is `!=`.
+    pub negated: bool,
+}
+
 /// A condition on an element.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Condition {
@@ -90,6 +103,13 @@ impl Filter {
         })
     }
 
+    /// The comparisons of fields of the element with literals, for code that checks types.
+    pub fn comparisons(&self) -> Vec<FilterComparison<'_>> {
+        let mut found = Vec::new();
+        self.0.comparisons(&mut found);
+        found
+    }
+
     fn queries(&self) -> Vec<&Query> {
         let mut queries = Vec::new();
         self.0.queries(&mut queries);
@@ -118,6 +138,51 @@ pub(super) fn document_reads<'p>(segments: &'p [Segment], reads: &mut Vec<&'p Pa
 }
 
 impl Condition {
+    fn comparisons<'p>(&'p self, found: &mut Vec<FilterComparison<'p>>) {
+        match self {
+            Self::Any(conditions) | Self::All(conditions) => {
+                for condition in conditions {
+                    condition.comparisons(found);
+                }
+            }
+            Self::Not(condition) => condition.comparisons(found),
+            Self::Compare(left, comparison, right) => {
+                let (segments, literal) = match (left, right) {
+                    (Operand::Query(Query::Element(segments)), Operand::Literal(literal))
+                    | (Operand::Literal(literal), Operand::Query(Query::Element(segments))) => {
+                        (segments, literal)
+                    }
+                    _ => return,
+                };
+                found.push(FilterComparison {
+                    segments,
+                    literals: vec![literal],
+                    ordered: !matches!(comparison, Comparison::Equal | Comparison::NotEqual),
+                    negated: *comparison == Comparison::NotEqual,
+                });
+            }
+            Self::In(Operand::Query(Query::Element(segments)), items) => {
+                let literals: Option<Vec<&Value>> = items
+                    .iter()
+                    .map(|item| match item {
+                        Operand::Literal(literal) => Some(literal),
+                        Operand::Query(_)
+                        | Operand::Length(_)
+                        | Operand::Count(_)
+                        | Operand::Value(_) => None,
+                    })
+                    .collect();
+                found.extend(literals.map(|literals| FilterComparison {
+                    segments,
+                    literals,
+                    ordered: false,
+                    negated: false,
+                }));
+            }
+            Self::Exists(_) | Self::In(..) | Self::Matches(..) | Self::MatchesComputed(..) => {}
+        }
+    }
+
     fn queries<'p>(&'p self, queries: &mut Vec<&'p Query>) {
         match self {
             Self::Any(conditions) | Self::All(conditions) => {

@@ -21,7 +21,7 @@ mod set;
 use std::fmt;
 
 pub use error::{PathError, SetError, TooManyMatches};
-pub use filter::Filter;
+pub use filter::{Filter, FilterComparison};
 pub use segment::{Segment, Selector, Slice};
 
 use crate::value::Value;

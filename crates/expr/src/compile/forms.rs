@@ -169,7 +169,7 @@ impl Compiler<'_> {
                 at: at.clone(),
             })),
             Err(error) => {
-                self.error(at, CompileErrorKind::Cel(error.to_string()));
+                self.error(at, CompileErrorKind::Cel(error));
                 Expr::Literal(Value::NULL)
             }
         }

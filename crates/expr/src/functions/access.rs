@@ -3,10 +3,11 @@
 use document::{Map, Value};
 use object::{LabelSelector, SelectorError};
 
-use super::{TWO, function, shallow};
+use super::{TWO, function, shallow, types};
 use crate::error::ErrorKind;
 use crate::function::{Arity, Body, Cost, Example, Form, Function};
 use crate::scope::Env;
+use crate::types::{Gives, Takes};
 
 pub(super) fn functions() -> Vec<Function> {
     let mut functions = fields();
@@ -23,6 +24,7 @@ fn fields() -> Vec<Function> {
                 "@exists",
                 Arity::Unary,
                 Body::Whole(|value| Ok((!value.is_null()).into())),
+                types(&[Takes::Anything], Gives::Boolean),
                 r#"{"@exists": <path or expression>}"#,
                 "Whether there is a value that is not null.",
                 &[
@@ -35,6 +37,7 @@ fn fields() -> Vec<Function> {
             "@isnil",
             Arity::Unary,
             Body::Whole(|value| Ok(value.is_null().into())),
+            types(&[Takes::Anything], Gives::Boolean),
             r#"{"@isnil": <expression>}"#,
             "Whether the value is null.",
             &[Example(r#"{"@isnil": "$.a"}"#, "{}", "true")],
@@ -43,6 +46,7 @@ fn fields() -> Vec<Function> {
             "@query",
             Arity::Unary,
             Body::Form(Form::Query),
+            types(&[Takes::Anything], Gives::Anything),
             r#"{"@query": <path>}"#,
             "All matches of a path, as a list.",
             &[Example(
@@ -55,6 +59,7 @@ fn fields() -> Vec<Function> {
             "@getField",
             Arity::Unary,
             Body::Form(Form::GetField),
+            types(&[Takes::Anything], Gives::Anything),
             r#"{"@getField": <path, or operator that computes one>}"#,
             "The value at a path. The path may be computed.",
             &[
@@ -70,6 +75,7 @@ fn fields() -> Vec<Function> {
             "@setField",
             TWO,
             Body::Form(Form::SetField),
+            types(&[Takes::Anything], Gives::Anything),
             r#"{"@setField": [<path>, <value>]}"#,
             "The document with this field set. For a `$$` path: the item with this field set.",
             &[
@@ -94,6 +100,7 @@ fn maps() -> Vec<Function> {
             "@dict",
             Arity::Unary,
             Body::Form(Form::Dict),
+            types(&[Takes::Anything], Gives::Anything),
             r#"{"@dict": {<key>: <expression>, …}}"#,
             "A map with literal keys, even those that start with `@` or `$`.",
             &[Example(
@@ -111,6 +118,7 @@ fn maps() -> Vec<Function> {
                     .map(|(key, _)| Value::from(key.as_str()))
                     .collect())
             }),
+            types(&[Takes::Map], Gives::Strings),
             r#"{"@keys": <map>}"#,
             "The keys of a map, in order.",
             &[Example(
@@ -123,6 +131,7 @@ fn maps() -> Vec<Function> {
             "@values",
             Arity::Unary,
             Body::Whole(|value| Ok(map(value)?.values().cloned().collect())),
+            types(&[Takes::Map], Gives::Values),
             r#"{"@values": <map>}"#,
             "The values of a map, in the order of its keys.",
             &[Example(
@@ -135,6 +144,7 @@ fn maps() -> Vec<Function> {
             "@merge",
             Arity::Nary(0, None),
             Body::Metered(merge),
+            types(&[Takes::Map], Gives::Merged),
             r#"{"@merge": [<map>, …]}"#,
             "The maps merged deeply, later ones on top. Lists are replaced.",
             &[Example(
@@ -147,6 +157,7 @@ fn maps() -> Vec<Function> {
             "@selector",
             TWO,
             Body::Strict(|args| selector(&args[0], &args[1]).map(Value::from)),
+            types(&[Takes::MapOrNull], Gives::Boolean),
             r#"{"@selector": [<label selector>, <labels>]}"#,
             "Whether the labels match the selector. A selector has matchLabels and matchExpressions (In, NotIn, Exists, DoesNotExist); a flat map is matchLabels. An empty selector matches everything; null on either side gives false.",
             &[

@@ -4,12 +4,13 @@ use std::cmp::Ordering;
 
 use document::{Number, Value};
 
-use super::{TWO, function, list};
+use super::{TWO, function, list, types};
 use crate::error::ErrorKind;
 use crate::expr::NowSide;
 use crate::function::{Body, Example, Function, Relation};
 use crate::scope::Env;
 use crate::time::Time;
+use crate::types::{Gives, Takes};
 
 pub(super) fn functions() -> Vec<Function> {
     let order = |name, signature, summary, relation, examples| {
@@ -17,6 +18,7 @@ pub(super) fn functions() -> Vec<Function> {
             name,
             TWO,
             Body::Order(relation),
+            types(&[Takes::Ordered], Gives::Boolean),
             signature,
             summary,
             examples,
@@ -27,6 +29,7 @@ pub(super) fn functions() -> Vec<Function> {
             "@eq",
             TWO,
             Body::Equality { negated: false },
+            types(&[Takes::Anything], Gives::Boolean),
             r#"{"@eq": [<a>, <b>]}"#,
             "Whether both are deeply equal; numbers are compared by value. A written `null` tests for null. Two computed nulls are not equal, so that missing fields do not match each other.",
             &[
@@ -42,6 +45,7 @@ pub(super) fn functions() -> Vec<Function> {
                 "@ne",
                 TWO,
                 Body::Equality { negated: true },
+                types(&[Takes::Anything], Gives::Boolean),
                 r#"{"@ne": [<a>, <b>]}"#,
                 "The opposite of `@eq`.",
                 &[
@@ -106,6 +110,7 @@ pub(super) fn functions() -> Vec<Function> {
                 "@in",
                 TWO,
                 Body::Strict(member),
+                types(&[Takes::Anything, Takes::List], Gives::Boolean),
                 r#"{"@in": [<element>, <list>]}"#,
                 "Whether the list has an element that is equal to the first argument.",
                 &[

@@ -2,9 +2,10 @@
 
 use document::{Value, View};
 
-use super::{function, number, shallow};
+use super::{function, number, shallow, types};
 use crate::error::ErrorKind;
 use crate::function::{Arity, Body, Example, Function};
+use crate::types::{Gives, Takes};
 
 pub(super) fn functions() -> Vec<Function> {
     vec![
@@ -12,6 +13,7 @@ pub(super) fn functions() -> Vec<Function> {
             "@string",
             Arity::Unary,
             Body::Whole(|value| Ok(Value::from(string_form(value)?.as_ref()))),
+            types(&[Takes::NotNull], Gives::String),
             r#"{"@string": <value>}"#,
             "The value as a string; lists and maps as compact JSON with sorted keys. Null is an error.",
             &[
@@ -24,6 +26,7 @@ pub(super) fn functions() -> Vec<Function> {
             "@int",
             Arity::Unary,
             Body::Whole(to_int),
+            types(&[Takes::Number], Gives::Integer),
             r#"{"@int": <integer or decimal string>}"#,
             "The value as an integer.",
             &[
@@ -36,6 +39,7 @@ pub(super) fn functions() -> Vec<Function> {
             "@float",
             Arity::Unary,
             Body::Whole(|value| super::finite(number(value)?)),
+            types(&[Takes::Number], Gives::Number),
             r#"{"@float": <number or numeric string>}"#,
             "The value as a number. An integral number becomes an integer.",
             &[
@@ -47,6 +51,7 @@ pub(super) fn functions() -> Vec<Function> {
             "@bool",
             Arity::Unary,
             Body::Whole(to_bool),
+            types(&[Takes::BooleanString], Gives::Boolean),
             r#"{"@bool": <boolean, "true" or "false">}"#,
             "The value as a boolean.",
             &[
@@ -64,6 +69,7 @@ pub(super) fn functions() -> Vec<Function> {
                 }
                 super::boolean(value).map(Value::from)
             }),
+            types(&[Takes::Anything], Gives::Boolean),
             r#"{"@sqlbool": <boolean or null>}"#,
             "The boolean; null counts as false.",
             &[Example(r#"{"@sqlbool": "$.missing"}"#, "{}", "false")],

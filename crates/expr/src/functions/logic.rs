@@ -2,11 +2,12 @@
 
 use document::{Location, Value};
 
-use super::{boolean, function, shallow};
+use super::{boolean, function, shallow, types};
 use crate::error::Error;
 use crate::expr::Expr;
 use crate::function::{Arity, Body, Example, Form, Function};
 use crate::scope::Scope;
+use crate::types::{Gives, Takes};
 
 pub(super) fn functions() -> Vec<Function> {
     vec![
@@ -14,6 +15,7 @@ pub(super) fn functions() -> Vec<Function> {
             "@and",
             Arity::Nary(0, None),
             Body::Lazy(and),
+            types(&[Takes::Boolean], Gives::Boolean),
             r#"{"@and": [<boolean>, …]}"#,
             "Whether all conditions hold. Evaluation stops at the first that does not, so later conditions cannot fail. `[]` gives true.",
             &[
@@ -30,6 +32,7 @@ pub(super) fn functions() -> Vec<Function> {
             "@or",
             Arity::Nary(0, None),
             Body::Lazy(or),
+            types(&[Takes::Boolean], Gives::Boolean),
             r#"{"@or": [<boolean>, …]}"#,
             "Whether any condition holds. Evaluation stops at the first that does. `[]` gives false.",
             &[
@@ -45,6 +48,7 @@ pub(super) fn functions() -> Vec<Function> {
             "@not",
             Arity::Unary,
             Body::Whole(|value| Ok(Value::from(!boolean(value)?))),
+            types(&[Takes::Boolean], Gives::Boolean),
             r#"{"@not": <boolean>}"#,
             "The negation of a condition.",
             &[
@@ -60,6 +64,7 @@ pub(super) fn functions() -> Vec<Function> {
             "@cond",
             Arity::Nary(2, Some(3)),
             Body::Lazy(cond),
+            types(&[Takes::Boolean, Takes::Anything], Gives::Alternatives),
             r#"{"@cond": [<boolean>, <then>, <else>]}"#,
             "If, then, else. Only the chosen branch is evaluated. Without else the result is null.",
             &[
@@ -75,6 +80,7 @@ pub(super) fn functions() -> Vec<Function> {
             "@switch",
             Arity::Nary(0, None),
             Body::Form(Form::Switch),
+            types(&[Takes::Anything], Gives::Anything),
             r#"{"@switch": [[<boolean>, <action>], …]}"#,
             "The action of the first case that holds, or null. A last case `true` is the default.",
             &[
@@ -90,6 +96,7 @@ pub(super) fn functions() -> Vec<Function> {
             "@definedOr",
             Arity::Nary(0, None),
             Body::Lazy(defined_or),
+            types(&[Takes::Anything], Gives::FirstDefined),
             r#"{"@definedOr": [<value>, <default>, …]}"#,
             "The first argument that is not null. An error of an argument is not caught.",
             &[
@@ -105,6 +112,7 @@ pub(super) fn functions() -> Vec<Function> {
             "@noop",
             Arity::Unary,
             Body::Form(Form::Nothing),
+            types(&[Takes::Anything], Gives::Anything),
             r#"{"@noop": <ignored>}"#,
             "Null, whatever the argument.",
             &[Example(r#"{"@noop": null}"#, "{}", "null")],

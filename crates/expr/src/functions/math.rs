@@ -2,9 +2,10 @@
 
 use document::{Number, Value};
 
-use super::{TWO, finite, function, number};
+use super::{TWO, finite, function, number, types};
 use crate::error::ErrorKind;
 use crate::function::{Arity, Body, Example, Function};
+use crate::types::{Gives, Takes};
 
 pub(super) fn functions() -> Vec<Function> {
     let mut functions = binary();
@@ -18,6 +19,7 @@ fn binary() -> Vec<Function> {
             "@add",
             Arity::Nary(2, None),
             Body::Strict(|args| sum(args.iter())),
+            types(&[Takes::Number], Gives::Arithmetic),
             r#"{"@add": [<number>, <number>, …]}"#,
             "The sum.",
             &[
@@ -34,6 +36,7 @@ fn binary() -> Vec<Function> {
             "@sub",
             TWO,
             Body::Strict(|args| arithmetic(&args[0], &args[1], i64::checked_sub, |a, b| a - b)),
+            types(&[Takes::Number], Gives::Arithmetic),
             r#"{"@sub": [<number>, <number>]}"#,
             "The difference.",
             &[Example(r#"{"@sub": [5, 0.5]}"#, "{}", "4.5")],
@@ -42,6 +45,7 @@ fn binary() -> Vec<Function> {
             "@mul",
             Arity::Nary(2, None),
             Body::Strict(product),
+            types(&[Takes::Number], Gives::Arithmetic),
             r#"{"@mul": [<number>, <number>, …]}"#,
             "The product.",
             &[Example(r#"{"@mul": [-2, 5]}"#, "{}", "-10")],
@@ -50,6 +54,7 @@ fn binary() -> Vec<Function> {
             "@div",
             TWO,
             Body::Strict(div),
+            types(&[Takes::Number], Gives::Number),
             r#"{"@div": [<number>, <number>]}"#,
             "The quotient; an integer if it is exact.",
             &[
@@ -62,6 +67,7 @@ fn binary() -> Vec<Function> {
             "@mod",
             TWO,
             Body::Strict(modulo),
+            types(&[Takes::Number], Gives::Arithmetic),
             r#"{"@mod": [<number>, <number>]}"#,
             "The remainder, with the sign of the dividend.",
             &[
@@ -78,6 +84,7 @@ fn unary() -> Vec<Function> {
             "@neg",
             Arity::Unary,
             Body::Whole(|value| rounded(value, i64::checked_neg, |f| -f)),
+            types(&[Takes::Number], Gives::Arithmetic),
             r#"{"@neg": <number>}"#,
             "The number with the other sign.",
             &[Example(r#"{"@neg": 3}"#, "{}", "-3")],
@@ -86,6 +93,7 @@ fn unary() -> Vec<Function> {
             "@abs",
             Arity::Unary,
             Body::Whole(|value| rounded(value, i64::checked_abs, f64::abs)),
+            types(&[Takes::Number], Gives::Arithmetic),
             r#"{"@abs": <number>}"#,
             "The number without its sign.",
             &[Example(r#"{"@abs": -2.5}"#, "{}", "2.5")],
@@ -94,6 +102,7 @@ fn unary() -> Vec<Function> {
             "@ceil",
             Arity::Unary,
             Body::Whole(|value| rounded(value, Some, f64::ceil)),
+            types(&[Takes::Number], Gives::Arithmetic),
             r#"{"@ceil": <number>}"#,
             "The number rounded up.",
             &[Example(r#"{"@ceil": 1.2}"#, "{}", "2")],
@@ -102,6 +111,7 @@ fn unary() -> Vec<Function> {
             "@floor",
             Arity::Unary,
             Body::Whole(|value| rounded(value, Some, f64::floor)),
+            types(&[Takes::Number], Gives::Arithmetic),
             r#"{"@floor": <number>}"#,
             "The number rounded down.",
             &[Example(r#"{"@floor": "1.8"}"#, "{}", "1")],

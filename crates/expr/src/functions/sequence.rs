@@ -5,11 +5,12 @@ use std::cmp::Ordering;
 use document::{ListRef, Location, Number, OutOfBounds, Value, View, json};
 use smallvec::SmallVec;
 
-use super::{TWO, boolean, finite, function, int, list, number, shallow, text};
+use super::{TWO, boolean, finite, function, int, list, number, shallow, text, types};
 use crate::error::{Error, ErrorKind};
 use crate::expr::Expr;
 use crate::function::{Arity, Body, Cost, Example, Function, Yields};
 use crate::scope::{Env, Scope};
+use crate::types::{Gives, Takes};
 
 /// The length of the longest list that `@range` builds.
 pub const MAX_RANGE: u64 = 100_000;
@@ -27,6 +28,7 @@ fn walking() -> Vec<Function> {
             "@map",
             TWO,
             Body::Each(map, Yields::Results),
+            types(&[Takes::Anything, Takes::List], Gives::Results),
             r#"{"@map": [<expression of $$>, <list>]}"#,
             "The results of the expression for each item `$$`, as a list.",
             &[
@@ -42,6 +44,7 @@ fn walking() -> Vec<Function> {
             "@filter",
             TWO,
             Body::Each(filter, Yields::Items),
+            types(&[Takes::Boolean, Takes::List], Gives::TheItems),
             r#"{"@filter": [<condition on $$>, <list>]}"#,
             "The items for which the condition holds.",
             &[Example(
@@ -57,6 +60,7 @@ fn walking() -> Vec<Function> {
                 |body, items, scope| Ok((find(true, body, items, scope)?).into()),
                 Yields::Results,
             ),
+            types(&[Takes::Boolean, Takes::List], Gives::Boolean),
             r#"{"@any": [<condition on $$>, <list>]}"#,
             "Whether the condition holds for an item; false for an empty list.",
             &[Example(
@@ -72,6 +76,7 @@ fn walking() -> Vec<Function> {
                 |body, items, scope| Ok((!find(false, body, items, scope)?).into()),
                 Yields::Results,
             ),
+            types(&[Takes::Boolean, Takes::List], Gives::Boolean),
             r#"{"@all": [<condition on $$>, <list>]}"#,
             "Whether the condition holds for all items; true for an empty list.",
             &[Example(
@@ -87,6 +92,7 @@ fn walking() -> Vec<Function> {
                 |body, items, scope| Ok((!find(true, body, items, scope)?).into()),
                 Yields::Results,
             ),
+            types(&[Takes::Boolean, Takes::List], Gives::Boolean),
             r#"{"@none": [<condition on $$>, <list>]}"#,
             "Whether the condition holds for no item; true for an empty list.",
             &[Example(
@@ -99,6 +105,7 @@ fn walking() -> Vec<Function> {
             "@sortBy",
             TWO,
             Body::Each(sort_by, Yields::Items),
+            types(&[Takes::Number, Takes::List], Gives::TheItems),
             r#"{"@sortBy": [<comparison of $$.a and $$.b>, <list>]}"#,
             "The sorted list. The comparison gives a number below, equal to or above 0. Equal items keep their order.",
             &[Example(
@@ -119,6 +126,7 @@ fn measuring() -> Vec<Function> {
                 "@len",
                 Arity::Unary,
                 Body::Whole(len),
+                types(&[Takes::Sized], Gives::Integer),
                 r#"{"@len": <list, string or map>}"#,
                 "The number of items, characters or entries.",
                 &[
@@ -132,6 +140,7 @@ fn measuring() -> Vec<Function> {
             "@min",
             Arity::Unary,
             Body::List(|items| extreme(items, Ordering::Less)),
+            types(&[Takes::Numbers], Gives::NumberOrNull),
             r#"{"@min": <list of numbers>}"#,
             "The least number; null for an empty list.",
             &[Example(
@@ -144,6 +153,7 @@ fn measuring() -> Vec<Function> {
             "@max",
             Arity::Unary,
             Body::List(|items| extreme(items, Ordering::Greater)),
+            types(&[Takes::Numbers], Gives::NumberOrNull),
             r#"{"@max": <list of numbers>}"#,
             "The greatest number; null for an empty list.",
             &[Example(r#"{"@max": [1, 2.5, "3"]}"#, "{}", "3")],
@@ -152,6 +162,7 @@ fn measuring() -> Vec<Function> {
             "@sum",
             Arity::Unary,
             Body::List(|items| super::math::sum(items.iter())),
+            types(&[Takes::Numbers], Gives::Number),
             r#"{"@sum": <list of numbers>}"#,
             "The sum; 0 for an empty list.",
             &[Example(r#"{"@sum": "$.l"}"#, r#"{"l": [1, 2.5]}"#, "3.5")],
@@ -160,6 +171,7 @@ fn measuring() -> Vec<Function> {
             "@lexmin",
             Arity::Unary,
             Body::List(|items| lexical(items, Ordering::Less)),
+            types(&[Takes::List], Gives::StringOrNull),
             r#"{"@lexmin": <list of strings>}"#,
             "The first string in bytewise order; null for an empty list.",
             &[Example(r#"{"@lexmin": ["b", "a"]}"#, "{}", r#""a""#)],
@@ -168,6 +180,7 @@ fn measuring() -> Vec<Function> {
             "@lexmax",
             Arity::Unary,
             Body::List(|items| lexical(items, Ordering::Greater)),
+            types(&[Takes::List], Gives::StringOrNull),
             r#"{"@lexmax": <list of strings>}"#,
             "The last string in bytewise order; null for an empty list.",
             &[Example(r#"{"@lexmax": ["b", "a"]}"#, "{}", r#""b""#)],
@@ -181,6 +194,7 @@ fn making() -> Vec<Function> {
             "@list",
             Arity::Unary,
             Body::List(|items| Ok(items.iter().cloned().collect())),
+            types(&[Takes::List], Gives::TheList),
             r#"{"@list": <list>}"#,
             "The list itself; an error for anything else.",
             &[
@@ -192,6 +206,7 @@ fn making() -> Vec<Function> {
             "@range",
             Arity::Nary(1, Some(2)),
             Body::Strict(range),
+            types(&[Takes::Number], Gives::Integers),
             r#"{"@range": [<from>, <to>]}"#,
             "The integers from the first argument up to, but not including, the second. With one argument n: from 1 to n.",
             &[
@@ -207,6 +222,7 @@ fn making() -> Vec<Function> {
                 "@enumerate",
                 Arity::Unary,
                 Body::Metered(enumerate),
+                types(&[Takes::List], Gives::Numbered),
                 r#"{"@enumerate": <list>}"#,
                 "Each item with its position, from 0.",
                 &[Example(

@@ -3,10 +3,11 @@
 use document::Value;
 use regex::{Regex, RegexBuilder};
 
-use super::{TWO, convert::string_form, function, int, list, text};
+use super::{TWO, convert::string_form, function, int, list, text, types};
 use crate::error::ErrorKind;
 use crate::function::{Arity, Body, Example, Function};
 use crate::scope::Env;
+use crate::types::{Gives, Takes};
 
 /// The length in bytes of the longest string that a function builds.
 pub const MAX_STRING: usize = 16 << 20;
@@ -25,6 +26,7 @@ fn building() -> Vec<Function> {
                 "@concat",
                 Arity::Nary(0, None),
                 Body::Strict(concat),
+                types(&[Takes::NotNull], Gives::String),
                 r#"{"@concat": [<value>, …]}"#,
                 "The string forms of the arguments, concatenated. Null is an error. One path or operator that gives a list, also inside `[…]`, means the elements of that list.",
                 &[
@@ -48,6 +50,7 @@ fn building() -> Vec<Function> {
                 "@join",
                 TWO,
                 Body::Strict(join),
+                types(&[Takes::List, Takes::String], Gives::String),
                 r#"{"@join": [<list>, <separator>]}"#,
                 "The string forms of the items with the separator between them. (As the first stage of a pipeline, `@join` joins the sources instead.)",
                 &[Example(r#"{"@join": [["a", 1], ", "]}"#, "{}", r#""a, 1""#)],
@@ -57,6 +60,7 @@ fn building() -> Vec<Function> {
             "@split",
             TWO,
             Body::Metered(split),
+            types(&[Takes::String], Gives::Strings),
             r#"{"@split": [<string>, <separator>]}"#,
             "The parts of the string between the separators. An empty separator splits it into characters.",
             &[
@@ -68,6 +72,7 @@ fn building() -> Vec<Function> {
             "@replace",
             Arity::Nary(3, Some(3)),
             Body::Strict(replace),
+            types(&[Takes::String], Gives::String),
             r#"{"@replace": [<string>, <old>, <new>]}"#,
             "The string with every occurrence of old replaced by new.",
             &[Example(
@@ -80,6 +85,7 @@ fn building() -> Vec<Function> {
             "@substring",
             Arity::Nary(2, Some(3)),
             Body::Strict(substring),
+            types(&[Takes::String, Takes::Number], Gives::String),
             r#"{"@substring": [<string>, <start>, <length>]}"#,
             "The characters from the start position, which counts from 1: as many as the length says, or up to the end.",
             &[
@@ -91,6 +97,7 @@ fn building() -> Vec<Function> {
             "@upper",
             Arity::Unary,
             Body::Whole(|value| Ok(text(value)?.to_uppercase().into())),
+            types(&[Takes::String], Gives::String),
             r#"{"@upper": <string>}"#,
             "The string in upper case.",
             &[Example(r#"{"@upper": "aé"}"#, "{}", r#""AÉ""#)],
@@ -99,6 +106,7 @@ fn building() -> Vec<Function> {
             "@lower",
             Arity::Unary,
             Body::Whole(|value| Ok(text(value)?.to_lowercase().into())),
+            types(&[Takes::String], Gives::String),
             r#"{"@lower": <string>}"#,
             "The string in lower case.",
             &[Example(r#"{"@lower": "AÉ"}"#, "{}", r#""aé""#)],
@@ -107,6 +115,7 @@ fn building() -> Vec<Function> {
             "@trim",
             Arity::Unary,
             Body::Whole(|value| Ok(text(value)?.trim().into())),
+            types(&[Takes::String], Gives::String),
             r#"{"@trim": <string>}"#,
             "The string without white space at its ends.",
             &[Example(r#"{"@trim": " a b "}"#, "{}", r#""a b""#)],
@@ -120,6 +129,7 @@ fn testing() -> Vec<Function> {
             "@startswith",
             TWO,
             Body::Strict(|args| Ok(text(&args[0])?.starts_with(text(&args[1])?).into())),
+            types(&[Takes::String], Gives::Boolean),
             r#"{"@startswith": [<string>, <prefix>]}"#,
             "Whether the string starts with the prefix.",
             &[Example(
@@ -132,6 +142,7 @@ fn testing() -> Vec<Function> {
             "@endswith",
             TWO,
             Body::Strict(|args| Ok(text(&args[0])?.ends_with(text(&args[1])?).into())),
+            types(&[Takes::String], Gives::Boolean),
             r#"{"@endswith": [<string>, <suffix>]}"#,
             "Whether the string ends with the suffix.",
             &[Example(r#"{"@endswith": ["web-1", "-1"]}"#, "{}", "true")],
@@ -140,6 +151,7 @@ fn testing() -> Vec<Function> {
             "@contains",
             TWO,
             Body::Strict(|args| Ok(text(&args[0])?.contains(text(&args[1])?).into())),
+            types(&[Takes::String], Gives::Boolean),
             r#"{"@contains": [<string>, <part>]}"#,
             "Whether the string contains the part.",
             &[Example(r#"{"@contains": ["web-1", "b-"]}"#, "{}", "true")],
@@ -148,6 +160,7 @@ fn testing() -> Vec<Function> {
             "@regexp",
             TWO,
             Body::Metered(regexp),
+            types(&[Takes::String], Gives::Boolean),
             r#"{"@regexp": [<pattern>, <string>]}"#,
             "Whether the pattern is found in the string.",
             &[

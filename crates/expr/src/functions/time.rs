@@ -2,10 +2,11 @@
 
 use document::{Number, Value};
 
-use super::{TWO, finite, function, text};
+use super::{TWO, finite, function, text, types};
 use crate::error::ErrorKind;
 use crate::function::{Arity, Body, Example, Function};
 use crate::time::{Time, decimal_seconds, duration};
+use crate::types::{Gives, Takes};
 
 pub(super) fn functions() -> Vec<Function> {
     vec![
@@ -13,6 +14,7 @@ pub(super) fn functions() -> Vec<Function> {
             "@timeAdd",
             TWO,
             Body::Strict(add),
+            types(&[Takes::Time, Takes::Duration], Gives::String),
             r#"{"@timeAdd": [<time>, <duration>]}"#,
             "The time after a duration, in UTC. A time is an RFC 3339 date-time with upper-case `T` and `Z`. A duration is written as in Go, with `d` for 24 hours (`1h30m`, `-5m`, `2d`), or is a number of seconds.",
             &[
@@ -45,6 +47,7 @@ pub(super) fn functions() -> Vec<Function> {
             Body::Strict(|args| {
                 seconds(time(&args[0])?.unix_nanos() - time(&args[1])?.unix_nanos())
             }),
+            types(&[Takes::Time], Gives::Number),
             r#"{"@timeSub": [<time>, <time>]}"#,
             "The seconds from the second time to the first, negative if the first is earlier.",
             &[
@@ -64,6 +67,7 @@ pub(super) fn functions() -> Vec<Function> {
             "@unix",
             Arity::Unary,
             Body::Whole(|value| seconds(time(value)?.unix_nanos())),
+            types(&[Takes::Time], Gives::Number),
             r#"{"@unix": <time>}"#,
             "The seconds from 1970-01-01T00:00:00Z to the time.",
             &[

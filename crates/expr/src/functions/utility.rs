@@ -3,9 +3,10 @@
 use document::Value;
 use md5::{Digest, Md5};
 
-use super::{TWO, function};
+use super::{TWO, function, types};
 use crate::error::ErrorKind;
 use crate::function::{Arity, Body, Example, Form, Function};
+use crate::types::{Gives, Takes};
 
 pub(super) fn functions() -> Vec<Function> {
     vec![
@@ -13,6 +14,7 @@ pub(super) fn functions() -> Vec<Function> {
             "@hash",
             Arity::Unary,
             Body::Whole(hash),
+            types(&[Takes::Anything], Gives::String),
             r#"{"@hash": <value>}"#,
             "Six characters that depend only on the value, for use in names. Null has a hash, too.",
             &[
@@ -24,6 +26,7 @@ pub(super) fn functions() -> Vec<Function> {
             "@rnd",
             TWO,
             Body::Form(Form::Random),
+            types(&[Takes::Anything], Gives::Anything),
             r#"{"@rnd": [<min>, <max>]}"#,
             "An integer from min up to, but not including, max. It depends on the Operator, the location in the spec, the object and the item, and does not change on updates or restarts.",
             &[
@@ -35,6 +38,7 @@ pub(super) fn functions() -> Vec<Function> {
             "@nil",
             Arity::Unary,
             Body::Form(Form::Nothing),
+            types(&[Takes::Anything], Gives::Anything),
             r#"{"@nil": <ignored>}"#,
             "Null.",
             &[Example(r#"{"@nil": null}"#, "{}", "null")],
@@ -43,6 +47,7 @@ pub(super) fn functions() -> Vec<Function> {
             "@literal",
             Arity::Unary,
             Body::Form(Form::Literal),
+            types(&[Takes::Anything], Gives::Anything),
             r#"{"@literal": <anything>}"#,
             "The argument as it is written: no paths, no operators.",
             &[Example(
@@ -55,6 +60,7 @@ pub(super) fn functions() -> Vec<Function> {
             "@cel",
             Arity::Unary,
             Body::Form(Form::Cel),
+            types(&[Takes::Anything], Gives::Anything),
             r#"{"@cel": "<CEL expression>"}"#,
             "A CEL expression with the Kubernetes functions. Variables: the top-level keys of the document, `object` (the document), `item` (`$$`) and `now` (the time, a timestamp).",
             &[

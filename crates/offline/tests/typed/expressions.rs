@@ -65,7 +65,7 @@ impl<'a> Expressions<'a> {
         path.into()
     }
 
-    fn literal(&mut self, wanted: Wanted) -> Value {
+    pub(crate) fn literal(&mut self, wanted: Wanted) -> Value {
         let random = &mut *self.random;
         match wanted {
             Wanted::Any | Wanted::Boolean => random.chance(50).into(),
@@ -83,7 +83,8 @@ impl<'a> Expressions<'a> {
         let two = |make: &mut Self, wanted| {
             json!([(make.make(wanted, depth)), (make.make(wanted, depth))])
         };
-        match self.random.below(11) {
+        match self.random.below(13) {
+            11 | 12 => self.cel(Wanted::Boolean),
             0 => json!({"@and": (two(self, Wanted::Boolean))}),
             1 => json!({"@or": (two(self, Wanted::Boolean))}),
             2 => json!({"@not": (self.make(Wanted::Boolean, depth))}),
@@ -109,7 +110,8 @@ impl<'a> Expressions<'a> {
                 (make.make(Wanted::Number, depth))
             ])
         };
-        match self.random.below(6) {
+        match self.random.below(8) {
+            6 | 7 => self.cel(Wanted::Number),
             0 => json!({"@add": (two(self))}),
             1 => json!({"@mul": (two(self))}),
             2 => json!({"@len": (self.make(Wanted::List, depth))}),
@@ -120,7 +122,8 @@ impl<'a> Expressions<'a> {
     }
 
     fn string(&mut self, depth: usize) -> Value {
-        match self.random.below(7) {
+        match self.random.below(9) {
+            7 | 8 => self.cel(Wanted::String),
             0 => {
                 json!({"@concat": [(self.make(Wanted::Any, depth)), (self.make(Wanted::String, depth))]})
             }
@@ -146,6 +149,79 @@ impl<'a> Expressions<'a> {
             ]),
             _ => self.chosen(Wanted::List, depth),
         }
+    }
+
+    /// CEL that mostly has a value of the wanted type.
+    fn cel(&mut self, wanted: Wanted) -> Value {
+        let text = match wanted {
+            Wanted::Number => match self.random.below(4) {
+                0 => format!("{} + {}", self.operand(wanted), self.operand(wanted)),
+                1 => format!("size({})", self.operand(Wanted::String)),
+                2 => format!("-({})", self.operand(wanted)),
+                _ => format!("{} * 2", self.operand(wanted)),
+            },
+            Wanted::String => match self.random.below(4) {
+                0 => format!("{} + {}", self.operand(wanted), self.operand(wanted)),
+                1 => format!("string({})", self.operand(Wanted::Any)),
+                2 => format!("{}.upperAscii()", self.operand(wanted)),
+                _ => {
+                    let condition = self.operand(Wanted::Boolean);
+                    format!("{condition} ? 'a' : {}", self.operand(wanted))
+                }
+            },
+            Wanted::Any | Wanted::Boolean | Wanted::List | Wanted::Map => {
+                match self.random.below(6) {
+                    0 => format!(
+                        "{} == {}",
+                        self.operand(Wanted::Any),
+                        self.operand(Wanted::Any)
+                    ),
+                    1 => format!(
+                        "{} < {}",
+                        self.operand(Wanted::Number),
+                        self.operand(Wanted::Number)
+                    ),
+                    2 => format!("!({})", self.operand(Wanted::Boolean)),
+                    3 => format!(
+                        "{}.startsWith({})",
+                        self.operand(Wanted::String),
+                        self.operand(Wanted::String)
+                    ),
+                    4 => format!(
+                        "{} in {}",
+                        self.operand(Wanted::Any),
+                        self.operand(Wanted::List)
+                    ),
+                    _ => format!(
+                        "{}.exists(x, x == {}) || true",
+                        self.operand(Wanted::List),
+                        self.operand(Wanted::Any)
+                    ),
+                }
+            }
+        };
+        json!({"@cel": text})
+    }
+
+    /// An operand of CEL: mostly a literal, because a missing field is an error.
+    fn operand(&mut self, wanted: Wanted) -> String {
+        let path = self.random.chance(35).then(|| self.path(wanted)).flatten();
+        match path {
+            Some(path) => path.replacen('$', "object", 1),
+            None => self.literal(wanted).to_string(),
+        }
+    }
+
+    /// The path of a patch, through maps, and what is there.
+    pub(crate) fn patch_path(&mut self) -> Option<(String, Wanted)> {
+        let wanted = [Wanted::Boolean, Wanted::Number, Wanted::String, Wanted::Map];
+        let wanted = *self.random.pick(&wanted);
+        let path = self.path(wanted)?;
+        let keys = path.strip_prefix('$')?;
+        let keys = keys.replace("[\"", "/").replace("\"]", "");
+        // A list that is too short is an error, so only its end is used.
+        let path = keys.replace("[0]", "[*]");
+        Some((path, wanted))
     }
 
     fn chosen(&mut self, wanted: Wanted, depth: usize) -> Value {

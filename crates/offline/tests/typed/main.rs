@@ -7,17 +7,17 @@
 
 mod expressions;
 mod objects;
+mod pipelines;
 
 use dataflow::Budget;
-use document::{Value, json};
+use document::Value;
 use expr::{Env, Functions};
 use object::KindRef;
 use offline::{Event, EventType, Offline};
 use operator::{Problem, Severity};
 use schema::{Catalog, Found, KindSchema};
-use seeded::Random;
 
-use expressions::{Expressions, Wanted};
+use pipelines::Kind;
 
 const KINDS: [(&str, &str); 8] = [
     ("", "Pod"),
@@ -53,66 +53,6 @@ enum Outcome {
     Empty,
 }
 
-fn pipeline(random: &mut Random, kind: (&str, &str), schema: &KindSchema) -> (Value, Value) {
-    let mut document = schema.object.clone();
-    let mut stages = Vec::new();
-    for _ in 0..random.below(3) {
-        let mut make = Expressions::new(random, &document);
-        match make.random.below(4) {
-            0 => stages.push(json!({"@select": (make.make(Wanted::Boolean, 3))})),
-            1 => stages.push(json!({"@select": {"@or": [true, (make.make(Wanted::Boolean, 2))]}})),
-            2 => {
-                if let Some(path) = make.path(Wanted::List) {
-                    stages.push(json!({"@unwind": path}));
-                    // The next stages do not know the elements.
-                    document = schema::Type::any();
-                }
-            }
-            _ => {
-                let value = make.make(Wanted::Any, 2);
-                stages.push(json!({"@project": [{"$.": "$."}, {"$.metadata.labels.made": value}]}));
-            }
-        }
-        if document.any {
-            break;
-        }
-    }
-    let to_view = random.chance(50);
-    let mut make = Expressions::new(random, &document);
-    let name = if make.random.chance(85) {
-        json!("$.metadata.name")
-    } else {
-        make.make(Wanted::String, 1)
-    };
-    let metadata = if make.random.chance(85) {
-        json!({"name": name, "namespace": "ns"})
-    } else {
-        json!({"name": name})
-    };
-    let wanted = if make.random.chance(90) && !to_view {
-        Wanted::String
-    } else {
-        Wanted::Any
-    };
-    let fields = json!({"a": (make.make(wanted, 3)), "b": (make.make(wanted, 2))});
-    stages.push(json!({"@project": {"metadata": metadata, "data": fields}}));
-    let target = if to_view {
-        json!({"kind": "Out"})
-    } else {
-        json!({"apiGroup": "", "version": "v1", "kind": "ConfigMap"})
-    };
-    let operator = json!({
-        "apiVersion": "dcontroller.io/v1alpha1", "kind": "Operator", "metadata": {"name": "op"},
-        "spec": {"controllers": [{
-            "name": "c",
-            "sources": [{"apiGroup": (kind.0), "kind": (kind.1), "labelSelector": {"matchLabels": {"in": "yes"}}}],
-            "pipeline": (Value::list(stages)),
-            "target": (target.clone()),
-        }]},
-    });
-    (operator, target)
-}
-
 fn run(operator: operator::Operator, objects: &[Value], target: &Value) -> Outcome {
     let mut offline = Offline::new(operator, Budget::default());
     let events: Vec<Event> = objects
@@ -144,21 +84,32 @@ fn run(operator: operator::Operator, objects: &[Value], target: &Value) -> Outco
 #[test]
 fn a_pipeline_that_runs_has_no_errors() {
     let counts = std::cell::RefCell::new([0_usize; 4]);
-    seeded::check(600, |random| {
-        let kind = *random.pick(&KINDS);
-        let schema = schema_of(kind);
-        let (manifest, target) = pipeline(random, kind, &schema);
+    seeded::check(900, |random| {
+        let mut kinds = vec![*random.pick(&KINDS)];
+        let second = *random.pick(&KINDS);
+        if random.chance(25) && second != kinds[0] {
+            kinds.push(second);
+        }
+        let kinds: Vec<Kind<'_>> = kinds
+            .into_iter()
+            .map(|kind| (kind, schema_of(kind)))
+            .collect();
+        let (manifest, target) = pipelines::operator(random, &kinds);
         let (operator, problems) = operator::read(&manifest, &Functions::builtin());
         let Some(operator) = operator else {
             panic!("{problems:?} in {manifest}");
         };
-        let found = operator::typed::check(&[(&operator, &manifest)], &Catalog::default());
+        let found = operator::typed::check(
+            &[(&operator.clone().into(), &manifest)],
+            &Catalog::default(),
+        );
         let errors: Vec<&Problem> = found[0]
             .iter()
             .filter(|problem| problem.severity == Severity::Error)
             .collect();
         let objects: Vec<Value> = (0..6)
-            .map(|number| objects::object(random, kind, &schema, number))
+            .flat_map(|number| kinds.iter().map(move |kind| (number, kind)))
+            .map(|(number, (kind, schema))| objects::object(random, *kind, schema, number))
             .collect();
         let outcome = run(operator, &objects, &target);
         let good = outcome == Outcome::Good;

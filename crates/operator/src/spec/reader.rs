@@ -18,7 +18,8 @@ use document::{Location, Value};
 use expr::{Functions, Patterns};
 
 use super::{Controller, DeletionPolicy, Operator, ServiceAccount, Source, SourceKind};
-use crate::problem::Problem;
+use crate::places::Places;
+use crate::problem::{Problem, Severity};
 use object::{KindRef, VIEW_SUFFIX, VIEW_VERSION};
 
 /// The group that some existing Operators write for their own views.
@@ -32,6 +33,10 @@ pub(super) struct SpecReader<'a> {
     operator: String,
     /// How many more regular expressions the controllers may have.
     patterns: Patterns,
+    /// Whether a controller, a source or a target could not be read.
+    pub(super) incomplete: bool,
+    /// The fields whose names are probably misspelled: that they are missing is not reported again.
+    misspelled: Vec<Location>,
 }
 
 impl<'a> SpecReader<'a> {
@@ -41,7 +46,16 @@ impl<'a> SpecReader<'a> {
             problems: Vec::new(),
             operator: String::new(),
             patterns: Patterns::default(),
+            incomplete: false,
+            misspelled: Vec::new(),
         }
+    }
+
+    /// The locations of errors.
+    pub(super) fn broken(&self) -> Vec<Location> {
+        let errors = self.problems.iter();
+        let errors = errors.filter(|problem| problem.severity == Severity::Error);
+        errors.map(|problem| problem.at.clone()).collect()
     }
 
     fn error(&mut self, code: &'static str, at: &Location, message: impl Into<String>) {
@@ -58,22 +72,23 @@ impl<'a> SpecReader<'a> {
             &["apiVersion", "kind", "metadata", "spec", "status"],
             &root,
         );
-        self.operator = self.name(
-            manifest.get("metadata").get("name"),
-            &root.key("metadata").key("name"),
-        )?;
+        // Without a name the rest is checked all the same.
+        let name = self.operator_name(manifest.get("metadata"), &root.key("metadata"));
+        self.operator = name.unwrap_or_else(|| "operator".to_owned());
         let spec = manifest.get("spec");
         let at = root.key("spec");
-        if !self.known(
-            spec,
-            &[
-                "controllers",
-                "deletionPolicy",
-                "maxDeletions",
-                "serviceAccount",
-            ],
-            &at,
-        ) {
+        if self.is_missing(spec, &at)
+            || !self.known(
+                spec,
+                &[
+                    "controllers",
+                    "deletionPolicy",
+                    "maxDeletions",
+                    "serviceAccount",
+                ],
+                &at,
+            )
+        {
             return None;
         }
         let max_deletions = self.max_deletions(spec.get("maxDeletions"), &at.key("maxDeletions"));
@@ -113,24 +128,36 @@ impl<'a> SpecReader<'a> {
     }
 
     fn is_operator(&mut self, manifest: &Value, root: &Location) -> bool {
-        let kind = manifest.get("kind").as_str();
-        if kind != Some("Operator") {
-            let found = kind.unwrap_or("no kind");
-            self.error(
-                "no-operator",
-                &root.key("kind"),
-                format!("expected an Operator, found {found}"),
-            );
+        if let Some(problem) = super::wrong_kind(manifest) {
+            self.problems.push(problem);
             return false;
         }
-        let version = manifest.get("apiVersion").as_str();
-        if version != Some("dcontroller.io/v1alpha1") {
-            let found = version.unwrap_or("no apiVersion");
-            self.error(
-                "bad-api-version",
-                &root.key("apiVersion"),
-                format!("expected apiVersion dcontroller.io/v1alpha1, found {found}"),
-            );
+        let version = manifest.get("apiVersion");
+        let at = root.key("apiVersion");
+        if version.is_null() {
+            let problem = Problem::error("bad-api-version", &at, "`apiVersion` is missing");
+            let help = format!("add apiVersion: {API_VERSION}");
+            self.problems.push(problem.with_help(help));
+        } else if version.as_str() != Some(API_VERSION) {
+            let found = version
+                .as_str()
+                .map_or_else(|| version.kind().to_string(), str::to_owned);
+            let message = format!("expected apiVersion {API_VERSION}, found {found}");
+            self.error("bad-api-version", &at, message);
+        }
+        true
+    }
+
+    /// Reports a required field that is missing, unless a misspelled name was reported. Returns
+    /// whether it is missing.
+    fn is_missing(&mut self, value: &Value, at: &Location) -> bool {
+        if !value.is_null() {
+            return false;
+        }
+        if !self.misspelled.contains(at)
+            && let Some(document::LocationStep::Key(name)) = at.steps().pop()
+        {
+            self.error("bad-field", at, format!("`{name}` is missing"));
         }
         true
     }
@@ -149,8 +176,13 @@ impl<'a> SpecReader<'a> {
             if known.contains(&key.as_str()) {
                 continue;
             }
-            let help = match expr::nearest(key.as_str(), known.iter().copied()) {
-                Some(nearest) => format!("did you mean {nearest}?"),
+            let free = |name: &&str| map.get_str(name).is_none();
+            let free = known.iter().copied().filter(free);
+            let help = match expr::nearest(key.as_str(), free) {
+                Some(nearest) => {
+                    self.misspelled.push(at.key(nearest));
+                    format!("did you mean {nearest}?")
+                }
                 None => format!("the fields here are {}", known.join(", ")),
             };
             let problem = Problem::error(
@@ -161,6 +193,18 @@ impl<'a> SpecReader<'a> {
             self.problems.push(problem.at_key().with_help(help));
         }
         true
+    }
+
+    fn operator_name(&mut self, metadata: &Value, at: &Location) -> Option<String> {
+        if self.is_missing(metadata, at) {
+            return None;
+        }
+        let at = at.key("name");
+        let name = metadata.get("name");
+        if self.is_missing(name, &at) {
+            return None;
+        }
+        self.name(name, &at)
     }
 
     /// The name of the Operator, which is part of a DNS name.
@@ -213,29 +257,29 @@ impl<'a> SpecReader<'a> {
 
     /// Reads a required string.
     fn text(&mut self, value: &Value, at: &Location) -> Option<String> {
-        match value.as_str() {
-            Some(text) if !text.is_empty() => Some(text.to_owned()),
-            _ => {
-                let found = if value.is_null() {
-                    "nothing".to_owned()
-                } else {
-                    value.kind().to_string()
-                };
-                self.error("bad-field", at, format!("expected a string, found {found}"));
-                None
-            }
+        if self.is_missing(value, at) {
+            return None;
         }
+        let message = match value.as_str() {
+            Some("") => "expected a string, found an empty one".to_owned(),
+            Some(text) => return Some(text.to_owned()),
+            None => format!("expected a string, found {}", value.kind()),
+        };
+        self.error("bad-field", at, message);
+        None
     }
 
     fn controllers(&mut self, value: &Value, at: &Location) -> Vec<Controller> {
         let Some(list) = value.as_list().filter(|list| !list.is_empty()) else {
-            self.error("bad-field", at, "an Operator needs a list of controllers");
+            self.no_list(value, at, "an Operator needs a list of controllers");
             return Vec::new();
         };
         let mut controllers: Vec<Controller> = Vec::new();
         for (i, spec) in list.iter().enumerate() {
             let at = at.index(i);
-            if let Some(controller) = self.controller(spec, &at) {
+            let controller = self.controller(spec, &at);
+            self.incomplete |= controller.is_none();
+            if let Some(controller) = controller {
                 if controllers
                     .iter()
                     .any(|other| other.name == controller.name)
@@ -275,7 +319,7 @@ impl<'a> SpecReader<'a> {
             .iter()
             .map(|target| target.resource.kind.clone())
             .collect();
-        let pipeline = Pipeline::parse_with(
+        let (pipeline, errors) = Pipeline::draft(
             spec.get("pipeline"),
             &at.key("pipeline"),
             &names,
@@ -283,9 +327,13 @@ impl<'a> SpecReader<'a> {
             self.table,
             &mut self.patterns,
         );
-        let pipeline = pipeline
-            .map_err(|errors| self.problems.extend(errors.into_iter().map(Problem::from)))
-            .ok();
+        let sources_read =
+            spec.get("sources").as_list().map(|list| list.len()) == Some(sources.len());
+        for error in errors {
+            if sources_read || !error.is_about_inputs() {
+                self.problems.push(Problem::from(error));
+            }
+        }
         let mut controller = Controller {
             name: name?,
             sources,
@@ -294,6 +342,7 @@ impl<'a> SpecReader<'a> {
             targets,
             options,
             at: at.clone(),
+            places: Places::default(),
         };
         source_target::written(&mut controller);
         source_target::in_place(&mut controller);
@@ -302,13 +351,29 @@ impl<'a> SpecReader<'a> {
 
     fn sources(&mut self, value: &Value, at: &Location) -> Vec<Source> {
         let Some(list) = value.as_list().filter(|list| !list.is_empty()) else {
-            self.error("bad-field", at, "a controller needs a list of sources");
+            self.no_list(value, at, "a controller needs a list of sources");
             return Vec::new();
         };
-        list.iter()
-            .enumerate()
-            .filter_map(|(i, spec)| self.source(spec, &at.index(i)))
-            .collect()
+        let sources = list.iter().enumerate();
+        let sources = sources.filter_map(|(i, spec)| self.source(spec, &at.index(i)));
+        let sources: Vec<Source> = sources.collect();
+        self.incomplete |= sources.len() < list.len();
+        sources
+    }
+
+    /// Reports that a required list is missing, empty, or something else.
+    fn no_list(&mut self, value: &Value, at: &Location, message: &str) {
+        self.incomplete = true;
+        if value.is_null() && self.misspelled.contains(at) {
+            return;
+        }
+        let problem = Problem::error("bad-field", at, message);
+        self.problems.push(match value.as_map() {
+            Some(_) => {
+                problem.with_help("found a map: make it a list, with `- ` before each element")
+            }
+            None => problem,
+        });
     }
 
     /// Reads the kind of a source or target.
@@ -348,6 +413,9 @@ impl<'a> SpecReader<'a> {
         (group, Some(VIEW_VERSION.to_owned()))
     }
 }
+
+/// The version of the API that Operators have.
+const API_VERSION: &str = "dcontroller.io/v1alpha1";
 
 /// The codes of warnings that an annotation of the Operator allows.
 pub(crate) fn allowed(manifest: &Value) -> Vec<&str> {

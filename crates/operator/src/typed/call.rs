@@ -1,11 +1,10 @@
 //! The functions of the language: what they need, and the types of their results.
 
 use document::{Key, Location};
-use expr::{Args, Arity, Body, Call, Expr};
+use expr::{Args, Arity, Body, Call, Expr, Gives, Takes};
 use schema::{Fields, Numbers, Strings, Type};
 
 use super::inference::{Inference, Scope};
-use super::signature::{Gives, Needs, signature};
 use crate::problem::Problem;
 
 impl Inference {
@@ -49,20 +48,16 @@ impl Inference {
             }
             Args::Written(_) | Args::Yielded(_) => self.strict_args(&call.args, &call.at, scope),
         };
-        let Some((needs, gives)) = signature(name) else {
-            return Type::any();
-        };
+        let types = call.function.types;
         for (i, (arg, at)) in args.iter().zip(&located).enumerate() {
-            if let Some(need) = needs.get(i).or(needs.last()) {
-                self.need(arg, *need, name, at);
-            }
+            self.need(arg, types.takes(i), name, at);
         }
-        match name {
-            "@gt" | "@gte" | "@lt" | "@lte" => self.comparable(&args, call),
-            "@in" => self.membership(&args, call),
-            _ => {}
+        if matches!(call.function.body, Body::Order(_)) {
+            self.comparable(&args, call);
+        } else if name == "@in" {
+            self.membership(&args, call);
         }
-        self.result(gives, &args)
+        self.result(types.gives, &args)
     }
 
     /// The types and locations of arguments that are all evaluated.
@@ -88,19 +83,21 @@ impl Inference {
         }
     }
 
-    fn need(&mut self, found: &Type, need: Needs, name: &str, at: &Location) {
-        let string = Type::string;
+    fn need(&mut self, found: &Type, need: Takes, name: &str, at: &Location) {
         match need {
-            Needs::Anything => {}
-            Needs::Number => self.expect_number(found, name, at),
-            Needs::Boolean => self.expect(found, &Type::boolean(), name, at),
-            Needs::String => self.expect(found, &string(), name, at),
-            Needs::List => self.expect(found, &Type::list(Type::any()), name, at),
-            Needs::MapOrNull if found.null => {}
-            Needs::Map | Needs::MapOrNull => {
+            // What has an order is compared as a pair.
+            Takes::Anything | Takes::Ordered => {}
+            Takes::Number => self.expect_number(found, name, at),
+            Takes::Boolean => self.expect(found, &Type::boolean(), name, at),
+            Takes::String => self.expect(found, &Type::string(), name, at),
+            Takes::Time => self.expect_time(found, name, at),
+            Takes::Duration => self.expect_duration(found, name, at),
+            Takes::List => self.expect(found, &Type::list(Type::any()), name, at),
+            Takes::MapOrNull if found.null => {}
+            Takes::Map | Takes::MapOrNull => {
                 self.expect(found, &Type::map_of(Type::any()), name, at);
             }
-            Needs::Numbers => {
+            Takes::Numbers => {
                 self.expect(found, &Type::list(Type::any()), name, at);
                 if let Some(element) = found.list.as_ref().filter(|_| !found.any) {
                     // An empty list has no wrong elements.
@@ -109,7 +106,7 @@ impl Inference {
                     self.soften(before);
                 }
             }
-            Needs::Sized => {
+            Takes::Sized => {
                 let sized = Type {
                     string: Strings::All,
                     list: Some(Type::any().into()),
@@ -117,7 +114,7 @@ impl Inference {
                 };
                 self.expect(found, &sized, name, at);
             }
-            Needs::NotNull => {
+            Takes::NotNull => {
                 if found.is_null() {
                     let message = format!("{name} needs a value, but this is always null");
                     let at = found.at.as_ref().unwrap_or(at).clone();
@@ -125,7 +122,7 @@ impl Inference {
                     self.report(problem);
                 }
             }
-            Needs::BooleanString => {
+            Takes::BooleanString => {
                 let bools = Type {
                     string: Strings::known(["true", "false"]),
                     ..Type::boolean()
@@ -138,6 +135,12 @@ impl Inference {
     fn result(&mut self, gives: Gives, args: &[Type]) -> Type {
         let first = args.first();
         match gives {
+            // Those of functions that do not evaluate all arguments are inferred with these.
+            Gives::Anything
+            | Gives::Results
+            | Gives::TheItems
+            | Gives::Alternatives
+            | Gives::FirstDefined => Type::any(),
             Gives::Boolean => Type::boolean(),
             Gives::Integer => Type::integer(),
             Gives::Number => Type::number(),
@@ -175,6 +178,17 @@ impl Inference {
                 ];
                 Type::list(Type::map(Fields::closed(fields)))
             }
+            Gives::Values => {
+                let values = first.filter(|map| !map.any && map.map.is_some());
+                let values = values.map_or_else(Type::any, |map| {
+                    let map = Type {
+                        list: None,
+                        ..map.clone()
+                    };
+                    self.children(&map)
+                });
+                Type::list(values)
+            }
             Gives::Merged => {
                 let start = Type::map(Fields::default());
                 if args.is_empty() {
@@ -210,15 +224,13 @@ impl Inference {
         // An empty list hides what is wrong with the body.
         let before = self.problems.len();
         let body = self.alternative(body, &body_at, &scope.with_item(given));
-        match name {
-            "@map" => return Type::list(body),
-            "@sortBy" => self.expect_number(&body, name, &body_at),
-            _ => self.expect(&body, &Type::boolean(), name, &body_at),
-        }
+        let types = call.function.types;
+        self.need(&body, types.takes(0), name, &body_at);
         self.soften(before);
-        match name {
-            "@filter" | "@sortBy" => Type::list(item),
-            _ => Type::boolean(),
+        match types.gives {
+            Gives::Results => Type::list(body),
+            Gives::TheItems => Type::list(item),
+            other => self.result(other, &[]),
         }
     }
 
@@ -233,34 +245,26 @@ impl Inference {
             } else {
                 self.alternative(arg, &at, scope)
             };
-            let condition = matches!(name, "@and" | "@or") || (name == "@cond" && i == 0);
-            if condition {
-                self.condition(&found, name, &at, i > 0);
+            let before = self.problems.len();
+            self.need(&found, call.function.types.takes(i), name, &at);
+            if i > 0 {
+                self.soften(before);
             }
             types.push(found);
         }
-        match name {
-            "@and" | "@or" => Type::boolean(),
-            "@cond" => match types.as_slice() {
+        match call.function.types.gives {
+            Gives::Alternatives => match types.as_slice() {
                 [_, then, other] => self.union(then, other),
                 [_, then] => then.clone().or_null(),
                 _ => Type::any(),
             },
-            "@definedOr" => {
+            Gives::FirstDefined => {
                 let last = types.pop().unwrap_or_else(Type::null);
                 types.iter().rev().fold(last, |rest, before| {
                     self.union(&before.clone().without_null(), &rest)
                 })
             }
-            _ => Type::any(),
-        }
-    }
-
-    fn condition(&mut self, found: &Type, name: &str, at: &Location, may_be_skipped: bool) {
-        let before = self.problems.len();
-        self.expect(found, &Type::boolean(), name, at);
-        if may_be_skipped {
-            self.soften(before);
+            other => self.result(other, &types),
         }
     }
 

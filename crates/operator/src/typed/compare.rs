@@ -1,10 +1,13 @@
 //! Comparisons that can never be true.
 
 use document::Location;
-use expr::{Call, Expr};
+use document::path::FilterComparison;
+use expr::{Call, Expr, NowSide};
 use schema::{Numbers, Strings, Type};
 
 use super::inference::{Inference, Scope};
+use super::path::peek;
+use super::written::NOW_AS_TEXT;
 use crate::problem::Problem;
 
 impl Inference {
@@ -19,6 +22,8 @@ impl Inference {
             return;
         };
         let impossible = match (a.is_written_null(), b.is_written_null()) {
+            // Null is also in the place of what could not be read.
+            _ if one.any || other.any => None,
             (true, true) => None,
             (true, false) => never_null(other),
             (false, true) => never_null(one),
@@ -44,6 +49,39 @@ impl Inference {
         }
     }
 
+    /// A comparison in the filter of a path, where values of different types are never equal.
+    pub(super) fn filtered(
+        &mut self,
+        comparison: &FilterComparison<'_>,
+        element: &Type,
+        at: &Location,
+    ) {
+        let field = peek(element, comparison.segments).without_null();
+        if field.any || field.is_never() || comparison.literals.is_empty() {
+            return;
+        }
+        let field = if comparison.ordered && field.string != Strings::None {
+            Type {
+                string: Strings::All,
+                ..field
+            }
+        } else {
+            field
+        };
+        let literals: Vec<Type> = comparison.literals.iter().map(|l| Type::of(l)).collect();
+        let mut others = literals.iter();
+        if others.any(|literal| literal.null || field.overlaps(literal)) {
+            return;
+        }
+        let Some(literal) = literals.first() else {
+            return;
+        };
+        let why = disjoint(&field, literal).unwrap_or_default();
+        let why = format!("in the filter of the path, {why}");
+        let outcome = if comparison.negated { "true" } else { "false" };
+        self.never_equal(&why, outcome, (&field, literal), at);
+    }
+
     fn never_equal(&mut self, why: &str, outcome: &str, sides: (&Type, &Type), at: &Location) {
         let problem = Problem::warning(
             "never-equal",
@@ -65,7 +103,21 @@ impl Inference {
         for (i, arg) in args.iter().enumerate() {
             self.expect(arg, &ordered, call.function.name, &call.at.index(i));
         }
+        for (i, arg) in args.iter().enumerate() {
+            if arg.string == Strings::known(["now"]) && !arg.any {
+                let message = "this compares with the text \"now\"";
+                let problem = Problem::warning(NOW_AS_TEXT, &call.at.index(i), message);
+                self.report(problem.with_help("the time is \"@now\""));
+                return;
+            }
+        }
         let [a, b] = args else { return };
+        let place = |side| call.at.index(side);
+        match call.now_side {
+            Some(NowSide::Left) => self.compared_with_now(b, &place(1)),
+            Some(NowSide::Right) => self.compared_with_now(a, &place(0)),
+            None => {}
+        }
         if (is_text(a) && is_number(b)) || (is_number(a) && is_text(b)) {
             let name = call.function.name;
             let message = format!("{name} cannot compare a number with a string that is no number");

@@ -4,7 +4,7 @@
 //! may not be reached, or if it only gives null or false where something else was meant. After a
 //! finding the type is unknown, so that one mistake gives one message.
 
-use document::{Key, Location, Value, View};
+use document::{Key, Location, LocationStep, Value, View};
 use expr::{Expr, MapExpr, SetFieldPath};
 use schema::{Budget, Fields, Numbers, Origin, Strings, Type};
 
@@ -18,6 +18,8 @@ pub(super) const MAX_PROBLEMS: usize = 200;
 pub(super) struct Inference {
     pub(super) problems: Vec<Problem>,
     pub(super) budget: Budget,
+    /// The locations of errors. An expression with an error has an unknown value.
+    broken: Vec<Location>,
     /// How many conditions and alternatives are around the expression, which may keep it from being
     /// evaluated.
     alternatives: usize,
@@ -49,11 +51,40 @@ impl Scope {
 }
 
 impl Inference {
-    pub(super) fn new(budget: Budget) -> Self {
+    pub(super) fn new(budget: Budget, broken: &[Location]) -> Self {
         Self {
             budget,
+            broken: broken.to_vec(),
             ..Self::default()
         }
+    }
+
+    /// Whether an expression could not be read: the call itself, a case of a `@switch`, or a setter
+    /// of a map.
+    fn is_broken(&self, expr: &Expr) -> bool {
+        let (at, parts): (_, fn(&LocationStep) -> bool) = match expr {
+            Expr::Call(call) => (&call.at, |_| false),
+            Expr::Random(_, at) | Expr::SetField(_, at) => (at, |_| false),
+            Expr::Switch(_, at) => (at, |_| true),
+            Expr::Map(map) => (
+                &map.at,
+                |step| matches!(step, LocationStep::Key(key) if key.starts_with('$')),
+            ),
+            Expr::Literal(_)
+            | Expr::Now
+            | Expr::Path(_)
+            | Expr::List(..)
+            | Expr::One(_)
+            | Expr::Query(_)
+            | Expr::GetField(..)
+            | Expr::Cel(_) => return false,
+        };
+        self.broken.iter().any(|error| {
+            error == at
+                || error
+                    .parent()
+                    .is_some_and(|(parent, step)| parent == at && parts(step))
+        })
     }
 
     /// Reports a problem, once.
@@ -80,8 +111,13 @@ impl Inference {
 
     /// Infers the type of an expression that may not be evaluated.
     pub(super) fn alternative(&mut self, expr: &Expr, at: &Location, scope: &Scope) -> Type {
+        self.alternatives(|inference| inference.infer(expr, at, scope))
+    }
+
+    /// Checks something that may not be evaluated.
+    pub(super) fn alternatives<T>(&mut self, check: impl FnOnce(&mut Self) -> T) -> T {
         self.alternatives += 1;
-        let found = self.infer(expr, at, scope);
+        let found = check(self);
         self.alternatives -= 1;
         found
     }
@@ -94,8 +130,11 @@ impl Inference {
         if !self.budget.take() {
             return Type::any();
         }
+        if !self.broken.is_empty() && self.is_broken(expr) {
+            return Type::any();
+        }
         match expr {
-            Expr::Literal(value) => literal(value, at),
+            Expr::Literal(value) => self.literal(value, at),
             Expr::Now => Type::string().written_at(at),
             Expr::Path(path) => self.read(&path.path, &path.at, scope),
             Expr::List(items, at) => self.list(items, at, scope),
@@ -161,7 +200,9 @@ impl Inference {
                 .iter()
                 .map(|(key, value)| {
                     let at = map.at.key(key.as_str());
-                    (key.clone(), self.infer(value, &at, scope))
+                    let found = self.infer(value, &at, scope);
+                    let at = found.at.clone().unwrap_or(at);
+                    (key.clone(), found.written_at(&at))
                 })
                 .collect();
             result = Some(match result {
@@ -277,27 +318,31 @@ impl Inference {
     }
 }
 
-/// The type of a literal. Its parts have their own locations.
-pub(super) fn literal(value: &Value, at: &Location) -> Type {
-    match value.view() {
-        View::Map(map) => Type::map(Fields::closed(map.iter().map(|(key, value)| {
-            let at = at.key(key.as_str());
-            (key.clone(), literal(value, &at))
-        }))),
-        View::List(items) => {
-            let budget = Budget::default();
-            let items = items.iter().enumerate();
-            let element = items.fold(Type::default(), |all, (i, item)| {
-                all.union(&literal(item, &at.index(i)), &budget)
-            });
-            Type::list(element)
+impl Inference {
+    /// The type of a literal. Its parts have their own locations.
+    pub(super) fn literal(&self, value: &Value, at: &Location) -> Type {
+        match value.view() {
+            View::Map(map) => Type::map(Fields::closed(map.iter().map(|(key, value)| {
+                let at = at.key(key.as_str());
+                (key.clone(), self.literal(value, &at))
+            }))),
+            View::List(items) => {
+                let budget = Budget::default();
+                let items = items.iter().enumerate();
+                let element = items.fold(Type::default(), |all, (i, item)| {
+                    all.union(&self.literal(item, &at.index(i)), &budget)
+                });
+                Type::list(element)
+            }
+            // Null is also in the place of what could not be read.
+            View::Null if self.broken.iter().any(|error| error.is_in(at)) => Type::any(),
+            View::Null
+            | View::Bool(_)
+            | View::Int(_)
+            | View::Float(_)
+            | View::Str(_)
+            | View::Bytes(_) => Type::of(value),
         }
-        View::Null
-        | View::Bool(_)
-        | View::Int(_)
-        | View::Float(_)
-        | View::Str(_)
-        | View::Bytes(_) => Type::of(value),
+        .written_at(at)
     }
-    .written_at(at)
 }

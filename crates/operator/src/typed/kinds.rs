@@ -40,6 +40,10 @@ pub(super) fn check(
             let at = target_at(manifest, at, i);
             if !target.resource.is_view() {
                 problems.extend(missing(&target.resource, catalog, &at));
+            } else if part(manifest, &at).get("apiGroup").is_null()
+                && !views.is_read(&target.resource)
+            {
+                problems.extend(like_built_in(&target.resource, catalog, &at));
             }
         }
     }
@@ -105,6 +109,21 @@ fn unwritten(
         (None, None) => problem.with_help(
             "without apiGroup it is a view, whose objects then come from users alone; if so, allow(unwritten-view)",
         ),
+    })
+}
+
+/// A view that nobody reads and that has the name of a kind: probably the kind is meant.
+fn like_built_in(view: &KindRef, catalog: &Catalog, at: &Location) -> Option<Problem> {
+    let kind = &view.kind;
+    let (group, _) = catalog.kinds().find(|(_, other)| other == kind)?;
+    let message = format!("{kind} is written as a view, which no controller reads");
+    let problem = Problem::warning("built-in-view", &at.key("kind"), message);
+    Some(if group.is_empty() {
+        problem.with_help(format!("did you mean the core {kind}? add apiGroup: \"\""))
+    } else {
+        problem.with_help(format!(
+            "did you mean {kind} of the group {group}? add apiGroup: {group}"
+        ))
     })
 }
 

@@ -69,17 +69,20 @@ impl Inference {
     }
 
     /// Follows a chain of names, as CEL does.
-    pub(super) fn chain(&mut self, start: &Type, names: &[String], text: &str, at: &Location) {
+    pub(super) fn chain(
+        &mut self,
+        start: &Type,
+        names: &[&str],
+        text: &str,
+        at: &Location,
+    ) -> Type {
         let segments: Vec<Segment> = names
             .iter()
             .map(|name| Segment::Name(Key::new(name)))
             .collect();
         let scope = Scope::of(Type::any());
-        self.walk(
-            start.clone(),
-            Place::new(text, &segments, FAILS, at),
-            &scope,
-        );
+        let place = Place::new(text, &segments, FAILS, at);
+        self.walk(start.clone(), place, &scope)
     }
 
     fn member(&mut self, here: &Type, name: &Key, place: &mut Place<'_>) -> Type {
@@ -150,8 +153,9 @@ impl Inference {
                 let all = [vec![key.as_str(), name.as_str()], names]
                     .concat()
                     .join(".");
-                problem =
-                    problem.with_help(format!("a key with dots needs brackets: {map}[\"{all}\"]"));
+                problem = problem.with_help(format!(
+                    "a key with dots needs brackets, and the path quotes: '{map}[\"{all}\"]'"
+                ));
             }
         } else if here.list.is_some() {
             problem = problem.with_help(format!(
@@ -212,6 +216,9 @@ impl Inference {
                     for path in filter.document_reads() {
                         self.read(path, place.at, scope);
                     }
+                    for comparison in filter.comparisons() {
+                        self.filtered(&comparison, &children, place.at);
+                    }
                     children.clone()
                 }
             };
@@ -222,7 +229,7 @@ impl Inference {
     }
 
     /// The elements of lists and the values of maps.
-    fn children(&mut self, here: &Type) -> Type {
+    pub(super) fn children(&mut self, here: &Type) -> Type {
         if here.any {
             return Type::any();
         }

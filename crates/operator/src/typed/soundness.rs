@@ -165,7 +165,7 @@ fn values_have_the_types_that_are_inferred() {
         let Ok(value) = expr.eval(&Values::new(&env, &document)) else {
             return;
         };
-        let mut inference = Inference::new(Budget::default());
+        let mut inference = Inference::new(Budget::default(), &[]);
         let scope = Scope::of(document_type());
         let found = inference.infer(&expr, &Location::root(), &scope);
         assert!(

@@ -171,7 +171,7 @@ impl Inference {
     }
 
     /// Checks that a value may have the type that the schema wants.
-    fn fits(&mut self, found: &Type, wanted: &Type, place: &str, at: &Location) {
+    pub(super) fn fits(&mut self, found: &Type, wanted: &Type, place: &str, at: &Location) {
         if !self.budget.take() || found.any || wanted.any || found.is_never() || found.is_null() {
             return;
         }

@@ -1,4 +1,5 @@
-//! Mistakes that show in the text of a pipeline, but not after it is compiled.
+//! Mistakes that show in the text of a pipeline, but not after it is compiled: operators in maps of
+//! several keys, and a misspelled `"@now"`.
 
 use document::{Location, Map, Value, View};
 
@@ -15,20 +16,30 @@ pub(super) fn operators_in_maps(spec: &Value, at: &Location, problems: &mut Vec<
             }
         }
         View::Map(map) => in_map(map, at, problems),
-        View::Null
-        | View::Bool(_)
-        | View::Int(_)
-        | View::Float(_)
-        | View::Str(_)
-        | View::Bytes(_) => {}
+        View::Str(text) => now_as_text(text, at, problems),
+        View::Null | View::Bool(_) | View::Int(_) | View::Float(_) | View::Bytes(_) => {}
     }
 }
+
+/// Finds texts such as `"@nwo"`.
+fn now_as_text(text: &str, at: &Location, problems: &mut Vec<Problem>) {
+    let slip = text.starts_with('@') && expr::nearest(text, ["@now"]).is_some();
+    if slip && text != "@now" && problems.len() < MAX_PROBLEMS {
+        problems.retain(|problem| problem.at != *at);
+        let message = format!("{text:?} is a text");
+        let problem = Problem::warning(NOW_AS_TEXT, at, message);
+        problems.push(problem.with_help("the time is \"@now\""));
+    }
+}
+
+/// The code of the warning about a text that is probably meant as the time.
+pub(super) const NOW_AS_TEXT: &str = "now-as-text";
 
 fn in_map(map: &Map, at: &Location, problems: &mut Vec<Problem>) {
     if let [(name, argument)] = map.entries() {
         let at = at.key(name.as_str());
         return match (name.as_str(), argument.as_map()) {
-            ("@literal", _) => {}
+            ("@literal" | "@cel", _) => {}
             ("@dict", Some(map)) => entries(map, &at, problems),
             _ => operators_in_maps(argument, &at, problems),
         };

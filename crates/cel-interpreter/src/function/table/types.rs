@@ -85,11 +85,15 @@ pub(super) static FUNCTIONS: &[Function] = &[
         1,
         conversion::string,
         "string(<any scalar>), x.string()",
-        "The text of a value; also of an IP address or CIDR.",
+        "The text of a value; also of an IP address or CIDR. That of a quantity is an addition to Kubernetes, so that a sum can be written to a document.",
         &[
             Example("string(2.5)", r#""2.5""#),
             Example("string(duration('1m'))", r#""60s""#),
             Example("string(ip('::1'))", r#""::1""#),
+            Example(
+                "string(quantity('1500Mi').add(quantity('36Mi')))",
+                r#""1536Mi""#,
+            ),
         ],
     ),
     function(

@@ -62,7 +62,7 @@ pub(super) const CODES: &[CodeDoc] = &[
         "cel-not-json",
         "A CEL value cannot be written as JSON.",
         "Convert it, for example with `string(…)`.",
-        Elsewhere("a type as the result"),
+        Eval(r#"{"@cel": "quantity('1')"}"#, "{}"),
     ),
     code(
         "cel-value-too-deep",

@@ -1,6 +1,6 @@
 //! Codes of commands.
 
-use crate::doc::codes::Trigger::{Elsewhere, Usage};
+use crate::doc::codes::Trigger::{Stream, Usage};
 use crate::doc::codes::{CodeDoc, code};
 
 pub(super) const CODES: &[CodeDoc] = &[
@@ -14,48 +14,63 @@ pub(super) const CODES: &[CodeDoc] = &[
         "no-name",
         "An object has no kind or no name.",
         "Add them. `deltic replay` reads watch events, `deltic render` objects.",
-        Elsewhere("an object without metadata"),
+        Stream(&["render", "operator.yaml", "-"], r#"{"kind": "A"}"#),
     ),
     code(
         "no-patch",
         "A patch file has no rules.",
         "Add a list of rules.",
-        Elsewhere("an empty patch file"),
+        Stream(&["patch", "-f", "empty.yaml", "-"], "{}"),
     ),
     code(
         "no-match",
         "A warning: no object matches the target of a rule.",
         "Check the group, kind and name.",
-        Elsewhere("a rule for a kind that is not there"),
+        Stream(
+            &["patch", "-f", "-", "operator.yaml"],
+            r#"[{"target": {"kind": "Nothing"}, "operations": []}]"#,
+        ),
     ),
     code(
         "bad-json",
         "A line or document of a stream is not JSON.",
         "Print JSON, one document after the other.",
-        Elsewhere("a stream with YAML"),
+        Stream(&["replay", "-f", "operator.yaml"], "type: ADDED"),
     ),
     code(
         "bad-line",
         "A line of `--jsonl` lacks a field.",
         "See `--help` for the form of the lines.",
-        Elsewhere("`{}` for `deltic eval --jsonl`"),
+        Stream(&["eval", "--jsonl"], "{}"),
     ),
     code(
         "bad-event",
         "A document of `deltic replay` is not a watch event.",
         "Print events with `kubectl get … --watch --output-watch-events -o json`.",
-        Elsewhere("an object instead of an event"),
+        Stream(&["replay", "-f", "operator.yaml"], r#"{"kind": "A"}"#),
     ),
     code(
         "watch-error",
         "A watch ended with an error.",
         "Watch again.",
-        Elsewhere("an event of type ERROR"),
+        Stream(
+            &["replay", "-f", "operator.yaml"],
+            r#"{"type": "ERROR", "object": {"kind": "Status", "message": "too old"}}"#,
+        ),
     ),
     code(
         "bad-tick",
         "A TICK line of `deltic replay` cannot be used.",
         "Give each a later time, on a line of its own, and `--now` if events come first.",
-        Elsewhere("a TICK that goes back"),
+        Stream(
+            &[
+                "replay",
+                "-f",
+                "operator.yaml",
+                "--now",
+                "2026-01-02T00:00:00Z",
+            ],
+            r#"{"type": "TICK", "time": "2026-01-01T00:00:00Z"}"#,
+        ),
     ),
 ];

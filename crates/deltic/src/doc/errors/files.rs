@@ -68,7 +68,9 @@ pub(super) const CODES: &[CodeDoc] = &[
         "too-many-nodes",
         "A document has too many values, with aliases expanded.",
         "Write fewer aliases.",
-        Elsewhere("a file with aliases of aliases"),
+        File(
+            "a: &a [x, x, x, x, x, x, x, x, x, x]\nb: &b [*a, *a, *a, *a, *a, *a, *a, *a, *a, *a]\nc: &c [*b, *b, *b, *b, *b, *b, *b, *b, *b, *b]\nd: &d [*c, *c, *c, *c, *c, *c, *c, *c, *c, *c]\ne: &e [*d, *d, *d, *d, *d, *d, *d, *d, *d, *d]\nf: &f [*e, *e, *e, *e, *e, *e, *e, *e, *e, *e]\ng: &g [*f, *f, *f, *f, *f, *f, *f, *f, *f, *f]\n",
+        ),
     ),
     code(
         "bad-list",

@@ -1,6 +1,6 @@
 //! Codes of Operators.
 
-use crate::doc::codes::Trigger::{Check, Elsewhere, File, Operator};
+use crate::doc::codes::Trigger::{Check, File, Operator, Stream};
 use crate::doc::codes::{CodeDoc, code};
 
 pub(super) const CODES: &[CodeDoc] = &[
@@ -14,7 +14,7 @@ pub(super) const CODES: &[CodeDoc] = &[
         "several-operators",
         "A command that runs one Operator got several.",
         "Run the command once for each.",
-        Elsewhere("`deltic render` with two Operators"),
+        Stream(&["render", "operator.yaml", "other.yaml"], ""),
     ),
     code(
         "bad-api-version",
@@ -115,6 +115,9 @@ pub(super) const CODES: &[CodeDoc] = &[
         "time-stands-still",
         "A warning: `@now` is used where no deadline and no Periodic source moves it on.",
         "Compare with `@lt @lte @gt @gte`, which sets a deadline, or add a Periodic source.",
-        Elsewhere("`@timeSub` of `@now` without a Periodic source"),
+        Check(
+            &["A"],
+            r#"[{"@project": {"metadata": {"name": "$.metadata.name"}, "age": {"@timeSub": ["@now", "$.metadata.creationTimestamp"]}}}]"#,
+        ),
     ),
 ];

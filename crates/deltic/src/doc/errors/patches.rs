@@ -1,6 +1,6 @@
 //! Codes of patches.
 
-use crate::doc::codes::Trigger::{Elsewhere, Patch};
+use crate::doc::codes::Trigger::{Check, Elsewhere, Patch, Render};
 use crate::doc::codes::{CodeDoc, code};
 
 pub(super) const CODES: &[CodeDoc] = &[
@@ -8,7 +8,10 @@ pub(super) const CODES: &[CodeDoc] = &[
         "bad-template",
         "A place that needs exactly one `${…}` has text around it, or none.",
         "Write `${…}` alone.",
-        Elsewhere("`forEach: a${x}`"),
+        Check(
+            &["A"],
+            r#"[{"@patch": {"forEach": "a${x}", "operations": []}}]"#,
+        ),
     ),
     code(
         "patch-type",
@@ -38,7 +41,10 @@ pub(super) const CODES: &[CodeDoc] = &[
         "patch-no-match",
         "A filter matches nothing, and `strict` is set.",
         "Check the filter, or remove `strict`.",
-        Elsewhere("a filter without a match and `strict: true`"),
+        Render(
+            r#"[{"@patch": {"strict": true, "operations": [{"op": "remove", "path": "/spec/list[?(@.a=='b')]"}]}}]"#,
+            r#"{"apiVersion": "o.view.dcontroller.io/v1alpha1", "kind": "A", "metadata": {"name": "a"}, "spec": {"list": []}}"#,
+        ),
     ),
     code(
         "patch-not-found",
@@ -116,7 +122,10 @@ pub(super) const CODES: &[CodeDoc] = &[
         "patch-merge-value",
         "The value of a `merge` is not a map.",
         "Use `replace`.",
-        Elsewhere("a computed value of a `merge` that is no map"),
+        Patch(
+            r#"[{"op": "merge", "path": "/a", "value": "${1}"}]"#,
+            r#"{"a": {}}"#,
+        ),
     ),
     code(
         "patch-merge-end",

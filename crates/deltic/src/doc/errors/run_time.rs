@@ -1,6 +1,6 @@
 //! Codes of expressions at run time.
 
-use crate::doc::codes::Trigger::{Elsewhere, Eval};
+use crate::doc::codes::Trigger::{Elsewhere, Eval, Objects};
 use crate::doc::codes::{CodeDoc, code};
 
 pub(super) const CODES: &[CodeDoc] = &[
@@ -98,7 +98,11 @@ pub(super) const CODES: &[CodeDoc] = &[
         "too-large",
         "A document is too large.",
         "Derive less, or raise `--max-derived-bytes`; for files, `--max-document-bytes`.",
-        Elsewhere("a document over the limit"),
+        Objects(
+            r#"[{"@project": {"metadata": {"name": "$.metadata.name"}, "text": "a text of some length"}}]"#,
+            r#"{"apiVersion": "o.view.dcontroller.io/v1alpha1", "kind": "A", "metadata": {"name": "a"}}"#,
+            &["--max-derived-bytes", "20"],
+        ),
     ),
     code(
         "too-deep",

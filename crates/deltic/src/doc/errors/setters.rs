@@ -44,7 +44,10 @@ pub(super) const CODES: &[CodeDoc] = &[
         "set-descendants",
         "A path with `..` is set.",
         "Name the fields.",
-        Elsewhere("a computed path with `..` in `@setField`"),
+        Eval(
+            r#"{"@setField": [{"@concat": [{"@literal": "$"}, "..a"]}, 1]}"#,
+            "{}",
+        ),
     ),
     code(
         "set-too-many-matches",

@@ -1,6 +1,6 @@
 //! Codes of stages and objects at run time.
 
-use crate::doc::codes::Trigger::{Elsewhere, Render};
+use crate::doc::codes::Trigger::{Elsewhere, Objects, Render};
 use crate::doc::codes::{CodeDoc, code};
 
 pub(super) const CODES: &[CodeDoc] = &[
@@ -68,7 +68,11 @@ pub(super) const CODES: &[CodeDoc] = &[
         "conflict",
         "An object is derived twice, or belongs to somebody else.",
         "Give the objects different names, or group the documents with `@gather`.",
-        Elsewhere("two documents with the same name"),
+        Objects(
+            r#"[{"@project": {"metadata": {"name": "same"}, "of": "$.metadata.name"}}]"#,
+            r#"{"apiVersion": "o.view.dcontroller.io/v1alpha1", "kind": "A", "metadata": {"name": "a"}} {"apiVersion": "o.view.dcontroller.io/v1alpha1", "kind": "A", "metadata": {"name": "b"}}"#,
+            &[],
+        ),
     ),
     code(
         "cycle",
@@ -89,13 +93,21 @@ pub(super) const CODES: &[CodeDoc] = &[
         "budget-documents",
         "The sources of a controller hold too many objects.",
         "Raise `--max-documents`, or select objects with a labelSelector.",
-        Elsewhere("more objects than `--max-documents`"),
+        Objects(
+            r#"[{"@project": {"metadata": {"name": "$.metadata.name"}}}]"#,
+            r#"{"apiVersion": "o.view.dcontroller.io/v1alpha1", "kind": "A", "metadata": {"name": "a"}} {"apiVersion": "o.view.dcontroller.io/v1alpha1", "kind": "A", "metadata": {"name": "b"}}"#,
+            &["--max-documents", "1"],
+        ),
     ),
     code(
         "budget-bytes",
         "The objects of a controller's sources take too much memory.",
         "Raise `--max-bytes`, or select objects with a labelSelector.",
-        Elsewhere("more than `--max-bytes`"),
+        Objects(
+            r#"[{"@project": {"metadata": {"name": "$.metadata.name"}}}]"#,
+            r#"{"apiVersion": "o.view.dcontroller.io/v1alpha1", "kind": "A", "metadata": {"name": "a"}} {"apiVersion": "o.view.dcontroller.io/v1alpha1", "kind": "A", "metadata": {"name": "b"}}"#,
+            &["--max-bytes", "1"],
+        ),
     ),
     code(
         "budget-candidates",

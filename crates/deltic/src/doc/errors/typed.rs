@@ -1,9 +1,34 @@
 //! Codes of the typed checks.
 
-use crate::doc::codes::Trigger::{Check, Elsewhere, Operator};
+use crate::doc::codes::Trigger::{Check, Operator};
 use crate::doc::codes::{CodeDoc, code};
 
 pub(super) const CODES: &[CodeDoc] = &[
+    code(
+        "now-as-text",
+        "A warning: a text that is probably meant as the time.",
+        "Write `\"@now\"`.",
+        Check(
+            &["A"],
+            r#"[{"@select": {"@gt": ["@nwo", "$.spec.until"]}}, {"@project": {"metadata": {"name": "$.metadata.name"}}}]"#,
+        ),
+    ),
+    code(
+        "built-in-view",
+        "A warning: a target without `apiGroup`, which is a view, has the name of a built-in kind, and nobody reads the view.",
+        "Add `apiGroup` (the core group is `\"\"`), or give the view another name.",
+        Operator(
+            r#"{"spec": {"controllers": [{"name": "c", "sources": [{"apiGroup": "", "kind": "Pod"}], "pipeline": [{"@project": {"metadata": {"name": "$.metadata.name", "namespace": "$.metadata.namespace"}}}], "target": {"kind": "ConfigMap"}}]}}"#,
+        ),
+    ),
+    code(
+        "unknown-code",
+        "A warning: a comment or annotation allows a warning that does not exist.",
+        "Correct the code; `deltic doc --list` prints all.",
+        Operator(
+            r#"{"metadata": {"name": "op", "annotations": {"dcontroller.io/allow": "fan-owt"}}, "spec": {"controllers": [{"name": "c", "sources": [{"apiGroup": "", "kind": "Pod"}], "pipeline": [{"@project": {"metadata": {"name": "$.metadata.name", "namespace": "$.metadata.namespace"}}}], "target": {"kind": "T"}}]}}"#,
+        ),
+    ),
     code(
         "no-such-field",
         "A warning: the kind of the object has no such field.",
@@ -47,15 +72,21 @@ pub(super) const CODES: &[CodeDoc] = &[
     ),
     code(
         "unknown-kind",
-        "A warning: deltic does not know the kind.",
-        "Give its CustomResourceDefinition with `-f`.",
-        Elsewhere("a patch for a kind without schema"),
+        "A warning: a path behind a join starts with a name that is none of the joined sources.",
+        "Start it with the name of a source.",
+        Check(
+            &["A", "B"],
+            r#"[{"@join": {"@eq": ["$.A.spec.b", "$.B.metadata.name"]}}, {"@project": {"metadata": {"name": "$.C.metadata.name"}}}]"#,
+        ),
     ),
     code(
         "unknown-variable",
         "A warning: an expression of a patch uses a variable that may not exist.",
         "Use `resource`, or a key that every document has.",
-        Elsewhere("`${name}` in a patch"),
+        Check(
+            &["A"],
+            r#"[{"@project": {"metadata": {"name": "$.metadata.name"}, "size": 1}}, {"@patch": {"operations": [{"op": "add", "path": "/twice", "value": "${siz * 2}"}]}}]"#,
+        ),
     ),
     code(
         "wrong-type",
@@ -101,7 +132,9 @@ pub(super) const CODES: &[CodeDoc] = &[
         "missing-field",
         "A warning: the schema of the target requires a field that is not yielded.",
         "Add it.",
-        Elsewhere("a Service without ports"),
+        Operator(
+            r#"{"spec": {"controllers": [{"name": "c", "sources": [{"apiGroup": "", "kind": "Pod"}], "pipeline": [{"@project": {"metadata": {"name": "$.metadata.name", "namespace": "$.metadata.namespace"}, "spec": {"replicas": 1}}}], "target": {"apiGroup": "apps", "kind": "Deployment"}}]}}"#,
+        ),
     ),
     code(
         "invalid-name",
@@ -123,6 +156,9 @@ pub(super) const CODES: &[CodeDoc] = &[
         "fan-out",
         "A warning: no condition connects the sources of a join, so that all combinations are derived.",
         "Add a condition on both sources, or allow it if that is meant.",
-        Elsewhere("a join with a condition on each source alone"),
+        Check(
+            &["A", "B"],
+            r#"[{"@join": {"@and": [{"@exists": "$.A.spec"}, {"@exists": "$.B.spec"}]}}, {"@project": {"metadata": {"name": "$.A.metadata.name"}}}]"#,
+        ),
     ),
 ];

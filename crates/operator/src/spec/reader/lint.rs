@@ -16,26 +16,30 @@ use crate::spec::{Controller, Operator};
 
 impl SpecReader<'_> {
     pub(super) fn lint(&mut self, operator: &Operator) {
+        let broken = self.broken();
         for controller in &operator.controllers {
             for branch in &controller.pipeline.branches {
-                self.joins_without_key(branch);
+                self.joins_without_key(branch, &broken);
                 self.unknown_kinds(branch);
                 self.unknown_variables(branch);
             }
             self.secrets(controller);
             self.time_that_stands_still(controller);
         }
-        let whole = crate::typed::whole_objects(operator);
+        let whole = crate::typed::whole_objects(operator, &broken);
         self.cycles(operator, &whole);
         self.problems.extend(whole);
     }
 
     /// Warns about joins that must compare every pair of objects, and about those that combine every
     /// object with every other.
-    fn joins_without_key(&mut self, branch: &Branch) {
+    fn joins_without_key(&mut self, branch: &Branch, broken: &[Location]) {
         let Some(stage) = branch.stages.first() else {
             return;
         };
+        if broken.iter().any(|error| error.is_in(&stage.at)) {
+            return;
+        }
         let StageKind::Join(join) = &stage.kind else {
             return;
         };

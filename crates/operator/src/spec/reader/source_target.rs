@@ -42,11 +42,7 @@ impl SpecReader<'_> {
             namespace if namespace.is_null() => None,
             namespace => Some(self.text(namespace, &at.key("namespace"))?),
         };
-        let selector = LabelSelector::new(spec.get("labelSelector"));
-        let selector = selector.unwrap_or_else(|error| {
-            self.error("bad-selector", &at.key("labelSelector"), error.to_string());
-            None
-        });
+        let selector = self.selector(spec.get("labelSelector"), &at.key("labelSelector"));
         let predicate = match spec.get("predicate") {
             predicate if predicate.is_null() => None,
             predicate => Predicate::read(predicate, &at.key("predicate"), &mut self.problems),
@@ -59,6 +55,55 @@ impl SpecReader<'_> {
             selector,
             predicate,
         })
+    }
+
+    fn selector(&mut self, value: &Value, at: &Location) -> Option<LabelSelector> {
+        let before = self.problems.len();
+        self.selector_fields(value, at);
+        if self.problems.len() > before {
+            return None;
+        }
+        let selector = LabelSelector::new(value);
+        selector.unwrap_or_else(|error| {
+            self.error("bad-selector", at, error.to_string());
+            None
+        })
+    }
+
+    /// Reports misspelled fields of a selector, which would be labels, and labels that no object can
+    /// have.
+    fn selector_fields(&mut self, value: &Value, at: &Location) {
+        let Some(map) = value.as_map() else { return };
+        let fields = ["matchLabels", "matchExpressions"];
+        if fields.iter().any(|field| map.get_str(field).is_some()) {
+            self.known(value, &fields, at);
+            let (labels, expressions) = (value.get("matchLabels"), value.get("matchExpressions"));
+            if labels.as_map().is_none() && !labels.is_null() {
+                let message = format!("expected a map of labels, found {}", labels.kind());
+                self.error("bad-selector", &at.key("matchLabels"), message);
+            }
+            if expressions.as_list().is_none() && !expressions.is_null() {
+                let message = format!("expected a list, found {}", expressions.kind());
+                self.error("bad-selector", &at.key("matchExpressions"), message);
+            }
+            return self.labels(labels, &at.key("matchLabels"), &[]);
+        }
+        self.labels(value, at, &fields);
+    }
+
+    fn labels(&mut self, value: &Value, at: &Location, fields: &[&str]) {
+        for (key, label) in value.as_map().into_iter().flatten() {
+            if label.as_map().is_none() && label.as_list().is_none() {
+                continue;
+            }
+            let message = format!("the label {key} must be a string, found {}", label.kind());
+            let problem = Problem::error("bad-selector", &at.key(key.as_str()), message).at_key();
+            let nearest = expr::nearest(key.as_str(), fields.iter().copied());
+            self.problems.push(match nearest {
+                Some(nearest) => problem.with_help(format!("did you mean {nearest}?")),
+                None => problem,
+            });
+        }
     }
 
     fn source_kind(&mut self, spec: &Value, at: &Location) -> SourceKind {
@@ -95,7 +140,9 @@ impl SpecReader<'_> {
         let (one, many) = (spec.get("target"), spec.get("targets"));
         match (one.is_null(), many.as_list()) {
             (false, None) if many.is_null() => {
-                self.target(one, &at.key("target")).into_iter().collect()
+                let target = self.target(one, &at.key("target"));
+                self.incomplete |= target.is_none();
+                target.into_iter().collect()
             }
             (true, Some(list)) if !list.is_empty() => {
                 let at = at.key("targets");
@@ -104,6 +151,7 @@ impl SpecReader<'_> {
                     .enumerate()
                     .filter_map(|(i, spec)| self.target(spec, &at.index(i)))
                     .collect();
+                self.incomplete |= targets.len() < list.len();
                 for (i, target) in targets.iter().enumerate() {
                     if targets[..i]
                         .iter()
@@ -119,14 +167,27 @@ impl SpecReader<'_> {
                 }
                 targets
             }
+            (true, None) if many.is_null() => {
+                let misspelled = ["target", "targets"].map(|name| at.key(name));
+                if !misspelled.iter().any(|at| self.misspelled.contains(at)) {
+                    let none = "a controller needs a target, or a list of targets";
+                    self.error("bad-field", at, none);
+                }
+                self.incomplete = true;
+                Vec::new()
+            }
             (false, _) => {
                 let both = "a controller has a target or a list of targets, not both";
                 self.error("bad-field", at, both);
                 Vec::new()
             }
             (true, _) => {
-                let none = "a controller needs a target, or a list of targets";
-                self.error("bad-field", at, none);
+                let at = at.key("targets");
+                self.no_list(
+                    many,
+                    &at,
+                    "a controller needs a target, or a list of targets",
+                );
                 Vec::new()
             }
         }
