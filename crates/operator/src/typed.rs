@@ -81,12 +81,8 @@ pub(crate) fn whole_objects(operator: &Operator, broken: &[Location]) -> Vec<Pro
 /// the kinds of Kubernetes.
 pub(crate) fn view_types(operator: &Operator) -> BTreeMap<GroupKind, Type> {
     let mut views = Views::new([operator]);
-    infer(
-        operator,
-        &Catalog::default(),
-        &mut views,
-        Budget::new(20_000),
-    );
+    let mut inference = Inference::new(Budget::new(20_000), &[]);
+    infer_all(operator, &Catalog::default(), &mut views, &mut inference);
     let Views {
         expected, types, ..
     } = views;
