@@ -62,6 +62,16 @@ pub(crate) fn core_versions(headers: &HeaderMap) -> Answer {
     }
 }
 
+/// `/api/v1/namespaces/NAME`: views are in any namespace.
+pub(crate) fn namespace(name: &str) -> Answer {
+    Answer::ok(json!({
+        "kind": "Namespace",
+        "apiVersion": "v1",
+        "metadata": {"name": name},
+        "status": {"phase": "Active"}
+    }))
+}
+
 /// `/apis`
 pub(crate) fn groups(catalog: &Catalog, headers: &HeaderMap) -> Answer {
     let groups = catalog.groups();

@@ -49,9 +49,9 @@ pub(crate) fn status_of(error: &Error, resource: &Resource, name: &str) -> Statu
             StatusError::unavailable(format!("{named} is not complete at the moment: {reason}"))
         }
         Error::Expired { from, fresh } => expired(*from, fresh.as_deref()),
-        Error::Token => {
-            StatusError::bad_request("continue key is not valid: the continue token is malformed")
-        }
+        Error::Token => StatusError::bad_request(
+            "invalid continue token: continue key is not valid: the token is malformed",
+        ),
         Error::Form {
             path,
             expected,

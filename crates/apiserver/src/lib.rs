@@ -13,16 +13,18 @@
 //!
 //! | module | content |
 //! |---|---|
-//! | `route`, `query`, `selector_error`, `negotiate` | what a request asks for |
+//! | `route`, `query`, `options`, `selector_error`, `negotiate` | what a request asks for |
 //! | `server`, `access`, `limits`, `reviews` | who may make it, and how many at once |
 //! | `discovery`, `openapi`, `resource` | what is served |
 //! | `read`, `watch`, `encodings`, `table` | reading objects, in the form that the client accepts |
-//! | `write`, `patch`, `metadata`, `names`, `duplicates`, `managed` | writing objects, and who owns their fields |
+//! | `body`, `write`, `patch`, `metadata`, `names`, `duplicates`, `managed` | writing objects, and who owns their fields |
+//! | `protobuf` | the few messages that clients send in no other form |
 //! | `answer`, `status`, `failure` | answers and errors |
 //! | `info` | what a request was about, for metrics and audit logs |
 
 mod access;
 mod answer;
+mod body;
 mod discovery;
 mod duplicates;
 mod encodings;
@@ -34,7 +36,9 @@ mod metadata;
 mod names;
 mod negotiate;
 mod openapi;
+mod options;
 mod patch;
+mod protobuf;
 mod query;
 mod read;
 mod resource;

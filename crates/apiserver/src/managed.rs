@@ -5,6 +5,8 @@
 
 mod fields;
 
+use std::cmp::Ordering;
+
 use document::{Key, Map, Value, json};
 use fieldset::{FieldPath, FieldSet, PathElement};
 use object::metadata::KEYS;
@@ -69,6 +71,21 @@ impl Managers {
         Self(entries.filter_map(read).collect())
     }
 
+    /// The managers before an update: those that the client sends, or else those of the live
+    /// object. A list with one empty entry resets them.
+    pub(crate) fn sent(live: &Value, object: &Value) -> Self {
+        let list = object.get_key(&KEYS.metadata).get_key(&KEYS.managed_fields);
+        let entries: Vec<&Value> = list.as_list().into_iter().flatten().collect();
+        if matches!(entries.as_slice(), [one] if one.as_map().is_some_and(Map::is_empty)) {
+            return Self::default();
+        }
+        let read: Option<Vec<Managed>> = entries.iter().map(|entry| read(entry)).collect();
+        match read {
+            Some(managers) if !managers.is_empty() => Self(managers),
+            Some(_) | None => Self::of(live),
+        }
+    }
+
     /// The object with these managers.
     pub(crate) fn put(&self, object: &Value) -> Value {
         let entries: Value = self.0.iter().map(print).collect();
@@ -114,13 +131,19 @@ impl Managers {
     /// The fields that these changes would take from other managers.
     pub(crate) fn conflicts(&self, manager: &Manager, changes: &Changes) -> Vec<FieldConflict> {
         let others = self.0.iter().filter(|managed| !managed.manager.is(manager));
-        let conflicts = others.map(|managed| FieldConflict {
-            manager: managed.manager.clone(),
-            fields: managed.fields.intersection(&changes.set).paths(),
+        let conflicts = others.map(|managed| {
+            let mut fields = managed.fields.intersection(&changes.set).paths();
+            fields.sort_by(|a, b| order(a, b));
+            FieldConflict {
+                manager: managed.manager.clone(),
+                fields,
+            }
         });
-        conflicts
+        let mut conflicts: Vec<FieldConflict> = conflicts
             .filter(|conflict| !conflict.fields.is_empty())
-            .collect()
+            .collect();
+        conflicts.sort_by(|a, b| a.manager.name.cmp(&b.manager.name));
+        conflicts
     }
 
     /// The fields that this manager owns.
@@ -150,7 +173,8 @@ impl Managers {
         let before = self
             .0
             .iter()
-            .find(|managed| managed.manager.is(manager) && managed.fields == fields)
+            .find(|managed| managed.manager.is(manager))
+            .filter(|managed| managed.fields == fields || time.is_empty())
             .map(|managed| managed.time.clone());
         self.0.retain_mut(|managed| {
             if managed.manager.is(manager) {
@@ -230,12 +254,24 @@ fn print(managed: &Managed) -> Value {
         "fieldsType": "FieldsV1",
         "fieldsV1": (managed.fields.to_fields_v1())
     });
-    match entry.as_map() {
-        Some(map) if !manager.subresource.is_empty() => map
-            .with(Key::new("subresource"), manager.subresource.as_str().into())
-            .into(),
-        _ => entry,
+    let Some(mut entry) = entry.as_map().cloned() else {
+        return entry;
+    };
+    if !manager.subresource.is_empty() {
+        entry = entry.with(Key::new("subresource"), manager.subresource.as_str().into());
     }
+    if managed.time.is_empty() {
+        entry = entry.without("time");
+    }
+    entry.into()
+}
+
+/// The order of fields in conflicts: those of a map come before those of the maps in it.
+fn order(a: &FieldPath, b: &FieldPath) -> Ordering {
+    let same = a.0.iter().zip(&b.0).take_while(|(a, b)| a == b).count();
+    let rest = |path: &FieldPath| path.0.len() > same + 1;
+    let next = |path: &FieldPath| path.0.get(same).map(|element| format!("{element:?}"));
+    (rest(a), next(a)).cmp(&(rest(b), next(b)))
 }
 
 /// A path as it is printed in conflicts: `.spec.a`, `.metadata.finalizers`.

@@ -33,34 +33,25 @@ const FIELDS: [&str; 15] = [
 const MAX_ANNOTATIONS: usize = 256 * 1024;
 
 /// The object without unknown metadata fields, and the warnings about them and about fields that
-/// the body has twice.
+/// the body has twice. With strict validation these are an error.
 pub(crate) fn prune(
-    resource: &Resource,
     object: &Value,
     duplicates: &[String],
     validation: FieldValidation,
-) -> Result<(Value, Vec<String>), StatusError> {
+) -> Result<(Value, Vec<String>), String> {
     let (Some(map), Some(metadata)) = (object.as_map(), object.get_key(&KEYS.metadata).as_map())
     else {
         return Ok((object.clone(), Vec::new()));
     };
     let twice = duplicates.iter();
     let twice = twice.map(|field| format!("duplicate field \"{field}\""));
-    let unknown = metadata
-        .iter()
-        .filter(|(key, _)| !FIELDS.contains(&key.as_str()))
-        .map(|(key, _)| format!("unknown field \"metadata.{key}\""));
+    let unknown = unknown(object).map(|key| format!("unknown field \"metadata.{key}\""));
     let unknown: Vec<String> = twice.chain(unknown).collect();
     if unknown.is_empty() {
         return Ok((object.clone(), Vec::new()));
     }
     if validation == FieldValidation::Strict {
-        let kind = &resource.kind.kind;
-        return Err(StatusError::bad_request(format!(
-            "{kind} in version {:?} cannot be handled as a {kind}: strict decoding error: {}",
-            resource.version,
-            unknown.join(", ")
-        )));
+        return Err(format!("strict decoding error: {}", unknown.join(", ")));
     }
     let known = metadata
         .iter()
@@ -74,6 +65,12 @@ pub(crate) fn prune(
         Vec::new()
     };
     Ok((pruned.into(), warnings))
+}
+
+/// The fields of an object's metadata that do not exist.
+pub(crate) fn unknown(object: &Value) -> impl Iterator<Item = &str> {
+    let fields = entries(object.get_key(&KEYS.metadata)).map(|(key, _)| key.as_str());
+    fields.filter(|key| !FIELDS.contains(key))
 }
 
 /// Refuses metadata that kube-apiserver would refuse when an object is created.
@@ -111,6 +108,18 @@ pub(crate) fn validate_update(
     let mut causes = Vec::new();
     if !before.get_key(&KEYS.deletion_timestamp).is_null() {
         causes.extend(new_finalizers(before, metadata));
+    }
+    for key in [
+        &KEYS.uid,
+        &KEYS.creation_timestamp,
+        &KEYS.deletion_timestamp,
+        &KEYS.deletion_grace_period,
+    ] {
+        let (old, new) = (before.get_key(key), metadata.get_key(key));
+        if !new.is_null() && new != old {
+            let field = format!("metadata.{key}");
+            causes.push(Cause::invalid(field, new, "field is immutable"));
+        }
     }
     causes.extend(common_causes(metadata));
     refuse(resource, object, &causes)
@@ -179,12 +188,39 @@ fn owner_causes(references: &Value) -> Vec<Cause> {
                         "Only one reference can have Controller set to true. Found \"true\" in \
                          references for {first} and {this}"
                     );
-                    causes.push(Cause::invalid("metadata.ownerReferences", references, &why));
+                    causes.push(Cause {
+                        reason: "FieldValueInvalid",
+                        field: "metadata.ownerReferences".to_owned(),
+                        message: format!("Invalid value: {}: {why}", listed(references)),
+                    });
                 }
             }
         }
     }
     causes
+}
+
+/// References to owners as JSON, with their fields in the order of Kubernetes.
+fn listed(references: &Value) -> String {
+    let fields = [
+        "apiVersion",
+        "kind",
+        "name",
+        "uid",
+        "controller",
+        "blockOwnerDeletion",
+    ];
+    let references = references.as_list().into_iter().flatten();
+    let references = references.map(|reference| {
+        let given = fields
+            .into_iter()
+            .filter(|key| !reference.get(key).is_null());
+        let given: Vec<String> = given
+            .map(|key| format!("{:?}:{}", key, reference.get(key)))
+            .collect();
+        format!("{{{}}}", given.join(","))
+    });
+    format!("[{}]", references.collect::<Vec<_>>().join(","))
 }
 
 fn finalizer_causes(metadata: &Value) -> Vec<Cause> {

@@ -15,7 +15,12 @@ const LABEL_VALUE: &str = "a valid label must be an empty string or consist of a
 
 /// What is wrong with the name of an object.
 pub(crate) fn subdomain(text: &str) -> Vec<String> {
-    let mut wrong = too_long(text, 253);
+    domain(text, "characters")
+}
+
+/// `unit` is how lengths are called: names and label keys differ in that.
+fn domain(text: &str, unit: &str) -> Vec<String> {
+    let mut wrong = too_long(text, 253, unit);
     if !text.split('.').all(is_dns_label) {
         wrong.push(SUBDOMAIN.to_owned());
     }
@@ -42,7 +47,7 @@ pub(crate) fn label_key(text: &str) -> Vec<String> {
                 wrong.push("prefix part must be non-empty".to_owned());
             } else {
                 let prefixed = |message| format!("prefix part {message}");
-                wrong.extend(subdomain(prefix).into_iter().map(prefixed));
+                wrong.extend(domain(prefix, "bytes").into_iter().map(prefixed));
             }
             name
         }
@@ -57,7 +62,11 @@ pub(crate) fn label_key(text: &str) -> Vec<String> {
     if name.is_empty() {
         wrong.push(named("must be non-empty"));
     }
-    wrong.extend(too_long(name, 63).iter().map(|message| named(message)));
+    wrong.extend(
+        too_long(name, 63, "bytes")
+            .iter()
+            .map(|message| named(message)),
+    );
     if name.is_empty() || !is_word(name) {
         wrong.push(named(LABEL_KEY));
     }
@@ -66,16 +75,16 @@ pub(crate) fn label_key(text: &str) -> Vec<String> {
 
 /// What is wrong with the value of a label.
 pub(crate) fn label_value(text: &str) -> Vec<String> {
-    let mut wrong = too_long(text, 63);
+    let mut wrong = too_long(text, 63, "bytes");
     if !text.is_empty() && !is_word(text) {
         wrong.push(LABEL_VALUE.to_owned());
     }
     wrong
 }
 
-fn too_long(text: &str, most: usize) -> Vec<String> {
+fn too_long(text: &str, most: usize, unit: &str) -> Vec<String> {
     let long = text.len() > most;
-    long.then(|| format!("must be no more than {most} bytes"))
+    long.then(|| format!("must be no more than {most} {unit}"))
         .into_iter()
         .collect()
 }

@@ -1,37 +1,48 @@
 //! `OpenAPI`: the schemas of the resources, for `kubectl explain`, validation and completion.
 
 use document::{Key, Map, Value, json, stable_hash};
-use http::HeaderMap;
 use http::header::ACCEPT;
+use http::{HeaderMap, Response};
 
-use crate::answer::Answer;
+use crate::answer::{Answer, Body, bytes};
 use crate::discovery::versions;
+use crate::protobuf::field;
 use crate::resource::{Catalog, Resource};
-use crate::status::StatusError;
 
-/// `/openapi/v2`: the schemas without paths, because clients use the third version. A client that
-/// reads only protobuf gets 406.
-pub(crate) fn v2(catalog: &Catalog, headers: &HeaderMap) -> Result<Answer, StatusError> {
+/// The document of `/openapi/v2` in protobuf.
+const V2_PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+
+/// Whether a client reads `/openapi/v2` only in protobuf, as kubectl does.
+pub(crate) fn wants_protobuf(headers: &HeaderMap) -> bool {
     let accepts = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok());
     let accepts = accepts.unwrap_or("*/*");
-    if !["application/json", "*/*", "application/*"]
-        .iter()
-        .any(|json| accepts.contains(json))
-    {
-        return Err(StatusError::not_acceptable(&["application/json"]));
-    }
+    let json = ["application/json", "*/*", "application/*"];
+    !json.iter().any(|json| accepts.contains(json))
+}
+
+/// `/openapi/v2` in protobuf: a document without schemas. kubectl looks here for kinds that it
+/// does not find in the third version, so they are not here, either.
+pub(crate) fn v2_protobuf() -> Response<Body> {
+    let version = env!("CARGO_PKG_VERSION").as_bytes();
+    let info = [field(1, b"deltic"), field(2, version)].concat();
+    let document = [field(1, b"2.0"), field(2, &info), field(8, &[])].concat();
+    bytes(200, V2_PROTOBUF, document)
+}
+
+/// `/openapi/v2`: the schemas without paths, because clients use the third version.
+pub(crate) fn v2(catalog: &Catalog) -> Answer {
     let definitions = catalog.groups().into_values().flatten().map(|(_, one)| {
         let schema = schema(&one, "#/definitions/");
         (Key::new(&schema_name(&one)), schema)
     });
     let mut definitions: Vec<_> = definitions.collect();
-    definitions.push((Key::new(META), object_meta()));
-    Ok(Answer::ok(json!({
+    definitions.extend(meta_schemas("#/definitions/"));
+    Answer::ok(json!({
         "swagger": "2.0",
         "info": {"title": "deltic", "version": (env!("CARGO_PKG_VERSION"))},
         "paths": {},
         "definitions": (Value::from(Map::from_entries(definitions)))
-    })))
+    }))
 }
 
 /// `/openapi/v3`: where the documents of the groups are.
@@ -61,7 +72,7 @@ pub(crate) fn v3(catalog: &Catalog, group: &str, version: &str) -> Option<Answer
     if served.is_empty() {
         return None;
     }
-    let mut schemas = vec![(Key::new(META), object_meta())];
+    let mut schemas: Vec<(Key, Value)> = meta_schemas("#/components/schemas/").into();
     let mut paths = Vec::new();
     for resource in served {
         let name = schema_name(resource);
@@ -78,6 +89,8 @@ pub(crate) fn v3(catalog: &Catalog, group: &str, version: &str) -> Option<Answer
 
 /// The name of the schema of metadata, as clients know it.
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
+/// What the names of the schemas of metadata start with.
+const META_PREFIX: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.";
 
 /// The name of a schema: the group reversed, the version and the kind.
 fn schema_name(resource: &Resource) -> String {
@@ -121,7 +134,76 @@ fn gvk(resource: &Resource) -> Value {
     })
 }
 
-fn object_meta() -> Value {
+/// The schemas of metadata by name.
+fn meta_schemas(references: &str) -> [(Key, Value); 4] {
+    let name = |name: &str| Key::new(&format!("{META_PREFIX}{name}"));
+    [
+        (Key::new(META), object_meta(references)),
+        (name("ManagedFieldsEntry"), managed_fields(references)),
+        (
+            name("FieldsV1"),
+            json!({"type": "object", "description": "A set of fields, as nested maps."}),
+        ),
+        (name("OwnerReference"), owner_reference()),
+    ]
+}
+
+fn managed_fields(references: &str) -> Value {
+    let text = |description: &str| json!({"type": "string", "description": description});
+    json!({
+        "type": "object",
+        "description": "The fields that one manager has set.",
+        "properties": {
+            "apiVersion": (text("The version of the fields.")),
+            "fieldsType": (text("Always FieldsV1.")),
+            "fieldsV1": (reference(references, "FieldsV1", "The fields.")),
+            "manager": (text("The name of the manager.")),
+            "operation": (text("Apply or Update.")),
+            "subresource": (text("The subresource that was written, such as status.")),
+            "time": {
+                "type": "string", "format": "date-time",
+                "description": "When the fields were last changed."
+            }
+        }
+    })
+}
+
+fn owner_reference() -> Value {
+    let text = |description: &str| json!({"type": "string", "description": description});
+    let flag = |description: &str| json!({"type": "boolean", "description": description});
+    json!({
+        "type": "object",
+        "description": "An object that this one depends on.",
+        "required": ["apiVersion", "kind", "name", "uid"],
+        "properties": {
+            "apiVersion": (text("The group and version of the owner.")),
+            "blockOwnerDeletion": (flag("Whether the owner waits for this object.")),
+            "controller": (flag("Whether the owner is the controller of this object.")),
+            "kind": (text("The kind of the owner.")),
+            "name": (text("The name of the owner.")),
+            "uid": (text("The uid of the owner."))
+        }
+    })
+}
+
+/// A reference to a schema of metadata.
+fn reference(references: &str, name: &str, description: &str) -> Value {
+    json!({
+        "description": description,
+        "allOf": [{"$ref": (format!("{references}{META_PREFIX}{name}"))}]
+    })
+}
+
+/// A list of values of a schema of metadata.
+fn list_of(references: &str, name: &str, description: &str) -> Value {
+    json!({
+        "type": "array",
+        "description": description,
+        "items": {"allOf": [{"$ref": (format!("{references}{META_PREFIX}{name}"))}], "default": {}}
+    })
+}
+
+fn object_meta(references: &str) -> Value {
     let text = |description: &str| json!({"type": "string", "description": description});
     let map = |description: &str| {
         json!({
@@ -159,16 +241,17 @@ fn object_meta() -> Value {
                 "description": "Must be empty before the object is removed.",
                 "items": {"type": "string", "default": ""}
             },
-            "ownerReferences": {
-                "type": "array",
-                "description": "The objects that this one depends on.",
-                "items": {"type": "object"}
-            },
-            "managedFields": {
-                "type": "array",
-                "description": "Which manager has set which fields.",
-                "items": {"type": "object"}
-            }
+            "ownerReferences": (list_of(
+                references,
+                "OwnerReference",
+                "The objects that this one depends on."
+            )),
+            "managedFields": (list_of(
+                references,
+                "ManagedFieldsEntry",
+                "Which manager has set which fields."
+            )),
+            "selfLink": (text("Not used any more."))
         }
     })
 }

@@ -1,19 +1,23 @@
 //! Patches: JSON Patch, merge patch and server-side apply.
 
 use document::Value;
+use fieldset::FieldSet;
 use http::header::CONTENT_TYPE;
 use object::metadata::KEYS;
 use store::{Change, Error, Write, Written};
 
 use crate::answer::Answer;
+use crate::body::{parse, syntax};
 use crate::managed::{
-    FieldConflict, Managers, Operation, changes, fields_of, merge, shown, without as without_fields,
+    FieldConflict, Manager, Managers, Operation, changes, fields_of, merge, shown,
+    without as without_fields,
 };
 use crate::metadata::{prune, validate, validate_update};
 use crate::negotiate::{self, BodyFormat, Form, media_type};
+use crate::options::Options;
 use crate::server::ObjectRequest;
 use crate::status::{Cause, StatusError};
-use crate::write::{only_status, parse, with, without, without_status};
+use crate::write::{with, without};
 
 /// How often a patch is tried again when the object changes in between.
 const ATTEMPTS: usize = 5;
@@ -26,6 +30,13 @@ const JSON_PATCH: &str = "application/json-patch+json";
 const MERGE_PATCH: &str = "application/merge-patch+json";
 pub(crate) const APPLY: &str = "application/apply-patch+yaml";
 
+/// The manager of kubectl's server-side apply.
+const KUBECTL: &str = "kubectl";
+/// Where client-side apply stores what it has applied.
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+/// The manager of all fields from before the first apply, as in kube-apiserver.
+const BEFORE_FIRST_APPLY: &str = "before-first-apply";
+
 /// A patch of an object that exists.
 enum Patch {
     Json(json_patch::Patch),
@@ -37,15 +48,19 @@ impl ObjectRequest {
     pub(crate) fn patch(&self) -> Result<Answer, StatusError> {
         let form = negotiate::form(&self.headers)?;
         let content_type = media_type(&self.headers, &CONTENT_TYPE);
-        if content_type != APPLY && self.query.force {
-            let message = "PatchOptions.meta.k8s.io \"\" is invalid: force: Forbidden: may not be \
-                           specified for non-apply patch";
-            return Err(StatusError::new(422, "Invalid", message));
-        }
         let patch = match content_type.as_str() {
-            JSON_PATCH => Patch::Json(self.json_patch()?),
-            MERGE_PATCH => Patch::Merge(decode(&self.content)?),
-            APPLY => return self.apply(form),
+            JSON_PATCH => {
+                Options::Patch.check(&self.query)?;
+                Patch::Json(self.json_patch()?)
+            }
+            MERGE_PATCH => {
+                Options::Patch.check(&self.query)?;
+                Patch::Merge(self.merge_patch()?)
+            }
+            APPLY => {
+                Options::Apply.check(&self.query)?;
+                return self.apply(form);
+            }
             _ => {
                 return Err(StatusError::unsupported_media_type(&[
                     JSON_PATCH,
@@ -79,15 +94,16 @@ impl ObjectRequest {
 
     /// The patched object, if it is still the same kind of object with the same name.
     fn checked(&self, live: &Value, patched: Value) -> Result<(Value, Vec<String>), StatusError> {
-        self.check_kind(&patched)?;
+        self.check_patched_kind(&patched)?;
         self.check_name(&patched)?;
         let patched = self.placed(patched)?;
-        let (patched, warnings) = prune(
-            &self.resource,
-            &patched,
-            &[],
-            self.query.field_validation()?,
-        )?;
+        let pruned = prune(&patched, &[], self.query.field_validation());
+        let (patched, warnings) = pruned.map_err(|wrong| {
+            // The managers are not part of what is patched.
+            let sent = without(&patched, &KEYS.managed_fields).to_string();
+            let cause = Cause::invalid("patch", &sent.into(), &wrong);
+            StatusError::invalid(&object::GroupKind::new("", ""), "", &[cause])
+        })?;
         validate_update(&self.resource, live, &patched)?;
         // A patch that removes the version means the current one.
         let patched = if version(&patched).is_null() {
@@ -99,7 +115,8 @@ impl ObjectRequest {
     }
 
     fn json_patch(&self) -> Result<json_patch::Patch, StatusError> {
-        let patch: json_patch::Patch = decode(&self.content)?;
+        let form = "[]handlers.jsonPatchOp";
+        let patch: json_patch::Patch = decode(&self.content, form, serde_json::Value::is_array)?;
         if patch.0.len() > MAX_OPERATIONS {
             let message = format!(
                 "The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {}",
@@ -110,17 +127,16 @@ impl ObjectRequest {
         Ok(patch)
     }
 
+    fn merge_patch(&self) -> Result<serde_json::Value, StatusError> {
+        let form = "map[string]interface {}";
+        decode(&self.content, form, serde_json::Value::is_object)
+    }
+
     /// Server-side apply: creates the object, or merges the configuration into it.
     fn apply(&self, form: Form) -> Result<Answer, StatusError> {
-        if self.query.field_manager.is_empty() {
-            let message = "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Required \
-                           value: is required for apply patch";
-            return Err(StatusError::new(422, "Invalid", message));
-        }
         let config = parse(BodyFormat::Yaml, &self.content)?;
         self.check_kind(&config)?;
-        let (config, warnings) =
-            prune(&self.resource, &config, &[], self.query.field_validation()?)?;
+        self.check_declared(&config)?;
         let config = self.placed(self.with_path_name(config))?;
         self.check_name(&config)?;
         let sent = config.get_key(&KEYS.metadata).get_key(&KEYS.managed_fields);
@@ -131,14 +147,14 @@ impl ObjectRequest {
         }
         for _ in 0..ATTEMPTS {
             let (code, write) = self.applied(&config)?;
-            match self.try_write(&write)? {
+            match self.try_write(&write) {
                 Err(Error::Changed { .. } | Error::AlreadyExists { .. })
                     if version(&config).is_null() => {}
                 other => {
                     let Written { object, change } = self.mapped(other)?;
                     let code = if change == Change::Created { 201 } else { code };
                     let object = self.one(form, object);
-                    return Ok(Answer::new(code, object).with_warnings(warnings));
+                    return Ok(Answer::new(code, object));
                 }
             }
         }
@@ -148,6 +164,38 @@ impl ObjectRequest {
             self.key().name(),
             why,
         ))
+    }
+
+    /// Fields of metadata that do not exist cannot be owned.
+    fn check_declared(&self, config: &Value) -> Result<(), StatusError> {
+        match crate::metadata::unknown(config).next() {
+            None => Ok(()),
+            Some(field) => Err(StatusError::internal(format!(
+                "failed to create typed patch object ({}/{}; {}, Kind={}): .metadata.{field}: \
+                 field not declared in schema",
+                self.namespace(),
+                self.key().name(),
+                self.resource.api_version(),
+                self.resource.kind.kind
+            ))),
+        }
+    }
+
+    /// The managers of an object that is applied for the first time: what is there already
+    /// belongs to somebody.
+    fn managers_before_apply(&self, live: &Value) -> Managers {
+        let managers = Managers::of(live);
+        if !managers.0.is_empty() {
+            return managers;
+        }
+        let before = Manager {
+            name: BEFORE_FIRST_APPLY.to_owned(),
+            operation: Operation::Update,
+            api_version: self.resource.api_version(),
+            subresource: String::new(),
+        };
+        let all = changes(&Value::empty_map(), live, Operation::Update);
+        managers.after_update(&before, &all, &self.now())
     }
 
     /// A configuration may leave out the name.
@@ -161,13 +209,7 @@ impl ObjectRequest {
     /// The write of an apply, on the object as it is now.
     fn applied(&self, config: &Value) -> Result<(u16, Write), StatusError> {
         let manager = self.manager(Operation::Apply);
-        let part = |object: &Value| {
-            if self.on_status() {
-                only_status(object)
-            } else {
-                without_status(object)
-            }
-        };
+        let part = |object: &Value| self.owned_part(object);
         let owned = fields_of(&part(config), Operation::Apply);
         let Some(live) = self.store().get(&self.resource.kind, &self.key()) else {
             if self.on_status() {
@@ -184,18 +226,31 @@ impl ObjectRequest {
             let config = without(config, &KEYS.resource_version);
             return Ok((201, Write::Create(managers.put(&config))));
         };
-        let managers = Managers::of(&live);
+        let managers = self.managers_before_apply(&live);
         let merged = merge(&live, &part(config));
         let set = changes(&part(&live), &part(&merged), Operation::Apply);
-        let conflicts = managers.conflicts(&manager, &set);
-        if !conflicts.is_empty() && !self.query.force {
+        let mut conflicts = managers.conflicts(&manager, &set);
+        if manager.name == KUBECTL {
+            let allowed = last_applied(&live, &self.resource.api_version());
+            conflicts.retain_mut(|conflict| {
+                conflict.fields.retain(|field| !allowed.contains(field));
+                !conflict.fields.is_empty()
+            });
+        }
+        if !conflicts.is_empty() && self.query.force != Some(true) {
             return Err(apply_conflict(&conflicts));
         }
         let given_up = managers.fields(&manager).difference(&owned);
         let given_up = given_up.difference(&managers.others(&manager));
         let result = without_fields(&merged, &given_up);
         validate_update(&self.resource, &live, &result)?;
-        let managers = managers.after_apply(&manager, owned, &set, &self.now());
+        // An apply that changes nothing leaves no time.
+        let now = if result == live {
+            String::new()
+        } else {
+            self.now()
+        };
+        let managers = managers.after_apply(&manager, owned, &set, &now);
         let named = version(config);
         let expected = if named.is_null() {
             version(&live).clone()
@@ -207,15 +262,49 @@ impl ObjectRequest {
     }
 }
 
+/// The fields that client-side apply has set, and that nobody has changed since: kubectl may take
+/// them over when it switches to server-side apply.
+fn last_applied(live: &Value, api_version: &str) -> FieldSet {
+    let annotations = live.get_key(&KEYS.metadata).get_key(&KEYS.annotations);
+    let text = annotations.get(LAST_APPLIED).as_str().unwrap_or_default();
+    let applied: Value = text.parse().unwrap_or_default();
+    if applied.get_key(&KEYS.api_version).as_str() != Some(api_version) {
+        return FieldSet::default();
+    }
+    let changed = changes(&applied, live, Operation::Apply);
+    fields_of(&applied, Operation::Apply)
+        .difference(&changed.set)
+        .difference(&changed.removed)
+}
+
 fn version(object: &Value) -> &Value {
     let metadata = object.get_key(&KEYS.metadata);
     metadata.get_key(&KEYS.resource_version)
 }
 
-/// A patch as JSON.
-fn decode<T: serde::de::DeserializeOwned>(content: &[u8]) -> Result<T, StatusError> {
-    serde_json::from_slice(content)
-        .map_err(|error| StatusError::bad_request(format!("error decoding patch: {error}")))
+/// A patch as JSON. `is_form` says whether it has the form that kube-apiserver calls `form`.
+fn decode<T: serde::de::DeserializeOwned>(
+    content: &[u8],
+    form: &str,
+    is_form: fn(&serde_json::Value) -> bool,
+) -> Result<T, StatusError> {
+    let wrong = |why: String| StatusError::bad_request(format!("error decoding patch: {why}"));
+    let value: serde_json::Value =
+        serde_json::from_slice(content).map_err(|error| wrong(syntax(&error)))?;
+    if !is_form(&value) {
+        let found = match value {
+            serde_json::Value::Null => "null",
+            serde_json::Value::Bool(_) => "bool",
+            serde_json::Value::Number(_) => "number",
+            serde_json::Value::String(_) => "string",
+            serde_json::Value::Array(_) => "array",
+            serde_json::Value::Object(_) => "object",
+        };
+        return Err(wrong(format!(
+            "json: cannot unmarshal {found} into Go value of type {form}"
+        )));
+    }
+    serde_json::from_value(value).map_err(|error| wrong(error.to_string()))
 }
 
 /// The object after a patch.
@@ -287,10 +376,11 @@ fn apply_conflict(conflicts: &[FieldConflict]) -> StatusError {
             "" => String::new(),
             subresource => format!(" with subresource \"{subresource}\""),
         };
-        format!(
-            "\"{}\"{subresource} using {}",
-            manager.name, manager.api_version
-        )
+        let version = match manager.operation {
+            Operation::Apply => String::new(),
+            Operation::Update => format!(" using {}", manager.api_version),
+        };
+        format!("\"{}\"{subresource}{version}", manager.name)
     };
     let number: usize = conflicts.iter().map(|conflict| conflict.fields.len()).sum();
     let mut lines = Vec::new();

@@ -3,11 +3,12 @@
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use object::{LabelSelector, ObjectName};
+use object::LabelSelector;
 use store::{FieldTerm, Selector, Version};
 
+use crate::options::Options;
 use crate::selector_error;
-use crate::status::StatusError;
+use crate::status::{Cause, StatusError};
 
 /// The query parameters of a request. Unknown ones are ignored, as kube-apiserver does.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,12 +31,13 @@ pub(crate) struct Query {
     pub(crate) bookmarks: bool,
     send_initial_events: Option<bool>,
     timeout_seconds: i64,
-    dry_run: Vec<String>,
+    /// The values of `dryRun`.
+    pub(crate) dry_run: Vec<String>,
     /// Empty if it is not given.
     pub(crate) field_manager: String,
     field_validation: String,
     /// Whether an apply takes fields from other managers.
-    pub(crate) force: bool,
+    pub(crate) force: Option<bool>,
     /// Whether JSON is indented.
     pub(crate) pretty: bool,
     /// What the rows of a table contain of the objects.
@@ -104,16 +106,16 @@ impl Query {
                 "fieldSelector" => query.field_selector = value.into_owned(),
                 "resourceVersion" => query.resource_version = value.into_owned(),
                 "resourceVersionMatch" => query.resource_version_match = value.into_owned(),
-                "limit" => query.limit = integer(&key, &value)?,
+                "limit" => query.limit = integer(&value)?,
                 "continue" => query.token = value.into_owned(),
                 "watch" => query.watch = flag(),
                 "allowWatchBookmarks" => query.bookmarks = flag(),
                 "sendInitialEvents" => query.send_initial_events = Some(flag()),
-                "timeoutSeconds" => query.timeout_seconds = integer(&key, &value)?,
+                "timeoutSeconds" => query.timeout_seconds = integer(&value)?,
                 "dryRun" => query.dry_run.push(value.into_owned()),
                 "fieldManager" => query.field_manager = value.into_owned(),
                 "fieldValidation" => query.field_validation = value.into_owned(),
-                "force" => query.force = flag(),
+                "force" => query.force = Some(flag()),
                 "pretty" => query.pretty = flag(),
                 "includeObject" => query.include_object = include_object(&value)?,
                 "propagationPolicy" => query.propagation_policy = value.into_owned(),
@@ -124,25 +126,21 @@ impl Query {
     }
 
     /// Whether nothing is stored.
-    pub(crate) fn dry_run(&self) -> Result<bool, StatusError> {
-        match self.dry_run.iter().find(|value| *value != "All") {
-            None => Ok(!self.dry_run.is_empty()),
-            Some(value) => Err(StatusError::bad_request(format!(
-                "dryRun: Unsupported value: {value:?}: supported values: \"All\""
-            ))),
-        }
+    pub(crate) fn dry_run(&self) -> bool {
+        !self.dry_run.is_empty()
+    }
+
+    /// What happens to unknown fields, as it is given.
+    pub(crate) fn field_validation_text(&self) -> &str {
+        &self.field_validation
     }
 
     /// What happens to unknown fields.
-    pub(crate) fn field_validation(&self) -> Result<FieldValidation, StatusError> {
+    pub(crate) fn field_validation(&self) -> FieldValidation {
         match self.field_validation.as_str() {
-            "" | "Warn" => Ok(FieldValidation::Warn),
-            "Ignore" => Ok(FieldValidation::Ignore),
-            "Strict" => Ok(FieldValidation::Strict),
-            value => Err(StatusError::bad_request(format!(
-                "fieldValidation: Unsupported value: {value:?}: supported values: \"Ignore\", \
-                 \"Strict\", \"Warn\""
-            ))),
+            "Ignore" => FieldValidation::Ignore,
+            "Strict" => FieldValidation::Strict,
+            _ => FieldValidation::Warn,
         }
     }
 
@@ -174,52 +172,44 @@ impl Query {
         })
     }
 
-    /// The selector for one object.
-    pub(crate) fn selector_of(&self, key: &ObjectName) -> Result<Selector, StatusError> {
-        let mut selector = self.selector(Some(key.namespace()))?;
-        selector.name = Some(key.name().to_owned());
-        Ok(selector)
-    }
-
     /// The version that a list shows.
     pub(crate) fn list_version(&self) -> Result<ListVersion, StatusError> {
         let version = self.version()?;
         if !self.resource_version_match.is_empty() {
             if !self.token.is_empty() {
-                return Err(invalid_list(
+                return Err(forbidden(
                     "resourceVersionMatch",
-                    "Forbidden: resourceVersionMatch is forbidden when continue is provided",
+                    "resourceVersionMatch is forbidden when continue is provided",
                 ));
             }
             if self.resource_version.is_empty() {
-                return Err(invalid_list(
+                return Err(forbidden(
                     "resourceVersionMatch",
-                    "Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided",
+                    "resourceVersionMatch is forbidden unless resourceVersion is provided",
                 ));
             }
         }
         if self.send_initial_events.is_some() && !self.watch {
-            return Err(invalid_list(
+            return Err(forbidden(
                 "sendInitialEvents",
-                "Forbidden: sendInitialEvents is forbidden for list",
+                "sendInitialEvents is forbidden for list",
             ));
         }
         match self.resource_version_match.as_str() {
-            "Exact" if version == Version(0) => Err(invalid_list(
+            "Exact" if version == Version(0) => Err(forbidden(
                 "resourceVersionMatch",
-                "Forbidden: resourceVersionMatch \"Exact\" is forbidden for resourceVersion \"0\"",
+                "resourceVersionMatch \"Exact\" is forbidden for resourceVersion \"0\"",
             )),
             "Exact" => Ok(ListVersion::Exact(version)),
             "" | "NotOlderThan" if version == Version(0) => Ok(ListVersion::Newest),
             // As in kube-apiserver, a page of a certain version is exactly of that version.
             "" if self.limit > 0 => Ok(ListVersion::Exact(version)),
             "" | "NotOlderThan" => Ok(ListVersion::NotOlderThan(version)),
-            value => Err(invalid_list(
-                "resourceVersionMatch",
-                &format!(
-                    "Unsupported value: {value:?}: supported values: \"Exact\", \"NotOlderThan\""
-                ),
-            )),
+            value => {
+                let supported = ["Exact", "NotOlderThan", ""];
+                let cause = Cause::not_supported("resourceVersionMatch", &value.into(), &supported);
+                Err(Options::List.invalid(&[cause]))
+            }
         }
     }
 
@@ -229,9 +219,9 @@ impl Query {
         let matches = self.resource_version_match.as_str();
         let Some(initial) = self.send_initial_events else {
             if !matches.is_empty() {
-                return Err(invalid_list(
+                return Err(forbidden(
                     "resourceVersionMatch",
-                    "Forbidden: resourceVersionMatch is forbidden for watch unless \
+                    "resourceVersionMatch is forbidden for watch unless \
                      sendInitialEvents is provided",
                 ));
             }
@@ -245,9 +235,9 @@ impl Query {
             });
         };
         if matches != "NotOlderThan" {
-            return Err(invalid_list(
+            return Err(forbidden(
                 "resourceVersionMatch",
-                "Forbidden: sendInitialEvents requires setting resourceVersionMatch to \
+                "sendInitialEvents requires setting resourceVersionMatch to \
                  NotOlderThan",
             ));
         }
@@ -267,18 +257,17 @@ impl Query {
             "" => Ok(Version(0)),
             text => text.parse().map_err(|_| {
                 StatusError::bad_request(format!(
-                    "resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing \
-                     {text:?}: invalid syntax"
+                    "invalid resource version: resourceVersion: Invalid value: {text:?}: \
+                     strconv.ParseUint: parsing {text:?}: invalid syntax"
                 ))
             }),
         }
     }
 }
 
-/// 422 for the parameters of a list, in the words of kube-apiserver.
-fn invalid_list(field: &str, message: &str) -> StatusError {
-    let message = format!("ListOptions.meta.k8s.io \"\" is invalid: {field}: {message}");
-    StatusError::new(422, "Invalid", message)
+/// 422 for a parameter of a list that must not be given.
+fn forbidden(field: &str, why: &str) -> StatusError {
+    Options::List.invalid(&[Cause::forbidden(field, why)])
 }
 
 /// Everything but a text that says no is true, as in kube-apiserver.
@@ -286,13 +275,13 @@ fn boolean(text: &str) -> bool {
     !matches!(text, "0" | "false")
 }
 
-fn integer(key: &str, text: &str) -> Result<i64, StatusError> {
+fn integer(text: &str) -> Result<i64, StatusError> {
     if text.is_empty() {
         return Ok(0);
     }
     text.parse().map_err(|_| {
         StatusError::bad_request(format!(
-            "{key}: strconv.ParseInt: parsing {text:?}: invalid syntax"
+            "strconv.ParseInt: parsing {text:?}: invalid syntax"
         ))
     })
 }
@@ -323,7 +312,7 @@ fn field_term(term: &str) -> Result<FieldTerm, StatusError> {
         (field, value, true)
     } else {
         return Err(StatusError::bad_request(format!(
-            "invalid field selector: {term:?}; can't understand {term:?}"
+            "invalid selector: '{term}'; can't understand '{term}'"
         )));
     };
     let value = value.to_owned();
@@ -403,9 +392,21 @@ mod tests {
     }
 
     #[test]
-    fn only_all_is_a_dry_run() {
-        assert_eq!(query("").dry_run(), Ok(false));
-        assert_eq!(query("dryRun=All").dry_run(), Ok(true));
-        assert_eq!(query("dryRun=Some").dry_run().unwrap_err().code, 400);
+    fn options_of_writes_are_checked() {
+        assert!(!query("").dry_run() && query("dryRun=All").dry_run());
+        let long = format!("fieldManager={}", "x".repeat(129));
+        for (options, text, good) in [
+            (Options::Create, "dryRun=All&fieldManager=a", true),
+            (Options::Create, "dryRun=Some", false),
+            (Options::Update, "fieldValidation=Wrong", false),
+            (Options::Patch, "force=false", false),
+            (Options::Apply, "force=true&fieldManager=a", true),
+            (Options::Apply, "", false),
+            (Options::Patch, &long, false),
+            (Options::Delete, "propagationPolicy=Orphan", true),
+            (Options::Delete, "propagationPolicy=Wrong", false),
+        ] {
+            assert_eq!(options.check(&query(text)).is_ok(), good, "{text}");
+        }
     }
 }

@@ -89,8 +89,17 @@ impl ObjectRequest {
                     "specifying resource version is not allowed when using continue",
                 ));
             }
-            let token = Some(self.query.token.as_str());
-            return self.mapped(store.list_page(kind, &selector, limit, token));
+            let token = self.query.token.as_str();
+            let odd = token.bytes().position(|byte| !is_base64(byte));
+            // A single character at the end is less than a byte.
+            let odd = odd.or_else(|| (token.len() % 4 == 1).then(|| token.len() - 1));
+            if let Some(at) = odd {
+                return Err(StatusError::bad_request(format!(
+                    "invalid continue token: continue key is not valid: illegal base64 data at \
+                     input byte {at}"
+                )));
+            }
+            return self.mapped(store.list_page(kind, &selector, limit, Some(token)));
         }
         match version {
             ListVersion::Exact(version) => {
@@ -141,6 +150,10 @@ impl ObjectRequest {
             now: self.server.shared.env.now(),
         }
     }
+}
+
+fn is_base64(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')
 }
 
 /// A list of objects with their own kind.

@@ -5,15 +5,18 @@
 //! from the same [`Access`](crate::Access) that decides about requests.
 
 use document::{Key, Map, Value, json};
+use http::header::CONTENT_TYPE;
 use http::{HeaderMap, Method};
+use jiff::Timestamp;
 
 use crate::access::{Attributes, Scope, User};
 use crate::answer::Answer;
-use crate::negotiate;
+use crate::body::parse;
+use crate::negotiate::{self, media_type};
+use crate::protobuf::Message;
 use crate::route::ObjectsRoute;
 use crate::server::Server;
 use crate::status::{Cause, StatusError};
-use crate::write::parse;
 
 /// A question of a user about itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +50,7 @@ impl Review {
         headers: &HeaderMap,
         content: &[u8],
     ) -> Result<Answer, StatusError> {
-        let review = parse(negotiate::body_format(headers)?, content)?;
+        let review = read(headers, content)?;
         let status = match self {
             Self::Identity => json!({"userInfo": (info(user))}),
             Self::Access => {
@@ -59,11 +62,62 @@ impl Review {
                 }
             }
         };
-        let review = review.as_map().cloned();
-        let review = review.ok_or_else(|| StatusError::bad_request("the body is not an object"))?;
-        let answer = review.with(Key::new("status"), status);
-        Ok(Answer::new(201, answer.into()))
+        let now = Timestamp::from_second(server.shared.env.now());
+        let now = now.map(|now| now.to_string()).unwrap_or_default();
+        Ok(Answer::new(
+            201,
+            match self {
+                Self::Access => json!({
+                    "apiVersion": "authorization.k8s.io/v1",
+                    "kind": "SelfSubjectAccessReview",
+                    "metadata": {},
+                    "spec": (review.get("spec").clone()),
+                    "status": status
+                }),
+                Self::Identity => json!({
+                    "apiVersion": "authentication.k8s.io/v1",
+                    "kind": "SelfSubjectReview",
+                    "metadata": {"creationTimestamp": now},
+                    "status": status
+                }),
+            },
+        ))
     }
+}
+
+/// The review in a body. client-go sends it in protobuf.
+fn read(headers: &HeaderMap, content: &[u8]) -> Result<Value, StatusError> {
+    if media_type(headers, &CONTENT_TYPE) != "application/vnd.kubernetes.protobuf" {
+        return parse(negotiate::body_format(headers)?, content);
+    }
+    let object = Message::object(content);
+    let object = object.ok_or_else(|| StatusError::bad_request("the body is not an object"))?;
+    // Both reviews have their spec in the second field; that of an identity is empty.
+    let spec = object.message(2);
+    let texts = |message: Message<'_>, names: &[&str]| -> Value {
+        let names = (1..).zip(names);
+        let entries = names.map(|(number, name)| (Key::new(name), message.text(number).into()));
+        Map::from_entries(entries.collect()).into()
+    };
+    let resource = [
+        "namespace",
+        "verb",
+        "group",
+        "version",
+        "resource",
+        "subresource",
+        "name",
+    ];
+    let mut entries = Vec::new();
+    if spec.has(1) {
+        let attributes = texts(spec.message(1), &resource);
+        entries.push((Key::new("resourceAttributes"), attributes));
+    }
+    if spec.has(2) {
+        let attributes = texts(spec.message(2), &["path", "verb"]);
+        entries.push((Key::new("nonResourceAttributes"), attributes));
+    }
+    Ok(json!({"spec": (Value::from(Map::from_entries(entries)))}))
 }
 
 /// The user as it is known here.

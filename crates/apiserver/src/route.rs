@@ -19,6 +19,8 @@ pub(crate) enum Route {
     Health(Probe),
     /// `/api`: the versions of the core group, of which none is served.
     CoreVersions,
+    /// `/api/v1/namespaces/NAME`
+    Namespace(String),
     /// `/apis`
     Groups,
     /// `/apis/GROUP`
@@ -94,6 +96,7 @@ impl Route {
             ["healthz" | "livez", ..] => Some(Self::Health(Probe::Live)),
             ["readyz", ..] => Some(Self::Health(Probe::Ready)),
             ["api"] => Some(Self::CoreVersions),
+            ["api", "v1", "namespaces", name] => Some(Self::Namespace((*name).to_owned())),
             ["openapi", "v2"] => Some(Self::OpenApiV2),
             ["openapi", "v3"] => Some(Self::OpenApiV3Index),
             ["openapi", "v3", "apis", group, version] => Some(Self::OpenApiV3 {

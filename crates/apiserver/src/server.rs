@@ -114,12 +114,20 @@ impl Server {
         let route = match route {
             Route::Objects(route) => route,
             Route::Health(probe) => return Ok(self.health(probe)),
+            // kubectl looks whether the namespace of a missing object exists. All do here.
+            Route::Namespace(name) if parts.method == Method::GET => {
+                let answer = discovery::namespace(&name);
+                return Ok(answer.respond(gzip, false));
+            }
             other => {
                 let attributes = path_attributes(&parts.method, path);
                 *info = Some(RequestInfo::path(&attributes));
                 self.check(user, attributes).await?;
                 if !matches!(parts.method, Method::GET | Method::HEAD) {
                     return Err(StatusError::method_not_allowed());
+                }
+                if other == Route::OpenApiV2 && openapi::wants_protobuf(&parts.headers) {
+                    return Ok(openapi::v2_protobuf());
                 }
                 let answer = self.describe(&other, &parts.headers)?;
                 return Ok(answer.respond(gzip, false));
@@ -132,7 +140,8 @@ impl Server {
             return Ok(answer.respond(gzip, false));
         }
         let query = Query::parse(parts.uri.query().unwrap_or_default())?;
-        let verb = verb(&parts.method, &route, &query)?;
+        let verb = verb(&parts.method, &route, &query);
+        let verb = verb.ok_or_else(|| self.unsupported(&parts.method, &route))?;
         let attributes = attributes(verb, &route);
         *info = Some(RequestInfo {
             known: self.resource(&route).is_ok(),
@@ -183,12 +192,12 @@ impl Server {
             Route::Resources { group, version } => {
                 discovery::resources(catalog, group, version).ok_or_else(not_served)
             }
-            Route::OpenApiV2 => openapi::v2(catalog, headers),
+            Route::OpenApiV2 => Ok(openapi::v2(catalog)),
             Route::OpenApiV3Index => Ok(openapi::v3_index(catalog)),
             Route::OpenApiV3 { group, version } => {
                 openapi::v3(catalog, group, version).ok_or_else(not_served)
             }
-            Route::Health(_) | Route::Objects(_) => Err(not_served()),
+            Route::Health(_) | Route::Namespace(_) | Route::Objects(_) => Err(not_served()),
         }
     }
 
@@ -249,10 +258,28 @@ impl Server {
             ..
         } = route;
         let found = self.shared.catalog.resource(group, version, resource);
-        let known = matches!(route.subresource.as_deref(), None | Some("status"));
-        found
-            .filter(|_| known)
-            .ok_or_else(StatusError::no_such_path)
+        let found = found.ok_or_else(StatusError::no_such_path)?;
+        match route.subresource.as_deref() {
+            None | Some("status") => Ok(found),
+            Some(_) => {
+                let name = route.name.as_deref().unwrap_or_default();
+                Err(StatusError::not_found(found.name(), name))
+            }
+        }
+    }
+
+    /// The answer to a method that a path of objects does not have.
+    fn unsupported(&self, method: &Method, route: &ObjectsRoute) -> StatusError {
+        if *method == Method::PUT && route.name.is_none() {
+            return StatusError::bad_request("name must be provided");
+        }
+        match self.resource(route) {
+            Ok(resource) if *method == Method::DELETE => {
+                StatusError::not_supported(resource.name(), "delete")
+            }
+            Ok(_) => StatusError::method_not_allowed(),
+            Err(error) => error,
+        }
     }
 
     async fn read_body<B>(&self, body: B) -> Result<Bytes, StatusError>
@@ -356,18 +383,19 @@ fn refuse_impersonation(headers: &HeaderMap) -> Result<(), StatusError> {
 }
 
 /// The verb of a request for objects.
-fn verb(method: &Method, route: &ObjectsRoute, query: &Query) -> Result<&'static str, StatusError> {
+fn verb(method: &Method, route: &ObjectsRoute, query: &Query) -> Option<&'static str> {
     let (one, sub) = (route.name.is_some(), route.subresource.is_some());
     match (method.as_str(), one, sub) {
-        ("GET" | "HEAD", _, false) if query.watch => Ok("watch"),
-        ("GET" | "HEAD", true, _) => Ok("get"),
-        ("GET" | "HEAD", false, _) => Ok("list"),
-        ("POST", false, _) => Ok("create"),
-        ("PUT", true, _) => Ok("update"),
-        ("PATCH", true, _) => Ok("patch"),
-        ("DELETE", true, false) => Ok("delete"),
-        ("DELETE", false, _) => Ok("deletecollection"),
-        _ => Err(StatusError::method_not_allowed()),
+        // One object is watched by a field selector.
+        ("GET" | "HEAD", false, _) if query.watch => Some("watch"),
+        ("GET" | "HEAD", true, _) => Some("get"),
+        ("GET" | "HEAD", false, _) => Some("list"),
+        ("POST", false, _) => Some("create"),
+        ("PUT", true, _) => Some("update"),
+        ("PATCH", true, _) => Some("patch"),
+        ("DELETE", true, false) => Some("delete"),
+        ("DELETE", false, _) => Some("deletecollection"),
+        _ => None,
     }
 }
 

@@ -51,6 +51,19 @@ impl Cause {
         }
     }
 
+    /// A field with a value that is none of those that are supported.
+    pub fn not_supported(field: impl Into<String>, value: &Value, supported: &[&str]) -> Self {
+        let supported: Vec<String> = supported.iter().map(|text| format!("{text:?}")).collect();
+        Self {
+            reason: "FieldValueNotSupported",
+            field: field.into(),
+            message: format!(
+                "Unsupported value: {value}: supported values: {}",
+                supported.join(", ")
+            ),
+        }
+    }
+
     fn to_value(&self) -> Value {
         json!({
             "reason": (self.reason),
@@ -136,6 +149,17 @@ impl StatusError {
     pub fn method_not_allowed() -> Self {
         let message = "the server does not allow this method on the requested resource";
         Self::new(405, "MethodNotAllowed", message).with_details(vec![])
+    }
+
+    /// 405: objects of the resource do not support this verb.
+    pub fn not_supported(resource: ResourceName<'_>, verb: &str) -> Self {
+        let message = format!("{verb} is not supported on resources of kind \"{resource}\"");
+        Self::new(405, "MethodNotAllowed", message).with_details(resource.details(""))
+    }
+
+    /// 500: an error without a reason of its own.
+    pub fn internal(message: impl Into<String>) -> Self {
+        Self::new(500, "", message)
     }
 
     /// 406: none of the accepted media types is served.
@@ -268,15 +292,14 @@ impl StatusError {
             "metadata": metadata,
             "status": "Failure",
             "message": (self.message.as_str()),
-            "reason": (self.reason),
             "code": (i64::from(self.code))
         });
-        if !self.details.is_null()
-            && let Some(map) = status.as_map()
-        {
-            status = map
-                .with(document::Key::new("details"), self.details.clone())
-                .into();
+        let reason = Value::from(self.reason);
+        for (key, value) in [("details", &self.details), ("reason", &reason)] {
+            let given = !value.is_null() && value.as_str() != Some("");
+            if let Some(map) = status.as_map().filter(|_| given) {
+                status = map.with(document::Key::new(key), value.clone()).into();
+            }
         }
         status
     }

@@ -13,7 +13,7 @@ use futures::stream;
 use http::Response;
 use http::header::CONTENT_TYPE;
 use http_body::Frame;
-use http_body_util::{BodyExt as _, StreamBody};
+use http_body_util::{BodyExt as _, Full, StreamBody};
 use object::metadata::KEYS;
 use store::{CollectionStatus, Event, Expired, Start, Watch};
 use tokio::time::{Instant, sleep_until};
@@ -39,10 +39,7 @@ impl ObjectRequest {
     /// Streams the changes of objects.
     pub(crate) fn watch(self) -> Result<Response<Body>, StatusError> {
         let form = negotiate::form(&self.headers)?;
-        let selector = match &self.route.name {
-            Some(_) => self.query.selector_of(&self.key())?,
-            None => self.query.selector(self.route.namespace.as_deref())?,
-        };
+        let selector = self.query.selector(self.route.namespace.as_deref())?;
         let start = self.query.watch_start()?;
         let permit = self.server.shared.permits.watch(&self.user.name)?;
         let kind = &self.resource.kind;
@@ -61,13 +58,16 @@ impl ObjectRequest {
                 (Start::After(version), false)
             }
         };
-        let watch = self.store().watch(kind, selector, start);
-        let watch = watch.map_err(too_old)?;
+        let watch = match self.store().watch(kind, selector, start) {
+            Ok(watch) => watch,
+            // As in kube-apiserver, this is an event, too.
+            Err(expired) => return Ok(response(form, ended(&too_old(expired)))),
+        };
         let limits = &self.server.shared.limits;
         let time = self.query.timeout().unwrap_or(limits.watch_time);
         let time = time.min(MAX_WATCH);
         let period = status.borrow().period;
-        let mut watching = Watching {
+        let watching = Watching {
             watch,
             status,
             period,
@@ -82,34 +82,33 @@ impl ObjectRequest {
             _permit: permit,
             request: self,
         };
-        let first = watching.ready()?;
-        let lines = stream::unfold(
-            (watching, Some(first)),
-            |(mut watching, first)| async move {
-                let text = match first {
-                    Some(text) if !text.is_empty() => text,
-                    _ => watching.next().await?,
-                };
-                Some((Ok(Frame::data(Bytes::from(text))), (watching, None)))
-            },
-        );
-        let mut response = Response::new(StreamBody::new(lines).boxed_unsync());
-        let headers = response.headers_mut();
-        let content = match form {
-            Form::Objects => http::HeaderValue::from_static(JSON),
-            Form::Table => {
-                http::HeaderValue::from_static("application/json;as=Table;g=meta.k8s.io;v=v1")
-            }
-            Form::Metadata => http::HeaderValue::from_static(
-                "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
-            ),
-        };
-        headers.insert(CONTENT_TYPE, content);
-        Ok(response)
+        let lines = stream::unfold(watching, |mut watching| async move {
+            let text = watching.next().await?;
+            Some((Ok(Frame::data(Bytes::from(text))), watching))
+        });
+        Ok(response(form, StreamBody::new(lines).boxed_unsync()))
     }
 }
 
-/// 410 before the headers are sent.
+/// A stream of events.
+fn response(form: Form, body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
+    let content = match form {
+        Form::Objects => JSON,
+        Form::Table => "application/json;as=Table;g=meta.k8s.io;v=v1",
+        Form::Metadata => "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
+    };
+    let content = http::HeaderValue::from_static(content);
+    response.headers_mut().insert(CONTENT_TYPE, content);
+    response
+}
+
+/// A watch that consists of an error.
+fn ended(error: &StatusError) -> Body {
+    Full::new(Bytes::from(error_line(error))).boxed_unsync()
+}
+
+/// 410: the reader has to list again.
 fn too_old(Expired { from }: Expired) -> StatusError {
     StatusError::expired(format!("too old resource version: {from}"))
 }
@@ -138,11 +137,6 @@ struct Watching {
 }
 
 impl Watching {
-    /// The lines that can be sent now; a version that has expired is an error.
-    fn ready(&mut self) -> Result<String, StatusError> {
-        self.available().map_err(too_old)
-    }
-
     /// The next lines; `None` at the end.
     async fn next(&mut self) -> Option<String> {
         loop {
@@ -267,13 +261,8 @@ impl Watching {
 
     /// An object that has only a version.
     fn bookmark(&self, version: store::Version, initial: bool) -> Value {
-        let mut metadata = vec![
-            (
-                KEYS.resource_version.clone(),
-                Value::from(version.to_string()),
-            ),
-            (KEYS.creation_timestamp.clone(), Value::NULL),
-        ];
+        let version = Value::from(version.to_string());
+        let mut metadata = vec![(KEYS.resource_version.clone(), version)];
         if initial {
             let annotation = Map::from_entries(vec![(Key::new(INITIAL_END), "true".into())]);
             metadata.push((KEYS.annotations.clone(), annotation.into()));

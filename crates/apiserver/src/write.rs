@@ -7,25 +7,24 @@ use object::{GroupKind, ObjectName};
 use store::{Change, Error, Preconditions, Write, Written};
 
 use crate::answer::Answer;
-use crate::duplicates::duplicates;
+use crate::body::parse;
+use crate::failure::status_of;
 use crate::managed::{Manager, Managers, Operation, changes};
-use crate::metadata::{prune, validate, validate_update};
-use crate::negotiate::{self, BodyFormat};
-use crate::query::FieldValidation;
+use crate::metadata::{validate, validate_update};
+use crate::negotiate;
+use crate::options::{self, Options};
 use crate::read::list_value;
 use crate::server::ObjectRequest;
-use crate::status::{Cause, StatusError, deleted};
+use crate::status::{Cause, ResourceName, StatusError, deleted};
 
 /// The characters of generated names: no vowels, so that they form no words.
 const NAME_CHARACTERS: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
-
-/// The largest object in YAML, in bytes, with its aliases written out.
-const MAX_YAML: usize = 3 * 1024 * 1024;
 
 impl ObjectRequest {
     /// Creates an object.
     pub(crate) fn create(&self) -> Result<Answer, StatusError> {
         let form = negotiate::form(&self.headers)?;
+        Options::Create.check(&self.query)?;
         let (object, warnings) = self.object()?;
         let object = self.named(self.placed(object)?);
         let written = self.create_object(&object)?;
@@ -38,7 +37,7 @@ impl ObjectRequest {
         let manager = self.manager(Operation::Update);
         let changes = changes(
             &Value::empty_map(),
-            &without_status(object),
+            &self.owned_part(object),
             manager.operation,
         );
         let managers = Managers::default().after_update(&manager, &changes, &self.now());
@@ -49,46 +48,69 @@ impl ObjectRequest {
     /// Replaces an object, or its status.
     pub(crate) fn update(&self) -> Result<Answer, StatusError> {
         let form = negotiate::form(&self.headers)?;
+        Options::Update.check(&self.query)?;
         let (object, warnings) = self.object()?;
         let object = self.placed(object)?;
         self.check_name(&object)?;
-        if metadata::resource_version(&object).is_empty() {
-            // A get before the check, because a missing object is the more useful answer.
-            self.live()?;
-            let cause = Cause {
-                reason: "FieldValueInvalid",
-                field: "metadata.resourceVersion".to_owned(),
-                message: "Invalid value: 0: must be specified for an update".to_owned(),
-            };
-            let name = metadata::name(&object);
-            return Err(StatusError::invalid(&self.resource.kind, name, &[cause]));
-        }
+        self.check_version(&object)?;
         let live = self.live()?;
         validate_update(&self.resource, &live, &object)?;
         let written = self.replace(&live, &object)?;
         Ok(Answer::ok(self.one(form, written.object)).with_warnings(warnings))
     }
 
+    /// A whole object must name the version that it replaces.
+    fn check_version(&self, object: &Value) -> Result<(), StatusError> {
+        let version = metadata::resource_version(object);
+        if version.is_empty() {
+            // A get before the check, because a missing object is the more useful answer.
+            self.live()?;
+            let why = "must be specified for an update";
+            let cause = Cause::invalid("metadata.resourceVersion", &0.into(), why);
+            let resource = &self.resource;
+            let kind = GroupKind::new(resource.kind.group.as_str(), &resource.plural);
+            return Err(StatusError::invalid(
+                &kind,
+                metadata::name(object),
+                &[cause],
+            ));
+        }
+        if version.parse::<u64>().is_err() {
+            let message = format!("strconv.ParseUint: parsing {version:?}: invalid syntax");
+            return Err(StatusError::internal(message));
+        }
+        Ok(())
+    }
+
     /// Writes a changed object over the one that was read.
     pub(crate) fn replace(&self, live: &Value, object: &Value) -> Result<Written, StatusError> {
         let manager = self.manager(Operation::Update);
-        let part = |object: &Value| {
-            if self.on_status() {
-                only_status(object)
-            } else {
-                without_status(object)
-            }
-        };
-        let changes = changes(&part(live), &part(object), manager.operation);
-        let sent = object.get_key(&KEYS.metadata).get_key(&KEYS.managed_fields);
-        let managers = if sent.as_list().is_some_and(document::ListRef::is_empty) {
-            // This is how a client says that it wants them reset.
-            Managers::default()
-        } else {
-            Managers::of(live)
-        };
-        let managers = managers.after_update(&manager, &changes, &self.now());
+        let changes = changes(
+            &self.owned_part(live),
+            &self.owned_part(object),
+            manager.operation,
+        );
+        let mut managers = Managers::sent(live, object);
+        // An object without managers gets none by an update: they were reset, or a controller
+        // derives the object.
+        if !managers.0.is_empty() {
+            managers = managers.after_update(&manager, &changes, &self.now());
+        }
         self.write(&self.replacement(managers.put(object)))
+    }
+
+    /// The fields of an object that a write to this path may own. As in kube-apiserver, a write
+    /// to the status takes over other fields that the client sends, although they are not
+    /// stored.
+    pub(crate) fn owned_part(&self, object: &Value) -> Value {
+        let without = |object: &Value, key: &Key| {
+            let map = object.as_map();
+            map.map_or(Value::NULL, |map| map.without(key.as_str()).into())
+        };
+        if self.on_status() {
+            return without(&without(object, &KEYS.metadata), &Key::new("spec"));
+        }
+        without(object, &KEYS.status)
     }
 
     /// The write of the object or of its status.
@@ -135,7 +157,7 @@ impl ObjectRequest {
                 Err(error) => return Err(error),
             }
         }
-        let metadata = json!({"resourceVersion": (list.version.to_string())});
+        let metadata = json!({"resourceVersion": (list.version.to_string()), "continue": ""});
         Ok(Answer::ok(list_value(&self.resource, metadata, items)))
     }
 
@@ -145,18 +167,50 @@ impl ObjectRequest {
         options: &DeleteOptions,
     ) -> Result<Written, StatusError> {
         let write = Write::Delete(key.clone(), options.preconditions.clone());
-        let dry_run = options.dry_run || self.query.dry_run()?;
-        self.mapped(self.carry_out(&write, dry_run))
+        let dry_run = options.dry_run || self.query.dry_run();
+        self.carry_out(&write, dry_run)
+            .map_err(|error| match error {
+                Error::Changed {
+                    key,
+                    field,
+                    found,
+                    expected,
+                } => self.other_object(&key, field, &found, &expected),
+                other => status_of(&other, &self.resource, key.name()),
+            })
+    }
+
+    /// 409 for a deletion whose preconditions do not hold.
+    fn other_object(
+        &self,
+        key: &ObjectName,
+        field: &str,
+        found: &str,
+        expected: &str,
+    ) -> StatusError {
+        let (field, since) = match field {
+            "uid" => ("UID", "deleted and then recreated"),
+            _ => ("ResourceVersion", "modified"),
+        };
+        let why = format!(
+            "the {field} in the precondition ({expected}) does not match the {field} in record \
+             ({found}). The object might have been {since}"
+        );
+        let resource = ResourceName {
+            group: self.resource.kind.group.as_str(),
+            plural: self.resource.kind.kind.as_str(),
+        };
+        StatusError::conflict(resource, key.name(), &why)
     }
 
     /// Carries out a write, or tries it.
     pub(crate) fn write(&self, write: &Write) -> Result<Written, StatusError> {
-        self.mapped(self.try_write(write)?)
+        self.mapped(self.try_write(write))
     }
 
-    /// Carries out a write. A failure of the store is the inner error.
-    pub(crate) fn try_write(&self, write: &Write) -> Result<Result<Written, Error>, StatusError> {
-        Ok(self.carry_out(write, self.query.dry_run()?))
+    /// Carries out a write, or tries it. A failure is that of the store.
+    pub(crate) fn try_write(&self, write: &Write) -> Result<Written, Error> {
+        self.carry_out(write, self.query.dry_run())
     }
 
     fn carry_out(&self, write: &Write, dry_run: bool) -> Result<Written, Error> {
@@ -198,59 +252,6 @@ impl ObjectRequest {
     pub(crate) fn now(&self) -> String {
         let now = Timestamp::from_second(self.server.shared.env.now());
         now.map(|now| now.to_string()).unwrap_or_default()
-    }
-
-    /// The object in the body, with warnings about it.
-    fn object(&self) -> Result<(Value, Vec<String>), StatusError> {
-        let format = negotiate::body_format(&self.headers)?;
-        let object = parse(format, &self.content)?;
-        self.check_kind(&object)?;
-        let validation = self.query.field_validation()?;
-        let duplicates = if format == BodyFormat::Json && validation != FieldValidation::Ignore {
-            duplicates(&self.content)
-        } else {
-            Vec::new()
-        };
-        prune(&self.resource, &object, &duplicates, validation)
-    }
-
-    /// An object must have the kind of the path.
-    pub(crate) fn check_kind(&self, object: &Value) -> Result<(), StatusError> {
-        if object.as_map().is_none() {
-            return Err(StatusError::bad_request(
-                "couldn't get version/kind; json parse error: the body is not an object",
-            ));
-        }
-        for (key, field) in [("Kind", &KEYS.kind), ("apiVersion", &KEYS.api_version)] {
-            let text = object.get_key(field).as_str();
-            if text.is_none_or(str::is_empty) {
-                return Err(StatusError::bad_request(format!(
-                    "Object '{key}' is missing in the body"
-                )));
-            }
-        }
-        let expected = self.resource.api_version();
-        let found = object.get_key(&KEYS.api_version).as_str();
-        if found != Some(&expected) {
-            return Err(StatusError::bad_request(format!(
-                "the API version in the data ({}) does not match the expected API version \
-                 ({expected})",
-                found.unwrap_or_default()
-            )));
-        }
-        let kind = GroupKind::of(object);
-        if kind.as_ref() != Some(&self.resource.kind) {
-            return Err(StatusError::bad_request(format!(
-                "the kind in the data ({}) does not match the expected kind ({})",
-                object.get_key(&KEYS.kind).as_str().unwrap_or_default(),
-                self.resource.kind.kind
-            )));
-        }
-        let metadata = object.get_key(&KEYS.metadata);
-        if metadata.as_map().is_none() && !metadata.is_null() {
-            return Err(StatusError::bad_request("metadata must be an object"));
-        }
-        Ok(())
     }
 
     /// The object in the namespace of the path.
@@ -298,6 +299,7 @@ impl ObjectRequest {
     }
 
     fn delete_options(&self) -> Result<DeleteOptions, StatusError> {
+        Options::Delete.check(&self.query)?;
         let mut options = DeleteOptions::default();
         let text = self.content.trim_ascii();
         if text.is_empty() {
@@ -312,9 +314,20 @@ impl ObjectRequest {
             })?;
             options.preconditions.version = Some(version);
         }
-        let dry_run = body.get("dryRun").as_list();
-        options.dry_run = dry_run.is_some_and(|list| !list.is_empty());
-        Ok(options)
+        let dry_run = body.get("dryRun").as_list().into_iter().flatten();
+        let dry_run: Vec<String> = dry_run
+            .map(|value| value.as_str().unwrap_or_default().to_owned())
+            .collect();
+        options.dry_run = !dry_run.is_empty();
+        let policy = body.get("propagationPolicy").as_str().unwrap_or_default();
+        let causes: Vec<Cause> = [options::dry_run(&dry_run), options::propagation(policy)]
+            .into_iter()
+            .flatten()
+            .collect();
+        if causes.is_empty() {
+            return Ok(options);
+        }
+        Err(Options::Delete.invalid(&causes))
     }
 }
 
@@ -322,36 +335,6 @@ impl ObjectRequest {
 struct DeleteOptions {
     preconditions: Preconditions,
     dry_run: bool,
-}
-
-/// A document that a client has sent.
-pub(crate) fn parse(format: BodyFormat, content: &[u8]) -> Result<Value, StatusError> {
-    let text = std::str::from_utf8(content)
-        .map_err(|_| StatusError::bad_request("the body is not valid UTF-8"))?;
-    match format {
-        BodyFormat::Json => text.parse().map_err(|error| {
-            StatusError::bad_request(format!("the body is not valid JSON: {error}"))
-        }),
-        BodyFormat::Yaml => {
-            let manifests = manifest::parse_bytes("body", content.to_vec());
-            let manifests = manifests.map_err(|diagnostic| {
-                StatusError::bad_request(format!(
-                    "the body is not valid YAML: {}",
-                    diagnostic.short()
-                ))
-            })?;
-            match manifests.as_slice() {
-                // Aliases repeat values without taking space in the text.
-                [one] if one.value.measure().bytes as usize > MAX_YAML => {
-                    Err(StatusError::too_large(MAX_YAML))
-                }
-                [one] => Ok(one.value.clone()),
-                _ => Err(StatusError::bad_request(
-                    "the body must be one YAML document",
-                )),
-            }
-        }
-    }
 }
 
 /// The object with a field of metadata.
@@ -374,19 +357,4 @@ pub(crate) fn without(object: &Value, key: &Key) -> Value {
     };
     let metadata = metadata.without(key.as_str()).into();
     map.with(KEYS.metadata.clone(), metadata).into()
-}
-
-/// The object without its status, which has its own path.
-pub(crate) fn without_status(object: &Value) -> Value {
-    object
-        .as_map()
-        .map_or(Value::NULL, |map| map.without(KEYS.status.as_str()).into())
-}
-
-/// The status of an object alone.
-pub(crate) fn only_status(object: &Value) -> Value {
-    match object.get_key(&KEYS.status) {
-        status if status.is_null() => Value::empty_map(),
-        status => Map::from_entries(vec![(KEYS.status.clone(), status.clone())]).into(),
-    }
 }

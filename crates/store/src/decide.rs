@@ -132,8 +132,9 @@ impl Case<'_> {
         let live = entry.live();
         self.strategy.write_status(&self.request(), &live)?;
         let status = field(object, &KEYS.status).filter(|status| !status.is_null());
+        let draft = with_managers(&live.draft, object);
         Ok(set(Admitted {
-            draft: with_or_without(&live.draft, &KEYS.status, status.cloned()),
+            draft: with_or_without(&draft, &KEYS.status, status.cloned()),
             marks: entry.marks.clone(),
         }))
     }
@@ -231,6 +232,19 @@ fn set(admitted: Admitted) -> Decision {
         admitted,
         delete: false,
     }
+}
+
+/// The draft with the managers of a written object, if it has any: who has set the status is
+/// stored with it. An empty list removes them.
+fn with_managers(draft: &Value, object: &Value) -> Value {
+    let sent = object.get_key(&KEYS.metadata).get_key(&KEYS.managed_fields);
+    let Some(list) = sent.as_list() else {
+        return draft.clone();
+    };
+    let managers = (!list.is_empty()).then(|| sent.clone());
+    let metadata = draft.get_key(&KEYS.metadata);
+    let metadata = with_or_without(metadata, &KEYS.managed_fields, managers);
+    with_or_without(draft, &KEYS.metadata, Some(metadata))
 }
 
 fn finalizers(draft: &Value) -> Vec<Value> {

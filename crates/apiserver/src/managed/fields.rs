@@ -40,9 +40,9 @@ enum Sharing {
     Entries,
     /// A map of any depth, which is owned together with its entries.
     Map,
-    /// A list of unique values.
+    /// A list of unique values, which is owned as labels are.
     Set,
-    /// A list of maps with unique uids.
+    /// A list of maps with unique uids, likewise.
     ByUid,
     /// Owned as a whole.
     Whole,
@@ -92,10 +92,11 @@ fn collect(value: &Value, path: &mut FieldPath, operation: Operation, set: &mut 
     let sharing = sharing(&path.0, value);
     let itself = match sharing {
         Sharing::Struct => false,
-        Sharing::Entries => {
-            operation == Operation::Update || value.as_map().is_some_and(Map::is_empty)
+        Sharing::Entries | Sharing::Set | Sharing::ByUid => {
+            let empty = members(sharing, value).is_empty();
+            operation == Operation::Update || empty
         }
-        Sharing::Map | Sharing::Set | Sharing::ByUid | Sharing::Whole => true,
+        Sharing::Map | Sharing::Whole => true,
     };
     if itself {
         set.insert(path);
@@ -240,7 +241,7 @@ pub(crate) fn without(object: &Value, fields: &FieldSet) -> Value {
     paths.iter().fold(object.clone(), |object, path| {
         let value = path.get(&object);
         let in_use = value.as_map().is_some_and(|map| !map.is_empty());
-        if value.is_null() || in_use {
+        if in_use {
             return object;
         }
         remove(&object, &path.0)
@@ -288,7 +289,7 @@ mod tests {
         let expect = json!({
             "f:metadata": {
                 "f:labels": {"f:app": {}},
-                "f:finalizers": {".": {}, "v:\"x\"": {}}
+                "f:finalizers": {"v:\"x\"": {}}
             },
             "f:spec": {".": {}, "f:a": {}, "f:list": {}, "f:empty": {}}
         });

@@ -25,6 +25,7 @@ const FIELDS: [&str; 6] = [
     "list",
 ];
 const MANAGERS: [&str; 3] = ["one", "two", "three"];
+const EARLIER: &str = "before-first-apply";
 
 type Fields = BTreeMap<&'static str, i64>;
 
@@ -39,18 +40,25 @@ impl Model {
     /// Applies these fields. Returns the conflicts, if there are any.
     fn apply(&mut self, manager: &'static str, fields: &Fields, force: bool) -> BTreeSet<String> {
         let who = (manager, true);
+        // What nobody has set belongs to a manager from before the first apply.
+        let mut before = self.clone();
+        if before.managers.is_empty() && !before.live.is_empty() {
+            let all = before.live.keys().copied().collect();
+            before.managers.insert((EARLIER, false), all);
+        }
         let changed: BTreeSet<&str> = fields
             .iter()
             .filter(|(field, value)| self.live.get(*field) != Some(value))
             .map(|(field, _)| *field)
             .collect();
-        let others = self.managers.iter().filter(|(other, _)| **other != who);
+        let others = before.managers.iter().filter(|(other, _)| **other != who);
         let conflicts: BTreeSet<String> = others
             .flat_map(|(_, owned)| owned.intersection(&changed).map(|field| shown(field)))
             .collect();
         if !conflicts.is_empty() && !force {
             return conflicts;
         }
+        *self = before;
         let mut others = BTreeSet::new();
         for (other, owned) in &mut self.managers {
             if *other != who {
@@ -71,6 +79,7 @@ impl Model {
 
     /// Sets and removes fields, without conflicts.
     fn update(&mut self, manager: &'static str, set: &Fields, removed: &BTreeSet<&'static str>) {
+        let tracked = !self.managers.is_empty();
         let mut gained = BTreeSet::new();
         for (field, value) in set {
             if self.live.insert(field, *value) != Some(*value) {
@@ -84,10 +93,11 @@ impl Model {
         for owned in self.managers.values_mut() {
             owned.retain(|field| !gained.contains(field) && !lost.contains(field));
         }
-        self.managers
-            .entry((manager, false))
-            .or_default()
-            .extend(gained);
+        // An object without managers gets none by an update.
+        if tracked {
+            let own = self.managers.entry((manager, false));
+            own.or_default().extend(gained);
+        }
     }
 }
 
@@ -162,6 +172,7 @@ async fn stored(api: &Api) -> Model {
         let name = entry.get("manager").as_str().unwrap();
         let name = MANAGERS
             .into_iter()
+            .chain([EARLIER])
             .find(|manager| *manager == name)
             .unwrap();
         let applies = entry.get("operation").as_str() == Some("Apply");

@@ -139,14 +139,19 @@ async fn a_replica_that_does_not_lead_says_who_does() {
 async fn unknown_paths_and_methods_are_refused() {
     let api = Api::new();
     let not_found = "the server could not find the requested resource";
-    for path in ["/x", "/apis/g/v1/x", &format!("{SHOP}/a/scale")] {
+    for path in ["/x", "/apis/g/v1/x"] {
         fails(&api.get(path).await, 404, "NotFound", not_found);
     }
+    let scale = api.get(&format!("{SHOP}/a/scale")).await;
+    let message = "health.shop.view.dcontroller.io \"a\" not found";
+    fails(&scale, 404, "NotFound", message);
     let method = "the server does not allow this method on the requested resource";
-    for (verb, path) in [("POST", "/apis"), ("PUT", SHOP), ("TRACE", SHOP)] {
+    for (verb, path) in [("POST", "/apis"), ("TRACE", SHOP)] {
         let answer = api.call(verb, path, &Value::NULL).await;
         fails(&answer, 405, "MethodNotAllowed", method);
     }
+    let put = api.call("PUT", SHOP, &Value::NULL).await;
+    fails(&put, 400, "BadRequest", "name must be provided");
 }
 
 /// Allows everything but creating objects.

@@ -107,8 +107,17 @@ async fn an_old_version_is_gone() {
     for i in 0..3000 {
         api.derive("a", i);
     }
-    let old = api.get(&format!("{SHOP}?watch=1&resourceVersion=2")).await;
-    fails(&old, 410, "Expired", "too old resource version: 2");
+    let mut lines = Lines::open(&api, "resourceVersion=2", "application/json").await;
+    let error = lines.next().await.unwrap();
+    assert_eq!(error.get("type").as_str(), Some("ERROR"));
+    let status = error.get("object").clone();
+    fails(
+        &(410, status),
+        410,
+        "Expired",
+        "too old resource version: 2",
+    );
+    assert_eq!(lines.next().await, None);
 }
 
 #[tokio::test(start_paused = true)]

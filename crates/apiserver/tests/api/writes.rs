@@ -132,8 +132,7 @@ async fn an_apply_owns_its_fields_and_gives_them_up() {
         &conflict,
         409,
         "Conflict",
-        "Apply failed with 1 conflict: conflict with \"one\" using \
-         shop.view.dcontroller.io/v1alpha1: .spec.a",
+        "Apply failed with 1 conflict: conflict with \"one\": .spec.a",
     );
     let (code, forced) = patch(&api, APPLY, "fieldManager=two&force=true", &other).await;
     assert_eq!((code, forced.get("spec").get("a").as_int()), (200, Some(2)));
@@ -283,7 +282,7 @@ async fn bad_bodies_are_refused_with_a_status() {
         (r#"{"kind":"Health"}"#, 400),
         (
             r#"{"kind":"Other","apiVersion":"shop.view.dcontroller.io/v1alpha1"}"#,
-            400,
+            422,
         ),
         (
             r#"{"kind":"Health","apiVersion":"shop.view.dcontroller.io/v1alpha1"}"#,
@@ -349,13 +348,14 @@ async fn aliases_do_not_make_objects_too_large() {
 }
 
 #[tokio::test]
-async fn a_patch_of_the_uid_is_a_conflict() {
+async fn a_patch_of_the_uid_is_refused() {
     let api = Api::new();
     api.call("POST", SHOP, &object("web", 1)).await;
     let (code, error) = patch(&api, MERGE, "", &json!({"metadata": {"uid": "other"}})).await;
     let message = error.get("message").as_str().unwrap();
     assert!(
-        code == 409 && message.contains("UID in precondition"),
+        code == 422
+            && message.contains("metadata.uid: Invalid value: \"other\": field is immutable"),
         "{error}"
     );
 }

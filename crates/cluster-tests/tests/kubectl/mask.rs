@@ -20,11 +20,11 @@ const MASKS: [(&str, &str); 15] = [
         "TIME",
     ),
     (
-        r#"((?i:resource ?version)"?: *"?)[0-9]+( \([0-9]+\))?"#,
+        r#"((?i:resource ?version)\\*"?: *\\*"?)[0-9]+( \([0-9]+\))?"#,
         "${1}VERSION",
     ),
     (
-        r#"(RV|resourceVersion=|limit [0-9]+: )[0-9]+"#,
+        r#"(RV|resourceVersion=|limit [0-9]+: |in record \()[0-9]+"#,
         "${1}VERSION",
     ),
     (r#"("continue": ?")[^"]+""#, r#"${1}TOKEN""#),
@@ -36,8 +36,8 @@ const MASKS: [(&str, &str); 15] = [
     (r"/tmp/[A-Za-z]+-[0-9]+", "FILE"),
     (r"/tmp/kubectl-edit-[0-9]+\.yaml", "FILE"),
     (
-        r"\bgenerated-[bcdfghjklmnpqrstvwxz2456789]{5}\b",
-        "generated-NAME",
+        r"\b(generated|Not_Valid)-[bcdfghjklmnpqrstvwxz2456789]{5}\b",
+        "$1-NAME",
     ),
     (r"[0-9.]+(µs|ms)\b", "DURATION"),
     (r#"hash=[0-9A-F]+"#, "hash=HASH"),
@@ -52,7 +52,13 @@ static PATTERNS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
 
 /// The text without what differs between runs, and without the name of the group.
 pub(crate) fn mask(text: &str, group: &str) -> String {
-    let text = text.lines().map(sorted).collect::<Vec<_>>().join("\n");
+    let text = match serde_json::from_str::<serde_json::Value>(text) {
+        Ok(mut value) if value.is_object() => {
+            sort_managers(&mut value);
+            serde_json::to_string_pretty(&value).unwrap()
+        }
+        Ok(_) | Err(_) => text.lines().map(sorted).collect::<Vec<_>>().join("\n"),
+    };
     let text = text.replace(group, "GROUP");
     let masked = PATTERNS.iter().fold(text, |text, (pattern, with)| {
         pattern.replace_all(&text, *with).into_owned()
@@ -61,10 +67,32 @@ pub(crate) fn mask(text: &str, group: &str) -> String {
     lines.collect()
 }
 
+/// Sorts the managers of objects by name. They are sorted by time, in whole seconds, so that their
+/// order depends on when the seconds begin.
+fn sort_managers(value: &mut serde_json::Value) {
+    match value {
+        serde_json::Value::Object(fields) => {
+            for (key, value) in fields {
+                if let (true, Some(managers)) = (key == "managedFields", value.as_array_mut()) {
+                    managers.sort_by_key(|manager| {
+                        ["operation", "manager", "subresource"].map(|key| manager[key].to_string())
+                    });
+                }
+                sort_managers(value);
+            }
+        }
+        serde_json::Value::Array(items) => items.iter_mut().for_each(sort_managers),
+        _ => {}
+    }
+}
+
 /// A line, with its fields in order if it is JSON: how servers order them has no meaning.
 fn sorted(line: &str) -> String {
     match serde_json::from_str::<serde_json::Value>(line) {
-        Ok(value) if line.starts_with('{') => value.to_string(),
+        Ok(mut value) if value.is_object() => {
+            sort_managers(&mut value);
+            value.to_string()
+        }
         Ok(_) | Err(_) => line.to_owned(),
     }
 }
