@@ -67,6 +67,22 @@ pub(crate) fn prune(
     Ok((pruned.into(), warnings))
 }
 
+/// The object without empty lists and maps in its metadata, as it is stored.
+pub(crate) fn compact(object: &Value) -> Value {
+    let (Some(map), Some(metadata)) = (object.as_map(), object.get_key(&KEYS.metadata).as_map())
+    else {
+        return object.clone();
+    };
+    let empty = |value: &Value| {
+        value.is_null()
+            || value.as_map().is_some_and(Map::is_empty)
+            || value.as_list().is_some_and(document::ListRef::is_empty)
+    };
+    let kept = metadata.iter().filter(|(_, value)| !empty(value));
+    let kept = Map::from_sorted(kept.cloned().collect());
+    map.with(KEYS.metadata.clone(), kept.into()).into()
+}
+
 /// The fields of an object's metadata that do not exist.
 pub(crate) fn unknown(object: &Value) -> impl Iterator<Item = &str> {
     let fields = entries(object.get_key(&KEYS.metadata)).map(|(key, _)| key.as_str());

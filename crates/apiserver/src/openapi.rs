@@ -10,7 +10,7 @@ use crate::protobuf::field;
 use crate::resource::{Catalog, Resource};
 
 /// The document of `/openapi/v2` in protobuf.
-const V2_PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+const V2_PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
 /// Whether a client reads `/openapi/v2` only in protobuf, as kubectl does.
 pub(crate) fn wants_protobuf(headers: &HeaderMap) -> bool {

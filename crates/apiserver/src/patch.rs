@@ -1,6 +1,6 @@
 //! Patches: JSON Patch, merge patch and server-side apply.
 
-use document::Value;
+use document::{Key, Value};
 use fieldset::FieldSet;
 use http::header::CONTENT_TYPE;
 use object::metadata::KEYS;
@@ -242,7 +242,10 @@ impl ObjectRequest {
         }
         let given_up = managers.fields(&manager).difference(&owned);
         let given_up = given_up.difference(&managers.others(&manager));
-        let result = without_fields(&merged, &given_up);
+        let mut result = without_fields(&merged, &given_up);
+        if manager.name == KUBECTL {
+            result = with_last_applied(&result, config);
+        }
         validate_update(&self.resource, &live, &result)?;
         // An apply that changes nothing leaves no time.
         let now = if result == live {
@@ -275,6 +278,21 @@ fn last_applied(live: &Value, api_version: &str) -> FieldSet {
     fields_of(&applied, Operation::Apply)
         .difference(&changed.set)
         .difference(&changed.removed)
+}
+
+/// The object with what kubectl has applied in the annotation of client-side apply, if it has that
+/// annotation: a later client-side apply starts from there.
+fn with_last_applied(object: &Value, config: &Value) -> Value {
+    let annotations = object.get_key(&KEYS.metadata).get_key(&KEYS.annotations);
+    let Some(map) = annotations.as_map() else {
+        return object.clone();
+    };
+    if map.get_str(LAST_APPLIED).is_none() {
+        return object.clone();
+    }
+    let text = format!("{config}\n");
+    let annotations = map.with(Key::new(LAST_APPLIED), text.into());
+    with(object, &KEYS.annotations, annotations.into())
 }
 
 fn version(object: &Value) -> &Value {

@@ -10,7 +10,7 @@ use crate::answer::Answer;
 use crate::body::parse;
 use crate::failure::status_of;
 use crate::managed::{Manager, Managers, Operation, changes};
-use crate::metadata::{validate, validate_update};
+use crate::metadata::{compact, validate, validate_update};
 use crate::negotiate;
 use crate::options::{self, Options};
 use crate::read::list_value;
@@ -110,7 +110,7 @@ impl ObjectRequest {
         if self.on_status() {
             return without(&without(object, &KEYS.metadata), &Key::new("spec"));
         }
-        without(object, &KEYS.status)
+        compact(&without(object, &KEYS.status))
     }
 
     /// The write of the object or of its status.
