@@ -146,7 +146,7 @@ impl Server {
         *info = Some(RequestInfo {
             known: self.resource(&route).is_ok(),
             apply: is_apply(parts),
-            dry_run: query.dry_run() == Ok(true),
+            dry_run: query.dry_run(),
             ..RequestInfo::path(&attributes)
         });
         let permit = self.shared.permits.request(&user.name)?;
