@@ -86,7 +86,10 @@ fn views_are_read_and_written_with_kubectl() {
     let names = served.kubectl(&admin, &["get", "views", "-A", "-o", "name"]);
     assert_eq!(names, format!("{group}/a\n{group}/b\n"));
     let table = served.kubectl(&admin, &["get", "entry", "-n", &namespace]);
-    assert!(table.starts_with("NAME   K     AGE\na      one   "), "{table}");
+    assert!(
+        table.starts_with("NAME   K     AGE\na      one   "),
+        "{table}"
+    );
     let get = ["get", "entry", "a", "-n", &namespace, "-o", "jsonpath={.k}"];
     assert_eq!(served.kubectl(&admin, &get), "one");
     let explain = served.kubectl(&admin, &["explain", "entry"]);

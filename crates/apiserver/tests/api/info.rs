@@ -24,7 +24,7 @@ async fn answers_and_refusals_say_what_was_asked() {
     let (code, found) = info(&api, "GET", &format!("{SHOP}/web"), json).await;
     let found = found.unwrap();
     assert_eq!(
-        (code, found.attributes.verb, found.known),
+        (code, found.attributes.verb.as_ref(), found.known),
         (200, "get", true)
     );
     let Scope::Resource {
