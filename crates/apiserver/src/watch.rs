@@ -53,10 +53,11 @@ impl ObjectRequest {
             WatchStart::After(version) if version.0 == u64::MAX => {
                 (Start::After(self.store().version()), false)
             }
-            WatchStart::After(version) => {
-                self.check_not_newer(version)?;
-                (Start::After(version), false)
+            // A version of another replica, which this one has replaced: the reader must list again.
+            WatchStart::After(from) if from > self.store().version() => {
+                return Ok(response(form, ended(&too_old(Expired { from }))));
             }
+            WatchStart::After(version) => (Start::After(version), false),
         };
         let watch = match self.store().watch(kind, selector, start) {
             Ok(watch) => watch,

@@ -54,7 +54,8 @@ async fn reflector(kubeconfig: &Path) -> Store<DynamicObject> {
     let kind = GroupVersionKind::gvk(GROUP, "v1alpha1", "Entry");
     let resource = ApiResource::from_gvk_with_plural(&kind, "entry");
     let api: Api<DynamicObject> = Api::all_with(client, &resource);
-    let (reader, writer) = reflector::store_shared_for(resource);
+    let writer = reflector::store::Writer::new(resource);
+    let reader = writer.as_reader();
     let events = watcher(api, watcher::Config::default().streaming_lists());
     let events = events.default_backoff().reflect(writer);
     tokio::spawn(events.for_each(async |_| {}));

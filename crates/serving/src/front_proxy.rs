@@ -143,15 +143,26 @@ impl FrontProxy {
             }
         }
         Some(User {
-            name,
             uid: values(&self.uid_headers)
                 .into_iter()
                 .next()
                 .unwrap_or_default(),
-            groups: values(&self.group_headers),
+            groups: with_authenticated(&name, values(&self.group_headers)),
+            name,
             extra: extra.into_iter().collect(),
         })
     }
+}
+
+/// The groups of a user, as API servers complete them: the API server of the cluster forwards its
+/// own requests, such as those for schemas, as users without groups.
+fn with_authenticated(name: &str, mut groups: Vec<String>) -> Vec<String> {
+    let known = ["system:authenticated", "system:unauthenticated"];
+    let complete = groups.iter().any(|group| known.contains(&group.as_str()));
+    if !complete && name != "system:anonymous" {
+        groups.push("system:authenticated".to_owned());
+    }
+    groups
 }
 
 /// A key of `extra`, which is percent-encoded in a header.
@@ -231,4 +242,84 @@ fn names(json: &str) -> Vec<String> {
         .flatten()
         .filter_map(document::Value::as_str);
     names.map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
+
+    use super::*;
+
+    /// The config map of a cluster whose front proxy has this name, and the proxy's certificate.
+    fn cluster(allowed: &str) -> (BTreeMap<String, String>, CertificateDer<'static>) {
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap());
+        let authority = authority.unwrap();
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.distinguished_name.push(DnType::CommonName, "proxy");
+        params.extended_key_usages = vec![rcgen::ExtendedKeyUsagePurpose::ClientAuth];
+        let key = KeyPair::generate().unwrap();
+        let certificate = params.signed_by(&key, &authority).unwrap();
+        let data = [
+            ("requestheader-client-ca-file", authority.pem()),
+            ("requestheader-allowed-names", allowed.to_owned()),
+            ("requestheader-username-headers", r#"["X-User"]"#.to_owned()),
+            ("requestheader-group-headers", r#"["X-Group"]"#.to_owned()),
+            (
+                "requestheader-extra-headers-prefix",
+                r#"["X-Extra-"]"#.to_owned(),
+            ),
+        ];
+        let data = data.map(|(key, text)| (key.to_owned(), text));
+        (data.into(), certificate.der().clone())
+    }
+
+    fn forwarded(allowed: &str, headers: &[(&'static str, &'static str)]) -> Option<User> {
+        let (data, certificate) = cluster(allowed);
+        let mut map = HeaderMap::new();
+        for (key, value) in headers {
+            map.append(*key, http::HeaderValue::from_static(value));
+        }
+        ClientAuthorities::from_data(&data).user(&[certificate], &map)
+    }
+
+    #[test]
+    fn the_front_proxy_needs_an_allowed_name() {
+        let is_believed = |allowed| forwarded(allowed, &[("x-user", "jane")]).is_some();
+        for allowed in [r#"["proxy"]"#, r#"["other", "proxy"]"#, "[]", ""] {
+            assert!(is_believed(allowed), "{allowed}");
+        }
+        for allowed in [r#"["other"]"#, r#"["proxy""#, "proxy", "null"] {
+            assert!(!is_believed(allowed), "{allowed}");
+        }
+    }
+
+    #[test]
+    fn groups_and_extra_are_forwarded() {
+        let headers = [
+            ("x-user", "jane"),
+            ("x-group", "team"),
+            ("x-group", "system:authenticated"),
+            ("x-extra-example.com%2fkey", "value"),
+        ];
+        let user = forwarded("", &headers).unwrap();
+        assert_eq!(user.groups, ["team", "system:authenticated"]);
+        let extra = ("example.com/key".to_owned(), vec!["value".to_owned()]);
+        assert_eq!(user.extra, [extra]);
+        // The API server's own requests have no groups, and anonymous users are nobody.
+        let own = forwarded("", &[("x-user", "system:aggregator")]).unwrap();
+        assert_eq!(own.groups, ["system:authenticated"]);
+        let nobody = [
+            ("x-user", "system:anonymous"),
+            ("x-group", "system:unauthenticated"),
+        ];
+        assert_eq!(
+            forwarded("", &nobody).unwrap().groups,
+            ["system:unauthenticated"]
+        );
+        let bare = forwarded("", &[("x-user", "system:anonymous")]).unwrap();
+        assert!(bare.groups.is_empty());
+        assert_eq!(forwarded("", &[("x-group", "system:masters")]), None);
+    }
 }

@@ -107,17 +107,17 @@ async fn an_old_version_is_gone() {
     for i in 0..3000 {
         api.derive("a", i);
     }
-    let mut lines = Lines::open(&api, "resourceVersion=2", "application/json").await;
-    let error = lines.next().await.unwrap();
-    assert_eq!(error.get("type").as_str(), Some("ERROR"));
-    let status = error.get("object").clone();
-    fails(
-        &(410, status),
-        410,
-        "Expired",
-        "too old resource version: 2",
-    );
-    assert_eq!(lines.next().await, None);
+    // 2 is no longer known, and 999999 is a version of another server.
+    for version in [2, 999_999] {
+        let query = format!("resourceVersion={version}");
+        let mut lines = Lines::open(&api, &query, "application/json").await;
+        let error = lines.next().await.unwrap();
+        assert_eq!(error.get("type").as_str(), Some("ERROR"));
+        let status = (410, error.get("object").clone());
+        let message = format!("too old resource version: {version}");
+        fails(&status, 410, "Expired", &message);
+        assert_eq!(lines.next().await, None);
+    }
 }
 
 #[tokio::test(start_paused = true)]
