@@ -10,8 +10,8 @@ use crate::installed::{Installed, run_deltic, text};
 use crate::process::Process;
 use crate::wait::await_some;
 
-/// Puts config maps with the label `role: source` into a view.
-fn operator(name: &str) -> String {
+/// An Operator that puts config maps with the label `role: source` into the view `Entry`.
+pub fn operator_with_view(name: &str) -> String {
     json!({
         "apiVersion": "dcontroller.io/v1alpha1", "kind": "Operator", "metadata": {"name": name},
         "spec": {"controllers": [{
@@ -43,7 +43,7 @@ pub struct Aggregated {
 impl Aggregated {
     /// A new control plane with deltic's account, which has exactly the permissions that it needs.
     pub fn new() -> Self {
-        let installed = Installed::new(&operator("served"), "");
+        let installed = Installed::new(&operator_with_view("served"), "");
         let listener =
             TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("the system gives a port");
         let port = listener
@@ -66,7 +66,7 @@ impl Aggregated {
 
     /// Installs an Operator with the permissions that its views need, and no others.
     pub fn install(&self, name: &str) {
-        let operator = operator(name);
+        let operator = operator_with_view(name);
         let flags = ["--aggregate", "--aggregate-service", "deltic/deltic-views"];
         let rights = self.installed.rights(&operator, &flags);
         self.installed.cluster.apply(&rights);
@@ -119,7 +119,7 @@ impl Aggregated {
     /// Gives deltic the permissions for the logins on its own port.
     pub fn allow_own_port(&self) {
         let flags = ["--serve", "--aggregate"];
-        let rights = self.installed.rights(&operator("served"), &flags);
+        let rights = self.installed.rights(&operator_with_view("served"), &flags);
         self.cluster().apply(&rights);
     }
 

@@ -39,7 +39,7 @@ mod wait;
 mod watchdog;
 
 pub use access::{Access, ClientCertificate};
-pub use aggregated::Aggregated;
+pub use aggregated::{Aggregated, operator_with_view};
 pub use audit::{AuditEntry, AuditTail};
 pub use binaries::{Binaries, deltic, deltic_release, native_reconciler, views_client};
 pub use bystanders::Bystanders;

@@ -4,27 +4,10 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use cluster_tests::{Cluster, Process, Served, TokenKey, await_some, metric, stop_deltic};
+use cluster_tests::{
+    Cluster, Process, Served, TokenKey, await_some, metric, operator_with_view, stop_deltic,
+};
 use serde_json::{Value, json};
-
-/// Puts config maps with the label `role: source` into a view.
-fn operator() -> Value {
-    json!({
-        "apiVersion": "dcontroller.io/v1alpha1", "kind": "Operator", "metadata": {"name": "served"},
-        "spec": {"controllers": [{
-            "name": "c",
-            "sources": [{
-                "apiGroup": "", "kind": "ConfigMap",
-                "labelSelector": {"matchLabels": {"role": "source"}}
-            }],
-            "pipeline": [{"@project": {
-                "metadata": {"name": "$.metadata.name", "namespace": "$.metadata.namespace"},
-                "k": "$.data.k"
-            }}],
-            "target": {"kind": "Entry"}
-        }]}
-    })
-}
 
 fn source(cluster: &Cluster, namespace: &str, name: &str, value: &str) {
     let source = json!({
@@ -39,7 +22,7 @@ struct Views(Served);
 
 impl Views {
     fn start() -> Self {
-        Self(Served::start(&operator().to_string(), ""))
+        Self(Served::start(&operator_with_view("served"), ""))
     }
 
     /// A kubeconfig for the views, with this token.
@@ -169,7 +152,7 @@ fn refusal_is_recorded(process: &Process, namespace: &str) {
     ] {
         assert_eq!(fields[field], expect, "{line}");
     }
-    let labels = "verb=\"PATCH\",dry_run=\"\",group=\"served.view.dcontroller.io\"";
+    let labels = "verb=\"PATCH\",group=\"served.view.dcontroller.io\"";
     let patches = metric(process, "apiserver_request_total", labels);
     assert!(patches >= 2.0, "{patches}");
 }

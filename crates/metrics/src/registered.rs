@@ -8,7 +8,7 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 
 use super::series::{
-    Answered, Code, Each, Labels, Listed, LongRunning, Named, OperatorName, Queue, Reason, Request,
+    Answered, Asked, Code, Each, Labels, Listed, Named, OperatorName, Queue, Reason, Request,
     Result, Series, Source, Took, Write,
 };
 
@@ -39,7 +39,7 @@ pub(super) struct Registered {
     pub(super) crashes: Series<OperatorName, Counter>,
     pub(super) answered: Series<Answered, Counter>,
     pub(super) took: Series<Took, Histogram>,
-    pub(super) long_running: Series<LongRunning, Gauge>,
+    pub(super) long_running: Series<Gauge>,
     pub(super) operators: Gauge,
     pub(super) leading: Gauge,
     pub(super) requests: Family<Request, Counter>,

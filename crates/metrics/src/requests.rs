@@ -5,7 +5,7 @@ use std::time::Duration;
 use prometheus_client::metrics::gauge::Gauge;
 
 use crate::Metrics;
-use crate::series::{Answered, LongRunning, Took};
+use crate::series::{Answered, Asked, Took};
 
 /// The label `component`.
 const COMPONENT: &str = "deltic";
@@ -40,19 +40,27 @@ impl Drop for Watching {
     }
 }
 
-impl Metrics {
-    /// Counts a request for views that was answered with this code.
-    pub fn answered(&self, request: &ServedRequest, code: u16) {
-        let request = request.clone();
-        let labels = Answered {
+impl ServedRequest {
+    fn labels(&self) -> Asked {
+        let request = self.clone();
+        Asked {
             verb: request.verb,
-            dry_run: dry_run(request.dry_run),
             group: request.group,
             version: request.version,
             resource: request.resource,
             subresource: request.subresource,
             scope: request.scope,
             component: COMPONENT,
+        }
+    }
+}
+
+impl Metrics {
+    /// Counts a request for views that was answered with this code.
+    pub fn answered(&self, request: &ServedRequest, code: u16) {
+        let labels = Answered {
+            asked: request.labels(),
+            dry_run: dry_run(request.dry_run),
             code,
         };
         self.0.answered.get(&labels).inc();
@@ -60,33 +68,16 @@ impl Metrics {
 
     /// Records how long a request for views took.
     pub fn took(&self, request: &ServedRequest, time: Duration) {
-        let request = request.clone();
         let labels = Took {
-            verb: request.verb,
+            asked: request.labels(),
             dry_run: dry_run(request.dry_run),
-            group: request.group,
-            version: request.version,
-            resource: request.resource,
-            subresource: request.subresource,
-            scope: request.scope,
-            component: COMPONENT,
         };
         self.0.took.get(&labels).observe(time.as_secs_f64());
     }
 
     /// Counts a watch as open.
     pub fn watching(&self, request: &ServedRequest) -> Watching {
-        let request = request.clone();
-        let labels = LongRunning {
-            verb: request.verb,
-            group: request.group,
-            version: request.version,
-            resource: request.resource,
-            subresource: request.subresource,
-            scope: request.scope,
-            component: COMPONENT,
-        };
-        let gauge = self.0.long_running.get(&labels);
+        let gauge = self.0.long_running.get(&request.labels());
         gauge.inc();
         Watching(gauge)
     }

@@ -22,12 +22,12 @@ fn joined(joined: &str, operator: &str) -> bool {
 }
 
 macro_rules! labels {
-    ($(#[$doc:meta])* $name:ident { $($field:ident: $type:ty),* } $is_of:expr) => {
+    ($(#[$doc:meta])* $name:ident { $($(#[$part:meta])* $field:ident: $type:ty),* } $is_of:expr) => {
         $(#[$doc])*
         // The fields have the names of the labels.
         #[allow(clippy::struct_field_names)]
         #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, EncodeLabelSet)]
-        pub(super) struct $name { $(pub(super) $field: $type),* }
+        pub(super) struct $name { $($(#[$part])* pub(super) $field: $type),* }
 
         impl Labels for $name {
             fn is_of(&self, operator: &str) -> bool {
@@ -81,29 +81,22 @@ labels!(
 );
 
 labels!(
-    /// A request for views that was answered.
-    Answered {
-        verb: &'static str, dry_run: &'static str, group: String, version: String,
-        resource: String, subresource: String, scope: &'static str, component: &'static str,
-        code: u16
+    /// The resource of a request for views.
+    Asked {
+        verb: &'static str, group: String, version: String, resource: String,
+        subresource: String, scope: &'static str, component: &'static str
     }
     |labels, operator| is_view_group(&labels.group, operator)
 );
 labels!(
     /// How long requests for views take.
-    Took {
-        verb: &'static str, dry_run: &'static str, group: String, version: String,
-        resource: String, subresource: String, scope: &'static str, component: &'static str
-    }
-    |labels, operator| is_view_group(&labels.group, operator)
+    Took { #[prometheus(flatten)] asked: Asked, dry_run: &'static str }
+    |labels, operator| labels.asked.is_of(operator)
 );
 labels!(
-    /// A watch of views.
-    LongRunning {
-        verb: &'static str, group: String, version: String, resource: String,
-        subresource: String, scope: &'static str, component: &'static str
-    }
-    |labels, operator| is_view_group(&labels.group, operator)
+    /// A request for views that was answered.
+    Answered { #[prometheus(flatten)] asked: Asked, dry_run: &'static str, code: u16 }
+    |labels, operator| labels.asked.is_of(operator)
 );
 
 /// Whether an API group has the views of this Operator.

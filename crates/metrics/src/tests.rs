@@ -143,8 +143,8 @@ fn requests_for_views_have_the_names_of_kube_apiserver() {
     drop(open);
     running(0);
     for line in [
-        format!("apiserver_request_total{{verb=\"LIST\",dry_run=\"\",{of},code=\"200\"}} 1"),
-        format!("apiserver_request_duration_seconds_count{{verb=\"LIST\",dry_run=\"\",{of}}} 1"),
+        format!("apiserver_request_total{{verb=\"LIST\",{of},dry_run=\"\",code=\"200\"}} 1"),
+        format!("apiserver_request_duration_seconds_count{{verb=\"LIST\",{of},dry_run=\"\"}} 1"),
     ] {
         assert_eq!(lines(&metrics, &line), [line]);
     }

@@ -273,9 +273,10 @@ async fn one_watch_more_is_refused() {
         ("LIST", "namespace", "200"),
     ] {
         let line = format!(
-            "apiserver_request_total{{verb=\"{verb}\",dry_run=\"\",\
+            "apiserver_request_total{{verb=\"{verb}\",\
              group=\"shop.view.dcontroller.io\",version=\"v1alpha1\",resource=\"health\",\
-             subresource=\"\",scope=\"{scope}\",component=\"deltic\",code=\"{code}\"}} 1"
+             subresource=\"\",scope=\"{scope}\",component=\"deltic\",dry_run=\"\",\
+             code=\"{code}\"}} 1"
         );
         assert!(text.contains(&line), "{line}\n{text}");
     }
