@@ -31,8 +31,8 @@ type Periodic. Offline, --now sets it. See docs/time.md.
 "#,
     },
     Topic {
-        name: "Watcher",
-        aliases: &["Lister"],
+        name: "Watche",
+        aliases: &["Liste"],
         what: "type of a source",
         summary: "All objects of a kind, and their changes. It is the default; Lister is the same.",
         text: r#"
@@ -45,27 +45,27 @@ type Periodic. Offline, --now sets it. See docs/time.md.
         aliases: &[],
         what: "type of a source",
         summary: "One object, named one-shot-trigger, when the Operator starts.",
-        text: r#"
+        text: "
 |  sources:
 |  - {kind: Start, type: OneShot}
-"#,
+",
     },
     Topic {
         name: "Periodic",
         aliases: &[],
         what: "type of a source",
         summary: "No objects: every period \"@now\" moves on, and targets are compared and repaired.",
-        text: r#"
+        text: "
 |  sources:
 |  - {apiGroup: cert-manager.io, kind: Certificate}
 |  - {kind: Hourly, type: Periodic, parameters: {period: 1h}}
 
 It is no input of the pipeline, so it needs no @join. The default period is 5m.
-"#,
+",
     },
     Topic {
-        name: "Updater",
-        aliases: &["Setter"],
+        name: "Update",
+        aliases: &["Sette"],
         what: "type of a target",
         summary: "Creates objects, and replaces all fields but the metadata. It is the default; Setter is the same.",
         text: r#"
@@ -75,24 +75,24 @@ they existed before.
 "#,
     },
     Topic {
-        name: "Patcher",
+        name: "Patche",
         aliases: &[],
         what: "type of a target",
         summary: "Merges into objects that exist, and takes back what it has set when it is no longer derived.",
-        text: r#"
+        text: "
 A null that is written in the pipeline removes a field. A controller that reads the kind which
 it patches does not see its own patch. See docs/patch.md.
 |  target: {apiGroup: apps, kind: Deployment, type: Patcher}
-"#,
+",
     },
     Topic {
-        name: "Applier",
+        name: "Applie",
         aliases: &[],
         what: "type of a target",
         summary: "Server-side apply: owns the fields that it sets.",
-        text: r#"
+        text: "
 A first conflict with another manager is reported, unless `force: true`.
 |  target: {apiGroup: apps, kind: Deployment, type: Applier}
-"#,
+",
     },
 ];

@@ -4,12 +4,11 @@ use crate::common::{Files, deltic, deltic_on};
 
 /// An Operator with this controller.
 fn operator(controller: &str) -> String {
-    let mut text = "apiVersion: dcontroller.io/v1alpha1\nkind: Operator\nmetadata: {name: op}\nspec:\n  controllers:\n  - name: c\n".to_owned();
-    for line in controller.lines() {
-        text += &format!("    {line}\n");
-    }
-    text
+    let lines = controller.lines().map(|line| format!("    {line}\n"));
+    HEAD.to_owned() + &lines.collect::<String>()
 }
+
+const HEAD: &str = "apiVersion: dcontroller.io/v1alpha1\nkind: Operator\nmetadata: {name: op}\nspec:\n  controllers:\n  - name: c\n";
 
 const NAMES: &str =
     r#"- "@project": {metadata: {name: $.metadata.name, namespace: $.metadata.namespace}}"#;
@@ -74,9 +73,13 @@ fn cel_points_at_its_column() {
 
 #[test]
 fn run_time_errors_carry_the_place_in_the_file() {
-    let text = operator(&format!(
-        "sources: [{{kind: A}}]\npipeline:\n- \"@select\": {{\"@gt\": [$.spec.n, 1]}}\n- \"@project\": {{v: {{\"@cel\": \"object.spec.m + 1\"}}, metadata: {{name: $.metadata.name}}}}\ntarget: {{kind: B}}"
-    ));
+    let text = operator(
+        r#"sources: [{kind: A}]
+pipeline:
+- "@select": {"@gt": [$.spec.n, 1]}
+- "@project": {v: {"@cel": "object.spec.m + 1"}, metadata: {name: $.metadata.name}}
+target: {kind: B}"#,
+    );
     let object = |spec: &str| {
         format!(
             r#"{{"apiVersion": "op.view.dcontroller.io/v1alpha1", "kind": "A", "metadata": {{"name": "a"}}, "spec": {spec}}}"#

@@ -147,12 +147,11 @@ impl Condition {
             }
             Self::Not(condition) => condition.comparisons(found),
             Self::Compare(left, comparison, right) => {
-                let (segments, literal) = match (left, right) {
-                    (Operand::Query(Query::Element(segments)), Operand::Literal(literal))
-                    | (Operand::Literal(literal), Operand::Query(Query::Element(segments))) => {
-                        (segments, literal)
-                    }
-                    _ => return,
+                let ((Operand::Query(Query::Element(segments)), Operand::Literal(literal))
+                | (Operand::Literal(literal), Operand::Query(Query::Element(segments)))) =
+                    (left, right)
+                else {
+                    return;
                 };
                 found.push(FilterComparison {
                     segments,

@@ -327,8 +327,8 @@ impl<'a> SpecReader<'a> {
             self.table,
             &mut self.patterns,
         );
-        let sources_read =
-            spec.get("sources").as_list().map(|list| list.len()) == Some(sources.len());
+        let list = spec.get("sources").as_list();
+        let sources_read = list.is_some_and(|list| list.len() == sources.len());
         for error in errors {
             if sources_read || !error.is_about_inputs() {
                 self.problems.push(Problem::from(error));

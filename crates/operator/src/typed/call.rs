@@ -135,12 +135,7 @@ impl Inference {
     fn result(&mut self, gives: Gives, args: &[Type]) -> Type {
         let first = args.first();
         match gives {
-            // Those of functions that do not evaluate all arguments are inferred with these.
-            Gives::Anything
-            | Gives::Results
-            | Gives::TheItems
-            | Gives::Alternatives
-            | Gives::FirstDefined => Type::any(),
+            Gives::Anything => Type::any(),
             Gives::Boolean => Type::boolean(),
             Gives::Integer => Type::integer(),
             Gives::Number => Type::number(),
@@ -159,14 +154,23 @@ impl Inference {
                     Type::number()
                 }
             }
-            Gives::TheList => match first {
-                Some(Type {
-                    any: false,
-                    list: Some(element),
-                    ..
-                }) => Type::list((**element).clone()),
-                Some(_) | None => Type::list(Type::any()),
+            Gives::TheList => the_list(first),
+            Gives::TheItems => the_list(args.get(1)),
+            Gives::Results => Type::list(first.cloned().unwrap_or_else(Type::any)),
+            Gives::Alternatives => match args {
+                [_, then, other] => self.union(then, other),
+                [_, then] => then.clone().or_null(),
+                _ => Type::any(),
             },
+            Gives::FirstDefined => {
+                let (last, rest) = match args.split_last() {
+                    Some((last, rest)) => (last.clone(), rest),
+                    None => (Type::null(), args),
+                };
+                rest.iter().rev().fold(last, |rest, before| {
+                    self.union(&before.clone().without_null(), &rest)
+                })
+            }
             Gives::Numbered => {
                 let element = match first.and_then(|first| first.list.as_ref()) {
                     Some(element) => (**element).clone(),
@@ -227,11 +231,7 @@ impl Inference {
         let types = call.function.types;
         self.need(&body, types.takes(0), name, &body_at);
         self.soften(before);
-        match types.gives {
-            Gives::Results => Type::list(body),
-            Gives::TheItems => Type::list(item),
-            other => self.result(other, &[]),
-        }
+        self.result(types.gives, &[body, items])
     }
 
     /// Functions that evaluate only the arguments that they need.
@@ -252,20 +252,7 @@ impl Inference {
             }
             types.push(found);
         }
-        match call.function.types.gives {
-            Gives::Alternatives => match types.as_slice() {
-                [_, then, other] => self.union(then, other),
-                [_, then] => then.clone().or_null(),
-                _ => Type::any(),
-            },
-            Gives::FirstDefined => {
-                let last = types.pop().unwrap_or_else(Type::null);
-                types.iter().rev().fold(last, |rest, before| {
-                    self.union(&before.clone().without_null(), &rest)
-                })
-            }
-            other => self.result(other, &types),
-        }
+        self.result(call.function.types.gives, &types)
     }
 
     /// Makes the findings from this one on warnings.
@@ -290,5 +277,17 @@ impl Inference {
             Some(text) => problem.with_help(format!("a path starts with `$`: \"$.{text}\"")),
             None => problem,
         });
+    }
+}
+
+/// The type of a list with elements of the given one.
+fn the_list(list: Option<&Type>) -> Type {
+    match list {
+        Some(Type {
+            any: false,
+            list: Some(element),
+            ..
+        }) => Type::list((**element).clone()),
+        Some(_) | None => Type::list(Type::any()),
     }
 }

@@ -227,7 +227,7 @@ impl Inference {
         let wanted = peek(element, &segments);
         if !wanted.is_null() {
             self.alternatives(|inference| {
-                inference.fits(value, &wanted, &writing.place, writing.at)
+                inference.fits(value, &wanted, &writing.place, writing.at);
             });
         }
     }
