@@ -29,7 +29,12 @@ fn pages() -> Vec<(PathBuf, PathBuf)> {
         .into_iter()
         .filter_map(|page| Some((page.clone(), page.parent()?.to_owned())))
         .collect();
-    for guide in ["docs/check.md", "docs/patch.md", "docs/time.md"] {
+    for guide in [
+        "docs/check.md",
+        "docs/debug.md",
+        "docs/patch.md",
+        "docs/time.md",
+    ] {
         pages.push((root().join(guide), root()));
     }
     pages
