@@ -137,7 +137,7 @@ fn resource_value(resource: &Resource) -> Value {
         ("singularName", resource.singular.as_str().into()),
         ("namespaced", true.into()),
         ("kind", resource.kind.kind.as_str().into()),
-        ("verbs", VERBS.into_iter().map(Value::from).collect()),
+        ("verbs", verbs(resource)),
     ];
     entries.extend(names("shortNames", &resource.short_names));
     entries.extend(names("categories", &resource.categories));
@@ -154,6 +154,13 @@ fn status_value(resource: &Resource) -> Value {
         "kind": (resource.kind.kind.as_str()),
         "verbs": (STATUS_VERBS.into_iter().map(Value::from).collect::<Value>())
     })
+}
+
+/// The verbs of a resource.
+fn verbs(resource: &Resource) -> Value {
+    let named = |verb: &&str| resource.collected || !verb.starts_with("delete");
+    let verbs = VERBS.into_iter().filter(named);
+    verbs.map(Value::from).collect()
 }
 
 /// A list of names, unless it is empty.
@@ -214,7 +221,7 @@ fn resource_discovery(resource: &Resource) -> Value {
         ("responseKind", kind.clone()),
         ("scope", "Namespaced".into()),
         ("singularResource", resource.singular.as_str().into()),
-        ("verbs", VERBS.into_iter().map(Value::from).collect()),
+        ("verbs", verbs(resource)),
         (
             "subresources",
             Value::list([json!({

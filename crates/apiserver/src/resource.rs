@@ -33,6 +33,10 @@ pub struct Resource {
     pub properties: Value,
     /// What the kind is, for `kubectl explain`.
     pub description: String,
+    /// Whether discovery names the verb `delete`. By that the controllers of a cluster find the
+    /// objects that they delete with their namespace or owner; they wait for ever for an object
+    /// that they may not delete. Users may delete objects in any case.
+    pub collected: bool,
 }
 
 impl Resource {
@@ -47,6 +51,7 @@ impl Resource {
             categories: vec!["views".to_owned()],
             columns: Vec::new(),
             properties: Value::NULL,
+            collected: true,
             description: format!("{} is a view: deltic derives its objects.", kind.kind),
             kind,
         }

@@ -10,7 +10,8 @@ use crate::installed::{Installed, run_deltic, text};
 use crate::process::Process;
 use crate::wait::await_some;
 
-/// An Operator that puts config maps with the label `role: source` into the view `Entry`.
+/// An Operator that puts config maps with the label `role: source` into the view `Entry`, in their
+/// namespace or in that of their field `into`.
 pub fn operator_with_view(name: &str) -> String {
     json!({
         "apiVersion": "dcontroller.io/v1alpha1", "kind": "Operator", "metadata": {"name": name},
@@ -21,7 +22,9 @@ pub fn operator_with_view(name: &str) -> String {
                 "labelSelector": {"matchLabels": {"role": "source"}}
             }],
             "pipeline": [{"@project": {
-                "metadata": {"name": "$.metadata.name", "namespace": "$.metadata.namespace"},
+                "metadata": {"name": "$.metadata.name", "namespace": {
+                    "@definedOr": ["$.data.into", "$.metadata.namespace"]
+                }},
                 "k": "$.data.k"
             }}],
             "target": {"kind": "Entry"}
@@ -97,6 +100,15 @@ impl Aggregated {
     pub fn source(&self, namespace: &str, name: &str, value: &str) {
         let source = json!({
             "apiVersion": "v1", "kind": "ConfigMap", "data": {"k": value},
+            "metadata": {"name": name, "namespace": namespace, "labels": {"role": "source"}}
+        });
+        self.cluster().apply(&source.to_string());
+    }
+
+    /// Creates the source of an entry in another namespace.
+    pub fn source_into(&self, namespace: &str, name: &str, into: &str) {
+        let source = json!({
+            "apiVersion": "v1", "kind": "ConfigMap", "data": {"k": "x", "into": into},
             "metadata": {"name": name, "namespace": namespace, "labels": {"role": "source"}}
         });
         self.cluster().apply(&source.to_string());

@@ -285,6 +285,14 @@ fn a_restart_is_survived_by_clients_and_controllers() {
     aggregated.source(&namespace, "a", "one");
     aggregated.await_entries(1);
     let before = cluster.get(&[REGISTRATION]);
+    // A namespace does not wait for views, which are derived from what is elsewhere.
+    let shown = cluster.namespace("shown");
+    aggregated.source_into(&namespace, "elsewhere", &shown);
+    aggregated.await_entries(2);
+    cluster.kubectl(&["delete", "namespace", &shown, "--timeout=60s"]);
+    aggregated.await_entries(2);
+    cluster.kubectl(&["delete", "configmap", "elsewhere", "-n", &namespace]);
+    aggregated.await_entries(1);
     let doomed = cluster.namespace("doomed");
     let owner = cluster.get(&["configmap", "a", "-n", &namespace]);
     let dependent = json!({

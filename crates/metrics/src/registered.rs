@@ -39,7 +39,7 @@ pub(super) struct Registered {
     pub(super) crashes: Series<OperatorName, Counter>,
     pub(super) answered: Series<Answered, Counter>,
     pub(super) took: Series<Took, Histogram>,
-    pub(super) long_running: Series<Gauge>,
+    pub(super) long_running: Series<Asked, Gauge>,
     pub(super) operators: Gauge,
     pub(super) leading: Gauge,
     pub(super) requests: Family<Request, Counter>,

@@ -144,7 +144,8 @@ pub async fn start(
         address: settings.address,
         error,
     })?;
-    tokio::spawn(follow(views.views().served(), catalog));
+    let aggregated = settings.front_proxy;
+    tokio::spawn(follow(views.views().served(), catalog, aggregated));
     tokio::spawn(serve_while_leading(server, leadership.clone()));
     tokio::spawn(listener.run());
     Ok(Served { address, authority })
@@ -277,7 +278,11 @@ fn secret(authority: &Authority) -> Secret {
 }
 
 /// Serves the views of the Operators that run.
-async fn follow(mut served: watch::Receiver<engine::ServedViews>, catalog: Catalog) {
+async fn follow(
+    mut served: watch::Receiver<engine::ServedViews>,
+    catalog: Catalog,
+    aggregated: bool,
+) {
     let mut before = engine::ServedViews::default();
     loop {
         let now = served.borrow_and_update().clone();
@@ -289,6 +294,9 @@ async fn follow(mut served: watch::Receiver<engine::ServedViews>, catalog: Catal
                 let views = kinds.iter().map(|(kind, shape)| Resource {
                     columns: shape.columns.clone(),
                     properties: shape.properties.clone(),
+                    // Objects that a pipeline derives cannot be deleted, and would hold their
+                    // namespace for ever.
+                    collected: !aggregated,
                     ..Resource::view(kind.clone())
                 });
                 catalog.set_group(group, views);

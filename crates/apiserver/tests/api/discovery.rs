@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use apiserver::{Access, Attributes, Limits, Scope, StatusError, User};
+use apiserver::{Access, Attributes, Limits, Resource, Scope, StatusError, User};
 use document::{Value, json};
 use futures::future::BoxFuture;
 use http_body_util::Full;
@@ -30,6 +30,26 @@ async fn groups_and_resources_are_listed() {
     api.catalog.set_group(GROUP, []);
     let (_, groups) = api.get("/apis").await;
     assert_eq!(groups.get("groups"), &json!([]));
+}
+
+#[tokio::test]
+async fn the_controllers_of_a_cluster_do_not_find_what_they_may_not_delete() {
+    let api = Api::new();
+    let verbs = async || {
+        let (_, found) = api.get(&format!("/apis/{GROUP}/v1alpha1")).await;
+        found.get("resources").at(0).get("verbs").to_string()
+    };
+    assert!(verbs().await.contains(r#""delete","deletecollection""#));
+    let resource = Resource {
+        collected: false,
+        ..Resource::view(crate::common::health())
+    };
+    api.catalog.set_group(GROUP, [resource]);
+    let found = verbs().await;
+    assert!(
+        found.contains("list") && !found.contains("delete"),
+        "{found}"
+    );
 }
 
 #[tokio::test]
