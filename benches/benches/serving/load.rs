@@ -20,7 +20,7 @@ const NAMED: usize = 100;
 /// How many times a list is read.
 const LISTS: usize = 5;
 /// How long the events may take to arrive.
-const PATIENCE: Duration = Duration::from_secs(900);
+const PATIENCE: Duration = Duration::from_mins(15);
 const NAMESPACE: &str = "default";
 
 /// How much is asked for.

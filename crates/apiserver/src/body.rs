@@ -1,5 +1,6 @@
 //! The bodies of requests: documents that clients send.
 
+use std::fmt::Write as _;
 use std::str::FromStr;
 
 use document::Value;
@@ -116,8 +117,12 @@ fn summary(content: &[u8]) -> String {
         None => "<empty>".to_owned(),
         Some(b'{') => format!("{}{more}", String::from_utf8_lossy(start)),
         Some(_) => {
-            let hexadecimal: String = start.iter().map(|byte| format!("{byte:02x}")).collect();
-            format!("{hexadecimal}{more}")
+            let mut text = String::new();
+            for byte in start {
+                // Writing to a string cannot fail.
+                let _ = write!(text, "{byte:02x}");
+            }
+            text + more
         }
     }
 }

@@ -2,7 +2,7 @@
 //! for strict validation want to know.
 
 use std::collections::HashSet;
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
@@ -72,7 +72,8 @@ impl<'de> Visitor<'de> for Scan<'_> {
     fn visit_seq<A: SeqAccess<'de>>(mut self, mut list: A) -> Result<(), A::Error> {
         let length = self.path.len();
         for index in 0.. {
-            self.path.push_str(&format!("[{index}]"));
+            // Writing to a string cannot fail.
+            let _ = write!(self.path, "[{index}]");
             let more = list.next_element_seed(self.inside())?;
             self.path.truncate(length);
             if more.is_none() {

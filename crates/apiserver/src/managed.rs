@@ -133,7 +133,7 @@ impl Managers {
         let others = self.0.iter().filter(|managed| !managed.manager.is(manager));
         let conflicts = others.map(|managed| {
             let mut fields = managed.fields.intersection(&changes.set).paths();
-            fields.sort_by(|a, b| order(a, b));
+            fields.sort_by(order);
             FieldConflict {
                 manager: managed.manager.clone(),
                 fields,

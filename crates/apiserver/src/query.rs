@@ -12,10 +12,6 @@ use crate::status::{Cause, StatusError};
 
 /// The query parameters of a request. Unknown ones are ignored, as kube-apiserver does.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "these are the parameters of the API"
-)]
 pub(crate) struct Query {
     label_selector: String,
     field_selector: String,

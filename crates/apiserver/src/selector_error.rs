@@ -90,8 +90,7 @@ impl Tokens {
             match self.peek() {
                 Token::Word(_) | Token::Symbol("!") => {}
                 Token::End => return None,
-                other => {
-                    let text = other.text();
+                Token::Symbol(text) => {
                     return Some(format!(
                         "found '{text}', expected: !, identifier, or 'end of string'"
                     ));

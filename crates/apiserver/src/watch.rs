@@ -115,6 +115,10 @@ fn too_old(Expired { from }: Expired) -> StatusError {
 }
 
 /// An open watch.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "facts about the watch that are independent of each other"
+)]
 struct Watching {
     watch: Watch,
     /// Whether the collection is complete.

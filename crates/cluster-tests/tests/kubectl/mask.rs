@@ -24,7 +24,7 @@ const MASKS: [(&str, &str); 15] = [
         "${1}VERSION",
     ),
     (
-        r#"(RV|resourceVersion=|limit [0-9]+: |in record \()[0-9]+"#,
+        r"(RV|resourceVersion=|limit [0-9]+: |in record \()[0-9]+",
         "${1}VERSION",
     ),
     (r#"("continue": ?")[^"]+""#, r#"${1}TOKEN""#),
@@ -40,7 +40,7 @@ const MASKS: [(&str, &str); 15] = [
         "$1-NAME",
     ),
     (r"[0-9.]+(µs|ms)\b", "DURATION"),
-    (r#"hash=[0-9A-F]+"#, "hash=HASH"),
+    (r"hash=[0-9A-F]+", "hash=HASH"),
 ];
 
 static PATTERNS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
