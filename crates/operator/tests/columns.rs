@@ -144,7 +144,7 @@ fn wrong_columns_are_refused_with_their_place() {
         (
             json!({"kind": "V", "columns": [{"path": "$.a"}]}),
             "[0].name",
-            "expected a string, found nothing",
+            "`name` is missing",
         ),
     ] {
         let (operator, problems) = read(json!([{

@@ -183,7 +183,8 @@ Examples:
   deltic rbac -f operator.yaml
   deltic rbac -f operator.yaml --service-account deltic-system/deltic |
     kubectl apply -f -
-  deltic rbac -f operator.yaml --service-account deltic-system/deltic --aggregate
+  deltic rbac -f operator.yaml --service-account deltic-system/deltic \\
+    --aggregate
   deltic rbac -f operators/ --discover --context test")]
 pub(crate) struct Rbac {
     #[command(flatten)]

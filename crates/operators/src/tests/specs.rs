@@ -22,7 +22,7 @@ async fn a_changed_spec_rolls_over_and_nothing_else_does() {
 #[tokio::test(start_paused = true)]
 async fn an_invalid_change_keeps_the_last_good_one() {
     let world = world(&Server::default(), Policy::default());
-    let bad = json!({"controllers": [], "controler": 1});
+    let bad = json!({"controler": []});
     world.server.apply("a", &spec("ConfigMap"), &none());
     world.server.apply("b", &bad, &none());
     assert_eq!(world.told().await, ["start a ConfigMap"]);
