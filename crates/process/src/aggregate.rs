@@ -421,7 +421,7 @@ impl Registrar {
 /// Completes when the views have changed; never again once their owner is gone.
 async fn changed(served: &mut watch::Receiver<ServedViews>) {
     if served.changed().await.is_err() {
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
 

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | what a user may do: `subjectaccessreviews` | create |
 //! | whose token it is, on deltic's own port: `tokenreviews` | create |
-//! | who the front proxy is: the ConfigMap `extension-apiserver-authentication` | get |
+//! | who the front proxy is: the `ConfigMap` `extension-apiserver-authentication` | get |
 //! | the authority of the certificate: the Secret `deltic-serving` | get, create |
 //! | the Operator's `APIService` | update, delete; create and list of all |
 //! | the `EndpointSlice` of the Service | get, update, delete; create of all |
