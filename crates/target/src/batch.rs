@@ -207,8 +207,8 @@ fn first_updater(
     first
 }
 
-/// The writers, without the fields of Appliers that others have set and that no writer of ours has
-/// owned before.
+/// The writers, without the fields of Appliers that others have set: those that the Applier has not
+/// owned before, and that do not have the value of another writer of ours.
 fn left_to_others(
     live: &Value,
     writers: &[Writer],
@@ -218,6 +218,13 @@ fn left_to_others(
 ) -> Vec<Writer> {
     let before = std::mem::take(&mut memory.applied);
     let mut writers = writers.to_vec();
+    // What an earlier writer wants is lost, even if it does not get it.
+    for (loser, clash) in field_clashes(&writers, keys).into_iter().rev() {
+        if let (Clash::Field { field, .. }, Some(document)) = (clash, &mut writers[loser].document)
+        {
+            *document = field.strike(document);
+        }
+    }
     let appliers = writers.iter_mut().enumerate();
     for (at, writer) in appliers.filter(|(_, writer)| writer.kind == TargetType::Applier) {
         let Some(document) = writer.document.as_mut() else {
@@ -227,8 +234,12 @@ fn left_to_others(
         let lost = |(place, value): &(FieldPath, Value)| {
             let found = place.get(live);
             let both_maps = found.as_map().is_some() && value.as_map().is_some();
-            let applied = before.values().any(|fields| fields.contains(place));
-            let owned = force || applied || memory.layers.values().any(|set| set.has(place));
+            let applied = before.get(&writer.name);
+            let set = memory.layers.get(&writer.name);
+            let own = applied.is_some_and(|own| own.contains(place))
+                || set.is_some_and(|own| own.has(place));
+            let ours = || memory.layers.values().any(|set| set.holds(place, live));
+            let owned = force || own || ours();
             !found.is_null() && !both_maps && !owned && !same_at(place, found, value, keys)
         };
         let lost: Vec<_> = leaves(&identity_free(document), keys)
@@ -420,6 +431,8 @@ fn layered(
         let wish = writer.document.as_ref().map(&part);
         layers.push(Layer {
             wish: wish.map_or(Wish::Nothing, Wish::Patch),
+            // If it was a Patcher until now, it takes over what that replaced.
+            applies: writer.kind == TargetType::Applier && !names.contains(&writer.name),
             set: known.remove(&writer.name).unwrap_or_default(),
         });
         names.push(writer.name.clone());
@@ -432,7 +445,11 @@ fn layered(
         } else {
             Wish::Unknown
         };
-        layers.push(Layer { wish, set });
+        layers.push(Layer {
+            wish,
+            applies: false,
+            set,
+        });
         names.push(name);
     }
     let object = lay(live, &mut layers, keys);

@@ -257,6 +257,17 @@ impl Patched {
         self.0.extend(other.0);
     }
 
+    /// Forgets the former values, so that the fields are removed in the end. Those that the same
+    /// layer knew before stay: it was a Patcher then.
+    fn forget_former(&mut self, before: &Self) {
+        for (place, entry) in &mut self.0 {
+            let known = before.0.get(place).is_some_and(|own| own.was == entry.was);
+            if !known {
+                entry.was = Was::Absent;
+            }
+        }
+    }
+
     /// Drops the records of all other paths.
     pub(crate) fn retain(&mut self, keeps: impl Fn(&FieldPath) -> bool) {
         self.0.retain(|place, _| keeps(place));
@@ -279,6 +290,9 @@ pub enum Wish {
 pub struct Layer {
     /// Its wish.
     pub wish: Wish,
+    /// Whether it is an Applier: as on a server, what it applies is removed when it no longer does,
+    /// whatever the field had before.
+    pub applies: bool,
     /// The values that it has set.
     pub set: Patched,
 }
@@ -303,7 +317,11 @@ pub fn lay(live: &Value, layers: &mut [Layer], keys: &MergeKeys) -> Value {
         // What was replaced in this turn counts before what was known.
         let all = now.values().chain(layers.iter().map(|layer| &layer.set));
         let all: Vec<&Patched> = all.collect();
-        now.insert(i, patched(&taken, &patches[i], set, &all, keys));
+        let mut set = patched(&taken, &patches[i], set, &all, keys);
+        if layers[i].applies {
+            set.forget_former(&layers[i].set);
+        }
+        now.insert(i, set);
         object = merge(&taken, &patches[i], keys);
     }
     for (i, set) in now {

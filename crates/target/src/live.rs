@@ -265,10 +265,14 @@ impl Record {
     }
 
     /// Lets the record share memory with the object, after a manager that writes the whole
-    /// object has found it as wanted.
+    /// object has found it as wanted. If the status has changed, the manager no longer wants one,
+    /// and its answer says nothing about a status that it wants later.
     pub fn share(&mut self, manager: &str, object: &Value) {
-        let all = self.0.iter_mut();
-        for last in all.filter(|last| last.manager.as_str() == manager) {
+        let own = |last: &Answered| last.manager.as_str() == manager;
+        let status = object.get("status");
+        self.0
+            .retain(|last| !(own(last) && last.status && last.answer.get("status") != status));
+        for last in self.0.iter_mut().filter(|last| own(last)) {
             last.answer = object.clone();
         }
     }

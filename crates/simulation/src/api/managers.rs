@@ -1,22 +1,29 @@
 //! Field managers: who owns which field of an object, and server-side apply.
 //!
-//! Only leaves are owned: fields that are not maps, and empty maps. A list is one leaf,
-//! whatever the schema says about its elements.
+//! Only leaves are owned: fields that are not maps, and empty maps. The elements of a list of maps
+//! with names are merged by name where the kind says so; any other list is one leaf.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use document::{Map, Value, json};
+use document::{Value, json};
 
+use super::elements::{self, get, put, remove, steps};
+use super::kind::Kind;
 use crate::fields::{at, set, unset};
 
-type Leaf = Vec<String>;
+/// The steps to a leaf: names of fields, and of elements in the form `[name]`.
+pub(super) type Leaf = Vec<String>;
 
 /// A manager, and whether it applies or else updates.
 type Manager = (String, bool);
 
 /// The owners of the leaves of an object.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Managers(BTreeMap<Leaf, BTreeSet<Manager>>);
+#[derive(Clone, Debug, PartialEq)]
+pub struct Managers {
+    owners: BTreeMap<Leaf, BTreeSet<Manager>>,
+    /// Whether elements of lists are merged by name.
+    named_elements: bool,
+}
 
 /// An apply request.
 pub struct Apply<'a> {
@@ -53,20 +60,28 @@ impl ManagedPart {
 }
 
 impl Managers {
+    /// The owners of a new object of this kind.
+    pub fn new(kind: &Kind) -> Self {
+        Self {
+            owners: BTreeMap::new(),
+            named_elements: !kind.group.contains('.'),
+        }
+    }
+
     /// Removes ownership of fields that the server has dropped.
     pub fn prune(&mut self, object: &Value) {
-        let there = leaves(object);
-        self.0.retain(|leaf, _| there.contains_key(leaf));
+        let there = self.leaves(object);
+        self.owners.retain(|leaf, _| there.contains_key(leaf));
     }
 
     /// Records an update: the manager owns what it has changed.
     pub fn updated(&mut self, old: &Value, new: &Value, manager: &str) {
-        let (old, new) = (leaves(old), leaves(new));
-        self.0.retain(|leaf, _| new.contains_key(leaf));
+        let (old, new) = (self.leaves(old), self.leaves(new));
+        self.owners.retain(|leaf, _| new.contains_key(leaf));
         for (leaf, value) in &new {
             if old.get(leaf) != Some(value) {
                 let owner = (manager.to_owned(), false);
-                self.0.insert(leaf.clone(), [owner].into());
+                self.owners.insert(leaf.clone(), [owner].into());
             }
         }
     }
@@ -79,30 +94,29 @@ impl Managers {
         apply: &Apply<'_>,
     ) -> Result<Value, Vec<(String, String)>> {
         let own = (apply.manager.to_owned(), true);
-        let wanted = leaves(apply.body).into_iter();
+        let wanted = self.leaves(apply.body).into_iter();
         let wanted: BTreeMap<Leaf, Value> = wanted.filter(|(l, _)| apply.part.has(l)).collect();
-        let before = leaves(live);
+        let before = self.leaves(live);
         let conflicts = self.conflicts(&wanted, &before, &own);
         if !apply.force && !conflicts.is_empty() {
             return Err(conflicts);
         }
         let mut object = self.release(live, &wanted, &own, apply.part);
         for (leaf, value) in wanted {
-            let owners = self.0.entry(leaf.clone()).or_default();
+            let owners = self.owners.entry(leaf.clone()).or_default();
             if before.get(&leaf) != Some(&value) {
                 owners.clear();
             }
             owners.insert(own.clone());
             // An empty map does not replace fields of others in it.
-            let path = texts(&leaf);
-            if value.as_map().is_none() || at(&object, &path).as_map().is_none() {
-                object = set(&object, &path, value);
+            if value.as_map().is_none() || get(&object, &leaf).as_map().is_none() {
+                object = put(&object, &leaf, value);
             }
         }
         Ok(object)
     }
 
-    /// The leaves that the apply would change, and that others own.
+    /// The leaves that the apply would change, with each of the others that own them.
     fn conflicts(
         &self,
         wanted: &BTreeMap<Leaf, Value>,
@@ -113,10 +127,10 @@ impl Managers {
             let old = before.get(*leaf);
             old.is_some_and(|old| old != *value)
         });
-        let conflicts = changed.filter_map(|(leaf, _)| {
-            let mut owners = self.0.get(leaf)?.iter();
-            let other = owners.find(|owner| *owner != own)?;
-            Some((format!(".{}", leaf.join(".")), other.0.clone()))
+        let conflicts = changed.flat_map(|(leaf, _)| {
+            let owners = self.owners.get(leaf).into_iter().flatten();
+            let others = owners.filter(|owner| *owner != own);
+            others.map(|other| (elements::shown(leaf), other.0.clone()))
         });
         conflicts.collect()
     }
@@ -132,14 +146,15 @@ impl Managers {
     ) -> Value {
         let mut object = live.clone();
         let mut dropped = Vec::new();
-        for (leaf, owners) in &mut self.0 {
+        for (leaf, owners) in &mut self.owners {
             if part.has(leaf) && !wanted.contains_key(leaf) && owners.remove(own) {
                 dropped.extend(owners.is_empty().then(|| leaf.clone()));
             }
         }
-        for leaf in dropped {
-            self.0.remove(&leaf);
-            object = without(&object, &texts(&leaf));
+        // The name of an element comes last: it goes with the element.
+        for leaf in dropped.into_iter().rev() {
+            self.owners.remove(&leaf);
+            object = remove(&object, &leaf);
         }
         object
     }
@@ -147,11 +162,12 @@ impl Managers {
     /// `metadata.managedFields`
     pub fn managed_fields(&self) -> Value {
         let mut managers: BTreeMap<&Manager, Value> = BTreeMap::new();
-        for (leaf, owners) in &self.0 {
-            let path: Vec<String> = leaf.iter().map(|field| format!("f:{field}")).collect();
+        for (leaf, owners) in &self.owners {
+            let path = steps(leaf);
+            let path: Vec<&str> = path.iter().map(String::as_str).collect();
             for owner in owners {
                 let fields = managers.entry(owner).or_insert_with(Value::empty_map);
-                *fields = set(fields, &texts(&path), json!({}));
+                *fields = set(fields, &path, json!({}));
             }
         }
         let entries = managers.into_iter().map(|((manager, applies), fields)| {
@@ -163,55 +179,46 @@ impl Managers {
         });
         entries.collect()
     }
-}
 
-/// The leaves of an object that can be owned.
-fn leaves(object: &Value) -> BTreeMap<Leaf, Value> {
-    let mut leaves = BTreeMap::new();
-    let owned = unset(&unset(object, &["apiVersion"]), &["kind"]);
-    let mut metadata = json!({});
-    for field in ["annotations", "finalizers", "labels", "ownerReferences"] {
-        let value = at(object, &["metadata", field]);
-        if !value.is_null() {
-            metadata = set(&metadata, &[field], value.clone());
-        }
-    }
-    let owned = if metadata == json!({}) {
-        unset(&owned, &["metadata"])
-    } else {
-        set(&owned, &["metadata"], metadata)
-    };
-    collect(&owned, &mut Vec::new(), &mut leaves);
-    leaves
-}
-
-fn collect(value: &Value, path: &mut Leaf, leaves: &mut BTreeMap<Leaf, Value>) {
-    match value.as_map() {
-        Some(map) if !map.is_empty() || path.is_empty() => {
-            for (key, value) in map {
-                path.push(key.as_str().to_owned());
-                collect(value, path, leaves);
-                path.pop();
+    /// The leaves of an object that can be owned.
+    fn leaves(&self, object: &Value) -> BTreeMap<Leaf, Value> {
+        let mut leaves = BTreeMap::new();
+        let owned = unset(&unset(object, &["apiVersion"]), &["kind"]);
+        let mut metadata = json!({});
+        for field in ["annotations", "finalizers", "labels", "ownerReferences"] {
+            let value = at(object, &["metadata", field]);
+            if !value.is_null() {
+                metadata = set(&metadata, &[field], value.clone());
             }
         }
-        _ => drop(leaves.insert(path.clone(), value.clone())),
+        let owned = if metadata == json!({}) {
+            unset(&owned, &["metadata"])
+        } else {
+            set(&owned, &["metadata"], metadata)
+        };
+        self.collect(&owned, &mut Vec::new(), &mut leaves);
+        leaves
     }
-}
 
-/// The object without a field, and without the maps that this leaves empty. `spec` itself
-/// stays.
-fn without(object: &Value, path: &[&str]) -> Value {
-    let mut object = unset(object, path);
-    for end in (1..path.len()).rev() {
-        let path = &path[..end];
-        let empty = at(&object, path).as_map().is_some_and(Map::is_empty);
-        if empty && (end > 1 || path[0] == "status") {
-            object = unset(&object, path);
+    fn collect(&self, value: &Value, path: &mut Leaf, leaves: &mut BTreeMap<Leaf, Value>) {
+        let named = elements::named(value).filter(|_| self.named_elements);
+        if let Some(named) = named {
+            for (name, element) in named {
+                path.push(format!("[{name}]"));
+                self.collect(element, path, leaves);
+                path.pop();
+            }
+            return;
+        }
+        match value.as_map() {
+            Some(map) if !map.is_empty() || path.is_empty() => {
+                for (key, value) in map {
+                    path.push(key.as_str().to_owned());
+                    self.collect(value, path, leaves);
+                    path.pop();
+                }
+            }
+            _ => drop(leaves.insert(path.clone(), value.clone())),
         }
     }
-    object
-}
-
-fn texts(path: &[String]) -> Vec<&str> {
-    path.iter().map(String::as_str).collect()
 }

@@ -21,6 +21,7 @@
 
 mod caller;
 mod discovery;
+mod elements;
 mod exchange;
 pub mod kind;
 mod list;

@@ -73,7 +73,7 @@ impl Server {
         let kind = kind_of(key);
         let object = kind.complete(object);
         self.with(|state| {
-            let mut managers = Managers::default();
+            let mut managers = Managers::new(kind);
             managers.updated(&json!({}), &object, manager);
             state.store.create(kind, key, &object, managers);
             state.trace.note(&format!("{manager}: creates {key}"));

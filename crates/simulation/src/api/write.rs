@@ -81,7 +81,7 @@ impl Write<'_> {
         if self.request.query.get("dryRun") == "All" {
             return Ok((201, object));
         }
-        let mut managers = Managers::default();
+        let mut managers = Managers::new(self.place.kind);
         managers.updated(&json!({}), &object, self.manager());
         Ok((201, self.stored(&object, managers)))
     }
@@ -165,9 +165,10 @@ impl Write<'_> {
 
     fn managers(&self) -> Managers {
         let stored = self.store.get(&self.key);
-        stored
-            .map(|stored| stored.managers.clone())
-            .unwrap_or_default()
+        stored.map_or_else(
+            || Managers::new(self.place.kind),
+            |stored| stored.managers.clone(),
+        )
     }
 
     fn apply(&mut self) -> Reply {

@@ -24,13 +24,13 @@ use store::{Preconditions, Write};
 use super::{CONTROLLERS, Step};
 
 /// The kinds of the written objects: one on the server, one in a view.
-pub(crate) const KINDS: [&str; 2] = ["ConfigMap", "V"];
+pub(crate) const KINDS: [&str; 2] = ["Pod", "V"];
 
 const NAMESPACE: &str = "ns";
 const VIEWS: &str = "op.view.dcontroller.io";
 
-/// Longer than the pauses of an engine that others do not keep changing objects of.
-const REST: Duration = Duration::from_secs(20);
+/// Longer than the longest pause of an engine whose objects others keep changing back.
+const REST: Duration = Duration::from_secs(320);
 
 struct IgnoreEvents;
 
@@ -39,7 +39,7 @@ impl EngineEvents for IgnoreEvents {
     fn reported(&self, _controller: &str, _error: &ReportedError) {}
 }
 
-/// For each controller one that writes the config map and one that writes the object of the view.
+/// For each controller one that writes the pod and one that writes the object of the view.
 fn operator() -> Operator {
     let controllers = KINDS.iter().flat_map(|kind| {
         CONTROLLERS.iter().map(move |(name, target)| {
@@ -55,6 +55,7 @@ fn operator() -> Operator {
                 "V" => json!({"kind": "V", "type": (*target)}),
                 _ => json!({"apiGroup": "", "version": "v1", "kind": (*kind), "type": (*target)}),
             };
+            let resource = set(&resource, &["force"], json!(*name == "forces"));
             json!({
                 "name": (format!("{name}-{}", kind.to_lowercase())),
                 "sources": [{"kind": "Wish", "labelSelector": {"matchLabels": {"of": (*name)}}}],
@@ -73,7 +74,7 @@ fn operator() -> Operator {
 
 fn api_version(kind: &str) -> String {
     match kind {
-        "ConfigMap" => "v1".to_owned(),
+        "Pod" => "v1".to_owned(),
         _ => format!("{VIEWS}/v1alpha1"),
     }
 }
@@ -123,8 +124,14 @@ impl World {
             for kind in KINDS {
                 let object = named(kind, "x", theirs);
                 match kind {
-                    "V" => world.user(kind, &Write::Create(object.clone())).unwrap(),
-                    _ => world.server.put(&config_map(), "human", &object),
+                    "V" => {
+                        world.user(kind, &Write::Create(object.clone())).unwrap();
+                        // As on a server, the status is not part of what is created.
+                        if !object.get("status").is_null() {
+                            world.user(kind, &Write::Status(object.clone())).unwrap();
+                        }
+                    }
+                    _ => world.server.put(&pod(), "human", &object),
                 }
                 world.enter(EventType::Added, object);
             }
@@ -164,22 +171,25 @@ impl World {
 
     /// Others change the objects. In a view, they may not change what a controller yields.
     fn they(&mut self, patch: &Value) {
-        if let Some(object) = self.objects.get("ConfigMap").cloned() {
-            let live = self.server.get(&config_map()).unwrap();
+        if let Some(object) = self.objects.get("Pod").cloned() {
+            let live = self.server.get(&pod()).unwrap();
             let live = unset(&live, &["metadata", "managedFields"]);
             let live = merge_patch(&live, patch);
-            self.server.put(&config_map(), "human", &live);
+            self.server.put(&pod(), "human", &live);
             self.enter(EventType::Modified, merge_patch(&object, patch));
         }
         let view = GroupKind::new(VIEWS, "V");
         let name = ObjectName::new(NAMESPACE, "x");
-        if let Some(live) = self.views.store().get(&view, &name)
-            && self
-                .user("V", &Write::Replace(merge_patch(&live, patch)))
-                .is_ok()
-        {
-            let object = self.objects.get("V").cloned().unwrap();
-            self.enter(EventType::Modified, merge_patch(&object, patch));
+        let status = json!({"status": (patch.get("status").clone())});
+        let parts = [unset(patch, &["status"]), status];
+        for (part, write) in parts.iter().zip([Write::Replace, Write::Status]) {
+            let Some(live) = self.views.store().get(&view, &name) else {
+                return;
+            };
+            if self.user("V", &write(merge_patch(&live, part))).is_ok() {
+                let object = self.objects.get("V").cloned().unwrap();
+                self.enter(EventType::Modified, merge_patch(&object, part));
+            }
         }
     }
 
@@ -221,6 +231,12 @@ impl World {
         self.running.take().unwrap().stop().await;
     }
 
+    /// The last requests, for a failure.
+    pub(crate) fn last_requests(&self) -> String {
+        let lines = self.server.with(|state| state.trace.last());
+        lines[lines.len().saturating_sub(30)..].join("\n")
+    }
+
     /// The object of a kind as the engine left it, and as it is offline.
     pub(crate) fn states(&self, kind: &str) -> (Value, Value) {
         let found = match kind {
@@ -229,15 +245,15 @@ impl World {
                 let name = ObjectName::new(NAMESPACE, "x");
                 self.views.store().get(&view, &name)
             }
-            _ => self.server.get(&config_map()),
+            _ => self.server.get(&pod()),
         };
         let content = |object: Option<&Value>| object.map_or(Value::NULL, content);
         (content(found.as_ref()), content(self.objects.get(kind)))
     }
 }
 
-fn config_map() -> ObjectKey {
-    ObjectKey::new("", "ConfigMap", NAMESPACE, "x")
+fn pod() -> ObjectKey {
+    ObjectKey::new("", "Pod", NAMESPACE, "x")
 }
 
 /// What controllers and others have set on an object.

@@ -271,3 +271,70 @@ async fn the_conflict_of_an_applier_outlives_its_write_of_the_status() {
     assert_eq!(h.live(&key).get("spec").get("theirs"), &json!(1));
     assert_eq!(h.codes(&key), ["conflict"].into());
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_applier_does_not_force_the_first_conflict_in_the_status() {
+    let mut h = harness();
+    let key = widget("x");
+    h.sim.foreign(&key, "human", |_| {
+        let object = foreign_widget(&json!({"theirs": 1}))(&Value::NULL);
+        set(&object, &["status", "ready"], json!(0))
+    });
+    let wanted = json!({"spec": {"ours": 1}, "status": {"ready": 1, "seen": 7}});
+    h.want(&key, &applier().wants(&wanted));
+    h.settle().await;
+    let status = |h: &Harness| h.live(&key).get("status").clone();
+    assert_eq!(status(&h), json!({"ready": 0, "seen": 7}));
+    assert_eq!(h.codes(&key), ["conflict"].into());
+    assert!(h.messages(&key).join("").contains("human"));
+    writes(&h);
+    h.check_again().await;
+    assert_eq!(writes(&h), [""; 0]);
+    h.restart();
+    h.settle().await;
+    assert_eq!(
+        status(&h),
+        json!({"ready": 0, "seen": 7}),
+        "after a restart"
+    );
+
+    // What it has owned before, it takes back.
+    h.sim.foreign(&key, "vandal", |object| {
+        set(object, &["status", "seen"], json!(9))
+    });
+    h.settle().await;
+    assert_eq!(status(&h), json!({"ready": 0, "seen": 7}));
+    h.sim
+        .foreign(&key, "human", |object| unset(object, &["status", "ready"]));
+    h.settle().await;
+    assert_eq!(status(&h), json!({"ready": 1, "seen": 7}), "nobody has it");
+    assert!(h.codes(&key).is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_appliers_of_an_object_do_not_replace_each_others_claim() {
+    let mut h = harness();
+    let key = widget("own");
+    let second = || Actor::of(OPERATOR, "b", 3, target(TargetType::Applier));
+    h.want(&key, &applier().wants(&spec(&json!({"a": 1}))));
+    h.want(&key, &second().wants(&spec(&json!({"b": 1}))));
+    h.settle().await;
+    let shown = |h: &Harness| unset(h.live(&key).get("spec"), &["defaulted"]);
+    assert_eq!(shown(&h), json!({"a": 1, "b": 1}));
+    assert_eq!(claim(&h, &key).unwrap().controller, "a");
+    writes(&h);
+    h.check_again().await;
+    h.restart();
+    h.settle().await;
+    assert_eq!(writes(&h), [""; 0]);
+    assert!(h.codes(&key).is_empty());
+
+    // The other one takes the claim over, and the object goes with it.
+    h.withdraw(&key, "a");
+    h.settle().await;
+    assert_eq!(shown(&h), json!({"b": 1}));
+    assert_eq!(claim(&h, &key).unwrap().controller, "b");
+    h.withdraw(&key, "b");
+    h.settle().await;
+    assert_eq!(h.live(&key), Value::NULL);
+}

@@ -14,8 +14,8 @@ use crate::claim::Claim;
 use crate::desired::Layer;
 use crate::live::{Live, Observed, fields_of, identity, is_whole};
 use crate::written::{Written, value_hash};
-use fieldset::compare::{covers, equal};
-use object::marks::{MANAGED_BY, MANAGER, OPERATOR, OWNER, is_manager_of, operator_label};
+use fieldset::compare::{covers, equal, same_at};
+use object::marks::{MANAGED_BY, MANAGER, OPERATOR, OWNER, is_manager_of, is_mark, operator_label};
 
 /// The next action for an Applier. `observed` is `None` if the object does not exist. `wanted` are
 /// the leaves of all layers.
@@ -111,7 +111,9 @@ fn send(
             }
             None => {
                 let owner = FieldPath::of(&["metadata", "annotations", OWNER]);
-                let claimed = case.claim(observed).is_some();
+                let claimed = case
+                    .claim(observed)
+                    .is_some_and(|claim| !is_of_another(case, layer, &claim));
                 let disowned = !status && owner.get(body).is_null() && claimed;
                 let named = if !status && claimed && !disowned {
                     let claim = claim(layer.desired, true).print_over(live, case.key);
@@ -180,8 +182,9 @@ fn main_body(case: &Case<'_>, layer: &Layer<'_>, observed: Option<&Observed>) ->
         }
     }
     let claimed = observed.and_then(|observed| case.claim(observed));
-    let ours = |claim: Claim| claim.created && !case.learned.disowned;
-    let created = observed.is_none() || claimed.is_some_and(ours);
+    let ours = |claim: &Claim| claim.created && !case.learned.disowned;
+    let created = observed.is_none() || claimed.as_ref().is_some_and(ours);
+    let claims = created && !claimed.is_some_and(|claim| is_of_another(case, layer, &claim));
     let given = live.map_or(&Value::NULL, |live| {
         live.get("metadata").get("labels").get(MANAGED_BY)
     });
@@ -194,11 +197,38 @@ fn main_body(case: &Case<'_>, layer: &Layer<'_>, observed: Option<&Observed>) ->
     }
     let label = operator_label(&author.operator.name);
     body = FieldPath::of(&["metadata", "labels", OPERATOR]).set(&body, &Value::from(label));
-    if created {
+    if claims {
         let text = Value::from(claim(layer.desired, true).print(case.key));
         body = FieldPath::of(&["metadata", "annotations", OWNER]).set(&body, &text);
     }
     with_record(case, layer, &body)
+}
+
+/// Whether the claim on an object is that of another controller of this Operator, which still
+/// yields it. One claim is enough, and two Appliers would replace each other's for ever.
+fn is_of_another(case: &Case<'_>, layer: &Layer<'_>, claim: &Claim) -> bool {
+    claim.is_of(case.operator)
+        && claim.controller != layer.desired.author.controller
+        && case.wanted.is_yielded_by(&claim.controller)
+}
+
+/// Whether a field of the status has a value of others, and no controller of ours has owned it
+/// before. The status is applied after its record is written, so that the record must not say
+/// that the field is ours: the first conflict would be forced.
+fn is_contested(case: &Case<'_>, layer: &Layer<'_>, place: &FieldPath, value: &Value) -> bool {
+    let Live::Present(observed) = case.live else {
+        return false;
+    };
+    if !case.kind.status || place.top() != "status" || layer.desired.author.target.force {
+        return false;
+    }
+    let live = place.get(&observed.object);
+    let both_maps = live.as_map().is_some() && value.as_map().is_some();
+    if live.is_null() || both_maps || same_at(place, live, value, &case.kind.keys) {
+        return false;
+    }
+    let records = Written::of_operator(&observed.object, case.operator, case.key);
+    !records.iter().any(|written| written.has(place))
 }
 
 /// The body with a record of the applied fields.
@@ -213,6 +243,9 @@ fn with_record(case: &Case<'_>, layer: &Layer<'_>, body: &Value) -> Value {
         Live::Unknown | Live::Unseen | Live::Absent => None,
     };
     for (place, value) in leaves(&layer.document, &case.kind.keys) {
+        if is_contested(case, layer, &place, &value) {
+            continue;
+        }
         written.record_applied(&place, &value);
         // What it replaced as a Patcher is restored in the end.
         let before = before.as_ref().filter(|before| before.is_certain(&place));
@@ -265,9 +298,15 @@ pub fn resolve(
     let controller = author.map_or("", |desired| desired.author.controller.as_str());
     let all = Written::of_operator(&observed.object, case.operator, case.key);
     let own = all.iter().find(|w| w.controller == controller && w.applied);
+    let has = |written: &Written, field: &str| written.places().any(|place| touches(place, field));
+    // A value of others that we have restored is not in a record, although we wrote it last.
+    let ours = |field: &str| {
+        let mut all = all.iter();
+        is_mark_at(field) || all.any(|written| is_whole(written) || has(written, field))
+    };
     let owned = |field: &str, other: &str| {
-        is_manager_of(other, &case.operator.name)
-            || own.is_some_and(|own| own.places().any(|place| touches(place, field)))
+        (is_manager_of(other, &case.operator.name) && ours(field))
+            || own.is_some_and(|own| has(own, field))
     };
     let (taken, lost): (Vec<_>, Vec<_>) = conflicts
         .iter()
@@ -308,6 +347,13 @@ pub fn resolve(
     }
 }
 
+/// Whether a field, in the notation of Kubernetes, is a label or annotation that marks objects.
+fn is_mark_at(field: &str) -> bool {
+    let maps = [".metadata.annotations.", ".metadata.labels."];
+    let name = maps.iter().find_map(|map| field.strip_prefix(map));
+    name.is_some_and(|name| is_mark(name) || name == MANAGED_BY)
+}
+
 /// The part of a body that comes from the document.
 fn without_marks(body: &Value, set: &str) -> Value {
     let marks = [
@@ -323,8 +369,9 @@ fn without_marks(body: &Value, set: &str) -> Value {
     })
 }
 
-/// Whether a path of ours equals the field, is inside it, or contains it. A position in a list
-/// matches any element: only the server knows which one it is.
+/// Whether a path of ours equals the field, is inside it, or is a list that contains it. A position
+/// in a list matches any element: only the server knows which one it is. A map or an element of
+/// ours does not contain the fields that others add to it.
 fn touches(place: &FieldPath, field: &str) -> bool {
     let ends = |rest: &str| rest.is_empty() || rest.starts_with(['.', '[']);
     let mut rest = field;
@@ -346,7 +393,7 @@ fn touches(place: &FieldPath, field: &str) -> bool {
             None => return false,
         }
     }
-    true
+    !rest.starts_with('.')
 }
 
 #[cfg(test)]
@@ -371,6 +418,8 @@ mod tests {
         let image = r#"/spec/containers/[{"name":"a"}]/image"#;
         check(image, r#".spec.containers[name="a"].image"#, true);
         check(image, r#".spec.containers[name="b"].image"#, false);
+        let element = r#"/spec/containers/[{"name":"a"}]"#;
+        check(element, r#".spec.containers[name="a"].image"#, false);
         check("/spec/l/[0]/x", r#".spec.l[id="a"].x"#, true);
         check("/spec/l/[0]/x", r#".spec.l[id="a"].y"#, false);
     }

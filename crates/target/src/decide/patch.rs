@@ -289,14 +289,23 @@ impl<'a> Patcher<'a> {
     /// value, the one from their record.
     fn was(&self, place: &FieldPath, value: &Value, keeper: &mut Keeper) -> Was {
         let live = place.get(&self.observed.object);
+        // The record of an Applier does not know the former value.
+        let knows = |written: &&Written| !written.applied || written.is_certain(place);
         let inherited = match value.as_map() {
             Some(_) if live.as_map().is_some() => self.creators(place).next(),
             Some(_) => None,
-            None => self.ours(place).next(),
+            None => {
+                let known = self.ours(place).find(knows);
+                known.or_else(|| self.ours(place).next())
+            }
         };
-        let inherited = inherited.and_then(|written| written.was(place));
-        let others = || keeper.keep(&self.others_value(place));
-        inherited.cloned().unwrap_or_else(others)
+        let was = match inherited {
+            // What was applied is removed in the end.
+            Some(applied) if !knows(&applied) => Some(Was::Absent),
+            Some(written) => written.was(place).cloned(),
+            None => None,
+        };
+        was.unwrap_or_else(|| keeper.keep(&self.others_value(place)))
     }
 
     /// The value at a path without those at or inside it that our controllers wrote.

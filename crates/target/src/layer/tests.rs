@@ -11,7 +11,11 @@ fn keys() -> MergeKeys {
 
 fn layer(wish: Option<Value>, set: Patched) -> Layer {
     let wish = wish.map_or(Wish::Nothing, Wish::Patch);
-    Layer { wish, set }
+    Layer {
+        wish,
+        applies: false,
+        set,
+    }
 }
 
 /// Applies a patch, checks the result and the recorded paths, and undoes it.

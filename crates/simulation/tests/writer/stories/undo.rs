@@ -199,6 +199,24 @@ async fn a_status_field_changes_while_another_one_goes() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_updater_writes_a_status_that_a_patcher_had_set_before() {
+    let key = ObjectKey::new("example.com", "Widget", "ns", "x");
+    let spec = json!({"defaulted": "yes"});
+    let with = |status: Value| json!({"spec": (spec.clone()), "status": status});
+    let steps = [
+        Wants("u", json!({"spec": (spec.clone())})),
+        Wants("p", json!({"status": {"ready": 2}})),
+        Is(with(json!({"ready": 2, "seen": 1}))),
+        Gone("p"),
+        They(json!({"status": {"ready": 0, "seen": null}})),
+        Is(with(json!({"ready": 0}))),
+        Wants("u", with(json!({"ready": 2}))),
+        Is(with(json!({"ready": 2}))),
+    ];
+    check_on(key, with(json!({"seen": 1})), &steps).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_field_that_changes_its_type_leaves_nothing_behind() {
     let values = [json!(3), json!({"c": 1}), json!([1])];
     for theirs in [json!({"spec": {"x": 1}}), json!({"spec": {"x": 1, "b": 7}})] {
