@@ -18,7 +18,10 @@ impl Task {
     /// What is missing until all objects of a controller are as derived; `None` if nothing is.
     pub(super) fn syncing(&mut self, number: usize) -> Option<String> {
         let controller = &self.operator.controllers[number];
-        let progress = self.writes.writer.progress(&controller.name);
+        let mut progress = self.writes.writer.progress(&controller.name);
+        let (terminating, leaving) = self.views.terminating(number);
+        progress.terminating += terminating;
+        progress.leaving += leaving;
         let all_open = self.controllers.iter().all(|task| task.open);
         let task = &mut self.controllers[number];
         let opened = task.opened?;

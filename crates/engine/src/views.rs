@@ -66,6 +66,9 @@ struct View {
     derived: BTreeMap<ObjectName, BTreeMap<At, Option<Value>>>,
     /// The names of the objects to be written.
     changed: Vec<ObjectName>,
+    /// The objects that finalizers keep although they are deleted, with their controllers. They
+    /// are written again, if they are derived, when they are gone.
+    terminating: BTreeMap<ObjectName, usize>,
     /// How many writes in a row had a depth above 0, if any.
     streaks: BTreeMap<ObjectName, u32>,
     /// The version of our last change of the view.
@@ -107,11 +110,27 @@ impl Outputs {
     pub(super) fn repair(&mut self, collection: &GroupKind, name: &ObjectName) {
         let held = self.is_held(collection, name);
         if let Some(view) = self.views.get_mut(collection)
-            && view.derived.contains_key(name)
+            && (view.derived.contains_key(name) || view.terminating.contains_key(name))
             && !held
         {
             view.changed.push(name.clone());
         }
+    }
+
+    /// The number of objects of a controller that finalizers keep although they are deleted: those
+    /// that are derived again, and those that are not.
+    pub(super) fn terminating(&self, controller: usize) -> (usize, usize) {
+        let (mut again, mut leaving) = (0, 0);
+        for view in self.views.values() {
+            let own = view.terminating.iter().filter(|(_, of)| **of == controller);
+            for (name, _) in own {
+                match view.derived.get(name) {
+                    Some(_) => again += 1,
+                    None => leaving += 1,
+                }
+            }
+        }
+        (again, leaving)
     }
 
     /// The controllers that write to a view.
@@ -195,11 +214,12 @@ pub(crate) fn take_out(
 
 impl View {
     /// Records the result of a write, and calls `report` with the controller and, if the write was
-    /// refused, the reason.
+    /// refused, the reason. `terminates` says whether finalizers keep the object.
     fn note(
         &mut self,
         name: &ObjectName,
         result: Result<Outcome, store::Error>,
+        terminates: bool,
         report: impl FnOnce(usize, Option<Refused>),
     ) {
         let first = || {
@@ -215,6 +235,11 @@ impl View {
             Err(error) => (None, None, Some(("conflict", error.to_string()))),
         };
         let controller = controller.or_else(first).unwrap_or(self.producers[0]);
+        if terminates {
+            self.terminating.insert(name.clone(), controller);
+        } else {
+            self.terminating.remove(name);
+        }
         self.version = self.version.max(written.as_ref().map_or(0, version));
         if !failed && let Some(derived) = self.derived.get_mut(name) {
             derived.retain(|_, document| document.is_some());

@@ -176,10 +176,11 @@ impl Outputs {
                 // An earlier generation left the object, and this one does not write to the view.
                 causes.end(view, written.map_or(0, version));
             }
-            if self.views.contains_key(view) && waits(&result, store, view, name) {
+            let terminates = terminates(&result, store, &place);
+            if self.views.contains_key(view) && (terminates || is_refused(&result)) {
                 own.refused(view);
             }
-            self.note(&place, result, operator, problem_log);
+            self.note(&place, result, terminates, operator, problem_log);
         }
         for ((view, name), (number, _)) in &self.cycles {
             let controller = &operator.controllers[*number].name;
@@ -194,11 +195,12 @@ impl Outputs {
         &mut self,
         (view, name): &(GroupKind, ObjectName),
         result: Result<Outcome, Error>,
+        terminates: bool,
         operator: &Operator,
         problem_log: &ProblemLog,
     ) {
         if let Some(state) = self.views.get_mut(view) {
-            state.note(name, result, |number, refused| {
+            state.note(name, result, terminates, |number, refused| {
                 let controller = &operator.controllers[number].name;
                 problem_log.view(controller, view, name, refused);
             });
@@ -229,17 +231,24 @@ fn same_state(one: &Plan, other: &Plan) -> bool {
     content(one) == content(other) && one.memory.has_same_layers(&other.memory)
 }
 
-/// Whether an object is written later: it belongs to a user, or is being deleted.
-fn waits(
-    result: &Result<Outcome, Error>,
-    store: &Store,
-    view: &GroupKind,
-    name: &ObjectName,
-) -> bool {
-    let deleted = |object: Value| !object.get("metadata").get("deletionTimestamp").is_null();
+/// Whether an object is written later, because it belongs to a user.
+fn is_refused(result: &Result<Outcome, Error>) -> bool {
     match result {
         Err(_) => true,
-        Ok(outcome) if outcome.conflict.is_some() => true,
-        Ok(outcome) => outcome.written.is_none() && store.get(view, name).is_some_and(deleted),
+        Ok(outcome) => outcome.conflict.is_some(),
+    }
+}
+
+/// Whether finalizers keep an object although it is deleted.
+fn terminates(
+    result: &Result<Outcome, Error>,
+    store: &Store,
+    (view, name): &(GroupKind, ObjectName),
+) -> bool {
+    let deleted = |object: &Value| !object.get("metadata").get("deletionTimestamp").is_null();
+    match result.as_ref().map(|outcome| outcome.written.as_ref()) {
+        Err(_) => false,
+        Ok(Some(written)) => written.change != Change::Deleted && deleted(&written.object),
+        Ok(None) => store.get(view, name).is_some_and(|object| deleted(&object)),
     }
 }

@@ -170,8 +170,15 @@ async fn an_object_is_derived_again_when_its_last_finalizer_goes() {
     change(&world, &finalizers(json!(["example.com/wait"])));
     world.server.delete("pods", "a");
     rest().await;
+    let ready = || (world.ready("producer"), world.message("producer"));
+    let syncing = |message: &str| ("False/Syncing".to_owned(), message.to_owned());
+    let removed = "controller pods: 2 of 2 objects are as derived: \
+        1 object no longer derived is being removed";
+    assert_eq!(ready(), syncing(removed));
     world.pod("a", "1");
     rest().await;
+    let waits = "controller pods: 2 of 3 objects are as derived: 1 is being deleted by others";
+    assert_eq!(ready(), syncing(waits));
     let old = derived(&world).unwrap();
     assert!(
         old.get("metadata")
