@@ -12,12 +12,14 @@
 //!
 //! - Nothing is removed that is not ours, or that was derived as long as the process can know
 //!   ([`truth`]).
+//! - What has the uid of a former Operator is not removed ([`identity`]).
 //! - A process without the lease sends no write but those of the lease and access reviews.
 //! - No value of a Secret is in a request for another kind, or in a log line.
 //! - The number of requests is bounded, and so are watches and tasks once the cluster is quiet.
 
 mod check;
 mod guard;
+mod identity;
 mod logs;
 pub mod member;
 mod replica;

@@ -17,7 +17,15 @@ const HISTORIES: Histories<Step> = Histories {
     required: REQUIRED,
 };
 
-const REQUIRED: &[&str] = &["Partition", "ServerRestart", "Refuse", "ClockStep", "Spoil"];
+const REQUIRED: &[&str] = &[
+    "Partition",
+    "ServerRestart",
+    "Refuse",
+    "ClockStep",
+    "Spoil",
+    "RenameOperator",
+    "Restore",
+];
 
 #[test]
 fn every_history_ends_in_the_derived_state() {

@@ -10,7 +10,7 @@ use offline::{Event, EventType, Offline};
 use target::claim::Claim;
 use target::live::is_orphan;
 
-use super::member::merged;
+use super::member::{Member, merged, operator_key};
 use super::truth::key_of;
 use super::world::{World, target_kinds};
 use crate::check::{comparable, is_marked};
@@ -35,6 +35,9 @@ impl World {
             if expected.is_some() && self.is_patched_by_former(key, live) {
                 continue;
             }
+            if expected.is_none() && self.may_stay(key, live) {
+                continue;
+            }
             let Some(expected) = expected else {
                 self.check_orphan(key, live)?;
                 continue;
@@ -42,7 +45,8 @@ impl World {
             if !derived.contains_key(key) && is_marked(live) {
                 return Err(format!("{key} is not derived, but has marks: {live}"));
             }
-            let (live, expected) = (comparable(key, live), comparable(key, expected));
+            let comparable = |object: &Value| self.without_left(key, &comparable(key, object));
+            let (live, expected) = (comparable(live), comparable(expected));
             if live != expected {
                 return Err(format!("{key} is\n  {live}\nexpected\n  {expected}"));
             }
@@ -100,13 +104,20 @@ impl World {
             .collect()
     }
 
+    /// The Operator of a member on the server; null if there is none.
+    fn operator(&self, member: &Member) -> Value {
+        let state = self.operators.get(member.name).copied().unwrap_or_default();
+        let operator = self.server.get(&member.key(state.edits));
+        operator.unwrap_or_default()
+    }
+
     /// Whether an object has the record of an earlier Operator of the same name, whose patch
     /// stays.
     fn is_patched_by_former(&self, key: &ObjectKey, live: &Value) -> bool {
         let mut fleet = self.fleet.iter();
         Claim::read(live, key).is_none()
             && fleet.any(|member| {
-                let operator = self.server.get(&member.key()).unwrap_or_default();
+                let operator = self.operator(member);
                 let uid = text(&operator, &["metadata", "uid"]);
                 !uid.is_empty() && is_orphan(live, key, &OperatorId::new(member.name, uid))
             })
@@ -116,9 +127,7 @@ impl World {
     fn check_orphan(&self, key: &ObjectKey, live: &Value) -> Result<(), String> {
         let claim = Claim::read(live, key);
         let is_orphan = claim.is_some_and(|claim| {
-            let mut fleet = self.fleet.iter();
-            let member = fleet.find(|member| member.name == claim.operator);
-            let operator = member.and_then(|member| self.server.get(&member.key()));
+            let operator = self.server.get(&operator_key(&claim.operator));
             let operator = operator.unwrap_or_default();
             claim.uid.as_deref() != Some(text(&operator, &["metadata", "uid"]))
         });
@@ -140,7 +149,7 @@ impl World {
     /// All Operators are ready.
     fn check_status(&self) -> Result<(), String> {
         for member in self.fleet {
-            let operator = self.server.get(&member.key()).unwrap_or_default();
+            let operator = self.operator(member);
             let status = operator.get("status");
             let name = member.name;
             let generation = at(&operator, &["metadata", "generation"]);

@@ -32,6 +32,7 @@ pub(super) fn guard(world: &World) -> Guard {
     let bystanders: BTreeSet<ObjectKey> = world.bystanders.keys().cloned().collect();
     let truth = world.truth.clone();
     let (edited, allowed) = (world.edited.clone(), world.allowed.clone());
+    let identities = world.identities.clone();
     let mut useless = Useless::new();
     Box::new(move |done: &ProcessedWrite<'_>| {
         if bystanders.contains(done.key) {
@@ -45,6 +46,7 @@ pub(super) fn guard(world: &World) -> Guard {
         }
         if done.request.method == Method::DELETE {
             deletion(done, &operators)?;
+            identities.check(done, truth.started(process))?;
             let allowed = allowed.load(Ordering::SeqCst);
             return held(done, allowed || truth.ever_had(process, done.key));
         }

@@ -13,6 +13,8 @@ use crate::shape::salted;
 pub struct Member {
     /// The name of the Operator, and the prefix of the names of its targets.
     pub name: &'static str,
+    /// The other name that the Operator has while it is renamed.
+    pub alias: &'static str,
     manifest: &'static str,
     /// Whether each target derives from a single object of the cluster. Then a process that is
     /// late with other objects derives it all the same.
@@ -25,6 +27,7 @@ macro_rules! member {
     ($name:literal) => {
         Member {
             name: $name,
+            alias: concat!($name, "-two"),
             manifest: include_str!(concat!("../../fleet/", $name, ".yaml")),
             one_to_one: true,
             patches: false,
@@ -77,6 +80,8 @@ pub struct Edits {
     pub other_kind: bool,
     /// Whether the spec is invalid.
     pub invalid: bool,
+    /// Whether the Operator has its other name. That is no edit: it is deleted and created.
+    pub aliased: bool,
 }
 
 impl Edits {
@@ -89,6 +94,7 @@ impl Edits {
             deletes: random.chance(50),
             other_kind: random.chance(20),
             invalid: random.chance(35),
+            aliased: false,
         }
     }
 
@@ -111,8 +117,18 @@ impl Member {
     }
 
     /// The key of the Operator.
-    pub fn key(&self) -> ObjectKey {
-        ObjectKey::new("dcontroller.io", "Operator", "", self.name)
+    pub fn key(&self, edits: Edits) -> ObjectKey {
+        let name = if edits.aliased { self.alias } else { self.name };
+        operator_key(name)
+    }
+
+    /// Whether the Operator may be renamed: nobody reads its views, it creates objects, and its
+    /// name is not the subject of another check.
+    pub fn is_renamable(&self, fleet: &[Self]) -> bool {
+        let read = fleet
+            .iter()
+            .any(|other| other.upstream(fleet).contains(&self));
+        !read && !self.patches && self.name != LIMITED
     }
 
     /// Whether this is an object that it derives.
@@ -142,6 +158,8 @@ impl Member {
             controllers[0] = set(&controllers[0], &["name"], "renamed".into());
         }
         let manifest = set(&manifest, &["spec", "controllers"], controllers.into());
+        let name = self.key(edits).object_name().to_owned();
+        let manifest = set(&manifest, &["metadata", "name"], name.into());
         let policy = if edits.deletes { "Delete" } else { "Orphan" };
         set(&manifest, &["spec", "deletionPolicy"], policy.into())
     }
@@ -177,6 +195,11 @@ impl Member {
         let mut upstream = self.upstream(fleet).into_iter();
         itself || upstream.any(|upstream| upstream.reads(fleet, kind))
     }
+}
+
+/// The key of an Operator.
+pub(super) fn operator_key(name: &str) -> ObjectKey {
+    ObjectKey::new("dcontroller.io", "Operator", "", name)
 }
 
 /// One Operator with the controllers of several, to run them offline.

@@ -175,6 +175,9 @@ impl Run {
                 world.put_operator(&world.fleet[at], edits);
             }
             Step::DeleteOperator(at) => world.delete_operator(&world.fleet[at]),
+            Step::RenameOperator(at) => world.rename_operator(&world.fleet[at]),
+            Step::Backup => world.back_up(),
+            Step::Restore => world.restore(),
             Step::RepairOperators => world.repair_operators(),
             Step::Faults(percent) => server.with(|state| state.faults.rate(percent)),
             Step::Compact => server.with(State::compact),

@@ -23,6 +23,12 @@ pub enum Step {
     EditOperator(usize, u64),
     /// An administrator deletes an Operator.
     DeleteOperator(usize),
+    /// An administrator deletes an Operator and creates it under another name.
+    RenameOperator(usize),
+    /// An administrator makes a backup of all Operators and derived objects.
+    Backup,
+    /// An administrator deletes all Operators, and restores what is missing from the backup.
+    Restore,
     /// An administrator corrects all Operators.
     RepairOperators,
     /// Sets the percentage of requests that fail.
@@ -114,6 +120,7 @@ impl Histories<'_> {
                 15 => self.outage(&mut steps),
                 16 if self.random.chance(60) => self.bad_start(&mut steps),
                 16 if self.random.chance(25) => steps.push(Step::Check),
+                17 if self.random.chance(40) => self.another_identity(&mut steps),
                 _ => steps.push(self.wait(&[20, 200, 2_000, 20_000, 90_000])),
             }
         }
@@ -156,6 +163,27 @@ impl Histories<'_> {
         steps.push(Step::Faults(0));
         if self.random.chance(40) {
             steps.push(Step::Check);
+        }
+    }
+
+    /// Operators get other uids or names, while sources go and processes start.
+    fn another_identity(&mut self, steps: &mut Vec<Step>) {
+        steps.push(self.wait(&[5_000, 30_000]));
+        steps.push(Step::Backup);
+        for _ in 0..=self.random.below(3) {
+            let (member, number) = (self.member(), self.random.bits());
+            let gone = Step::Delete(self.kind(), number);
+            let edit = Step::EditOperator(member, number);
+            let changes = [gone, edit, Step::DeleteOperator(member)];
+            steps.push(*self.random.pick(&changes));
+            steps.push(self.wait(&[20, 2_000, 20_000]));
+        }
+        let rename = Step::RenameOperator(self.member());
+        let changes = [Step::Restore, rename, Step::RepairOperators];
+        steps.push(*self.random.pick(&changes));
+        steps.push(self.wait(&[200, 20_000]));
+        if self.random.chance(60) {
+            steps.push(Step::Crash(self.replica(), 100));
         }
     }
 
@@ -212,9 +240,10 @@ impl Histories<'_> {
 
     fn administration(&mut self) -> Step {
         let member = self.member();
-        match self.random.below(6) {
+        match self.random.below(7) {
             0 => Step::DeleteOperator(member),
             1 => Step::RepairOperators,
+            2 => Step::RenameOperator(member),
             _ => Step::EditOperator(member, self.random.bits()),
         }
     }

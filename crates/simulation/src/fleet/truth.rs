@@ -83,6 +83,11 @@ impl Truth {
         derived.starts.insert(process.to_owned(), Instant::now());
     }
 
+    /// When a process started.
+    pub fn started(&self, process: &str) -> Option<Instant> {
+        self.derived().starts.get(process).copied()
+    }
+
     /// The spec of a member has changed, in a way that matters if `decisive`. `last_good` are
     /// the last valid states of the objects of users, so that errors hold as before.
     pub fn operator(

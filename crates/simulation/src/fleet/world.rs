@@ -11,6 +11,7 @@ use offline::EventType;
 use seeded::Random;
 use target::claim::Claim;
 
+use super::identity::{Backup, Identities};
 use super::member::{Edits, LIMITED, Member};
 use super::truth::{Standing, Truth};
 use crate::api::Server;
@@ -55,6 +56,14 @@ pub(super) struct World {
     pub(super) allowed: Arc<AtomicBool>,
     /// Objects that look derived but are not. Nobody ever writes them.
     pub(super) bystanders: BTreeMap<ObjectKey, Value>,
+    /// The uids of the Operators.
+    pub(super) identities: Identities,
+    /// Objects that an Operator of another name may have adopted.
+    pub(super) left: BTreeSet<ObjectKey>,
+    /// The last backup.
+    pub(super) backup: Backup,
+    /// The Operator in the backup that is being restored.
+    pub(super) restored: Option<Value>,
 }
 
 /// The state of an Operator as its administrator knows it.
@@ -80,6 +89,10 @@ impl World {
             good: BTreeMap::new(),
             allowed: Arc::default(),
             bystanders: BTreeMap::new(),
+            identities: Identities::default(),
+            left: BTreeSet::new(),
+            backup: Backup::default(),
+            restored: None,
             server,
         };
         for member in fleet {
@@ -92,9 +105,12 @@ impl World {
 
     /// Creates or edits an Operator.
     pub(super) fn put_operator(&mut self, member: &Member, edits: Edits) {
-        let key = member.key();
-        let there = self.server.get(&key);
         let old = self.operators.get(member.name).copied().unwrap_or_default();
+        // Only `rename_operator` gives it another name.
+        let aliased = old.edits.aliased;
+        let edits = Edits { aliased, ..edits };
+        let key = member.key(edits);
+        let there = self.server.get(&key);
         // An Operator that is being deleted cannot be edited any more.
         if there.is_some() && !old.exists {
             return;
@@ -110,7 +126,9 @@ impl World {
         self.tell_truth(member, decisive);
         let manifest = member.manifest(edits);
         if there.is_none() {
-            return self.server.put(&key, "admin", &manifest);
+            let manifest = self.restored.as_ref().unwrap_or(&manifest);
+            self.server.put(&key, "admin", manifest);
+            return self.identities.created(&self.server, &key);
         }
         let spec = manifest.get("spec").clone();
         self.server.set(&key, "admin", &["spec"], spec);
@@ -126,8 +144,9 @@ impl World {
         else {
             return;
         };
-        self.server.delete(&member.key());
-        let waits = self.server.get(&member.key()).is_some();
+        let key = member.key(state.edits);
+        self.server.delete(&key);
+        let waits = self.server.get(&key).is_some();
         let state = AdminState {
             exists: false,
             leaves: waits && state.edits.deletes,
@@ -163,12 +182,12 @@ impl World {
 
     /// An Operator that is being deleted.
     pub(super) fn leaving(&self) -> Option<&'static str> {
-        let mut deleted = self.operators.iter().filter(|(_, state)| !state.exists);
-        let is_there = |name: &str| {
-            let key = ObjectKey::new("dcontroller.io", "Operator", "", name);
-            self.server.get(&key).is_some()
+        let mut fleet = self.fleet.iter();
+        let leaves = |member: &&Member| {
+            let state = self.operators.get(member.name).copied().unwrap_or_default();
+            !state.exists && self.server.get(&member.key(state.edits)).is_some()
         };
-        deleted.find_map(|(name, _)| is_there(name).then_some(*name))
+        fleet.find(leaves).map(|member| member.name)
     }
 
     /// Repairs what administrators have broken: all Operators exist and are valid.
@@ -184,7 +203,8 @@ impl World {
             };
             // One that is being deleted needs a valid spec, too, to find its objects.
             let spec = member.manifest(edits).get("spec").clone();
-            self.server.set(&member.key(), "admin", &["spec"], spec);
+            self.server
+                .set(&member.key(edits), "admin", &["spec"], spec);
             self.put_operator(member, edits);
         }
     }
@@ -194,7 +214,8 @@ impl World {
         self.allowed.store(allow, Ordering::SeqCst);
         // The other Operators have to do without a change that wakes them.
         for member in self.fleet.iter().filter(|member| member.name == LIMITED) {
-            self.server.change(&member.key(), "admin", |operator| {
+            let key = member.key(Edits::default());
+            self.server.change(&key, "admin", |operator| {
                 let path = ["metadata", "annotations", ALLOW_DELETIONS];
                 let generation = at(operator, &["metadata", "generation"]).to_string();
                 if allow {
@@ -213,7 +234,8 @@ impl World {
             .flat_map(|kind| self.server.all(kind));
         let ours = |(key, object): &(ObjectKey, Value)| {
             let claim = Claim::read(object, key);
-            let known = |claim: &Claim| self.operators.contains_key(claim.operator.as_str());
+            let names = names(self.fleet);
+            let known = |claim: &Claim| names.contains(&claim.operator.as_str());
             claim.is_some_and(|claim| claim.created && known(&claim))
         };
         all.filter(ours).collect()
@@ -392,9 +414,10 @@ pub(super) fn target_kinds() -> Vec<&'static Kind> {
         .collect()
 }
 
-/// The names of a fleet's Operators.
+/// The names of a fleet's Operators, also those that they have while they are renamed.
 pub(super) fn names(fleet: &[Member]) -> Vec<&'static str> {
-    let names: BTreeSet<&'static str> = fleet.iter().map(|member| member.name).collect();
+    let names = fleet.iter().flat_map(|member| [member.name, member.alias]);
+    let names: BTreeSet<&'static str> = names.collect();
     names.into_iter().collect()
 }
 
