@@ -144,7 +144,7 @@ impl Cluster {
     fn endpoints(&self) -> Vec<String> {
         let slice = self.0.get(&slice()).unwrap_or_default();
         let endpoints = slice.get("endpoints").as_list();
-        let endpoints = endpoints.map(|list| list.to_vec()).unwrap_or_default();
+        let endpoints = endpoints.map(document::ListRef::to_vec).unwrap_or_default();
         let addresses = endpoints
             .iter()
             .map(|endpoint| endpoint.get("addresses").to_string());

@@ -11,7 +11,6 @@ use super::cluster::{Connection, address};
 /// How views are served.
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("served").args(["serve_addr", "aggregate"]).multiple(true)))]
-#[expect(clippy::struct_field_names, reason = "they are the names of the flags")]
 pub(crate) struct Serving {
     /// Serve views to kubectl at this address, such as 127.0.0.1:8443: over TLS, to users of the
     /// cluster, with the permissions that the cluster gives them [default: off; with
@@ -39,7 +38,7 @@ pub(crate) struct Serving {
     pub(crate) serve_insecure_without_login: bool,
 
     /// Make views part of the cluster's own API, so that kubectl finds them without a kubeconfig
-    /// of their own: registers an APIService for each Operator with views
+    /// of their own: registers an `APIService` for each Operator with views
     #[arg(long, help_heading = VIEWS)]
     pub(crate) aggregate: bool,
 
@@ -49,8 +48,8 @@ pub(crate) struct Serving {
     pub(crate) aggregate_service: Option<ServiceRef>,
 
     /// The IP address at which the API server of the cluster reaches this process. While it leads,
-    /// deltic writes it into the EndpointSlice of the Service, which has no selector [default: the
-    /// environment variable POD_IP; without it no EndpointSlice is written]
+    /// deltic writes it into the `EndpointSlice` of the Service, which has no selector [default: the
+    /// environment variable `POD_IP`; without it no `EndpointSlice` is written]
     #[arg(long, value_name = "IP", requires = "aggregate", help_heading = VIEWS)]
     pub(crate) aggregate_address: Option<IpAddr>,
 

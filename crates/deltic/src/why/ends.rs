@@ -208,7 +208,7 @@ pub(super) fn json(story: &Story<'_>, objects: &BTreeSet<SourceObject>) -> Value
                 json!({
                     "stage": (rule.kind.name()),
                     "at": (rule.at.to_string()),
-                    "documents": (stage.after.len() as i64),
+                    "documents": (stage.after.len()),
                     "lost": (lost_json(story, object.controller, &stage.lost)),
                 })
             });

@@ -163,7 +163,8 @@ impl Node {
     pub(super) fn text(&self) -> String {
         let mut lines = Vec::new();
         self.lines("", "", &mut lines);
-        lines.iter().map(|line| format!("{line}\n")).collect()
+        lines.push(String::new());
+        lines.join("\n")
     }
 
     fn lines(&self, first: &str, rest: &str, lines: &mut Vec<String>) {

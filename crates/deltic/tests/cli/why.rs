@@ -34,7 +34,7 @@ spec:
     target: { apiGroup: "", kind: ConfigMap }
 "#;
 
-const OBJECTS: &str = r#"
+const OBJECTS: &str = r"
 { apiVersion: v1, kind: Node, metadata: { name: node-1, labels: { zone: east } } }
 ---
 { apiVersion: v1, kind: Node, metadata: { name: node-2, labels: { zone: east } }, spec: { unschedulable: true } }
@@ -46,7 +46,7 @@ const OBJECTS: &str = r#"
 { apiVersion: v1, kind: Pod, metadata: { name: lost, namespace: shop, labels: { app: web } }, spec: { nodeName: node-3 } }
 ---
 { apiVersion: v1, kind: Pod, metadata: { name: stuck, namespace: shop, labels: { app: web } }, spec: { nodeName: node-2 } }
-"#;
+";
 
 fn zones(command: &[&str]) -> Run {
     let files = Files::new(&format!("why-{}", command.concat().replace('/', "-")))
