@@ -32,7 +32,7 @@ type Periodic. Offline, --now sets it. See docs/time.md.
     },
     Topic {
         name: "Watche",
-        aliases: &["Liste"],
+        aliases: &["Lister"],
         what: "type of a source",
         summary: "All objects of a kind, and their changes. It is the default; Lister is the same.",
         text: r#"
