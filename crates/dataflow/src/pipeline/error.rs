@@ -159,60 +159,26 @@ impl PipelineError {
     /// Whether it follows from the number or the names of the sources. So a source that cannot be
     /// read may cause it.
     pub fn is_about_inputs(&self) -> bool {
-        match &self.kind {
+        matches!(
+            self.kind,
             PipelineErrorKind::NoSource
-            | PipelineErrorKind::AllSoft
-            | PipelineErrorKind::UnknownName {
-                what: "source" | "input",
-                ..
-            } => true,
-            PipelineErrorKind::JoinMissing { .. }
-            | PipelineErrorKind::UnknownName { .. }
-            | PipelineErrorKind::Expression(_)
-            | PipelineErrorKind::Patch(_)
-            | PipelineErrorKind::NoStage { .. }
-            | PipelineErrorKind::StagesInMap { .. }
-            | PipelineErrorKind::JoinNotFirst
-            | PipelineErrorKind::DuplicateSource { .. }
-            | PipelineErrorKind::TooManySources { .. }
-            | PipelineErrorKind::Volatile { .. }
-            | PipelineErrorKind::Form { .. }
-            | PipelineErrorKind::PluralPath { .. }
-            | PipelineErrorKind::EmptyProject
-            | PipelineErrorKind::BranchForm
-            | PipelineErrorKind::UnusedStream { .. }
-            | PipelineErrorKind::TargetWithoutBranch { .. }
-            | PipelineErrorKind::BranchesMissing { .. }
-            | PipelineErrorKind::SourceAsOutput { .. }
-            | PipelineErrorKind::BranchCycle { .. } => false,
-        }
+                | PipelineErrorKind::AllSoft
+                | PipelineErrorKind::UnknownName {
+                    what: "source" | "input",
+                    ..
+                }
+        )
     }
 
     /// The offset of the mistake, in bytes, inside the string at the location.
     pub fn inside(&self) -> Option<usize> {
-        match &self.kind {
-            PipelineErrorKind::Expression(error) => error.inside(),
-            PipelineErrorKind::Patch(error) => error.inside(),
-            PipelineErrorKind::NoStage { .. }
-            | PipelineErrorKind::StagesInMap { .. }
-            | PipelineErrorKind::JoinNotFirst
-            | PipelineErrorKind::JoinMissing { .. }
-            | PipelineErrorKind::DuplicateSource { .. }
-            | PipelineErrorKind::TooManySources { .. }
-            | PipelineErrorKind::NoSource
-            | PipelineErrorKind::UnknownName { .. }
-            | PipelineErrorKind::AllSoft
-            | PipelineErrorKind::Volatile { .. }
-            | PipelineErrorKind::Form { .. }
-            | PipelineErrorKind::PluralPath { .. }
-            | PipelineErrorKind::EmptyProject
-            | PipelineErrorKind::BranchForm
-            | PipelineErrorKind::UnusedStream { .. }
-            | PipelineErrorKind::TargetWithoutBranch { .. }
-            | PipelineErrorKind::BranchesMissing { .. }
-            | PipelineErrorKind::SourceAsOutput { .. }
-            | PipelineErrorKind::BranchCycle { .. } => None,
+        if let PipelineErrorKind::Expression(error) = &self.kind {
+            return error.inside();
         }
+        if let PipelineErrorKind::Patch(error) = &self.kind {
+            return error.inside();
+        }
+        None
     }
 
     /// The stable code.
