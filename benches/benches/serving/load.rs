@@ -217,10 +217,7 @@ async fn read(mut watch: impl AsyncRead + Unpin, events: usize) -> Result<(), Er
             let text = format!("a watch ended after {lines} of {events} events");
             return Err(Error::Unexpected(text));
         }
-        lines += buffer[..length]
-            .iter()
-            .filter(|byte| **byte == b'\n')
-            .count();
+        lines += buffer[..length].split(|byte| *byte == b'\n').count() - 1;
     }
     Ok(())
 }
