@@ -6,7 +6,7 @@
 use document::Location;
 use manifest::{Diagnostic, InputFile, Manifest};
 use offline::Offline;
-use offline::{Batch, Event, EventType};
+use offline::{Event, EventType};
 use operator::{Operator, Report};
 
 use crate::cli;
@@ -65,7 +65,7 @@ impl Loaded {
             .offline
             .run(&self.settings.env())
             .map_err(|error| Stop::failed(input::error(error.code(), error.to_string())))?;
-        Ok(current_errors(&self.offline, batch))
+        Ok(self.offline.current_errors(&batch))
     }
 }
 
@@ -136,7 +136,8 @@ fn add(offline: &mut Offline, manifest: Manifest) {
     let _ = offline.add(&event);
 }
 
-fn no_name(manifest: &Manifest) -> Diagnostic {
+/// The error of an object without a name.
+pub(crate) fn no_name(manifest: &Manifest) -> Diagnostic {
     let event = manifest.value.as_list().is_some() || !manifest.value.get("object").is_null();
     let help = "use `deltic replay` for watch events";
     Diagnostic {
@@ -145,16 +146,4 @@ fn no_name(manifest: &Manifest) -> Diagnostic {
         span: Some(manifest.span(&Location::root().key("metadata"))),
         ..input::error("no-name", watch::NO_NAME.to_owned())
     }
-}
-
-/// The current errors: those of the pipelines, and those of writes, which only the batch has.
-fn current_errors(offline: &Offline, batch: Batch) -> Vec<Report> {
-    let mut errors = offline.errors();
-    for report in batch.errors {
-        let written = matches!(report.code, "conflict" | "cycle");
-        if written && !errors.contains(&report) {
-            errors.push(report);
-        }
-    }
-    errors
 }

@@ -41,7 +41,7 @@ pub use list::{Chunk, Chunks, Iter, ListRef};
 pub use location::{Location, LocationStep};
 pub use map::Map;
 pub use measure::{Bounds, Measure, OutOfBounds, Tally};
-pub use merge::merge;
+pub use merge::{merge, merge_patch};
 pub use number::Number;
 pub use path::{Path, PathError, Root, SetError, TooManyMatches};
 pub use read::{DocumentPart, Member, PartSeed, Whole, part_of};

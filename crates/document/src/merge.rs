@@ -21,6 +21,37 @@ pub fn merge(base: &Value, over: &Value) -> Value {
     }
 }
 
+/// Applies a JSON merge patch (RFC 7396): maps merge, `null` removes a member, and everything else
+/// replaces.
+///
+/// ```
+/// use document::{json, merge_patch};
+///
+/// let object = json!({"a": {"b": 1, "c": 2}, "l": [1, 2]});
+/// let patch = json!({"a": {"b": null, "d": {"e": null, "f": 3}}, "l": [3]});
+/// assert_eq!(merge_patch(&object, &patch), json!({"a": {"c": 2, "d": {"f": 3}}, "l": [3]}));
+/// ```
+#[must_use]
+pub fn merge_patch(document: &Value, patch: &Value) -> Value {
+    let Some(patch) = patch.as_map() else {
+        return patch.clone();
+    };
+    let mut merged = map_of(document);
+    for (key, value) in patch {
+        merged = if value.is_null() {
+            merged.without(key.as_str())
+        } else {
+            merged.with(key.clone(), merge_patch(document.get_key(key), value))
+        };
+    }
+    merged.into()
+}
+
+fn map_of(value: &Value) -> Map {
+    let map = value.as_map().cloned();
+    map.unwrap_or_else(|| Map::from_sorted(Vec::new()))
+}
+
 fn merge_maps(base: &Map, over: &Map) -> Map {
     if base.is_empty() {
         return over.clone();

@@ -79,6 +79,12 @@ impl Time {
         i128::from(self.seconds) * SECOND + i128::from(self.nanos)
     }
 
+    /// The time after a duration such as `1h30m` or `2d`; `None` if the text is no duration, and
+    /// outside of the years 0 to 9999.
+    pub fn plus(self, text: &str) -> Option<Self> {
+        self.after(duration(text)?)
+    }
+
     /// The time after these nanoseconds; `None` outside of the years 0 to 9999.
     pub(crate) fn after(self, nanos: i128) -> Option<Self> {
         let sum = self.unix_nanos().checked_add(nanos)?;

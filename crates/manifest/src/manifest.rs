@@ -65,10 +65,22 @@ impl Manifest {
 
     /// The only element of a list with one element.
     pub(crate) fn single(&self) -> Option<Self> {
-        let [item] = self.value.as_list()?.to_vec().try_into().ok()?;
-        let spans = self.root().child(&LocationStep::Index(0))?;
+        let is_single = self.value.as_list()?.len() == 1;
+        is_single.then(|| self.part(&Location::root().index(0)))?
+    }
+
+    /// The part at a location as a document of its own; `None` if there is none.
+    pub fn part(&self, location: &Location) -> Option<Self> {
+        let (mut value, mut spans) = (&self.value, self.root());
+        for step in location.steps() {
+            value = match step {
+                LocationStep::Key(key) => value.as_map()?.get_str(key)?,
+                LocationStep::Index(index) => value.as_list()?.get(*index)?,
+            };
+            spans = spans.child(step)?;
+        }
         Some(Self {
-            value: item,
+            value: value.clone(),
             root: OnceLock::from(spans.clone()),
             ..self.clone()
         })

@@ -85,7 +85,8 @@ impl InputFile {
 }
 
 /// The files of a path: `-` (standard input), a file, or the `*.yaml`, `*.yml` and `*.json` files
-/// of a directory, in the order of their names. `recursive` adds those of its subdirectories.
+/// of a directory, in the order of their names, without tests. `recursive` adds those of its
+/// subdirectories.
 pub fn files(path: &str, recursive: bool) -> Result<Vec<InputFile>, ReadError> {
     if path == "-" {
         return Ok(vec![InputFile {
@@ -100,6 +101,7 @@ pub fn files(path: &str, recursive: bool) -> Result<Vec<InputFile>, ReadError> {
         return Ok(vec![InputFile::new(path.into(), false)?]);
     }
     let mut search = Search {
+        wanted: |path| is_manifest(path) && !is_test(path),
         recursive,
         files: Vec::new(),
         nested: false,
@@ -114,8 +116,31 @@ pub fn files(path: &str, recursive: bool) -> Result<Vec<InputFile>, ReadError> {
     Ok(search.files)
 }
 
+/// The tests of a path: a file, or the `*.test.yaml` and `*.test.yml` files of a directory and its
+/// subdirectories, in the order of their names.
+pub fn test_files(path: &str) -> Result<Vec<PathBuf>, ReadError> {
+    let metadata = fs::metadata(path).map_err(|error| failed(path, error))?;
+    if !metadata.is_dir() {
+        return Ok(vec![path.into()]);
+    }
+    let mut search = Search {
+        wanted: is_test,
+        recursive: true,
+        files: Vec::new(),
+        nested: false,
+    };
+    search.directory(Path::new(path), 0)?;
+    Ok(search
+        .files
+        .into_iter()
+        .filter_map(|file| file.path)
+        .collect())
+}
+
 /// The search for files in a directory.
 struct Search {
+    /// Which files are searched for.
+    wanted: fn(&Path) -> bool,
     recursive: bool,
     files: Vec<InputFile>,
     /// Whether there is a subdirectory.
@@ -138,7 +163,7 @@ impl Search {
                 self.directory(&path, depth + 1)?;
             }
             self.nested |= is_dir;
-            if !is_dir && is_manifest(&path) {
+            if !is_dir && (self.wanted)(&path) {
                 self.files.push(InputFile::new(path, true)?);
             }
         }
@@ -149,6 +174,12 @@ impl Search {
 fn is_manifest(path: &Path) -> bool {
     path.extension()
         .is_some_and(|found| EXTENSIONS.iter().any(|known| found == *known))
+}
+
+/// Whether a file has tests of an Operator.
+fn is_test(path: &Path) -> bool {
+    let name = path.file_name().map(|name| name.to_string_lossy());
+    name.is_some_and(|name| name.ends_with(".test.yaml") || name.ends_with(".test.yml"))
 }
 
 /// Whether a directory is hidden: `.git`, or the `..data` of a mounted `ConfigMap`, whose files

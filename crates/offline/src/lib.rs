@@ -12,6 +12,7 @@
 //! Controllers in a cycle run again until nothing changes, at most [`MAX_ROUNDS`] times.
 
 mod cluster;
+mod errors;
 mod flow;
 mod pending;
 mod pruning;
@@ -426,19 +427,6 @@ impl Offline {
         self.desired
             .keys()
             .filter_map(|key| self.cluster.get(key).cloned())
-            .collect()
-    }
-
-    /// All current errors.
-    pub fn errors(&self) -> Vec<Report> {
-        let circuits = self.operator.controllers.iter().zip(&self.circuits);
-        circuits
-            .flat_map(|(controller, circuit)| {
-                circuit
-                    .errors()
-                    .into_iter()
-                    .map(|error| Report::new(controller, &error))
-            })
             .collect()
     }
 }

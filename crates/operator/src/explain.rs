@@ -1,12 +1,16 @@
 //! `deltic explain`: prints the plan of each controller.
 
+mod json;
+
 use std::fmt::Write;
 
 use dataflow::explain::{BranchPlan, JoinPlan, Lookup};
 use dataflow::{Budget, Circuit};
 
-use crate::spec::{Controller, Operator, Source, SourceKind, TargetType};
+use crate::spec::{Controller, Operator, Source, SourceKind};
 use object::KindRef;
+
+pub use json::to_json;
 
 /// The plan of an Operator as text: the sources with the fields that are stored, and the stages
 /// with their index keys and the cost of a change.
@@ -24,13 +28,17 @@ macro_rules! line {
     ($text:expr, $($arg:tt)*) => { let _ = writeln!($text, $($arg)*); };
 }
 
-fn controller_plan(text: &mut String, controller: &Controller) {
-    let kinds: Vec<_> = controller
-        .targets
-        .iter()
+/// The circuit of a controller, without objects.
+fn circuit(controller: &Controller) -> Circuit {
+    let targets = controller.targets.iter();
+    let kinds: Vec<_> = targets
         .map(|target| dataflow::apply::OutputKind::from(&target.resource))
         .collect();
-    let circuit = Circuit::new(&controller.pipeline, &kinds, Budget::default());
+    Circuit::new(&controller.pipeline, &kinds, Budget::default())
+}
+
+fn controller_plan(text: &mut String, controller: &Controller) {
+    let circuit = circuit(controller);
     line!(text, "controller {}", controller.name);
     line!(text, "  sources");
     for (position, source) in controller.sources.iter().enumerate() {
@@ -65,11 +73,7 @@ fn controller_plan(text: &mut String, controller: &Controller) {
     }
     line!(text, "  targets");
     for target in &controller.targets {
-        let how = match target.kind {
-            TargetType::Updater => "Updater",
-            TargetType::Patcher => "Patcher",
-            TargetType::Applier => "Applier",
-        };
+        let how = target.kind.as_str();
         line!(text, "    {} by {how}", resource(&target.resource));
     }
 }

@@ -22,3 +22,6 @@ pub use report::Report;
 pub use shapes::{ViewShape, view_shapes};
 pub use spec::{Controller, Operator, read};
 pub use typed::WHOLE_OBJECT;
+
+/// The `CustomResourceDefinition` of Operators, as YAML: all fields, with their descriptions.
+pub const DEFINITION: &str = include_str!("definition.yaml");

@@ -261,6 +261,17 @@ pub enum TargetType {
     Applier,
 }
 
+impl TargetType {
+    /// Its name in a spec.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Updater => "Updater",
+            Self::Patcher => "Patcher",
+            Self::Applier => "Applier",
+        }
+    }
+}
+
 /// `options` of a controller.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {

@@ -7,7 +7,7 @@ use document::Value;
 use kube::discovery::ApiResource;
 
 /// The definition with its comments.
-pub const YAML: &str = include_str!("crd/operators.yaml");
+pub const YAML: &str = operator::DEFINITION;
 
 /// The API group of Operators.
 pub const GROUP: &str = "dcontroller.io";

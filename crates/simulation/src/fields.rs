@@ -1,5 +1,6 @@
 //! Reads and changes fields of documents.
 
+pub use document::merge_patch;
 use document::{Key, Map, Value, View};
 
 /// The value at a path; null if there is none.
@@ -43,23 +44,6 @@ pub fn copied(document: &Value, path: &[&str], from: &Value) -> Value {
         value if value.is_null() => unset(document, path),
         value => set(document, path, value.clone()),
     }
-}
-
-/// Applies a JSON merge patch (RFC 7396).
-#[must_use]
-pub fn merge_patch(document: &Value, patch: &Value) -> Value {
-    let Some(patch) = patch.as_map() else {
-        return patch.clone();
-    };
-    let mut merged = map_of(document);
-    for (key, value) in patch {
-        merged = if value.is_null() {
-            merged.without(key.as_str())
-        } else {
-            merged.with(key.clone(), merge_patch(document.get_key(key), value))
-        };
-    }
-    merged.into()
 }
 
 /// The document without null fields.
