@@ -7,6 +7,9 @@
 pub(crate) mod cluster;
 mod explanations;
 mod files;
+pub(crate) mod graph;
+pub(crate) mod init;
+pub(crate) mod test;
 #[cfg(feature = "cluster")]
 pub(crate) mod views;
 
@@ -50,7 +53,11 @@ pub(crate) enum Command {
     Why(Why),
     Patch(Patch),
     Check(Check),
-    Explain(Explain),
+    Explain(graph::Explain),
+    Graph(graph::Graph),
+    Test(test::Test),
+    Init(init::Init),
+    Schema(init::Schema),
     Doc(Doc),
     Version(Version),
     #[cfg(feature = "cluster")]
@@ -282,16 +289,6 @@ pub(crate) struct Check {
     /// Treat warnings as errors
     #[arg(long)]
     pub(crate) strict: bool,
-}
-
-/// Print how the controllers of an Operator run: stages, indexes, stored fields, cost
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Example:
-  deltic explain operator.yaml")]
-pub(crate) struct Explain {
-    #[command(flatten)]
-    pub(crate) operators: NamedOperators,
 }
 
 /// Print the reference of a stage, operator, CEL function, error code, or of paths

@@ -16,7 +16,10 @@ mod doc;
 mod eval;
 mod exit;
 mod explain;
+mod graph;
+mod init;
 mod input;
+mod json_schema;
 mod lines;
 mod loaded;
 mod output;
@@ -28,11 +31,13 @@ mod secret;
 mod story;
 mod stream;
 mod suggest;
+mod test;
 mod time;
 mod trace;
 mod version;
 mod watch;
 mod why;
+mod xml;
 
 use std::process::ExitCode;
 
@@ -58,6 +63,10 @@ fn main() -> ExitCode {
         Command::Patch(args) => patch::run(args, &mut output),
         Command::Check(args) => check::run(args, &mut output),
         Command::Explain(args) => explain::run(args, &mut output),
+        Command::Graph(args) => graph::run(args, &mut output),
+        Command::Test(args) => test::run(args, &mut output),
+        Command::Init(args) => init::run(args, &mut output),
+        Command::Schema(args) => json_schema::run(args, &mut output),
         Command::Doc(args) => doc::run(args, &mut output),
         Command::Version(args) => version::run(args, &mut output),
         #[cfg(feature = "cluster")]

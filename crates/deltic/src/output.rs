@@ -4,6 +4,7 @@ mod list;
 mod origin;
 mod pretty;
 mod progress;
+mod verdict;
 
 use std::io::{self, BufWriter, IsTerminal, Stderr, Stdout, Write};
 use std::time::Instant;
@@ -18,6 +19,7 @@ pub(crate) use list::ObjectList;
 pub(crate) use origin::describe as describe_origin;
 pub(crate) use pretty::pretty;
 use progress::Progress;
+pub(crate) use verdict::Verdict;
 
 /// The streams for results and diagnostics.
 #[derive(Debug)]

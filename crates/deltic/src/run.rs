@@ -57,8 +57,7 @@ impl Settings {
 
 /// An Operator without objects, and its settings.
 pub(crate) fn start(operator: Operator, run: &Run) -> (Offline, Settings) {
-    // Offline there is no uid, so the name identifies the Operator.
-    let key = document::stable_hash(&format!("{}/{}", operator.name, run.seed));
+    let key = testing::random_key(&operator.name, run.seed);
     let budget = Budget {
         documents: run.max_documents,
         bytes: run.max_bytes,

@@ -5,7 +5,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 /// Other names of commands, by meaning, and what to run instead.
 const MEANINGS: [(&[&str], &str); 10] = [
     (
-        &["lint", "validate", "verify", "vet", "test", "compile"],
+        &["lint", "validate", "verify", "vet", "compile"],
         "`deltic check FILE` reports the errors and warnings of Operators",
     ),
     (
@@ -35,7 +35,7 @@ const MEANINGS: [(&[&str], &str); 10] = [
         "`deltic eval EXPR FILE` evaluates an expression",
     ),
     (
-        &["describe", "show", "graph", "inspect"],
+        &["describe", "show", "inspect"],
         "`deltic explain FILE` prints how an Operator runs",
     ),
     (

@@ -1,7 +1,7 @@
 //! Runs the built command.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// The output of a run and its exit code.
@@ -123,6 +123,23 @@ impl Files {
 
     pub(crate) fn deltic_on(&self, stdin: impl AsRef<[u8]>, args: &[&str]) -> Run {
         run(command().current_dir(&self.0).args(args), stdin.as_ref())
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Runs a line of a shell in a subdirectory, with the built command in `PATH`.
+    pub(crate) fn shell(&self, directory: &str, line: &str) -> Run {
+        let binaries = Path::new(env!("CARGO_BIN_EXE_deltic")).parent().unwrap();
+        let path = std::env::var("PATH").unwrap_or_default();
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", line])
+            .current_dir(self.0.join(directory))
+            .env("PATH", format!("{}:{path}", binaries.display()))
+            .env_remove("CLICOLOR_FORCE");
+        run(&mut command, b"")
     }
 
     pub(crate) fn command(&self) -> Command {

@@ -27,6 +27,10 @@ fn every_command_has_help_with_an_example() {
         "patch",
         "check",
         "explain",
+        "graph",
+        "test",
+        "init",
+        "schema",
         "version",
         "completion",
     ] {
@@ -65,6 +69,11 @@ fn bad_usage_ends_with_2() {
         &["patch", "-f", "x.yaml", "--var", "a"],
         &["check"],
         &["explain"],
+        &["graph"],
+        &["graph", "x.yaml", "-o", "png"],
+        &["test", "--watch", "--update"],
+        &["test", "-o", "junit", "--coverage"],
+        &["schema", "pod"],
         &["completion", "tcl"],
     ] {
         let run = deltic(args).ended(2);

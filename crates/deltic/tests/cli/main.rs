@@ -9,6 +9,7 @@ mod common;
 mod doc;
 mod eval;
 mod general;
+mod init;
 #[cfg(feature = "cluster")]
 mod messages;
 mod operations;
@@ -16,5 +17,8 @@ mod patch;
 mod processes;
 mod render;
 mod replay;
+mod schema;
+mod sessions;
+mod testing;
 mod time;
 mod why;

@@ -17,6 +17,24 @@ pub(super) const CODES: &[CodeDoc] = &[
         Stream(&["render", "operator.yaml", "-"], r#"{"kind": "A"}"#),
     ),
     code(
+        "no-test",
+        "`deltic test` found no test, or `--run` selects none.",
+        "Tests are in files `*.test.yaml`. `--run` is compared with `FILE: NAME`.",
+        Usage(&["test", "/dev/null"]),
+    ),
+    code(
+        "exists",
+        "`deltic init` would overwrite a file.",
+        "Choose another name, or remove the file.",
+        Elsewhere("`deltic init` with the same name twice"),
+    ),
+    code(
+        "write",
+        "A file cannot be written.",
+        "Check the directory and its permissions.",
+        Elsewhere("`deltic test --update` of a file that is read-only"),
+    ),
+    code(
         "no-patch",
         "A patch file has no rules.",
         "Add a list of rules.",

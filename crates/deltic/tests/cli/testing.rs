@@ -1,0 +1,128 @@
+//! `deltic test`: what the sessions cannot show.
+
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use crate::common::{DOUBLE, Files};
+
+const TEST: &str = "\
+operator: operator.yaml
+given:
+- { kind: Foo, metadata: { name: a }, spec: { n: 2 } }
+tests:
+- name: doubled
+  expect:
+    contains: [{ kind: Bar, metadata: { name: a }, twice: 4 }]
+";
+
+#[test]
+fn a_change_of_a_file_runs_the_tests_again() {
+    let files = Files::new("test-watch")
+        .with("operator.yaml", DOUBLE)
+        .with("double.test.yaml", TEST);
+    let mut command = files.command();
+    command
+        .args(["test", "--watch"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    let output = BufReader::new(child.stdout.take().unwrap());
+    let (sender, lines) = mpsc::channel();
+    let reader = std::thread::spawn(move || {
+        let mut lines = output.lines().map_while(Result::ok);
+        lines.all(|line| sender.send(line).is_ok());
+    });
+    let until = |wanted: &str| {
+        // Far more than it takes; it only keeps a failing test from waiting forever.
+        let next = || lines.recv_timeout(Duration::from_secs(60));
+        while !next().expect(wanted).contains(wanted) {}
+    };
+    until("1 passed");
+    until("watching 2 files");
+    // The size changes as well: some file systems store times in whole seconds.
+    let triple = DOUBLE.replace("[$.spec.n, 2]", "[$.spec.n, 333]");
+    let files = files.with("operator.yaml", &triple);
+    until("1 failed");
+    until("watching 2 files");
+    let files = files.with("operator.yaml", "kind: Operator\n");
+    until("watching 2 files");
+    let _files = files.with("operator.yaml", DOUBLE);
+    until("1 passed");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    drop(lines);
+    reader.join().unwrap();
+}
+
+#[test]
+fn the_same_file_is_run_once() {
+    let files = Files::new("test-once").with("operator.yaml", DOUBLE).with(
+        "sub/double.test.yaml",
+        &TEST.replace("operator.yaml", "../operator.yaml"),
+    );
+    let run = files
+        .deltic(&["test", "sub", ".", "sub/double.test.yaml"])
+        .ended(0);
+    assert!(run.stdout.contains("1 passed;"), "{}", run.stdout);
+}
+
+#[test]
+fn values_of_secrets_are_not_shown() {
+    let operator = "
+apiVersion: dcontroller.io/v1alpha1
+kind: Operator
+metadata: { name: copy }
+spec:
+  controllers:
+  - name: copy
+    sources: [{ apiGroup: \"\", kind: Secret }]
+    pipeline:
+    - \"@project\":
+        metadata: { name: copy, namespace: $.metadata.namespace }
+        data: $.data
+    target: { apiGroup: \"\", kind: Secret }
+";
+    let test = "
+operator: operator.yaml
+given:
+- { apiVersion: v1, kind: Secret, metadata: { name: a, namespace: b }, data: { password: aHVudGVyMg== } }
+tests:
+- name: it differs
+  expect:
+    contains: [{ apiVersion: v1, kind: Secret, metadata: { name: copy, namespace: b }, data: { password: b3RoZXI= } }]
+    targets: []
+";
+    let files = Files::new("test-secret")
+        .with("operator.yaml", operator)
+        .with("a.test.yaml", test);
+    for format in ["text", "junit"] {
+        let run = files.deltic(&["test", "-o", format]).ended(1);
+        let all = format!("{}{}", run.stdout, run.stderr);
+        assert!(all.contains("***"), "{all}");
+        for value in ["aHVudGVyMg", "hunter2", "b3RoZXI", "other"] {
+            assert!(!all.contains(value), "{all}");
+        }
+    }
+}
+
+#[test]
+fn a_thousand_tests_run_in_one_process() {
+    let test = |number: usize| {
+        format!(
+            "- name: number {number}\n  given:\n  - {{ kind: Foo, metadata: {{ name: b }}, spec: {{ n: {number} }} }}\n  \
+             expect:\n    contains: [{{ kind: Bar, metadata: {{ name: b }}, twice: {} }}]\n",
+            number * 2
+        )
+    };
+    let tests: String = (1..=1000).map(test).collect();
+    let files = Files::new("test-thousand")
+        .with("operator.yaml", DOUBLE)
+        .with(
+            "many.test.yaml",
+            &format!("operator: operator.yaml\ntests:\n{tests}"),
+        );
+    let run = files.deltic(&["test"]).ended(0);
+    assert!(run.stdout.contains("1000 passed;"), "{}", run.stdout);
+}
