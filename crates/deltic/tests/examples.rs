@@ -104,3 +104,40 @@ fn every_command_of_a_page_prints_the_output_shown() {
         assert_eq!(text, fresh, "{name} is out of date; UPDATE=1 rewrites it");
     }
 }
+
+#[test]
+fn every_example_has_tests_that_pass_and_reach_every_stage() {
+    let examples = root().join("examples");
+    let run = output("deltic test --coverage", &examples);
+    let passed = run.lines().find(|line| line.contains(" passed;"));
+    assert!(passed.is_some_and(|line| !line.contains("failed")), "{run}");
+    let mut covered = 0;
+    for line in run.lines().filter(|line| line.starts_with("coverage of ")) {
+        let (_, stages) = line.split_once(": ").unwrap();
+        let words: Vec<&str> = stages.split(' ').collect();
+        assert_eq!(words[0], words[2], "{line}");
+        covered += 1;
+    }
+    let directories = std::fs::read_dir(&examples).unwrap();
+    let operators = directories.filter(|entry| {
+        entry
+            .as_ref()
+            .unwrap()
+            .path()
+            .join("operator.yaml")
+            .exists()
+    });
+    assert_eq!(covered, operators.count(), "{run}");
+}
+
+#[test]
+fn every_example_passes_the_strict_check() {
+    let run = output(
+        "for d in */; do deltic check --strict $d/operator.yaml || echo $d fails; done",
+        &root().join("examples"),
+    );
+    assert!(
+        run.lines().all(|line| line == "no errors, no warnings"),
+        "{run}"
+    );
+}
