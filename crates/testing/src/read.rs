@@ -269,9 +269,10 @@ impl TestReader<'_> {
 }
 
 fn not(expected: &str, value: &Value) -> String {
-    let found = match value.is_null() {
-        true => "nothing".to_owned(),
-        false => value.kind().to_string(),
+    let found = if value.is_null() {
+        "nothing".to_owned()
+    } else {
+        value.kind().to_string()
     };
     format!("expected {expected}, found {found}")
 }

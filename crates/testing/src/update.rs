@@ -55,7 +55,7 @@ fn edit(text: &str, manifest: &Manifest, replacement: &Replacement) -> (Range<us
     let colon = text[key.end..]
         .find(':')
         .map_or(key.end, |colon| key.end + colon + 1);
-    let comment = comment_after(text, colon, span.start);
+    let comment = comment_after(text, colon);
     let new = if is_short(&replacement.value) {
         format!(
             " {}{comment}",
@@ -76,14 +76,11 @@ fn edit(text: &str, manifest: &Manifest, replacement: &Replacement) -> (Range<us
     (colon..end, new)
 }
 
-/// The comment on the line of a key, if its value begins on a later line or is missing.
-fn comment_after(text: &str, colon: usize, value: usize) -> &str {
+/// The comment behind a key, if there is one; then the value begins on a later line or is missing.
+fn comment_after(text: &str, colon: usize) -> &str {
     let line = text[colon..].lines().next().unwrap_or_default();
-    let alone = value > colon + line.len() || line.trim_start().starts_with('#');
-    match alone && line.trim_start().starts_with('#') {
-        true => line,
-        false => "",
-    }
+    let is_comment = line.trim_start().starts_with('#');
+    if is_comment { line } else { "" }
 }
 
 /// Whether the value is part of a `{…}` or `[…]`.
@@ -103,7 +100,7 @@ fn is_in_flow(text: &str, manifest: &Manifest, at: &Location) -> bool {
 
 fn is_short(value: &Value) -> bool {
     !manifest::to_yaml(value).trim_end().contains('\n')
-        && value.as_list().is_none_or(|list| list.is_empty())
+        && value.as_list().is_none_or(document::ListRef::is_empty)
         && value.as_map().is_none_or(document::Map::is_empty)
 }
 
@@ -112,9 +109,12 @@ fn indented(value: &Value, spaces: usize) -> String {
     let yaml = manifest::to_yaml(value);
     let lines = yaml.trim_end_matches('\n').lines();
     let indent = " ".repeat(spaces);
-    let line = |line: &str| match line.is_empty() {
-        true => String::new(),
-        false => format!("{indent}{line}"),
+    let line = |line: &str| {
+        if line.is_empty() {
+            String::new()
+        } else {
+            format!("{indent}{line}")
+        }
     };
     lines.map(line).collect::<Vec<_>>().join("\n")
 }

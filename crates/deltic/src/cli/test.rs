@@ -34,6 +34,10 @@ Exit codes:
   0  all tests passed
   1  a test failed
   2  nothing was run: a test file or an Operator has errors, or there is no test")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "flags that are independent of each other"
+)]
 pub(crate) struct Test {
     /// Test files, or directories that are searched for files *.test.yaml
     #[arg(value_name = "PATH", default_value = ".")]

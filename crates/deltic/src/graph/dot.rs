@@ -34,12 +34,12 @@ fn label(node: &GraphNode) -> String {
         parts.push(format!("({})", escaped(&node.subtitle)));
     }
     // `\l` ends a line that is aligned to the left.
-    let lines: String = node
+    let lines: Vec<String> = node
         .lines
         .iter()
         .map(|line| format!("{}\\l", escaped(line)))
         .collect();
-    format!("{}\\n{lines}", parts.join("\\n"))
+    format!("{}\\n{}", parts.join("\\n"), lines.concat())
 }
 
 fn escaped(text: &str) -> String {

@@ -42,7 +42,7 @@ fn escaped(text: &str) -> String {
     for c in text.chars() {
         match c {
             'a'..='z' | 'A'..='Z' | '0'..='9' | ' ' | '@' | '.' | ',' | ':' | '-' | '/' | '_' => {
-                escaped.push(c)
+                escaped.push(c);
             }
             c if c.is_control() => escaped.push(' '),
             c if c.is_ascii() => {

@@ -206,7 +206,8 @@ fn derived(names: &[String]) -> String {
 }
 
 fn lines(items: impl Iterator<Item = String>) -> String {
-    items.map(|item| format!("{item}\n")).collect()
+    let lines: Vec<String> = items.map(|item| format!("{item}\n")).collect();
+    lines.concat()
 }
 
 fn expected_text(error: &ExpectedError) -> String {

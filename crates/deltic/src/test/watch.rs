@@ -29,7 +29,7 @@ pub(super) fn run(
         match run_once(args, filter, &mut files, output) {
             Ok(_) => {}
             Err(Stop::Refused(problems) | Stop::Failed(problems)) => {
-                output.diagnostics(&problems)?
+                output.diagnostics(&problems)?;
             }
             Err(stop @ Stop::Output(_)) => return Err(stop),
         }

@@ -24,7 +24,7 @@ fn controller(controller: &Controller) -> Value {
         let mut inputs = controller.inputs.iter();
         let input = inputs.position(|other| *other == position);
         with(
-            source_json(source),
+            &source_json(source),
             input.map(|input| keeps(&circuit, input)),
         )
     });
@@ -52,7 +52,7 @@ fn keeps(circuit: &Circuit, input: usize) -> (&'static str, Value) {
 
 fn source_json(source: &Source) -> Value {
     let mut value = with(
-        kind_json(&source.resource),
+        &kind_json(&source.resource),
         [("as", source.name.as_str().into())],
     );
     value = match source.kind {
@@ -77,7 +77,7 @@ fn source_json(source: &Source) -> Value {
 
 fn target(target: &Target) -> Value {
     with(
-        kind_json(&target.resource),
+        &kind_json(&target.resource),
         [("type", target.kind.as_str().into())],
     )
 }

@@ -209,18 +209,18 @@ impl Wrapping {
         name: &Key,
         argument: &Value,
         at: &Location,
-        wrap: impl Fn(&mut Self, Vec<Value>, &Location) -> Vec<Value>,
+        wrap: impl Fn(&mut Self, &[Value], &Location) -> Vec<Value>,
     ) -> Value {
         let at = at.key(name.as_str());
         let argument = match argument.as_list() {
-            Some(items) => Value::list(wrap(self, items.iter().cloned().collect(), &at)),
+            Some(items) => Value::list(wrap(self, &items.to_vec(), &at)),
             None => argument.clone(),
         };
         Map::from_entries(vec![(name.clone(), argument)]).into()
     }
 
     /// `[condition, then, else]`
-    fn cond(&mut self, items: Vec<Value>, at: &Location) -> Vec<Value> {
+    fn cond(&mut self, items: &[Value], at: &Location) -> Vec<Value> {
         let number = self.condition(at, ConditionKind::Cond);
         let items = items.iter().enumerate().map(|(index, item)| {
             let inner = self.expr(item, &at.index(index));
@@ -234,7 +234,7 @@ impl Wrapping {
     }
 
     /// `[[condition, result], …]`
-    fn switch(&mut self, items: Vec<Value>, at: &Location) -> Vec<Value> {
+    fn switch(&mut self, items: &[Value], at: &Location) -> Vec<Value> {
         let always = items
             .last()
             .is_some_and(|pair| pair.at(0).as_bool() == Some(true));

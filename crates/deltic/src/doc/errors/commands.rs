@@ -1,6 +1,6 @@
 //! Codes of commands.
 
-use crate::doc::codes::Trigger::{Stream, Usage};
+use crate::doc::codes::Trigger::{Elsewhere, Stream, Usage};
 use crate::doc::codes::{CodeDoc, code};
 
 pub(super) const CODES: &[CodeDoc] = &[
