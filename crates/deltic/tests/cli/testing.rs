@@ -36,7 +36,7 @@ fn a_change_of_a_file_runs_the_tests_again() {
     });
     let until = |wanted: &str| {
         // Far more than it takes; it only keeps a failing test from waiting forever.
-        let next = || lines.recv_timeout(Duration::from_secs(60));
+        let next = || lines.recv_timeout(Duration::from_mins(1));
         while !next().expect(wanted).contains(wanted) {}
     };
     until("1 passed");
