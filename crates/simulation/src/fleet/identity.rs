@@ -6,7 +6,7 @@
 //! restored from a backup        another uid, and objects with the claims of the former one
 //! ```
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -87,18 +87,17 @@ impl World {
         if self.server.get(&old).is_some() {
             return;
         }
-        self.leave_derived(member);
+        self.renamed.push(member);
         if let Some(state) = self.operators.get_mut(member.name) {
             state.edits.aliased = !state.edits.aliased;
         }
         self.put_operator(member, state.edits);
     }
 
-    /// What a member has derived may be adopted by an Operator of another name, and stays then.
-    fn leave_derived(&mut self, member: &Member) {
-        let derived = self.derived().into_iter().map(|(key, _)| key);
-        let own: BTreeSet<ObjectKey> = derived.filter(|key| member.derives(key)).collect();
-        self.left.extend(own);
+    /// Whether an Operator of another name may have adopted this object. Then it stays. The engine
+    /// of the former Operator may have created it even after the renaming.
+    fn may_be_adopted(&self, key: &ObjectKey) -> bool {
+        self.renamed.iter().any(|member| member.derives(key))
     }
 
     /// Makes a backup.
@@ -146,12 +145,12 @@ impl World {
     pub(super) fn may_stay(&self, key: &ObjectKey, live: &Value) -> bool {
         let claim = Claim::read(live, key);
         let exists = |claim: &Claim| self.server.get(&operator_key(&claim.operator)).is_some();
-        self.left.contains(key) && !claim.as_ref().is_some_and(exists)
+        self.may_be_adopted(key) && !claim.as_ref().is_some_and(exists)
     }
 
     /// An object as it is compared. What a former Operator set on one that was adopted stays.
     pub(super) fn without_left(&self, key: &ObjectKey, object: &Value) -> Value {
-        if !self.left.contains(key) {
+        if !self.may_be_adopted(key) {
             return object.clone();
         }
         let bare = unset(object, &["metadata", "annotations", "example.com/salt"]);

@@ -58,8 +58,8 @@ pub(super) struct World {
     pub(super) bystanders: BTreeMap<ObjectKey, Value>,
     /// The uids of the Operators.
     pub(super) identities: Identities,
-    /// Objects that an Operator of another name may have adopted.
-    pub(super) left: BTreeSet<ObjectKey>,
+    /// The members that were renamed.
+    pub(super) renamed: Vec<&'static Member>,
     /// The last backup.
     pub(super) backup: Backup,
     /// The Operator in the backup that is being restored.
@@ -90,7 +90,7 @@ impl World {
             allowed: Arc::default(),
             bystanders: BTreeMap::new(),
             identities: Identities::default(),
-            left: BTreeSet::new(),
+            renamed: Vec::new(),
             backup: Backup::default(),
             restored: None,
             server,
