@@ -31,7 +31,7 @@ type Periodic. Offline, --now sets it. See docs/time.md.
 "#,
     },
     Topic {
-        name: "Watche",
+        name: "Watcher",
         aliases: &["Lister"],
         what: "type of a source",
         summary: "All objects of a kind, and their changes. It is the default; Lister is the same.",
@@ -75,7 +75,7 @@ they existed before.
 "#,
     },
     Topic {
-        name: "Patche",
+        name: "Patcher",
         aliases: &[],
         what: "type of a target",
         summary: "Merges into objects that exist, and takes back what it has set when it is no longer derived.",

@@ -12,6 +12,7 @@ mod general;
 mod init;
 #[cfg(feature = "cluster")]
 mod messages;
+#[cfg(feature = "cluster")]
 mod operations;
 mod patch;
 mod processes;
