@@ -64,8 +64,8 @@ It is no input of the pipeline, so it needs no @join. The default period is 5m.
 ",
     },
     Topic {
-        name: "Update",
-        aliases: &["Sette"],
+        name: "Updater",
+        aliases: &["Setter"],
         what: "type of a target",
         summary: "Creates objects, and replaces all fields but the metadata. It is the default; Setter is the same.",
         text: r#"
@@ -86,7 +86,7 @@ it patches does not see its own patch. See docs/patch.md.
 ",
     },
     Topic {
-        name: "Applie",
+        name: "Applier",
         aliases: &[],
         what: "type of a target",
         summary: "Server-side apply: owns the fields that it sets.",

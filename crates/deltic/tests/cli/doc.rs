@@ -25,7 +25,11 @@ fn every_kind_of_name_is_found() {
             &["(type of a source)", "parameters: {period: 1h}"],
         ),
         ("Lister", &["Watcher (type of a source)"]),
-        ("Patcher", &["(type of a target)"]),
+        ("OneShot", &["OneShot (type of a source)"]),
+        ("Updater", &["Updater (type of a target)"]),
+        ("Setter", &["Updater (type of a target)"]),
+        ("Patcher", &["Patcher (type of a target)"]),
+        ("Applier", &["Applier (type of a target)"]),
     ] {
         let text = deltic(&["doc", name]).ended(0).stdout;
         for part in parts {
