@@ -284,7 +284,7 @@ impl<'a> Provenance<'a> {
         }
     }
 
-    /// The error of a stage on a document. The number of stages stands for the check of the output.
+    /// The error of a stage on a document. The stage after the last one is the check of the output.
     fn failure(&self, branch: usize, stage: usize, origin: &Origin) -> Option<&'a Failure> {
         let mut errors = self.recording.errors.iter();
         let error = errors.find(|error| {
