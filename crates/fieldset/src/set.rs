@@ -101,6 +101,16 @@ impl FieldSet {
         set
     }
 
+    /// Whether the field of this node is in the set.
+    pub fn has_itself(&self) -> bool {
+        self.member
+    }
+
+    /// The fields below an element, if there are any.
+    pub fn below(&self, element: &PathElement) -> Option<&Self> {
+        self.inside.get(element)
+    }
+
     /// The children.
     pub fn elements(&self) -> impl Iterator<Item = (&PathElement, &Self)> {
         self.inside.iter()
@@ -159,7 +169,8 @@ impl FieldSet {
         }
     }
 
-    fn add(&mut self, other: &Self) {
+    /// Adds the fields of another set.
+    pub fn add(&mut self, other: &Self) {
         self.member |= other.member;
         for (element, inside) in &other.inside {
             self.inside.entry(element.clone()).or_default().add(inside);

@@ -129,7 +129,8 @@ pub fn contest<T: Copy>(
 pub fn leaves(document: &Value, keys: &MergeKeys) -> Vec<(FieldPath, Value)> {
     let mut leaves = Vec::new();
     walk(document, keys, &mut |place, value, leaf| {
-        if leaf {
+        // An empty document has none.
+        if leaf && !place.0.is_empty() {
             leaves.push((place.clone(), value.clone()));
         }
     });

@@ -3,9 +3,14 @@
 //! so. [`simulation::fleet`] has the invariants that hold in between, and
 //! [`simulation::histories`] explains how to repeat a failure.
 
+use seeded::memory::Counting;
 use simulation::fleet::member::FLEETS;
 use simulation::fleet::{Step, simulate, steps};
 use simulation::histories::Histories;
+
+/// The simulation compares the memory of processes.
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
 
 /// This many histories take about three minutes on two cores.
 const RUNS: u64 = 1_500;

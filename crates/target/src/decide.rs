@@ -401,8 +401,7 @@ fn records(case: &Case<'_>, observed: &Observed, author: &Author) -> Vec<Written
 /// Whether the value at a path is the one that a controller of ours has written.
 fn is_ours(written: &Written, observed: &Observed, place: &FieldPath) -> bool {
     let live = place.get(&observed.object);
-    // The record of a status is written before the status itself.
-    let status = place.top() == "status" && written.is_certain(place);
+    let status = place.top() == "status" && written.awaits(place, live);
     // The server may have normalized or extended the value. It is still ours as long as nobody
     // else has written it.
     let unchanged = || !live.is_null() && observed.is_only_ours(place);

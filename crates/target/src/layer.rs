@@ -257,12 +257,12 @@ impl Patched {
         self.0.extend(other.0);
     }
 
-    /// Forgets the former values, so that the fields are removed in the end. Those that the same
-    /// layer knew before stay: it was a Patcher then.
-    fn forget_former(&mut self, before: &Self) {
+    /// Forgets the former values, so that the fields are removed in the end, except for those that
+    /// one of these layers knew: it was a Patcher, and its successor inherits them.
+    fn forget_former(&mut self, patchers: &[&Self]) {
         for (place, entry) in &mut self.0 {
-            let known = before.0.get(place).is_some_and(|own| own.was == entry.was);
-            if !known {
+            let mut known = patchers.iter().filter_map(|set| set.0.get(place));
+            if !known.any(|own| own.was == entry.was) {
                 entry.was = Was::Absent;
             }
         }
@@ -291,7 +291,8 @@ pub struct Layer {
     /// Its wish.
     pub wish: Wish,
     /// Whether it is an Applier: as on a server, what it applies is removed when it no longer does,
-    /// whatever the field had before.
+    /// whatever the field had before. Only what it has taken over from a Patcher gets its former
+    /// value back.
     pub applies: bool,
     /// The values that it has set.
     pub set: Patched,
@@ -319,7 +320,10 @@ pub fn lay(live: &Value, layers: &mut [Layer], keys: &MergeKeys) -> Value {
         let all: Vec<&Patched> = all.collect();
         let mut set = patched(&taken, &patches[i], set, &all, keys);
         if layers[i].applies {
-            set.forget_former(&layers[i].set);
+            let others = layers.iter().filter(|layer| !layer.applies);
+            let others = others.map(|layer| &layer.set);
+            let patchers: Vec<&Patched> = others.chain([&layers[i].set]).collect();
+            set.forget_former(&patchers);
         }
         now.insert(i, set);
         object = merge(&taken, &patches[i], keys);

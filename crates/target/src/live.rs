@@ -36,6 +36,17 @@ pub struct Observed {
     pub managed: bool,
     /// Why it cannot be read; `object` then has only the metadata.
     pub unreadable: Option<Box<Unreadable>>,
+    /// What controllers of the Operator have applied to the status.
+    applied_status: Option<Box<AppliedStatus>>,
+}
+
+/// The fields of a status that controllers of the Operator have applied.
+#[derive(Clone, Debug, PartialEq)]
+struct AppliedStatus {
+    /// By field manager.
+    own: Vec<(String, FieldSet)>,
+    /// The fields of the status that others own.
+    others: Vec<FieldSet>,
 }
 
 /// A field manager of others.
@@ -57,6 +68,7 @@ impl Observed {
         let others = managed.into_iter().flatten();
         let others = others.filter_map(|entry| Manager::read(entry, operator));
         let others = others.collect();
+        let applied = applied_status(metadata.get("managedFields"), operator);
         let object = match (object.as_map(), metadata.as_map()) {
             (Some(fields), Some(metadata)) if managed.is_some() => {
                 let metadata = metadata.without("managedFields");
@@ -69,6 +81,7 @@ impl Observed {
             others,
             managed: managed.is_some_and(|managed| !managed.is_empty()),
             unreadable: None,
+            applied_status: applied.map(Box::new),
         }
     }
 
@@ -124,6 +137,32 @@ impl Observed {
         known && !self.others.iter().any(touched)
     }
 
+    /// Whether a field manager of the Operator has applied a field of the status, and nobody has
+    /// taken it since. `None` if the server does not report field managers.
+    pub(crate) fn has_applied_status(&self, manager: &str, place: &FieldPath) -> Option<bool> {
+        let mut fields = self.applied_status(manager);
+        self.managed
+            .then(|| fields.any(|fields| fields.touches(place)))
+    }
+
+    /// Whether a field manager of the Operator has applied something to the status.
+    pub(crate) fn is_status_applied(&self, manager: &str) -> bool {
+        self.applied_status(manager).next().is_some()
+    }
+
+    /// Whether somebody else owns a field of the status that we have applied.
+    pub(crate) fn shares_status(&self, place: &FieldPath) -> bool {
+        let applied = self.applied_status.iter();
+        let mut others = applied.flat_map(|applied| &applied.others);
+        others.any(|fields| fields.touches(place))
+    }
+
+    fn applied_status(&self, manager: &str) -> impl Iterator<Item = &FieldSet> {
+        let applied = self.applied_status.iter().flat_map(|applied| &applied.own);
+        let own = applied.filter(move |(name, _)| name == manager);
+        own.map(|(_, fields)| fields)
+    }
+
     /// The field managers that changed these fields last: those that own one of them or, if
     /// nobody does because the fields were removed, the one that changed the object last.
     pub fn last_managers(&self, places: &[FieldPath]) -> Vec<String> {
@@ -169,6 +208,30 @@ impl Manager {
             time: entry.get("time").as_str().unwrap_or_default().to_owned(),
         })
     }
+}
+
+/// What controllers of the Operator have applied to the status; `None` if they have applied nothing.
+fn applied_status(managed: &Value, operator: &str) -> Option<AppliedStatus> {
+    let mut status = AppliedStatus {
+        own: Vec::new(),
+        others: Vec::new(),
+    };
+    for entry in managed.as_list().into_iter().flatten() {
+        let is = |field: &str, text: &str| entry.get(field).as_str() == Some(text);
+        let name = entry.get("manager").as_str().unwrap_or_default();
+        if !is("subresource", "status") {
+            continue;
+        }
+        // If the fields cannot be parsed, it may own anything.
+        let fields = FieldSet::from_fields_v1(entry.get("fieldsV1"));
+        let fields = fields.unwrap_or_else(|_| FieldSet::everything());
+        if !is_manager_of(name, operator) {
+            status.others.push(fields);
+        } else if is("operation", "Apply") {
+            status.own.push((name.to_owned(), fields));
+        }
+    }
+    (!status.own.is_empty()).then_some(status)
 }
 
 /// Whether one of these fields is in the live value but not in the wanted one. Elements of sets

@@ -19,18 +19,22 @@
 //! `was` is the value that was replaced; `absent` means that there was none. Without either,
 //! the previous value is not known.
 
+mod path;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
-use crate::layer::Was;
-use crate::relocated::relocated;
 use document::{Map, Value, json};
 use fieldset::FieldPath;
+use fieldset::compare::without_nulls;
+use object::marks::{SET, set_annotation};
 use object::{ObjectKey, OperatorId, Ownership};
+pub(crate) use path::value_hash;
+use path::{PathRecord, guess_absent};
 
 use super::claim::short_origin;
-use fieldset::compare::without_nulls;
-use object::marks::{SET, set_annotation, short_hash};
+use crate::layer::Was;
+use crate::relocated::relocated;
 
 /// The maximum size of a record. All annotations of an object together may have 256 KiB.
 pub(crate) const MAX_RECORD: usize = 200 * 1024;
@@ -55,77 +59,6 @@ pub struct Written {
     pub document: Option<String>,
     /// The written paths.
     paths: BTreeMap<FieldPath, PathRecord>,
-}
-
-/// The record of one path.
-#[derive(Clone, Debug, PartialEq)]
-struct PathRecord {
-    /// A hash of the value that we sent.
-    sent: String,
-    /// A hash of the value that the server stored, if it is another one.
-    stored: Option<String>,
-    /// Whether we certainly wrote it. Values of an Applier may belong to somebody else as well,
-    /// and so may those in records of the first format, which contained everything that a
-    /// Patcher yields. Both are printed as a string instead of a map.
-    certain: bool,
-    /// The previous value.
-    was: Was,
-}
-
-impl PathRecord {
-    fn parse(mark: &Value) -> Option<Self> {
-        let word = |field: &str| mark.get(field).as_str().map(str::to_owned);
-        let Some(text) = mark.as_str() else {
-            return Some(Self {
-                sent: word("sent")?,
-                stored: word("stored"),
-                certain: true,
-                was: match mark.get("was") {
-                    was if !was.is_null() => Was::Value(was.clone()),
-                    _ if mark.get("absent").as_bool() == Some(true) => Was::Absent,
-                    _ => Was::NotKept,
-                },
-            });
-        };
-        let (sent, stored) = match text.split_once(' ') {
-            Some((sent, stored)) => (sent, Some(stored.to_owned())),
-            None => (text, None),
-        };
-        Some(Self {
-            sent: sent.to_owned(),
-            stored,
-            certain: false,
-            was: Was::NotKept,
-        })
-    }
-
-    /// Whether this is the value that we sent, or that the server stored.
-    fn holds(&self, live: &Value) -> bool {
-        let live = value_hash(live);
-        self.sent == live || self.stored.as_ref() == Some(&live)
-    }
-
-    fn print(&self) -> Value {
-        let (sent, stored) = (self.sent.as_str(), self.stored.as_deref());
-        if self.certain {
-            let (was, absent) = match &self.was {
-                Was::Absent => (Value::NULL, Value::from(true)),
-                Was::Value(was) => (was.clone(), Value::NULL),
-                Was::NotKept => (Value::NULL, Value::NULL),
-            };
-            let stored = stored.map(Value::from).unwrap_or_default();
-            return json!({"sent": sent, "stored": stored, "was": was, "absent": absent});
-        }
-        match stored {
-            Some(stored) => Value::from(format!("{sent} {stored}")),
-            None => Value::from(sent),
-        }
-    }
-}
-
-/// A hash of a value; null equals absent.
-pub(crate) fn value_hash(value: &Value) -> String {
-    short_hash(&without_nulls(value).canonical())
 }
 
 impl Written {
@@ -341,6 +274,7 @@ impl Written {
         let mark = PathRecord {
             sent,
             stored,
+            over: None,
             certain: true,
             was,
         };
@@ -352,6 +286,7 @@ impl Written {
         let mark = PathRecord {
             sent: value_hash(sent),
             stored: None,
+            over: None,
             certain: false,
             was: Was::NotKept,
         };
@@ -378,6 +313,11 @@ impl Written {
         self.paths.len() < before
     }
 
+    /// Drops the entries of all other paths.
+    pub(crate) fn retain(&mut self, keeps: impl Fn(&FieldPath) -> bool) {
+        self.paths.retain(|place, _| keeps(place));
+    }
+
     /// Copies the entry of a path from another record.
     pub(crate) fn keep(&mut self, other: &Self, place: &FieldPath) {
         if let Some(mark) = other.paths.get(place) {
@@ -400,6 +340,15 @@ impl Written {
             && mark.sent == kept.sent
         {
             mark.stored.clone_from(&kept.stored);
+            mark.over.clone_from(&kept.over);
+        }
+    }
+
+    /// Records that `sent` will be written to a path that still has a value of ours.
+    pub(crate) fn record_over(&mut self, place: &FieldPath, sent: &Value, ours: &Value, was: Was) {
+        self.record(place, sent, None, was);
+        if let Some(mark) = self.paths.get_mut(place) {
+            mark.over = Some(value_hash(ours)).filter(|ours| *ours != mark.sent);
         }
     }
 
@@ -407,6 +356,18 @@ impl Written {
     pub(crate) fn holds(&self, place: &FieldPath, live: &Value) -> bool {
         let certain = self.paths.get(place).filter(|mark| mark.certain);
         certain.is_some_and(|mark| mark.holds(live))
+    }
+
+    /// Whether the value that we certainly write to a path may not be there yet: the record of a
+    /// status is written before the status itself.
+    pub(crate) fn awaits(&self, place: &FieldPath, live: &Value) -> bool {
+        let certain = self.paths.get(place).filter(|mark| mark.certain);
+        certain.is_some_and(|mark| match &mark.was {
+            _ if live.as_map().is_some() => true,
+            Was::Absent => live.is_null(),
+            Was::Value(was) => was == live,
+            Was::NotKept => true,
+        })
     }
 
     /// Whether it is the path of a list element that we added.
@@ -425,153 +386,5 @@ impl Written {
     }
 }
 
-/// Records of the first format have no previous values. A map or element in them was created by
-/// us, with all recorded paths inside it. Labels and annotations count as created by us, too:
-/// the server has no defaults for them, so that removing them is safe. Nothing is known about
-/// other paths, and these stay.
-fn guess_absent(paths: &mut BTreeMap<FieldPath, PathRecord>) {
-    let doubtful = paths.iter_mut().filter(|(_, mark)| !mark.certain);
-    let mut around: Option<(&FieldPath, &mut PathRecord)> = None;
-    for (place, mark) in doubtful {
-        if place.top() == "metadata" {
-            mark.was = Was::Absent;
-        }
-        match &mut around {
-            Some((map, made)) if place.within(map) => {
-                made.was = Was::Absent;
-                mark.was = Was::Absent;
-            }
-            _ => around = Some((place, mark)),
-        }
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn key() -> ObjectKey {
-        ObjectKey::new("apps", "Deployment", "ns", "web")
-    }
-
-    fn op() -> OperatorId {
-        OperatorId::new("op", "u1")
-    }
-
-    #[test]
-    fn a_printed_record_is_parsed_to_the_same() {
-        let mut written = Written::new(&op(), "c", &key());
-        written.origin = json!([{"name": "a"}]);
-        let place = FieldPath::parse(r#"/spec/containers/[{"name":"a/b"}]/cpu"#).unwrap();
-        let was = Was::Value(json!("500m"));
-        written.record(&place, &json!("1000m"), Some(&json!("1")), was);
-        let label = FieldPath::of(&["metadata", "labels", "x"]);
-        written.record_new(&label, &json!("y"));
-        let removed = FieldPath::of(&["spec", "removed"]);
-        written.record(&removed, &Value::NULL, None, Was::NotKept);
-        let text = written.print();
-        let object = json!({"metadata": {"annotations": ({
-            let other = Written::new(&OperatorId::new("other", "u1"), "c", &key()).print();
-            [(written.annotation(), text), (set_annotation("other", "c"), other)]
-                .into_iter()
-                .map(|(key, text)| (document::Key::new(&key), Value::from(text)))
-                .collect::<Map>()
-        })}});
-        assert_eq!(
-            Written::of_operator(&object, &op(), &key()),
-            [written.clone()]
-        );
-        let copy = ObjectKey::new("apps", "ReplicaSet", "ns", "web-1");
-        assert_eq!(Written::of_operator(&object, &op(), &copy), []);
-
-        assert!(written.holds(&place, &json!("1000m")));
-        assert!(written.holds(&place, &json!("1")));
-        assert!(!written.holds(&place, &json!("2")));
-        assert!(!written.holds(&FieldPath::of(&["spec"]), &json!("1")));
-        assert!(written.settled(&place, &json!("1000m"), &json!("1")));
-        assert!(!written.settled(&place, &json!("2000m"), &json!("1")));
-        assert!(written.settled(&label, &json!("y"), &json!("y")));
-    }
-
-    #[test]
-    fn values_that_may_belong_to_others_are_recorded_as_strings() {
-        let mut written = Written::new(&op(), "c", &key());
-        let (ours, applied) = (FieldPath::of(&["spec", "a"]), FieldPath::of(&["spec", "b"]));
-        written.record_new(&ours, &json!(1));
-        written.record_applied(&applied, &json!(1));
-        let text = written.print();
-        let read = Written::parse(&text).unwrap();
-        assert_eq!(read, written);
-        assert!(read.holds(&ours, &json!(1)) && read.is_certain(&ours));
-        assert!(!read.holds(&applied, &json!(1)) && !read.is_certain(&applied));
-        assert!(read.has(&applied) && read.settled(&applied, &json!(1), &json!(1)));
-        let mark = value_hash(&json!(1));
-        let paths = text.parse::<Value>().unwrap().get("paths").clone();
-        assert_eq!(
-            paths,
-            json!({"/spec/a": {"sent": (mark.as_str()), "absent": true}, "/spec/b": (mark.as_str())})
-        );
-    }
-
-    #[test]
-    fn a_record_of_the_first_format_has_no_previous_values() {
-        let paths = json!({
-            "/metadata/labels/l": "1", "/spec/replicas": "1",
-            r#"/spec/containers/[{"name":"a"}]"#: "1",
-            r#"/spec/containers/[{"name":"a"}]/image"#: "1 2",
-        });
-        let text = json!({"operator": "op", "controller": "c", "target": "t", "paths": paths});
-        let written = Written::parse(&text.to_string()).unwrap();
-        let was: Vec<_> = written.places().map(|place| written.was(place)).collect();
-        let absent = Some(&Was::Absent);
-        assert_eq!(was, [absent, absent, absent, Some(&Was::NotKept)]);
-    }
-
-    #[test]
-    fn a_record_belongs_to_the_operator_with_its_uid() {
-        let check = |uid: Option<&str>, expect: Ownership| {
-            let mut written = Written::new(&op(), "c", &key());
-            written.uid = uid.map(str::to_owned);
-            let read = Written::parse(&written.print()).unwrap();
-            assert_eq!(read.owner(&op()), expect, "{uid:?}");
-        };
-        check(Some("u1"), Ownership::Own);
-        check(None, Ownership::Own);
-        check(Some("u2"), Ownership::Former);
-        check(Some("instance:default"), Ownership::Other);
-    }
-
-    #[test]
-    fn a_record_without_a_uid_stays_until_it_changes() {
-        let mut written = Written::new(&op(), "c", &key());
-        written.record_new(&FieldPath::of(&["spec", "a"]), &json!(1));
-        let mut old = written.clone();
-        old.uid = None;
-        let place = FieldPath::of(&["metadata", "annotations", &old.annotation()]);
-        let live = place.set(&Value::NULL, &old.print().into());
-        assert_eq!(written.print_over(&live), old.print());
-        written.record_new(&FieldPath::of(&["spec", "b"]), &json!(1));
-        assert_eq!(written.print_over(&live), written.print());
-    }
-
-    #[test]
-    fn a_record_under_another_name_does_not_count() {
-        let text = Written::new(&op(), "c", &key()).print();
-        let annotation = format!("{SET}0000000000000");
-        let annotations: Map = [(document::Key::new(&annotation), Value::from(text))]
-            .into_iter()
-            .collect();
-        let object = json!({"metadata": {"annotations": annotations}});
-        assert_eq!(Written::of_operator(&object, &op(), &key()), []);
-    }
-
-    #[test]
-    fn values_are_not_shown() {
-        let mut written = Written::new(&op(), "c", &key());
-        written.record_new(
-            &FieldPath::of(&["data", "password"]),
-            &json!("aHVudGVyMg=="),
-        );
-        assert!(!written.print().contains("aHVudGVyMg"));
-    }
-}
+mod tests;

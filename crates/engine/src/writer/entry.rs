@@ -149,8 +149,9 @@ pub(super) struct Contention {
     pub(super) cycle: Option<Instant>,
     pub(super) refused: Option<Refused>,
     pub(super) learned: Learned,
-    /// The conflict over fields that an apply left to other managers.
-    pub(super) lost_fields: Option<Problem>,
+    /// The conflicts over fields that an apply left to other managers: of the object, and of its
+    /// status.
+    pub(super) lost_fields: [Option<Problem>; 2],
     /// The controllers whose removals are held (`maxDeletions`).
     pub(super) held: BTreeSet<String>,
 }
@@ -271,9 +272,9 @@ impl TargetEntry {
     pub(super) fn accepted(&mut self, write: &Write) {
         if let Some(contention) = &mut self.contention {
             contention.refused = None;
-            // Only an apply of the document shows which fields others own now.
-            if matches!(write.verb, Verb::Apply { .. }) && !write.status {
-                contention.lost_fields = None;
+            // Only an apply shows which fields others own now.
+            if matches!(write.verb, Verb::Apply { .. }) {
+                contention.lost_fields[usize::from(write.status)] = None;
             }
             contention.learned.recreate &= write.verb != Verb::Create;
         }
@@ -283,7 +284,7 @@ impl TargetEntry {
         let changed = change(&mut self.wanted);
         if changed && let Some(contention) = &mut self.contention {
             contention.learned.recreate = false;
-            contention.lost_fields = None;
+            contention.lost_fields = [None, None];
             // The fields were kept in vain: the server refused this document for another reason.
             if contention.refused.is_some() {
                 contention.learned.kept.clear();
@@ -439,8 +440,9 @@ impl TargetEntry {
         }
     }
 
-    pub(super) fn lost_fields(&self) -> Option<Problem> {
-        self.contention.as_ref()?.lost_fields.clone()
+    pub(super) fn lost_fields(&self) -> impl Iterator<Item = Problem> {
+        let contention = self.contention.iter();
+        contention.flat_map(|contention| contention.lost_fields.iter().flatten().cloned())
     }
 
     /// Stores the problems of the object. Returns whether they have changed.

@@ -339,7 +339,8 @@ impl<'a> Run<'a> {
         if !resolved.lost.is_empty() {
             let cause = Cause::Conflict(Conflict::Managers(resolved.lost));
             let problem = problem_of(write, cause);
-            self.entry(|entry| entry.contention().lost_fields = Some(problem));
+            let at = usize::from(write.status);
+            self.entry(|entry| entry.contention().lost_fields[at] = Some(problem));
         }
         Ok(None)
     }

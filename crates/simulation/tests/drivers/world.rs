@@ -6,19 +6,19 @@ use std::time::Duration;
 
 use cluster::client::{Clients, Rate};
 use cluster::lease::Leadership;
-use document::{Map, Value, json};
+use document::{Value, json};
 use engine::native::ViewStore;
 use engine::status::ReportedError;
 use engine::{Context, Engine, EngineEvents, Running};
 use expr::Env;
 use metrics::Metrics;
-use object::marks::{MANAGED_BY, is_mark};
 use object::{GroupKind, ObjectKey, ObjectName};
 use offline::{Event, EventType, Offline};
 use operator::Operator;
 use simulation::api::{Caller, Server};
 use simulation::clock::Virtual;
 use simulation::fields::{merge_patch, set, unset};
+use simulation::stories::{content, without_empty_maps};
 use store::{Preconditions, Write};
 
 use super::{CONTROLLERS, Step};
@@ -231,10 +231,12 @@ impl World {
         self.running.take().unwrap().stop().await;
     }
 
-    /// The last requests, for a failure.
+    /// The last requests and the marks on the pod, for a failure.
     pub(crate) fn last_requests(&self) -> String {
         let lines = self.server.with(|state| state.trace.last());
-        lines[lines.len().saturating_sub(30)..].join("\n")
+        let last = lines[lines.len().saturating_sub(30)..].join("\n");
+        let pod = self.server.get(&pod()).unwrap_or_default();
+        format!("{last}\n{}", pod.get("metadata"))
     }
 
     /// The object of a kind as the engine left it, and as it is offline.
@@ -247,35 +249,13 @@ impl World {
             }
             _ => self.server.get(&pod()),
         };
-        let content = |object: Option<&Value>| object.map_or(Value::NULL, content);
+        let content = |object: Option<&Value>| {
+            object.map_or(Value::NULL, |object| without_empty_maps(&content(object)))
+        };
         (content(found.as_ref()), content(self.objects.get(kind)))
     }
 }
 
 fn pod() -> ObjectKey {
     ObjectKey::new("", "Pod", NAMESPACE, "x")
-}
-
-/// What controllers and others have set on an object.
-fn content(object: &Value) -> Value {
-    let labels = object.get("metadata").get("labels").as_map();
-    let labels = labels.into_iter().flatten();
-    let plain = labels.filter(|(name, _)| !is_mark(name.as_str()) && name.as_str() != MANAGED_BY);
-    let plain: Map = plain.cloned().collect();
-    let fields = ["apiVersion", "kind", "metadata"];
-    let bare = fields
-        .iter()
-        .fold(object.clone(), |object, field| unset(&object, &[field]));
-    without_empty_maps(&set(&bare, &["labels"], plain.into()))
-}
-
-/// A map of ours of which a field is removed is empty, or gone: nobody can tell.
-fn without_empty_maps(value: &Value) -> Value {
-    let Some(map) = value.as_map() else {
-        return value.clone();
-    };
-    let members = map.iter();
-    let members = members.map(|(key, value)| (key.clone(), without_empty_maps(value)));
-    let kept = members.filter(|(_, value)| *value != json!({}));
-    kept.collect::<Map>().into()
 }

@@ -261,3 +261,32 @@ async fn a_refused_applier_finds_the_object_that_a_user_creates() {
     assert_eq!(writes(&h), ["PATCH 200"]);
     assert_eq!(h.live(&key).get("spec").get("ours"), &json!(1));
 }
+
+/// A cache in front of the server answers with what it knew before. The watch shows the truth.
+#[tokio::test(start_paused = true)]
+async fn an_answer_with_the_old_object_is_corrected_by_the_watch() {
+    for actor in [updater(), patcher(), applier()] {
+        for answers in [1, usize::MAX] {
+            let mut h = harness();
+            let key = widget("x");
+            h.sim
+                .foreign(&key, "human", foreign_widget(&json!({"theirs": 1})));
+            match answers {
+                1 => h.sim.fail([Fault::None, Fault::OldAnswer]),
+                _ => h.sim.0.with(|state| {
+                    let widgets = "/apis/example.com/v1/namespaces/ns/widgets";
+                    state.faults.always(widgets, Fault::OldAnswer);
+                }),
+            }
+            h.want(&key, &actor.wants(&spec(&json!({"ours": 1}))));
+            h.settle().await;
+            let (kind, live) = (actor.0.target.kind, h.live(&key));
+            assert_eq!(live.get("spec").get("ours"), &json!(1), "{kind:?}");
+            assert!(h.codes(&key).is_empty(), "{kind:?}: {:?}", h.messages(&key));
+            let sent = writes(&h);
+            assert!(sent.len() <= 6, "{kind:?}: {sent:?}");
+            h.check_again().await;
+            assert_eq!(writes(&h), [""; 0], "{kind:?}");
+        }
+    }
+}

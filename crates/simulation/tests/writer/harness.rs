@@ -182,23 +182,12 @@ impl Actor {
 
 /// A target with default options.
 pub(crate) fn target(kind: TargetType) -> Target {
-    Target {
-        resource: KindRef {
-            group: "example.com".to_owned(),
-            version: None,
-            kind: "Widget".to_owned(),
-        },
-        kind,
-        refuse_existing: false,
-        force: false,
-        recreate: false,
-        ignore: Vec::new(),
-        written_nulls: Vec::new(),
-        literal_data: Vec::new(),
-        columns: Vec::new(),
-        in_place: false,
-        reads: Vec::new(),
-    }
+    let resource = KindRef {
+        group: "example.com".to_owned(),
+        version: None,
+        kind: "Widget".to_owned(),
+    };
+    Target::new(resource, kind)
 }
 
 /// A writer with its surroundings.

@@ -338,3 +338,102 @@ async fn two_appliers_of_an_object_do_not_replace_each_others_claim() {
     h.settle().await;
     assert_eq!(h.live(&key), Value::NULL);
 }
+
+/// Others set a field of the status between the write of the record and that of the status.
+#[tokio::test(start_paused = true)]
+async fn an_applier_does_not_force_a_status_that_others_set_meanwhile() {
+    let mut h = harness();
+    let key = widget("x");
+    h.sim
+        .foreign(&key, "human", foreign_widget(&json!({"theirs": 1})));
+    let wanted = json!({"spec": {"ours": 1}, "status": {"ready": 1, "seen": 7}});
+    h.want(&key, &applier().wants(&wanted));
+    h.sim.race(&key, json!({"status": {"ready": 0}}));
+    h.settle().await;
+    assert!(!h.sim.has_races());
+    let status = |h: &Harness| h.live(&key).get("status").clone();
+    assert_eq!(status(&h), json!({"ready": 0, "seen": 7}));
+    assert_eq!(h.codes(&key), ["conflict"].into());
+    // What the server has accepted is ours, also for the next process.
+    h.restart();
+    h.sim.foreign(&key, "vandal", |object| {
+        set(object, &["status", "seen"], json!(9))
+    });
+    h.settle().await;
+    assert_eq!(status(&h), json!({"ready": 0, "seen": 7}));
+    h.wanted.clear();
+    h.restart();
+    h.settle().await;
+    assert_eq!(status(&h), json!({"ready": 0}));
+}
+
+/// A process that ends between the write of the status and that of its record leaves nothing.
+#[tokio::test(start_paused = true)]
+async fn an_applied_status_without_a_record_is_released() {
+    let mut h = harness();
+    let key = widget("x");
+    h.sim
+        .foreign(&key, "human", foreign_widget(&json!({"theirs": 1})));
+    let wanted = json!({"spec": {"ours": 1}, "status": {"seen": 7}});
+    h.want(&key, &applier().wants(&wanted));
+    while h.live(&key).get("status").get("seen").is_null() {
+        // One request at a time: a run ends with the first one that fails.
+        h.sim.fail([Fault::None, Fault::None, Fault::Answer(503)]);
+        assert!(h.step(Duration::from_mins(2)).await);
+    }
+    h.sim.fail([]);
+    h.wanted.clear();
+    h.restart();
+    h.settle().await;
+    assert_eq!(h.live(&key).get("status").get("seen"), &Value::NULL);
+    assert_eq!(h.live(&key).get("spec").get("ours"), &Value::NULL);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_status_of_an_applier_on_an_updater_is_taken_back() {
+    for restarts in [false, true] {
+        let mut h = harness();
+        let key = widget("a");
+        h.want(&key, &updater().wants(&spec(&json!({"a": 1}))));
+        h.settle().await;
+        h.sim.foreign(&key, "human", |object| {
+            set(object, &["status", "theirs"], json!(1))
+        });
+        let applied = json!({"spec": {"b": 1}, "status": {"mine": 1}});
+        h.want(&key, &applier().wants(&applied));
+        h.settle().await;
+        let live = h.live(&key);
+        assert_eq!(live.get("status"), &json!({"theirs": 1, "mine": 1}));
+        assert_eq!(live.get("spec").get("b"), &json!(1));
+        writes(&h);
+        h.check_again().await;
+        assert_eq!(writes(&h), [""; 0]);
+        if restarts {
+            h.restart();
+        }
+        h.withdraw(&key, "a");
+        h.settle().await;
+        assert_eq!(h.live(&key).get("status"), &json!({"theirs": 1}));
+        assert_eq!(h.live(&key).get("spec").get("b"), &Value::NULL);
+    }
+}
+
+/// The record of an empty document can be read, so that another Applier takes the object over.
+#[tokio::test(start_paused = true)]
+async fn an_applier_of_an_empty_document_leaves_the_object_to_another_one() {
+    let mut h = harness();
+    let key = widget("own");
+    let second = || Actor::of(OPERATOR, "b", 3, target(TargetType::Applier));
+    h.want(&key, &applier().wants(&spec(&json!({"a": 1}))));
+    h.want(&key, &second().wants(&spec(&json!({"b": 1}))));
+    h.settle().await;
+    h.want(&key, &applier().wants(&json!({})));
+    h.settle().await;
+    let uid = h.live(&key).get("metadata").get("uid").clone();
+    h.withdraw(&key, "a");
+    h.settle().await;
+    let live = h.live(&key);
+    assert_eq!(live.get("metadata").get("uid"), &uid);
+    assert_eq!(unset(live.get("spec"), &["defaulted"]), json!({"b": 1}));
+    assert_eq!(claim(&h, &key).unwrap().controller, "b");
+}

@@ -11,11 +11,11 @@ mod undo;
 use std::collections::BTreeMap;
 
 use fieldset::MergeKeys;
-use object::marks::MANAGED_BY;
 use target::batch::{self, Memory, settle};
 
 use super::*;
 use simulation::fields::merge_patch;
+use simulation::stories::content;
 
 /// One step of a story.
 #[derive(Clone, Debug)]
@@ -71,40 +71,6 @@ fn typed_controller(name: &str, kind: TargetType, document: &Value) -> Actor {
     let mut target = target(kind);
     nulls(document, &mut Vec::new(), &mut target.written_nulls);
     Actor::of(OPERATOR, name, rank, target)
-}
-
-/// An object without the fields that identify it, and without our marks.
-fn content(object: &Value) -> Value {
-    if object.is_null() {
-        return Value::NULL;
-    }
-    let plain = ["annotations", "labels"].map(|field| {
-        let map = object.get("metadata").get(field).as_map();
-        let members = map.into_iter().flatten();
-        let plain = members.filter(|(name, _)| {
-            !object::marks::is_mark(name.as_str()) && name.as_str() != MANAGED_BY
-        });
-        (field, plain.cloned().collect::<document::Map>())
-    });
-    let mut object = timeless(object);
-    for path in [
-        &["apiVersion"][..],
-        &["kind"],
-        &["metadata", "name"],
-        &["metadata", "namespace"],
-    ] {
-        object = unset(&object, path);
-    }
-    for (field, plain) in plain {
-        object = unset(&object, &["metadata", field]);
-        if !plain.is_empty() {
-            object = set(&object, &["metadata", field], plain.into());
-        }
-    }
-    if object.get("metadata") == &json!({}) {
-        object = unset(&object, &["metadata"]);
-    }
-    object
 }
 
 struct Story {

@@ -9,23 +9,12 @@ use crate::layer::Was;
 use crate::written::Written;
 
 fn target(kind: TargetType) -> Target {
-    Target {
-        resource: KindRef {
-            group: String::new(),
-            version: None,
-            kind: "ConfigMap".to_owned(),
-        },
-        kind,
-        refuse_existing: false,
-        force: false,
-        recreate: false,
-        ignore: Vec::new(),
-        written_nulls: Vec::new(),
-        literal_data: Vec::new(),
-        columns: Vec::new(),
-        in_place: false,
-        reads: Vec::new(),
-    }
+    let resource = KindRef {
+        group: String::new(),
+        version: None,
+        kind: "ConfigMap".to_owned(),
+    };
+    Target::new(resource, kind)
 }
 
 fn writer(name: &str, kind: TargetType, document: Option<Value>) -> Writer {

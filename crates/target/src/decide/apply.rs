@@ -9,12 +9,12 @@ use fieldset::{FieldPath, PathElement, leaves};
 
 use super::release::{Restored, restored};
 use super::update::claim;
-use super::{Action, Case, Verb, versioned, write};
+use super::{Action, Case, Verb, is_ours, versioned, write};
 use crate::claim::Claim;
 use crate::desired::Layer;
 use crate::live::{Live, Observed, fields_of, identity, is_whole};
 use crate::written::{Written, value_hash};
-use fieldset::compare::{covers, equal, same_at};
+use fieldset::compare::{covers, equal};
 use object::marks::{MANAGED_BY, MANAGER, OPERATOR, OWNER, is_manager_of, is_mark, operator_label};
 
 /// The next action for an Applier. `observed` is `None` if the object does not exist. `wanted` are
@@ -68,6 +68,22 @@ fn own_record(case: &Case<'_>, layer: &Layer<'_>, observed: &Observed) -> Option
     let controller = &layer.desired.author.controller;
     let mut all = Written::of_operator(&observed.object, case.operator, case.key).into_iter();
     all.find(|written| written.controller == *controller && !is_whole(written))
+}
+
+/// What this controller has set as a Patcher, and what other Patchers of the Operator have set, as
+/// far as the object still has it. The Applier takes it over where it applies the same fields: to the server,
+/// a Patcher is another manager, whose fields stay when they are no longer applied.
+fn patches(case: &Case<'_>, layer: &Layer<'_>, observed: &Observed) -> Vec<Written> {
+    let own = own_record(case, layer, observed).map(|own| own.patched_part());
+    let controller = &layer.desired.author.controller;
+    let mut others = Written::of_operator(&observed.object, case.operator, case.key);
+    others.retain(|written| written.is_patch() && written.controller != *controller);
+    let mut all: Vec<Written> = own.into_iter().chain(others).collect();
+    for written in &mut all {
+        let recorded = written.clone();
+        written.retain(|place| is_ours(&recorded, observed, place));
+    }
+    all
 }
 
 /// The write, if the object needs one.
@@ -156,8 +172,10 @@ fn had_status(case: &Case<'_>, layer: &Layer<'_>, observed: Option<&Observed>) -
         (None, Some(observed)) => {
             let all = Written::of_operator(&observed.object, case.operator, case.key);
             let own = all.iter().filter(|w| w.controller == author.controller);
-            own.flat_map(Written::places)
-                .any(|place| place.top() == "status")
+            observed.is_status_applied(&author.manager)
+                || own
+                    .flat_map(Written::places)
+                    .any(|place| place.top() == "status")
         }
         (None, None) => false,
     }
@@ -212,23 +230,20 @@ fn is_of_another(case: &Case<'_>, layer: &Layer<'_>, claim: &Claim) -> bool {
         && case.wanted.is_yielded_by(&claim.controller)
 }
 
-/// Whether a field of the status has a value of others, and no controller of ours has owned it
-/// before. The status is applied after its record is written, so that the record must not say
-/// that the field is ours: the first conflict would be forced.
-fn is_contested(case: &Case<'_>, layer: &Layer<'_>, place: &FieldPath, value: &Value) -> bool {
+/// Whether a field of the status is not known to have been ours. The status is applied after the
+/// record is written, and what is recorded is taken from others by force. So a field is recorded
+/// when the server has accepted it: others may set it in between, and keep it.
+fn is_unproven(case: &Case<'_>, layer: &Layer<'_>, place: &FieldPath) -> bool {
+    let author = &layer.desired.author;
+    if !case.kind.status || place.top() != "status" || author.target.force {
+        return false;
+    }
     let Live::Present(observed) = case.live else {
-        return false;
+        return true;
     };
-    if !case.kind.status || place.top() != "status" || layer.desired.author.target.force {
-        return false;
-    }
-    let live = place.get(&observed.object);
-    let both_maps = live.as_map().is_some() && value.as_map().is_some();
-    if live.is_null() || both_maps || same_at(place, live, value, &case.kind.keys) {
-        return false;
-    }
-    let records = Written::of_operator(&observed.object, case.operator, case.key);
-    !records.iter().any(|written| written.has(place))
+    let applied = observed.has_applied_status(&author.manager, place);
+    let records = || Written::of_operator(&observed.object, case.operator, case.key);
+    applied == Some(false) && !records().iter().any(|written| written.has(place))
 }
 
 /// The body with a record of the applied fields.
@@ -239,26 +254,24 @@ fn with_record(case: &Case<'_>, layer: &Layer<'_>, body: &Value) -> Value {
     written.applied = true;
     written.document = Some(value_hash(&layer.document));
     let before = match case.live {
-        Live::Present(observed) => own_record(case, layer, observed),
-        Live::Unknown | Live::Unseen | Live::Absent => None,
+        Live::Present(observed) => patches(case, layer, observed),
+        Live::Unknown | Live::Unseen | Live::Absent => Vec::new(),
     };
     for (place, value) in leaves(&layer.document, &case.kind.keys) {
-        if is_contested(case, layer, &place, &value) {
+        if is_unproven(case, layer, &place) {
             continue;
         }
         written.record_applied(&place, &value);
-        // What it replaced as a Patcher is restored in the end.
-        let before = before.as_ref().filter(|before| before.is_certain(&place));
-        if let Some(was) = before.and_then(|before| before.was(&place)) {
+        // What a Patcher has replaced is restored in the end.
+        let mut replaced = before.iter().filter_map(|before| before.was(&place));
+        if let Some(was) = replaced.next() {
             written.record(&place, &value, None, was.clone());
         }
     }
-    // So do the maps and list elements around it that it created.
-    if let Some(before) = &before {
-        let applied = written.clone();
-        let around = |place: &&FieldPath| {
-            before.is_certain(place) && applied.places().any(|leaf| leaf.within(place))
-        };
+    // So do the maps and list elements around it that the Patcher has created.
+    let applied = written.clone();
+    for before in &before {
+        let around = |place: &&FieldPath| applied.places().any(|leaf| leaf.within(place));
         for place in before.places().filter(around).filter(|p| !applied.has(p)) {
             written.keep(before, place);
         }

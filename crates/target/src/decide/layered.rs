@@ -8,6 +8,8 @@
 //! ```text
 //! Updater  replicas: 2     Patcher  replicas: 5     record of the Patcher: replicas was 2
 //! ```
+//!
+//! An Applier has a record of the status that it sets on such an object, and of nothing else.
 
 use document::Value;
 use fieldset::compare::{diff, same_at};
@@ -24,7 +26,7 @@ use crate::problem::{Cause, Problem};
 use crate::written::{MAX_RECORD, Written};
 use object::marks::field_manager;
 
-/// The records of the Patchers. A Patcher that cannot be recorded is left out of the plan.
+/// The records of the layers. One that cannot be recorded is left out of the plan.
 pub(super) fn records(
     case: &Case<'_>,
     plan: &mut Plan<'_>,
@@ -33,7 +35,8 @@ pub(super) fn records(
 ) -> Vec<Written> {
     loop {
         let patchers = plan.layers.iter().enumerate();
-        let patchers = patchers.filter(|(_, layer)| is_patcher(layer));
+        let patchers =
+            patchers.filter(|(_, layer)| is_patcher(layer) || sets_status(case, plan, layer));
         let records = patchers.map(|(at, _)| (at, record(case, plan, at, observed)));
         let records: Vec<(usize, Written)> = records.collect();
         let refused = records.iter().find_map(|(at, written)| {
@@ -63,58 +66,86 @@ fn refused(case: &Case<'_>, plan: &Plan<'_>, at: usize, written: &Written) -> Op
     Some(Cause::NotKept { field })
 }
 
+/// Whether a layer sets a status that the Updater does not yield, and that is written separately.
+fn sets_status(case: &Case<'_>, plan: &Plan<'_>, layer: &Layer<'_>) -> bool {
+    let yields = |layer: &Layer<'_>| !layer.document.get("status").is_null();
+    case.kind.status && yields(layer) && !plan.updater.as_ref().is_some_and(yields)
+}
+
 fn is_patcher(layer: &Layer<'_>) -> bool {
     layer.desired.author.target.kind == TargetType::Patcher
 }
 
-/// The record of one Patcher.
+/// The record of one layer.
 fn record(case: &Case<'_>, plan: &Plan<'_>, at: usize, observed: Option<&Observed>) -> Written {
     let layer = &plan.layers[at];
     let author = &layer.desired.author;
-    let before = observed.and_then(|observed| {
-        let mut all = Written::of_operator(&observed.object, case.operator, case.key).into_iter();
-        all.find(|written| written.controller == author.controller && written.is_patch())
-    });
+    let before = observed.and_then(|observed| before(case, layer, observed));
     let rest = without(case, plan, at, observed);
     let mut written = Written::new(&author.operator, &author.controller, case.key);
     written.origin = layer.desired.origin.clone();
     let kept = before.iter().flat_map(Written::kept);
     let mut keeper = Keeper::new(&case.key.kind, kept);
     let mut root: Option<FieldPath> = None;
-    walk(
-        &layer.document,
-        &case.kind.keys,
-        &mut |place, value, leaf| {
-            let shared = if place.top() == "metadata" { 2 } else { 1 };
-            let other = place.get(&rest);
-            let inside = root.as_ref().is_some_and(|root| place.within(root));
-            if value.as_map().is_some() {
-                let known =
-                    place.top() == "status" && before.as_ref().is_some_and(|it| it.has(place));
-                let made = place.0.len() > shared && (other.as_map().is_none() || known) && !inside;
-                if made {
-                    root = Some(place.clone());
-                }
-                if !(made || (leaf && other.is_null())) {
-                    return;
-                }
+    let document = recorded_part(layer);
+    walk(&document, &case.kind.keys, &mut |place, value, leaf| {
+        let shared = if place.top() == "metadata" { 2 } else { 1 };
+        let other = place.get(&rest);
+        let inside = root.as_ref().is_some_and(|root| place.within(root));
+        if value.as_map().is_some() {
+            let known = place.top() == "status" && before.as_ref().is_some_and(|it| it.has(place));
+            let made = place.0.len() > shared && (other.as_map().is_none() || known) && !inside;
+            if made {
+                root = Some(place.clone());
             }
-            let live = observed.map_or(&Value::NULL, |observed| place.get(&observed.object));
-            let inherited = before.as_ref().filter(|before| {
-                let held = value.as_map().is_some() || before.holds(place, live);
-                place.top() == "status" && before.has(place) && held
-            });
-            let was = match inherited.and_then(|before| before.was(place)) {
-                Some(was) => was.clone(),
-                None if same_at(place, other, value, &case.kind.keys) => return,
-                None => keeper.keep(other),
-            };
-            written.record(place, value, None, was);
-        },
-    );
+            if !(made || (leaf && other.is_null())) {
+                return;
+            }
+        }
+        let live = observed.map_or(&Value::NULL, |observed| place.get(&observed.object));
+        let inherited = before.as_ref().filter(|before| {
+            let held = value.as_map().is_some() || before.holds(place, live);
+            let applied = before.applied && before.settled(place, value, live);
+            let applied =
+                applied && observed.is_some_and(|observed| !observed.shares_status(place));
+            place.top() == "status" && before.has(place) && (held || applied)
+        });
+        let was = match inherited {
+            Some(before) if before.is_certain(place) => before.was(place).cloned(),
+            Some(_) => Some(Was::Absent),
+            None => None,
+        };
+        let was = match was {
+            Some(was) => was,
+            None if same_at(place, other, value, &case.kind.keys) => return,
+            None if is_patcher(layer) => keeper.keep(other),
+            // What was applied is removed in the end.
+            None => Was::Absent,
+        };
+        written.record(place, value, None, was);
+    });
     let replaced = written.replaced().cloned().collect();
     written.share(&replaced);
     written
+}
+
+/// The record of the same layer on the object.
+fn before(case: &Case<'_>, layer: &Layer<'_>, observed: &Observed) -> Option<Written> {
+    let controller = &layer.desired.author.controller;
+    let mut all = Written::of_operator(&observed.object, case.operator, case.key).into_iter();
+    all.find(|written| {
+        let same_type = written.is_patch() || (written.applied && !is_patcher(layer));
+        written.controller == *controller && same_type
+    })
+}
+
+/// The part of a layer that is recorded: of an Applier only the status.
+fn recorded_part(layer: &Layer<'_>) -> Value {
+    if is_patcher(layer) {
+        return layer.document.clone();
+    }
+    let status = layer.document.get("status");
+    FieldPath::of(&["status"]).set(&Value::empty_map(), status)
 }
 
 /// The object that the Updater would write without one of the layers. A status that it does not

@@ -325,7 +325,13 @@ impl<'a> Patcher<'a> {
 
     /// The records of our controllers that wrote the value at a path.
     fn ours(&self, place: &FieldPath) -> impl Iterator<Item = &Written> {
-        let ours = |written: &&Written| is_ours(written, self.observed, place);
+        let live = place.get(&self.observed.object);
+        // The server may have normalized a status that is not recorded as such yet.
+        let answered = self.answer(place).is_some_and(|answer| equal(answer, live));
+        let own = move |written: &Written| {
+            answered && written.controller == self.before.controller && written.is_certain(place)
+        };
+        let ours = move |written: &&Written| is_ours(written, self.observed, place) || own(written);
         self.all.iter().filter(ours)
     }
 
@@ -381,10 +387,21 @@ impl<'a> Patcher<'a> {
     }
 
     fn note(&self, written: &mut Written, place: &FieldPath, value: &Value, was: Was) {
+        let live = place.get(&self.observed.object);
+        let status = self.case.kind.status && place.top() == "status" && value.as_map().is_none();
+        // The status is written after its record. Until then it has the value that one of our
+        // controllers wrote before.
+        let holds = |written: &Written| written.holds(place, live);
+        let pending = || status && !equal(live, value) && self.all.iter().any(holds);
         // In the answer, a map also contains fields of others.
         let answer = self.answer(place).filter(|_| value.as_map().is_none());
         match answer {
+            // The record stays as it is.
+            Some(answer) if status && equal(answer, value) => {
+                written.keep_or_record(&self.before, place, value, was);
+            }
             Some(answer) => written.record(place, value, Some(answer), was),
+            None if pending() => written.record_over(place, value, live, was),
             None => written.keep_or_record(&self.before, place, value, was),
         }
     }

@@ -9,7 +9,7 @@ use super::undo::{undo_unwanted, without_record};
 use super::{Action, Case, Verb, Write, is_ours, undone, versioned};
 use crate::claim::Claim;
 use crate::desired::Plan;
-use crate::live::{Observed, identity, is_whole, records_of};
+use crate::live::{Live, Observed, identity, is_whole, records_of};
 use crate::problem::{Cause, Problem};
 use crate::written::Written;
 use fieldset::compare::diff;
@@ -225,7 +225,12 @@ pub(super) fn unapply(case: &Case<'_>, written: &Written) -> Action {
 fn apply(case: &Case<'_>, written: &Written, body: &Value) -> Action {
     let manager = field_manager(&written.operator, &written.controller);
     let empty = Value::from(identity(case.key, case.kind));
-    let has_status = written.places().any(|place| place.top() == "status");
+    // It is recorded after it is applied.
+    let applied = match case.live {
+        Live::Present(observed) => observed.is_status_applied(&manager),
+        Live::Unknown | Live::Unseen | Live::Absent => false,
+    };
+    let has_status = applied || written.places().any(|place| place.top() == "status");
     let released = case.record.of(&manager, true, &empty).is_some();
     let status = case.kind.status && has_status && !released;
     let body = if status { empty } else { body.clone() };

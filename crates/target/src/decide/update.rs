@@ -230,10 +230,8 @@ impl<'a> Goal<'a> {
         if observed.others.is_empty() {
             return false;
         }
-        let live = Observed {
-            object: self.comparable(&observed.object),
-            ..observed.clone()
-        };
+        let mut live = observed.clone();
+        live.object = self.comparable(&observed.object);
         live.has_foreign_fields(&self.target)
     }
 

@@ -189,23 +189,12 @@ fn set(object: &Value, path: &[&str], value: Value) -> Value {
 }
 
 fn target(kind: TargetType) -> Target {
-    Target {
-        resource: KindRef {
-            group: "apps".to_owned(),
-            version: None,
-            kind: "Deployment".to_owned(),
-        },
-        kind,
-        refuse_existing: false,
-        force: false,
-        recreate: false,
-        ignore: Vec::new(),
-        written_nulls: Vec::new(),
-        literal_data: Vec::new(),
-        columns: Vec::new(),
-        in_place: false,
-        reads: Vec::new(),
-    }
+    let resource = KindRef {
+        group: "apps".to_owned(),
+        version: None,
+        kind: "Deployment".to_owned(),
+    };
+    Target::new(resource, kind)
 }
 
 fn desired(controller: &str, rank: usize, target: Target, document: &Value) -> Desired {

@@ -2,6 +2,7 @@
 //! has all drivers; the offline runner cannot edit an Operator.
 
 use seeded::Random;
+use simulation::stories::{Removals, random_fields, without_empty_maps};
 
 use super::*;
 
@@ -9,33 +10,8 @@ use super::*;
 struct Chance(Random);
 
 impl Chance {
-    fn some(&mut self, others: bool) -> Value {
-        let number = |random: &mut Random| json!(random.below(3));
-        let mut document = json!({});
-        let random = &mut self.0;
-        let fields: [(&[&str], Value); 7] = [
-            (&["data", "a"], number(random)),
-            (&["data", "b"], number(random)),
-            (
-                &["metadata", "labels", "l"],
-                json!(random.below(2).to_string()),
-            ),
-            (&["spec", "m", "x"], number(random)),
-            (&["spec", "m", "y"], number(random)),
-            (&["spec", "s"], json!([1, (number(random))])),
-            (
-                &["spec", "containers"],
-                json!([{"name": "a", "v": (number(random))}, {"name": "b"}]),
-            ),
-        ];
-        for (path, value) in fields {
-            if random.chance(40) {
-                document = set(&document, path, value);
-            } else if others && random.chance(30) {
-                document = set(&document, path, Value::NULL);
-            }
-        }
-        document
+    fn some(&mut self, removals: Removals) -> Value {
+        random_fields(&mut self.0, false, removals)
     }
 
     fn step(&mut self, controllers: &[&'static str], types: &[TargetType]) -> Step {
@@ -47,25 +23,19 @@ impl Chance {
             0..=3 => {
                 let removes =
                     PATCHERS.contains(&controller) && types.is_empty() && self.0.chance(30);
-                Wants(controller, self.some(removes))
+                let removals = if removes {
+                    Removals::Some
+                } else {
+                    Removals::None
+                };
+                Wants(controller, self.some(removals))
             }
             4 | 5 => Gone(controller),
-            6 | 7 => They(self.some(true)),
-            8 => TheyMeanwhile(self.some(true)),
+            6 | 7 => They(self.some(Removals::Some)),
+            8 => TheyMeanwhile(self.some(Removals::Some)),
             _ => Restart,
         }
     }
-}
-
-/// A map of ours of which a field is removed is empty, or gone: nobody can tell.
-fn without_empty_maps(value: &Value) -> Value {
-    let Some(map) = value.as_map() else {
-        return value.clone();
-    };
-    let members = map.iter();
-    let members = members.map(|(key, value)| (key.clone(), without_empty_maps(value)));
-    let kept = members.filter(|(_, value)| *value != json!({}));
-    kept.collect::<document::Map>().into()
 }
 
 /// Random stories of these controllers, whose targets become one of these types now and then.
@@ -77,7 +47,7 @@ async fn typed_stories(
     for seed in seeded::seeds(100) {
         let mut chance = Chance(Random::new(seed));
         let mut story = if exists(seed) {
-            Story::new(config_map("x"), &chance.some(false))
+            Story::new(config_map("x"), &chance.some(Removals::None))
         } else {
             Story::without_object(config_map("x"))
         };

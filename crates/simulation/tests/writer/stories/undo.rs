@@ -182,6 +182,24 @@ async fn a_status_that_is_there_stays() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_status_that_others_have_changed_comes_back() {
+    let key = ObjectKey::new("example.com", "Widget", "ns", "x");
+    let theirs = json!({"spec": {"defaulted": "yes"}, "status": {"n": 1}});
+    let with = |n: i64| set(&theirs, &["status", "n"], json!(n));
+    for between in [&[][..], &[Restart]] {
+        let mut steps = vec![
+            Wants("p", json!({"status": {"n": 2}})),
+            Is(with(2)),
+            They(json!({"status": {"n": 5}})),
+            Is(with(2)),
+        ];
+        steps.extend(between.iter().cloned());
+        steps.extend([Gone("p"), Is(with(5))]);
+        check_on(key.clone(), theirs.clone(), &steps).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_status_field_changes_while_another_one_goes() {
     let key = ObjectKey::new("example.com", "Widget", "ns", "x");
     let theirs = json!({"spec": {"defaulted": "yes"}});
