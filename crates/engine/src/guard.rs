@@ -5,10 +5,13 @@
 //! the engine, which is then started again (`supervisor.rs`). Otherwise an Operator whose reader
 //! of a view has failed would look alive and do nothing.
 //!
+//! The task of an Operator, which starts and stops its engine and writes its status, catches its own
+//! panics.
+//!
 //! Each place is a [`Boundary`]. Tests make the code fail there with [`FailPoints`].
 
 use std::fmt;
-use std::panic::AssertUnwindSafe;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 use futures::FutureExt;
@@ -17,13 +20,21 @@ use tokio::task::JoinHandle;
 
 use crate::turns::Turn;
 
-/// A part of an engine that runs by itself.
+/// A part of the code of an Operator in which a panic is caught.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Boundary {
     /// The start of the engine, and its main task.
     Engine,
     /// A batch: the steps of the circuits, and writing views.
     Batch,
+    /// A deadline or a tick: what is due is found.
+    Time,
+    /// The removal of all objects, because the Operator is being deleted.
+    Removal,
+    /// The status, as the engine computes it.
+    Report,
+    /// The end of the engine.
+    Stop,
     /// The delivery of a source's objects.
     Source,
     /// The delivery of a target kind's objects.
@@ -36,6 +47,36 @@ pub enum Boundary {
     Write,
     /// The watch of namespaces that objects wait for.
     Namespaces,
+    /// The task of the Operator.
+    Operator,
+    /// Reading the spec, and the policy for it.
+    Spec,
+    /// Adding or removing the finalizer.
+    Finalizer,
+    /// Writing the status to the Operator.
+    Publish,
+}
+
+impl Boundary {
+    /// All boundaries.
+    pub const ALL: [Self; 16] = [
+        Self::Engine,
+        Self::Batch,
+        Self::Time,
+        Self::Removal,
+        Self::Report,
+        Self::Stop,
+        Self::Source,
+        Self::Target,
+        Self::View,
+        Self::Queue,
+        Self::Write,
+        Self::Namespaces,
+        Self::Operator,
+        Self::Spec,
+        Self::Finalizer,
+        Self::Publish,
+    ];
 }
 
 impl fmt::Display for Boundary {
@@ -43,17 +84,25 @@ impl fmt::Display for Boundary {
         f.write_str(match self {
             Self::Engine => "the engine",
             Self::Batch => "a batch",
+            Self::Time => "a deadline or tick",
+            Self::Removal => "the removal of all objects",
+            Self::Report => "the report of the status",
+            Self::Stop => "the end of the engine",
             Self::Source => "the delivery of a source",
             Self::Target => "the delivery of a target",
             Self::View => "the reader of a view",
             Self::Queue => "the queue of the writer",
             Self::Write => "the write of an object",
             Self::Namespaces => "the watch of namespaces",
+            Self::Operator => "the task of the Operator",
+            Self::Spec => "the reading of the spec",
+            Self::Finalizer => "the write of the finalizer",
+            Self::Publish => "the write of the status",
         })
     }
 }
 
-/// A function that is called with the name of the Operator whenever its engine passes a
+/// A function that is called with the name of an Operator whenever its code passes a
 /// [`Boundary`]. A test panics in it. The boundaries are passed once for each batch, list or write,
 /// not for each object that is read.
 #[derive(Clone, Default)]
@@ -65,6 +114,13 @@ impl FailPoints {
     /// Calls `pass` at each boundary.
     pub fn new(pass: impl Fn(&str, Boundary) + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(pass)))
+    }
+
+    /// An Operator passes a boundary.
+    pub fn pass(&self, operator: &str, boundary: Boundary) {
+        if let Some(pass) = &self.0 {
+            pass(operator, boundary);
+        }
     }
 }
 
@@ -102,9 +158,19 @@ impl Guard {
 
     /// Passes a boundary, where a test may panic.
     pub(crate) fn pass(&self, boundary: Boundary) {
-        if let Some(pass) = &self.0.points.0 {
-            pass(&self.0.operator, boundary);
-        }
+        self.0.points.pass(&self.0.operator, boundary);
+    }
+
+    /// Runs a part of the engine. A panic in it is reported and passed on.
+    pub(crate) fn run<T>(&self, boundary: Boundary, part: impl FnOnce() -> T) -> T {
+        let done = catch_unwind(AssertUnwindSafe(|| {
+            self.pass(boundary);
+            part()
+        }));
+        done.unwrap_or_else(|panic| {
+            self.crashed(boundary);
+            resume_unwind(panic)
+        })
     }
 
     /// Reports a panic.

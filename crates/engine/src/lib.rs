@@ -118,7 +118,7 @@ pub struct Context {
     pub wall_clock: WallClock,
     /// The threads for batches.
     pub workers: Workers,
-    /// Where tests make engines fail.
+    /// Where tests make Operators fail.
     pub fail_points: FailPoints,
     /// One engine at a time for each Operator.
     pub turns: Turns,

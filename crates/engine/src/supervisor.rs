@@ -105,6 +105,10 @@ impl Supervisor {
                 self.crashes.reset();
             }
             let pause = tokio::time::sleep(self.crashed(boundary));
+            // The engine took the command to stop, and crashed while it stopped.
+            if self.halt.is_raised() {
+                return;
+            }
             if self.unless_stopped(pause, &mut commands).await.is_none() {
                 return;
             }

@@ -10,7 +10,6 @@ mod time;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -184,16 +183,13 @@ impl Task {
     }
 
     pub(super) fn guarded_take(&mut self) {
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| self.take())) {
-            self.guard.crashed(Boundary::Batch);
-            resume_unwind(panic);
-        }
+        let guard = self.guard.clone();
+        guard.run(Boundary::Batch, || self.take());
     }
 
     /// Processes the contents of the inbox: steps the circuits, opens controllers whose sources
     /// are complete, and writes the views.
     fn take(&mut self) {
-        self.guard.pass(Boundary::Batch);
         let mut taken = self.inbox.take();
         if let Some(ports) = taken.ports.take() {
             self.ports = ports;

@@ -9,6 +9,7 @@
 //!
 //! It is added before the first object is derived, so that no derived object is left behind.
 
+use engine::guard::Boundary;
 use kube::api::{Patch, PatchParams};
 use tokio::time::timeout;
 
@@ -29,6 +30,7 @@ impl OperatorTask {
         if !self.leads {
             return TaskStep::WhenLeading;
         }
+        self.pass(Boundary::Finalizer);
         match self.patch_finalizer(&object, wanted).await {
             Ok(object) => {
                 self.object = Some(object);

@@ -33,6 +33,7 @@ use cluster::lease::Leadership;
 use cluster::object::{Object, lost_event};
 use controller::{Backoff, Pause};
 use engine::clock::Clock;
+use engine::guard::FailPoints;
 pub use engines::{Engines, Run};
 use futures::{Stream, StreamExt};
 pub use health::Health;
@@ -91,6 +92,16 @@ pub(crate) struct Shared {
     leadership: Leadership,
     clock: Arc<dyn Clock>,
     views: ViewGraph,
+    fail_points: FailPoints,
+}
+
+impl Shared {
+    /// Forgets an Operator that no longer exists, or that another process runs.
+    fn forget(&self, name: &str) {
+        self.views.remove(name);
+        self.engines.forget(name);
+        self.metrics.deleted(name);
+    }
 }
 
 /// The last state of an Operator, for its task.
@@ -133,6 +144,8 @@ pub struct Services {
     pub leadership: Leadership,
     /// The time of day.
     pub clock: Arc<dyn Clock>,
+    /// Where tests make the tasks of Operators fail.
+    pub fail_points: FailPoints,
 }
 
 impl fmt::Debug for Services {
@@ -154,6 +167,7 @@ impl Operators {
                 leadership: parts.leadership,
                 clock: parts.clock,
                 views: ViewGraph::default(),
+                fail_points: parts.fail_points,
             }),
             selector: parts.selector,
             health: parts.health,
@@ -345,6 +359,7 @@ impl Operators {
         let Some(name) = self.names.remove(&id) else {
             return;
         };
+        let failed = ended.is_err();
         let pause = if let Err(error) = ended {
             tracing::error!(operator = name, %error, "the task of an Operator failed");
             self.shared.metrics.crashed(&name);
@@ -359,6 +374,10 @@ impl Operators {
         match seen {
             Seen::There(_) => self.begin(name, seen, pause),
             Seen::Elsewhere => self.elsewhere(&name),
+            // A task that ends well does this itself.
+            Seen::Gone if failed => {
+                self.shared.forget(&name);
+            }
             Seen::Gone | Seen::Stop => {}
         }
     }

@@ -28,6 +28,7 @@ use std::time::Duration;
 
 use controller::{Backoff, Pause};
 use engine::Resume;
+use engine::guard::Boundary;
 use engine::kinds::Kinds;
 use engine::status::OperatorStatus;
 use futures::FutureExt;
@@ -71,6 +72,8 @@ pub(super) struct OperatorTask {
     not_before: Option<Instant>,
     /// The generation of the last spec with an Event about whole objects.
     warned: Option<i64>,
+    /// The boundary that was passed last, to report a panic.
+    passed: Boundary,
 }
 
 /// The engine that runs.
@@ -135,6 +138,7 @@ impl OperatorTask {
             cycles: shared_cycles,
             not_before: None,
             warned: None,
+            passed: Boundary::Operator,
         }
     }
 
@@ -159,7 +163,7 @@ impl OperatorTask {
                     if publishes {
                         self.publisher.failed();
                     }
-                    self.crashed();
+                    self.panicked();
                 }
             }
         }
@@ -170,8 +174,7 @@ impl OperatorTask {
             self.publish(&last).await;
         }
         if !stays {
-            self.shared.views.remove(&self.name);
-            self.shared.engines.forget(&self.name);
+            self.shared.forget(&self.name);
         }
     }
 
@@ -245,8 +248,15 @@ impl OperatorTask {
         true
     }
 
+    /// Passes a boundary, where a test may panic.
+    pub(super) fn pass(&mut self, boundary: Boundary) {
+        self.passed = boundary;
+        self.shared.fail_points.pass(&self.name, boundary);
+    }
+
     /// Reconciles the engine with the Operator, as far as that is possible now.
     async fn step(&mut self) {
+        self.pass(Boundary::Operator);
         let Some(object) = self.object.clone() else {
             return;
         };
@@ -385,6 +395,7 @@ impl OperatorTask {
 
     /// Reads an Operator and checks the policy. If it may not run, its state says why.
     pub(super) fn read(&mut self, object: &OperatorObject) -> Option<Operator> {
+        self.pass(Boundary::Spec);
         let problems = match self.shared.policy.read(object) {
             Ok((operator, warnings)) => {
                 self.warn_of_whole_objects(object, &warnings);
@@ -443,6 +454,7 @@ impl OperatorTask {
     }
 
     async fn publish(&mut self, engine: &OperatorStatus) {
+        self.pass(Boundary::Publish);
         let Some(object) = self.object.clone() else {
             return;
         };

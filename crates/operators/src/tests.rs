@@ -42,6 +42,7 @@ fn world(server: &Server, policy: Policy) -> World {
         health: health.clone(),
         leadership: Leadership::always(),
         clock: Arc::new(engine::clock::System),
+        fail_points: FailPoints::default(),
     });
     let (stop, stopped) = oneshot::channel();
     let shutdown = async move { drop(stopped.await) };
@@ -55,6 +56,13 @@ fn world(server: &Server, policy: Policy) -> World {
 }
 
 impl World {
+    /// Shuts deltic down. Returns what its engines were told.
+    async fn end(self) -> Vec<String> {
+        self.stop.send(()).unwrap();
+        assert!(self.task.await.unwrap());
+        self.fake.log()
+    }
+
     /// What the engines were told until nothing moves.
     async fn told(&self) -> Vec<String> {
         rest().await;

@@ -7,6 +7,7 @@ use operator::spec::SourceKind;
 use tokio::sync::{mpsc, watch};
 
 use super::Task;
+use crate::guard::Boundary;
 use crate::{Command, progress};
 
 /// What the engines of an Operator were told.
@@ -82,7 +83,7 @@ impl Task {
                     }
                     Some(Command::DeleteAll(answer)) => {
                         self = self
-                            .elsewhere(|task| {
+                            .guarded(Boundary::Removal, |task| {
                                 let _ = answer.send(task.delete_all());
                             })
                             .await;
@@ -90,7 +91,7 @@ impl Task {
                 },
                 () = tokio::time::sleep_until(next_report), if stale_status => {
                     let start = tokio::time::Instant::now();
-                    self = self.elsewhere(Self::tell_status).await;
+                    self = self.guarded(Boundary::Report, Self::tell_status).await;
                     // However many errors there are, most of the time is left for other work.
                     let pause = STATUS_EVERY.max(start.elapsed() * 20);
                     next_report = tokio::time::Instant::now() + pause;
@@ -110,7 +111,8 @@ impl Task {
                 // The time until the next deadline is another one.
                 () = stepped(&mut clock_steps), if reads_now => {}
                 () = sleep_until(wake), if wake.is_some() => {
-                    if self.wake() {
+                    let guard = self.guard.clone();
+                    if guard.run(Boundary::Time, || self.wake()) {
                         self = self.batch().await;
                         stale_status = true;
                     }
@@ -127,10 +129,13 @@ impl Task {
                 }
             }
         };
-        self.subscriptions.clear();
-        self.own_views.clear();
+        let guard = self.guard.clone();
+        guard.run(Boundary::Stop, || {
+            self.subscriptions.clear();
+            self.own_views.clear();
+        });
         self.writes.stop().await;
-        self.elsewhere(Self::tell_status).await;
+        self.guarded(Boundary::Report, Self::tell_status).await;
         end
     }
 
@@ -180,6 +185,17 @@ impl Task {
         let (store, inbox) = (&task.context.store, &task.inbox);
         task.own_views.follow_refused(store, inbox);
         task
+    }
+
+    /// Runs a part of the engine where it holds up nobody else. A panic in it is reported.
+    async fn guarded(
+        self: Box<Self>,
+        boundary: Boundary,
+        part: impl FnOnce(&mut Self) + Send + 'static,
+    ) -> Box<Self> {
+        let guard = self.guard.clone();
+        self.elsewhere(move |task| guard.run(boundary, || part(task)))
+            .await
     }
 
     /// Runs a computation where it holds up nobody else.

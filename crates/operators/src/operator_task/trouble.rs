@@ -33,14 +33,24 @@ impl OperatorTask {
         self.engine = None;
         let why = "the Operator ended unexpectedly and will be restarted";
         self.shared.engines.down(&self.name, why);
-        self.crashed();
+        self.crashed(
+            "it ended unexpectedly because of an error in deltic itself, and will be restarted: \
+             please report this, with the log",
+        );
     }
 
-    /// Handles a panic, of the engine or of this task: the next step comes after a pause.
-    pub(super) fn crashed(&mut self) {
+    /// Handles a panic of this task: the next step comes after a pause. An engine runs on.
+    pub(super) fn panicked(&mut self) {
+        let message = format!(
+            "{} failed because of an error in deltic itself, and will be tried again: please \
+             report this, with the log",
+            self.passed
+        );
+        self.crashed(&message);
+    }
+
+    fn crashed(&mut self, message: &str) {
         let pause = self.crashes.grow();
-        let message = "it ended unexpectedly because of an error in deltic itself, and will be \
-            restarted: please report this, with the log";
         self.shared.metrics.crashed(&self.name);
         self.events.warn("Crashed", message);
         self.waits("Crashed", message.to_owned());

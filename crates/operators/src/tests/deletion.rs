@@ -49,8 +49,7 @@ async fn a_deletion_is_finished_after_a_restart() {
     let first = world(&server, Policy::default());
     server.apply("a", &deleting("ConfigMap"), &none());
     rest().await;
-    first.stop.send(()).unwrap();
-    assert!(first.task.await.unwrap());
+    first.end().await;
     server.delete("a");
     rest().await;
     let second = world(&server, Policy::default());
@@ -100,8 +99,7 @@ async fn what_was_held_stays_so_after_an_edit_and_a_restart() {
     assert_eq!(first.told().await, expect);
     first.fake.says("a", holding);
     rest().await;
-    first.stop.send(()).unwrap();
-    assert!(first.task.await.unwrap());
+    first.end().await;
     let second = world(&server, Policy::default());
     assert_eq!(second.told().await, ["start a Secret holding c"]);
     second.fake.says("a", engine_status(Ready::True, &[]));

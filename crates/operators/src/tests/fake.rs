@@ -27,6 +27,10 @@ struct State {
     rounds: u32,
     /// How many starts panic.
     panics: u32,
+    /// Whether engines panic when they stop.
+    stops_badly: bool,
+    /// The Operators whose views were removed.
+    forgotten: Vec<String>,
 }
 
 struct FakeRun {
@@ -61,6 +65,16 @@ impl Fake {
     /// Makes the next starts panic.
     pub(super) fn panics(&self, starts: u32) {
         self.with(|state| state.panics = starts);
+    }
+
+    /// Makes engines panic when they stop.
+    pub(super) fn stops_badly(&self) {
+        self.with(|state| state.stops_badly = true);
+    }
+
+    /// The Operators whose views were removed.
+    pub(super) fn forgotten(&self) -> Vec<String> {
+        self.with(|state| state.forgotten.clone())
     }
 
     /// The kinds that the last engine of an Operator was started with.
@@ -122,7 +136,9 @@ impl Engines for Fake {
         self.with(|state| state.existing = names);
     }
 
-    fn forget(&self, _: &str) {}
+    fn forget(&self, operator: &str) {
+        self.with(|state| state.forgotten.push(operator.to_owned()));
+    }
 }
 
 impl Run for FakeRun {
@@ -133,7 +149,11 @@ impl Run for FakeRun {
     fn lead(&self) {}
 
     fn stop(self: Box<Self>) -> BoxFuture<'static, ()> {
-        Box::pin(async move { self.fake.note("stop", &self.name) })
+        Box::pin(async move {
+            let badly = self.fake.with(|state| state.stops_badly);
+            assert!(!badly, "an engine that panics when it stops");
+            self.fake.note("stop", &self.name);
+        })
     }
 
     fn delete_all(&self) -> BoxFuture<'_, bool> {

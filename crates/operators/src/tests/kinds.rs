@@ -35,8 +35,7 @@ async fn a_former_kind_stays_recorded_until_the_engine_has_swept_it() {
     let both = json!([(kind("ConfigMap")), (kind("Secret"))]);
     assert_eq!(kinds(&first), both);
     assert_eq!(first.fake.kinds("a"), both);
-    first.stop.send(()).unwrap();
-    assert!(first.task.await.unwrap());
+    first.end().await;
 
     let second = world(&server, Policy::default());
     rest().await;
@@ -68,8 +67,7 @@ async fn a_deletion_needs_no_valid_spec() {
     );
     server.apply("a", &invalid, &none());
     rest().await;
-    first.stop.send(()).unwrap();
-    assert!(first.task.await.unwrap());
+    first.end().await;
     server.delete("a");
     let second = world(&server, Policy::default());
     assert_eq!(second.told().await, ["start a ", "delete a", "stop a"]);
@@ -84,8 +82,7 @@ async fn a_deletion_needs_the_account_that_the_policy_requires() {
     let first = world(&server, Policy::default());
     server.apply("a", &deleting("ConfigMap"), &none());
     rest().await;
-    first.stop.send(()).unwrap();
-    assert!(first.task.await.unwrap());
+    first.end().await;
     server.delete("a");
     let strict = Policy {
         require_service_account: true,

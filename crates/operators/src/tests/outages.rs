@@ -65,6 +65,20 @@ async fn a_start_that_panics_is_an_error_of_its_operator() {
     assert!(reasons.any(|reason| reason == Some("Crashed")));
 }
 
+/// Otherwise its views would stay in memory, and its readers would never know.
+#[tokio::test(start_paused = true)]
+async fn an_operator_whose_task_fails_while_it_goes_is_forgotten() {
+    let world = world(&Server::default(), Policy::default());
+    world.server.apply("a", &spec("ConfigMap"), &none());
+    rest().await;
+    world.fake.stops_badly();
+    world.server.delete("a");
+    rest().await;
+    assert_eq!(world.fake.forgotten(), ["a"]);
+    world.server.apply("a", &spec("Secret"), &none());
+    assert_eq!(world.told().await, ["start a ConfigMap", "start a Secret"]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_pipeline_that_writes_back_whole_objects_is_an_event() {
     let world = world(&Server::default(), Policy::default());
@@ -82,14 +96,13 @@ async fn a_pipeline_that_writes_back_whole_objects_is_an_event() {
 
 #[tokio::test(start_paused = true)]
 async fn shutdown_stops_all_and_leaves_operators_as_they_are() {
-    let world = world(&Server::default(), Policy::default());
-    world.server.apply("a", &spec("ConfigMap"), &none());
-    world.server.apply("b", &deleting("Secret"), &none());
+    let server = Server::default();
+    let world = world(&server, Policy::default());
+    server.apply("a", &spec("ConfigMap"), &none());
+    server.apply("b", &deleting("Secret"), &none());
     assert_eq!(world.told().await.len(), 2);
-    world.stop.send(()).unwrap();
-    assert!(world.task.await.unwrap());
-    let mut log = world.fake.log();
+    let mut log = world.end().await;
     log.sort();
     assert_eq!(log, ["stop a", "stop b"]);
-    assert!(!world.server.get("b").is_null());
+    assert!(!server.get("b").is_null());
 }

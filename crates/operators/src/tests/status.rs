@@ -90,16 +90,15 @@ async fn failed_status_writes_are_tried_again_with_pauses() {
 
 #[tokio::test(start_paused = true)]
 async fn what_changed_last_is_told_before_the_end() {
-    let world = world(&Server::default(), Policy::default());
-    world.server.apply("a", &spec("ConfigMap"), &none());
+    let server = Server::default();
+    let world = world(&server, Policy::default());
+    server.apply("a", &spec("ConfigMap"), &none());
     rest().await;
     world
         .fake
         .says("a", engine_status(Ready::Failing, &["late"]));
-    world.stop.send(()).unwrap();
-    assert!(world.task.await.unwrap());
-    let ready = world
-        .server
+    world.end().await;
+    let ready = server
         .get("a")
         .get("status")
         .get("conditions")

@@ -5,19 +5,22 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use document::json;
+use document::{Value, json};
 use engine::guard::{Boundary, FailPoints};
 use kube::client::Body;
 use simulation::api::Caller;
 use simulation::faults::Fault;
+use simulation::fields::set;
 use tokio::time::Instant;
 
-use super::{World, config_map, copies, seconds, widget};
+use super::{World, config_map, copies, operator, seconds, widget};
 
 /// Panics at one boundary of the Operator `victim`, as often as it is armed.
 #[derive(Clone, Default)]
 struct Bomb {
     armed: Arc<AtomicUsize>,
+    /// When it exploded.
+    explosions: Arc<Mutex<Vec<Instant>>>,
     /// When an engine of the victim was started.
     starts: Arc<Mutex<Vec<Instant>>>,
 }
@@ -32,11 +35,20 @@ impl Bomb {
             if passed == Boundary::Engine {
                 bomb.starts.lock().unwrap().push(Instant::now());
             }
-            let left = |left: usize| left.checked_sub(1);
-            let armed = &bomb.armed;
-            let explodes = passed == boundary && armed.fetch_update(SeqCst, SeqCst, left).is_ok();
-            assert!(!explodes, "a bomb at {passed}");
+            if passed == boundary {
+                bomb.pass(&passed.to_string());
+            }
         })
+    }
+
+    /// Panics if it is armed.
+    fn pass(&self, at: &str) {
+        let left = |left: usize| left.checked_sub(1);
+        let explodes = self.armed.fetch_update(SeqCst, SeqCst, left).is_ok();
+        if explodes {
+            self.explosions.lock().unwrap().push(Instant::now());
+        }
+        assert!(!explodes, "a bomb at {at}");
     }
 
     fn arm(&self, times: usize) {
@@ -46,22 +58,33 @@ impl Bomb {
     fn starts(&self) -> Vec<Instant> {
         self.starts.lock().unwrap().clone()
     }
+
+    /// Checks that it has exploded as often as it was armed, each time after a longer pause.
+    fn expect_growing_pauses(&self) {
+        assert_eq!(self.armed.load(SeqCst), 0);
+        let mut explosions = self.explosions.lock().unwrap().clone();
+        // A list is delivered to several sinks of an engine.
+        explosions.dedup_by(|next, last| *next - *last < Duration::from_millis(100));
+        let pauses: Vec<_> = explosions
+            .windows(2)
+            .map(|pair| pair[1] - pair[0])
+            .collect();
+        assert!(pauses.is_sorted(), "{pauses:?}");
+        if let Some(first) = pauses.first() {
+            assert!(*first >= Duration::from_millis(500), "{pauses:?}");
+        }
+    }
 }
 
-/// A world in which the Operators `victim` and `neighbour` derive config maps from widgets. The
-/// victim also fills a view and reads it.
-fn world(bomb: &Bomb, boundary: Boundary) -> World {
-    let mut world = World::new();
-    world.config.fail_points = bomb.at(boundary);
-    for name in ["a", "b"] {
-        world.widget(name, 1);
-    }
+/// The spec of the victim: it fills a view and reads it, and stamps an object every second. It goes
+/// with its objects.
+fn victim(salt: &str) -> Value {
     let name = json!({"name": "$.metadata.name", "namespace": "$.metadata.namespace"});
-    let victim = json!({"controllers": [
+    json!({"deletionPolicy": "Delete", "controllers": [
         {
             "name": "view",
             "sources": [{"apiGroup": "example.com", "kind": "Widget"}],
-            "pipeline": [{"@project": {"metadata": (name.clone()), "n": "$.spec.n"}}],
+            "pipeline": [{"@project": {"metadata": (name), "n": "$.spec.n"}}],
             "target": {"kind": "Number"},
         },
         {
@@ -72,12 +95,35 @@ fn world(bomb: &Bomb, boundary: Boundary) -> World {
                     "name": {"@concat": ["victim-", "$.metadata.name"]},
                     "namespace": "$.metadata.namespace",
                 },
-                "data": {"n": {"@string": "$.n"}},
+                "data": {"n": {"@string": "$.n"}, "salt": salt},
             }}],
             "target": {"apiGroup": "", "kind": "ConfigMap"},
         },
-    ]});
-    world.operator("victim", victim);
+        {
+            "name": "stamp",
+            "sources": [
+                {"apiGroup": "example.com", "kind": "Widget", "labelSelector": {
+                    "matchLabels": {"stamped": "yes"},
+                }},
+                {"kind": "Clock", "type": "Periodic", "parameters": {"period": "1s"}},
+            ],
+            "pipeline": [{"@project": {
+                "metadata": {"name": "victim-stamp", "namespace": "ns"},
+                "data": {"at": "@now"},
+            }}],
+            "target": {"apiGroup": "", "kind": "ConfigMap"},
+        },
+    ]})
+}
+
+/// A world in which the Operators `victim` and `neighbour` derive config maps from widgets.
+fn world(bomb: &Bomb, boundary: Boundary) -> World {
+    let mut world = World::new();
+    world.config.fail_points = bomb.at(boundary);
+    for name in ["a", "b"] {
+        world.widget(name, 1);
+    }
+    world.operator("victim", victim(""));
     world.operator("neighbour", copies("neighbour-"));
     world
 }
@@ -88,115 +134,186 @@ fn expect_data(world: &World, name: &str, n: &str) {
     assert_eq!(found.as_deref(), Some(n), "{name}");
 }
 
-/// The victim crashes twice at a boundary, while the neighbour works; then it recovers.
-async fn check(boundary: Boundary, provoke: impl FnOnce(&World)) {
+/// Checks that Events and the metric report the crashes of the victim, and of nobody else.
+fn expect_reported(world: &World, boundary: Boundary) {
+    let crashes = world.events("Crashed");
+    let named = |note: &String| note.contains(&boundary.to_string());
+    assert!(crashes.iter().any(named), "{boundary}: {crashes:?}");
+    let metrics = world.config.metrics.encode();
+    let mut lines = metrics.lines();
+    let line = r#"deltic_crashes_total{operator="victim"} "#;
+    assert!(lines.any(|l| l.starts_with(line)), "{metrics}");
+    let mut lines = metrics.lines();
+    let line = r#"deltic_crashes_total{operator="neighbour"}"#;
+    assert!(!lines.any(|l| l.starts_with(line)), "{metrics}");
+}
+
+/// The neighbour writes what a user changes.
+async fn expect_neighbour(world: &World) {
+    world.widget("c", 3);
+    seconds(3).await;
+    expect_data(world, "neighbour-c", "3");
+    world.expect("neighbour", "True/Ready");
+}
+
+/// How the victim is made to pass a boundary.
+enum Provocation {
+    /// It passes the boundary when it starts.
+    Start,
+    /// A source changes.
+    Change,
+    /// A source changes, and the watch of this kind has to begin with a list.
+    List(&'static str),
+    /// The spec changes.
+    Edit,
+    /// The spec changes, so that the finalizer has to go.
+    Orphan,
+    /// Has a test of its own.
+    Elsewhere,
+}
+
+/// Without `_`, so that a new boundary needs a test.
+fn provocation(boundary: Boundary) -> Provocation {
+    match boundary {
+        Boundary::Engine | Boundary::View | Boundary::Namespaces => Provocation::Start,
+        Boundary::Batch | Boundary::Time | Boundary::Report | Boundary::Write | Boundary::Queue => {
+            Provocation::Change
+        }
+        Boundary::Source => Provocation::List("Widget"),
+        Boundary::Target => Provocation::List("ConfigMap"),
+        Boundary::Operator | Boundary::Spec => Provocation::Edit,
+        Boundary::Finalizer => Provocation::Orphan,
+        Boundary::Removal | Boundary::Stop | Boundary::Publish => Provocation::Elsewhere,
+    }
+}
+
+impl Provocation {
+    fn happens(&self, world: &World) {
+        world.widget("a", 2);
+        match self {
+            Self::Start | Self::Change | Self::Elsewhere => {}
+            Self::List(kind) => world.server.with(|state| state.expire(kind)),
+            Self::Edit => world.operator("victim", victim("edited")),
+            Self::Orphan => {
+                let spec = set(&victim(""), &["deletionPolicy"], "Orphan".into());
+                world.operator("victim", spec);
+            }
+        }
+    }
+}
+
+/// The victim crashes four times at a boundary, often enough that the status is written meanwhile,
+/// while the neighbour works; then it recovers.
+async fn check(boundary: Boundary, provocation: Provocation) {
     let bomb = Bomb::default();
     let mut world = world(&bomb, boundary);
-    world.start();
-    seconds(20).await;
-    world.expect("victim", "True/Ready");
-    world.expect("neighbour", "True/Ready");
-    // Often enough that the status is written meanwhile.
-    bomb.arm(4);
-    provoke(&world);
+    if matches!(provocation, Provocation::Start) {
+        bomb.arm(4);
+        world.start();
+    } else {
+        world.start();
+        seconds(20).await;
+        world.expect("victim", "True/Ready");
+        world.expect("neighbour", "True/Ready");
+        bomb.arm(4);
+    }
+    provocation.happens(&world);
     world
         .until("victim", "False/Crashed", Duration::from_mins(1))
         .await;
     let message = world.message("victim");
     assert!(message.contains(&boundary.to_string()), "{message}");
-    world.widget("c", 3);
-    seconds(3).await;
-    expect_data(&world, "neighbour-c", "3");
-    world.expect("neighbour", "True/Ready");
+    expect_neighbour(&world).await;
     world
         .until("victim", "True/Ready", Duration::from_mins(2))
         .await;
-    assert_eq!(bomb.armed.load(SeqCst), 0);
+    bomb.expect_growing_pauses();
+    seconds(5).await;
     expect_data(&world, "victim-a", "2");
     expect_data(&world, "victim-c", "3");
-    let crashes = world.events("Crashed");
-    assert!(!crashes.is_empty());
-    let metrics = world.config.metrics.encode();
-    let line = r#"deltic_crashes_total{operator="victim"} "#;
-    assert!(metrics.contains(line), "{metrics}");
+    expect_reported(&world, boundary);
     world.expect("neighbour", "True/Ready");
     world.stop().await;
 }
 
-fn change(world: &World) {
-    world.widget("a", 2);
-}
-
 #[tokio::test(start_paused = true)]
-async fn a_batch() {
-    check(Boundary::Batch, change).await;
+async fn a_panic_anywhere_is_an_error_of_its_operator() {
+    for boundary in Boundary::ALL {
+        match provocation(boundary) {
+            Provocation::Elsewhere => {}
+            provocation => check(boundary, provocation).await,
+        }
+    }
 }
 
+/// Such a status cannot be written, but Events and the metric report the crash.
 #[tokio::test(start_paused = true)]
-async fn a_write() {
-    check(Boundary::Write, change).await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn the_queue() {
-    check(Boundary::Queue, change).await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn the_delivery_of_a_source() {
-    check(Boundary::Source, |world| {
-        change(world);
-        world.server.with(|state| state.expire("Widget"));
-    })
-    .await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn the_delivery_of_a_target() {
-    check(Boundary::Target, |world| {
-        change(world);
-        world.server.with(|state| state.expire("ConfigMap"));
-    })
-    .await;
-}
-
-/// Crashes at places that an engine passes only when it starts.
-async fn check_start(boundary: Boundary) {
+async fn the_write_of_the_status() {
     let bomb = Bomb::default();
-    let mut world = world(&bomb, boundary);
-    bomb.arm(4);
+    let mut world = world(&bomb, Boundary::Publish);
     world.start();
-    world
-        .until("victim", "False/Crashed", Duration::from_mins(1))
-        .await;
-    world
-        .until("neighbour", "True/Ready", Duration::from_mins(1))
-        .await;
-    world
-        .until("victim", "True/Ready", Duration::from_mins(2))
-        .await;
-    expect_data(&world, "victim-a", "1");
+    seconds(20).await;
+    bomb.arm(4);
+    world.operator("victim", victim("edited"));
+    world.widget("a", 2);
+    seconds(10).await;
+    expect_data(&world, "victim-a", "2");
+    expect_neighbour(&world).await;
+    expect_reported(&world, Boundary::Publish);
+    seconds(60).await;
+    bomb.expect_growing_pauses();
+    let operator = world.server.get(&operator("victim")).unwrap();
+    let observed = operator.get("status").get("observedGeneration");
+    assert_eq!(observed, operator.get("metadata").get("generation"));
+    world.expect("victim", "True/Ready");
     world.stop().await;
 }
 
+/// A command to stop is obeyed, although the engine that it was for has crashed.
 #[tokio::test(start_paused = true)]
-async fn the_start_of_an_engine() {
-    check_start(Boundary::Engine).await;
+async fn the_end_of_an_engine() {
+    let bomb = Bomb::default();
+    let mut world = world(&bomb, Boundary::Stop);
+    world.start();
+    seconds(20).await;
+    bomb.arm(1);
+    world.operator("victim", victim("edited"));
+    expect_neighbour(&world).await;
+    world
+        .until("victim", "True/Ready", Duration::from_mins(1))
+        .await;
+    let object = world.server.get(&config_map("victim-c")).unwrap();
+    assert_eq!(object.get("data").get("salt").as_str(), Some("edited"));
+    expect_reported(&world, Boundary::Stop);
+    bomb.arm(1);
+    let start = Instant::now();
+    world.stop().await;
+    assert!(start.elapsed() < Duration::from_secs(5));
+    bomb.expect_growing_pauses();
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_reader_of_a_view() {
-    check_start(Boundary::View).await;
+async fn the_removal_of_all_objects() {
+    let bomb = Bomb::default();
+    let mut world = world(&bomb, Boundary::Removal);
+    world.start();
+    seconds(20).await;
+    bomb.arm(4);
+    world.server.delete(&operator("victim"));
+    seconds(2).await;
+    expect_neighbour(&world).await;
+    expect_reported(&world, Boundary::Removal);
+    seconds(60).await;
+    bomb.expect_growing_pauses();
+    assert_eq!(world.server.get(&operator("victim")), None);
+    let left = ["neighbour-a", "neighbour-b", "neighbour-c"];
+    assert_eq!(world.config_maps(), left);
+    world.stop().await;
 }
 
-#[tokio::test(start_paused = true)]
-async fn the_watch_of_namespaces() {
-    check_start(Boundary::Namespaces).await;
-}
-
-/// The task of a watch, which Operators share, goes on after a panic and misses no deletion.
-#[tokio::test(start_paused = true)]
-async fn a_shared_watch() {
+/// The task of a watch, which Operators share, goes on after panics in the requests for this path,
+/// and misses no deletion.
+async fn check_shared_watch(path: &'static str) {
     let mut world = World::new();
     for name in ["a", "b"] {
         world.widget(name, 1);
@@ -204,17 +321,13 @@ async fn a_shared_watch() {
     world.operator("one", copies("one-"));
     world.operator("two", copies("two-"));
     let bomb = Bomb::default();
-    let (armed, inner) = (
-        bomb.armed.clone(),
-        world.server.client(&Caller::new("deltic")),
-    );
+    let (armed, inner) = (bomb.clone(), world.server.client(&Caller::new("deltic")));
     let service = tower::service_fn(move |request: http::Request<Body>| {
-        let (armed, inner) = (armed.clone(), inner.clone());
+        let (bomb, inner) = (armed.clone(), inner.clone());
         async move {
-            let left = |left: usize| left.checked_sub(1);
-            let widgets = request.uri().path().ends_with("/widgets");
-            let explodes = widgets && armed.fetch_update(SeqCst, SeqCst, left).is_ok();
-            assert!(!explodes, "a bomb in a request");
+            if request.uri().path().ends_with(path) {
+                bomb.pass(path);
+            }
             inner.send(request).await.map_err(tower::BoxError::from)
         }
     });
@@ -235,9 +348,19 @@ async fn a_shared_watch() {
             .until(name, "True/Ready", Duration::from_mins(3))
             .await;
     }
-    assert_eq!(bomb.armed.load(SeqCst), 0);
+    bomb.expect_growing_pauses();
     assert_eq!(world.config_maps(), ["one-b", "two-b"]);
     world.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_shared_watch() {
+    check_shared_watch("/widgets").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_discovery_of_a_kind() {
+    check_shared_watch("/apis/example.com/v1").await;
 }
 
 #[tokio::test(start_paused = true)]

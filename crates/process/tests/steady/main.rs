@@ -12,6 +12,7 @@ mod patches;
 mod ready;
 mod time;
 
+use std::ops::Deref;
 use std::time::Duration;
 
 use document::{Value, json};
@@ -19,47 +20,32 @@ use engine::native::ViewStore;
 use kube::Client;
 use object::ObjectKey;
 use process::config::Config;
-use process::run::{RunError, run};
-use simulation::api::kind::Kind;
-use simulation::api::{Caller, Server};
-use simulation::clock::Virtual;
+use simulation::api::Caller;
 use simulation::faults::Fault;
 use simulation::fields::set;
-use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
+use simulation::scene::{Running, Scene, config_map, operator, widget};
 
 /// A cluster and the process that runs its Operators.
+#[derive(Default)]
 struct World {
-    server: Server,
+    scene: Scene,
     /// The settings of the process.
     config: Config,
-    process: Option<Process>,
+    process: Option<Running>,
 }
 
-/// The sender that stops the process, and its task.
-type Process = (oneshot::Sender<()>, JoinHandle<Result<(), RunError>>);
+impl Deref for World {
+    type Target = Scene;
 
-fn widget(name: &str) -> ObjectKey {
-    ObjectKey::new("example.com", "Widget", "ns", name)
-}
-
-fn config_map(name: &str) -> ObjectKey {
-    ObjectKey::new("", "ConfigMap", "ns", name)
-}
-
-fn operator(name: &str) -> ObjectKey {
-    ObjectKey::new("dcontroller.io", "Operator", "", name)
+    fn deref(&self) -> &Scene {
+        &self.scene
+    }
 }
 
 impl World {
     /// An empty cluster, on which no process runs.
     fn new() -> Self {
-        let server = Server::new(Virtual::start(), 1);
-        Self {
-            server,
-            config: Config::default(),
-            process: None,
-        }
+        Self::default()
     }
 
     /// Starts the process.
@@ -80,18 +66,13 @@ impl World {
             views: views.clone(),
             ..self.config.clone()
         };
-        let (stop, stopped) = oneshot::channel();
-        let shutdown = async move { drop(stopped.await) };
-        let running = tokio::spawn(run(client, config, shutdown));
-        self.process = Some((stop, running));
+        self.process = Some(Running::start(client, config));
         views
     }
 
     /// Ends the process.
     async fn stop(&mut self) {
-        let (stop, running) = self.process.take().unwrap();
-        stop.send(()).unwrap();
-        running.await.unwrap().unwrap();
+        self.process.take().unwrap().stop().await;
     }
 
     /// Creates an object, or sets one of its fields.
@@ -105,8 +86,9 @@ impl World {
         self.put(&widget(name), "spec", json!({"n": n}));
     }
 
+    #[allow(clippy::needless_pass_by_value)] // The specs are built where they are passed.
     fn operator(&self, name: &str, spec: Value) {
-        self.put(&operator(name), "spec", spec);
+        self.put_operator(name, &spec);
     }
 
     fn always(&self, part: &str, fault: Fault) {
@@ -115,9 +97,7 @@ impl World {
 
     /// The names of all config maps.
     fn config_maps(&self) -> Vec<String> {
-        let objects = self.server.all(Kind::named("", "ConfigMap").unwrap());
-        let names = objects.iter().map(|(key, _)| key.object_name().to_owned());
-        names.collect()
+        self.names("", "ConfigMap")
     }
 
     /// The number of requests since the last call whose `METHOD path` contains this text.
@@ -129,29 +109,11 @@ impl World {
 
     /// The notes of the Events with this reason.
     fn events(&self, reason: &str) -> Vec<String> {
-        let events = self
-            .server
-            .all(Kind::named("events.k8s.io", "Event").unwrap());
+        let events = self.objects("events.k8s.io", "Event");
         let events = events.iter().map(|(_, event)| event);
         let events = events.filter(|event| event.get("reason").as_str() == Some(reason));
         let notes = events.filter_map(|event| event.get("note").as_str().map(str::to_owned));
         notes.collect()
-    }
-
-    fn condition(&self, name: &str, field: &str) -> String {
-        let operator = self.server.get(&operator(name)).unwrap_or_default();
-        let condition = operator.get("status").get("conditions").at(0).clone();
-        condition.get(field).as_str().unwrap_or_default().to_owned()
-    }
-
-    /// `status/reason` of the condition of an Operator.
-    fn ready(&self, name: &str) -> String {
-        let part = |field: &str| self.condition(name, field);
-        format!("{}/{}", part("status"), part("reason"))
-    }
-
-    fn message(&self, name: &str) -> String {
-        self.condition(name, "message")
     }
 
     /// Checks the condition of an Operator.

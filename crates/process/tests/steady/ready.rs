@@ -16,6 +16,17 @@ fn slow(world: &World, pause: Duration) {
     }
 }
 
+/// A widget, and an Operator that has copied it.
+async fn copied() -> World {
+    let mut world = World::new();
+    world.widget("a", 1);
+    world.operator("o", copies(""));
+    world.start();
+    seconds(10).await;
+    world.expect("o", "True/Ready");
+    world
+}
+
 #[tokio::test(start_paused = true)]
 async fn it_is_false_until_all_objects_are_written() {
     let mut world = World::new();
@@ -75,12 +86,7 @@ async fn single_changes_do_not_make_it_flap() {
 
 #[tokio::test(start_paused = true)]
 async fn a_queue_that_does_not_move_makes_it_false() {
-    let mut world = World::new();
-    world.widget("a", 1);
-    world.operator("o", copies(""));
-    world.start();
-    seconds(10).await;
-    world.expect("o", "True/Ready");
+    let mut world = copied().await;
     slow(&world, Duration::from_secs(15));
     world.widget("a", 2);
     world
@@ -97,11 +103,7 @@ async fn a_queue_that_does_not_move_makes_it_false() {
 
 #[tokio::test(start_paused = true)]
 async fn an_object_that_is_being_deleted_makes_it_false() {
-    let mut world = World::new();
-    world.widget("a", 1);
-    world.operator("o", copies(""));
-    world.start();
-    seconds(10).await;
+    let mut world = copied().await;
     let finalizers = ["metadata", "finalizers"];
     let key = config_map("a");
     world.server.change(&key, "user", |old| {
@@ -175,5 +177,26 @@ async fn a_patch_without_its_object_makes_it_false() {
     let patched = world.server.get(&config_map("a")).unwrap_or_default();
     assert_eq!(patched.get("data").get("n").as_str(), Some("1"));
     assert!(world.server.get(&operator("o")).is_some());
+    world.stop().await;
+}
+
+/// A server closes the watches of a kind soon after its definition is deleted.
+#[tokio::test(start_paused = true)]
+async fn a_source_whose_kind_is_gone_makes_it_false_at_once() {
+    let mut world = copied().await;
+    world.drop_kind("example.com", "Widget");
+    let took = world
+        .until("o", "False/NotReady", Duration::from_secs(3))
+        .await;
+    // Changes of the status are collected for a second.
+    assert!(took < Duration::from_secs(2), "{took:?}");
+    let message = world.message("o");
+    assert!(message.contains("Widget"), "{message}");
+    world.serve_all();
+    world.widget("a", 1);
+    world
+        .until("o", "True/Ready", Duration::from_secs(10))
+        .await;
+    assert_eq!(world.config_maps(), ["a"]);
     world.stop().await;
 }
