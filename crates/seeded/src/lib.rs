@@ -18,6 +18,8 @@
 //!
 //! Only tests and benchmarks depend on this crate.
 
+pub mod memory;
+
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

@@ -41,17 +41,72 @@ impl Virtual {
 
 /// How far the wall clock of a machine has been set forward or back. Clones are the same clock.
 #[derive(Clone, Debug, Default)]
-pub struct ClockSteps(Arc<AtomicI64>);
+pub struct ClockSteps(Arc<Steps>);
+
+/// In seconds.
+#[derive(Debug, Default)]
+struct Steps {
+    now: AtomicI64,
+    /// The farthest that the clock was ever set forward.
+    most: AtomicI64,
+}
 
 impl ClockSteps {
     /// Sets the clock forward by this many seconds, or back.
     pub fn step(&self, seconds: i64) {
-        self.0.fetch_add(seconds, Ordering::SeqCst);
+        let now = self.0.now.fetch_add(seconds, Ordering::SeqCst) + seconds;
+        self.0.most.fetch_max(now, Ordering::SeqCst);
+    }
+
+    /// Sets the clock forward to where it would be if it had never been set back.
+    fn catch_up(&self) {
+        let most = self.0.most.load(Ordering::SeqCst);
+        self.0.now.store(most, Ordering::SeqCst);
     }
 
     fn applied_to(&self, time: Timestamp) -> Timestamp {
-        let steps = SignedDuration::from_secs(self.0.load(Ordering::SeqCst));
-        time.checked_add(steps).unwrap_or(time)
+        later(time, self.0.now.load(Ordering::SeqCst))
+    }
+}
+
+fn later(time: Timestamp, seconds: i64) -> Timestamp {
+    let seconds = SignedDuration::from_secs(seconds);
+    time.checked_add(seconds).unwrap_or(time)
+}
+
+/// The wall clock of all machines of a simulation. Clones are the same clock.
+#[derive(Clone, Debug)]
+pub struct WallClock {
+    /// The time without steps.
+    pub clock: Virtual,
+    /// How far it is off.
+    pub steps: ClockSteps,
+}
+
+impl WallClock {
+    /// Starts the clock.
+    pub fn start() -> Self {
+        Self {
+            clock: Virtual::start(),
+            steps: ClockSteps::default(),
+        }
+    }
+
+    /// The Unix time.
+    pub fn now(&self) -> i64 {
+        self.steps.applied_to(self.clock.now()).as_second()
+    }
+
+    /// The Unix time if the clock had never been set back. No process has seen a later one.
+    pub fn latest(&self) -> i64 {
+        let most = self.steps.0.most.load(Ordering::SeqCst);
+        later(self.clock.now(), most).as_second()
+    }
+
+    /// Sets the clock forward to its [latest](Self::latest) time, so that all processes agree: to
+    /// a process, time never goes back.
+    pub fn catch_up(&self) {
+        self.steps.catch_up();
     }
 }
 

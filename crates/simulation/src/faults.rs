@@ -24,6 +24,8 @@ pub enum Fault {
     Slow(Duration),
     /// The request is carried out, and the answer takes this time.
     SlowAnswer(Duration),
+    /// A write is carried out, and the answer shows the object as it was before.
+    OldAnswer,
     /// The connection breaks before the request is carried out.
     Lost,
     /// The request is carried out, and the connection breaks before the answer arrives.
@@ -43,6 +45,7 @@ impl Fault {
             Self::None
             | Self::Slow(_)
             | Self::SlowAnswer(_)
+            | Self::OldAnswer
             | Self::LostAnswer
             | Self::SilentAnswer => true,
             Self::Crash(done) => done,

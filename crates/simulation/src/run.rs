@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use object::ObjectKey;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::api::{Server, State};
@@ -14,7 +15,7 @@ use crate::guard::guard;
 use crate::panics;
 use crate::process::{Process, Start};
 use crate::shape::{Edits, SHAPES, Shape};
-use crate::steps::{Step, history};
+use crate::steps::{self, Step};
 use crate::world::World;
 use seeded::Random;
 
@@ -43,7 +44,7 @@ pub struct Outcome {
 
 /// The history of a seed.
 pub fn steps(seed: u64) -> Vec<Step> {
-    history(&mut Random::new(seed), &shape(seed), LENGTH)
+    steps::history(&mut Random::new(seed), &shape(seed), LENGTH)
 }
 
 /// The Operator of a seed.
@@ -57,6 +58,16 @@ fn shape(seed: u64) -> Shape {
 ///
 /// If no runtime can be built.
 pub fn simulate(seed: u64, steps: &[Step]) -> Outcome {
+    history(async || {
+        let mut run = Run::new(seed);
+        let failure = run.run(steps).await.err();
+        (run.server, failure)
+    })
+}
+
+/// Runs a history on a runtime of its own, whose clock is paused. `run` returns the server, and the
+/// first failure.
+pub(crate) fn history(run: impl AsyncFnOnce() -> (Server, Option<String>)) -> Outcome {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
@@ -64,9 +75,8 @@ pub fn simulate(seed: u64, steps: &[Step]) -> Outcome {
         .expect("a runtime without I/O can be built");
     panics::watch();
     let mut outcome = runtime.block_on(async {
-        let mut run = Run::new(seed);
-        let failure = run.run(steps).await.err();
-        run.server.with(|state| Outcome {
+        let (server, failure) = run().await;
+        server.with(|state| Outcome {
             failure,
             last: state.trace.last(),
             hash: state.trace.hash(),
@@ -77,6 +87,20 @@ pub fn simulate(seed: u64, steps: &[Step]) -> Outcome {
     let panicked = panics::take();
     outcome.failure = panicked.or(outcome.failure);
     outcome
+}
+
+/// Whether some objects have other versions than before.
+pub(crate) fn same_versions(
+    before: &BTreeMap<ObjectKey, String>,
+    after: &BTreeMap<ObjectKey, String>,
+) -> Result<(), String> {
+    let mut changed = before
+        .iter()
+        .filter(|(key, version)| after.get(*key) != Some(*version));
+    match changed.next() {
+        Some((key, _)) => Err(format!("a restart has changed {key}")),
+        None => Ok(()),
+    }
 }
 
 struct Run {
@@ -117,14 +141,9 @@ impl Run {
     async fn run(&mut self, steps: &[Step]) -> Result<(), String> {
         self.start();
         for step in steps {
-            self.server.with(|state| {
-                let text = format!("{step:?}");
-                state.trace.note(&text);
-                let name = text.split('(').next().unwrap_or_default();
-                state.trace.count(name);
-            });
+            self.server.note_step(step);
             self.step(*step).await?;
-            self.violations()?;
+            self.server.is_obeyed()?;
         }
         Ok(())
     }
@@ -164,14 +183,6 @@ impl Run {
             Step::Check => self.check().await?,
         }
         Ok(())
-    }
-
-    /// The violations that the guard has found.
-    fn violations(&self) -> Result<(), String> {
-        let first = self
-            .server
-            .with(|state| state.violations().first().cloned());
-        first.map_or(Ok(()), Err)
     }
 
     async fn namespace(&mut self) {
@@ -289,13 +300,7 @@ impl Run {
         self.server.with(|state| state.trace.take_sent());
         self.restart().await?;
         self.quiet().await?;
-        let after = self.world.versions();
-        if let Some((key, _)) = before
-            .iter()
-            .find(|(key, version)| after.get(*key) != Some(*version))
-        {
-            return Err(format!("a restart has changed {key}"));
-        }
+        same_versions(&before, &self.world.versions())?;
         let sent = self.server.with(|state| state.trace.take_sent());
         let mut paths = BTreeMap::new();
         for sent in sent

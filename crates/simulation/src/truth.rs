@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dataflow::Budget;
 use document::Value;
-use expr::Env;
+use expr::{Env, Time};
 use object::ObjectKey;
 use offline::Offline;
 use offline::{Event, EventType};
@@ -40,7 +40,13 @@ struct Derived {
 
 /// The time and random numbers for `render`. Nothing here depends on them.
 pub(crate) fn env() -> Env {
-    Env::new("2026-01-01T00:00:00Z".into(), 0)
+    env_at(Time::EPOCH.seconds())
+}
+
+/// The environment of `render` at a Unix time.
+pub(crate) fn env_at(now: i64) -> Env {
+    let now = Time::of_unix(now).unwrap_or(Time::EPOCH);
+    Env::new(now.to_string().into(), 0)
 }
 
 impl Truth {

@@ -5,14 +5,16 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use document::{Value, json};
+use kube::client::Body;
 use process::config::Config;
+use simulation::api::Caller;
 use simulation::api::policy::AccessReview;
 use simulation::faults::Fault;
 use simulation::fields::merge_patch;
 use tokio::time::sleep;
 
 use crate::selectors::{producer, reader};
-use crate::world::{World, rest};
+use crate::world::{Running, World, rest};
 
 const REVIEWS: &str = "/subjectaccessreviews";
 const USER: &str = "system:serviceaccount:ns:bot";
@@ -191,5 +193,33 @@ async fn readers_with_one_account_share_the_answers() {
     assert_eq!(world.config_maps().len(), 51);
     let asked = rules.asked.load(Ordering::SeqCst);
     assert!((18..=24).contains(&asked), "{asked} reviews in 5 minutes");
+    process.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_panic_while_the_server_is_asked_counts_as_no_answer() {
+    let world = world();
+    let rules = Rules::of(&world, true);
+    let fails = Arc::new(AtomicBool::new(true));
+    let (inner, failing) = (world.server.client(&Caller::new("deltic")), fails.clone());
+    let service = tower::service_fn(move |request: http::Request<Body>| {
+        let (inner, fails) = (inner.clone(), failing.load(Ordering::SeqCst));
+        async move {
+            let asks = request.uri().path().ends_with(REVIEWS);
+            assert!(!(asks && fails), "a bomb in a question");
+            inner.send(request).await.map_err(tower::BoxError::from)
+        }
+    });
+    let client = kube::Client::new(service, "default");
+    let process = Running::start(client, Config::default());
+    rest().await;
+    expect_refused(&world, &[]);
+    let ready = world.ready("reader");
+    assert!(ready.contains("an error in deltic itself"), "{ready}");
+    fails.store(false, Ordering::SeqCst);
+    rest().await;
+    assert_eq!(world.config_maps(), ["1"]);
+    assert!(world.is_ready("reader"), "{}", world.ready("reader"));
+    assert_eq!(*rules.others.lock().unwrap(), []);
     process.stop().await;
 }

@@ -5,16 +5,16 @@ use object::LabelSelector;
 use process::config::Config;
 use simulation::api::{Caller, ProcessedWrite};
 
-use crate::world::{Process, World, copies, rest};
+use crate::world::{Running, World, copies, rest};
 
 /// Starts a process that runs the Operators of a team, which is also the name of the caller.
-fn start(world: &World, team: &str) -> Process {
+fn start(world: &World, team: &str) -> Running {
     let selector = LabelSelector::from_query(&format!("team={team}")).unwrap();
     let config = Config {
         operator_selector: Some(selector),
         ..Config::default()
     };
-    Process::start(&world.server.client(&Caller::new(team)), config)
+    Running::start(world.server.client(&Caller::new(team)), config)
 }
 
 /// Derives objects of the view `V` from pods.

@@ -12,7 +12,7 @@ use simulation::faults::Fault;
 use simulation::fields::{merge_patch, set};
 use tokio::time::sleep;
 
-use crate::world::{Process, World, config_map, copies, rest};
+use crate::world::{Running, World, config_map, copies, rest};
 
 const CONFIG_MAPS: &str = "/api/v1/configmaps";
 const PODS: &str = "/api/v1/pods";
@@ -165,7 +165,7 @@ async fn too_many_open_files_are_called_by_their_name() {
         }
     });
     let client = kube::Client::new(service, "default");
-    let process = Process::start(&client, Config::default());
+    let process = Running::start(client, Config::default());
     sleep(Duration::from_mins(2)).await;
     let status = world.status("o").to_string();
     assert!(status.contains("too many open files"), "{status}");

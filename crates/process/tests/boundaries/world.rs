@@ -1,40 +1,26 @@
 //! A cluster, and any number of processes on it.
 
+use std::ops::Deref;
 use std::time::Duration;
 
 use document::{Value, json};
 use object::ObjectKey;
 use process::config::Config;
-use process::run::{RunError, run};
-use simulation::api::kind::Kind;
-use simulation::api::{Caller, ProcessedWrite, Server};
-use simulation::clock::Virtual;
-use simulation::fields::set;
-use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
+use simulation::api::{Caller, ProcessedWrite};
+pub(crate) use simulation::scene::{Running, config_map};
+use simulation::scene::{Scene, operator};
 
 /// The cluster.
+#[derive(Default)]
 pub(crate) struct World {
-    pub(crate) server: Server,
+    scene: Scene,
 }
 
-/// A running deltic.
-pub(crate) struct Process {
-    stop: oneshot::Sender<()>,
-    task: JoinHandle<Result<(), RunError>>,
-}
+impl Deref for World {
+    type Target = Scene;
 
-impl Process {
-    pub(crate) fn start(client: &kube::Client, config: Config) -> Self {
-        let (stop, stopped) = oneshot::channel();
-        let shutdown = async move { drop(stopped.await) };
-        let task = tokio::spawn(run(client.clone(), config, shutdown));
-        Self { stop, task }
-    }
-
-    pub(crate) async fn stop(self) {
-        self.stop.send(()).unwrap();
-        self.task.await.unwrap().unwrap();
+    fn deref(&self) -> &Scene {
+        &self.scene
     }
 }
 
@@ -45,14 +31,6 @@ pub(crate) async fn rest() {
 
 pub(crate) fn pod(name: &str) -> ObjectKey {
     ObjectKey::new("", "Pod", "ns", name)
-}
-
-pub(crate) fn config_map(name: &str) -> ObjectKey {
-    ObjectKey::new("", "ConfigMap", "ns", name)
-}
-
-fn operator_key(name: &str) -> ObjectKey {
-    ObjectKey::new("dcontroller.io", "Operator", "", name)
 }
 
 /// An Operator that derives config maps from pods; their names begin with `prefix`.
@@ -73,22 +51,18 @@ pub(crate) fn copies(prefix: &str) -> Value {
 
 impl World {
     pub(crate) fn new() -> Self {
-        let server = Server::new(Virtual::start(), 1);
-        server.with(|state| state.faults.no_delays());
-        Self { server }
-    }
-
-    pub(crate) fn start(&self, config: Config) -> Process {
-        Process::start(&self.server.client(&Caller::new("deltic")), config)
+        let world = Self::default();
+        world.server.with(|state| state.faults.no_delays());
+        world
     }
 
     /// Starts a process with `--namespace`, which is also the name of the caller.
-    pub(crate) fn start_in(&self, namespace: &str) -> Process {
+    pub(crate) fn start_in(&self, namespace: &str) -> Running {
         let config = Config {
             namespace: Some(namespace.to_owned()),
             ..Config::default()
         };
-        Process::start(&self.server.client(&Caller::new(namespace)), config)
+        Running::start(self.server.client(&Caller::new(namespace)), config)
     }
 
     pub(crate) fn put(&self, key: &ObjectKey, fields: &Value) {
@@ -120,25 +94,23 @@ impl World {
 
     /// Requests the deletion of an Operator.
     pub(crate) fn retire(&self, name: &str) {
-        self.server.delete(&operator_key(name));
+        self.delete_operator(name);
     }
 
     pub(crate) fn exists(&self, name: &str) -> bool {
-        self.server.get(&operator_key(name)).is_some()
+        self.server.get(&operator(name)).is_some()
     }
 
     /// Sets a label of an Operator.
     pub(crate) fn label(&self, name: &str, label: &str, value: &str) {
         let path = ["metadata", "labels", label];
         self.server
-            .set(&operator_key(name), "user", &path, value.into());
+            .set(&operator(name), "user", &path, value.into());
     }
 
     /// Creates an Operator, or changes its spec.
     pub(crate) fn apply(&self, name: &str, spec: &Value) {
-        let key = operator_key(name);
-        let old = self.server.get(&key).unwrap_or_else(|| json!({}));
-        self.put(&key, &set(&old, &["spec"], spec.clone()));
+        self.put_operator(name, spec);
     }
 
     /// The names of all config maps.
@@ -146,24 +118,9 @@ impl World {
         self.names("", "ConfigMap")
     }
 
-    /// The names of all objects of a kind.
-    pub(crate) fn names(&self, group: &str, kind: &str) -> Vec<String> {
-        let all = self.server.all(Kind::named(group, kind).unwrap());
-        let names = all.iter().map(|(key, _)| key.object_name().to_owned());
-        names.collect()
-    }
-
-    pub(crate) fn status(&self, operator: &str) -> Value {
-        let object = self.server.get(&operator_key(operator));
-        object.unwrap_or_default().get("status").clone()
-    }
-
     /// `status/reason: message` of the condition `Ready`.
     pub(crate) fn ready(&self, operator: &str) -> String {
-        let status = self.status(operator);
-        let ready = status.get("conditions").at(0);
-        let part = |key: &str| ready.get(key).as_str().unwrap_or_default();
-        format!("{}/{}: {}", part("status"), part("reason"), part("message"))
+        format!("{}: {}", self.scene.ready(operator), self.message(operator))
     }
 
     pub(crate) fn is_ready(&self, operator: &str) -> bool {

@@ -1,53 +1,40 @@
 //! A whole deltic on the API server in memory.
 
 use std::collections::BTreeSet;
+use std::ops::Deref;
 use std::time::Duration;
 
 use document::{Value, json};
 use engine::native::ViewStore;
 use object::{GroupKind, ObjectKey};
 use process::config::Config;
-use process::run::{RunError, run};
-use simulation::api::kind::Kind;
-use simulation::api::{Caller, Server, State, StreamingLists};
-use simulation::clock::Virtual;
+use simulation::api::{State, StreamingLists};
 use simulation::faults::Fault;
 use simulation::fields::{set, unset};
+use simulation::scene::{Running, Scene, operator};
+pub(crate) use simulation::scene::{config_map, widget};
 use store::{Selector, Write};
-use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
 
 /// A cluster and the deltic that runs on it.
+#[derive(Default)]
 pub(crate) struct World {
-    server: Server,
+    scene: Scene,
     /// The views of the running deltic.
     views: ViewStore,
-    process: Option<Process>,
+    process: Option<Running>,
 }
 
-/// A running deltic.
-struct Process {
-    stop: oneshot::Sender<()>,
-    task: JoinHandle<Result<(), RunError>>,
-}
+impl Deref for World {
+    type Target = Scene;
 
-/// A source object.
-pub(crate) fn widget(name: &str) -> ObjectKey {
-    ObjectKey::new("example.com", "Widget", "ns", name)
+    fn deref(&self) -> &Scene {
+        &self.scene
+    }
 }
 
 /// A source object of another kind.
 pub(crate) fn plain(name: &str) -> ObjectKey {
     ObjectKey::new("example.com", "Plain", "ns", name)
-}
-
-/// A target object.
-pub(crate) fn config_map(name: &str) -> ObjectKey {
-    ObjectKey::new("", "ConfigMap", "ns", name)
-}
-
-fn operator(name: &str) -> ObjectKey {
-    ObjectKey::new("dcontroller.io", "Operator", "", name)
 }
 
 fn view() -> GroupKind {
@@ -67,11 +54,7 @@ pub(crate) async fn rest() {
 impl World {
     /// A cluster with this many widgets, on which no deltic runs.
     pub(crate) fn new(widgets: usize) -> Self {
-        let world = Self {
-            server: Server::new(Virtual::start(), 1),
-            views: ViewStore::default(),
-            process: None,
-        };
+        let world = Self::default();
         for name in names(widgets) {
             world.make(&widget(&name));
         }
@@ -79,22 +62,16 @@ impl World {
     }
 
     pub(crate) fn start(&mut self) {
-        let (stop, stopped) = oneshot::channel();
-        let shutdown = async move { drop(stopped.await) };
         self.views = ViewStore::default();
         let config = Config {
             views: self.views.clone(),
             ..Config::default()
         };
-        let client = self.server.client(&Caller::new("deltic"));
-        let task = tokio::spawn(run(client, config, shutdown));
-        self.process = Some(Process { stop, task });
+        self.process = Some(self.scene.start(config));
     }
 
     pub(crate) async fn stop(&mut self) {
-        let Process { stop, task } = self.process.take().unwrap();
-        stop.send(()).unwrap();
-        task.await.unwrap().unwrap();
+        self.process.take().unwrap().stop().await;
     }
 
     /// Creates an object without content.
@@ -185,10 +162,7 @@ impl World {
 
     /// Creates an Operator, or changes its spec.
     pub(crate) fn apply(&self, name: &str, spec: &Value) {
-        let key = operator(name);
-        let old = self.server.get(&key).unwrap_or_else(|| json!({}));
-        let object = set(&old, &["spec"], spec.clone());
-        self.server.put(&key, "someone", &object);
+        self.put_operator(name, spec);
     }
 
     pub(crate) fn generation(&self, name: &str) -> i64 {
@@ -209,12 +183,7 @@ impl World {
 
     /// Requests the deletion of an Operator.
     pub(crate) fn retire(&self, name: &str) {
-        self.server.delete(&operator(name));
-    }
-
-    pub(crate) fn status(&self, name: &str) -> Value {
-        let object = self.server.get(&operator(name));
-        object.unwrap_or_default().get("status").clone()
+        self.delete_operator(name);
     }
 
     /// The reason of `Ready`.
@@ -244,7 +213,7 @@ impl World {
 
     /// The names of the config maps, or of those whose data has this key.
     pub(crate) fn config_maps(&self, with: Option<&str>) -> Vec<String> {
-        let objects = self.server.all(Kind::named("", "ConfigMap").unwrap());
+        let objects = self.objects("", "ConfigMap");
         let config_maps = objects.iter().filter(|(_, object)| {
             with.is_none_or(|field| !object.get("data").get(field).is_null())
         });

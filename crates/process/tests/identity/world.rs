@@ -1,44 +1,30 @@
 //! A whole deltic on the API server in memory.
 
 use std::collections::BTreeMap;
+use std::ops::Deref;
 use std::time::Duration;
 
 use document::{Value, json};
 use object::ObjectKey;
 use process::config::Config;
-use process::run::{RunError, run};
-use simulation::api::kind::{KINDS, Kind};
-use simulation::api::{Caller, Server};
-use simulation::clock::Virtual;
 use simulation::fields::{set, unset};
+use simulation::scene::{Running, Scene};
+pub(crate) use simulation::scene::{config_map, operator, widget};
 use target::claim::Claim;
-use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
 
 /// A cluster and the deltic that runs on it.
+#[derive(Default)]
 pub(crate) struct World {
-    pub(crate) server: Server,
-    process: Option<Process>,
+    scene: Scene,
+    process: Option<Running>,
 }
 
-/// A running deltic.
-struct Process {
-    stop: oneshot::Sender<()>,
-    task: JoinHandle<Result<(), RunError>>,
-}
+impl Deref for World {
+    type Target = Scene;
 
-/// A source object.
-pub(crate) fn widget(name: &str) -> ObjectKey {
-    ObjectKey::new("example.com", "Widget", "ns", name)
-}
-
-/// A target object.
-pub(crate) fn config_map(name: &str) -> ObjectKey {
-    ObjectKey::new("", "ConfigMap", "ns", name)
-}
-
-pub(crate) fn operator(name: &str) -> ObjectKey {
-    ObjectKey::new("dcontroller.io", "Operator", "", name)
+    fn deref(&self) -> &Scene {
+        &self.scene
+    }
 }
 
 /// A spec that derives an object of this kind from every widget.
@@ -68,14 +54,11 @@ pub(crate) async fn rest() {
 impl World {
     /// A cluster with these widgets, on which no deltic runs.
     pub(crate) fn new(widgets: &[&str]) -> Self {
-        let server = Server::new(Virtual::start(), 1);
+        let world = Self::default();
         for name in widgets {
-            server.put(&widget(name), "someone", &json!({}));
+            world.server.put(&widget(name), "someone", &json!({}));
         }
-        Self {
-            server,
-            process: None,
-        }
+        world
     }
 
     /// A cluster with three widgets and an Operator `a` that has derived everything from them.
@@ -94,25 +77,16 @@ impl World {
     }
 
     pub(crate) fn start_with(&mut self, config: Config) {
-        let (stop, stopped) = oneshot::channel();
-        let shutdown = async move { drop(stopped.await) };
-        let client = self.server.client(&Caller::new("deltic"));
-        let task = tokio::spawn(run(client, config, shutdown));
-        self.process = Some(Process { stop, task });
+        self.process = Some(self.scene.start(config));
     }
 
     pub(crate) async fn stop(&mut self) {
-        let Process { stop, task } = self.process.take().unwrap();
-        stop.send(()).unwrap();
-        task.await.unwrap().unwrap();
+        self.process.take().unwrap().stop().await;
     }
 
     /// Creates an Operator, or changes its spec.
     pub(crate) fn apply(&self, name: &str, spec: &Value) {
-        let key = operator(name);
-        let old = self.server.get(&key).unwrap_or_else(|| json!({}));
-        let object = set(&old, &["spec"], spec.clone());
-        self.server.put(&key, "someone", &object);
+        self.put_operator(name, spec);
     }
 
     pub(crate) fn exists(&self, key: &ObjectKey) -> bool {
@@ -123,19 +97,6 @@ impl World {
         let object = self.server.get(&operator(name)).unwrap();
         let uid = object.get("metadata").get("uid").clone();
         uid.as_str().unwrap().to_owned()
-    }
-
-    pub(crate) fn status(&self, name: &str) -> Value {
-        let object = self.server.get(&operator(name));
-        object.unwrap_or_default().get("status").clone()
-    }
-
-    /// The status and the reason of `Ready`.
-    pub(crate) fn ready(&self, name: &str) -> String {
-        let status = self.status(name);
-        let ready = status.get("conditions").at(0).clone();
-        let text = |field: &str| ready.get(field).as_str().unwrap_or_default().to_owned();
-        format!("{}/{}", text("status"), text("reason"))
     }
 
     pub(crate) fn is_ready(&self, name: &str) {
@@ -155,7 +116,7 @@ impl World {
 
     /// The names of all objects of a kind, with the claims on them.
     pub(crate) fn claims(&self, group: &str, kind: &str) -> BTreeMap<String, Option<Claim>> {
-        let objects = self.server.all(Kind::named(group, kind).unwrap());
+        let objects = self.objects(group, kind);
         let claims = objects.iter().map(|(key, object)| {
             let name = key.object_name().to_owned();
             (name, Claim::read(object, key))
@@ -163,13 +124,9 @@ impl World {
         claims.collect()
     }
 
-    pub(crate) fn names(&self, group: &str, kind: &str) -> Vec<String> {
-        self.claims(group, kind).into_keys().collect()
-    }
-
     /// The versions of all config maps.
     pub(crate) fn versions(&self) -> Vec<Value> {
-        let objects = self.server.all(Kind::named("", "ConfigMap").unwrap());
+        let objects = self.objects("", "ConfigMap");
         let versions = objects
             .iter()
             .map(|(_, object)| object.get("metadata").get("resourceVersion").clone());
@@ -190,24 +147,5 @@ impl World {
     pub(crate) fn unannotate(&self, key: &ObjectKey, name: &str) {
         let at = ["metadata", "annotations", name];
         self.server.change(key, "someone", |old| unset(old, &at));
-    }
-
-    /// The server no longer serves a kind, whose objects are gone.
-    pub(crate) fn drop_kind(&self, group: &str, kind: &str) {
-        for (key, _) in self.server.all(Kind::named(group, kind).unwrap()) {
-            self.server.delete(&key);
-        }
-        self.server.with(|state| {
-            state
-                .kinds
-                .retain(|served| (served.group, served.name) != (group, kind));
-            state.cut_watches();
-        });
-    }
-
-    /// The server serves all kinds.
-    pub(crate) fn serve_all(&self) {
-        self.server
-            .with(|state| state.kinds = KINDS.iter().collect());
     }
 }

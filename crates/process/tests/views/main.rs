@@ -15,11 +15,9 @@ use std::time::Duration;
 use document::{Value, json};
 use engine::native::ViewStore;
 use process::config::Config;
-use process::run::{RunError, run};
 use server::Server;
 use simulation::fields::merge_patch;
-use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
+use simulation::scene::Running;
 
 /// A cluster and the process that runs its Operators.
 struct World {
@@ -27,11 +25,8 @@ struct World {
     /// The settings of each process; every process gets a new store of views.
     config: Config,
     views: ViewStore,
-    process: Option<Process>,
+    process: Option<Running>,
 }
-
-/// The sender that stops the process, and its task.
-type Process = (oneshot::Sender<()>, JoinHandle<Result<(), RunError>>);
 
 impl World {
     /// An empty cluster.
@@ -66,18 +61,13 @@ impl World {
             views: self.views.clone(),
             ..self.config.clone()
         };
-        let (stop, stopped) = oneshot::channel();
-        let shutdown = async move { drop(stopped.await) };
-        let running = tokio::spawn(run(self.server.client(), config, shutdown));
-        self.process = Some((stop, running));
+        self.process = Some(Running::start(self.server.client(), config));
     }
 
     /// Ends the process.
     async fn stop(&mut self) {
-        let (stop, running) = self.process.take().unwrap();
         let before = self.ready("reader");
-        stop.send(()).unwrap();
-        running.await.unwrap().unwrap();
+        self.process.take().unwrap().stop().await;
         // Readers notice nothing when their producer ends with the process.
         assert_eq!(self.ready("reader"), before, "{}", self.message("reader"));
     }

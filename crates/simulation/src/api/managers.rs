@@ -23,6 +23,8 @@ pub struct Managers {
     owners: BTreeMap<Leaf, BTreeSet<Manager>>,
     /// Whether elements of lists are merged by name.
     named_elements: bool,
+    /// Whether the status is a subresource.
+    status: bool,
 }
 
 /// An apply request.
@@ -65,6 +67,7 @@ impl Managers {
         Self {
             owners: BTreeMap::new(),
             named_elements: !kind.group.contains('.'),
+            status: kind.status,
         }
     }
 
@@ -161,21 +164,28 @@ impl Managers {
 
     /// `metadata.managedFields`
     pub fn managed_fields(&self) -> Value {
-        let mut managers: BTreeMap<&Manager, Value> = BTreeMap::new();
+        let mut managers: BTreeMap<(&Manager, bool), Value> = BTreeMap::new();
         for (leaf, owners) in &self.owners {
+            let status = self.status && ManagedPart::Status.has(leaf);
             let path = steps(leaf);
             let path: Vec<&str> = path.iter().map(String::as_str).collect();
             for owner in owners {
-                let fields = managers.entry(owner).or_insert_with(Value::empty_map);
+                let fields = managers.entry((owner, status));
+                let fields = fields.or_insert_with(Value::empty_map);
                 *fields = set(fields, &path, json!({}));
             }
         }
-        let entries = managers.into_iter().map(|((manager, applies), fields)| {
+        let entries = managers.into_iter().map(|((manager, status), fields)| {
+            let (name, applies) = manager;
             let operation = if *applies { "Apply" } else { "Update" };
-            json!({
-                "manager": (manager.as_str()), "operation": operation,
+            let entry = json!({
+                "manager": (name.as_str()), "operation": operation,
                 "fieldsType": "FieldsV1", "fieldsV1": fields,
-            })
+            });
+            if status {
+                return set(&entry, &["subresource"], "status".into());
+            }
+            entry
         });
         entries.collect()
     }

@@ -36,6 +36,7 @@ mod watch;
 mod write;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -226,6 +227,22 @@ impl Server {
             self.0.changed.notify_waiters();
         }
         result
+    }
+
+    /// Records a step of a history.
+    pub fn note_step(&self, step: &impl Debug) {
+        let text = format!("{step:?}");
+        let name = text.split('(').next().unwrap_or_default();
+        self.with(|state| {
+            state.trace.note(&text);
+            state.trace.count(name);
+        });
+    }
+
+    /// Whether all invariants hold so far; otherwise the first violation.
+    pub fn is_obeyed(&self) -> Result<(), String> {
+        let first = self.with(|state| state.violations().first().cloned());
+        first.map_or(Ok(()), Err)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -43,7 +43,7 @@ pub struct Event {
 }
 
 /// All objects.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Store {
     clock: Virtual,
     objects: BTreeMap<ObjectKey, Stored>,

@@ -26,8 +26,18 @@ pub(super) struct Write<'a> {
 }
 
 impl Write<'_> {
-    /// Carries it out.
+    /// Carries it out. A dry run leaves everything as it was.
     pub(super) fn run(mut self) -> Reply {
+        if self.request.query.get("dryRun") != "All" {
+            return self.carry_out();
+        }
+        let before = self.store.clone();
+        let reply = self.carry_out();
+        *self.store = before;
+        reply
+    }
+
+    fn carry_out(&mut self) -> Reply {
         let content = self.request.content.as_str();
         match (&self.request.method, self.place.name.is_some(), content) {
             (&Method::POST, false, _) => self.create(),
@@ -77,9 +87,6 @@ impl Write<'_> {
         self.admit(None, &object)?;
         if self.store.get(&self.key).is_some() {
             return Err(Refusal::exists(&self.key));
-        }
-        if self.request.query.get("dryRun") == "All" {
-            return Ok((201, object));
         }
         let mut managers = Managers::new(self.place.kind);
         managers.updated(&json!({}), &object, self.manager());

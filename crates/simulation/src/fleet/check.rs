@@ -15,7 +15,7 @@ use super::truth::key_of;
 use super::world::{World, target_kinds};
 use crate::check::{comparable, is_marked};
 use crate::fields::{at, copied, text};
-use crate::truth::env;
+use crate::truth::env_at;
 use crate::world::complete;
 
 type Objects = BTreeMap<ObjectKey, Value>;
@@ -79,7 +79,7 @@ impl World {
             kind: EventType::Added,
             object: object.clone(),
         });
-        let batch = offline.batch(&added.collect::<Vec<_>>(), &env());
+        let batch = offline.batch(&added.collect::<Vec<_>>(), &env_at(self.time.now()));
         let batch = batch.map_err(|error| format!("render failed: {error}"))?;
         if let Some(error) = batch.errors.first() {
             return Err(format!("an error is left: {}", error.message));
@@ -137,9 +137,15 @@ impl World {
         Err(format!("{key} should not exist: {live}"))
     }
 
-    /// The versions of all objects of the kinds that the fleet writes.
+    /// The versions of all objects of the kinds that the fleet writes, except for those that may
+    /// change by themselves.
     pub(super) fn versions(&self) -> BTreeMap<ObjectKey, String> {
-        let versions = self.found().into_iter().map(|(key, object)| {
+        let timed = |key: &ObjectKey| {
+            let mut fleet = self.fleet.iter();
+            fleet.any(|member| member.reads_time() && member.derives(key))
+        };
+        let found = self.found().into_iter();
+        let versions = found.filter(|(key, _)| !timed(key)).map(|(key, object)| {
             let version = text(&object, &["metadata", "resourceVersion"]);
             (key, version.to_owned())
         });

@@ -88,8 +88,9 @@ fn held(done: &ProcessedWrite<'_>, may: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks every request of a fleet when it is sent. `elected` says whether there is a lease.
-pub(super) fn inspector(elected: bool) -> Inspector {
+/// Checks every request of a fleet when it is sent. `elected` says whether there is a lease, and
+/// `secrets` whether the fleet reads Secrets.
+pub(super) fn inspector(elected: bool, secrets: bool) -> Inspector {
     let mut rates: BTreeMap<String, (Instant, u64)> = BTreeMap::new();
     let mut renewals = Renewals::default();
     Box::new(move |caller, request, store| {
@@ -98,7 +99,9 @@ pub(super) fn inspector(elected: bool) -> Inspector {
         if !request.is_write() {
             return Ok(());
         }
-        no_secrets(request)?;
+        if secrets {
+            no_secrets(request)?;
+        }
         if elected && !is_free(request) {
             return renewals.leads(caller, request);
         }

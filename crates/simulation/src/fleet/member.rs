@@ -1,5 +1,9 @@
 //! The Operators of a fleet.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::thread::LocalKey;
+
 use document::{Value, json};
 use object::{ObjectKey, VIEW_SUFFIX};
 use operator::{Controller, Operator};
@@ -50,6 +54,7 @@ const CAPPED: Member = member!("limited");
 const VAULT: Member = member!("vault");
 const KEEPER: Member = member!("keeper");
 const LENS: Member = member!("lens");
+const TIMER: Member = member!("timer");
 const TAGGER: Member = member!("tagger").mixes().patcher();
 
 /// All fleets, with their names.
@@ -61,12 +66,13 @@ pub const FLEETS: &[(&str, &[Member])] = &[
     ("limits", &[PRODUCER, CAPPED]),
     ("secrets", &[VAULT, KEEPER, LENS]),
     ("patches", &[PRODUCER, TAGGER]),
+    ("time", &[PRODUCER, TIMER, FAN]),
     ("all", &[PRODUCER, MIDDLE, LEAF, GROUPS, STRICT, CAREFUL]),
 ];
 
 /// The spec of a member.
 #[expect(clippy::struct_excessive_bools, reason = "independent edits")]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Edits {
     /// The value of an annotation on all derived objects; 0 for none.
     pub salt: u64,
@@ -105,6 +111,9 @@ impl Edits {
     }
 }
 
+/// What was read of the members, by their names and specs.
+type Cache<T> = RefCell<BTreeMap<(&'static str, Edits), T>>;
+
 impl Member {
     const fn mixes(mut self) -> Self {
         self.one_to_one = false;
@@ -140,12 +149,40 @@ impl Member {
         rest.is_some_and(|rest| rest.starts_with('-'))
     }
 
+    /// Whether it derives something from the time.
+    pub fn reads_time(&self) -> bool {
+        self.manifest.contains("@now")
+    }
+
     /// The manifest.
     ///
     /// # Panics
     ///
     /// If the file is not YAML.
     pub fn manifest(&self, edits: Edits) -> Value {
+        thread_local! {
+            static MANIFESTS: Cache<Value> = const { RefCell::new(BTreeMap::new()) };
+        }
+        self.cached(&MANIFESTS, edits, || self.read_manifest(edits))
+    }
+
+    /// Reads a file only once for each spec: most of a history would be spent on it.
+    fn cached<T: Clone>(
+        &self,
+        cache: &'static LocalKey<Cache<T>>,
+        edits: Edits,
+        read: impl FnOnce() -> T,
+    ) -> T {
+        let key = (self.name, edits);
+        if let Some(found) = cache.with_borrow(|cache| cache.get(&key).cloned()) {
+            return found;
+        }
+        let new = read();
+        cache.with_borrow_mut(|cache| cache.insert(key, new.clone()));
+        new
+    }
+
+    fn read_manifest(&self, edits: Edits) -> Value {
         let manifests = manifest::parse_bytes(self.name, self.manifest.as_bytes().to_vec());
         let mut manifests = manifests.expect("the manifests of the simulation are YAML");
         let manifest = manifests.pop().expect("each file has one").value;
@@ -170,10 +207,17 @@ impl Member {
     ///
     /// If the spec is invalid.
     pub fn controllers(&self, edits: Edits) -> Vec<Controller> {
+        thread_local! {
+            static CONTROLLERS: Cache<Vec<Controller>> = const { RefCell::new(BTreeMap::new()) };
+        }
         let valid = Edits {
             invalid: false,
             ..edits
         };
+        self.cached(&CONTROLLERS, valid, || self.read_controllers(valid))
+    }
+
+    fn read_controllers(&self, valid: Edits) -> Vec<Controller> {
         let manifest = self.manifest(valid);
         let (operator, problems) = operator::read(&manifest, &expr::Functions::builtin());
         let operator = operator.unwrap_or_else(|| panic!("{} is invalid: {problems:?}", self.name));
@@ -195,6 +239,12 @@ impl Member {
         let mut upstream = self.upstream(fleet).into_iter();
         itself || upstream.any(|upstream| upstream.reads(fleet, kind))
     }
+}
+
+/// Whether a fleet reads Secrets.
+pub(super) fn has_secrets(fleet: &[Member]) -> bool {
+    let mut members = fleet.iter();
+    members.any(|member| member.reads(fleet, "Secret"))
 }
 
 /// The key of an Operator.

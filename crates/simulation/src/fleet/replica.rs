@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::{pending, select_all};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
 
 use super::guard::LEASE;
 use super::truth::Truth;
 use crate::api::{Partition, Server};
-use crate::clock::{ClockSteps, Virtual};
+use crate::clock::WallClock;
 use crate::process::{Process, Start};
-use seeded::Random;
+use seeded::{Random, memory};
 
 /// How long it takes to start a process that has died by itself.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -19,11 +19,9 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// One or two replicas.
 pub(super) struct Replicas {
     server: Server,
-    clock: Virtual,
+    time: WallClock,
     truth: Truth,
     random: Random,
-    /// How far the wall clocks are off.
-    pub(super) steps: ClockSteps,
     all: Vec<Replica>,
     /// The number of processes so far.
     started: u64,
@@ -39,7 +37,7 @@ impl Replicas {
     /// Starts the replicas.
     pub(super) fn new(
         server: &Server,
-        clock: Virtual,
+        time: &WallClock,
         truth: &Truth,
         seed: u64,
         count: usize,
@@ -47,10 +45,9 @@ impl Replicas {
         let now = Instant::now();
         let mut replicas = Self {
             server: server.clone(),
-            clock,
+            time: time.clone(),
             truth: truth.clone(),
             random: Random::new(seed.wrapping_mul(37)),
-            steps: ClockSteps::default(),
             all: (0..count).map(|_| Replica::StartsAt(now)).collect(),
             started: 0,
         };
@@ -64,8 +61,8 @@ impl Replicas {
         self.truth.start(&name);
         let start = Start {
             name,
-            clock: self.clock,
-            steps: self.steps.clone(),
+            clock: self.time.clock,
+            steps: self.time.steps.clone(),
             seed: self.random.bits(),
             lease: (self.all.len() > 1).then_some(LEASE),
         };
@@ -97,6 +94,21 @@ impl Replicas {
         }
         self.start_due();
         Ok(())
+    }
+
+    /// Shuts all replicas down, and starts them again with the next wait. Returns how much memory
+    /// they held, in bytes.
+    pub(super) async fn restart_all(&mut self) -> Result<isize, String> {
+        let before = memory::live();
+        for replica in &mut self.all {
+            let next = Replica::StartsAt(Instant::now());
+            if let Replica::Runs(process) = std::mem::replace(replica, next) {
+                process.stop(&self.server).await?;
+            }
+        }
+        // Tasks that are aborted free their memory when they are scheduled.
+        sleep(PAUSE).await;
+        Ok(before - memory::live())
     }
 
     /// Cuts a replica off from the server.

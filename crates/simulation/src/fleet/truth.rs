@@ -19,8 +19,9 @@ use offline::{Event, EventType, Offline};
 use tokio::time::Instant;
 
 use super::member::{Edits, Member, merged};
+use crate::clock::WallClock;
 use crate::fields::text;
-use crate::truth::env;
+use crate::truth::env_at;
 
 /// The state of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,11 +56,12 @@ struct Derived {
     leaving: BTreeSet<&'static str>,
     /// When each process started.
     starts: BTreeMap<String, Instant>,
+    time: WallClock,
 }
 
 impl Truth {
     /// No Operators yet.
-    pub fn new(fleet: &'static [Member]) -> Self {
+    pub fn new(fleet: &'static [Member], time: WallClock) -> Self {
         Self(Arc::new(Mutex::new(Derived {
             fleet,
             offline: Offline::new(merged(Vec::new()), Budget::default()),
@@ -70,6 +72,7 @@ impl Truth {
             inputs: BTreeMap::new(),
             leaving: BTreeSet::new(),
             starts: BTreeMap::new(),
+            time,
         })))
     }
 
@@ -122,10 +125,15 @@ impl Truth {
 
     /// Whether an object was derived all the time that a process can know of.
     pub fn always_had(&self, process: &str, key: &ObjectKey) -> bool {
-        let derived = self.derived();
+        let mut derived = self.derived();
         let Some(member) = derived.fleet.iter().find(|member| member.derives(key)) else {
             return false;
         };
+        // What no longer derives at the latest time need not derive for any process.
+        if member.reads_time() {
+            derived.step(Vec::new(), EventType::Modified);
+            derived.note();
+        }
         let Some(start) = derived.starts.get(process) else {
             return false;
         };
@@ -195,7 +203,7 @@ impl Derived {
             .map(|object| Event { kind, object })
             .collect();
         // Errors of single objects hold. The check at the end finds others.
-        let _ = self.offline.batch(&events, &env());
+        let _ = self.offline.batch(&events, &env_at(self.time.latest()));
     }
 
     /// Records what is derived now.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use document::{Value, json};
+use expr::Time;
 use object::ObjectKey;
 use object::marks::ALLOW_DELETIONS;
 use offline::EventType;
@@ -16,6 +17,7 @@ use super::member::{Edits, LIMITED, Member};
 use super::truth::{Standing, Truth};
 use crate::api::Server;
 use crate::api::kind::Kind;
+use crate::clock::WallClock;
 use crate::fields::{at, set, unset};
 use crate::world::sources::{GROUPS, PLACES, healed, item, link, random_item, random_link};
 use crate::world::{complete, is_bad, put_bystanders};
@@ -64,6 +66,7 @@ pub(super) struct World {
     pub(super) backup: Backup,
     /// The Operator in the backup that is being restored.
     pub(super) restored: Option<Value>,
+    pub(super) time: WallClock,
 }
 
 /// The state of an Operator as its administrator knows it.
@@ -77,14 +80,14 @@ pub(super) struct AdminState {
 
 impl World {
     /// A cluster with a fleet.
-    pub(super) fn new(server: Server, fleet: &'static [Member]) -> Self {
+    pub(super) fn new(server: Server, fleet: &'static [Member], time: WallClock) -> Self {
         let deep = format!("{}1{}", r#"{"a":"#.repeat(DEPTH), "}".repeat(DEPTH));
         server.with(|state| state.sent_as.push((UNREADABLE, deep)));
         let mut world = Self {
             fleet,
             operators: BTreeMap::new(),
             edited: Arc::default(),
-            truth: Truth::new(fleet),
+            truth: Truth::new(fleet, time.clone()),
             user_objects: BTreeMap::new(),
             good: BTreeMap::new(),
             allowed: Arc::default(),
@@ -93,6 +96,7 @@ impl World {
             renamed: Vec::new(),
             backup: Backup::default(),
             restored: None,
+            time,
             server,
         };
         for member in fleet {
@@ -278,8 +282,29 @@ impl World {
     }
 
     pub(super) fn put_item(&mut self, random: &mut Random) {
-        let (key, object) = (item(random), random_item(random));
+        let (key, mut object) = (item(random), random_item(random));
+        if self.reads_time() && random.chance(70) {
+            let left = *random.pick(&[-60, 2, 20, 300, 3_600, 86_400]);
+            let until = Time::of_unix(self.time.now() + left).unwrap_or(Time::EPOCH);
+            object = set(&object, &["spec", "until"], until.to_string().into());
+        }
         self.put(&key, &object);
+    }
+
+    fn reads_time(&self) -> bool {
+        self.fleet.iter().any(Member::reads_time)
+    }
+
+    /// Whether something changes by itself around this time: the time of an Item is over, or the
+    /// next day has begun and not everything has ticked.
+    pub(super) fn falls_due(&self) -> bool {
+        let now = self.time.now();
+        let mut times = self.user_objects.values().filter_map(|object| {
+            let until = at(object, &["spec", "until"]).as_str()?;
+            Some(Time::parse(until)?.seconds())
+        });
+        let soon = now - 60..=now + 5;
+        self.reads_time() && (now % 86_400 < 180 || times.any(|time| soon.contains(&time)))
     }
 
     /// Makes an Item unreadable, for all Operators or for some.
