@@ -1,5 +1,7 @@
 //! The lexer: splits a text into tokens and decodes literals.
 
+use std::ops::Range;
+
 use crate::error::CompileError;
 
 /// A word, literal or symbol.
@@ -27,8 +29,8 @@ const SYMBOLS: [&str; 24] = [
 
 type Result<T> = std::result::Result<T, CompileError>;
 
-/// The tokens of a text with their offsets. The last one is [`Token::End`].
-pub(crate) fn tokens(text: &str) -> Result<Vec<(Token<'_>, usize)>> {
+/// The tokens of a text with their places in it. The last one is [`Token::End`].
+pub(crate) fn tokens(text: &str) -> Result<Vec<(Token<'_>, Range<usize>)>> {
     let mut lexer = Lexer { text, at: 0 };
     let mut tokens = Vec::new();
     loop {
@@ -36,7 +38,7 @@ pub(crate) fn tokens(text: &str) -> Result<Vec<(Token<'_>, usize)>> {
         let start = lexer.at;
         let token = lexer.token()?;
         let end = token == Token::End;
-        tokens.push((token, start));
+        tokens.push((token, start..lexer.at));
         if end {
             return Ok(tokens);
         }

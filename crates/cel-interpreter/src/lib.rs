@@ -79,4 +79,4 @@ pub use parser::{MAX_DEPTH, MAX_LENGTH, MAX_NESTING};
 pub use program::{Limits, Program};
 pub use reference::{Documented, Example, reference, reference_page};
 pub use types::is_type_name;
-pub use typing::{DocumentTypes, Kinds, TypeFinding, Typed};
+pub use typing::{DocumentTypes, Kinds, TypeFinding, TypeMistake, Typed};

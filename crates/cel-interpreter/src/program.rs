@@ -1,6 +1,7 @@
 //! Programs: compiled once, evaluated many times.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 use document::Value;
@@ -10,9 +11,9 @@ use crate::error::{CompileError, EvalError};
 use crate::eval::Interpreter;
 
 use crate::lexer::closing_brace;
-use crate::parser::parse;
-use crate::reads::reads;
-use crate::tree::CelExpr;
+use crate::parser::{Parsed, parse};
+use crate::reads::{reads, variable_place};
+use crate::tree::Located;
 use crate::typing::{DocumentTypes, TypeFinding, Typed, check};
 
 /// A compiled expression. Cloning increments one reference count.
@@ -34,10 +35,8 @@ pub struct Program(Arc<Compiled>);
 
 struct Compiled {
     text: String,
-    tree: CelExpr,
-    /// The names of the variables, by their numbers in the tree.
-    names: Vec<String>,
-    /// The same names, sorted.
+    parsed: Parsed,
+    /// The names of the variables, sorted.
     variables: Vec<String>,
 }
 
@@ -57,13 +56,12 @@ impl Default for Limits {
 impl Program {
     /// Compiles an expression.
     pub fn compile(text: &str) -> Result<Self, CompileError> {
-        let (tree, names) = parse(text)?;
-        let mut variables = names.clone();
+        let parsed = parse(text)?;
+        let mut variables = parsed.names.clone();
         variables.sort();
         Ok(Self(Arc::new(Compiled {
             text: text.to_owned(),
-            tree,
-            names,
+            parsed,
             variables,
         })))
     }
@@ -112,13 +110,31 @@ impl Program {
     /// # Ok::<(), cel_interpreter::CompileError>(())
     /// ```
     pub fn reads(&self) -> Vec<Vec<String>> {
-        reads(&self.0.tree, &self.0.names)
+        reads(&self.0.parsed.tree, &self.0.parsed.names)
+    }
+
+    /// Where a variable is first read, with its members: a range of bytes of the text.
+    ///
+    /// ```
+    /// let program = cel_interpreter::Program::compile("1 + object.a.b")?;
+    /// assert_eq!(program.place_of("object"), Some(4..14));
+    /// # Ok::<(), cel_interpreter::CompileError>(())
+    /// ```
+    pub fn place_of(&self, variable: &str) -> Option<Range<usize>> {
+        variable_place(self.located(), variable, &self.0.parsed.names)
+    }
+
+    fn located(&self) -> Located<'_> {
+        Located {
+            node: &self.0.parsed.tree,
+            place: &self.0.parsed.place,
+        }
     }
 
     /// Checks the types of operands, given those of the variables. Returns the type of the value,
     /// and what is wrong.
     pub fn check<T: DocumentTypes>(&self, types: &mut T) -> (Typed<T::Part>, Vec<TypeFinding>) {
-        check(&self.0.tree, &self.0.names, types)
+        check(self.located(), &self.0.parsed.names, types)
     }
 
     /// The value of the expression. `variables` is called on the first use of a variable, and
@@ -138,9 +154,9 @@ impl Program {
         variables: &dyn Fn(&str) -> Option<Value>,
         limits: &Limits,
     ) -> (Result<Value, EvalError>, u64) {
-        let mut interpreter = Interpreter::new(&self.0.names, variables, limits.cost);
+        let mut interpreter = Interpreter::new(&self.0.parsed.names, variables, limits.cost);
         let value = interpreter
-            .eval(&self.0.tree)
+            .eval(&self.0.parsed.tree)
             .and_then(|value| to_document(&value, &mut interpreter.meter));
         (value, interpreter.meter.spent())
     }

@@ -1,6 +1,8 @@
 //! The members of variables that an expression reads.
 
-use crate::tree::{CelExpr, Path};
+use std::ops::Range;
+
+use crate::tree::{CelExpr, Located, Path};
 
 /// The chains of members, each with its variable first, sorted and distinct.
 pub(crate) fn reads(tree: &CelExpr, variables: &[String]) -> Vec<Vec<String>> {
@@ -37,5 +39,20 @@ pub(crate) fn chain(node: &CelExpr, variables: &[String]) -> Option<Vec<String>>
             Some(chain)
         }
         _ => None,
+    }
+}
+
+/// Where a variable is first read, with its members.
+pub(crate) fn variable_place(
+    at: Located<'_>,
+    variable: &str,
+    variables: &[String],
+) -> Option<Range<usize>> {
+    match at.node {
+        CelExpr::Path(path) if variables[path.variable] == variable => Some(at.place.range.clone()),
+        _ => {
+            let mut parts = at.parts().into_iter();
+            parts.find_map(|part| variable_place(part, variable, variables))
+        }
     }
 }

@@ -15,6 +15,7 @@
 //!           └ Path base                   variable 1
 //! ```
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use document::Key;
@@ -70,6 +71,32 @@ pub(crate) enum CelExpr {
         flat: bool,
     },
     Fold(Box<Fold>),
+}
+
+/// Where an expression and its parts are in the text. It has the shape of the tree: the parts are
+/// those that [`CelExpr::each`] visits, in the same order.
+pub(crate) struct Place {
+    pub range: Range<usize>,
+    pub parts: Vec<Place>,
+}
+
+/// An expression with its place.
+#[derive(Clone, Copy)]
+pub(crate) struct Located<'a> {
+    pub node: &'a CelExpr,
+    pub place: &'a Place,
+}
+
+impl Located<'_> {
+    /// The direct subexpressions.
+    pub(crate) fn parts(self) -> Vec<Self> {
+        let mut parts = Vec::new();
+        self.node.each(&mut |node| {
+            let place = self.place.parts.get(parts.len()).unwrap_or(self.place);
+            parts.push(Self { node, place });
+        });
+        parts
+    }
 }
 
 /// A chain of members that starts at a variable.

@@ -9,141 +9,63 @@
 //! object.spec.replicas + x        int + anything    1 + 1 is accepted: an int, or a double
 //! ```
 
+mod kinds;
 mod operands;
 mod samples;
 
-use crate::tree::{CelExpr, Fold, FoldKind};
+use std::ops::Range;
+
+use document::Value;
+
+use crate::tree::{Arithmetic, CelExpr, Fold, FoldKind, Located};
 use crate::types::Type;
+use crate::value::Val;
+pub use kinds::Kinds;
 use operands::{Operand, Outcome, Trials, combinations};
 
-/// A set of types.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Kinds(u32);
-
-impl Kinds {
-    /// No type.
-    pub const NONE: Self = Self(0);
-    /// All types: nothing is known.
-    pub const ANY: Self = Self(u32::MAX);
-    /// Null.
-    pub const NULL: Self = Self::one(Type::Null);
-    /// Booleans.
-    pub const BOOLEAN: Self = Self::one(Type::Bool);
-    /// Integers of documents.
-    pub const INTEGER: Self = Self::one(Type::Int);
-    /// Other numbers.
-    pub const DOUBLE: Self = Self::one(Type::Double);
-    /// Strings.
-    pub const STRING: Self = Self::one(Type::Str);
-    /// Lists.
-    pub const LIST: Self = Self::one(Type::List);
-    /// Maps.
-    pub const MAP: Self = Self::one(Type::Map);
-
-    const OPTIONAL: Self = Self::one(Type::Optional);
-
-    const fn one(of: Type) -> Self {
-        Self(1 << of as u32)
-    }
-
-    /// The types of both sets.
-    #[must_use]
-    pub const fn or(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-
-    /// Whether a type is in both sets.
-    pub const fn overlaps(self, other: Self) -> bool {
-        self.0 & other.0 != 0
-    }
-
-    /// Whether all types of this set are in the other.
-    pub const fn is_in(self, other: Self) -> bool {
-        self.0 & !other.0 == 0
-    }
-
-    /// Whether a value of these types has a JSON form.
-    pub fn has_json_form(self) -> bool {
-        let without = [
-            Type::Quantity,
-            Type::Ip,
-            Type::Cidr,
-            Type::Url,
-            Type::Version,
-            Type::Format,
-        ];
-        let without = without
-            .into_iter()
-            .fold(Self::NONE, |all, of| all.or(Self::one(of)));
-        !self.is_in(without)
-    }
-
-    /// Whether a value of these types is written to a document as a string.
-    pub fn is_text(self) -> bool {
-        let texts = [
-            Type::Str,
-            Type::Bytes,
-            Type::Timestamp,
-            Type::Duration,
-            Type::Meta,
-        ];
-        let texts = texts
-            .into_iter()
-            .fold(Self::NONE, |all, of| all.or(Self::one(of)));
-        self != Self::NONE && self.is_in(texts)
-    }
-
-    /// Whether values of these types may be equal: numbers are compared by value.
-    fn may_equal(self, other: Self) -> bool {
-        let numbers = Self::INTEGER.or(Self::DOUBLE).or(Self::one(Type::UInt));
-        self.overlaps(other) || (self.overlaps(numbers) && other.overlaps(numbers))
-    }
-
-    /// The types for a message. Where something else is possible, null is not the point.
-    fn shown(self) -> String {
-        let other = Self(self.0 & !Self::NULL.0);
-        let shown = if self == Self::ANY || other == Self::NONE {
-            self
-        } else {
-            other
-        };
-        shown.to_string()
-    }
-
-    fn types(self) -> impl Iterator<Item = Type> {
-        let known = samples::types();
-        known.filter(move |of| Self::one(*of).overlaps(self))
-    }
-}
-
-/// `string or int`
-impl std::fmt::Display for Kinds {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if *self == Self::ANY {
-            return f.write_str("anything");
-        }
-        let names: Vec<&str> = self.types().map(Type::name).collect();
-        f.write_str(&names.join(" or "))
-    }
-}
-
-/// The types of documents, for [`Program::check`](crate::Program::check).
+/// The types of documents, for [`Program::check`](crate::Program::check). Places are ranges of bytes
+/// of the text.
 pub trait DocumentTypes {
     /// The type of a part of a document.
     type Part: Clone;
     /// The type at a chain of names that starts with a variable; `None` if nothing is known.
-    fn path(&mut self, names: &[&str]) -> Option<Self::Part>;
+    fn path(&mut self, names: &[&str], place: &Range<usize>) -> Option<Self::Part>;
     /// The type of a member; `None` if nothing is known.
-    fn member(&mut self, part: &Self::Part, name: &str) -> Option<Self::Part>;
+    fn member(&mut self, part: &Self::Part, name: &str, place: &Range<usize>)
+    -> Option<Self::Part>;
     /// The type of the elements of a list, or of the values of a map.
     fn element(&mut self, part: &Self::Part) -> Option<Self::Part>;
     /// The types of its values.
     fn kinds(&self, part: &Self::Part) -> Kinds;
+    /// The type of one value.
+    fn literal(&mut self, value: &Value) -> Self::Part;
+    /// The type of values of these types, none of which are lists or maps.
+    fn scalars(&mut self, kinds: Kinds) -> Self::Part;
+    /// The type of a list with elements of these types; `None` if nothing is known of one.
+    fn list(&mut self, elements: Vec<Option<Self::Part>>) -> Self::Part;
+    /// The type of a map: its keys that are known with the types of their values, and the types of
+    /// the other values.
+    fn map(
+        &mut self,
+        named: Vec<(&str, Option<Self::Part>)>,
+        others: Vec<Option<Self::Part>>,
+    ) -> Self::Part;
+    /// The values of both types.
+    fn union(&mut self, one: &Self::Part, other: &Self::Part) -> Self::Part;
 }
 
 /// Something wrong with an expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum TypeFinding {
+pub struct TypeFinding {
+    /// Where it is: a range of bytes of the text.
+    pub place: Range<usize>,
+    /// What is wrong.
+    pub mistake: TypeMistake,
+}
+
+/// What is wrong with a part of an expression.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TypeMistake {
     /// An operator or function that accepts none of the types of its operands.
     Operands {
         /// The operator or function.
@@ -167,7 +89,8 @@ pub enum TypeFinding {
 pub struct Typed<Part> {
     /// The types that it may have.
     pub kinds: Kinds,
-    /// The part of a document that it is, if it is one.
+    /// Its type as a part of a document, if all of it is of types that documents have: a timestamp
+    /// is written to a document as a string, but is none in the expression.
     pub part: Option<Part>,
 }
 
@@ -179,7 +102,7 @@ impl<Part> Typed<Part> {
 
 /// Checks an expression. Returns the type of its value, and the findings.
 pub(crate) fn check<T: DocumentTypes>(
-    tree: &CelExpr,
+    tree: Located<'_>,
     names: &[String],
     types: &mut T,
 ) -> (Typed<T::Part>, Vec<TypeFinding>) {
@@ -214,61 +137,44 @@ struct Checker<'a, T: DocumentTypes> {
 const MAX_DEPTH: usize = 60;
 
 impl<T: DocumentTypes> Checker<'_, T> {
-    fn typed(&mut self, node: &CelExpr) -> Typed<T::Part> {
+    fn typed(&mut self, at: Located<'_>) -> Typed<T::Part> {
         if self.depth >= MAX_DEPTH {
             return Typed::of(Kinds::ANY);
         }
         self.depth += 1;
-        let typed = self.node(node);
+        let typed = self.node(at);
         self.depth -= 1;
         typed
     }
 
-    fn node(&mut self, node: &CelExpr) -> Typed<T::Part> {
-        match node {
-            CelExpr::Literal(value) => Typed::of(Kinds::one(Type::of(value))),
+    fn node(&mut self, at: Located<'_>) -> Typed<T::Part> {
+        let parts = at.parts();
+        match at.node {
+            CelExpr::Literal(value) => self.literal(value),
             CelExpr::Local(local) => self.locals[*local].clone(),
             CelExpr::Path(path) => {
                 let variable = self.names[path.variable].as_str();
                 let names: Vec<&str> = std::iter::once(variable)
                     .chain(path.keys.iter().map(document::Key::as_str))
                     .collect();
-                let part = self.types.path(&names);
+                let part = self.types.path(&names, &at.place.range);
                 self.part(part)
             }
-            CelExpr::Member(base, key) => self.member(base, key.as_str()),
-            CelExpr::OptionalMember(base, key) => {
-                self.guarded(|checker| checker.member(base, key.as_str()));
+            CelExpr::Member(_, key) => self.member(at, parts[0], key.as_str()),
+            CelExpr::OptionalMember(_, key) => {
+                self.guarded(|checker| checker.member(at, parts[0], key.as_str()));
                 Typed::of(Kinds::OPTIONAL)
             }
-            CelExpr::Has(base, key) => {
-                self.member(base, key.as_str());
+            CelExpr::Has(_, key) => {
+                self.member(at, parts[0], key.as_str());
                 Typed::of(Kinds::BOOLEAN)
             }
-            CelExpr::Index {
-                base,
-                index,
-                optional,
-            } => self.index(node, base, index, *optional),
-            CelExpr::List(items) => {
-                for (item, _) in items {
-                    self.typed(item);
-                }
-                Typed::of(Kinds::LIST)
-            }
-            CelExpr::Map(entries) => {
-                for (key, value, _) in entries {
-                    self.typed(key);
-                    self.typed(value);
-                }
-                Typed::of(Kinds::MAP)
-            }
-            CelExpr::And(parts) | CelExpr::Or(parts) => {
-                let operation = if matches!(node, CelExpr::And(_)) {
-                    "&&"
-                } else {
-                    "||"
-                };
+            CelExpr::Index { optional, .. } => self.index(at, &parts, *optional),
+            CelExpr::List(items) => self.list(items, &parts),
+            CelExpr::Map(entries) => self.map(entries, &parts),
+            CelExpr::And(_) | CelExpr::Or(_) => {
+                let and = matches!(at.node, CelExpr::And(_));
+                let operation = if and { "&&" } else { "||" };
                 self.guarded(|checker| {
                     for part in parts {
                         checker.condition(part, operation);
@@ -276,44 +182,39 @@ impl<T: DocumentTypes> Checker<'_, T> {
                 });
                 Typed::of(Kinds::BOOLEAN)
             }
-            CelExpr::Conditional(parts) => {
-                let [condition, then, other] = parts.as_ref();
-                self.condition(condition, "? :");
+            CelExpr::Conditional(_) => {
+                self.condition(parts[0], "? :");
                 let (then, other) =
-                    self.guarded(|checker| (checker.typed(then), checker.typed(other)));
-                Typed::of(then.kinds.or(other.kinds))
+                    self.guarded(|checker| (checker.typed(parts[1]), checker.typed(parts[2])));
+                self.either(&then, &other)
             }
-            CelExpr::Equal(wanted, pair) => {
-                self.equality(pair, !wanted);
+            CelExpr::Equal(wanted, _) => {
+                self.equality(at, &parts, !wanted);
                 Typed::of(Kinds::BOOLEAN)
             }
-            CelExpr::Not(inner) | CelExpr::Negate(inner) => {
-                let inner = self.typed(inner).kinds;
-                self.operation(node, &[inner])
+            CelExpr::Arithmetic(Arithmetic::Add, _) => self.addition(at, &parts),
+            CelExpr::Not(_)
+            | CelExpr::Negate(_)
+            | CelExpr::Arithmetic(..)
+            | CelExpr::Relation(..)
+            | CelExpr::In(_)
+            | CelExpr::Call(_) => {
+                let kinds: Vec<Kinds> = parts.iter().map(|part| self.typed(*part).kinds).collect();
+                self.operation(at, &kinds)
             }
-            CelExpr::Arithmetic(_, pair) | CelExpr::Relation(_, pair) | CelExpr::In(pair) => {
-                let kinds = pair.each_ref().map(|operand| self.typed(operand).kinds);
-                self.operation(node, &kinds)
-            }
-            CelExpr::Call(call) => {
-                let kinds: Vec<Kinds> = call.args.iter().map(|arg| self.typed(arg).kinds).collect();
-                self.operation(node, &kinds)
-            }
-            CelExpr::OptionalOr {
-                optional, other, ..
-            } => {
-                self.optional(optional, "orValue");
-                self.guarded(|checker| checker.typed(other));
+            CelExpr::OptionalOr { .. } => {
+                self.optional(parts[0], "orValue");
+                self.guarded(|checker| checker.typed(parts[1]));
                 Typed::of(Kinds::ANY)
             }
-            CelExpr::OptionalMap { optional, body, .. } => {
-                self.optional(optional, "optMap");
+            CelExpr::OptionalMap { .. } => {
+                self.optional(parts[0], "optMap");
                 self.locals.push(Typed::of(Kinds::ANY));
-                self.guarded(|checker| checker.typed(body));
+                self.guarded(|checker| checker.typed(parts[1]));
                 self.locals.pop();
                 Typed::of(Kinds::ANY)
             }
-            CelExpr::Fold(fold) => self.fold(fold),
+            CelExpr::Fold(fold) => self.fold(fold, &parts),
         }
     }
 
@@ -331,41 +232,38 @@ impl<T: DocumentTypes> Checker<'_, T> {
         Typed { kinds, part }
     }
 
-    fn report(&mut self, operation: &str, found: &[Kinds]) {
+    fn report(&mut self, at: Located<'_>, operation: &str, found: &[Kinds]) {
         let found: Vec<String> = found.iter().map(|kinds| kinds.shown()).collect();
-        self.findings.push(TypeFinding::Operands {
-            operation: operation.to_owned(),
-            found: found.join(", "),
-            certain: self.guards == 0,
+        self.findings.push(TypeFinding {
+            place: at.place.range.clone(),
+            mistake: TypeMistake::Operands {
+                operation: operation.to_owned(),
+                found: found.join(", "),
+                certain: self.guards == 0,
+            },
         });
     }
 
-    fn member(&mut self, base: &CelExpr, key: &str) -> Typed<T::Part> {
+    fn member(&mut self, at: Located<'_>, base: Located<'_>, key: &str) -> Typed<T::Part> {
         let base = self.typed(base);
         match &base.part {
             Some(part) => {
-                let member = self.types.member(part, key);
+                let member = self.types.member(part, key, &at.place.range);
                 self.part(member)
             }
             None => {
                 if !base.kinds.overlaps(Kinds::MAP.or(Kinds::OPTIONAL)) {
-                    self.report(&format!(".{key}"), &[base.kinds]);
+                    self.report(at, &format!(".{key}"), &[base.kinds]);
                 }
                 Typed::of(Kinds::ANY)
             }
         }
     }
 
-    fn index(
-        &mut self,
-        node: &CelExpr,
-        base: &CelExpr,
-        index: &CelExpr,
-        optional: bool,
-    ) -> Typed<T::Part> {
-        let base = self.typed(base);
-        let index = self.typed(index).kinds;
-        self.operation(node, &[base.kinds, index]);
+    fn index(&mut self, at: Located<'_>, parts: &[Located<'_>], optional: bool) -> Typed<T::Part> {
+        let base = self.typed(parts[0]);
+        let index = self.typed(parts[1]).kinds;
+        self.operation(at, &[base.kinds, index]);
         if optional {
             return Typed::of(Kinds::OPTIONAL);
         }
@@ -373,34 +271,37 @@ impl<T: DocumentTypes> Checker<'_, T> {
         self.part(element)
     }
 
-    fn condition(&mut self, node: &CelExpr, operation: &str) {
-        let found = self.typed(node).kinds;
+    fn condition(&mut self, at: Located<'_>, operation: &str) {
+        let found = self.typed(at).kinds;
         if !found.overlaps(Kinds::BOOLEAN) {
-            self.report(operation, &[found]);
+            self.report(at, operation, &[found]);
         }
     }
 
-    fn optional(&mut self, node: &CelExpr, operation: &str) {
-        let found = self.typed(node).kinds;
+    fn optional(&mut self, at: Located<'_>, operation: &str) {
+        let found = self.typed(at).kinds;
         if !found.overlaps(Kinds::OPTIONAL) {
-            self.report(operation, &[found]);
+            self.report(at, operation, &[found]);
         }
     }
 
-    fn equality(&mut self, pair: &[CelExpr; 2], negated: bool) {
-        let [one, other] = pair.each_ref().map(|side| self.typed(side).kinds);
+    fn equality(&mut self, at: Located<'_>, parts: &[Located<'_>], negated: bool) {
+        let [one, other] = [parts[0], parts[1]].map(|side| self.typed(side).kinds);
         // The sides of a comparison with a wrong operand are unknown.
         if one != Kinds::NONE && other != Kinds::NONE && !one.may_equal(other) {
-            self.findings.push(TypeFinding::NeverEqual {
-                found: format!("{}, {}", one.shown(), other.shown()),
-                negated,
+            self.findings.push(TypeFinding {
+                place: at.place.range.clone(),
+                mistake: TypeMistake::NeverEqual {
+                    found: format!("{}, {}", one.shown(), other.shown()),
+                    negated,
+                },
             });
         }
     }
 
     /// An operator or a call on all combinations of the types of its operands.
-    fn operation(&mut self, node: &CelExpr, operands: &[Kinds]) -> Typed<T::Part> {
-        let Some(operation) = Operand::of(node) else {
+    fn operation(&mut self, at: Located<'_>, operands: &[Kinds]) -> Typed<T::Part> {
+        let Some(operation) = Operand::of(at.node) else {
             return Typed::of(Kinds::ANY);
         };
         let Some(combinations) = combinations(operands) else {
@@ -418,17 +319,17 @@ impl<T: DocumentTypes> Checker<'_, T> {
             }
         }
         if !accepted {
-            self.report(operation.name(), operands);
+            self.report(at, operation.name(), operands);
             return Typed::of(Kinds::ANY);
         }
         Typed::of(result)
     }
 
-    fn fold(&mut self, fold: &Fold) -> Typed<T::Part> {
-        let range = self.typed(&fold.range);
+    fn fold(&mut self, fold: &Fold, parts: &[Located<'_>]) -> Typed<T::Part> {
+        let range = self.typed(parts[0]);
         let containers = Kinds::LIST.or(Kinds::MAP);
         if !range.kinds.overlaps(containers) {
-            self.report(fold.kind.name(), &[range.kinds]);
+            self.report(parts[0], fold.kind.name(), &[range.kinds]);
         }
         let list = !range.kinds.overlaps(Kinds::MAP);
         let map = !range.kinds.overlaps(Kinds::LIST);
@@ -447,29 +348,136 @@ impl<T: DocumentTypes> Checker<'_, T> {
         } else {
             self.locals.push(Typed::of(Kinds::ANY));
         }
-        self.guards += 1;
-        if let Some(filter) = &fold.filter {
-            self.condition(filter, fold.kind.name());
+        let body = self.guarded(|checker| checker.for_each(fold, &parts[1..]));
+        self.locals.truncate(outer);
+        let part = match fold.kind {
+            FoldKind::All | FoldKind::Exists | FoldKind::ExistsOne => {
+                return Typed::of(Kinds::BOOLEAN);
+            }
+            FoldKind::Filter | FoldKind::SortBy => range.part.filter(|_| list),
+            FoldKind::Map => {
+                let element = self.in_document(&body);
+                Some(self.types.list(vec![element]))
+            }
+            FoldKind::TransformMap => {
+                let value = self.in_document(&body);
+                Some(self.types.map(Vec::new(), vec![value]))
+            }
+            FoldKind::TransformMapEntry => None,
+        };
+        Typed {
+            kinds: match fold.kind {
+                FoldKind::TransformMap | FoldKind::TransformMapEntry => Kinds::MAP,
+                _ => Kinds::LIST,
+            },
+            part,
         }
+    }
+
+    /// What a macro evaluates for each item: the condition of `map`, if it has one, and the body.
+    fn for_each(&mut self, fold: &Fold, parts: &[Located<'_>]) -> Typed<T::Part> {
+        if let [filter, _] = parts {
+            self.condition(*filter, fold.kind.name());
+        }
+        let Some(body) = parts.last() else {
+            return Typed::of(Kinds::ANY);
+        };
         let decides = matches!(
             fold.kind,
             FoldKind::All | FoldKind::Exists | FoldKind::ExistsOne | FoldKind::Filter
         );
         if decides {
-            self.condition(&fold.body, fold.kind.name());
-        } else {
-            self.typed(&fold.body);
+            self.condition(*body, fold.kind.name());
+            return Typed::of(Kinds::BOOLEAN);
         }
-        self.guards -= 1;
-        self.locals.truncate(outer);
-        match fold.kind {
-            FoldKind::All | FoldKind::Exists | FoldKind::ExistsOne => Typed::of(Kinds::BOOLEAN),
-            FoldKind::Filter | FoldKind::SortBy => Typed {
+        self.typed(*body)
+    }
+}
+
+/// Values that an expression builds.
+impl<T: DocumentTypes> Checker<'_, T> {
+    fn literal(&mut self, value: &Val) -> Typed<T::Part> {
+        let plain = match value {
+            Val::Null => Some(Value::NULL),
+            Val::Bool(value) => Some((*value).into()),
+            Val::Int(value) => Some((*value).into()),
+            Val::Str(text) => Some(text.clone()),
+            _ => None,
+        };
+        Typed {
+            kinds: Kinds::one(Type::of(value)),
+            part: plain.map(|value| self.types.literal(&value)),
+        }
+    }
+
+    /// The type of a value as a part of a document, if all of it is of types that documents have.
+    fn in_document(&mut self, typed: &Typed<T::Part>) -> Option<T::Part> {
+        let scalar = typed.kinds != Kinds::NONE && typed.kinds.is_in(Kinds::SCALARS);
+        match &typed.part {
+            Some(part) => Some(part.clone()),
+            None => scalar.then(|| self.types.scalars(typed.kinds)),
+        }
+    }
+
+    fn either(&mut self, one: &Typed<T::Part>, other: &Typed<T::Part>) -> Typed<T::Part> {
+        let parts = self.in_document(one).zip(self.in_document(other));
+        Typed {
+            kinds: one.kinds.or(other.kinds),
+            part: parts.map(|(one, other)| self.types.union(&one, &other)),
+        }
+    }
+
+    /// `a + b`: two lists become one with the elements of both.
+    fn addition(&mut self, at: Located<'_>, parts: &[Located<'_>]) -> Typed<T::Part> {
+        let [one, other] = [parts[0], parts[1]].map(|part| self.typed(part));
+        let sum = self.operation(at, &[one.kinds, other.kinds]);
+        // Null is refused, so the operands are lists.
+        let lists = Kinds::LIST.or(Kinds::NULL);
+        let both = [&one, &other].map(|part| part.kinds.overlaps(Kinds::LIST));
+        if both == [true, true] && one.kinds.or(other.kinds).is_in(lists) {
+            return Typed {
                 kinds: Kinds::LIST,
-                part: range.part.filter(|_| list),
-            },
-            FoldKind::Map => Typed::of(Kinds::LIST),
-            FoldKind::TransformMap | FoldKind::TransformMapEntry => Typed::of(Kinds::MAP),
+                ..self.either(&one, &other)
+            };
+        }
+        sum
+    }
+
+    fn list(&mut self, items: &[(CelExpr, bool)], parts: &[Located<'_>]) -> Typed<T::Part> {
+        let elements = items.iter().zip(parts).map(|((_, optional), part)| {
+            let element = self.typed(*part);
+            self.in_document(&element).filter(|_| !optional)
+        });
+        let elements = elements.collect();
+        Typed {
+            kinds: Kinds::LIST,
+            part: Some(self.types.list(elements)),
+        }
+    }
+
+    fn map(
+        &mut self,
+        entries: &[(CelExpr, CelExpr, bool)],
+        parts: &[Located<'_>],
+    ) -> Typed<T::Part> {
+        let (mut named, mut others) = (Vec::new(), Vec::new());
+        for ((key, _, optional), pair) in entries.iter().zip(parts.chunks(2)) {
+            let [key_at, value_at] = pair else {
+                continue;
+            };
+            self.typed(*key_at);
+            let value = self.typed(*value_at);
+            let value = self.in_document(&value).filter(|_| !optional);
+            match key {
+                CelExpr::Literal(Val::Str(name)) => {
+                    named.push((name.as_str().unwrap_or_default(), value));
+                }
+                _ => others.push(value),
+            }
+        }
+        Typed {
+            kinds: Kinds::MAP,
+            part: Some(self.types.map(named, others)),
         }
     }
 }

@@ -65,10 +65,16 @@ impl Expr {
     /// Whether the value depends on the time or on random numbers.
     pub fn volatile(&self) -> Volatile {
         let mut volatile = Volatile::default();
-        self.walk(&mut |expr| match expr {
-            Self::Now => volatile.now = true,
-            Self::Cel(cel) => volatile.now |= cel.program.reads_variable(NOW),
-            Self::Random(..) => volatile.random = true,
+        self.walk(&mut |expr| volatile = volatile.or(expr.own_volatile()));
+        volatile
+    }
+
+    /// What this expression depends on besides the expressions inside it.
+    fn own_volatile(&self) -> Volatile {
+        let (now, random) = match self {
+            Self::Now => (true, false),
+            Self::Cel(cel) => (cel.program.reads_variable(NOW), false),
+            Self::Random(..) => (false, true),
             Self::Literal(_)
             | Self::Path(_)
             | Self::List(..)
@@ -78,37 +84,28 @@ impl Expr {
             | Self::Switch(..)
             | Self::Query(_)
             | Self::GetField(..)
-            | Self::SetField(..) => {}
-        });
-        volatile
+            | Self::SetField(..) => (false, false),
+        };
+        Volatile { now, random }
     }
 
     /// Where the expression computes with the time: arithmetic on `"@now"`, and CEL with `now`. The
     /// value changes all the time, but sets no deadline.
     pub fn computes_with_now(&self) -> Vec<&Location> {
         let mut found = Vec::new();
-        self.walk(&mut |expr| match expr {
-            Self::Cel(cel) if cel.program.reads_variable(NOW) => found.push(&cel.at),
-            Self::Call(call)
-                if ["@timeAdd", "@timeSub", "@unix"].contains(&call.function.name)
-                    && let Args::Written(args) = &call.args
-                    && args.iter().any(|arg| matches!(arg, Self::Now)) =>
+        self.walk(&mut |expr| {
+            if let Self::Cel(cel) = expr
+                && expr.own_volatile().now
+            {
+                found.push(&cel.at);
+            }
+            if let Self::Call(call) = expr
+                && ["@timeAdd", "@timeSub", "@unix"].contains(&call.function.name)
+                && let Args::Written(args) = &call.args
+                && args.iter().any(|arg| matches!(arg, Self::Now))
             {
                 found.push(&call.at);
             }
-            Self::Now
-            | Self::Cel(_)
-            | Self::Literal(_)
-            | Self::Path(_)
-            | Self::List(..)
-            | Self::One(_)
-            | Self::Map(_)
-            | Self::Call(_)
-            | Self::Switch(..)
-            | Self::Query(_)
-            | Self::GetField(..)
-            | Self::SetField(..)
-            | Self::Random(..) => {}
         });
         found
     }
@@ -116,32 +113,16 @@ impl Expr {
     /// Whether the value may depend on the time between two deadlines. It does not if `"@now"` is
     /// only compared with what must be a time.
     pub fn shows_now(&self) -> bool {
-        match self {
-            Self::Now => true,
-            Self::Cel(cel) => cel.program.reads_variable(NOW),
-            Self::Call(call)
-                if call.now_side.is_some()
-                    && let Args::Written(args) = &call.args =>
-            {
-                args.iter()
-                    .any(|side| !matches!(side, Self::Now) && !side.is_time())
-            }
-            Self::Literal(_)
-            | Self::Path(_)
-            | Self::List(..)
-            | Self::One(_)
-            | Self::Map(_)
-            | Self::Call(_)
-            | Self::Switch(..)
-            | Self::Query(_)
-            | Self::GetField(..)
-            | Self::SetField(..)
-            | Self::Random(..) => {
-                let mut shows = false;
-                self.children(&mut |child| shows |= child.shows_now());
-                shows
-            }
+        if let Self::Call(call) = self
+            && call.now_side.is_some()
+            && let Args::Written(args) = &call.args
+        {
+            let mut sides = args.iter();
+            return sides.any(|side| !matches!(side, Self::Now) && !side.is_time());
         }
+        let mut shows = self.own_volatile().now;
+        self.children(&mut |child| shows |= child.shows_now());
+        shows
     }
 
     /// Whether the value must be a time, unless the evaluation fails.
@@ -265,6 +246,12 @@ fn item_paths(body: &Expr) -> Option<Vec<&Path>> {
 
 /// Adds the paths from the item to `paths`. Returns whether `body` reads nothing else of it.
 fn narrow<'a>(body: &'a Expr, paths: &mut Vec<&'a Path>) -> bool {
+    if let Expr::Call(call) = body
+        && let (Body::Each(..), Args::Written(args)) = (&call.function.body, &call.args)
+    {
+        // The body of an inner call has another item. Its list is read as a whole.
+        return args.iter().skip(1).all(|list| narrow(list, paths));
+    }
     match body {
         Expr::Path(path) | Expr::Query(path) => {
             if path.path.root() == Root::Item {
@@ -274,20 +261,12 @@ fn narrow<'a>(body: &'a Expr, paths: &mut Vec<&'a Path>) -> bool {
             true
         }
         Expr::Cel(_) | Expr::SetField(..) | Expr::GetField(..) => false,
-        Expr::Call(call) => {
-            // The body of an inner call has another item. Its list is read as a whole.
-            if let (Body::Each(..), Args::Written(args)) = (&call.function.body, &call.args) {
-                return args.iter().skip(1).all(|list| narrow(list, paths));
-            }
-            let mut all = true;
-            body.children(&mut |child| all &= narrow(child, paths));
-            all
-        }
         Expr::Literal(_)
         | Expr::Now
         | Expr::List(..)
         | Expr::One(_)
         | Expr::Map(_)
+        | Expr::Call(_)
         | Expr::Switch(..)
         | Expr::Random(..) => {
             let mut all = true;

@@ -46,7 +46,7 @@ pub enum ErrorKind {
     #[error("cannot compare {}", incomparable(*.0, *.1))]
     Incomparable(Kind, Kind),
     /// A path yields the arguments, and there are too few or too many.
-    #[error("expected {expected} arguments, found {found}")]
+    #[error("expected {expected}, found {found}")]
     Arity {
         /// How many the function takes.
         expected: String,

@@ -292,7 +292,7 @@ fn random(args: &Args, at: &Location, scope: &Scope<'_>) -> Result<Value, Box<Er
     let values = args.values(scope)?;
     let [low, high] = values.as_slice() else {
         return Err(ErrorKind::Arity {
-            expected: "2".to_owned(),
+            expected: "2 arguments".to_owned(),
             found: values.len(),
         }
         .at(at));

@@ -9,6 +9,16 @@ use dataflow::Budget;
 use document::{Value, json};
 use expr::Env;
 use offline::{Event, EventType, Offline};
+use operator::Operator;
+
+/// Changes Deployments in place.
+fn controller(name: &str, pipeline: Value) -> Value {
+    json!({
+        "name": name, "sources": [{"apiGroup": "apps", "kind": "Deployment"}],
+        "pipeline": pipeline,
+        "target": {"apiGroup": "apps", "version": "v1", "kind": "Deployment", "type": "Patcher"},
+    })
+}
 
 /// One Deployment that a controller changes in place.
 struct Story {
@@ -18,18 +28,18 @@ struct Story {
 
 impl Story {
     fn new(pipeline: Value) -> Self {
-        Self::of(&json!({
-            "name": "c", "sources": [{"apiGroup": "apps", "kind": "Deployment"}],
-            "pipeline": pipeline,
-            "target": {"apiGroup": "apps", "version": "v1", "kind": "Deployment", "type": "Patcher"},
-        }))
+        Self::of(&controller("c", pipeline))
     }
 
     fn of(controller: &Value) -> Self {
         let (operator, problems) = operator(controller);
         assert_eq!(problems, [], "a Patcher on its own kind is no cycle");
+        Self::run(operator.unwrap())
+    }
+
+    fn run(operator: Operator) -> Self {
         Self {
-            offline: Offline::new(operator.unwrap(), Budget::default()),
+            offline: Offline::new(operator, Budget::default()),
             live: Value::NULL,
         }
     }

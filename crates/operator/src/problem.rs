@@ -1,5 +1,7 @@
 //! Problems of an Operator's manifest: errors and warnings.
 
+use std::ops::Range;
+
 use document::Location;
 
 /// An error or a warning at a location in the manifest.
@@ -15,8 +17,9 @@ pub struct Problem {
     pub at: Location,
     /// Whether it is about the key at this location, not the value.
     pub at_key: bool,
-    /// The offset of the mistake, in bytes, inside the string at the location.
-    pub inside: Option<usize>,
+    /// The part of the string at the location that it is about, as a range of bytes. An empty range
+    /// is the character at this offset.
+    pub inside: Option<Range<usize>>,
     /// What to do about it.
     pub help: Option<String>,
 }
@@ -70,6 +73,13 @@ impl Problem {
         self
     }
 
+    /// Makes it about a part of the string at its location.
+    #[must_use]
+    pub(crate) fn with_part(mut self, part: Option<Range<usize>>) -> Self {
+        self.inside = part;
+        self
+    }
+
     /// Makes it about the key at its location, not the value.
     #[must_use]
     pub fn at_key(mut self) -> Self {
@@ -83,7 +93,7 @@ impl From<dataflow::pipeline::PipelineError> for Problem {
         Self {
             help: error.help(),
             at_key: error.at_key(),
-            inside: error.inside(),
+            inside: error.inside().map(|offset| offset..offset),
             ..Self::error(error.code(), &error.at, error.to_string())
         }
     }

@@ -2,6 +2,7 @@
 
 use document::Value;
 
+use crate::secrets::HIDDEN;
 use crate::spec::Controller;
 
 /// A run-time error of a pipeline.
@@ -33,9 +34,11 @@ impl Report {
             }
             None => "output".to_owned(),
         };
-        let mut message = error.failure.to_string();
+        let sources = &controller.pipeline.sources;
+        let secrets = &controller.secret_parts;
+        let mut message = shown(controller, error).to_string();
         if let dataflow::Failure::Conflict { winner, .. } = &error.failure {
-            let winner = winner.describe(&controller.pipeline.sources);
+            let winner = secrets.describe(winner, sources);
             message = format!("{message}: {winner}");
         } else if stage != place && stage != "output" {
             message = format!("{message}, at {at}");
@@ -46,9 +49,22 @@ impl Report {
         Self {
             controller: controller.name.clone(),
             stage,
-            origin: error.origin.describe(&controller.pipeline.sources),
+            origin: secrets.describe(&error.origin, sources),
             code: error.failure.code(),
             message,
         }
     }
+}
+
+/// An error without values of Secrets: only the name of an object can be one.
+fn shown(controller: &Controller, error: &dataflow::RunError) -> dataflow::Failure {
+    let mut shown = error.failure.clone();
+    let target = controller.pipeline.branches[error.branch].output.target;
+    let secrets = &controller.secret_parts;
+    if let dataflow::Failure::Conflict { key, .. } = &mut shown
+        && target.is_some_and(|target| secrets.names_target(&controller.pipeline, target))
+    {
+        HIDDEN.clone_into(key);
+    }
+    shown
 }

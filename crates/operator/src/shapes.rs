@@ -23,6 +23,8 @@ pub struct ViewShape {
     pub columns: Vec<Column>,
     /// The `OpenAPI` schemas of the fields by name, or null if nothing is known.
     pub properties: Value,
+    /// Whether it is known that no object has a namespace.
+    pub cluster_scoped: bool,
 }
 
 /// The shapes of the views of an Operator: of those that it writes, and of those that it only
@@ -47,12 +49,13 @@ pub fn view_shapes(operator: &Operator) -> BTreeMap<GroupKind, ViewShape> {
         }
     }
     for (kind, shape) in &mut shapes {
-        let Some(document) = types.get(kind) else {
+        let Some(view) = types.get(kind) else {
             continue;
         };
-        shape.properties = properties(document);
+        shape.properties = properties(&view.objects);
+        shape.cluster_scoped = view.cluster_scoped;
         if shape.columns.is_empty() {
-            shape.columns = inferred_columns(document);
+            shape.columns = inferred_columns(&view.objects);
         }
     }
     shapes

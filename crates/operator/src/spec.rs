@@ -14,6 +14,7 @@ use object::{Column, GroupKind, KindRef, LabelSelector};
 use crate::places::Places;
 use crate::predicate::Predicate;
 use crate::problem::{Problem, Severity};
+use crate::secrets::SecretParts;
 
 /// A valid Operator.
 #[derive(Clone, Debug)]
@@ -95,6 +96,8 @@ pub struct Controller {
     pub at: Location,
     /// Where the parts of the manifest are in a file, if it was read from one.
     pub places: Places,
+    /// The parts of its documents that may contain values of Secrets.
+    pub secret_parts: SecretParts,
 }
 
 impl Controller {
@@ -247,6 +250,25 @@ pub struct Target {
     /// For a target whose objects are changed in place: the parts of them that its controller
     /// reads, one for each source of their kind.
     pub reads: Vec<Keep>,
+}
+
+impl Target {
+    /// A target with default options.
+    pub fn new(resource: KindRef, kind: TargetType) -> Self {
+        Self {
+            resource,
+            kind,
+            refuse_existing: false,
+            force: false,
+            recreate: false,
+            ignore: Vec::new(),
+            columns: Vec::new(),
+            written_nulls: Vec::new(),
+            literal_data: Vec::new(),
+            in_place: false,
+            reads: Vec::new(),
+        }
+    }
 }
 
 /// `type` of a target.

@@ -79,18 +79,36 @@ pub(crate) fn whole_objects(operator: &Operator, broken: &[Location]) -> Vec<Pro
 
 /// The types of the views that an Operator writes, as far as they follow from its own manifest and
 /// the kinds of Kubernetes.
-pub(crate) fn view_types(operator: &Operator) -> BTreeMap<GroupKind, Type> {
+pub(crate) fn view_types(operator: &Operator) -> BTreeMap<GroupKind, ViewType> {
     let mut views = Views::new([operator]);
     let mut inference = Inference::new(Budget::new(20_000), &[]);
     infer_all(operator, &Catalog::default(), &mut views, &mut inference);
     let Views {
-        expected, types, ..
+        expected,
+        types,
+        in_namespaces,
+        ..
     } = views;
     let complete = |kind: &GroupKind| expected.get(kind) == Some(&0);
-    types
-        .into_iter()
-        .filter(|(kind, _)| complete(kind))
-        .collect()
+    let types = types.into_iter().filter(|(kind, _)| complete(kind));
+    let typed = types.map(|(kind, objects)| {
+        let cluster_scoped = !in_namespaces.contains(&kind);
+        let view = ViewType {
+            objects,
+            cluster_scoped,
+        };
+        (kind, view)
+    });
+    typed.collect()
+}
+
+/// What is known about the objects that an Operator writes to a view.
+#[derive(Clone, Debug)]
+pub(crate) struct ViewType {
+    /// Their type.
+    pub(crate) objects: Type,
+    /// Whether no controller sets a namespace.
+    pub(crate) cluster_scoped: bool,
 }
 
 /// The views of Operators.
@@ -104,6 +122,8 @@ struct Views {
     expected: BTreeMap<GroupKind, usize>,
     /// The views that a controller reads.
     read: BTreeSet<GroupKind>,
+    /// The views to which a controller may write objects with a namespace.
+    in_namespaces: BTreeSet<GroupKind>,
 }
 
 impl Views {
@@ -148,6 +168,9 @@ impl Views {
         let kind = view.group_kind();
         if let Some(expected) = self.expected.get_mut(&kind) {
             *expected = expected.saturating_sub(1);
+        }
+        if document.is_none_or(|document| !target::metadata(document, "namespace").is_null()) {
+            self.in_namespaces.insert(kind.clone());
         }
         // A Patcher changes objects of others.
         let object = document.map_or_else(path::unknown_object, view_object);

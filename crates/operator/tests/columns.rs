@@ -89,6 +89,41 @@ fn an_operator_can_name_the_columns() {
 }
 
 #[test]
+fn a_view_whose_objects_have_no_namespace_is_known() {
+    for (metadata, expect) in [
+        (json!({"name": "$.metadata.name"}), true),
+        (json!({"name": "a", "labels": {"a": "b"}}), true),
+        (
+            json!({"name": "a", "namespace": "$.metadata.namespace"}),
+            false,
+        ),
+        (json!({"name": "a", "namespace": "fixed"}), false),
+        (json!("$.metadata"), false),
+        (json!("$.spec.unknown"), false),
+    ] {
+        let project = json!({"@project": {"metadata": (metadata.clone()), "a": 1}});
+        let shape = shape(project, json!({"kind": "V"}));
+        assert_eq!(shape.cluster_scoped, expect, "{metadata}");
+    }
+    // Two controllers write the view, one of them into namespaces.
+    let controller = |name: &str, metadata: Value| {
+        json!({
+            "name": name, "sources": [{"apiGroup": "apps", "kind": "Deployment"}],
+            "pipeline": [{"@project": {"metadata": metadata}}], "target": {"kind": "V"},
+        })
+    };
+    let (operator, _) = read(json!([
+        (controller("a", json!({"name": "a"}))),
+        (controller(
+            "b",
+            json!({"name": "b", "namespace": "$.metadata.namespace"})
+        )),
+    ]));
+    let shapes = view_shapes(&operator.unwrap());
+    assert!(shapes.values().all(|shape| !shape.cluster_scoped));
+}
+
+#[test]
 fn a_view_that_is_only_read_has_a_shape() {
     let (operator, _) = read(json!([{
         "name": "c", "sources": [{"kind": "Filled"}, {"apiGroup": "", "kind": "Pod"}],

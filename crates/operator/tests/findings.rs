@@ -24,14 +24,15 @@ fn findings(text: &str) -> Vec<(Span, Problem)> {
     };
     let manifests = manifest::parse(Arc::new(source)).unwrap();
     let mut catalog = Catalog::default();
-    let mut found = Vec::new();
+    let mut found: Vec<(Span, Problem)> = Vec::new();
     let mut operators: Vec<(Draft, &Manifest)> = Vec::new();
     for manifest in &manifests {
         if catalog.add(&manifest.value) {
             continue;
         }
         let (draft, problems) = Draft::read(&manifest.value, &Functions::builtin());
-        found.extend(problems.into_iter().map(|problem| (manifest, problem)));
+        let problems = problems.into_iter();
+        found.extend(problems.map(|problem| (span(manifest, &problem), problem)));
         operators.extend(draft.map(|draft| (draft, manifest)));
     }
     let pairs: Vec<(&Draft, &Value)> = operators
@@ -41,27 +42,24 @@ fn findings(text: &str) -> Vec<(Span, Problem)> {
     let typed = operator::typed::check(&pairs, &catalog);
     for ((_, manifest), problems) in operators.iter().zip(typed) {
         for problem in problems {
-            let known = |(_, other): &(&Manifest, Problem)| {
-                other.at == problem.at && !problem.outweighs(other)
-            };
+            let span = span(manifest, &problem);
+            let known =
+                |(place, other): &(Span, Problem)| *place == span && !problem.outweighs(other);
             if !found.iter().any(known) {
-                found.push((manifest, problem));
+                found.push((span, problem));
             }
         }
     }
-    let mut found: Vec<(Span, Problem)> = found
-        .into_iter()
-        .map(|(manifest, problem)| {
-            let span = match problem.inside {
-                Some(offset) => manifest.span_inside(&problem.at, offset),
-                None if problem.at_key => manifest.key_span(&problem.at),
-                None => manifest.span(&problem.at),
-            };
-            (span, problem)
-        })
-        .collect();
     found.sort_by_key(|(span, _)| span.start);
     found
+}
+
+fn span(manifest: &Manifest, problem: &Problem) -> Span {
+    match &problem.inside {
+        Some(part) => manifest.span_inside(&problem.at, part),
+        None if problem.at_key => manifest.key_span(&problem.at),
+        None => manifest.span(&problem.at),
+    }
 }
 
 /// What stands before the spec of a controller, and how far it is indented.

@@ -6,7 +6,7 @@ use document::{Location, Map, Value, View, json};
 use expr::NOW;
 
 use crate::error::{CompileError, CompileErrorKind, Error, ErrorKind};
-use crate::field_reader::FieldReader;
+use crate::field_reader::{FieldReader, OPERATIONS};
 use crate::meter::{Limits, Meter};
 use crate::operations::{LiteralWrite, Operations, UnknownFields, Written};
 use crate::template::{Expression, Template, TextPart, parts};
@@ -88,7 +88,7 @@ pub struct Form {
 impl Form {
     /// Written by hand: unknown fields are errors.
     pub const HAND: Self = Self {
-        operations: "operations",
+        operations: OPERATIONS,
         beside: &[],
         unknown: UnknownFields::Refuse,
     };
@@ -108,22 +108,36 @@ impl Edit {
         reader.finish(edit)
     }
 
-    /// Visits the expressions, each with its location and, if the expression can use it, the name
-    /// of the loop variable.
-    pub fn programs<'a>(
-        &'a self,
-        visit: &mut impl FnMut(&'a Program, &'a Location, Option<&'a str>),
-    ) {
-        let var = self.for_each.as_ref().map(|each| each.var.as_str());
-        if let Some(Condition { expression, .. }) = &self.condition {
-            visit(&expression.program, &expression.at, var);
+    /// Visits the expressions, each with the name of the loop variable, if the expression can use
+    /// it.
+    pub fn expressions<'a>(&'a self, visit: &mut impl FnMut(&'a Expression, Option<&'a str>)) {
+        let var = self.variable();
+        if let Some(condition) = self.condition() {
+            visit(condition, var);
         }
         if let Some(each) = &self.for_each {
             each.items
-                .programs(&mut |program, at| visit(program, at, None));
+                .expressions(&mut |expression| visit(expression, None));
         }
         self.operations
-            .programs(&mut |program, at| visit(program, at, var));
+            .expressions(&mut |expression| visit(expression, var));
+    }
+
+    /// `where`
+    pub fn condition(&self) -> Option<&Expression> {
+        self.condition
+            .as_ref()
+            .map(|condition| &condition.expression)
+    }
+
+    /// The name of the loop variable, if there is a loop.
+    pub fn variable(&self) -> Option<&str> {
+        self.for_each.as_ref().map(|each| each.var.as_str())
+    }
+
+    /// `forEach`, with its location.
+    pub fn items(&self) -> Option<(&Template, &Location)> {
+        self.for_each.as_ref().map(|each| (&each.items, &each.at))
     }
 
     /// The values without expressions that operations write to a path of keys.
@@ -241,7 +255,7 @@ impl<'a> EditRun<'a> {
                 // Only an expression can have such a value: a literal is a list or a map.
                 let mut expression = String::new();
                 each.items
-                    .programs(&mut |program, _| expression.push_str(program.text()));
+                    .expressions(&mut |part| expression.push_str(part.program.text()));
                 let found = items.kind();
                 Err(Error::new(
                     &each.at,
@@ -306,7 +320,7 @@ impl FieldReader {
                 self.take_all(Operations::compile(list, &place, strict, form.unknown))
             }
             None => {
-                self.error(at, CompileErrorKind::Missing(field));
+                self.missing(field, at);
                 None
             }
         };

@@ -5,6 +5,15 @@ use document::{Location, Value};
 
 use crate::error::{CompileError, CompileErrorKind};
 
+/// The field of the operations.
+pub(crate) const OPERATIONS: &str = "operations";
+
+/// Whether a value is a list of operations.
+fn are_operations(value: &Value) -> bool {
+    let first = value.as_list().and_then(|list| list.iter().next());
+    first.is_some_and(|operation| !operation.get("op").is_null())
+}
+
 /// Reads fields and collects errors.
 #[derive(Debug, Default)]
 pub(crate) struct FieldReader {
@@ -40,12 +49,13 @@ impl FieldReader {
             self.field(value, "a map", at);
             return false;
         };
-        for (key, _) in map {
+        for (key, value) in map {
             let name = key.as_str();
             if known.contains(&name) {
                 continue;
             }
             let near = document::nearest(name, known.iter().copied());
+            let near = near.or_else(|| are_operations(value).then_some(OPERATIONS));
             let kind = CompileErrorKind::UnknownField {
                 name: name.to_owned(),
                 nearest: known.iter().copied().find(|known| Some(*known) == near),
@@ -54,6 +64,21 @@ impl FieldReader {
             self.error(&at.key(name), kind);
         }
         true
+    }
+
+    /// Reports a missing field, unless an unknown one is probably meant as this.
+    pub(crate) fn missing(&mut self, field: &'static str, at: &Location) {
+        let is_meant = |error: &CompileError| {
+            let inside = error.at.parent().is_some_and(|(parent, _)| parent == at);
+            let nearest = match &error.kind {
+                CompileErrorKind::UnknownField { nearest, .. } => *nearest,
+                _ => None,
+            };
+            inside && nearest == Some(field)
+        };
+        if !self.errors.iter().any(is_meant) {
+            self.error(at, CompileErrorKind::Missing(field));
+        }
     }
 
     /// Reports a field of the wrong type.

@@ -27,4 +27,4 @@ pub use meter::{Limits, Meter};
 pub use operations::{LiteralWrite, Operations, UnknownFields, Written, WrittenPath, WrittenStep};
 pub use rules::{Effect, Rule, Rules};
 pub use target::Target;
-pub use template::{Lookup, Template, ValueShape};
+pub use template::{Expression, Lookup, Template, ValueShape};

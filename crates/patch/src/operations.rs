@@ -1,6 +1,5 @@
 //! Operations with CEL in their paths and values.
 
-use cel_interpreter::Program;
 use document::patch::{self, Cause, OPERATIONS, Operation, Patch, PatchPath, PatchStep, ReadCause};
 use document::{Location, MAX_DEPTH, OutOfBounds, Value};
 
@@ -8,7 +7,7 @@ use crate::error::{CompileError, CompileErrorKind, Error, ErrorKind};
 use crate::field_reader::FieldReader;
 use crate::meter::Meter;
 use crate::path::PathTemplate;
-use crate::template::{Lookup, Template, ValueShape};
+use crate::template::{Expression, Lookup, Template, ValueShape};
 
 /// How unknown fields are treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +66,8 @@ pub struct Written<'a> {
     pub value: Option<ValueShape<'a>>,
     /// The location of the operation.
     pub at: &'a Location,
+    /// The expressions in its paths and its value.
+    pub expressions: Vec<&'a Expression>,
 }
 
 /// The part of a path that is known without evaluating it.
@@ -114,6 +115,11 @@ impl Operations {
                 Body::None | Body::From(_) => None,
             },
             at: &operation.at,
+            expressions: {
+                let mut all = Vec::new();
+                operation.expressions(&mut |expression| all.push(expression));
+                all
+            },
         })
     }
 
@@ -143,16 +149,11 @@ impl Operations {
         }))
     }
 
-    /// Visits the expressions, each with its location.
-    pub fn programs<'a>(&'a self, visit: &mut impl FnMut(&'a Program, &'a Location)) {
-        for operation in &self.list {
-            operation.path.programs(visit);
-            match &operation.body {
-                Body::None => {}
-                Body::Value(value) => value.programs(visit),
-                Body::From(from) => from.programs(visit),
-            }
-        }
+    /// Visits the expressions.
+    pub fn expressions<'a>(&'a self, visit: &mut impl FnMut(&'a Expression)) {
+        self.list
+            .iter()
+            .for_each(|operation| operation.expressions(visit));
     }
 
     /// The values without expressions that operations write to a path of keys.
@@ -355,6 +356,15 @@ fn with_from(name: &str, path: PatchPath, from: PatchPath) -> Operation {
 }
 
 impl OperationTemplate {
+    fn expressions<'a>(&'a self, visit: &mut impl FnMut(&'a Expression)) {
+        self.path.expressions(visit);
+        match &self.body {
+            Body::None => {}
+            Body::Value(value) => value.expressions(visit),
+            Body::From(from) => from.expressions(visit),
+        }
+    }
+
     /// Builds the patch once, if it contains no expression.
     fn fix(&mut self, strict: bool) {
         let operation = || {

@@ -11,7 +11,6 @@
 
 use std::fmt::Write;
 
-use cel_interpreter::Program;
 use document::patch::{PatchPath, ReadCause};
 use document::{Location, Value, View};
 
@@ -111,13 +110,13 @@ impl PathTemplate {
     }
 
     /// Visits the expressions.
-    pub(crate) fn programs<'a>(&'a self, visit: &mut impl FnMut(&'a Program, &'a Location)) {
+    pub(crate) fn expressions<'a>(&'a self, visit: &mut impl FnMut(&'a Expression)) {
         let Self::Computed(computed) = self else {
             return;
         };
         for part in &computed.parts {
             if let PathPart::Value(expression, _) = part {
-                visit(&expression.program, &expression.at);
+                visit(expression);
             }
         }
     }

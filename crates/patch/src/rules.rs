@@ -7,7 +7,7 @@ use document::{Location, Value};
 
 use crate::edit::{Edit, Form, RESOURCE, Variables};
 use crate::error::{CompileError, Error};
-use crate::field_reader::FieldReader;
+use crate::field_reader::{FieldReader, OPERATIONS};
 use crate::meter::{Limits, Meter};
 use crate::target::Target;
 use crate::template::Expression;
@@ -174,7 +174,7 @@ impl FieldReader {
     fn patch(&mut self, spec: &Value, at: &Location) -> Option<Rule> {
         if !self.known(
             spec,
-            &["target", "forEach", "var", "strict", "operations"],
+            &["target", "forEach", "var", "strict", OPERATIONS],
             at,
         ) {
             return None;

@@ -53,7 +53,7 @@ pub enum ValueShape<'a> {
     /// A value without any expression.
     Literal(&'a Value),
     /// The value of an expression.
-    Expression,
+    Expression(&'a Expression),
     /// A string with expressions in it.
     Text,
     /// A list.
@@ -71,9 +71,13 @@ pub(crate) enum TextPart {
 
 /// An expression with its location.
 #[derive(Clone, Debug)]
-pub(crate) struct Expression {
-    pub(crate) program: Program,
-    pub(crate) at: Location,
+pub struct Expression {
+    /// The expression.
+    pub program: Program,
+    /// The location of the string that it is in.
+    pub at: Location,
+    /// Its offset in that string, in bytes.
+    pub start: usize,
 }
 
 impl Expression {
@@ -83,7 +87,7 @@ impl Expression {
         let text = text.trim();
         let program = Program::compile(text).map_err(|error| no_cel(text, start, error, at))?;
         let at = at.clone();
-        Ok(Self { program, at })
+        Ok(Self { program, at, start })
     }
 
     pub(crate) fn eval(&self, lookup: Lookup<'_>, meter: &mut Meter) -> Result<Value, Box<Error>> {
@@ -153,9 +157,9 @@ impl Template {
         self.0.shape()
     }
 
-    /// Visits the expressions, each with its location.
-    pub fn programs<'a>(&'a self, visit: &mut impl FnMut(&'a Program, &'a Location)) {
-        self.0.programs(visit);
+    /// Visits the expressions.
+    pub fn expressions<'a>(&'a self, visit: &mut impl FnMut(&'a Expression)) {
+        self.0.expressions(visit);
     }
 
     /// The value with all expressions evaluated.
@@ -240,7 +244,7 @@ pub(crate) fn parts(text: &str, at: &Location) -> Result<Vec<TextPart>, CompileE
             parts.push(TextPart::Text(std::mem::take(&mut plain)));
         }
         let at = at.clone();
-        parts.push(TextPart::Value(Expression { program, at }));
+        parts.push(TextPart::Value(Expression { program, at, start }));
         rest = &inner[end + 1..];
     }
     plain.push_str(rest);
@@ -261,7 +265,7 @@ impl TemplateNode {
     fn shape(&self) -> ValueShape<'_> {
         match self {
             Self::Literal(value) => ValueShape::Literal(value),
-            Self::Whole(_) => ValueShape::Expression,
+            Self::Whole(expression) => ValueShape::Expression(expression),
             Self::Text(_) => ValueShape::Text,
             Self::List(items) => ValueShape::List(items.iter().map(Self::shape).collect()),
             Self::Map(entries) => {
@@ -271,13 +275,17 @@ impl TemplateNode {
         }
     }
 
-    fn programs<'a>(&'a self, visit: &mut impl FnMut(&'a Program, &'a Location)) {
+    fn expressions<'a>(&'a self, visit: &mut impl FnMut(&'a Expression)) {
         match self {
             Self::Literal(_) => {}
-            Self::Whole(expression) => visit(&expression.program, &expression.at),
-            Self::Text(parts) => programs(parts, visit),
-            Self::List(items) => items.iter().for_each(|item| item.programs(visit)),
-            Self::Map(entries) => entries.iter().for_each(|(_, node)| node.programs(visit)),
+            Self::Whole(expression) => visit(expression),
+            Self::Text(parts) => parts.iter().for_each(|part| {
+                if let TextPart::Value(expression) = part {
+                    visit(expression);
+                }
+            }),
+            Self::List(items) => items.iter().for_each(|item| item.expressions(visit)),
+            Self::Map(entries) => entries.iter().for_each(|(_, node)| node.expressions(visit)),
         }
     }
 
@@ -298,15 +306,6 @@ impl TemplateNode {
                 Map::from_sorted(values).into()
             }
         })
-    }
-}
-
-/// Visits the expressions of a string.
-fn programs<'a>(parts: &'a [TextPart], visit: &mut impl FnMut(&'a Program, &'a Location)) {
-    for part in parts {
-        if let TextPart::Value(expression) = part {
-            visit(&expression.program, &expression.at);
-        }
     }
 }
 

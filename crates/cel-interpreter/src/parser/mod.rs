@@ -5,13 +5,17 @@
 //! tree, so that neither the parser nor the interpreter can overflow the stack.
 
 mod named;
+mod subtree;
+
+use std::ops::Range;
 
 use document::{Key, Value};
 
 use crate::error::CompileError;
 use crate::lexer::{Token, syntax_error, tokens};
-use crate::tree::{Arithmetic, CelExpr, Relation};
+use crate::tree::{Arithmetic, CelExpr, Place, Relation};
 use crate::value::Val;
+use subtree::{Binary, Parts, Subtree};
 
 /// How long an expression may be, in bytes.
 pub const MAX_LENGTH: usize = 16 * 1024;
@@ -24,8 +28,17 @@ pub const MAX_NESTING: usize = 50;
 /// of any length. A debug build with a stack of 2 MiB overflows at about 1,100.
 pub const MAX_DEPTH: usize = 300;
 
-/// The tree of an expression, and the names of its variables by their numbers.
-pub(crate) fn parse(text: &str) -> Result<(CelExpr, Vec<String>)> {
+/// A parsed expression.
+pub(crate) struct Parsed {
+    pub tree: CelExpr,
+    /// Where its parts are in the text.
+    pub place: Place,
+    /// The names of the variables, by their numbers in the tree.
+    pub names: Vec<String>,
+}
+
+/// Parses an expression.
+pub(crate) fn parse(text: &str) -> Result<Parsed> {
     if text.len() > MAX_LENGTH {
         return Err(CompileError::TooLong { found: text.len() });
     }
@@ -39,7 +52,11 @@ pub(crate) fn parse(text: &str) -> Result<(CelExpr, Vec<String>)> {
     };
     let tree = parser.expression()?;
     match parser.peek() {
-        Token::End => Ok((tree.node, parser.variables)),
+        Token::End => Ok(Parsed {
+            tree: tree.node,
+            place: *tree.place,
+            names: parser.variables,
+        }),
         Token::Word(word) => {
             let expected = match operator_of(word) {
                 Some(operator) => format!("an operator, such as `{operator}`, or the end"),
@@ -64,7 +81,7 @@ fn operator_of(word: &str) -> Option<&'static str> {
 
 struct Parser<'a> {
     text: &'a str,
-    tokens: Vec<(Token<'a>, usize)>,
+    tokens: Vec<(Token<'a>, Range<usize>)>,
     /// The number of the next token. The last token is never consumed.
     next: usize,
     /// How many brackets are open.
@@ -74,46 +91,22 @@ struct Parser<'a> {
     variables: Vec<String>,
 }
 
-/// A subtree and its height.
-struct Subtree {
-    node: CelExpr,
-    height: usize,
-}
-
 type Result<T> = std::result::Result<T, CompileError>;
-
-impl Subtree {
-    fn leaf(node: CelExpr) -> Self {
-        Self { node, height: 1 }
-    }
-
-    /// A subtree over others, the highest of which has this height.
-    fn over(height: usize, node: CelExpr) -> Result<Self> {
-        if height >= MAX_DEPTH {
-            return Err(CompileError::TooDeep);
-        }
-        Ok(Self {
-            node,
-            height: height + 1,
-        })
-    }
-
-    fn boxed(self) -> Box<CelExpr> {
-        Box::new(self.node)
-    }
-}
-
-fn height(parts: &[Subtree]) -> usize {
-    parts.iter().map(|part| part.height).max().unwrap_or(0)
-}
-
-fn nodes(parts: Vec<Subtree>) -> Vec<CelExpr> {
-    parts.into_iter().map(|part| part.node).collect()
-}
 
 impl<'a> Parser<'a> {
     fn peek(&self) -> &Token<'a> {
         &self.tokens[self.next].0
+    }
+
+    /// Where the next token starts.
+    fn start(&self) -> usize {
+        self.tokens[self.next].1.start
+    }
+
+    /// The text from an offset to the end of the last token.
+    fn since(&self, start: usize) -> Range<usize> {
+        let last = self.next.saturating_sub(1);
+        start..self.tokens[last].1.end.max(start)
     }
 
     /// The token `count` places after the next one.
@@ -145,7 +138,7 @@ impl<'a> Parser<'a> {
 
     #[cold]
     fn unexpected(&self, expected: &str) -> CompileError {
-        let at = self.tokens[self.next].1;
+        let at = self.start();
         let found = match self.peek() {
             Token::Word(word) | Token::Quoted(word) => format!("`{word}`"),
             Token::Symbol(symbol) => format!("`{symbol}`"),
@@ -184,9 +177,7 @@ impl<'a> Parser<'a> {
             last = self.logic("||")?;
         }
         while let Some((condition, then)) = branches.pop() {
-            let height = condition.height.max(then.height).max(last.height);
-            let parts = Box::new([condition.node, then.node, last.node]);
-            last = Subtree::over(height, CelExpr::Conditional(parts))?;
+            last = self.chosen(condition, then, last)?;
         }
         Ok(last)
     }
@@ -194,9 +185,9 @@ impl<'a> Parser<'a> {
     /// `a || b || c`, with `a && b && c` as operands.
     fn logic(&mut self, operator: &'static str) -> Result<Subtree> {
         let either = operator == "||";
-        let mut parts = Vec::new();
+        let mut operands = Vec::new();
         loop {
-            parts.push(if either {
+            operands.push(if either {
                 self.logic("&&")?
             } else {
                 self.binary(1)?
@@ -205,21 +196,12 @@ impl<'a> Parser<'a> {
                 break;
             }
         }
-        if parts.len() == 1
-            && let Some(only) = parts.pop()
+        if operands.len() == 1
+            && let Some(only) = operands.pop()
         {
             return Ok(only);
         }
-        let height = height(&parts);
-        let nodes = nodes(parts);
-        Subtree::over(
-            height,
-            if either {
-                CelExpr::Or(nodes)
-            } else {
-                CelExpr::And(nodes)
-            },
-        )
+        self.combined(operands, either)
     }
 
     /// Infix operators of this rank and above, left-associative.
@@ -228,8 +210,7 @@ impl<'a> Parser<'a> {
         while let Some((make, found)) = infix(self.peek()).filter(|(_, found)| *found >= rank) {
             self.next += 1;
             let right = self.binary(found + 1)?;
-            let height = left.height.max(right.height);
-            left = Subtree::over(height, make(Box::new([left.node, right.node])))?;
+            left = self.pair(left, right, make)?;
         }
         Ok(left)
     }
@@ -240,6 +221,7 @@ impl<'a> Parser<'a> {
             Token::Symbol(sign @ ("!" | "-")) => *sign,
             _ => return self.postfix(),
         };
+        let start = self.start();
         let mut count = 0;
         while *self.peek() == Token::Symbol(sign) {
             // The sign of a literal number is part of the literal.
@@ -251,14 +233,7 @@ impl<'a> Parser<'a> {
         }
         let mut part = self.postfix()?;
         for _ in 0..if count > 2 { 2 - count % 2 } else { count } {
-            let node = |inner| {
-                if sign == "!" {
-                    CelExpr::Not(inner)
-                } else {
-                    CelExpr::Negate(inner)
-                }
-            };
-            part = Subtree::over(part.height, node(Box::new(part.node)))?;
+            part = self.signed(part, sign, start)?;
         }
         Ok(part)
     }
@@ -281,7 +256,7 @@ impl<'a> Parser<'a> {
 
     fn member(&mut self, base: Subtree) -> Result<Subtree> {
         let optional = self.eat("?");
-        let at = self.tokens[self.next].1;
+        let at = self.start();
         let name = match self.take() {
             Token::Word(name) if !optional && self.eat("(") => {
                 return self.method(base, name, at);
@@ -289,7 +264,7 @@ impl<'a> Parser<'a> {
             Token::Word(name) | Token::Quoted(name) => name,
             token => return Err(self.back(&token, "the name of a member")),
         };
-        read(base, Key::new(name), optional)
+        self.read(base, Key::new(name), optional)
     }
 
     fn element(&mut self, base: Subtree) -> Result<Subtree> {
@@ -298,104 +273,83 @@ impl<'a> Parser<'a> {
         self.expect("]")?;
         if let CelExpr::Literal(Val::Str(name)) = &index.node {
             let key = Key::new(name.as_str().unwrap_or_default());
-            return read(base, key, optional);
+            return self.read(base, key, optional);
         }
-        let height = base.height.max(index.height);
-        let node = CelExpr::Index {
-            base: base.boxed(),
-            index: index.boxed(),
-            optional,
-        };
-        Subtree::over(height, node)
+        self.index(base, index, optional)
     }
 
     fn primary(&mut self) -> Result<Subtree> {
+        let start = self.start();
         match self.take() {
             Token::Word(word) => self.named(word),
             Token::Int(size) => self.int(size, false),
-            Token::UInt(size) => Ok(literal(Val::UInt(size))),
-            Token::Double(double) => Ok(literal(Val::Double(double))),
-            Token::Text(text) => Ok(literal(Val::Str(Value::from(text)))),
-            Token::Bytes(bytes) => Ok(literal(Val::bytes(&bytes))),
+            Token::UInt(size) => Ok(self.literal(Val::UInt(size), start)),
+            Token::Double(double) => Ok(self.literal(Val::Double(double), start)),
+            Token::Text(text) => Ok(self.literal(Val::Str(Value::from(text)), start)),
+            Token::Bytes(bytes) => Ok(self.literal(Val::bytes(&bytes), start)),
             Token::Symbol("-") => match self.take() {
                 Token::Int(size) => self.int(size, true),
-                Token::Double(double) => Ok(literal(Val::Double(-double))),
+                Token::Double(double) => Ok(self.literal(Val::Double(-double), start)),
                 token => Err(self.back(&token, "a number")),
             },
             Token::Symbol("(") => {
-                let inner = self.expression()?;
+                let mut inner = self.expression()?;
                 self.expect(")")?;
+                inner.place.range = self.since(start);
                 Ok(inner)
             }
-            Token::Symbol("[") => self.list(),
-            Token::Symbol("{") => self.map(),
+            Token::Symbol("[") => self.list(start),
+            Token::Symbol("{") => self.map(start),
             Token::Symbol(".") => self.outermost(),
             token => Err(self.back(&token, "an operand")),
         }
     }
 
-    fn int(&self, size: u64, negative: bool) -> Result<Subtree> {
-        let int = i128::from(size) * if negative { -1 } else { 1 };
-        let int = i64::try_from(int).map_err(|_| {
-            let at = self.tokens[self.next - 1].1;
-            syntax_error(self.text, at, "the number is out of range")
-        })?;
-        Ok(literal(Val::Int(int)))
+    /// A literal that starts at this offset, and whose last token was just taken.
+    fn literal(&self, value: Val, start: usize) -> Subtree {
+        Subtree::leaf(CelExpr::Literal(value), self.since(start))
     }
 
-    fn list(&mut self) -> Result<Subtree> {
-        let (mut items, mut highest) = (Vec::new(), 0);
+    fn int(&self, size: u64, negative: bool) -> Result<Subtree> {
+        let at = self.tokens[self.next - 1].1.start;
+        let int = i128::from(size) * if negative { -1 } else { 1 };
+        let int = i64::try_from(int)
+            .map_err(|_| syntax_error(self.text, at, "the number is out of range"))?;
+        // The sign is the token before.
+        let first = self.next - 1 - usize::from(negative);
+        Ok(self.literal(Val::Int(int), self.tokens[first].1.start))
+    }
+
+    fn list(&mut self, start: usize) -> Result<Subtree> {
+        let (mut items, mut parts) = (Vec::new(), Parts::default());
         while !self.eat("]") {
             let optional = self.eat("?");
             let item = self.expression()?;
-            highest = highest.max(item.height);
-            items.push((item.node, optional));
+            items.push((parts.add(item), optional));
             if !self.eat(",") {
                 self.expect("]")?;
                 break;
             }
         }
-        Subtree::over(highest, CelExpr::List(items))
+        parts.under(CelExpr::List(items), self.since(start))
     }
 
-    fn map(&mut self) -> Result<Subtree> {
-        let (mut entries, mut highest) = (Vec::new(), 0);
+    fn map(&mut self, start: usize) -> Result<Subtree> {
+        let (mut entries, mut parts) = (Vec::new(), Parts::default());
         while !self.eat("}") {
             let optional = self.eat("?");
             let key = self.expression()?;
             self.expect(":")?;
             let value = self.expression()?;
-            highest = highest.max(key.height).max(value.height);
-            entries.push((key.node, value.node, optional));
+            entries.push((parts.add(key), parts.add(value), optional));
             if !self.eat(",") {
                 self.expect("}")?;
                 break;
             }
         }
-        Subtree::over(highest, CelExpr::Map(entries))
+        parts.under(CelExpr::Map(entries), self.since(start))
     }
 }
-
-fn literal(value: Val) -> Subtree {
-    Subtree::leaf(CelExpr::Literal(value))
-}
-
-/// A member of an expression. A path gets longer, but not higher.
-fn read(base: Subtree, key: Key, optional: bool) -> Result<Subtree> {
-    if optional {
-        return Subtree::over(base.height, CelExpr::OptionalMember(base.boxed(), key));
-    }
-    match base.node {
-        CelExpr::Path(mut path) => {
-            path.keys.push(key);
-            Ok(Subtree::leaf(CelExpr::Path(path)))
-        }
-        node => Subtree::over(base.height, CelExpr::Member(Box::new(node), key)),
-    }
-}
-
-/// Builds the expression of two operands.
-type Binary = fn(Box<[CelExpr; 2]>) -> CelExpr;
 
 /// The infix operator of a token, with its rank: a greater rank binds tighter.
 fn infix(token: &Token<'_>) -> Option<(Binary, u8)> {

@@ -1,10 +1,11 @@
 //! Parsing of names: variables, functions, methods and macros.
 
-use super::{Parser, Result, Subtree, height, literal, nodes};
+use super::subtree::{Parts, Subtree};
+use super::{Parser, Result};
 use crate::error::CompileError;
 use crate::function::{self, Function, pattern::Pattern};
 use crate::lexer::{Token, syntax_error};
-use crate::tree::{Call, CelExpr, Fold, FoldKind, Path};
+use crate::tree::{Call, CelExpr, Fold, FoldKind, Path, Place};
 use crate::value::Val;
 
 /// The variable of the current time. Its value is a string, and expressions see a timestamp.
@@ -13,11 +14,11 @@ const NOW: &str = "now";
 impl<'a> Parser<'a> {
     /// A keyword, a function or a variable, whose name was just taken.
     pub(super) fn named(&mut self, word: &'a str) -> Result<Subtree> {
-        let at = self.tokens[self.next.saturating_sub(1)].1;
+        let at = self.tokens[self.next.saturating_sub(1)].1.start;
         match word {
-            "true" => return Ok(literal(Val::Bool(true))),
-            "false" => return Ok(literal(Val::Bool(false))),
-            "null" => return Ok(literal(Val::Null)),
+            "true" => return Ok(self.literal(Val::Bool(true), at)),
+            "false" => return Ok(self.literal(Val::Bool(false), at)),
+            "null" => return Ok(self.literal(Val::Null, at)),
             "in" => return Err(self.back(&Token::Word(word), "an operand")),
             _ => {}
         }
@@ -26,23 +27,23 @@ impl<'a> Parser<'a> {
         {
             self.next += 3;
             let args = self.arguments()?;
-            return call(function, false, args, at);
+            return self.call(function, false, args, at);
         }
         if !self.eat("(") {
             let variable = self.variable(word);
             let is_time = word == NOW && matches!(variable, CelExpr::Path(_));
-            let variable = Subtree::leaf(variable);
+            let variable = Subtree::leaf(variable, self.since(at));
             return if is_time {
-                call(known("timestamp", at)?, false, vec![variable], at)
+                self.call(known("timestamp", at)?, false, vec![variable], at)
             } else {
                 Ok(variable)
             };
         }
         if word == "has" {
-            return self.has();
+            return self.has(at);
         }
         let args = self.arguments()?;
-        call(known(word, at)?, false, args, at)
+        self.call(known(word, at)?, false, args, at)
     }
 
     /// `.name`: a name of the outermost scope, even if a macro has a variable of that name.
@@ -95,20 +96,30 @@ impl<'a> Parser<'a> {
         })
     }
 
-    fn has(&mut self) -> Result<Subtree> {
-        let at = self.tokens[self.next].1;
+    /// `has(a.b)`, which starts at the offset `start`.
+    fn has(&mut self, start: usize) -> Result<Subtree> {
+        let at = self.start();
         let part = self.expression()?;
         self.expect(")")?;
+        let Place { range, mut parts } = *part.place;
         let (base, key) = match part.node {
             CelExpr::Path(mut path) if !path.keys.is_empty() => {
                 let key = path.keys.pop();
+                parts.push(Place {
+                    range,
+                    parts: Vec::new(),
+                });
                 (Box::new(CelExpr::Path(path)), key)
             }
             CelExpr::Member(base, key) => (base, Some(key)),
             _ => (Box::new(CelExpr::Literal(Val::Null)), None),
         };
+        let parts = Parts {
+            height: part.height,
+            places: parts,
+        };
         match key {
-            Some(key) => Subtree::over(part.height, CelExpr::Has(base, key)),
+            Some(key) => parts.under(CelExpr::Has(base, key), self.since(start)),
             None => Err(syntax_error(
                 self.text,
                 at,
@@ -149,10 +160,10 @@ impl<'a> Parser<'a> {
         }
         let mut args = self.arguments()?;
         if matches!(name, "or" | "orValue") && args.len() == 1 {
-            return optional_or(target, args.remove(0), name == "orValue");
+            return self.optional_or(target, args.remove(0), name == "orValue");
         }
         args.insert(0, target);
-        call(known(name, at)?, true, args, at)
+        self.call(known(name, at)?, true, args, at)
     }
 
     /// The variable of a macro, and the comma after it.
@@ -203,23 +214,21 @@ impl<'a> Parser<'a> {
         };
         self.expect(")")?;
         self.locals.truncate(outer);
-        let height = range.height.max(first.height);
-        let height = height.max(second.as_ref().map_or(0, |part| part.height));
+        let mut parts = Parts::default();
+        let place = self.since(range.start());
+        let range = parts.add(range);
         let (filter, body) = match second {
-            Some(body) => (Some(first.node), body.node),
-            None => (None, first.node),
+            Some(body) => (Some(parts.add(first)), parts.add(body)),
+            None => (None, parts.add(first)),
         };
-        let range = range.node;
-        Subtree::over(
-            height,
-            CelExpr::Fold(Box::new(Fold {
-                kind,
-                range,
-                pairs,
-                filter,
-                body,
-            })),
-        )
+        let fold = Fold {
+            kind,
+            range,
+            pairs,
+            filter,
+            body,
+        };
+        parts.under(CelExpr::Fold(Box::new(fold)), place)
     }
 
     fn optional_map(&mut self, optional: Subtree, flat: bool) -> Result<Subtree> {
@@ -227,24 +236,61 @@ impl<'a> Parser<'a> {
         let body = self.expression()?;
         self.expect(")")?;
         self.locals.pop();
-        let height = optional.height.max(body.height);
+        let range = self.since(optional.start());
+        let mut parts = Parts::default();
         let node = CelExpr::OptionalMap {
-            optional: optional.boxed(),
-            body: body.boxed(),
+            optional: parts.boxed(optional),
+            body: parts.boxed(body),
             flat,
         };
-        Subtree::over(height, node)
+        parts.under(node, range)
     }
-}
 
-fn optional_or(optional: Subtree, other: Subtree, unwrap: bool) -> Result<Subtree> {
-    let height = optional.height.max(other.height);
-    let node = CelExpr::OptionalOr {
-        optional: optional.boxed(),
-        other: other.boxed(),
-        unwrap,
-    };
-    Subtree::over(height, node)
+    fn optional_or(&self, optional: Subtree, other: Subtree, unwrap: bool) -> Result<Subtree> {
+        let range = self.since(optional.start());
+        let mut parts = Parts::default();
+        let node = CelExpr::OptionalOr {
+            optional: parts.boxed(optional),
+            other: parts.boxed(other),
+            unwrap,
+        };
+        parts.under(node, range)
+    }
+
+    /// A call of a function, whose name is at the offset `at`.
+    fn call(
+        &self,
+        function: &'static Function,
+        method: bool,
+        args: Vec<Subtree>,
+        at: usize,
+    ) -> Result<Subtree> {
+        function.check(method, args.len(), at)?;
+        let pattern = match args.get(1).map(|part| &part.node) {
+            Some(CelExpr::Literal(Val::Str(pattern))) if function.takes_pattern() => {
+                let pattern = Pattern::new(pattern.as_str().unwrap_or_default());
+                Some(pattern.map_err(|error| CompileError::Pattern {
+                    function: function.name(),
+                    reason: error.to_string(),
+                    offset: at,
+                })?)
+            }
+            _ => None,
+        };
+        let target = args.first().filter(|_| method);
+        let range = self.since(target.map_or(at, Subtree::start));
+        let last = args.last().map(|part| &part.node);
+        let listed = matches!(last, Some(CelExpr::List(_)));
+        let mut parts = Parts::default();
+        let call = Call {
+            function,
+            method,
+            listed,
+            pattern,
+            args: args.into_iter().map(|arg| parts.add(arg)).collect(),
+        };
+        parts.under(CelExpr::Call(Box::new(call)), range)
+    }
 }
 
 fn is_keyword(word: &str) -> bool {
@@ -258,34 +304,4 @@ fn known(name: &str, at: usize) -> Result<&'static Function> {
         nearest: function::nearest(name),
         offset: at,
     })
-}
-
-fn call(
-    function: &'static Function,
-    method: bool,
-    args: Vec<Subtree>,
-    at: usize,
-) -> Result<Subtree> {
-    function.check(method, args.len(), at)?;
-    let pattern = match args.get(1).map(|part| &part.node) {
-        Some(CelExpr::Literal(Val::Str(pattern))) if function.takes_pattern() => {
-            let pattern = Pattern::new(pattern.as_str().unwrap_or_default());
-            Some(pattern.map_err(|error| CompileError::Pattern {
-                function: function.name(),
-                reason: error.to_string(),
-                offset: at,
-            })?)
-        }
-        _ => None,
-    };
-    let height = height(&args);
-    let last = args.last().map(|part| &part.node);
-    let call = Call {
-        function,
-        method,
-        listed: matches!(last, Some(CelExpr::List(_))),
-        pattern,
-        args: nodes(args),
-    };
-    Subtree::over(height, CelExpr::Call(Box::new(call)))
 }

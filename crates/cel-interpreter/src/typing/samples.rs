@@ -42,10 +42,10 @@ const SAMPLES: &[&str] = &[
 
 static VALUES: LazyLock<Vec<Val>> = LazyLock::new(|| {
     let evaluated = SAMPLES.iter().filter_map(|text| {
-        let (tree, names) = parse(text).ok()?;
+        let parsed = parse(text).ok()?;
         let lookup = |_: &str| None;
-        let mut interpreter = Interpreter::new(&names, &lookup, 1_000);
-        interpreter.eval(&tree).ok()
+        let mut interpreter = Interpreter::new(&parsed.names, &lookup, 1_000);
+        interpreter.eval(&parsed.tree).ok()
     });
     evaluated.collect()
 });

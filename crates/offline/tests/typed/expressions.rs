@@ -19,11 +19,17 @@ pub(crate) enum Wanted {
 pub(crate) struct Expressions<'a> {
     pub(crate) random: &'a mut Random,
     document: &'a Type,
+    /// The variable of CEL that is the document.
+    pub(crate) variable: &'static str,
 }
 
 impl<'a> Expressions<'a> {
     pub(crate) fn new(random: &'a mut Random, document: &'a Type) -> Self {
-        Self { random, document }
+        Self {
+            random,
+            document,
+            variable: "object",
+        }
     }
 
     /// An expression that is nested this deep at most.
@@ -51,6 +57,7 @@ impl<'a> Expressions<'a> {
             Wanted::Number => self.number(depth - 1),
             Wanted::String => self.string(depth - 1),
             Wanted::List => self.list(depth - 1),
+            Wanted::Map if self.random.chance(50) => self.cel(Wanted::Map),
             Wanted::Map => {
                 json!({"x": (self.make(Wanted::Any, depth - 1)), "y": (self.make(Wanted::Any, 0))})
             }
@@ -137,7 +144,8 @@ impl<'a> Expressions<'a> {
     }
 
     fn list(&mut self, depth: usize) -> Value {
-        match self.random.below(7) {
+        match self.random.below(9) {
+            7 | 8 => self.cel(Wanted::List),
             0 => json!({"@map": [{"@string": "$$"}, (self.make(Wanted::List, depth))]}),
             1 => json!({"@map": ["$$.name", (self.make(Wanted::List, depth))]}),
             2 => json!({"@filter": [{"@exists": "$$"}, (self.make(Wanted::List, depth))]}),
@@ -151,10 +159,44 @@ impl<'a> Expressions<'a> {
         }
     }
 
-    /// CEL that mostly has a value of the wanted type.
     fn cel(&mut self, wanted: Wanted) -> Value {
-        let text = match wanted {
-            Wanted::Number => match self.random.below(4) {
+        json!({"@cel": (self.cel_text(wanted))})
+    }
+
+    /// A list or a map that CEL builds.
+    fn built(&mut self, wanted: Wanted) -> String {
+        let [one, other] = [(); 2].map(|()| self.operand(Wanted::Any));
+        if wanted == Wanted::Map {
+            return match self.random.below(3) {
+                0 => format!("{{'x': {one}, 'y': {other}}}"),
+                1 => format!(
+                    "{{'x': [{one}], {}: {other}}}",
+                    self.operand(Wanted::String)
+                ),
+                _ => format!("[{one}, {other}].transformMap(i, x, x)"),
+            };
+        }
+        match self.random.below(7) {
+            0 => format!("[{one}, {other}]"),
+            1 => format!("[{one}] + [{other}]"),
+            2 => format!("{} + [{one}]", self.operand(Wanted::List)),
+            3 => format!("[{one}, {other}].map(x, string(x))"),
+            4 => format!("{}.filter(x, x != {one})", self.operand(Wanted::List)),
+            5 => format!("{} ? [{one}] : [{other}]", self.operand(Wanted::Boolean)),
+            _ => format!("[{{'x': {one}}}, {{'x': {other}}}]"),
+        }
+    }
+
+    /// CEL that mostly has a value of the wanted type.
+    pub(crate) fn cel_text(&mut self, wanted: Wanted) -> String {
+        match wanted {
+            Wanted::List | Wanted::Map => self.built(wanted),
+            Wanted::Number => match self.random.below(6) {
+                4 => {
+                    let [one, other] = [(); 2].map(|()| self.operand(wanted));
+                    format!("[{one}, {other}][0] + 1")
+                }
+                5 => format!("{{'x': {}}}.x * 2", self.operand(wanted)),
                 0 => format!("{} + {}", self.operand(wanted), self.operand(wanted)),
                 1 => format!("size({})", self.operand(Wanted::String)),
                 2 => format!("-({})", self.operand(wanted)),
@@ -169,45 +211,42 @@ impl<'a> Expressions<'a> {
                     format!("{condition} ? 'a' : {}", self.operand(wanted))
                 }
             },
-            Wanted::Any | Wanted::Boolean | Wanted::List | Wanted::Map => {
-                match self.random.below(6) {
-                    0 => format!(
-                        "{} == {}",
-                        self.operand(Wanted::Any),
-                        self.operand(Wanted::Any)
-                    ),
-                    1 => format!(
-                        "{} < {}",
-                        self.operand(Wanted::Number),
-                        self.operand(Wanted::Number)
-                    ),
-                    2 => format!("!({})", self.operand(Wanted::Boolean)),
-                    3 => format!(
-                        "{}.startsWith({})",
-                        self.operand(Wanted::String),
-                        self.operand(Wanted::String)
-                    ),
-                    4 => format!(
-                        "{} in {}",
-                        self.operand(Wanted::Any),
-                        self.operand(Wanted::List)
-                    ),
-                    _ => format!(
-                        "{}.exists(x, x == {}) || true",
-                        self.operand(Wanted::List),
-                        self.operand(Wanted::Any)
-                    ),
-                }
-            }
-        };
-        json!({"@cel": text})
+            Wanted::Any | Wanted::Boolean => match self.random.below(6) {
+                0 => format!(
+                    "{} == {}",
+                    self.operand(Wanted::Any),
+                    self.operand(Wanted::Any)
+                ),
+                1 => format!(
+                    "{} < {}",
+                    self.operand(Wanted::Number),
+                    self.operand(Wanted::Number)
+                ),
+                2 => format!("!({})", self.operand(Wanted::Boolean)),
+                3 => format!(
+                    "{}.startsWith({})",
+                    self.operand(Wanted::String),
+                    self.operand(Wanted::String)
+                ),
+                4 => format!(
+                    "{} in {}",
+                    self.operand(Wanted::Any),
+                    self.operand(Wanted::List)
+                ),
+                _ => format!(
+                    "{}.exists(x, x == {}) || true",
+                    self.operand(Wanted::List),
+                    self.operand(Wanted::Any)
+                ),
+            },
+        }
     }
 
     /// An operand of CEL: mostly a literal, because a missing field is an error.
     fn operand(&mut self, wanted: Wanted) -> String {
         let path = self.random.chance(35).then(|| self.path(wanted)).flatten();
         match path {
-            Some(path) => path.replacen('$', "object", 1),
+            Some(path) => path.replacen('$', self.variable, 1),
             None => self.literal(wanted).to_string(),
         }
     }

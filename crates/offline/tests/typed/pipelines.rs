@@ -1,4 +1,5 @@
-//! Random pipelines on objects of built-in kinds: joins, groups, patches, projections.
+//! Random pipelines on objects of built-in kinds: joins, groups, gathered lists, patches,
+//! projections.
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 
 use document::{Key, Value, json};
@@ -77,7 +78,8 @@ impl Stages {
     fn next(&mut self, random: &mut Random) {
         let document = self.document.clone();
         let mut make = Expressions::new(random, &document);
-        match make.random.below(7) {
+        match make.random.below(9) {
+            7 | 8 => self.gather(make),
             0 => self
                 .list
                 .push(json!({"@select": (make.make(Wanted::Boolean, 3))})),
@@ -118,23 +120,52 @@ impl Stages {
         self.name = json!({"@concat": ["g", {"@hash": "$.key"}]});
     }
 
-    fn patch(&mut self, mut make: Expressions<'_>) {
-        let Some((path, wanted)) = make.patch_path() else {
+    fn gather(&mut self, mut make: Expressions<'_>) {
+        let key = make.make(Wanted::Any, 1);
+        let wanted = *make
+            .random
+            .pick(&[Wanted::String, Wanted::Map, Wanted::List]);
+        let names = make.path(wanted).and_then(|path| names(&path));
+        let Some(names) = names.filter(|names| !names.is_empty()) else {
             return;
         };
-        let value = if make.random.chance(80) {
-            make.literal(wanted)
-        } else {
-            make.literal(Wanted::Any)
-        };
-        let op = if value.as_map().is_some() {
-            *make.random.pick(&["add", "merge"])
-        } else {
-            *make.random.pick(&["add", "add", "replace"])
-        };
-        let operation = json!({"op": op, "path": path, "value": value});
-        self.list
-            .push(json!({"@patch": {"operations": [operation]}}));
+        let path = names
+            .iter()
+            .fold("$".to_owned(), |path, name| format!("{path}[\"{name}\"]"));
+        self.list.push(json!({"@gather": [key, path]}));
+        self.document = gathered(&self.document, &names);
+    }
+
+    fn patch(&mut self, mut make: Expressions<'_>) {
+        make.variable = "resource";
+        let looped = make.random.chance(20);
+        let mut operations = Vec::new();
+        for _ in 0..=make.random.below(2) {
+            let Some((path, wanted)) = make.patch_path() else {
+                return;
+            };
+            let value = patch_value(&mut make, wanted, looped);
+            let op = if value.as_map().is_some() {
+                *make.random.pick(&["add", "merge"])
+            } else {
+                *make.random.pick(&["add", "add", "replace"])
+            };
+            operations.push(json!({"op": op, "path": path, "value": value}));
+        }
+        let mut patch = vec![(Key::new("operations"), Value::list(operations))];
+        if looped {
+            let items = if make.random.chance(50) {
+                make.literal(Wanted::List)
+            } else {
+                format!("${{{}}}", make.cel_text(Wanted::List)).into()
+            };
+            patch.push((Key::new("forEach"), items));
+        }
+        if make.random.chance(25) {
+            patch.push((Key::new("where"), make.cel_text(Wanted::Boolean).into()));
+        }
+        let patch = patch.into_iter().collect::<document::Map>();
+        self.list.push(json!({"@patch": (Value::from(patch))}));
     }
 
     /// A projection to the target.
@@ -165,4 +196,39 @@ impl Stages {
             json!({"apiGroup": "", "version": "v1", "kind": "ConfigMap"})
         }
     }
+}
+
+/// A value for a patch: a literal, or an expression that reads the resource or the loop variable.
+fn patch_value(make: &mut Expressions<'_>, wanted: Wanted, looped: bool) -> Value {
+    match make.random.below(10) {
+        0..=4 => make.literal(wanted),
+        5 => make.literal(Wanted::Any),
+        6 if looped => "${item}".into(),
+        7 if looped => json!({"x": "${item}", "y": "a ${string(item)}"}),
+        _ => format!("${{{}}}", make.cel_text(wanted)).into(),
+    }
+}
+
+/// The names of a path without positions, as [`Expressions::path`] writes it.
+fn names(path: &str) -> Option<Vec<String>> {
+    let inner = path.strip_prefix('$')?;
+    let inner = inner.strip_prefix("[\"")?.strip_suffix("\"]")?;
+    let names: Vec<String> = inner.split("\"][\"").map(str::to_owned).collect();
+    let plain = names.iter().all(|name| !name.contains(['[', ']']));
+    plain.then_some(names)
+}
+
+/// The type of a document with a list of what was at a path.
+fn gathered(here: &Type, names: &[String]) -> Type {
+    let Some((name, rest)) = names.split_first() else {
+        return Type::list(here.clone().without_null());
+    };
+    let name = Key::new(name);
+    let Some(fields) = here.fields() else {
+        return Type::any();
+    };
+    let field = here.field(&name).unwrap_or_else(Type::null);
+    let mut named = fields.named.clone();
+    named.insert(name, gathered(&field, rest));
+    Type::map(Fields::new(named, fields.rest.clone()))
 }

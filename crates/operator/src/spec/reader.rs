@@ -20,6 +20,7 @@ use expr::{Functions, Patterns};
 use super::{Controller, DeletionPolicy, Operator, ServiceAccount, Source, SourceKind};
 use crate::places::Places;
 use crate::problem::{Problem, Severity};
+use crate::secrets::{self, SecretParts};
 use object::{KindRef, VIEW_SUFFIX, VIEW_VERSION};
 
 /// The group that some existing Operators write for their own views.
@@ -105,6 +106,7 @@ impl<'a> SpecReader<'a> {
             let own = controller.options.max_deletions;
             controller.options.max_deletions = own.or(max_deletions);
         }
+        secrets::mark(&mut operator);
         self.lint(&operator);
         let allowed = allowed(manifest);
         self.problems
@@ -343,6 +345,7 @@ impl<'a> SpecReader<'a> {
             options,
             at: at.clone(),
             places: Places::default(),
+            secret_parts: SecretParts::default(),
         };
         source_target::written(&mut controller);
         source_target::in_place(&mut controller);

@@ -1,8 +1,12 @@
 //! CEL: the variables and fields that an expression reads, and the types of its operands.
 
-use cel_interpreter::{DocumentTypes, Kinds, Program, TypeFinding, Typed, is_type_name};
-use document::{Key, Location};
-use schema::{Numbers, Strings, Type};
+use std::ops::Range;
+
+use cel_interpreter::{
+    DocumentTypes, Kinds, Program, TypeFinding, TypeMistake, Typed, is_type_name,
+};
+use document::{Key, Location, Value};
+use schema::{Fields, Numbers, Strings, Type};
 
 use super::inference::{Inference, Scope};
 use super::path::listed;
@@ -18,6 +22,21 @@ pub(super) enum Variable {
     Unknown,
 }
 
+/// Where an expression is: the location of the string that it is in, and its offset there.
+#[derive(Clone, Copy)]
+pub(super) struct ProgramPlace<'a> {
+    pub(super) at: &'a Location,
+    pub(super) start: usize,
+}
+
+impl<'a> ProgramPlace<'a> {
+    /// The place of a part of the expression.
+    fn part(self, part: &Range<usize>) -> (&'a Location, Range<usize>) {
+        let Self { at, start } = self;
+        (at, start + part.start..start + part.end)
+    }
+}
+
 impl Inference {
     /// Checks an `@cel` expression. Returns the type of its value.
     pub(super) fn cel(&mut self, program: &Program, at: &Location, scope: &Scope) -> Type {
@@ -27,14 +46,15 @@ impl Inference {
             "now" => Variable::Unknown,
             _ => Variable::Key,
         };
-        self.program(program, at, &scope.document, &variable)
+        let place = ProgramPlace { at, start: 0 };
+        self.program(program, place, &scope.document, &variable)
     }
 
     /// Checks an expression, given its variables. Returns the type of its value.
     pub(super) fn program(
         &mut self,
         program: &Program,
-        at: &Location,
+        place: ProgramPlace<'_>,
         document: &Type,
         variable: &dyn Fn(&str) -> Variable,
     ) -> Type {
@@ -42,18 +62,19 @@ impl Inference {
             inference: self,
             document,
             variable,
-            at,
+            place,
         };
         let (typed, findings) = program.check(&mut types);
         for finding in findings {
-            self.cel_finding(finding, at);
+            self.cel_finding(finding, place);
         }
-        self.value(typed, at).written_at(at)
+        self.value(typed, place.at).written_at(place.at)
     }
 
-    fn cel_finding(&mut self, finding: TypeFinding, at: &Location) {
-        let problem = match finding {
-            TypeFinding::Operands {
+    fn cel_finding(&mut self, finding: TypeFinding, place: ProgramPlace<'_>) {
+        let (at, part) = place.part(&finding.place);
+        let problem = match finding.mistake {
+            TypeMistake::Operands {
                 operation,
                 found,
                 certain,
@@ -69,14 +90,14 @@ impl Inference {
                     None => problem,
                 }
             }
-            TypeFinding::NeverEqual { found, negated } => {
+            TypeMistake::NeverEqual { found, negated } => {
                 let (operator, outcome) = if negated { ("!=", true) } else { ("==", false) };
                 let message =
                     format!("CEL: `{operator}` of ({found}) is always {outcome}: the types differ");
                 Problem::warning("never-equal", at, message)
             }
         };
-        self.report(problem);
+        self.report(problem.with_part(Some(part)));
     }
 
     /// The type of a value of CEL, as it is written to a document.
@@ -91,26 +112,30 @@ impl Inference {
             self.report(problem.with_help("string(…) converts it"));
             return Type::any();
         }
+        if kinds.is_text() {
+            return Type::string();
+        }
+        self.of_kinds(kinds)
+    }
+
+    /// The type of values of these types; unknown if documents do not have them.
+    fn of_kinds(&self, kinds: Kinds) -> Type {
         let all = [
             (Kinds::NULL, Type::null()),
             (Kinds::BOOLEAN, Type::boolean()),
             (Kinds::INTEGER, Type::integer()),
             (Kinds::DOUBLE, Type::number()),
+            (Kinds::STRING, Type::string()),
             (Kinds::LIST, Type::list(Type::any())),
             (Kinds::MAP, Type::map_of(Type::any())),
         ];
-        if kinds.is_text() {
-            return Type::string();
-        }
         let known = all
             .iter()
             .fold(Kinds::NONE, |known, (kind, _)| known.or(*kind));
-        if kinds == Kinds::NONE || !kinds.is_in(known.or(Kinds::STRING)) {
+        if kinds == Kinds::NONE || !kinds.is_in(known) {
             return Type::any();
         }
-        let strings = (Kinds::STRING, Type::string());
         all.into_iter()
-            .chain([strings])
             .filter(|(kind, _)| kinds.overlaps(*kind))
             .fold(Type::default(), |found, (_, part)| {
                 self.union(&found, &part)
@@ -118,28 +143,34 @@ impl Inference {
     }
 
     /// The type of a chain of names that starts at a top-level key of the document.
-    fn key(&mut self, names: &[&str], document: &Type, at: &Location) -> Option<Type> {
+    fn key(
+        &mut self,
+        names: &[&str],
+        document: &Type,
+        place: (&Location, Range<usize>),
+    ) -> Option<Type> {
         let (root, rest) = names.split_first()?;
         let shape = document.map.as_ref().filter(|_| !document.any)?;
         let key = Key::new(root);
         if shape.field(&key).is_none() {
             if !is_type_name(names.iter().copied()) {
-                self.no_variable(root, &shape.names(), at);
+                self.no_variable(root, &shape.names(), place);
             }
             return None;
         }
         let field = document.field(&key).unwrap_or_else(Type::any);
-        Some(self.chain(&field, rest, root, at))
+        Some(self.chain(&field, rest, root, place))
     }
 
-    fn no_variable(&mut self, name: &str, names: &[String], at: &Location) {
+    fn no_variable(&mut self, name: &str, names: &[String], (at, part): (&Location, Range<usize>)) {
         let message = format!("the document has no top-level key {name}, so this always fails");
         let nearest = expr::nearest(name, names.iter().map(String::as_str));
         let help = match nearest {
             Some(nearest) => format!("did you mean {nearest}?"),
             None => format!("the keys are {}", listed(names)),
         };
-        self.report(Problem::warning("unknown-variable", at, message).with_help(help));
+        let problem = Problem::warning("unknown-variable", at, message).with_help(help);
+        self.report(problem.with_part(Some(part)));
     }
 }
 
@@ -160,7 +191,7 @@ struct CelTypes<'a> {
     inference: &'a mut Inference,
     document: &'a Type,
     variable: &'a dyn Fn(&str) -> Variable,
-    at: &'a Location,
+    place: ProgramPlace<'a>,
 }
 
 impl CelTypes<'_> {
@@ -168,23 +199,33 @@ impl CelTypes<'_> {
     fn known(found: Type) -> Option<Type> {
         (!found.any && !found.is_null() && !found.is_never()).then_some(found)
     }
+
+    /// The values of all these types.
+    fn all(&self, types: Vec<Option<Type>>) -> Type {
+        types.into_iter().fold(Type::default(), |all, one| {
+            let one = one.unwrap_or_else(Type::any);
+            self.inference.union(&all, &one)
+        })
+    }
 }
 
 impl DocumentTypes for CelTypes<'_> {
     type Part = Type;
 
-    fn path(&mut self, names: &[&str]) -> Option<Type> {
+    fn path(&mut self, names: &[&str], place: &Range<usize>) -> Option<Type> {
         let (root, rest) = names.split_first()?;
+        let place = self.place.part(place);
         let found = match (self.variable)(root) {
-            Variable::Known(start) => self.inference.chain(&start, rest, root, self.at),
-            Variable::Key => self.inference.key(names, self.document, self.at)?,
+            Variable::Known(start) => self.inference.chain(&start, rest, root, place),
+            Variable::Key => self.inference.key(names, self.document, place)?,
             Variable::Unknown => return None,
         };
         Self::known(found)
     }
 
-    fn member(&mut self, part: &Type, name: &str) -> Option<Type> {
-        let found = self.inference.chain(part, &[name], "the element", self.at);
+    fn member(&mut self, part: &Type, name: &str, place: &Range<usize>) -> Option<Type> {
+        let place = self.place.part(place);
+        let found = self.inference.chain(part, &[name], "the value", place);
         Self::known(found)
     }
 
@@ -207,5 +248,28 @@ impl DocumentTypes for CelTypes<'_> {
         ];
         let found = parts.iter().filter(|(has, _)| *has);
         found.fold(Kinds::NONE, |all, (_, kind)| all.or(*kind))
+    }
+
+    fn literal(&mut self, value: &Value) -> Type {
+        Type::of(value)
+    }
+
+    fn scalars(&mut self, kinds: Kinds) -> Type {
+        self.inference.of_kinds(kinds)
+    }
+
+    fn list(&mut self, elements: Vec<Option<Type>>) -> Type {
+        Type::list(self.all(elements))
+    }
+
+    fn map(&mut self, named: Vec<(&str, Option<Type>)>, others: Vec<Option<Type>>) -> Type {
+        let named = named.into_iter();
+        let named = named.map(|(name, value)| (Key::new(name), value.unwrap_or_else(Type::any)));
+        let rest = (!others.is_empty()).then(|| self.all(others));
+        Type::map(Fields::new(named.collect(), rest))
+    }
+
+    fn union(&mut self, one: &Type, other: &Type) -> Type {
+        self.inference.union(one, other)
     }
 }

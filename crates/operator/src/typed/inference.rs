@@ -89,7 +89,10 @@ impl Inference {
 
     /// Reports a problem, once.
     pub(super) fn report(&mut self, problem: Problem) {
-        let same = |other: &Problem| other.code == problem.code && other.at == problem.at;
+        let same = |other: &Problem| {
+            let place = other.code == problem.code && other.at == problem.at;
+            place && (other.inside == problem.inside || other.message == problem.message)
+        };
         if self.budget.is_spent() || self.problems.iter().any(same) {
             return;
         }
@@ -119,6 +122,14 @@ impl Inference {
         self.alternatives += 1;
         let found = check(self);
         self.alternatives -= 1;
+        found
+    }
+
+    /// Infers types without reporting findings.
+    pub(super) fn quietly<T>(&mut self, infer: impl FnOnce(&mut Self) -> T) -> T {
+        let before = self.problems.len();
+        let found = infer(self);
+        self.problems.truncate(before);
         found
     }
 

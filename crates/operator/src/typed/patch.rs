@@ -1,12 +1,12 @@
 //! `@patch`: the fields that it writes, and those that its expressions read.
 
-use ::patch::{RESOURCE, ValueShape, Written, WrittenPath, WrittenStep};
+use ::patch::{Expression, RESOURCE, ValueShape, Written, WrittenPath, WrittenStep};
 use dataflow::pipeline::Patch;
 use document::path::Segment;
 use document::{Key, Location};
 use schema::{Fields, Origin, Strings, Type};
 
-use super::cel::Variable;
+use super::cel::{ProgramPlace, Variable};
 use super::inference::{Inference, Scope};
 use super::path::peek;
 use crate::problem::Problem;
@@ -41,51 +41,192 @@ fn place(steps: &[WrittenStep]) -> String {
     text
 }
 
+/// A stage with the type of its documents.
+struct PatchStage<'a> {
+    patch: &'a Patch,
+    at: &'a Location,
+    document: &'a Type,
+}
+
+/// What the expressions of a patch read.
+struct Readable<'a> {
+    patch: &'a Patch,
+    /// The document with the resource in its current form.
+    document: Type,
+    resource: Type,
+    /// The loop variable.
+    item: Type,
+}
+
 impl Inference {
     pub(super) fn patch(&mut self, patch: &Patch, at: &Location, document: &Type) -> Type {
-        let path = patch.resource_path.segments();
+        let stage = PatchStage {
+            patch,
+            at,
+            document,
+        };
         let scope = Scope::of(document.clone());
         let before = self.read(&patch.resource_path, &at.key("at"), &scope);
-        let mut after = before.clone();
-        for written in patch.edit.written() {
-            after = self.written(&after, &written);
-        }
-        // Expressions see the resource as earlier operations left it.
-        let resource = self.union(&before, &after);
-        let patched = if patch.edit.is_conditional() {
-            resource.clone()
+        let start = self.readable(&stage, &before, &Type::any());
+        let edit = &patch.edit;
+        let item = self.under_condition(edit.condition().is_some(), |inference| {
+            inference.loop_item(&start)
+        });
+        // In a loop an expression may see what any operation has left.
+        let seen = self.quietly(|inference| inference.seen(&before, patch));
+        let readable = self.readable(&stage, &seen, &item);
+        self.condition(&readable);
+        let after = self.operations(&stage, &before, &readable);
+        let patched = if edit.is_conditional() {
+            self.union(&before, &after)
         } else {
             after
         };
-        let result = if path.is_empty() {
+        if patch.resource_path.is_root() {
             // It is still the source object, with fields set.
             let origin = before.origin.as_ref().map(Origin::changed);
-            Type { origin, ..patched }
-        } else {
-            self.set(document, path, patched, at)
-        };
-        let known = self.union(document, &result);
-        patch.edit.programs(&mut |program, at, var| {
-            let variable = |name: &str| match name {
-                RESOURCE => Variable::Known(resource.clone()),
-                "now" => Variable::Unknown,
-                name if Some(name) == var => Variable::Unknown,
-                _ => Variable::Key,
+            return Type { origin, ..patched };
+        }
+        self.set(document, patch.resource_path.segments(), patched, at)
+    }
+
+    fn readable<'a>(
+        &mut self,
+        stage: &PatchStage<'a>,
+        resource: &Type,
+        item: &Type,
+    ) -> Readable<'a> {
+        let path = stage.patch.resource_path.segments();
+        let document = self
+            .quietly(|inference| inference.set(stage.document, path, resource.clone(), stage.at));
+        Readable {
+            patch: stage.patch,
+            document,
+            resource: resource.clone(),
+            item: item.clone(),
+        }
+    }
+
+    /// The resource before the operations; in a loop, as any of them may leave it.
+    fn seen(&mut self, before: &Type, patch: &Patch) -> Type {
+        let (mut here, mut all) = (before.clone(), before.clone());
+        if patch.edit.items().is_some() {
+            for written in patch.edit.written() {
+                here = self.written(&here, &written, None);
+                all = self.union(&all, &here);
+            }
+        }
+        all
+    }
+
+    /// The resource after the operations. Each expression sees the effect of those before it.
+    fn operations(
+        &mut self,
+        stage: &PatchStage<'_>,
+        before: &Type,
+        in_loop: &Readable<'_>,
+    ) -> Type {
+        let edit = &stage.patch.edit;
+        let mut after = before.clone();
+        for written in edit.written() {
+            let here;
+            let readable = if edit.items().is_some() {
+                in_loop
+            } else {
+                here = self.readable(stage, &after, &Type::any());
+                &here
             };
-            // An operation may be applied to no element.
-            self.alternatives(|inference| inference.program(program, at, &known, &variable));
+            after = self.under_condition(edit.is_conditional(), |inference| {
+                for expression in &written.expressions {
+                    inference.expression(expression, readable);
+                }
+                inference.written(&after, &written, Some(readable))
+            });
+        }
+        after
+    }
+
+    /// Checks what is evaluated only under a condition, if there is one.
+    fn under_condition<T>(&mut self, is_one: bool, check: impl FnOnce(&mut Self) -> T) -> T {
+        if is_one {
+            self.alternatives(check)
+        } else {
+            check(self)
+        }
+    }
+
+    /// Checks `where`. In a loop it may not be evaluated.
+    fn condition(&mut self, readable: &Readable<'_>) {
+        let edit = &readable.patch.edit;
+        let Some(condition) = edit.condition() else {
+            return;
+        };
+        self.under_condition(edit.items().is_some(), |inference| {
+            let found = inference.expression(condition, readable);
+            inference.expect(&found, &Type::boolean(), "where", &condition.at);
         });
-        result
+    }
+
+    /// Checks `forEach`. Returns the type of the loop variable.
+    fn loop_item(&mut self, readable: &Readable<'_>) -> Type {
+        let Some((items, at)) = readable.patch.edit.items() else {
+            return Type::any();
+        };
+        let items = self.shape(&items.shape(), at, Some(readable));
+        // Null has no items.
+        if !items.null {
+            let mut wanted = Type::map_of(Type::any());
+            wanted.list = Some(Type::any().into());
+            self.expect(&items, &wanted, "forEach", at);
+        }
+        let mut item = Type::default();
+        if let Some(element) = items.list.as_ref().filter(|_| !items.any) {
+            item = self.union(&item, element);
+        }
+        if items.map.is_some() {
+            let map = Type {
+                list: None,
+                ..items.clone()
+            };
+            let entry = [("key", Type::string()), ("value", self.children(&map))];
+            let entry = entry.map(|(name, field)| (Key::new(name), field));
+            item = self.union(&item, &Type::map(Fields::closed(entry)));
+        }
+        if items.any || item.is_never() {
+            return Type::any();
+        }
+        item
+    }
+
+    /// Checks an expression. Returns the type of its value.
+    fn expression(&mut self, expression: &Expression, readable: &Readable<'_>) -> Type {
+        let var = readable.patch.edit.variable();
+        let variable = |name: &str| match name {
+            RESOURCE => Variable::Known(readable.resource.clone()),
+            "now" => Variable::Unknown,
+            name if Some(name) == var => Variable::Known(readable.item.clone()),
+            _ => Variable::Key,
+        };
+        let place = ProgramPlace {
+            at: &expression.at,
+            start: expression.start,
+        };
+        self.program(&expression.program, place, &readable.document, &variable)
     }
 
     /// The type of the resource after an operation.
-    fn written(&mut self, resource: &Type, written: &Written<'_>) -> Type {
+    fn written(
+        &mut self,
+        resource: &Type,
+        written: &Written<'_>,
+        readable: Option<&Readable<'_>>,
+    ) -> Type {
         let mut resource = resource.clone();
         if let Some(from) = written.from.as_ref().filter(|_| written.name == "move") {
             resource = self.changed(&resource, from, &Change::Set(Type::any()), written.at);
         }
         let value = match &written.value {
-            Some(value) => self.shape(value, &written.at.key("value")),
+            Some(value) => self.shape(value, &written.at.key("value"), readable),
             None => Type::any(),
         };
         let change = match written.name {
@@ -97,25 +238,36 @@ impl Inference {
         self.changed(&resource, &written.path, &change, written.at)
     }
 
-    /// The type of a value that an operation writes.
-    fn shape(&self, shape: &ValueShape<'_>, at: &Location) -> Type {
+    /// The type of a value with expressions, which are unknown without what they read.
+    fn shape(
+        &mut self,
+        shape: &ValueShape<'_>,
+        at: &Location,
+        readable: Option<&Readable<'_>>,
+    ) -> Type {
         match shape {
             ValueShape::Literal(value) => self.literal(value, at),
-            ValueShape::Expression => Type::any(),
+            ValueShape::Expression(expression) => match readable {
+                Some(readable) => self.expression(expression, readable),
+                None => Type::any(),
+            },
             ValueShape::Text => Type::string().written_at(at),
             ValueShape::List(items) => {
-                let items = items.iter().enumerate();
-                let element = items.fold(Type::default(), |all, (i, item)| {
-                    self.union(&all, &self.shape(item, &at.index(i)))
-                });
+                let mut element = Type::default();
+                for (i, item) in items.iter().enumerate() {
+                    let item = self.shape(item, &at.index(i), readable);
+                    element = self.union(&element, &item);
+                }
                 Type::list(element).written_at(at)
             }
             ValueShape::Map(entries) => {
-                let entries = entries.iter();
-                let fields = entries.map(|(key, value)| {
-                    let at = at.key(key.as_str());
-                    ((*key).clone(), self.shape(value, &at))
-                });
+                let fields: Vec<(Key, Type)> = entries
+                    .iter()
+                    .map(|(key, value)| {
+                        let at = at.key(key.as_str());
+                        ((*key).clone(), self.shape(value, &at, readable))
+                    })
+                    .collect();
                 Type::map(Fields::closed(fields)).written_at(at)
             }
         }

@@ -1,5 +1,7 @@
 //! Paths: what they read, and the type of a document after a field is set.
 
+use std::ops::Range;
+
 use document::path::{Path, Root, Segment, Selector};
 use document::{Key, Location};
 use schema::{Fields, Origin, Shape, Type};
@@ -18,6 +20,8 @@ struct Place<'a> {
     /// What happens without the field.
     outcome: &'static str,
     at: &'a Location,
+    /// The part of the string at the location, if the path is only a part of it.
+    inside: Option<Range<usize>>,
 }
 
 /// What a path does without the field, and CEL.
@@ -32,7 +36,13 @@ impl<'a> Place<'a> {
             opened: None,
             outcome,
             at,
+            inside: None,
         }
+    }
+
+    fn warning(&self, message: String) -> Problem {
+        let problem = Problem::warning("no-such-field", self.at, message);
+        problem.with_part(self.inside.clone())
     }
 }
 
@@ -74,14 +84,17 @@ impl Inference {
         start: &Type,
         names: &[&str],
         text: &str,
-        at: &Location,
+        (at, inside): (&Location, Range<usize>),
     ) -> Type {
         let segments: Vec<Segment> = names
             .iter()
             .map(|name| Segment::Name(Key::new(name)))
             .collect();
         let scope = Scope::of(Type::any());
-        let place = Place::new(text, &segments, FAILS, at);
+        let place = Place {
+            inside: Some(inside),
+            ..Place::new(text, &segments, FAILS, at)
+        };
         self.walk(start.clone(), place, &scope)
     }
 
@@ -127,7 +140,7 @@ impl Inference {
             None if names.is_empty() => "it has no fields".to_owned(),
             None => format!("its fields are {}", listed(&names)),
         };
-        self.report(Problem::warning("no-such-field", place.at, message).with_help(help));
+        self.report(place.warning(message).with_help(help));
     }
 
     /// Reports a field of something that is not a map.
@@ -142,7 +155,7 @@ impl Inference {
         let found = here.clone().without_null();
         let outcome = place.outcome;
         let message = format!("{before} is {found}, which has no field {name}, {outcome}");
-        let mut problem = Problem::warning("no-such-field", place.at, message);
+        let mut problem = place.warning(message);
         if let Some((map, key)) = opened {
             let names = place.rest.iter().map(|segment| match segment {
                 Segment::Name(name) => Some(name.as_str()),
@@ -180,7 +193,7 @@ impl Inference {
                     "{} is {found}, not a list, so this is always null",
                     place.text
                 );
-                self.report(Problem::warning("no-such-field", place.at, message));
+                self.report(place.warning(message));
                 Type::any()
             }
         }
@@ -201,6 +214,7 @@ impl Inference {
                     let mut inner = Place {
                         text: place.text.clone(),
                         opened: None,
+                        inside: place.inside.clone(),
                         ..*place
                     };
                     self.member(here, name, &mut inner)

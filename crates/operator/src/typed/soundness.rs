@@ -1,5 +1,7 @@
 //! The value of an expression is always in the type that is inferred for it.
 
+mod cel;
+
 use document::{Key, Location, Value, View, json};
 use expr::{Env, Functions, Items, Scope as Values};
 use schema::{Budget, Fields, Numbers, Strings, Type};
@@ -150,37 +152,61 @@ fn expression(random: &mut Random, depth: usize, item: bool) -> Value {
     }
 }
 
-#[test]
-fn values_have_the_types_that_are_inferred() {
+/// Checks an expression on a random document. Returns whether it has a value.
+fn check(spec: &Value, random: &mut Random) -> bool {
+    let functions = Functions::builtin();
+    let Ok(expr) = expr::compile(spec, &Location::root(), &functions, Items::None) else {
+        return false;
+    };
+    let document = document(random);
+    assert!(contains(&document_type(), &document), "{document}");
+    let env = Env::default();
+    let Ok(value) = expr.eval(&Values::new(&env, &document)) else {
+        return false;
+    };
+    let mut inference = Inference::new(Budget::default(), &[]);
+    let scope = Scope::of(document_type());
+    let found = inference.infer(&expr, &Location::root(), &scope);
+    assert!(
+        contains(&found, &value),
+        "{spec} on {document} is {value}, not {found}: {found:?}"
+    );
+    let errors = inference.problems.iter();
+    let errors: Vec<_> = errors
+        .filter(|p| p.severity == crate::Severity::Error)
+        .collect();
+    assert!(
+        errors.is_empty(),
+        "{spec} on {document} is {value}: {errors:?}"
+    );
+    true
+}
+
+fn check_all(make: impl Fn(&mut Random) -> Value, at_least: usize) {
     let counts = std::cell::Cell::new(0);
     seeded::check(20_000, |random| {
-        let spec = expression(random, 3, false);
-        let functions = Functions::builtin();
-        let Ok(expr) = expr::compile(&spec, &Location::root(), &functions, Items::None) else {
-            return;
-        };
-        let document = document(random);
-        assert!(contains(&document_type(), &document), "{document}");
-        let env = Env::default();
-        let Ok(value) = expr.eval(&Values::new(&env, &document)) else {
-            return;
-        };
-        let mut inference = Inference::new(Budget::default(), &[]);
-        let scope = Scope::of(document_type());
-        let found = inference.infer(&expr, &Location::root(), &scope);
-        assert!(
-            contains(&found, &value),
-            "{spec} on {document} is {value}, not {found}: {found:?}"
-        );
-        let errors = inference.problems.iter();
-        let errors: Vec<_> = errors
-            .filter(|p| p.severity == crate::Severity::Error)
-            .collect();
-        assert!(
-            errors.is_empty(),
-            "{spec} on {document} is {value}: {errors:?}"
-        );
-        counts.set(counts.get() + 1);
+        let spec = make(random);
+        counts.set(counts.get() + usize::from(check(&spec, random)));
     });
-    assert!(seeded::alone() || counts.get() > 3_000, "{}", counts.get());
+    assert!(
+        seeded::alone() || counts.get() > at_least,
+        "{}",
+        counts.get()
+    );
+}
+
+#[test]
+fn values_have_the_types_that_are_inferred() {
+    check_all(|random| expression(random, 3, false), 3_000);
+}
+
+#[test]
+fn values_of_cel_have_the_types_that_are_inferred() {
+    check_all(
+        |random| {
+            let text = cel::text(random, 3, 0);
+            json!({"@cel": text})
+        },
+        3_000,
+    );
 }

@@ -257,7 +257,7 @@ impl Inference {
 }
 
 /// The type of a field of the metadata.
-fn metadata(document: &Type, name: &str) -> Type {
+pub(super) fn metadata(document: &Type, name: &str) -> Type {
     let path = ["metadata", name].map(|name| Segment::Name(Key::new(name)));
     peek(document, &path)
 }

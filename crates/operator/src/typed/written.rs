@@ -4,7 +4,7 @@
 use document::{Location, Map, Value, View};
 
 use super::inference::MAX_PROBLEMS;
-use crate::problem::Problem;
+use crate::problem::{Problem, Severity};
 
 /// Finds maps with several keys of which one starts with `@`: they are plain maps, not operators.
 /// The problem is at the first such key, and replaces others at the map.
@@ -25,10 +25,9 @@ pub(super) fn operators_in_maps(spec: &Value, at: &Location, problems: &mut Vec<
 fn now_as_text(text: &str, at: &Location, problems: &mut Vec<Problem>) {
     let slip = text.starts_with('@') && expr::nearest(text, ["@now"]).is_some();
     if slip && text != "@now" && problems.len() < MAX_PROBLEMS {
-        problems.retain(|problem| problem.at != *at);
         let message = format!("{text:?} is a text");
         let problem = Problem::warning(NOW_AS_TEXT, at, message);
-        problems.push(problem.with_help("the time is \"@now\""));
+        replace(problems, at, problem.with_help("the time is \"@now\""));
     }
 }
 
@@ -49,7 +48,6 @@ fn in_map(map: &Map, at: &Location, problems: &mut Vec<Problem>) {
     if let [first, others @ ..] = operators.as_slice()
         && problems.len() < MAX_PROBLEMS
     {
-        problems.retain(|problem| problem.at != *at);
         let message = if others.is_empty() {
             format!("{first} is one of several keys, so this is a plain map and not an operator")
         } else {
@@ -57,11 +55,25 @@ fn in_map(map: &Map, at: &Location, problems: &mut Vec<Problem>) {
             format!("{all} are keys of one map, so this is a plain map and not an operator")
         };
         let problem = Problem::warning("operator-in-map", &at.key(*first), message).at_key();
-        problems.push(problem.with_help(
+        let problem = problem.with_help(
             "an operator is the only key of its map; use @and for several conditions, @dict for literal keys",
-        ));
+        );
+        replace(problems, at, problem);
     }
     entries(map, at, problems);
+}
+
+/// Adds a problem instead of those at a location that it explains. If one of them is an error, every
+/// evaluation fails, and the explanation is an error, too.
+fn replace(problems: &mut Vec<Problem>, at: &Location, mut explanation: Problem) {
+    problems.retain(|problem| {
+        let explained = problem.at == *at;
+        if explained && problem.severity == Severity::Error {
+            explanation.severity = Severity::Error;
+        }
+        !explained
+    });
+    problems.push(explanation);
 }
 
 fn entries(map: &Map, at: &Location, problems: &mut Vec<Problem>) {

@@ -212,8 +212,8 @@ impl SpecReader<'_> {
                 ),
             );
         }
+        let kind = self.target_type(spec.get("type"), &at.key("type"));
         Some(Target {
-            kind: self.target_type(spec.get("type"), &at.key("type")),
             refuse_existing: self.choice(
                 spec.get("existing"),
                 &["Adopt", "Refuse"],
@@ -227,11 +227,7 @@ impl SpecReader<'_> {
             ) == Some(1),
             ignore: self.paths(spec.get("ignore"), &at.key("ignore")),
             columns: self.columns(spec.get("columns"), &resource, &at.key("columns")),
-            written_nulls: Vec::new(),
-            literal_data: Vec::new(),
-            in_place: false,
-            reads: Vec::new(),
-            resource,
+            ..Target::new(resource, kind)
         })
     }
 

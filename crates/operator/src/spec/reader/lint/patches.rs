@@ -1,5 +1,7 @@
 //! Warnings about patches that name keys which their documents do not have.
 
+use std::ops::Range;
+
 use cel_interpreter::is_type_name;
 use dataflow::pipeline::{Branch, Patch, Project, StageKind};
 use document::Location;
@@ -39,27 +41,37 @@ impl SpecReader<'_> {
 
     fn unknown_in_patch(&mut self, patch: &Patch, keys: &[String], at: &Location) {
         if let Some(Segment::Name(name)) = patch.resource_path.segments().first() {
-            self.unknown_key(name.as_str(), keys, &at.key("at"));
+            self.unknown_key(name.as_str(), keys, &at.key("at"), None);
         }
-        patch.edit.programs(&mut |program, at, var| {
+        patch.edit.expressions(&mut |expression, var| {
+            let program = &expression.program;
             let reads = program.reads();
             for name in program.variables() {
                 let mut chains = reads.iter().filter(|chain| chain.first() == Some(name));
                 let is_type = chains.all(|chain| is_type_name(chain.iter().map(String::as_str)));
                 let given = [patch::RESOURCE, expr::NOW].contains(&name.as_str());
                 if !given && Some(name.as_str()) != var && !is_type {
-                    self.unknown_key(name, keys, at);
+                    let place = program.place_of(name).unwrap_or_default();
+                    let start = expression.start;
+                    let part = start + place.start..start + place.end;
+                    self.unknown_key(name, keys, &expression.at, Some(part));
                 }
             }
         });
     }
 
-    fn unknown_key(&mut self, name: &str, keys: &[String], at: &Location) {
+    fn unknown_key(
+        &mut self,
+        name: &str,
+        keys: &[String],
+        at: &Location,
+        part: Option<Range<usize>>,
+    ) {
         if keys.iter().any(|key| key == name) {
             return;
         }
         let message = format!("the document has no top-level key {name}, so this always fails");
-        let problem = Problem::warning("unknown-variable", at, message);
+        let problem = Problem::warning("unknown-variable", at, message).with_part(part);
         let nearest = expr::nearest(name, keys.iter().map(String::as_str));
         self.problems.push(match nearest {
             Some(nearest) => problem.with_help(format!("did you mean {nearest}?")),

@@ -40,9 +40,9 @@ fn computes_with_now(stage: &StageKind) -> Option<&Location> {
         StageKind::GroupBy(group) => group.value.as_ref().and_then(first),
         StageKind::Patch(patch) => {
             let mut found = None;
-            patch.edit.programs(&mut |program, at, _| {
-                if program.reads_variable(expr::NOW) && found.is_none() {
-                    found = Some(at);
+            patch.edit.expressions(&mut |expression, _| {
+                if expression.program.reads_variable(expr::NOW) && found.is_none() {
+                    found = Some(&expression.at);
                 }
             });
             found
