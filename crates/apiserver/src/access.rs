@@ -22,6 +22,16 @@ pub struct User {
     pub extra: Vec<(String, Vec<String>)>,
 }
 
+impl User {
+    /// About how much memory it takes, in bytes.
+    pub fn size(&self) -> usize {
+        let texts = |texts: &[String]| texts.iter().map(|text| text.len() + 24).sum::<usize>();
+        let extra = self.extra.iter();
+        let extra = extra.map(|(key, values)| key.len() + 48 + texts(values));
+        self.name.len() + self.uid.len() + texts(&self.groups) + extra.sum::<usize>() + 96
+    }
+}
+
 /// What a request wants to do, as the API server of a cluster checks it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Attributes {
@@ -29,6 +39,27 @@ pub struct Attributes {
     pub verb: Cow<'static, str>,
     /// What it is done to.
     pub scope: Scope,
+}
+
+impl Attributes {
+    /// About how much memory they take, in bytes.
+    pub fn size(&self) -> usize {
+        let scope = match &self.scope {
+            Scope::Resource {
+                group,
+                version,
+                resource,
+                subresource,
+                namespace,
+                name,
+            } => [group, version, resource, subresource, namespace, name]
+                .iter()
+                .map(|text| text.len())
+                .sum(),
+            Scope::Path(path) => path.len(),
+        };
+        scope + self.verb.len() + 168
+    }
 }
 
 /// What a request is about.

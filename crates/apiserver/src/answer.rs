@@ -1,17 +1,16 @@
 //! Answers: bodies, headers and compression.
 
 use std::convert::Infallible;
-use std::io::Write as _;
 
 use bytes::Bytes;
 use document::Value;
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use http::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, RETRY_AFTER, VARY, WARNING};
 use http::{HeaderValue, Response, StatusCode};
+use http_body_util::BodyExt as _;
 use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt as _, Full};
 
+use crate::list_text::ListText;
+use crate::sending::{Pieces, TextLength};
 use crate::status::StatusError;
 
 /// The body of an answer.
@@ -19,6 +18,11 @@ pub type Body = UnsyncBoxBody<Bytes, Infallible>;
 
 /// Answers from this size on are compressed if the client accepts that, as kube-apiserver does.
 const COMPRESS_FROM: usize = 128 * 1024;
+
+/// How long all warnings of an answer are together, in bytes, before they are cut.
+const MOST_WARNINGS: usize = 4096;
+/// How long one of them is then.
+const MOST_WARNING: usize = 256;
 
 /// A document to be sent.
 #[derive(Clone, Debug)]
@@ -52,27 +56,58 @@ impl Answer {
         self
     }
 
-    /// The response, compressed if it is large and the client accepts that.
+    /// The response. A large one is compressed if the client accepts that, and is written while
+    /// the client reads it.
     pub(crate) fn respond(self, gzip: bool, pretty: bool) -> Response<Body> {
-        let text = print(&self.value, pretty);
-        let mut response = if gzip && text.len() >= COMPRESS_FROM {
-            let mut response = bytes(self.code, self.content_type, compressed(&text));
+        let mut text = if pretty {
+            ListText::whole(print(&self.value, true))
+        } else {
+            ListText::new(&self.value)
+        };
+        let mut first = String::new();
+        while first.len() < COMPRESS_FROM
+            && let Some(piece) = text.next()
+        {
+            first.push_str(&piece);
+        }
+        let gzip = gzip && first.len() >= COMPRESS_FROM;
+        let mut response = if gzip || !text.is_done() {
+            let length = TextLength(text.estimate(first.len()));
+            let mut response = headed(self.code, self.content_type, text.body(first, gzip));
+            response.extensions_mut().insert(length);
+            response
+        } else {
+            bytes(self.code, self.content_type, first.into_bytes())
+        };
+        if gzip {
             let headers = response.headers_mut();
             headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
             headers.insert(VARY, HeaderValue::from_static("Accept-Encoding"));
-            response
-        } else {
-            bytes(self.code, self.content_type, text.into_bytes())
-        };
-        for warning in &self.warnings {
-            // 299: a warning that lasts. Quotes must be escaped.
-            let text = format!("299 - {}", Value::from(warning.as_str()));
-            if let Ok(value) = HeaderValue::from_str(&text) {
+        }
+        for warning in warning_headers(&self.warnings) {
+            if let Ok(value) = HeaderValue::from_str(&warning) {
                 response.headers_mut().append(WARNING, value);
             }
         }
         response
     }
+}
+
+/// Warnings as headers. If they are long, each is cut, and the last ones are left out, as
+/// kube-apiserver does.
+fn warning_headers(warnings: &[String]) -> Vec<String> {
+    // 299: a warning that lasts. Quotes must be escaped.
+    let header = |text: &str| format!("299 - {}", Value::from(text));
+    if warnings.iter().map(String::len).sum::<usize>() <= MOST_WARNINGS {
+        return warnings.iter().map(|text| header(text)).collect();
+    }
+    let mut left = MOST_WARNINGS;
+    let cut = warnings.iter().map_while(|text| {
+        let text = &text[..text.floor_char_boundary(MOST_WARNING)];
+        left = left.checked_sub(text.len())?;
+        Some(header(text))
+    });
+    cut.collect()
 }
 
 /// A value as JSON, with a line end.
@@ -89,16 +124,14 @@ pub(crate) fn print(value: &Value, pretty: bool) -> String {
     text
 }
 
-fn compressed(text: &str) -> Vec<u8> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
-    // Writing to memory does not fail.
-    let _ = encoder.write_all(text.as_bytes());
-    encoder.finish().unwrap_or_default()
-}
-
 /// A response with these bytes.
 pub(crate) fn bytes(code: u16, content_type: &'static str, content: Vec<u8>) -> Response<Body> {
-    let mut response = Response::new(Full::new(Bytes::from(content)).boxed_unsync());
+    let body = Pieces(Bytes::from(content)).boxed_unsync();
+    headed(code, content_type, body)
+}
+
+fn headed(code: u16, content_type: &'static str, body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
     *response.status_mut() =
         StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let headers = response.headers_mut();

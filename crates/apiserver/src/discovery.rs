@@ -135,7 +135,7 @@ fn resource_value(resource: &Resource) -> Value {
     let mut entries = vec![
         ("name", Value::from(resource.plural.as_str())),
         ("singularName", resource.singular.as_str().into()),
-        ("namespaced", true.into()),
+        ("namespaced", resource.namespaced.into()),
         ("kind", resource.kind.kind.as_str().into()),
         ("verbs", verbs(resource)),
     ];
@@ -150,7 +150,7 @@ fn status_value(resource: &Resource) -> Value {
     json!({
         "name": (format!("{}/status", resource.plural)),
         "singularName": "",
-        "namespaced": true,
+        "namespaced": (resource.namespaced),
         "kind": (resource.kind.kind.as_str()),
         "verbs": (STATUS_VERBS.into_iter().map(Value::from).collect::<Value>())
     })
@@ -216,10 +216,15 @@ fn resource_discovery(resource: &Resource) -> Value {
         "version": (resource.version.as_str()),
         "kind": (resource.kind.kind.as_str())
     });
+    let scope = if resource.namespaced {
+        "Namespaced"
+    } else {
+        "Cluster"
+    };
     let mut entries = vec![
         ("resource", Value::from(resource.plural.as_str())),
         ("responseKind", kind.clone()),
-        ("scope", "Namespaced".into()),
+        ("scope", scope.into()),
         ("singularResource", resource.singular.as_str().into()),
         ("verbs", verbs(resource)),
         (

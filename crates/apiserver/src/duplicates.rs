@@ -8,6 +8,8 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess,
 
 /// How many are reported.
 const MOST: usize = 100;
+/// How much of a path is reported, in bytes.
+const MOST_PATH: usize = 1024;
 
 /// The paths of the fields that occur twice in their map, such as `spec.ports[0].name`.
 pub(crate) fn duplicates(text: &[u8]) -> Vec<String> {
@@ -28,6 +30,14 @@ struct Scan<'a> {
 }
 
 impl Scan<'_> {
+    /// Reports the field at the path.
+    fn report(&mut self) {
+        let path = &self.path[..self.path.floor_char_boundary(MOST_PATH)];
+        if self.found.len() < MOST && !self.found.iter().any(|found| found == path) {
+            self.found.push(path.to_owned());
+        }
+    }
+
     /// The scan of a part of the value. The caller restores the path.
     fn inside(&mut self) -> Scan<'_> {
         Scan {
@@ -60,8 +70,8 @@ impl<'de> Visitor<'de> for Scan<'_> {
                 self.path.push('.');
             }
             self.path.push_str(&key);
-            if !known.insert(key) && self.found.len() < MOST && !self.found.contains(self.path) {
-                self.found.push(self.path.clone());
+            if !known.insert(key) {
+                self.report();
             }
             map.next_value_seed(self.inside())?;
             self.path.truncate(length);

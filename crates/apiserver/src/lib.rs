@@ -17,9 +17,9 @@
 //! | `server`, `access`, `limits`, `reviews` | who may make it, and how many at once |
 //! | `discovery`, `openapi`, `resource` | what is served |
 //! | `read`, `watch`, `encodings`, `table` | reading objects, in the form that the client accepts |
-//! | `body`, `write`, `patch`, `metadata`, `names`, `duplicates`, `managed` | writing objects, and who owns their fields |
+//! | `body`, `write`, `patch`, `json_patches`, `metadata`, `names`, `duplicates`, `managed` | writing objects, and who owns their fields |
 //! | `protobuf` | the few messages that clients send in no other form |
-//! | `answer`, `status`, `failure` | answers and errors |
+//! | `answer`, `list_text`, `sending`, `status`, `failure` | answers and errors |
 //! | `info` | what a request was about, for metrics and audit logs |
 
 mod access;
@@ -30,7 +30,9 @@ mod duplicates;
 mod encodings;
 mod failure;
 mod info;
+mod json_patches;
 mod limits;
+mod list_text;
 mod managed;
 mod metadata;
 mod names;
@@ -45,6 +47,7 @@ mod resource;
 mod reviews;
 mod route;
 mod selector_error;
+mod sending;
 mod server;
 mod status;
 mod table;
@@ -56,5 +59,6 @@ pub use answer::Body;
 pub use info::RequestInfo;
 pub use limits::Limits;
 pub use resource::{Catalog, Group, Resource};
+pub use route::ObjectsRoute;
 pub use server::{Env, Server};
 pub use status::{Cause, ResourceName, StatusError};

@@ -103,6 +103,8 @@ pub(crate) fn validate(resource: &Resource, object: &Value) -> Result<(), Status
             "metadata.name",
             "name or generateName is required",
         )),
+        // Roles have names such as `system:node`.
+        Some(_) if resource.kind.group.as_str() == "rbac.authorization.k8s.io" => {}
         Some(text) => {
             let wrong = names::subdomain(text);
             let wrong = wrong.iter();
@@ -182,6 +184,7 @@ fn common_causes(metadata: &Value) -> Vec<Cause> {
 fn owner_causes(references: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
     let mut controller: Option<String> = None;
+    let mut several = false;
     for reference in references.as_list().into_iter().flatten() {
         let text = |key: &str| reference.get(key).as_str().unwrap_or_default();
         for (key, why) in [
@@ -199,7 +202,10 @@ fn owner_causes(references: &Value) -> Vec<Cause> {
             let this = format!("{}/{}", text("kind"), text("name"));
             match &controller {
                 None => controller = Some(this),
+                // The message lists all references, so there is only one of it.
+                Some(_) if several => {}
                 Some(first) => {
+                    several = true;
                     let why = format!(
                         "Only one reference can have Controller set to true. Found \"true\" in \
                          references for {first} and {this}"

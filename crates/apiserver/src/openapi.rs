@@ -297,14 +297,20 @@ fn operations(resource: &Resource) -> Vec<(Key, Value)> {
         "put": (action("put", &writes)),
         "patch": (action("patch", &forced))
     });
-    let namespaced = format!("{prefix}/namespaces/{{namespace}}/{plural}");
-    vec![
-        (
-            Key::new(&format!("{prefix}/{plural}")),
-            json!({"get": (action("list", &lists))}),
-        ),
-        (Key::new(&namespaced), many),
-        (Key::new(&format!("{namespaced}/{{name}}")), one),
-        (Key::new(&format!("{namespaced}/{{name}}/status")), status),
-    ]
+    let all = format!("{prefix}/{plural}");
+    let place = if resource.namespaced {
+        format!("{prefix}/namespaces/{{namespace}}/{plural}")
+    } else {
+        all.clone()
+    };
+    let lists = json!({"get": (action("list", &lists))});
+    let mut paths = vec![
+        (Key::new(&place), many),
+        (Key::new(&format!("{place}/{{name}}")), one),
+        (Key::new(&format!("{place}/{{name}}/status")), status),
+    ];
+    if resource.namespaced {
+        paths.push((Key::new(&all), lists));
+    }
+    paths
 }

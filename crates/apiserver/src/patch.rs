@@ -8,6 +8,7 @@ use store::{Change, Error, Write, Written};
 
 use crate::answer::Answer;
 use crate::body::{parse, syntax};
+use crate::json_patches;
 use crate::managed::{
     FieldConflict, Manager, Managers, Operation, changes, fields_of, merge, shown,
     without as without_fields,
@@ -15,16 +16,13 @@ use crate::managed::{
 use crate::metadata::{prune, validate, validate_update};
 use crate::negotiate::{self, BodyFormat, Form, media_type};
 use crate::options::Options;
+use crate::resource::Resource;
 use crate::server::ObjectRequest;
 use crate::status::{Cause, StatusError};
-use crate::write::{with, without};
+use crate::write::{check_size, with, without};
 
 /// How often a patch is tried again when the object changes in between.
 const ATTEMPTS: usize = 5;
-/// How much the `copy` operations of a JSON Patch may add, in bytes.
-const MAX_COPIED: usize = 3 * 1024 * 1024;
-/// How many operations a JSON Patch may have, as in kube-apiserver.
-const MAX_OPERATIONS: usize = 10_000;
 
 const JSON_PATCH: &str = "application/json-patch+json";
 const MERGE_PATCH: &str = "application/merge-patch+json";
@@ -117,13 +115,7 @@ impl ObjectRequest {
     fn json_patch(&self) -> Result<json_patch::Patch, StatusError> {
         let form = "[]handlers.jsonPatchOp";
         let patch: json_patch::Patch = decode(&self.content, form, serde_json::Value::is_array)?;
-        if patch.0.len() > MAX_OPERATIONS {
-            let message = format!(
-                "The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {}",
-                patch.0.len()
-            );
-            return Err(StatusError::new(413, "RequestEntityTooLarge", message));
-        }
+        json_patches::check(&patch)?;
         Ok(patch)
     }
 
@@ -194,7 +186,8 @@ impl ObjectRequest {
             api_version: self.resource.api_version(),
             subresource: String::new(),
         };
-        let all = changes(&Value::empty_map(), live, Operation::Update);
+        let keys = self.resource.merge_keys();
+        let all = changes(&Value::empty_map(), live, Operation::Update, &keys);
         managers.after_update(&before, &all, &self.now())
     }
 
@@ -210,7 +203,8 @@ impl ObjectRequest {
     fn applied(&self, config: &Value) -> Result<(u16, Write), StatusError> {
         let manager = self.manager(Operation::Apply);
         let part = |object: &Value| self.owned_part(object);
-        let owned = fields_of(&part(config), Operation::Apply);
+        let keys = &self.resource.merge_keys();
+        let owned = fields_of(&part(config), Operation::Apply, keys);
         let Some(live) = self.store().get(&self.resource.kind, &self.key()) else {
             if self.on_status() {
                 return self.live().map(|live| (404, Write::Status(live)));
@@ -221,17 +215,18 @@ impl ObjectRequest {
                 return Err(StatusError::conflict(resource, key.name(), why));
             }
             validate(&self.resource, config)?;
-            let changes = changes(&Value::empty_map(), &part(config), Operation::Apply);
+            let changes = changes(&Value::empty_map(), &part(config), Operation::Apply, keys);
             let managers = Managers::default().after_apply(&manager, owned, &changes, &self.now());
-            let config = without(config, &KEYS.resource_version);
-            return Ok((201, Write::Create(managers.put(&config))));
+            let object = managers.put(&without(config, &KEYS.resource_version));
+            check_size(&object, &Value::NULL)?;
+            return Ok((201, Write::Create(object)));
         };
         let managers = self.managers_before_apply(&live);
-        let merged = merge(&live, &part(config));
-        let set = changes(&part(&live), &part(&merged), Operation::Apply);
+        let merged = merge(&live, &part(config), keys);
+        let set = changes(&part(&live), &part(&merged), Operation::Apply, keys);
         let mut conflicts = managers.conflicts(&manager, &set);
         if manager.name == KUBECTL {
-            let allowed = last_applied(&live, &self.resource.api_version());
+            let allowed = last_applied(&live, &self.resource);
             conflicts.retain_mut(|conflict| {
                 conflict.fields.retain(|field| !allowed.contains(field));
                 !conflict.fields.is_empty()
@@ -242,7 +237,7 @@ impl ObjectRequest {
         }
         let given_up = managers.fields(&manager).difference(&owned);
         let given_up = given_up.difference(&managers.others(&manager));
-        let mut result = without_fields(&merged, &given_up);
+        let mut result = without_fields(&merged, &given_up, keys);
         if manager.name == KUBECTL {
             result = with_last_applied(&result, config);
         }
@@ -260,22 +255,25 @@ impl ObjectRequest {
         } else {
             named.clone()
         };
-        let result = with(&result, &KEYS.resource_version, expected);
-        Ok((200, self.replacement(managers.put(&result))))
+        let result = managers.put(&with(&result, &KEYS.resource_version, expected));
+        check_size(&result, &live)?;
+        Ok((200, self.replacement(result)))
     }
 }
 
 /// The fields that client-side apply has set, and that nobody has changed since: kubectl may take
 /// them over when it switches to server-side apply.
-fn last_applied(live: &Value, api_version: &str) -> FieldSet {
+fn last_applied(live: &Value, resource: &Resource) -> FieldSet {
     let annotations = live.get_key(&KEYS.metadata).get_key(&KEYS.annotations);
     let text = annotations.get(LAST_APPLIED).as_str().unwrap_or_default();
     let applied: Value = text.parse().unwrap_or_default();
-    if applied.get_key(&KEYS.api_version).as_str() != Some(api_version) {
+    let version = resource.api_version();
+    if applied.get_key(&KEYS.api_version).as_str() != Some(version.as_str()) {
         return FieldSet::default();
     }
-    let changed = changes(&applied, live, Operation::Apply);
-    fields_of(&applied, Operation::Apply)
+    let keys = &resource.merge_keys();
+    let changed = changes(&applied, live, Operation::Apply, keys);
+    fields_of(&applied, Operation::Apply, keys)
         .difference(&changed.set)
         .difference(&changed.removed)
 }
@@ -331,59 +329,12 @@ fn patched(live: &Value, patch: &Patch) -> Result<Value, StatusError> {
     let mut object: serde_json::Value = serde_json::from_str(&live.to_string())
         .map_err(|error| StatusError::new(500, "InternalError", error.to_string()))?;
     match patch {
-        Patch::Json(patch) => carry_out(&mut object, patch)?,
+        Patch::Json(patch) => json_patches::carry_out(&mut object, patch)?,
         Patch::Merge(patch) => json_patch::merge(&mut object, patch),
     }
     let text = object.to_string();
     text.parse()
         .map_err(|error| invalid(format!("the patched object cannot be read: {error}")))
-}
-
-/// Carries out the operations one by one. What `copy` adds is limited: each copy can double the
-/// object, so that a short patch could fill the memory.
-fn carry_out(object: &mut serde_json::Value, patch: &json_patch::Patch) -> Result<(), StatusError> {
-    let invalid = |error: String| StatusError::new(422, "Invalid", error);
-    let mut left = MAX_COPIED;
-    for operation in &patch.0 {
-        if let json_patch::PatchOperation::Copy(copy) = operation
-            && let Ok(value) = copy.from.resolve(&*object)
-        {
-            left = left.checked_sub(size(value, left)).ok_or_else(|| {
-                invalid(format!(
-                    "the JSON patch cannot be applied: its copies exceed {MAX_COPIED} bytes"
-                ))
-            })?;
-        }
-        let one = json_patch::Patch(vec![operation.clone()]);
-        json_patch::patch(object, &one)
-            .map_err(|error| invalid(format!("the JSON patch cannot be applied: {error}")))?;
-    }
-    Ok(())
-}
-
-/// The size of a value, about as JSON. Counting ends above `most`.
-fn size(value: &serde_json::Value, most: usize) -> usize {
-    let mut total = 0;
-    let mut waiting = vec![value];
-    while let Some(value) = waiting.pop() {
-        total += match value {
-            serde_json::Value::Null | serde_json::Value::Bool(_) => 4,
-            serde_json::Value::Number(_) => 8,
-            serde_json::Value::String(text) => text.len() + 2,
-            serde_json::Value::Array(items) => {
-                waiting.extend(items);
-                2
-            }
-            serde_json::Value::Object(fields) => {
-                waiting.extend(fields.values());
-                2 + fields.keys().map(|key| key.len() + 4).sum::<usize>()
-            }
-        };
-        if total > most {
-            break;
-        }
-    }
-    total
 }
 
 /// 409 for fields of other managers, in the words of kube-apiserver.

@@ -10,6 +10,9 @@ use crate::options::Options;
 use crate::selector_error;
 use crate::status::{Cause, StatusError};
 
+/// The longest selector, in bytes. Each of its terms is compared with every object.
+const MAX_SELECTOR: usize = 16 * 1024;
+
 /// The query parameters of a request. Unknown ones are ignored, as kube-apiserver does.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Query {
@@ -153,6 +156,17 @@ impl Query {
 
     /// The objects that are selected.
     pub(crate) fn selector(&self, namespace: Option<&str>) -> Result<Selector, StatusError> {
+        for (name, text) in [
+            ("labelSelector", &self.label_selector),
+            ("fieldSelector", &self.field_selector),
+        ] {
+            if text.len() > MAX_SELECTOR {
+                return Err(StatusError::bad_request(format!(
+                    "{name} has {} bytes, more than {MAX_SELECTOR}",
+                    text.len()
+                )));
+            }
+        }
         let labels = match self.label_selector.as_str() {
             "" => None,
             text => Some(
@@ -382,7 +396,14 @@ mod tests {
             equal: false,
         };
         assert_eq!(fields, [name, namespace]);
-        for text in ["fieldSelector=spec.a%3D1", "fieldSelector=a"] {
+        let long = format!("fieldSelector={}", "metadata.name!%3Da,".repeat(1000));
+        let values = format!("labelSelector=a in ({})", "x,".repeat(10_000));
+        for text in [
+            "fieldSelector=spec.a%3D1",
+            "fieldSelector=a",
+            &long,
+            &values,
+        ] {
             assert_eq!(query(text).selector(None).unwrap_err().code, 400, "{text}");
         }
     }

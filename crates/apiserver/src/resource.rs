@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use document::Value;
+use fieldset::MergeKeys;
 use object::{Column, GroupKind};
 
 use crate::status::ResourceName;
@@ -26,6 +27,9 @@ pub struct Resource {
     pub short_names: Vec<String>,
     /// Names of sets of resources, for kubectl.
     pub categories: Vec<String>,
+    /// Whether its objects are in namespaces, for kubectl. Objects are found at paths with and
+    /// without a namespace in any case.
+    pub namespaced: bool,
     /// The columns of a table between name and age.
     pub columns: Vec<Column>,
     /// The `OpenAPI` schema of the fields outside of metadata: a map of `properties`, or null if
@@ -49,6 +53,7 @@ impl Resource {
             singular: name,
             short_names: Vec::new(),
             categories: vec!["views".to_owned()],
+            namespaced: true,
             columns: Vec::new(),
             properties: Value::NULL,
             collected: true,
@@ -59,7 +64,15 @@ impl Resource {
 
     /// `apiVersion` of its objects.
     pub fn api_version(&self) -> String {
-        format!("{}/{}", self.kind.group, self.version)
+        match self.kind.group.as_str() {
+            "" => self.version.clone(),
+            group => format!("{group}/{}", self.version),
+        }
+    }
+
+    /// The lists that are shared by elements: those of Kubernetes' own kinds.
+    pub(crate) fn merge_keys(&self) -> MergeKeys {
+        MergeKeys::of_group(self.kind.group.as_str())
     }
 
     /// Its name in errors.

@@ -4,6 +4,7 @@
 //! /apis/GROUP/VERSION/RESOURCE                                 objects of all namespaces
 //! /apis/GROUP/VERSION/RESOURCE/NAME                            an object without a namespace
 //! /apis/GROUP/VERSION/namespaces/NAMESPACE/RESOURCE/NAME/status
+//! /api/v1/RESOURCE                                             the same in the core group
 //! ```
 
 use percent_encoding::percent_decode_str;
@@ -58,19 +59,40 @@ pub(crate) enum Probe {
 
 /// The path of objects.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct ObjectsRoute {
-    /// The API group.
-    pub(crate) group: String,
+pub struct ObjectsRoute {
+    /// The API group; empty for the core group.
+    pub group: String,
     /// The version.
-    pub(crate) version: String,
+    pub version: String,
     /// The plural name of the resource.
-    pub(crate) resource: String,
+    pub resource: String,
     /// The namespace; `None` for a path without one.
-    pub(crate) namespace: Option<String>,
+    pub namespace: Option<String>,
     /// The object; `None` for all.
-    pub(crate) name: Option<String>,
+    pub name: Option<String>,
     /// What follows the name.
-    pub(crate) subresource: Option<String>,
+    pub subresource: Option<String>,
+}
+
+impl ObjectsRoute {
+    /// The route of a path of objects; `None` for other paths.
+    pub fn parse(path: &str) -> Option<Self> {
+        match Route::parse(path)? {
+            Route::Objects(route) => Some(route),
+            Route::Namespace(name) => Some(Self::namespace(name)),
+            _ => None,
+        }
+    }
+
+    /// The route of a Namespace.
+    pub(crate) fn namespace(name: String) -> Self {
+        Self {
+            version: "v1".to_owned(),
+            resource: "namespaces".to_owned(),
+            name: Some(name),
+            ..Self::default()
+        }
+    }
 }
 
 impl Route {
@@ -110,6 +132,18 @@ impl Route {
                 version: (*version).to_owned(),
             }),
             ["apis", group, version, rest @ ..] => objects(group, version, rest),
+            // A Namespace has these subresources, and no other kind has their names.
+            [
+                "api",
+                "v1",
+                "namespaces",
+                name,
+                part @ ("status" | "finalize"),
+            ] => Some(Self::Objects(ObjectsRoute {
+                subresource: Some((*part).to_owned()),
+                ..ObjectsRoute::namespace((*name).to_owned())
+            })),
+            ["api", "v1", rest @ ..] if !rest.is_empty() => objects("", "v1", rest),
             _ => None,
         }
     }

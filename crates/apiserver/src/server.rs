@@ -3,6 +3,7 @@
 use std::sync::{Arc, PoisonError, RwLock};
 
 use bytes::Bytes;
+use document::Value;
 use http::header::CONTENT_TYPE;
 use http::request::Parts;
 use http::{HeaderMap, Method, Request, Response};
@@ -15,14 +16,18 @@ use crate::access::{Access, Attributes, Scope, User, refused};
 use crate::answer::{Answer, Body};
 use crate::encodings::Encodings;
 use crate::info::RequestInfo;
-use crate::limits::{Limits, Permits};
+use crate::limits::{Limits, Permit, Permits};
 use crate::patch::APPLY;
 use crate::query::Query;
 use crate::resource::{Catalog, Resource};
 use crate::reviews::Review;
 use crate::route::{ObjectsRoute, Probe, Route};
+use crate::sending::{PIECE, holding};
 use crate::status::StatusError;
-use crate::{discovery, negotiate, openapi};
+use crate::{discovery, negotiate, openapi, sending};
+
+/// A write with a body of more bytes is carried out on a thread of its own.
+const LARGE: usize = 64 * 1024;
 
 /// The time and random numbers.
 pub trait Env: Send + Sync {
@@ -112,7 +117,11 @@ impl Server {
         let route = Route::parse(path).ok_or_else(StatusError::no_such_path)?;
         let gzip = negotiate::accepts_gzip(&parts.headers);
         let route = match route {
+            Route::Objects(route) if route.group.is_empty() && !self.has_core() => {
+                return Err(StatusError::no_such_path());
+            }
             Route::Objects(route) => route,
+            Route::Namespace(name) if self.has_core() => ObjectsRoute::namespace(name),
             Route::Health(probe) => return Ok(self.health(probe)),
             // kubectl looks whether the namespace of a missing object exists. All do here.
             Route::Namespace(name) if parts.method == Method::GET => {
@@ -172,11 +181,42 @@ impl Server {
             drop(permit);
             return request.watch();
         }
-        let answer = request.answer(verb)?;
+        let large = request.content.len() > LARGE;
+        let work = move || request.respond(verb, gzip, pretty, permit);
+        let (response, value) = match verb {
+            "list" | "deletecollection" => self.aside(work).await?,
+            _ if large => self.aside(work).await?,
+            _ => work()?,
+        };
         if let Some(info) = info {
-            info.named(&answer.value);
+            info.named(&value);
         }
-        Ok(answer.respond(gzip, pretty))
+        Ok(response)
+    }
+
+    /// Carries out work that may take long on a thread of its own: the runtime has few threads,
+    /// which among others renew the lease of the process. A client that does not wait for the end
+    /// does not end the turn.
+    async fn aside<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T, StatusError> + Send + 'static,
+    ) -> Result<T, StatusError> {
+        let turn = self.shared.permits.turn().await;
+        let done = tokio::task::spawn_blocking(move || {
+            let _turn = turn;
+            work()
+        });
+        let failed = |_| {
+            Err(StatusError::internal(
+                "the request could not be carried out",
+            ))
+        };
+        done.await.unwrap_or_else(failed)
+    }
+
+    /// Whether kinds of the core group are served.
+    fn has_core(&self) -> bool {
+        self.shared.catalog.group("").is_some()
     }
 
     /// Discovery and schemas.
@@ -318,6 +358,25 @@ pub(crate) struct ObjectRequest {
 }
 
 impl ObjectRequest {
+    /// Carries out the request. Returns the document of the answer, too.
+    fn respond(
+        self,
+        verb: &'static str,
+        gzip: bool,
+        pretty: bool,
+        permit: Permit,
+    ) -> Result<(Response<Body>, Value), StatusError> {
+        let answer = self.answer(verb)?;
+        let value = answer.value.clone();
+        let response = answer.respond(gzip, pretty);
+        let length = sending::length(&response);
+        // A write is not refused after the fact.
+        let large = matches!(verb, "get" | "list") && length > PIECE;
+        let permits = &self.server.shared.permits;
+        let sent = large.then(|| permits.answer(&self.user.name, length));
+        Ok((holding(response, (permit, sent.transpose()?)), value))
+    }
+
     fn answer(&self, verb: &'static str) -> Result<Answer, StatusError> {
         match verb {
             "get" => self.get(),

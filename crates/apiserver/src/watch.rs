@@ -28,6 +28,8 @@ use crate::table::partial;
 
 /// How many events are sent in one piece at most.
 const BATCH: usize = 256;
+/// After how many bytes a piece ends. A connection that does not read holds two pieces.
+const BATCH_BYTES: usize = 256 * 1024;
 
 /// The longest time that a watch stays open, whatever the client says.
 const MAX_WATCH: Duration = Duration::from_hours(24);
@@ -206,6 +208,9 @@ impl Watching {
             match self.watch.try_next()? {
                 Some(event) => text.push_str(&self.line(event).unwrap_or_default()),
                 None => break,
+            }
+            if text.len() >= BATCH_BYTES {
+                break;
             }
         }
         Ok(text)

@@ -17,6 +17,11 @@ use crate::read::list_value;
 use crate::server::ObjectRequest;
 use crate::status::{Cause, ResourceName, StatusError, deleted};
 
+/// The largest object that users can make, in bytes.
+const MAX_OBJECT: usize = 3 * 1024 * 1024;
+/// How much of `generateName` a generated name begins with, in bytes, as in kube-apiserver.
+const MAX_PREFIX: usize = 58;
+
 /// The characters of generated names: no vowels, so that they form no words.
 const NAME_CHARACTERS: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
 
@@ -39,9 +44,11 @@ impl ObjectRequest {
             &Value::empty_map(),
             &self.owned_part(object),
             manager.operation,
+            &self.resource.merge_keys(),
         );
         let managers = Managers::default().after_update(&manager, &changes, &self.now());
         let object = managers.put(&without(object, &KEYS.resource_version));
+        check_size(&object, &Value::NULL)?;
         self.write(&Write::Create(object))
     }
 
@@ -89,6 +96,7 @@ impl ObjectRequest {
             &self.owned_part(live),
             &self.owned_part(object),
             manager.operation,
+            &self.resource.merge_keys(),
         );
         let mut managers = Managers::sent(live, object);
         // An object without managers gets none by an update: they were reset, or a controller
@@ -96,7 +104,9 @@ impl ObjectRequest {
         if !managers.0.is_empty() {
             managers = managers.after_update(&manager, &changes, &self.now());
         }
-        self.write(&self.replacement(managers.put(object)))
+        let object = managers.put(object);
+        check_size(&object, live)?;
+        self.write(&self.replacement(object))
     }
 
     /// The fields of an object that a write to this path may own. As in kube-apiserver, a write
@@ -286,7 +296,8 @@ impl ObjectRequest {
         match prefix {
             Some(prefix) if metadata::name(&object).is_empty() && !prefix.is_empty() => {
                 let mut random = self.server.shared.env.random();
-                let mut name = prefix.to_owned();
+                let length = prefix.floor_char_boundary(MAX_PREFIX);
+                let mut name = prefix[..length].to_owned();
                 for _ in 0..5 {
                     let count = NAME_CHARACTERS.len() as u64;
                     name.push(char::from(NAME_CHARACTERS[(random % count) as usize]));
@@ -335,6 +346,22 @@ impl ObjectRequest {
 struct DeleteOptions {
     preconditions: Preconditions,
     dry_run: bool,
+}
+
+/// Refuses an object that grows beyond the limit: patches could make it larger without end. What a
+/// controller derives may be larger; then metadata and status alone have to fit.
+pub(crate) fn check_size(object: &Value, before: &Value) -> Result<(), StatusError> {
+    let bytes = |value: &Value| value.measure().bytes as usize;
+    let shared = |object: &Value| {
+        bytes(object.get_key(&KEYS.metadata)) + bytes(object.get_key(&KEYS.status))
+    };
+    let derived = |object: &Value| bytes(object).saturating_sub(shared(object));
+    let size = bytes(object);
+    if size <= MAX_OBJECT || (shared(object) <= MAX_OBJECT && derived(object) <= derived(before)) {
+        return Ok(());
+    }
+    let message = format!("the object would have {size} bytes, more than {MAX_OBJECT}");
+    Err(StatusError::new(413, "RequestEntityTooLarge", message))
 }
 
 /// The object with a field of metadata.

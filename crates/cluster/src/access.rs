@@ -12,9 +12,11 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use futures::FutureExt;
 use k8s_openapi::api::authorization::v1::{
     ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec,
 };
@@ -202,7 +204,11 @@ impl Reviews {
         if let Some(again) = answer.counts_for() {
             return (answer.verdict(rule), again);
         }
-        match self.review(rule).await {
+        // A panic must not end the task of those who follow the rule.
+        let reviewed = AssertUnwindSafe(self.review(rule)).catch_unwind().await;
+        let failed =
+            |_| Err("an error in deltic itself: please report this, with the log".to_owned());
+        match reviewed.unwrap_or_else(failed) {
             Ok(allowed) => {
                 answer.answered = Some((Instant::now(), allowed));
                 answer.failed = None;

@@ -179,6 +179,13 @@ impl Element for (Key, Value) {
 }
 
 /// The entries must be sorted by key, each key once.
+/// The empty map.
+impl Default for Map {
+    fn default() -> Self {
+        Self::from_sorted(Vec::new())
+    }
+}
+
 impl From<SharedSlice<(Key, Value)>> for Map {
     fn from(entries: SharedSlice<(Key, Value)>) -> Self {
         Self(entries)

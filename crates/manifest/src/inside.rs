@@ -37,6 +37,21 @@ pub(crate) fn position(source: &str, value: &str, offset: usize) -> Option<usize
     Some(end.min(source.len()))
 }
 
+/// The place in `source` of a part of its value; the part is not empty.
+pub(crate) fn range(source: &str, value: &str, part: &Range<usize>) -> Option<Range<usize>> {
+    let start = position(source, value, part.start)?;
+    let mut end = start;
+    let mut characters = Characters::new(source);
+    for expected in value.get(..part.end)?.chars().filter(|c| !is_blank(*c)) {
+        let (range, found) = characters.next_visible()?;
+        if found != expected {
+            return None;
+        }
+        end = range.end;
+    }
+    Some(start..end.max(start))
+}
+
 /// White space, which YAML folds and strips.
 fn is_blank(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\n' | '\r')
@@ -132,7 +147,7 @@ impl<'a> Characters<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::position;
+    use super::{position, range};
 
     /// `^` in the source is the expected position of `b` in the value.
     fn check(marked: &str, value: &str) {
@@ -153,6 +168,24 @@ mod tests {
         check(">- # why\n  a\n  +\n\n  ^b", "a +\nb");
         check("a\n  + ^b", "a + b");
         check("\"a \\\n   ^b\"", "a b");
+    }
+
+    #[test]
+    fn a_part_ends_with_its_last_character() {
+        let check = |source: &str, value: &str, part: &str, expect: &str| {
+            let start = value.find(part).expect("a part");
+            let found = range(source, value, &(start..start + part.len()));
+            assert_eq!(found.map(|found| &source[found]), Some(expect), "{source}");
+        };
+        check("\"a + b == c\"", "a + b == c", "b == c", "b == c");
+        check(
+            "\"a == \\\"x\\\" + b\"",
+            "a == \"x\" + b",
+            "\"x\"",
+            "\\\"x\\\"",
+        );
+        check("|\n  a\n   + b\n", "a\n + b\n", "a\n + b", "a\n   + b");
+        assert_eq!(range("*alias", "a + b", &(0..5)), None);
     }
 
     #[test]

@@ -143,19 +143,24 @@ impl Manifest {
         }
     }
 
-    /// The span of one character inside the string at this location, given its offset in the string
-    /// in bytes; [`Manifest::span`] if there is no such character.
-    pub fn span_inside(&self, location: &Location, offset: usize) -> Span {
+    /// The span of a part of the string at this location, given as a range of its bytes. An empty
+    /// range is the character at this offset. [`Manifest::span`] if there is no such part.
+    pub fn span_inside(&self, location: &Location, part: &Range<usize>) -> Span {
         let whole = self.span(location);
         let value = location.steps().into_iter().fold(&self.value, step);
         let source = self.text.as_str().get(whole.start..whole.end);
-        let found = source
-            .zip(value.as_str())
-            .and_then(|(source, value)| inside::position(source, value, offset));
-        match found {
-            Some(found) => self.text.character(whole.start + found),
-            None => whole,
-        }
+        let found = source.zip(value.as_str()).and_then(|(source, value)| {
+            if !part.is_empty() {
+                let found = inside::range(source, value, part)?;
+                return Some(
+                    self.text
+                        .span(whole.start + found.start..whole.start + found.end),
+                );
+            }
+            let found = inside::position(source, value, part.start)?;
+            Some(self.text.character(whole.start + found))
+        });
+        found.unwrap_or(whole)
     }
 
     /// The elements of `items`, if this is a list of objects.

@@ -60,7 +60,7 @@ pub struct Config {
     pub clock: Arc<dyn Clock>,
     /// The threads on which batches run.
     pub workers: Workers,
-    /// Where tests make engines fail.
+    /// Where tests make Operators fail.
     pub fail_points: FailPoints,
 }
 

@@ -1,6 +1,7 @@
 //! The least permissions that an Operator needs, as roles.
 //!
-//! [`roles`] turns an [`Operator`] into roles and, if an account is given, their bindings. A
+//! [`base`] has the roles of an installation without Operators. [`roles`] turns an [`Operator`] into
+//! roles and, if an account is given, their bindings. A
 //! [`Kinds`] gives the resource of a kind: [`WellKnown`] without a cluster, [`Discovered`] with
 //! one.
 //!
@@ -78,11 +79,36 @@ pub fn roles(operator: &Operator, kinds: &dyn Kinds, options: &Options<'_>) -> V
     roles
 }
 
+/// The roles of an installation, which deltic needs without any Operator: to read Operators, to
+/// write their status and Events, to hold its lease and to serve views. [`roles`] adds what an
+/// Operator needs.
+pub fn base(name: &str, options: &Options<'_>) -> Vec<Value> {
+    let mut own = Permissions::default();
+    read_operators(&mut own);
+    // The status of every Operator, because it says which permissions are missing.
+    let status = Subject::all(operators::crd::GROUP, "operators/status");
+    own.allow(&status, &["patch"]);
+    write_events(&mut own);
+    own_lease(options, &mut own);
+    serving::base(options, &mut own);
+    own.roles(name, options.account)
+}
+
+fn read_operators(permissions: &mut Permissions) {
+    let operators = Subject::all(operators::crd::GROUP, "operators");
+    permissions.allow(&operators, &["get", "list", "watch"]);
+}
+
+/// Events about cluster-scoped objects are stored in the namespace `default`.
+fn write_events(permissions: &mut Permissions) {
+    let events = Subject::all("events.k8s.io", "events");
+    permissions.allow_in("default", &events, &["create", "patch"]);
+}
+
 /// Adds the permissions that deltic itself needs to run an Operator.
 fn own_needs(operator: &Operator, permissions: &mut Permissions) {
     let group = operators::crd::GROUP;
-    let operators = Subject::all(group, "operators");
-    permissions.allow(&operators, &["get", "list", "watch"]);
+    read_operators(permissions);
     let names = [operator.name.as_str()];
     let status = Subject::named(group, "operators/status", &names);
     permissions.allow(&status, &["patch"]);
@@ -94,9 +120,7 @@ fn own_needs(operator: &Operator, permissions: &mut Permissions) {
         let finalizers = Subject::named(group, "operators/finalizers", &names);
         permissions.allow(&finalizers, &["update"]);
     }
-    // Events about cluster-scoped objects are stored in this namespace.
-    let events = Subject::all("events.k8s.io", "events");
-    permissions.allow_in("default", &events, &["create", "patch"]);
+    write_events(permissions);
 }
 
 /// Adds the permissions on the lease, in the namespace of the account.

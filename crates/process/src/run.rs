@@ -115,6 +115,7 @@ async fn work(
         health: config.health,
         leadership: config.leadership,
         clock: config.clock,
+        fail_points: config.fail_points,
     });
     let done = operators.run(shutdown, grace).await;
     done.then_some(()).ok_or(RunError::Grace(grace))

@@ -86,6 +86,17 @@ pub enum ServeError {
     /// There is no certificate.
     #[error(transparent)]
     Certificate(#[from] serving::CertificateError),
+    /// The Secret of the authority contains something else.
+    #[error(
+        "the Secret {SECRET} in namespace {namespace} has no authority of deltic: {error}; delete it, and deltic generates another one"
+    )]
+    Stored {
+        /// The namespace.
+        namespace: String,
+        /// What is wrong.
+        #[source]
+        error: serving::CertificateError,
+    },
     /// The Secret of the authority cannot be used.
     #[error(
         "cannot use the Secret {SECRET} in namespace {namespace}: {error}; grant get and create on it, or give a certificate with --serve-cert-file and --serve-key-file"
@@ -225,7 +236,7 @@ async fn authority(client: &Client, namespace: &str) -> Result<Authority, ServeE
     // A second attempt if another process creates it at the same time.
     for _ in 0..2 {
         if let Some(secret) = secrets.get_opt(SECRET).await.map_err(failed)? {
-            return Ok(stored(&secret)?);
+            return stored(&secret, namespace);
         }
         let authority = Authority::generate()?;
         match secrets
@@ -238,7 +249,7 @@ async fn authority(client: &Client, namespace: &str) -> Result<Authority, ServeE
         }
     }
     let secret = secrets.get(SECRET).await.map_err(failed)?;
-    Ok(stored(&secret)?)
+    stored(&secret, namespace)
 }
 
 /// The certificate of the authority that a process has stored in this namespace.
@@ -249,16 +260,20 @@ pub async fn stored_authority(client: &Client, namespace: &str) -> Result<String
         namespace: namespace.to_owned(),
         error: Box::new(error),
     })?;
-    Ok(stored(&secret)?.certificate().to_owned())
+    Ok(stored(&secret, namespace)?.certificate().to_owned())
 }
 
-fn stored(secret: &Secret) -> Result<Authority, serving::CertificateError> {
+fn stored(secret: &Secret, namespace: &str) -> Result<Authority, ServeError> {
     let text = |key: &str| {
         let data = secret.data.as_ref().and_then(|data| data.get(key));
         let text = data.map(|ByteString(bytes)| String::from_utf8_lossy(bytes).into_owned());
         text.unwrap_or_default()
     };
-    Authority::from_pem(text(AUTHORITY), text(AUTHORITY_KEY))
+    let authority = Authority::from_pem(text(AUTHORITY), text(AUTHORITY_KEY));
+    authority.map_err(|error| ServeError::Stored {
+        namespace: namespace.to_owned(),
+        error,
+    })
 }
 
 fn secret(authority: &Authority) -> Secret {
@@ -294,6 +309,7 @@ async fn follow(
                 let views = kinds.iter().map(|(kind, shape)| Resource {
                     columns: shape.columns.clone(),
                     properties: shape.properties.clone(),
+                    namespaced: !shape.cluster_scoped,
                     // Objects that a pipeline derives cannot be deleted, and would hold their
                     // namespace for ever.
                     collected: !aggregated,
@@ -325,8 +341,9 @@ async fn serve_while_leading(server: apiserver::Server, leadership: Leadership) 
     }
 }
 
-/// The clock of the process.
-struct Env;
+/// The time and random numbers of a view server.
+#[derive(Clone, Copy, Debug)]
+pub struct Env;
 
 impl apiserver::Env for Env {
     fn now(&self) -> i64 {
@@ -335,5 +352,27 @@ impl apiserver::Env for Env {
 
     fn random(&self) -> u64 {
         System.random()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_damaged_secret_is_named() {
+        let [one, other] = [(); 2].map(|()| Authority::generate().unwrap());
+        assert!(stored(&secret(&one), "ns").is_ok());
+        let mut mixed = secret(&one);
+        let key = secret(&other).data.unwrap().remove(AUTHORITY_KEY).unwrap();
+        mixed
+            .data
+            .get_or_insert_default()
+            .insert(AUTHORITY_KEY.to_owned(), key);
+        for damaged in [mixed, Secret::default()] {
+            let error = stored(&damaged, "ns").unwrap_err().to_string();
+            let expect = "the Secret deltic-serving in namespace ns has no authority of deltic: ";
+            assert!(error.starts_with(expect), "{error}");
+        }
     }
 }

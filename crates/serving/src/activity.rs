@@ -9,6 +9,7 @@ use http_body::{Frame, SizeHint};
 use tokio::time::{Instant, sleep_until};
 
 use crate::limits::ConnectionLimits;
+use crate::streams::Progress;
 
 /// What happens on a connection. Clones are the same connection.
 #[derive(Clone, Debug)]
@@ -83,16 +84,23 @@ impl Drop for Open {
     }
 }
 
-/// A body that keeps something until it has been sent or dropped.
+/// A body that keeps something until it has been sent or dropped, and notes when its client has to
+/// take a part of it.
 pub(crate) struct Guarded<G> {
     body: Body,
+    progress: Option<Progress>,
     _guard: G,
 }
 
 impl<G> Guarded<G> {
     pub(crate) fn new(body: Body, guard: G) -> Self {
+        let progress = Progress::of_this_stream();
+        if let Some(progress) = &progress {
+            progress.waits_for_client();
+        }
         Self {
             body,
+            progress,
             _guard: guard,
         }
     }
@@ -106,7 +114,14 @@ impl<G: Unpin> http_body::Body for Guarded<G> {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
-        Pin::new(&mut self.body).poll_frame(cx)
+        let polled = Pin::new(&mut self.body).poll_frame(cx);
+        if let Some(progress) = &self.progress {
+            match &polled {
+                Poll::Pending => progress.waits_for_us(),
+                Poll::Ready(_) => progress.waits_for_client(),
+            }
+        }
+        polled
     }
 
     fn is_end_stream(&self) -> bool {

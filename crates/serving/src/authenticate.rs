@@ -8,7 +8,7 @@ use http::{HeaderMap, HeaderValue};
 use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewSpec};
 use kube::api::{Api, PostParams};
 use rustls::pki_types::CertificateDer;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use tokio::time::timeout;
 
 use crate::cache::Cache;
@@ -22,12 +22,15 @@ const UNKNOWN: Duration = Duration::from_secs(5);
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// Tokens are a few kilobytes at most. A longer one is not sent on.
 const MAX_TOKEN: usize = 64 * 1024;
+/// How many tokens are reviewed at the same time. Strangers can send any number of them.
+const MAX_REVIEWS: usize = 64;
 
 /// Finds out who makes a request.
 pub struct Authenticator {
     client: kube::Client,
     authorities: watch::Receiver<ClientAuthorities>,
     tokens: Cache<String, Option<User>>,
+    reviews: Semaphore,
 }
 
 impl std::fmt::Debug for Authenticator {
@@ -42,7 +45,8 @@ impl Authenticator {
         Self {
             client,
             authorities,
-            tokens: Cache::default(),
+            tokens: Cache::new(|token, user| token.len() + user.as_ref().map_or(0, User::size)),
+            reviews: Semaphore::new(MAX_REVIEWS),
         }
     }
 
@@ -71,6 +75,9 @@ impl Authenticator {
     }
 
     async fn review(&self, token: String) -> Result<Option<User>, StatusError> {
+        let _permit = self.reviews.try_acquire().map_err(|_| {
+            StatusError::too_many_requests("too many logins at the same time; try again later")
+        })?;
         let reviews: Api<TokenReview> = Api::all(self.client.clone());
         let review = TokenReview {
             spec: TokenReviewSpec {
@@ -125,7 +132,39 @@ fn user_of(review: TokenReview) -> Option<User> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use http::{Request, Response};
+    use kube::client::Body;
+
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn strangers_cannot_make_the_cluster_review_without_end() {
+        // A cluster that does not answer.
+        let silent = tower::service_fn(|_: Request<Body>| {
+            std::future::pending::<Result<Response<Body>, std::io::Error>>()
+        });
+        let client = kube::Client::new(silent, "default");
+        let (_, authorities) = watch::channel(ClientAuthorities::default());
+        let authenticator = Arc::new(Authenticator::new(client, authorities));
+        let login = |number: usize| {
+            let authenticator = authenticator.clone();
+            async move {
+                let mut headers = HeaderMap::new();
+                let token = format!("Bearer token-{number}");
+                headers.insert(AUTHORIZATION, HeaderValue::from_str(&token).unwrap());
+                authenticator.user(&[], &headers).await.unwrap_err().code
+            }
+        };
+        let waiting: Vec<_> = (0..MAX_REVIEWS).map(|n| tokio::spawn(login(n))).collect();
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert_eq!(login(MAX_REVIEWS).await, 429);
+        for task in waiting {
+            assert_eq!(task.await.unwrap(), 503);
+        }
+        assert_eq!(login(0).await, 503, "there is room again");
+    }
 
     #[test]
     fn only_bearer_tokens_are_read() {

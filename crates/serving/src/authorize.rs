@@ -36,7 +36,7 @@ impl ClusterAccess {
     pub fn new(client: kube::Client) -> Self {
         Self {
             client,
-            answers: Cache::default(),
+            answers: Cache::new(|(user, attributes), _| user.size() + attributes.size()),
         }
     }
 

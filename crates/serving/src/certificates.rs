@@ -8,13 +8,14 @@ use std::time::{Duration, SystemTime};
 
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
-    Issuer, KeyPair, KeyUsagePurpose,
+    Issuer, KeyPair, KeyUsagePurpose, PublicKeyData as _,
 };
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use time::OffsetDateTime;
+use x509_parser::prelude::{FromDer as _, X509Certificate};
 
 /// How often files are checked for changes, and an issued certificate for its age.
 const CHECK: Duration = Duration::from_secs(10);
@@ -198,7 +199,20 @@ impl Authority {
 
     /// An authority that was generated before.
     pub fn from_pem(certificate: String, key: String) -> Result<Self, CertificateError> {
-        KeyPair::from_pem(&key).map_err(unusable)?;
+        let pair = KeyPair::from_pem(&key).map_err(unusable)?;
+        let unusable = |why: &str| CertificateError::Unusable(why.to_owned());
+        let der = CertificateDer::from_pem_slice(certificate.as_bytes())
+            .map_err(|error| CertificateError::Unusable(error.to_string()))?;
+        let (_, parsed) = X509Certificate::from_der(&der)
+            .map_err(|_| unusable("the authority is not a certificate"))?;
+        if parsed.public_key().raw != pair.subject_public_key_info() {
+            return Err(unusable("the authority and its key do not belong together"));
+        }
+        let mut names = parsed.subject().iter_common_name();
+        let name = names.next().and_then(|name| name.as_str().ok());
+        if name != Some(AUTHORITY_NAME) {
+            return Err(unusable("deltic did not generate the authority"));
+        }
         Ok(Self { certificate, key })
     }
 
@@ -280,7 +294,75 @@ mod tests {
         let stored = Authority::from_pem(certificate, key).unwrap();
         let names = names_of("127.0.0.1".parse().unwrap());
         Certificates::issued(stored, names).unwrap();
-        assert!(Authority::from_pem(String::new(), "x".to_owned()).is_err());
+    }
+
+    #[test]
+    fn an_authority_that_was_damaged_is_refused() {
+        let [one, other] = [(); 2].map(|()| Authority::generate().unwrap());
+        let key = KeyPair::generate().unwrap();
+        let foreign = CertificateParams::default().self_signed(&key).unwrap();
+        for (certificate, key, expect) in [
+            ("", "x", ""),
+            ("", one.key(), ""),
+            ("no certificate", one.key(), ""),
+            (one.certificate(), other.key(), "do not belong together"),
+            (&foreign.pem(), &key.serialize_pem(), "did not generate"),
+        ] {
+            let error = Authority::from_pem(certificate.to_owned(), key.to_owned());
+            let error = error.unwrap_err().to_string();
+            assert!(error.contains(expect), "{error}");
+        }
+    }
+
+    /// Writes a new certificate and its key to files, the last change of which was at this second.
+    fn write(directory: &Path, second: u64) -> (PathBuf, PathBuf) {
+        let key = KeyPair::generate().unwrap();
+        let certificate = CertificateParams::default().self_signed(&key).unwrap();
+        let files = (directory.join("tls.crt"), directory.join("tls.key"));
+        let time = SystemTime::UNIX_EPOCH + Duration::from_secs(second);
+        for (file, text) in [
+            (&files.0, certificate.pem()),
+            (&files.1, key.serialize_pem()),
+        ] {
+            std::fs::write(file, text).unwrap();
+            let file = std::fs::File::options().write(true).open(file).unwrap();
+            file.set_modified(time).unwrap();
+        }
+        files
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn files_are_read_again_when_they_change() {
+        let directory = std::env::temp_dir().join(format!("deltic-tls-{}", std::process::id()));
+        std::fs::create_dir_all(&directory).unwrap();
+        let (certificate, key) = write(&directory, 1);
+        let certificates = Certificates::from_files(&certificate, &key).unwrap();
+        let renewing = tokio::spawn(certificates.clone().renew());
+        let current = || certificates.current.read().unwrap().cert[0].clone();
+        let later = || tokio::time::sleep(CHECK * 2);
+        let first = current();
+        later().await;
+        assert_eq!(current(), first, "nothing has changed");
+        // The new key has not been written yet: the old pair is used on.
+        let old = std::fs::read(&key).unwrap();
+        write(&directory, 2);
+        let new = std::fs::read(&key).unwrap();
+        std::fs::write(&key, old).unwrap();
+        later().await;
+        assert_eq!(current(), first, "half of a pair is of no use");
+        std::fs::write(&key, new).unwrap();
+        later().await;
+        let second = current();
+        assert_ne!(second, first);
+        // A file that is missing for a moment changes nothing.
+        std::fs::remove_file(&certificate).unwrap();
+        later().await;
+        assert_eq!(current(), second);
+        write(&directory, 3);
+        later().await;
+        assert_ne!(current(), second);
+        renewing.abort();
+        std::fs::remove_dir_all(&directory).unwrap();
     }
 
     #[test]

@@ -10,9 +10,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use apiserver::User;
-use http::HeaderMap;
+use http::{HeaderMap, HeaderValue};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::Api;
+use percent_encoding::percent_decode_str;
 use rustls::RootCertStore;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, UnixTime};
@@ -31,7 +32,7 @@ pub struct ClientAuthorities {
     /// The API server that forwards requests.
     proxy: Option<FrontProxy>,
     /// Both, for the handshake.
-    roots: Vec<CertificateDer<'static>>,
+    handshake: Option<Arc<dyn ClientCertVerifier>>,
 }
 
 /// The API server that forwards requests.
@@ -75,7 +76,7 @@ impl ClientAuthorities {
         Self {
             users: verifier(&users),
             proxy,
-            roots: users.into_iter().chain(proxies).collect(),
+            handshake: verifier(&[users, proxies].concat()),
         }
     }
 
@@ -86,7 +87,7 @@ impl ClientAuthorities {
 
     /// Checks certificates in a handshake; a client may have none.
     pub(crate) fn handshake_verifier(&self) -> Option<Arc<dyn ClientCertVerifier>> {
-        verifier(&self.roots)
+        self.handshake.clone()
     }
 
     /// The user of a connection with these certificates; `None` if they say nothing.
@@ -124,29 +125,25 @@ impl FrontProxy {
     fn user(&self, headers: &HeaderMap) -> Option<User> {
         let values = |names: &[String]| -> Vec<String> {
             let values = names.iter().flat_map(|name| headers.get_all(name));
-            let texts = values.filter_map(|value| value.to_str().ok());
-            texts.map(str::to_owned).collect()
+            values.filter_map(text).collect()
         };
-        let name = values(&self.user_headers).into_iter().next()?;
-        if name.is_empty() {
-            return None;
-        }
+        let first = |names: &[String]| {
+            let mut values = names.iter().filter_map(|name| headers.get(name));
+            values.find(|value| !value.is_empty()).and_then(text)
+        };
+        let name = first(&self.user_headers)?;
         let mut extra: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for (header, value) in headers {
             let key = self.extra_prefixes.iter().find_map(|prefix| {
                 let prefix = prefix.to_ascii_lowercase();
                 header.as_str().strip_prefix(prefix.as_str())
             });
-            if let (Some(key), Ok(value)) = (key, value.to_str()) {
-                let all = extra.entry(unescaped(key)).or_default();
-                all.push(value.to_owned());
+            if let (Some(key), Some(value)) = (key, text(value)) {
+                extra.entry(unescaped(key)).or_default().push(value);
             }
         }
         Some(User {
-            uid: values(&self.uid_headers)
-                .into_iter()
-                .next()
-                .unwrap_or_default(),
+            uid: first(&self.uid_headers).unwrap_or_default(),
             groups: with_authenticated(&name, values(&self.group_headers)),
             name,
             extra: extra.into_iter().collect(),
@@ -165,27 +162,17 @@ fn with_authenticated(name: &str, mut groups: Vec<String>) -> Vec<String> {
     groups
 }
 
+/// The text of a header. Names of users and groups may have any letters, which the API server
+/// forwards as UTF-8. Anything else cannot be compared, and is left out.
+fn text(value: &HeaderValue) -> Option<String> {
+    let text = std::str::from_utf8(value.as_bytes()).ok()?;
+    Some(text.to_owned())
+}
+
 /// A key of `extra`, which is percent-encoded in a header.
 fn unescaped(key: &str) -> String {
-    let mut bytes = Vec::with_capacity(key.len());
-    let mut rest = key.as_bytes();
-    while let Some((first, others)) = rest.split_first() {
-        let code = others
-            .get(..2)
-            .and_then(|code| std::str::from_utf8(code).ok());
-        let code = code.and_then(|code| u8::from_str_radix(code, 16).ok());
-        match (first, code) {
-            (b'%', Some(code)) => {
-                bytes.push(code);
-                rest = &others[2..];
-            }
-            _ => {
-                bytes.push(*first);
-                rest = others;
-            }
-        }
-    }
-    String::from_utf8(bytes).unwrap_or_else(|_| key.to_owned())
+    let decoded = percent_decode_str(key).decode_utf8();
+    decoded.map_or_else(|_| key.to_owned(), Into::into)
 }
 
 /// The names in a certificate.
@@ -227,10 +214,11 @@ fn verifier(authorities: &[CertificateDer<'static>]) -> Option<Arc<dyn ClientCer
 
 /// The names that the certificate of the front proxy may have; `None` if they cannot be read.
 fn allowed_names(json: &str) -> Option<Vec<String>> {
-    let is_list = json
-        .parse::<document::Value>()
-        .is_ok_and(|value| value.as_list().is_some());
-    (json.is_empty() || is_list).then(|| names(json))
+    let is_names = json.parse::<document::Value>().is_ok_and(|value| {
+        let mut items = value.as_list().into_iter().flatten();
+        value.as_list().is_some() && items.all(|item| item.as_str().is_some())
+    });
+    (json.is_empty() || is_names).then(|| names(json))
 }
 
 /// A JSON list of names, as the config map has them.
@@ -279,7 +267,7 @@ mod tests {
         let (data, certificate) = cluster(allowed);
         let mut map = HeaderMap::new();
         for (key, value) in headers {
-            map.append(*key, http::HeaderValue::from_static(value));
+            map.append(*key, HeaderValue::from_bytes(value.as_bytes()).unwrap());
         }
         ClientAuthorities::from_data(&data).user(&[certificate], &map)
     }
@@ -290,7 +278,7 @@ mod tests {
         for allowed in [r#"["proxy"]"#, r#"["other", "proxy"]"#, "[]", ""] {
             assert!(is_believed(allowed), "{allowed}");
         }
-        for allowed in [r#"["other"]"#, r#"["proxy""#, "proxy", "null"] {
+        for allowed in [r#"["other"]"#, r#"["proxy""#, "proxy", "null", "[1]"] {
             assert!(!is_believed(allowed), "{allowed}");
         }
     }
@@ -321,5 +309,40 @@ mod tests {
         let bare = forwarded("", &[("x-user", "system:anonymous")]).unwrap();
         assert!(bare.groups.is_empty());
         assert_eq!(forwarded("", &[("x-group", "system:masters")]), None);
+    }
+
+    #[test]
+    fn names_of_any_letters_are_forwarded() {
+        let headers = [
+            ("x-user", "jürgen"),
+            ("x-group", "Müller & Söhne"),
+            ("x-extra-abteilung%C3%A4", "Größe"),
+            ("x-extra-odd%+1%zz", "value"),
+        ];
+        let user = forwarded("", &headers).unwrap();
+        assert_eq!(user.name, "jürgen");
+        assert_eq!(user.groups, ["Müller & Söhne", "system:authenticated"]);
+        let extra = |key: &str, value: &str| (key.to_owned(), vec![value.to_owned()]);
+        let expect = [
+            extra("abteilungä", "Größe"),
+            // What is not an escape stays.
+            extra("odd%+1%zz", "value"),
+        ];
+        assert_eq!(user.extra, expect);
+    }
+
+    #[test]
+    fn a_name_that_is_not_utf8_is_nobody() {
+        let (data, certificate) = cluster("");
+        let mut headers = HeaderMap::new();
+        headers.append("x-user", HeaderValue::from_bytes(b"admin\xff").unwrap());
+        let authorities = ClientAuthorities::from_data(&data);
+        assert_eq!(
+            authorities.user(std::slice::from_ref(&certificate), &headers),
+            None
+        );
+        // The first name counts, and a second one is not tried.
+        headers.append("x-user", HeaderValue::from_static("admin"));
+        assert_eq!(authorities.user(&[certificate], &headers), None);
     }
 }

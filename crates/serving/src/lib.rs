@@ -22,7 +22,7 @@
 //! | `observe` | metrics, and the audit log of writes |
 //! | `local` | refuses web pages on a port without logins |
 //! | `limits`, `activity` | limits on connections, and which are not used |
-//! | `write_timeout` | gives up clients that read nothing |
+//! | `write_timeout`, `streams` | give up clients that read nothing |
 //! | `cache` | answers that are reused for a short time |
 
 mod activity;
@@ -35,6 +35,7 @@ mod limits;
 mod listener;
 mod local;
 mod observe;
+mod streams;
 mod write_timeout;
 
 pub use authenticate::Authenticator;

@@ -17,7 +17,8 @@ pub struct ConnectionLimits {
     pub login: Duration,
     /// How long a connection stays open without a request.
     pub idle: Duration,
-    /// How long a client may take nothing of what is sent to it.
+    /// How long a client may take nothing of what is sent to it, on its connection or, over
+    /// HTTP/2, on one of its streams.
     pub stalled: Duration,
 }
 

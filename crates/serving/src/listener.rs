@@ -12,7 +12,7 @@ use http::{Request, Response};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use metrics::Metrics;
 use rustls::ServerConfig;
@@ -29,6 +29,7 @@ use crate::authenticate::Authenticator;
 use crate::certificates::Certificates;
 use crate::front_proxy::ClientAuthorities;
 use crate::limits::ConnectionLimits;
+use crate::streams::Streams;
 use crate::write_timeout::WriteTimeout;
 use crate::{local, observe};
 
@@ -182,7 +183,8 @@ async fn serve(
         let client = client.clone();
         async move { Ok::<Response<Body>, Infallible>(client.answer(request).await) }
     });
-    let mut builder = Builder::new(TokioExecutor::new());
+    let stalled = limits.stalled;
+    let mut builder = Builder::new(Streams { stalled });
     let header_bytes = usize::try_from(limits.header_bytes).unwrap_or(usize::MAX);
     builder
         .http1()

@@ -21,6 +21,19 @@ pub(crate) struct System {
 }
 
 impl System {
+    /// The fields that another server has set on an object.
+    pub(crate) fn of(object: &Value) -> Self {
+        let keys = &*KEYS;
+        let metadata = object.get_key(&keys.metadata);
+        let deleted = metadata.get_key(&keys.deletion_timestamp);
+        Self {
+            uid: metadata.get_key(&keys.uid).clone(),
+            created: metadata.get_key(&keys.creation_timestamp).clone(),
+            generation: metadata.get_key(&keys.generation).as_int().unwrap_or(1),
+            deleted: (!deleted.is_null()).then(|| deleted.clone()),
+        }
+    }
+
     /// The object with this draft, written at this version.
     pub(crate) fn seal(&self, draft: &Value, version: Version) -> Value {
         let keys = &*KEYS;

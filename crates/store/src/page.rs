@@ -27,6 +27,19 @@ use crate::watch::Expired;
 
 /// How many objects are visited under one lock.
 pub(crate) const CHUNK: usize = 512;
+/// After how many bytes of objects a chunk of a watch ends: one that is not read keeps them.
+pub(crate) const CHUNK_BYTES: usize = 1024 * 1024;
+
+/// How much of a list is read at once.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Portion {
+    /// How many objects it has at most.
+    pub(crate) most: usize,
+    /// How many objects are visited.
+    pub(crate) look: usize,
+    /// After how many bytes of objects it ends.
+    pub(crate) bytes: usize,
+}
 
 /// The progress of a list.
 #[derive(Clone, Debug)]
@@ -62,13 +75,12 @@ impl Cursor {
 }
 
 impl Objects {
-    /// The next objects that a selector admits, at most `most`. Visits at most `look` objects.
+    /// The next objects that a selector admits.
     pub(crate) fn chunk(
         &self,
         cursor: &mut Cursor,
         selector: &Selector,
-        most: usize,
-        look: usize,
+        portion: Portion,
     ) -> Result<Vec<Value>, Expired> {
         let version = cursor.version;
         let changes = self.history.after(version);
@@ -80,9 +92,9 @@ impl Objects {
         let changed = |from: Bound<&ObjectName>| self.history.next_key(from);
         let mut past = (!unchanged).then(|| changed(from.as_ref())).flatten();
         let mut live = self.entries.range((from, Bound::Unbounded)).peekable();
-        let (mut items, mut last) = (Vec::new(), None);
-        for _ in 0..look {
-            if items.len() >= most {
+        let (mut items, mut last, mut bytes) = (Vec::new(), None, 0);
+        for _ in 0..portion.look {
+            if items.len() >= portion.most || bytes >= portion.bytes {
                 break;
             }
             let now = live.peek().map(|(key, _)| *key);
@@ -100,7 +112,10 @@ impl Objects {
                     object = change.old.as_ref();
                 }
             }
-            items.extend(object.filter(|object| selector.admits(object)).cloned());
+            if let Some(object) = object.filter(|object| selector.admits(object)) {
+                bytes += object.measure().bytes as usize;
+                items.push(object.clone());
+            }
         }
         if let Some(last) = last {
             cursor.after = Some(last.clone());

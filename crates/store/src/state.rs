@@ -10,7 +10,7 @@ use object::{GroupKind, ObjectName};
 use crate::caller::Caller;
 use crate::completeness::{CollectionStatus, Completenesses};
 use crate::decide::{Case, Decision, Entry, key_of_write};
-use crate::draft::{System, at_version, content_differs, field, unseal};
+use crate::draft::{System, at_version, content_differs, field, key_of, unseal};
 use crate::error::Error;
 use crate::history::{History, Record, Window};
 use crate::notice::Notice;
@@ -152,6 +152,46 @@ impl State {
             self.record(collection, record);
         }
         Ok(written)
+    }
+
+    /// Stores an object as another server has it.
+    pub(crate) fn import(
+        &mut self,
+        collection: &GroupKind,
+        object: &Value,
+    ) -> Result<Written, Error> {
+        let key = key_of(object)?;
+        let version = self.version.next();
+        let objects = self.objects(collection);
+        let draft = objects.strategy.normalize(collection, object)?;
+        let live = objects.entries.get(&key);
+        let system = System::of(object);
+        let entry = Entry {
+            object: system.seal(&draft, version),
+            system,
+            marks: live.map(|live| live.marks.clone()).unwrap_or_default(),
+        };
+        let new = entry.object.clone();
+        let old = objects.entries.insert(key.clone(), entry);
+        if old.is_none() {
+            objects.count(&key, true);
+        }
+        let change = if old.is_some() {
+            Change::Updated
+        } else {
+            Change::Created
+        };
+        let record = Record {
+            version,
+            key,
+            old: old.map(|entry| entry.object),
+            new: Some(new.clone()),
+        };
+        self.record(collection, record);
+        Ok(Written {
+            object: new,
+            change,
+        })
     }
 
     /// The effect of a write at the next version.

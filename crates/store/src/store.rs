@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use crate::caller::Caller;
 use crate::completeness::{Basis, CollectionStatus, Completeness, GroupCompleteness};
 use crate::error::Error;
-use crate::page::{CHUNK, Cursor, Token};
+use crate::page::{CHUNK, Cursor, Portion, Token};
 use crate::selector::Selector;
 use crate::state::{Objects, State};
 use crate::strategy::{Strategies, Strategy};
@@ -180,8 +180,12 @@ impl Store {
             let state = self.read();
             let objects = state.collections.get(collection);
             let mut cursor = Cursor::start(state.version);
-            let items =
-                objects.map(|objects| objects.chunk(&mut cursor, selector, most, usize::MAX));
+            let all = Portion {
+                most,
+                look: usize::MAX,
+                bytes: usize::MAX,
+            };
+            let items = objects.map(|objects| objects.chunk(&mut cursor, selector, all));
             List {
                 items: items.and_then(Result::ok).unwrap_or_default(),
                 version: cursor.version,
@@ -216,7 +220,12 @@ impl Store {
             let Some(objects) = state.collections.get(collection) else {
                 break;
             };
-            items.extend(objects.chunk(&mut cursor, selector, most - items.len(), CHUNK)?);
+            let portion = Portion {
+                most: most - items.len(),
+                look: CHUNK,
+                bytes: usize::MAX,
+            };
+            items.extend(objects.chunk(&mut cursor, selector, portion)?);
         }
         Ok(List {
             items,
@@ -273,6 +282,12 @@ impl Store {
     ) -> Result<Written, Error> {
         let env = &*self.shared.env;
         self.state().write(env, caller, collection, write)
+    }
+
+    /// Stores an object as another server has it, with its uid, generation and timestamps. Only
+    /// its version is a new one. An object of the same name is replaced.
+    pub fn import(&self, collection: &GroupKind, object: &Value) -> Result<Written, Error> {
+        self.state().import(collection, object)
     }
 
     /// The result that a write would have now. Nothing is changed, and the uid of a new object is

@@ -21,7 +21,7 @@ use tokio::sync::watch;
 use crate::draft::at_version;
 use crate::error::Error;
 use crate::history::Record;
-use crate::page::{CHUNK, Cursor};
+use crate::page::{CHUNK, CHUNK_BYTES, Cursor, Portion};
 use crate::selector::Selector;
 use crate::store::Store;
 use crate::version::Version;
@@ -54,6 +54,18 @@ pub enum Event {
     },
 }
 
+impl Event {
+    /// The size of its object.
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Added(object) | Self::Modified(object) | Self::Deleted(object) => {
+                object.measure().bytes as usize
+            }
+            Self::Bookmark { .. } => 0,
+        }
+    }
+}
+
 /// The version is no longer in the history, or is a version of another store. The reader has to
 /// list, and to watch from the version of the list (HTTP 410).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -79,7 +91,7 @@ pub struct Watch {
     position: Version,
     /// The rest of the initial list, at the version `position`.
     initial: Option<Cursor>,
-    /// At most about [`CHUNK`] events.
+    /// At most about [`CHUNK`] events, and [`CHUNK_BYTES`] of objects.
     events: VecDeque<Event>,
     changed: watch::Receiver<Version>,
 }
@@ -160,7 +172,12 @@ impl Watch {
             return Ok(false);
         };
         if let Some(cursor) = &mut self.initial {
-            let chunk = objects.chunk(cursor, &self.selector, CHUNK, CHUNK)?;
+            let portion = Portion {
+                most: CHUNK,
+                look: CHUNK,
+                bytes: CHUNK_BYTES,
+            };
+            let chunk = objects.chunk(cursor, &self.selector, portion)?;
             self.events.extend(chunk.into_iter().map(Event::Added));
             if cursor.done {
                 self.initial = None;
@@ -175,13 +192,20 @@ impl Watch {
             let from = self.position;
             return Err(Expired { from });
         };
-        let mut taken = 0;
-        for record in records.take(CHUNK) {
+        let (mut taken, mut bytes, mut all) = (0, 0, true);
+        for record in records {
+            if taken >= CHUNK || bytes >= CHUNK_BYTES {
+                all = false;
+                break;
+            }
             taken += 1;
             self.position = record.version;
-            self.events.extend(event(record, &self.selector));
+            if let Some(event) = event(record, &self.selector) {
+                bytes += event.bytes();
+                self.events.push_back(event);
+            }
         }
-        if taken < CHUNK {
+        if all {
             self.position = state.version;
         }
         Ok(taken > 0)
@@ -202,5 +226,52 @@ fn event(record: &Record, selector: &Selector) -> Option<Event> {
         (None, Some(new)) => Some(Event::Added(new)),
         (Some(_), Some(new)) => Some(Event::Modified(new)),
         (Some(old), None) => Some(Event::Deleted(at_version(&old, record.version))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use document::json;
+
+    use super::*;
+    use crate::{Caller, Config, Env, Write};
+
+    struct Fixed;
+
+    impl Env for Fixed {
+        fn now(&self) -> String {
+            "2026-01-01T00:00:00Z".to_owned()
+        }
+        fn uid(&self) -> String {
+            "uid".to_owned()
+        }
+    }
+
+    #[test]
+    fn a_watch_of_large_objects_holds_few_of_them() {
+        let store = Store::new(Fixed, Config::default());
+        let kind = GroupKind::new("shop.view.dcontroller.io", "Health");
+        let watch = |start| store.watch(&kind, Selector::default(), start).unwrap();
+        let text = "x".repeat(CHUNK_BYTES / 4);
+        let before = store.version();
+        for number in 0..20 {
+            let object = json!({
+                "apiVersion": "shop.view.dcontroller.io/v1alpha1", "kind": "Health",
+                "metadata": {"name": (format!("large-{number}")), "namespace": "shop"},
+                "text": (text.as_str())
+            });
+            let caller = Caller::user("alice");
+            store.write(&caller, &kind, &Write::Put(object)).unwrap();
+        }
+        for start in [Start::Now, Start::After(before)] {
+            let mut watch = watch(start);
+            let mut count = 0;
+            while let Some(event) = watch.try_next().unwrap() {
+                count += usize::from(matches!(event, Event::Added(_)));
+                let held: usize = watch.events.iter().map(Event::bytes).sum();
+                assert!(held <= CHUNK_BYTES, "{start:?}: {held} bytes are held");
+            }
+            assert_eq!(count, 20, "{start:?}");
+        }
     }
 }

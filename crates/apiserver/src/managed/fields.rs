@@ -1,7 +1,12 @@
 //! The fields of objects, and what a write changes.
+//!
+//! A list belongs to one manager as a whole, unless its kind has [`MergeKeys`] for it: then it is
+//! shared by elements, as in the kinds of Kubernetes itself. Views have none.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use document::{Key, Map, Value, View};
-use fieldset::{FieldPath, FieldSet, PathElement};
+use fieldset::{FieldPath, FieldSet, Identity, MergeKeys, PathElement};
 use object::metadata::KEYS;
 
 use super::Operation;
@@ -44,11 +49,13 @@ enum Sharing {
     Set,
     /// A list of maps with unique uids, likewise.
     ByUid,
+    /// A list of maps that have merge keys. The fields of its elements are owned.
+    ByKeys,
     /// Owned as a whole.
     Whole,
 }
 
-fn sharing(path: &[PathElement], value: &Value) -> Sharing {
+fn sharing(path: &[PathElement], value: &Value, keys: &MergeKeys) -> Sharing {
     let field = |at: usize| match path.get(at) {
         Some(PathElement::Field(field)) => field.as_str(),
         _ => "",
@@ -61,8 +68,20 @@ fn sharing(path: &[PathElement], value: &Value) -> Sharing {
         (2, "metadata", "ownerReferences") if value.as_list().is_some() => Sharing::ByUid,
         (_, "metadata", _) => Sharing::Whole,
         _ if is_map => Sharing::Map,
+        _ if identity(path, value, keys).is_some() => Sharing::ByKeys,
         _ => Sharing::Whole,
     }
+}
+
+/// The merge keys of a list, if it has any.
+fn identity(path: &[PathElement], value: &Value, keys: &MergeKeys) -> Option<Identity> {
+    let list = value.as_list()?;
+    let names = path.iter().filter_map(|step| match step {
+        PathElement::Field(field) => Some(field.clone()),
+        PathElement::Element(_) | PathElement::Value(_) | PathElement::Index(_) => None,
+    });
+    let names: Vec<Key> = names.collect();
+    keys.of(&names, &[list])
 }
 
 /// Whether no manager owns this field.
@@ -79,40 +98,51 @@ fn unowned(path: &[PathElement]) -> bool {
 }
 
 /// The fields of an object that belong to whoever writes it.
-pub(crate) fn fields_of(object: &Value, operation: Operation) -> FieldSet {
+pub(crate) fn fields_of(object: &Value, operation: Operation, keys: &MergeKeys) -> FieldSet {
     let mut set = FieldSet::default();
-    collect(object, &mut FieldPath::default(), operation, &mut set);
+    let mut path = FieldPath::default();
+    collect(object, &mut path, (operation, keys), &mut set);
     set
 }
 
-fn collect(value: &Value, path: &mut FieldPath, operation: Operation, set: &mut FieldSet) {
+/// Who writes, and the merge keys of the kind.
+type Rules<'a> = (Operation, &'a MergeKeys);
+
+fn collect(value: &Value, path: &mut FieldPath, rules: Rules<'_>, set: &mut FieldSet) {
     if unowned(&path.0) {
         return;
     }
-    let sharing = sharing(&path.0, value);
+    let (operation, keys) = rules;
+    let sharing = sharing(&path.0, value, keys);
+    let members = members(sharing, value, &path.0, keys);
     let itself = match sharing {
         Sharing::Struct => false,
         Sharing::Entries | Sharing::Set | Sharing::ByUid => {
-            let empty = members(sharing, value).is_empty();
-            operation == Operation::Update || empty
+            operation == Operation::Update || members.is_empty()
         }
+        Sharing::ByKeys => members.is_empty(),
         Sharing::Map | Sharing::Whole => true,
     };
     if itself {
         set.insert(path);
     }
-    for (element, inside) in members(sharing, value) {
+    for (element, inside) in members {
         path.0.push(element);
         match sharing {
             Sharing::Set | Sharing::ByUid => set.insert(path),
-            _ => collect(inside, path, operation, set),
+            _ => collect(inside, path, rules, set),
         }
         path.0.pop();
     }
 }
 
 /// The parts of a value that are owned by themselves.
-fn members(sharing: Sharing, value: &Value) -> Vec<(PathElement, &Value)> {
+fn members<'a>(
+    sharing: Sharing,
+    value: &'a Value,
+    path: &[PathElement],
+    keys: &MergeKeys,
+) -> Vec<(PathElement, &'a Value)> {
     match (sharing, value.view()) {
         (Sharing::Struct | Sharing::Entries | Sharing::Map, View::Map(map)) => map
             .iter()
@@ -125,6 +155,14 @@ fn members(sharing: Sharing, value: &Value) -> Vec<(PathElement, &Value)> {
         (Sharing::ByUid, View::List(list)) => {
             list.iter().map(|item| (by_uid(item), item)).collect()
         }
+        (Sharing::ByKeys, View::List(list)) => {
+            let Some(identity) = identity(path, value, keys) else {
+                return Vec::new();
+            };
+            list.iter()
+                .map(|item| (PathElement::Element(identity.of(item).into()), item))
+                .collect()
+        }
         _ => Vec::new(),
     }
 }
@@ -135,10 +173,10 @@ fn by_uid(reference: &Value) -> PathElement {
 }
 
 /// What turns one object into the other.
-pub(crate) fn changes(old: &Value, new: &Value, operation: Operation) -> Changes {
+pub(crate) fn changes(old: &Value, new: &Value, operation: Operation, keys: &MergeKeys) -> Changes {
     let mut changes = Changes::default();
     let mut path = FieldPath::default();
-    compare(old, new, &mut path, operation, &mut changes);
+    compare(old, new, &mut path, (operation, keys), &mut changes);
     changes
 }
 
@@ -146,192 +184,198 @@ fn compare(
     old: &Value,
     new: &Value,
     path: &mut FieldPath,
-    operation: Operation,
+    rules: Rules<'_>,
     changes: &mut Changes,
 ) {
     if old == new || unowned(&path.0) {
         return;
     }
-    let (before, after) = (sharing(&path.0, old), sharing(&path.0, new));
+    let keys = rules.1;
+    let (before, after) = (sharing(&path.0, old, keys), sharing(&path.0, new, keys));
     if before != after || after == Sharing::Whole {
         let mut gone = FieldSet::default();
-        collect(old, path, operation, &mut gone);
+        collect(old, path, rules, &mut gone);
         let mut set = FieldSet::default();
-        collect(new, path, operation, &mut set);
-        changes.removed = changes.removed.union(&gone.difference(&set));
-        changes.set = changes.set.union(&set);
+        collect(new, path, rules, &mut set);
+        changes.removed.add(&gone.difference(&set));
+        changes.set.add(&set);
         return;
     }
-    let (before, after) = (members(before, old), members(after, new));
-    let find = |all: &[(PathElement, &Value)], wanted: &PathElement| {
-        let mut found = all.iter().filter(|(element, _)| element == wanted);
-        found.next().map(|(_, value)| (*value).clone())
+    // Clients choose how many members there are: each is found without visiting the others.
+    let opaque = matches!(after, Sharing::Set | Sharing::ByUid);
+    let before = members(before, old, &path.0, keys);
+    let after = members(after, new, &path.0, keys);
+    let by_element = |all: &[(PathElement, &Value)]| -> BTreeMap<PathElement, Value> {
+        // Of several equal elements the first one counts.
+        let all = all.iter().rev();
+        all.map(|(element, value)| (element.clone(), (*value).clone()))
+            .collect()
     };
+    let (old, new) = (by_element(&before), by_element(&after));
     for (element, value) in &after {
         path.0.push(element.clone());
-        match find(&before, element) {
-            None => collect(value, path, operation, &mut changes.set),
-            Some(old) if is_element(element) => {
-                if old != **value {
+        match old.get(element) {
+            None => collect(value, path, rules, &mut changes.set),
+            Some(old) if opaque => {
+                if old != *value {
                     changes.set.insert(path);
                 }
             }
-            Some(old) => compare(&old, value, path, operation, changes),
+            Some(old) => compare(old, value, path, rules, changes),
         }
         path.0.pop();
     }
     for (element, value) in &before {
-        if find(&after, element).is_none() {
+        if !new.contains_key(element) {
             path.0.push(element.clone());
-            collect(value, path, operation, &mut changes.removed);
+            collect(value, path, rules, &mut changes.removed);
             path.0.pop();
         }
     }
 }
 
-fn is_element(element: &PathElement) -> bool {
-    match element {
-        PathElement::Field(_) => false,
-        PathElement::Element(_) | PathElement::Value(_) | PathElement::Index(_) => true,
-    }
-}
-
 /// An object with an applied configuration merged into it.
-pub(crate) fn merge(live: &Value, config: &Value) -> Value {
-    merged(live, config, &mut Vec::new())
+pub(crate) fn merge(live: &Value, config: &Value, keys: &MergeKeys) -> Value {
+    merged(live, config, &mut Vec::new(), keys)
 }
 
-fn merged(live: &Value, config: &Value, path: &mut Vec<PathElement>) -> Value {
-    let sharing = sharing(path, config);
-    match (sharing, live.view(), config.view()) {
+fn merged(live: &Value, config: &Value, path: &mut Vec<PathElement>, keys: &MergeKeys) -> Value {
+    let shared = sharing(path, config, keys);
+    match (shared, live.view(), config.view()) {
         (Sharing::Struct | Sharing::Entries | Sharing::Map, View::Map(old), View::Map(new)) => {
-            let mut result = old.clone();
+            let mut entries = old.entries().to_vec();
             for (key, value) in new {
                 path.push(PathElement::Field(key.clone()));
                 let value = match old.get(key) {
-                    Some(old) => merged(old, value, path),
+                    Some(old) => merged(old, value, path, keys),
                     None => value.clone(),
                 };
                 path.pop();
-                result = result.with(key.clone(), value);
+                // The last entry of a key counts.
+                entries.push((key.clone(), value));
             }
-            result.into()
+            Map::from_entries(entries).into()
         }
         (Sharing::Set | Sharing::ByUid, View::List(old), View::List(_)) => {
-            let wanted = members(sharing, config);
+            let wanted = members(shared, config, path, keys);
+            let known: BTreeSet<&PathElement> = wanted.iter().map(|(element, _)| element).collect();
             let kept = old.iter().filter(|item| {
-                let element = match sharing {
+                let element = match shared {
                     Sharing::Set => PathElement::Value((*item).clone()),
                     _ => by_uid(item),
                 };
-                !wanted.iter().any(|(wanted, _)| *wanted == element)
+                !known.contains(&element)
             });
             let new = wanted.iter().map(|(_, item)| (*item).clone());
             kept.cloned().chain(new).collect()
+        }
+        (Sharing::ByKeys, View::List(_), View::List(_))
+            if sharing(path, live, keys) == Sharing::ByKeys =>
+        {
+            let old = members(shared, live, path, keys);
+            let wanted = members(shared, config, path, keys);
+            let of = |all: &[(PathElement, &Value)]| -> BTreeMap<PathElement, Value> {
+                let all = all.iter().cloned();
+                all.map(|(element, value)| (element, value.clone()))
+                    .collect()
+            };
+            let (there, given) = (of(&old), of(&wanted));
+            let mut items = Vec::new();
+            for (element, item) in old {
+                match given.get(&element) {
+                    Some(new) => {
+                        path.push(element);
+                        items.push(merged(item, new, path, keys));
+                        path.pop();
+                    }
+                    None => items.push(item.clone()),
+                }
+            }
+            let new = wanted
+                .into_iter()
+                .filter(|(element, _)| !there.contains_key(element));
+            items.extend(new.map(|(_, item)| item.clone()));
+            Value::list(items)
         }
         _ => config.clone(),
     }
 }
 
 /// The object without these fields. A map that others still use stays.
-pub(crate) fn without(object: &Value, fields: &FieldSet) -> Value {
-    let mut paths = fields.paths();
-    // The fields inside a map come before the map.
-    paths.sort_by_key(|path| std::cmp::Reverse(path.0.len()));
-    paths.iter().fold(object.clone(), |object, path| {
-        let value = path.get(&object);
-        let in_use = value.as_map().is_some_and(|map| !map.is_empty());
-        if in_use {
-            return object;
-        }
-        remove(&object, &path.0)
-    })
+pub(crate) fn without(object: &Value, fields: &FieldSet, keys: &MergeKeys) -> Value {
+    stripped(object, fields, &mut Vec::new(), keys)
 }
 
-fn remove(value: &Value, path: &[PathElement]) -> Value {
-    let Some((first, rest)) = path.split_first() else {
-        return value.clone();
-    };
-    match (first, value.view()) {
-        (PathElement::Field(key), View::Map(map)) => remove_field(map, key, rest),
-        (element, View::List(list)) => {
-            let kept = list.iter().filter(|item| match element {
-                PathElement::Value(wanted) => *item != wanted,
-                _ => by_uid(item) != *element,
-            });
-            kept.cloned().collect()
+fn stripped(
+    object: &Value,
+    fields: &FieldSet,
+    path: &mut Vec<PathElement>,
+    keys: &MergeKeys,
+) -> Value {
+    match object.view() {
+        View::Map(map) => {
+            // An element keeps its key fields as long as it is there.
+            let named = match path.last() {
+                Some(PathElement::Element(named)) => named.clone(),
+                _ => Value::NULL,
+            };
+            let mut kept = Vec::new();
+            for (key, value) in map {
+                let element = PathElement::Field(key.clone());
+                let given_up = fields.below(&element);
+                let Some(fields) = given_up.filter(|_| named.get_key(key).is_null()) else {
+                    kept.push((key.clone(), value.clone()));
+                    continue;
+                };
+                path.push(element);
+                let value = stripped(value, fields, path, keys);
+                path.pop();
+                let in_use = value.as_map().is_some_and(|map| !map.is_empty());
+                if in_use || !fields.has_itself() {
+                    kept.push((key.clone(), value));
+                }
+            }
+            Map::from_sorted(kept).into()
         }
-        _ => value.clone(),
+        View::List(list) if fields.elements().next().is_some() => {
+            let identity = identity(path, object, keys);
+            let mut kept = Vec::new();
+            for item in list {
+                let by_keys = |identity: &Identity| {
+                    let element = PathElement::Element(identity.of(item).into());
+                    let fields = fields.below(&element)?;
+                    Some((element, fields))
+                };
+                let Some((element, fields)) = identity.as_ref().and_then(by_keys) else {
+                    if !is_given_up(item, fields) {
+                        kept.push(item.clone());
+                    }
+                    continue;
+                };
+                path.push(element);
+                let rest = stripped(item, fields, path, keys);
+                path.pop();
+                let named = identity.as_ref().map(|identity| identity.of(item));
+                let count = |map: Option<&Map>| map.map_or(0, |map| map.iter().count());
+                let only_keys = count(rest.as_map()) <= count(named.as_ref());
+                // An owner is owned as a whole: nothing of it is named.
+                let whole = fields.elements().next().is_none();
+                if !(fields.has_itself() && (whole || only_keys)) {
+                    kept.push(rest);
+                }
+            }
+            Value::list(kept)
+        }
+        _ => object.clone(),
     }
 }
 
-fn remove_field(map: &Map, key: &Key, rest: &[PathElement]) -> Value {
-    match map.get(key) {
-        Some(_) if rest.is_empty() => map.without(key.as_str()).into(),
-        Some(inside) => map.with(key.clone(), remove(inside, rest)).into(),
-        None => map.clone().into(),
-    }
+/// Whether an element that is owned as a whole is given up.
+fn is_given_up(item: &Value, fields: &FieldSet) -> bool {
+    let elements = [PathElement::Value(item.clone()), by_uid(item)];
+    let mut owned = elements.iter().filter_map(|element| fields.below(element));
+    owned.any(FieldSet::has_itself)
 }
 
 #[cfg(test)]
-mod tests {
-    use document::json;
-
-    use super::*;
-
-    #[test]
-    fn an_apply_owns_its_leaves_and_maps() {
-        let object = json!({
-            "apiVersion": "g/v1", "kind": "K",
-            "metadata": {"name": "a", "labels": {"app": "web"}, "finalizers": ["x"]},
-            "spec": {"a": 1, "list": [1], "empty": {}}
-        });
-        let expect = json!({
-            "f:metadata": {
-                "f:labels": {"f:app": {}},
-                "f:finalizers": {"v:\"x\"": {}}
-            },
-            "f:spec": {".": {}, "f:a": {}, "f:list": {}, "f:empty": {}}
-        });
-        assert_eq!(fields_of(&object, Operation::Apply).to_fields_v1(), expect);
-    }
-
-    #[test]
-    fn changes_name_what_is_new_and_what_is_gone() {
-        let old =
-            json!({"metadata": {"labels": {"a": "1", "b": "2"}}, "spec": {"a": 1, "b": {"c": 1}}});
-        let new = json!({"metadata": {"labels": {"a": "1", "c": "3"}}, "spec": {"a": 2, "d": [1]}});
-        let changes = changes(&old, &new, Operation::Update);
-        assert_eq!(
-            changes.set.to_fields_v1(),
-            json!({"f:metadata": {"f:labels": {"f:c": {}}}, "f:spec": {"f:a": {}, "f:d": {}}})
-        );
-        assert_eq!(
-            changes.removed.to_fields_v1(),
-            json!({"f:metadata": {"f:labels": {"f:b": {}}}, "f:spec": {"f:b": {".": {}, "f:c": {}}}})
-        );
-    }
-
-    #[test]
-    fn maps_merge_and_lists_are_replaced() {
-        let live = json!({
-            "metadata": {"finalizers": ["a", "b"]}, "spec": {"m": {"x": 1, "y": 2}, "l": [1, 2]}
-        });
-        let config = json!({"metadata": {"finalizers": ["c"]}, "spec": {"m": {"y": 3}, "l": [9]}});
-        let expect = json!({
-            "metadata": {"finalizers": ["a", "b", "c"]},
-            "spec": {"m": {"x": 1, "y": 3}, "l": [9]}
-        });
-        assert_eq!(merge(&live, &config), expect);
-    }
-
-    #[test]
-    fn a_map_that_others_use_stays() {
-        let object = json!({"spec": {"m": {"x": 1, "y": 2}, "n": {"z": 1}}});
-        let gone = fields_of(
-            &json!({"spec": {"m": {"x": 1}, "n": {"z": 1}}}),
-            Operation::Apply,
-        );
-        assert_eq!(without(&object, &gone), json!({"spec": {"m": {"y": 2}}}));
-    }
-}
+mod tests;

@@ -53,6 +53,34 @@ async fn the_controllers_of_a_cluster_do_not_find_what_they_may_not_delete() {
 }
 
 #[tokio::test]
+async fn a_view_without_namespaces_is_read_by_name() {
+    let api = Api::new();
+    let resource = Resource {
+        namespaced: false,
+        ..Resource::view(crate::common::health())
+    };
+    api.catalog.set_group(GROUP, [resource]);
+    let (_, found) = api.get(&format!("/apis/{GROUP}/v1alpha1")).await;
+    for resource in found.get("resources").as_list().unwrap() {
+        assert_eq!(resource.get("namespaced").as_bool(), Some(false));
+    }
+    let path = format!("/apis/{GROUP}/v1alpha1/health");
+    let object = json!({
+        "apiVersion": (format!("{GROUP}/v1alpha1")), "kind": "Health", "metadata": {"name": "web"}
+    });
+    assert_eq!(api.call("POST", &path, &object).await.0, 201);
+    assert_eq!(api.get(&format!("{path}/web")).await.0, 200);
+    let (_, schema) = api.get(&format!("/openapi/v3/apis/{GROUP}/v1alpha1")).await;
+    let paths = schema.get("paths").as_map().unwrap();
+    assert!(
+        paths
+            .iter()
+            .all(|(path, _)| !path.as_str().contains("namespaces"))
+    );
+    assert!(!schema.get("paths").get(&path).get("post").is_null());
+}
+
+#[tokio::test]
 async fn aggregated_discovery_has_the_content_type_that_clients_check() {
     let api = Api::new();
     let accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";

@@ -5,6 +5,7 @@ mod applies;
 mod common;
 mod discovery;
 mod info;
+mod limits;
 mod many_watches;
 mod reads;
 mod reviews;

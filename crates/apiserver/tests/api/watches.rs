@@ -177,3 +177,54 @@ async fn a_very_long_watch_is_shortened() {
     assert_eq!(lines.next().await, None);
     assert_eq!(start.elapsed(), Duration::from_hours(24));
 }
+
+#[tokio::test(start_paused = true)]
+async fn metadata_alone_can_be_watched() {
+    let api = Api::new();
+    api.derive("a", 1);
+    let accept = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io";
+    let query = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
+    let mut lines = Lines::open(&api, query, accept).await;
+    for kind in ["ADDED", "BOOKMARK", "MODIFIED"] {
+        let event = lines.next().await.unwrap();
+        assert_eq!(event.get("type").as_str(), Some(kind));
+        let object = event.get("object");
+        assert_eq!(object.get("kind").as_str(), Some("PartialObjectMetadata"));
+        assert_eq!(object.get("apiVersion").as_str(), Some("meta.k8s.io/v1"));
+        assert!(object.get("ready").is_null(), "{object}");
+        api.derive("a", 2);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_leaves_the_selection_is_deleted_for_the_watch() {
+    let api = Api::new();
+    let label = |value: &str| {
+        let patch = json!({"metadata": {"labels": {"app": value}}}).to_string();
+        let path = format!("{SHOP}/a");
+        let api = &api;
+        async move {
+            let kind = [("content-type", "application/merge-patch+json")];
+            assert_eq!(api.call_with("PATCH", &path, &kind, &patch).await.0, 200);
+        }
+    };
+    api.call("POST", SHOP, &crate::common::object("a", 1)).await;
+    label("web").await;
+    let mut lines = Lines::open(&api, "labelSelector=app%3Dweb", "application/json").await;
+    assert_eq!(lines.brief().await, event("ADDED", "a"));
+    label("db").await;
+    label("web").await;
+    let deleted = lines.next().await.unwrap();
+    assert_eq!(deleted.get("type").as_str(), Some("DELETED"));
+    let metadata = deleted.get("object").get("metadata");
+    assert_eq!(
+        metadata.get("labels"),
+        &json!({"app": "web"}),
+        "the last state that matched"
+    );
+    let version = metadata.get("resourceVersion").as_str().unwrap().to_owned();
+    let added = lines.next().await.unwrap();
+    assert_eq!(added.get("type").as_str(), Some("ADDED"));
+    let later = added.get("object").get("metadata").get("resourceVersion");
+    assert!(later.as_str().unwrap().parse::<u64>().unwrap() > version.parse().unwrap());
+}

@@ -302,9 +302,20 @@ async fn bad_bodies_are_refused_with_a_status() {
         (code, status.get("reason").as_str()),
         (413, Some("RequestEntityTooLarge"))
     );
-    let protobuf = ("content-type", "application/vnd.kubernetes.protobuf");
-    let (code, _) = api.call_with("POST", SHOP, &[protobuf], "x").await;
-    assert_eq!(code, 415);
+    for kind in [
+        "application/vnd.kubernetes.protobuf",
+        "application/cbor",
+        "text/plain",
+    ] {
+        let (code, status) = api
+            .call_with("POST", SHOP, &[("content-type", kind)], "x")
+            .await;
+        assert_eq!(
+            (code, status.get("code").as_int()),
+            (415, Some(415)),
+            "{kind}"
+        );
+    }
     let strict = r#"{"kind":"Health","apiVersion":"shop.view.dcontroller.io/v1alpha1","metadata":{"name":"a","nmae":"b"}}"#;
     let path = format!("{SHOP}?fieldValidation=Strict");
     let answer = api.call_with("POST", &path, &[json], strict).await;

@@ -114,7 +114,7 @@ impl PatchPath {
                 "found {} bytes, expected at most {MAX_LENGTH} bytes",
                 text.len()
             );
-            return Err(error_at(MAX_LENGTH, message));
+            return Err(error_at(text.floor_char_boundary(MAX_LENGTH), message));
         }
         Ok(Self {
             text: text.into(),

@@ -13,7 +13,7 @@ pub(super) fn path(text: &str) -> Result<Path, PathError> {
             "found a path of {} bytes, expected at most {MAX_LENGTH}",
             text.len()
         );
-        return Err(error_at(MAX_LENGTH, message));
+        return Err(error_at(text.floor_char_boundary(MAX_LENGTH), message));
     }
     let mut cursor = Cursor::new(text);
     cursor.expect("$", "`$`")?;

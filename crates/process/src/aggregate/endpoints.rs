@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointConditions, EndpointPort, EndpointSlice};
 use kube::api::{Api, DeleteParams, ObjectMeta, PostParams};
@@ -27,6 +28,8 @@ pub(super) struct Endpoints {
     service: ServiceRef,
     /// Our address and port.
     endpoint: Option<(IpAddr, u16)>,
+    /// Whether a slice of somebody else has been reported.
+    reported: AtomicBool,
 }
 
 impl Endpoints {
@@ -35,6 +38,7 @@ impl Endpoints {
             api: Api::namespaced(client.clone(), &settings.service.namespace),
             service: settings.service.clone(),
             endpoint: settings.endpoint,
+            reported: AtomicBool::new(false),
         }
     }
 
@@ -82,10 +86,12 @@ impl Endpoints {
         let mut there = request(&action("read"), self.api.get_opt(name)).await?;
         if let Some(found) = &there {
             if !is_ours(found) {
-                tracing::warn!(
-                    name,
-                    "an EndpointSlice of this name is not deltic's: it stays"
-                );
+                if !self.reported.swap(true, Ordering::Relaxed) {
+                    tracing::warn!(
+                        name,
+                        "an EndpointSlice of this name is not deltic's: it stays"
+                    );
+                }
                 return Ok(());
             }
             // The type of addresses cannot be changed.

@@ -20,12 +20,22 @@ use crate::view_server;
 
 /// Adds the permissions for serving the views of an Operator.
 pub(super) fn needs(operator: &Operator, options: &Options<'_>, permissions: &mut Permissions) {
-    let has_views = operator
-        .controllers
-        .iter()
-        .flat_map(|controller| &controller.targets)
-        .any(|target| target.resource.is_view());
-    if !has_views || (!options.serve && options.aggregate.is_none()) {
+    // Views that it only reads are served, too: users fill them.
+    if operator::view_shapes(operator).is_empty() {
+        return;
+    }
+    base(options, permissions);
+    if options.aggregate.is_some() {
+        let views = format!("{}{}", operator.name, object::VIEW_SUFFIX);
+        let name = aggregate::registration_name(&views);
+        let own = Subject::named(REGISTRATIONS, "apiservices", &[&name]);
+        permissions.allow(&own, &["update", "delete"]);
+    }
+}
+
+/// Adds the permissions for serving views, of whatever Operators.
+pub(super) fn base(options: &Options<'_>, permissions: &mut Permissions) {
+    if !options.serve && options.aggregate.is_none() {
         return;
     }
     let reviews = Subject::all("authorization.k8s.io", "subjectaccessreviews");
@@ -44,23 +54,15 @@ pub(super) fn needs(operator: &Operator, options: &Options<'_>, permissions: &mu
         permissions.allow_in(&account.namespace, &secrets, &["create"]);
     }
     if let Some(service) = options.aggregate {
-        aggregation(operator, options, service, permissions);
+        aggregation(options, service, permissions);
     }
 }
 
-fn aggregation(
-    operator: &Operator,
-    options: &Options<'_>,
-    service: Option<&ServiceRef>,
-    permissions: &mut Permissions,
-) {
-    let group = "apiregistration.k8s.io";
-    let views = format!("{}{}", operator.name, object::VIEW_SUFFIX);
-    let name = aggregate::registration_name(&views);
-    let all = Subject::all(group, "apiservices");
+const REGISTRATIONS: &str = "apiregistration.k8s.io";
+
+fn aggregation(options: &Options<'_>, service: Option<&ServiceRef>, permissions: &mut Permissions) {
+    let all = Subject::all(REGISTRATIONS, "apiservices");
     permissions.allow(&all, &["list", "create"]);
-    let own = Subject::named(group, "apiservices", &[&name]);
-    permissions.allow(&own, &["update", "delete"]);
     let of_account = || {
         options
             .account

@@ -58,6 +58,14 @@ fn short(role: &Value) -> String {
     lines.join("\n")
 }
 
+/// The account that deltic runs as.
+fn system_account() -> ServiceAccount {
+    ServiceAccount {
+        namespace: "system".to_owned(),
+        name: "deltic".to_owned(),
+    }
+}
+
 fn check(spec: &str, options: &Options<'_>, expect: &[&str]) {
     let roles = roles(&operator(spec), &WellKnown, options);
     let found: Vec<String> = roles.iter().map(short).collect();
@@ -219,10 +227,7 @@ fn with_a_namespace_roles_are_in_that_namespace() {
 #[test]
 fn an_instance_gets_its_lease_as_well() {
     let spec = format!("{{controllers: [{{name: c, sources: [{POD}], target: {{kind: V}}}}]}}");
-    let account = ServiceAccount {
-        namespace: "system".to_owned(),
-        name: "deltic".to_owned(),
-    };
+    let account = system_account();
     let options = Options {
         account: Some(&account),
         instance: Some("dev"),
@@ -248,10 +253,7 @@ fn an_instance_gets_its_lease_as_well() {
 #[test]
 fn an_account_gets_bindings_and_its_lease() {
     let spec = format!("{{controllers: [{{name: c, sources: [{POD}], target: {{kind: V}}}}]}}");
-    let account = ServiceAccount {
-        namespace: "system".to_owned(),
-        name: "deltic".to_owned(),
-    };
+    let account = system_account();
     let options = Options {
         account: Some(&account),
         ..Options::default()
@@ -269,6 +271,25 @@ fn an_account_gets_bindings_and_its_lease() {
             "RoleBinding system/deltic-op\nsystem/deltic",
         ],
     );
+}
+
+#[test]
+fn an_installation_may_read_operators_and_write_their_status() {
+    let account = system_account();
+    let options = Options {
+        account: Some(&account),
+        ..Options::default()
+    };
+    let roles: Vec<String> = base("deltic", &options).iter().map(short).collect();
+    let expect = [
+        "ClusterRole /deltic\ndcontroller.io/operators: get,list,watch\ndcontroller.io/operators/status: patch",
+        "ClusterRoleBinding /deltic\nsystem/deltic",
+        "Role default/deltic\nevents.k8s.io/events: create,patch",
+        "RoleBinding default/deltic\nsystem/deltic",
+        "Role system/deltic\ncoordination.k8s.io/leases: create\ncoordination.k8s.io/leases[deltic]: get,update",
+        "RoleBinding system/deltic\nsystem/deltic",
+    ];
+    assert_eq!(roles, expect);
 }
 
 #[test]
@@ -430,4 +451,26 @@ fn serving_views_needs_reviews_and_registrations() {
             "discovery.k8s.io/endpointslices[deltic-views]: get,update,delete",
         ]
     );
+}
+
+#[test]
+fn a_view_that_users_fill_is_served_too() {
+    let needs = |source: &str| {
+        let operator = operator(&format!(
+            "{{controllers: [{{name: c, sources: [{source}], pipeline: {NAMED}, \
+             target: {{apiGroup: '', kind: ConfigMap}}}}]}}"
+        ));
+        let options = Options {
+            aggregate: Some(None),
+            ..Options::default()
+        };
+        let roles = roles(&operator, &WellKnown, &options);
+        let lines: Vec<String> = roles.iter().map(short).collect();
+        lines.join("\n").contains("apiservices[v1alpha1.op.view")
+    };
+    assert!(needs("{kind: Filled}"));
+    assert!(!needs(
+        "{apiGroup: other.view.dcontroller.io, kind: Filled}"
+    ));
+    assert!(!needs(POD));
 }

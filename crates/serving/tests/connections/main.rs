@@ -2,69 +2,18 @@
 //! real, so the limits are short real times.
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 
+mod common;
+mod slow_readers;
+
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
-use apiserver::{AllowAll, Catalog, Limits, Resource, Server, User};
-use metrics::Metrics;
-use object::GroupKind;
-use serving::{ConnectionLimits, Listener, Security};
-use store::{Basis, Completeness, Config, Store};
+use apiserver::Limits;
+use common::{PATIENCE, SHORT, VIEWS, start};
+use serving::ConnectionLimits;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
-
-const VIEWS: &str = "/apis/shop.view.dcontroller.io/v1alpha1/namespaces/shop/health";
-const SHORT: Duration = Duration::from_millis(200);
-/// Longer than any limit here.
-const PATIENCE: Duration = Duration::from_secs(20);
-
-struct Fixed;
-
-impl apiserver::Env for Fixed {
-    fn now(&self) -> i64 {
-        0
-    }
-    fn random(&self) -> u64 {
-        0
-    }
-}
-
-impl store::Env for Fixed {
-    fn now(&self) -> String {
-        "2026-01-01T00:00:00Z".to_owned()
-    }
-    fn uid(&self) -> String {
-        "uid".to_owned()
-    }
-}
-
-/// A server with an empty view, without logins.
-async fn start(limits: Limits, connections: ConnectionLimits) -> (SocketAddr, Metrics) {
-    let store = Store::new(Fixed, Config::default());
-    store.set_default_completeness(Completeness::Complete(Basis::USERS));
-    let catalog = Catalog::default();
-    let group = "shop.view.dcontroller.io";
-    catalog.set_group(group, [Resource::view(GroupKind::new(group, "Health"))]);
-    let server = Server::new(store, catalog, Arc::new(AllowAll), Arc::new(Fixed), limits);
-    let user = User {
-        name: "alice".to_owned(),
-        ..User::default()
-    };
-    let metrics = Metrics::default();
-    let listener = Listener::bind(
-        SocketAddr::from(([127, 0, 0, 1], 0)),
-        server,
-        Security::Insecure(user),
-        metrics.clone(),
-        connections,
-    );
-    let listener = listener.await.unwrap();
-    let address = listener.address().unwrap();
-    tokio::spawn(listener.run());
-    (address, metrics)
-}
 
 async fn connect(address: SocketAddr, text: &str) -> TcpStream {
     let mut stream = TcpStream::connect(address).await.unwrap();
