@@ -2,7 +2,7 @@
 //!
 //! Both are read from a [`Recording`] and from origins, which name the objects and positions that a
 //! document is derived from. Only groups replace the origins of their members by a key. So the
-//! members of each group are found by evaluating the keys again:
+//! members of a group are found by evaluating the keys again, of the stages that are asked for:
 //!
 //! ```text
 //! [key "a"]                    @gather           members: [Pod a/web, index 0], [Pod a/db, index 0]
@@ -12,7 +12,8 @@
 //! ```
 //!
 //! [`Provenance::way_back`] follows a target object back to its sources, [`Provenance::descent`]
-//! follows a source object forward, to the stage at which it ends.
+//! follows a source object forward, to the stage at which it ends. The latter evaluates the keys of
+//! the documents that are derived from the object, and of no others.
 
 mod condition;
 mod descent;
@@ -21,6 +22,7 @@ mod partners;
 mod tests;
 mod way_back;
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use document::Value;
@@ -69,9 +71,13 @@ pub struct Provenance<'a> {
     recording: &'a Recording,
     functions: &'a Functions,
     env: &'a Env,
-    /// The members of the groups of each group stage, by branch and stage.
-    groups: BTreeMap<(usize, usize), BTreeMap<Value, Vec<Origin>>>,
+    /// The members of the groups of each group stage, by branch and stage. They are found when they
+    /// are first needed.
+    groups: BTreeMap<(usize, usize), OnceCell<Groups>>,
 }
+
+/// The members of groups, in order.
+type Groups = BTreeMap<Value, Vec<Origin>>;
 
 impl<'a> Provenance<'a> {
     /// Explains what was recorded of this pipeline.
@@ -81,21 +87,18 @@ impl<'a> Provenance<'a> {
         functions: &'a Functions,
         env: &'a Env,
     ) -> Self {
-        let mut groups = BTreeMap::new();
-        for (branch, recorded) in recording.branches.iter().enumerate() {
-            for (stage, rule) in pipeline.branches[branch].stages.iter().enumerate() {
-                let before = recorded.before(stage);
-                if let Some(members) = before.and_then(|before| members(&rule.kind, before, env)) {
-                    groups.insert((branch, stage), members);
-                }
-            }
-        }
+        let branches = pipeline.branches.iter().enumerate();
+        let groups = branches.flat_map(|(branch, rule)| {
+            let stages = rule.stages.iter().enumerate();
+            let groups = stages.filter(|(_, stage)| stage.kind.groups());
+            groups.map(move |(stage, _)| ((branch, stage), OnceCell::new()))
+        });
         Self {
+            groups: groups.collect(),
             pipeline,
             recording,
             functions,
             env,
-            groups,
         }
     }
 
@@ -176,9 +179,44 @@ impl<'a> Provenance<'a> {
         let [Component::Key(key)] = group.components() else {
             return &[];
         };
-        let groups = self.groups.get(&(branch, stage));
-        let members = groups.and_then(|groups| groups.get(key.as_ref()));
-        members.map_or(&[], Vec::as_slice)
+        let Some(groups) = self.groups.get(&(branch, stage)) else {
+            return &[];
+        };
+        let groups = groups.get_or_init(|| self.all_groups(branch, stage));
+        groups.get(key.as_ref()).map_or(&[], Vec::as_slice)
+    }
+
+    /// The groups of a stage.
+    fn all_groups(&self, branch: usize, stage: usize) -> Groups {
+        let kind = &self.pipeline.branches[branch].stages[stage].kind;
+        let before = self.documents(Self::before(branch, stage));
+        let mut groups = Groups::new();
+        for (origin, document) in before.into_iter().flatten() {
+            if let Some(key) = self.group_key(kind, document) {
+                groups.entry(key).or_default().push(origin.clone());
+            }
+        }
+        groups
+    }
+
+    /// The key of the group that a document is in; `None` if it is in none.
+    fn group_key(&self, kind: &StageKind, document: &Value) -> Option<Value> {
+        let value = |key: &Expr| key.eval(&Scope::new(self.env, document)).ok();
+        let key = match kind {
+            StageKind::Gather(gather) => {
+                let found = gather.path.first(document, document);
+                found.filter(|found| !found.is_null())?;
+                value(&gather.key)
+            }
+            StageKind::GroupBy(group) => value(&group.key),
+            StageKind::Distinct => Some(document.clone()),
+            StageKind::Join(_)
+            | StageKind::Select(_)
+            | StageKind::Project(_)
+            | StageKind::Unwind(_)
+            | StageKind::Patch(_) => None,
+        };
+        key.filter(|key| !key.is_null())
     }
 
     /// Splits the origin of a joined document into those of its parts. An input without a partner
@@ -292,37 +330,4 @@ impl<'a> Provenance<'a> {
         });
         error.map(|error| &error.failure)
     }
-}
-
-/// The members of each group by its key; `None` if the stage does not group.
-fn members(
-    kind: &StageKind,
-    before: &Documents,
-    env: &Env,
-) -> Option<BTreeMap<Value, Vec<Origin>>> {
-    let key = |document: &Value, key: &Expr| key.eval(&Scope::new(env, document)).ok();
-    let key_of = |document: &Value| match kind {
-        StageKind::Gather(gather) => {
-            let value = gather.path.first(document, document);
-            value.filter(|value| !value.is_null())?;
-            key(document, &gather.key)
-        }
-        StageKind::GroupBy(group) => key(document, &group.key),
-        StageKind::Distinct => Some(document.clone()),
-        StageKind::Join(_)
-        | StageKind::Select(_)
-        | StageKind::Project(_)
-        | StageKind::Unwind(_)
-        | StageKind::Patch(_) => None,
-    };
-    if !kind.groups() {
-        return None;
-    }
-    let mut groups: BTreeMap<Value, Vec<Origin>> = BTreeMap::new();
-    for (origin, document) in before {
-        if let Some(key) = key_of(document).filter(|key| !key.is_null()) {
-            groups.entry(key).or_default().push(origin.clone());
-        }
-    }
-    Some(groups)
 }

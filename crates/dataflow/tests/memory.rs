@@ -2,10 +2,6 @@
 //! take as much memory as the budget counts, and no old version of an object stays.
 
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
-#![allow(unsafe_code)] // An allocator is unsafe by its signature; this one only counts.
-
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 
 use dataflow::apply::OutputKind;
 use dataflow::fields::{Fields, Intake, Keep, Kept, needs};
@@ -13,40 +9,15 @@ use dataflow::{Budget, Circuit, Pipeline, SourceEvent};
 use document::{Location, Path, Value, json};
 use expr::{Env, Functions};
 use object::ObjectName;
-
-struct Counting;
-
-thread_local! {
-    /// The bytes that this thread has allocated and not yet freed.
-    static LIVE: Cell<isize> = const { Cell::new(0) };
-}
-
-fn count(bytes: isize) {
-    LIVE.set(LIVE.get() + bytes);
-}
-
-/// The allocated bytes since an earlier value.
-fn held_since(before: isize) -> usize {
-    usize::try_from(LIVE.get() - before).unwrap()
-}
-
-// SAFETY: the system's allocator does the work.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count(layout.size().cast_signed());
-        // SAFETY: the caller keeps to the contract, which is the same.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        count(-layout.size().cast_signed());
-        // SAFETY: as above.
-        unsafe { System.dealloc(memory, layout) }
-    }
-}
+use seeded::memory::{Counting, live};
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
+
+/// The allocated bytes since an earlier value.
+fn held_since(before: isize) -> usize {
+    usize::try_from(live() - before).unwrap()
+}
 
 const OBJECTS: usize = 100;
 /// The length of a list of numbers that makes up most of an object.
@@ -79,7 +50,7 @@ fn held(pipeline: &Value, sources: &[&str]) -> usize {
         kind: json!("T"),
     };
     let keeps: Vec<Keep> = needs(&pipeline).iter().map(Keep::fields).collect();
-    let before = LIVE.get();
+    let before = live();
     let mut circuit = Circuit::new(&pipeline, &[kind], Budget::default());
     for first in [true, false] {
         let objects = (0..sources.len()).flat_map(|source| (0..OBJECTS).map(move |n| (source, n)));
@@ -124,7 +95,7 @@ fn what_is_kept_takes_no_more_memory_than_is_counted() {
     ] {
         // The first object allocates the tape, which the next one uses again.
         let first = make();
-        let before = LIVE.get();
+        let before = live();
         let kept: Vec<Kept> = (0..OBJECTS).map(|_| make()).collect();
         let held = held_since(before);
         let counted: usize = kept.iter().map(|kept| kept.document().size()).sum();

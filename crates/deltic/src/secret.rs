@@ -3,9 +3,9 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use document::{Key, Map, Value, View};
+use operator::secrets::HIDDEN;
 
-/// The text that is shown instead of a value.
-const HIDDEN: &str = "***";
+/// The text that is shown instead of a value that differs between two versions.
 const CHANGED: &str = "*** (changed)";
 
 /// The fields that hold the values.

@@ -4,32 +4,63 @@
 use std::collections::BTreeSet;
 
 use dataflow::pipeline::{Input, Stage};
-use dataflow::provenance::Provenance;
+use dataflow::provenance::{Point, Provenance};
 use dataflow::{Origin, Recording};
-use document::Value;
-use expr::{Env, Functions};
+use document::{Location, Value};
+use expr::{Env, Functions, Items};
 use object::{GroupKind, ObjectName};
-use offline::Offline;
-use operator::{Controller, Operator};
+use operator::secrets::HIDDEN;
+use operator::{Controller, Operator, Report};
 
+use crate::cli;
 use crate::exit::Stop;
-use crate::input;
-use crate::output::describe_origin;
+use crate::input::{self, Files};
+use crate::loaded::Loaded;
+use crate::output::{Output, describe_origin};
 use crate::secret::SecretTexts;
+use crate::why::StagePlace;
+
+/// An Operator with the objects of files, run and recorded: what a [`Story`] reads.
+pub(crate) struct Recorded {
+    pub(crate) loaded: Loaded,
+    /// The errors of the run.
+    pub(crate) errors: Vec<Report>,
+    recordings: Vec<Recording>,
+    functions: Functions,
+    env: Env,
+}
+
+impl Recorded {
+    pub(crate) fn read(files: Files, args: &cli::Run, output: &mut Output) -> Result<Self, Stop> {
+        let mut loaded = Loaded::read(files, args, output)?;
+        let errors = loaded.run()?;
+        output.diagnostics(&loaded.nameless)?;
+        let env = loaded.settings.env();
+        let recordings = loaded
+            .offline
+            .record(&env)
+            .map_err(|error| Stop::failed(input::error(error.code(), error.to_string())))?;
+        Ok(Self {
+            loaded,
+            errors,
+            recordings,
+            functions: Functions::builtin(),
+            env,
+        })
+    }
+
+    pub(crate) fn story(&self) -> Story<'_> {
+        Story::new(self)
+    }
+}
 
 /// What the controllers of an Operator derive, stage by stage.
 pub(crate) struct Story<'a> {
     pub(crate) operator: &'a Operator,
     pub(crate) recordings: &'a [Recording],
+    functions: &'a Functions,
     provenances: Vec<Provenance<'a>>,
     secrets: SecretTexts,
-}
-
-/// The recordings of all controllers, which a [`Story`] reads.
-pub(crate) fn record(offline: &Offline, env: &Env) -> Result<Vec<Recording>, Stop> {
-    offline
-        .record(env)
-        .map_err(|error| Stop::failed(input::error(error.code(), error.to_string())))
 }
 
 /// An object that a controller derives.
@@ -50,13 +81,10 @@ pub(crate) struct SourceObject {
 }
 
 impl<'a> Story<'a> {
-    pub(crate) fn new(
-        operator: &'a Operator,
-        recordings: &'a [Recording],
-        functions: &'a Functions,
-        env: &'a Env,
-    ) -> Self {
-        let controllers = operator.controllers.iter().zip(recordings);
+    fn new(recorded: &'a Recorded) -> Self {
+        let operator = recorded.loaded.offline.operator();
+        let (functions, env) = (&recorded.functions, &recorded.env);
+        let controllers = operator.controllers.iter().zip(&recorded.recordings);
         let provenances = controllers
             .clone()
             .map(|(controller, recording)| {
@@ -73,7 +101,8 @@ impl<'a> Story<'a> {
         }
         Self {
             operator,
-            recordings,
+            recordings: &recorded.recordings,
+            functions,
             provenances,
             secrets,
         }
@@ -110,13 +139,79 @@ impl<'a> Story<'a> {
 
     /// An origin in words.
     pub(crate) fn origin(&self, controller: usize, origin: &Origin) -> String {
-        let sources = &self.controller(controller).pipeline.sources;
-        describe_origin(&self.masked(&origin.describe(sources), false))
+        let controller = self.controller(controller);
+        let secrets = &controller.secret_parts;
+        let origin = secrets.describe(origin, &controller.pipeline.sources);
+        describe_origin(&self.secrets.masked(&origin, false))
     }
 
-    /// A document without the values of Secrets.
-    pub(crate) fn masked(&self, document: &Value, secret: bool) -> Value {
-        self.secrets.masked(document, secret)
+    /// A document at a point, without the values of Secrets and what is derived from them.
+    pub(crate) fn masked(&self, controller: usize, at: Point, document: &Value) -> Value {
+        let parts = self.controller(controller).secret_parts.at(at);
+        self.secrets.masked(&parts.masked(document), false)
+    }
+
+    /// The value of an expression on a document at a point, without the values of Secrets.
+    pub(crate) fn masked_value(
+        &self,
+        controller: usize,
+        at: Point,
+        spec: &Value,
+        value: &Value,
+    ) -> Value {
+        let expr = expr::compile(spec, &Location::root(), self.functions, Items::None);
+        let secrets = &self.controller(controller).secret_parts;
+        let hides = match &expr {
+            Ok(expr) => secrets.reaches(expr, at),
+            Err(_) => !secrets.at(at).is_none(),
+        };
+        if hides {
+            return HIDDEN.into();
+        }
+        self.secrets.masked(value, false)
+    }
+
+    /// A source object for people. Its name is not shown if it is derived from a Secret.
+    pub(crate) fn source_name(&self, object: &SourceObject) -> String {
+        let kind = self.source_kind(object.controller, object.input);
+        let secrets = &self.controller(object.controller).secret_parts;
+        name_or_hidden(&kind, &object.name, secrets.names_source(object.input))
+    }
+
+    /// A target object for people. Its name is not shown if it is derived from a Secret.
+    pub(crate) fn target_name(&self, object: &TargetObject) -> String {
+        let kind = self.target_kind(object.controller, object.target);
+        name_or_hidden(
+            &kind,
+            &object.name,
+            self.hides_target(object.controller, object.target),
+        )
+    }
+
+    /// Whether the names of target objects are derived from a Secret.
+    fn hides_target(&self, controller: usize, target: usize) -> bool {
+        let controller = self.controller(controller);
+        let secrets = &controller.secret_parts;
+        secrets.names_target(&controller.pipeline, target)
+    }
+
+    /// Whether the names of the objects that a branch yields are derived from a Secret.
+    pub(crate) fn hides_target_of(&self, place: StagePlace) -> bool {
+        let branches = &self.controller(place.controller).pipeline.branches;
+        let target = branches[place.branch].output.target;
+        target.is_some_and(|target| self.hides_target(place.controller, target))
+    }
+
+    /// A target object without the values of Secrets. Of a Secret, no value is shown.
+    pub(crate) fn masked_target(
+        &self,
+        object: &TargetObject,
+        at: Point,
+        document: &Value,
+    ) -> Value {
+        let kind = self.target_kind(object.controller, object.target);
+        let masked = self.masked(object.controller, at, document);
+        self.secrets.masked(&masked, kind.is_secret())
     }
 
     /// The derived objects with this kind and name.
@@ -188,6 +283,13 @@ fn inputs<'a>(
             Input::Stream(_) => None,
         })
     })
+}
+
+fn name_or_hidden(kind: &GroupKind, name: &ObjectName, hides: bool) -> String {
+    if hides {
+        return format!("{}/{HIDDEN}", kind.kind.as_str().to_lowercase());
+    }
+    shown(kind, name)
 }
 
 /// `kind/namespace/name` for people.

@@ -5,26 +5,19 @@ use std::fmt::Write;
 
 use dataflow::provenance::{BranchDescent, Point, StageDescent};
 use document::Value;
-use expr::Functions;
 
 use crate::cli;
 use crate::diff;
 use crate::exit::{Outcome, Stop};
-use crate::loaded::Loaded;
 use crate::output::Output;
-use crate::story::{self, SourceObject, Story, Wanted, shown};
-use crate::why;
+use crate::story::{Recorded, SourceObject, Story, TargetObject, Wanted};
+use crate::why::{self, StagePlace};
 
 pub(crate) fn run(args: &cli::Trace, output: &mut Output) -> Result<Outcome, Stop> {
     let wanted = args.object.as_deref().map(Wanted::parse).transpose()?;
     let files = args.recursive.files(&args.filename, &[]);
-    let mut loaded = Loaded::read(files, &args.run, output)?;
-    let errors = loaded.run()?;
-    output.diagnostics(&loaded.nameless)?;
-    let env = loaded.settings.env();
-    let recordings = story::record(&loaded.offline, &env)?;
-    let functions = Functions::builtin();
-    let story = Story::new(loaded.offline.operator(), &recordings, &functions, &env);
+    let recorded = Recorded::read(files, &args.run, output)?;
+    let story = recorded.story();
     match wanted {
         Some(wanted) => {
             let objects = story.sources(&wanted);
@@ -37,13 +30,14 @@ pub(crate) fn run(args: &cli::Trace, output: &mut Output) -> Result<Outcome, Sto
         }
         None => output.text(&counts(&story))?,
     }
-    for report in &errors {
+    for report in &recorded.errors {
         output.report(report)?;
     }
-    Ok(if errors.is_empty() && loaded.nameless.is_empty() {
-        Outcome::Good
-    } else {
+    let failed = !recorded.errors.is_empty() || !recorded.loaded.nameless.is_empty();
+    Ok(if failed {
         Outcome::Failed
+    } else {
+        Outcome::Good
     })
 }
 
@@ -104,40 +98,38 @@ fn counts(story: &Story<'_>) -> String {
 
 /// The documents that are derived from an object, stage by stage.
 fn follow(story: &Story<'_>, object: &SourceObject, output: &mut Output) -> Result<(), Stop> {
-    let kind = story.source_kind(object.controller, object.input);
     let controller = story.controller(object.controller);
-    let secret = kind.is_secret();
     output.text(&format!(
         "{} in controller {}\n",
-        shown(&kind, &object.name),
+        story.source_name(object),
         controller.name
     ))?;
     let provenance = story.provenance(object.controller);
     for branch in provenance.descent(object.input, &object.name) {
-        let mut before = entered(story, object, &branch, secret);
+        let mut before = entered(story, object, &branch);
         for stage in &branch.stages {
             before = one_stage(story, object, &branch, stage, &before, output)?;
         }
+        let end = StagePlace::end(object.controller, &branch);
         for (origin, loss) in &branch.lost {
             let origin = story.origin(object.controller, origin);
-            let reason = why::reason(story, object.controller, loss);
+            let reason = why::reason(story, end, loss);
             output.text(&format!("output\n  {origin}: {reason}\n"))?;
         }
         for (target, name) in &branch.outputs {
-            let kind = story.target_kind(object.controller, *target);
-            output.text(&format!("derived: {}\n", shown(&kind, name)))?;
+            let derived = TargetObject {
+                controller: object.controller,
+                target: *target,
+                name: name.clone(),
+            };
+            output.text(&format!("derived: {}\n", story.target_name(&derived)))?;
         }
     }
     Ok(())
 }
 
 /// The documents of the object that enter a branch.
-fn entered(
-    story: &Story<'_>,
-    object: &SourceObject,
-    branch: &BranchDescent,
-    secret: bool,
-) -> Vec<Value> {
+fn entered(story: &Story<'_>, object: &SourceObject, branch: &BranchDescent) -> Vec<Value> {
     let provenance = story.provenance(object.controller);
     let inputs = branch.inputs.iter().enumerate();
     let documents = inputs.flat_map(|(input, origins)| {
@@ -145,13 +137,19 @@ fn entered(
             branch: branch.branch,
             input,
         };
-        origins
-            .iter()
-            .filter_map(move |origin| provenance.document(at, origin))
+        origins.iter().filter_map(move |origin| {
+            let document = provenance.document(at, origin)?;
+            Some(story.masked(object.controller, at, document))
+        })
     });
-    documents
-        .map(|document| story.masked(document, secret))
-        .collect()
+    documents.collect()
+}
+
+fn place_of(object: &SourceObject, branch: &BranchDescent, stage: &StageDescent) -> StagePlace {
+    StagePlace {
+        stage: stage.stage,
+        ..StagePlace::end(object.controller, branch)
+    }
 }
 
 /// How many documents of a stage are shown.
@@ -177,7 +175,7 @@ fn one_stage(
     ))?;
     for (origin, loss) in stage.lost.iter().take(SHOWN) {
         let origin = story.origin(controller, origin);
-        let reason = why::reason(story, controller, loss);
+        let reason = why::reason(story, place_of(object, branch, stage), loss);
         output.text(&format!("  {origin}: {reason}\n"))?;
     }
     let at = Point::Stage {
@@ -188,13 +186,15 @@ fn one_stage(
     let mut after = Vec::new();
     for (number, origin) in stage.after.iter().enumerate() {
         let document = provenance.document(at, origin).cloned().unwrap_or_default();
-        let document = story.masked(&document, false);
+        let document = story.masked(controller, at, &document);
         if number < SHOWN {
             let parents: BTreeSet<Value> = provenance
                 .parents(at, origin)
                 .iter()
-                .filter_map(|(at, origin)| provenance.document(*at, origin))
-                .map(|parent| story.masked(parent, false))
+                .filter_map(|(at, origin)| {
+                    let parent = provenance.document(*at, origin)?;
+                    Some(story.masked(controller, *at, parent))
+                })
                 .collect();
             // Against its only parent, a document is a change; a join or a group makes a new one.
             let old = parents.into_iter().collect::<Vec<_>>();

@@ -5,17 +5,15 @@ mod ends;
 mod mermaid;
 mod tree;
 
-pub(crate) use ends::reason;
+pub(crate) use ends::{StagePlace, reason};
 
 use document::Value;
-use expr::Functions;
 
 use crate::cli;
 use crate::exit::{Outcome, Stop};
 use crate::input;
-use crate::loaded::Loaded;
 use crate::output::Output;
-use crate::story::{self, Story, Wanted};
+use crate::story::{Recorded, Wanted};
 
 pub(crate) fn run(args: &cli::Why, output: &mut Output) -> Result<Outcome, Stop> {
     let (not, object) = match args.object.as_slice() {
@@ -29,13 +27,8 @@ pub(crate) fn run(args: &cli::Why, output: &mut Output) -> Result<Outcome, Stop>
     };
     let wanted = Wanted::parse(object)?;
     let files = args.recursive.files(&args.filename, &[]);
-    let mut loaded = Loaded::read(files, &args.run, output)?;
-    let errors = loaded.run()?;
-    output.diagnostics(&loaded.nameless)?;
-    let env = loaded.settings.env();
-    let recordings = story::record(&loaded.offline, &env)?;
-    let functions = Functions::builtin();
-    let story = Story::new(loaded.offline.operator(), &recordings, &functions, &env);
+    let recorded = Recorded::read(files, &args.run, output)?;
+    let story = recorded.story();
     let derived = story.targets(&wanted);
     let read = story.sources(&wanted);
     if !not && !derived.is_empty() {
@@ -64,7 +57,7 @@ pub(crate) fn run(args: &cli::Why, output: &mut Output) -> Result<Outcome, Stop>
             ));
         }
     }
-    for report in &errors {
+    for report in &recorded.errors {
         output.report(report)?;
     }
     Ok(Outcome::Good)

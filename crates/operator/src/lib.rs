@@ -12,6 +12,7 @@ mod places;
 pub mod predicate;
 pub mod problem;
 mod report;
+pub mod secrets;
 mod shapes;
 pub mod spec;
 pub mod typed;

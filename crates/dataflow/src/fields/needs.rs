@@ -184,8 +184,8 @@ impl Needs {
     /// it is.
     fn patch(&mut self, patch: &Patch, mut fields: Fields) -> Fields {
         self.add_path(&mut fields, patch.resource_path.segments(), &Fields::all());
-        patch.edit.programs(&mut |program, _, var| {
-            for chain in program.reads() {
+        patch.edit.expressions(&mut |expression, var| {
+            for chain in expression.program.reads() {
                 let own = |name: &String| {
                     [patch::RESOURCE, expr::NOW].contains(&name.as_str())
                         || Some(name.as_str()) == var

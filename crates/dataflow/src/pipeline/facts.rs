@@ -133,7 +133,7 @@ impl Patch {
     pub(crate) fn volatile(&self) -> Volatile {
         let mut now = false;
         self.edit
-            .programs(&mut |program, _, _| now |= program.reads_variable(expr::NOW));
+            .expressions(&mut |expression, _| now |= expression.program.reads_variable(expr::NOW));
         Volatile { now, random: false }
     }
 }

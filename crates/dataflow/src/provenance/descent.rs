@@ -181,28 +181,57 @@ impl Provenance<'_> {
         before: &BTreeMap<Point, BTreeSet<Origin>>,
     ) -> StageDescent {
         let mut after = BTreeSet::new();
-        let mut used: BTreeSet<(Point, Origin)> = BTreeSet::new();
-        let at = Point::Stage { branch, stage };
-        for origin in self.documents(at).into_iter().flat_map(BTreeMap::keys) {
-            for (point, parent) in self.parents(at, origin) {
-                if before.get(&point).is_some_and(|of| of.contains(&parent)) {
-                    after.insert(origin.clone());
-                    used.insert((point, parent));
+        let mut lost = Vec::new();
+        for (point, origins) in before {
+            for origin in origins {
+                let children = self.children(branch, stage, *point, origin);
+                if children.is_empty() {
+                    let loss = self.loss(branch, stage, *point, origin);
+                    lost.push((origin.clone(), loss));
                 }
+                after.extend(children);
             }
         }
-        let all = before
-            .iter()
-            .flat_map(|(point, origins)| origins.iter().map(|origin| (*point, origin.clone())));
-        let lost = all.filter(|document| !used.contains(document));
-        let lost = lost.map(|(point, origin)| {
-            let loss = self.loss(branch, stage, point, &origin);
-            (origin, loss)
-        });
-        StageDescent {
-            stage,
-            lost: lost.collect(),
-            after,
+        StageDescent { stage, after, lost }
+    }
+
+    /// The documents that a stage yields directly from a document at a point before it.
+    fn children(&self, branch: usize, stage: usize, point: Point, parent: &Origin) -> Vec<Origin> {
+        let at = Point::Stage { branch, stage };
+        let Some(documents) = self.documents(at) else {
+            return Vec::new();
+        };
+        let known = |origin: Origin| documents.contains_key(&origin).then_some(origin);
+        let kind = &self.pipeline.branches[branch].stages[stage].kind;
+        match kind {
+            StageKind::Select(_) | StageKind::Project(_) | StageKind::Patch(_) => {
+                known(parent.clone()).into_iter().collect()
+            }
+            StageKind::Unwind(_) => {
+                // Origins are sorted, so those of the elements follow that of the document.
+                let length = parent.components().len();
+                let from = documents.range(parent.clone()..).map(|(origin, _)| origin);
+                from.take_while(|origin| origin.components().starts_with(parent.components()))
+                    .filter(|origin| origin.components().len() == length + 1)
+                    .cloned()
+                    .collect()
+            }
+            StageKind::Gather(_) | StageKind::GroupBy(_) | StageKind::Distinct => {
+                let document = self.document(point, parent);
+                let key = document.and_then(|document| self.group_key(kind, document));
+                let group = key.and_then(|key| known(Origin::group(key)));
+                group.into_iter().collect()
+            }
+            StageKind::Join(join) => {
+                let part = (point, parent.clone());
+                let mentions = |origin: &&Origin| contains(origin, parent);
+                let joined = documents.keys().filter(mentions);
+                let joined = joined.filter(|origin| {
+                    let partners = self.partners(branch, join, origin);
+                    partners.contains(&part)
+                });
+                joined.cloned().collect()
+            }
         }
     }
 
@@ -263,12 +292,15 @@ impl Provenance<'_> {
     fn failure_of_tuple(&self, branch: usize, stage: usize, part: &Origin) -> Option<&Failure> {
         let mut errors = self.recording.errors.iter();
         let error = errors.find(|error| {
-            let parts = error.origin.components();
-            (error.branch, error.stage) == (branch, stage)
-                && parts
-                    .windows(part.components().len())
-                    .any(|window| window == part.components())
+            (error.branch, error.stage) == (branch, stage) && contains(&error.origin, part)
         });
         error.map(|error| &error.failure)
     }
+}
+
+/// Whether the components of an origin contain those of a part of it.
+fn contains(origin: &Origin, part: &Origin) -> bool {
+    let parts = part.components();
+    let mut windows = origin.components().windows(parts.len().max(1));
+    windows.any(|window| window == parts)
 }

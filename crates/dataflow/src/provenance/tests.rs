@@ -209,3 +209,27 @@ fn a_loser_of_a_conflict_ends_at_the_output() {
         assert_eq!(winner[0].ended(), None);
     });
 }
+
+#[test]
+fn the_keys_of_other_documents_are_not_evaluated_to_follow_an_object() {
+    let pipeline = json!([
+        {"@project": {"metadata": {"name": "$.node"}, "pods": "$.metadata.name"}},
+        {"@gather": ["$.metadata.name", "$.pods"]},
+        {"@unwind": "$.pods"},
+    ]);
+    let pods = [pod("a", "n1"), pod("b", "n1"), pod("c", "n2")];
+    explain(&pipeline, &[("Pod", &pods)], |provenance| {
+        let evaluated = || {
+            provenance
+                .groups
+                .values()
+                .any(|groups| groups.get().is_some())
+        };
+        let descent = provenance.descent(0, &name("b"));
+        assert_eq!(descent[0].outputs.len(), 2, "{descent:?}");
+        assert!(!evaluated());
+        let (target, derived) = &descent[0].outputs[1];
+        assert!(provenance.way_back(*target, derived, 10).is_some());
+        assert!(evaluated());
+    });
+}

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use dataflow::Origin;
-use dataflow::provenance::{BranchDescent, ConditionPart, Loss, Unjoined};
+use dataflow::provenance::{BranchDescent, ConditionPart, Loss, Point, Unjoined};
 use document::{Kind, Value, json};
+use operator::secrets::HIDDEN;
 
-use crate::story::{SourceObject, Story, Wanted, shown};
+use crate::story::{SourceObject, Story, TargetObject, Wanted};
 
 /// Views that are derived from the object are followed, each once.
 struct Following<'a> {
@@ -30,7 +31,11 @@ impl<'a> Following<'a> {
         let mut derived = Vec::new();
         for (target, name) in &branch.outputs {
             let kind = self.story.target_kind(controller, *target);
-            derived.push(shown(&kind, name));
+            derived.push(self.story.target_name(&TargetObject {
+                controller,
+                target: *target,
+                name: name.clone(),
+            }));
             if !kind.is_view() {
                 continue;
             }
@@ -49,14 +54,10 @@ pub(super) fn text(story: &Story<'_>, objects: &BTreeSet<SourceObject>) -> Strin
     let mut text = String::new();
     let mut following = Following::new(story, objects);
     while let Some(object) = following.open.pop() {
-        let kind = story.source_kind(object.controller, object.input);
         let controller = &story.controller(object.controller).name;
+        let name = story.source_name(&object);
         // Writing to a string cannot fail.
-        let _ = writeln!(
-            text,
-            "{} in controller {controller}",
-            shown(&kind, &object.name)
-        );
+        let _ = writeln!(text, "{name} in controller {controller}");
         let provenance = story.provenance(object.controller);
         for branch in provenance.descent(object.input, &object.name) {
             branch_text(story, object.controller, &branch, &mut text);
@@ -80,12 +81,16 @@ fn branch_text(story: &Story<'_>, controller: usize, branch: &BranchDescent, tex
             "  {:<9} {place:<22} {before} → {after}",
             rule.kind.name()
         );
-        for line in losses(story, controller, &stage.lost) {
+        let place = StagePlace {
+            stage: stage.stage,
+            ..StagePlace::end(controller, branch)
+        };
+        for line in losses(story, place, &stage.lost) {
             let _ = writeln!(text, "            {line}");
         }
         before = after;
     }
-    for line in losses(story, controller, &branch.lost) {
+    for line in losses(story, StagePlace::end(controller, branch), &branch.lost) {
         let _ = writeln!(text, "  output    {line}");
     }
 }
@@ -93,12 +98,12 @@ fn branch_text(story: &Story<'_>, controller: usize, branch: &BranchDescent, tex
 /// How many lost documents are named for each stage.
 const SHOWN: usize = 5;
 
-fn losses(story: &Story<'_>, controller: usize, lost: &[(Origin, Loss)]) -> Vec<String> {
+fn losses(story: &Story<'_>, place: StagePlace, lost: &[(Origin, Loss)]) -> Vec<String> {
     let shown = lost.iter().take(SHOWN);
     let mut lines: Vec<String> = shown
         .map(|(origin, loss)| {
-            let origin = story.origin(controller, origin);
-            format!("{origin}: {}", reason(story, controller, loss))
+            let origin = story.origin(place.controller, origin);
+            format!("{origin}: {}", reason(story, place, loss))
         })
         .collect();
     if lost.len() > SHOWN {
@@ -107,17 +112,54 @@ fn losses(story: &Story<'_>, controller: usize, lost: &[(Origin, Loss)]) -> Vec<
     lines
 }
 
+/// A stage. The one after the last is the output.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StagePlace {
+    pub(crate) controller: usize,
+    pub(crate) branch: usize,
+    pub(crate) stage: usize,
+}
+
+impl StagePlace {
+    /// The output of a branch.
+    pub(crate) fn end(controller: usize, branch: &BranchDescent) -> Self {
+        Self {
+            controller,
+            branch: branch.branch,
+            stage: branch.stages.len(),
+        }
+    }
+
+    fn before(self) -> Point {
+        let Self { branch, stage, .. } = self;
+        match stage.checked_sub(1) {
+            Some(stage) => Point::Stage { branch, stage },
+            None => Point::Input { branch, input: 0 },
+        }
+    }
+
+    fn after(self) -> Point {
+        let Self { branch, stage, .. } = self;
+        Point::Stage { branch, stage }
+    }
+}
+
 /// Why a document was lost, in words.
-pub(crate) fn reason(story: &Story<'_>, controller: usize, loss: &Loss) -> String {
+pub(crate) fn reason(story: &Story<'_>, place: StagePlace, loss: &Loss) -> String {
     match loss {
         Loss::Failed(dataflow::Failure::Conflict { key, winner, .. }) => {
-            let winner = story.origin(controller, winner);
+            let winner = story.origin(place.controller, winner);
+            let key = if story.hides_target_of(place) {
+                HIDDEN
+            } else {
+                key
+            };
             format!("{key} is also derived from {winner}, which comes first and is written")
         }
         Loss::Failed(failure) => format!("error[{}]: {failure}", failure.code()),
         Loss::False(parts) if parts.is_empty() => "the condition is false".to_owned(),
         Loss::False(parts) => {
-            let parts = parts.iter().map(|part| condition(story, part));
+            let parts = parts.iter().map(|part| condition(story, place, part));
             parts.collect::<Vec<_>>().join("; ")
         }
         Loss::NothingToUnwind { path, found } if *found == Kind::Null => {
@@ -132,22 +174,22 @@ pub(crate) fn reason(story: &Story<'_>, controller: usize, loss: &Loss) -> Strin
         Loss::NoPartner(unjoined) => {
             let parts = unjoined
                 .iter()
-                .map(|unjoined| partner(story, controller, unjoined));
+                .map(|unjoined| partner(story, place, unjoined));
             parts.collect::<Vec<_>>().join("; ")
         }
         Loss::Other => "nothing was yielded".to_owned(),
     }
 }
 
-fn condition(story: &Story<'_>, part: &ConditionPart) -> String {
-    let value = |value: &Option<Value>| match value {
-        Some(value) => literal(&story.masked(value, false)),
+fn condition(story: &Story<'_>, place: StagePlace, part: &ConditionPart) -> String {
+    let value = |spec: &Value, value: &Option<Value>| match value {
+        Some(value) => literal(&story.masked_value(place.controller, place.before(), spec, value)),
         None => "an error".to_owned(),
     };
     let operands: Vec<String> = part
         .operands
         .iter()
-        .map(|(spec, found)| format!("{} is {}", written(spec), value(found)))
+        .map(|(spec, found)| format!("{} is {}", written(spec), value(spec, found)))
         .collect();
     let place = written(&part.spec);
     match operands.as_slice() {
@@ -156,7 +198,11 @@ fn condition(story: &Story<'_>, part: &ConditionPart) -> String {
     }
 }
 
-fn partner(story: &Story<'_>, controller: usize, unjoined: &Unjoined) -> String {
+fn partner(story: &Story<'_>, place: StagePlace, unjoined: &Unjoined) -> String {
+    let controller = place.controller;
+    let value = |value: &Value| {
+        literal(&story.masked_value(controller, place.after(), &unjoined.spec, value))
+    };
     let spec = written(&unjoined.spec);
     let Some(input) = unjoined.input else {
         return format!("{spec} is false");
@@ -164,11 +210,11 @@ fn partner(story: &Story<'_>, controller: usize, unjoined: &Unjoined) -> String 
     let sources = &story.controller(controller).pipeline.sources;
     let other = sources.get(input).map_or("the other input", String::as_str);
     let key = unjoined.key.as_ref().map(|key| {
-        let key = literal(&story.masked(key, false));
+        let key = value(key);
         format!(": the key is {key}, nobody has it")
     });
     let nearest = unjoined.nearest.as_ref().map(|nearest| {
-        let nearest = literal(&story.masked(nearest, false));
+        let nearest = value(nearest);
         format!(" (nearest: {nearest})")
     });
     format!(
@@ -196,7 +242,6 @@ pub(super) fn json(story: &Story<'_>, objects: &BTreeSet<SourceObject>) -> Value
     let mut following = Following::new(story, objects);
     let mut all = Vec::new();
     while let Some(object) = following.open.pop() {
-        let kind = story.source_kind(object.controller, object.input);
         let controller = story.controller(object.controller);
         let provenance = story.provenance(object.controller);
         let mut branches = Vec::new();
@@ -205,21 +250,25 @@ pub(super) fn json(story: &Story<'_>, objects: &BTreeSet<SourceObject>) -> Value
             let rules = &controller.pipeline.branches[branch.branch].stages;
             let stages = branch.stages.iter().map(|stage| {
                 let rule = &rules[stage.stage];
+                let place = StagePlace {
+                    stage: stage.stage,
+                    ..StagePlace::end(object.controller, &branch)
+                };
                 json!({
                     "stage": (rule.kind.name()),
                     "at": (rule.at.to_string()),
                     "documents": (stage.after.len()),
-                    "lost": (lost_json(story, object.controller, &stage.lost)),
+                    "lost": (lost_json(story, place, &stage.lost)),
                 })
             });
             branches.push(json!({
                 "stages": (stages.collect::<Value>()),
                 "derived": (derived.iter().map(|name| Value::from(name.as_str())).collect::<Value>()),
-                "lost": (lost_json(story, object.controller, &branch.lost)),
+                "lost": (lost_json(story, StagePlace::end(object.controller, &branch), &branch.lost)),
             }));
         }
         all.push(json!({
-            "object": (shown(&kind, &object.name)),
+            "object": (story.source_name(&object)),
             "controller": (controller.name.as_str()),
             "branches": (branches.into_iter().collect::<Value>()),
         }));
@@ -227,11 +276,11 @@ pub(super) fn json(story: &Story<'_>, objects: &BTreeSet<SourceObject>) -> Value
     all.into_iter().collect()
 }
 
-fn lost_json(story: &Story<'_>, controller: usize, lost: &[(Origin, Loss)]) -> Value {
+fn lost_json(story: &Story<'_>, place: StagePlace, lost: &[(Origin, Loss)]) -> Value {
     let lost = lost.iter().map(|(origin, loss)| {
         json!({
-            "origin": (story.origin(controller, origin)),
-            "reason": (reason(story, controller, loss)),
+            "origin": (story.origin(place.controller, origin)),
+            "reason": (reason(story, place, loss)),
         })
     });
     lost.collect()

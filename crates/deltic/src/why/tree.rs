@@ -4,7 +4,7 @@ use dataflow::pipeline::StageKind;
 use dataflow::provenance::{Derivation, Point};
 use document::{Key, Map, Value};
 
-use crate::story::{SourceObject, Story, TargetObject, shown};
+use crate::story::{SourceObject, Story, TargetObject};
 
 /// An object or a stage, with what it is derived from.
 #[derive(Debug)]
@@ -32,10 +32,10 @@ fn target(story: &Story<'_>, object: &TargetObject, members: usize, depth: usize
     let what = if kind.is_view() { "view" } else { "target" };
     let controller = &story.controller(object.controller).name;
     Some(Node {
-        label: shown(&kind, &object.name),
+        label: story.target_name(object),
         note: format!("{what} of controller {controller}"),
         is_object: true,
-        document: story.masked(&derivation.document, kind.is_secret()),
+        document: story.masked_target(object, derivation.at, &derivation.document),
         from: vec![node(story, object.controller, &derivation, members, depth)],
     })
 }
@@ -72,7 +72,7 @@ fn node(
     let Point::Stage { branch, stage } = derivation.at else {
         // A stream passes documents on as they are.
         let only = from.pop();
-        return only.unwrap_or_else(|| unknown(derivation));
+        return only.unwrap_or_else(unknown);
     };
     let pipeline = &story.controller(controller).pipeline;
     let rule = &pipeline.branches[branch].stages[stage];
@@ -80,7 +80,7 @@ fn node(
         label: format!("{} {}", rule.kind.name(), story.place(controller, rule)),
         note: note(story, controller, &rule.kind, derivation),
         is_object: false,
-        document: story.masked(&derivation.document, false),
+        document: story.masked(controller, derivation.at, &derivation.document),
         from,
     }
 }
@@ -109,20 +109,20 @@ fn source(
         return node;
     }
     Node {
-        label: shown(&kind, &object.name),
+        label: story.source_name(&object),
         note: String::new(),
         is_object: true,
-        document: story.masked(&derivation.document, kind.is_secret()),
+        document: story.masked(controller, derivation.at, &derivation.document),
         from: Vec::new(),
     }
 }
 
-fn unknown(derivation: &Derivation) -> Node {
+fn unknown() -> Node {
     Node {
         label: "held from before".to_owned(),
         note: String::new(),
         is_object: false,
-        document: derivation.document.clone(),
+        document: Value::NULL,
         from: Vec::new(),
     }
 }
