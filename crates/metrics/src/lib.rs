@@ -18,6 +18,7 @@ mod queue;
 mod registered;
 mod requests;
 mod series;
+mod table;
 
 use std::sync::Arc;
 
@@ -26,6 +27,7 @@ pub use queue::QueueMetrics;
 use registered::Registered;
 pub use requests::{ServedRequest, Watching};
 use series::{Listed, OperatorName, Request};
+pub use table::{Metric, MetricKind};
 
 /// All metrics of a process. Clones share them.
 #[derive(Clone, Debug, Default)]
@@ -35,9 +37,16 @@ pub struct Metrics(Arc<Registered>);
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 impl Metrics {
-    /// Drops all that an operator reported, because it is gone or changed.
+    /// Drops all that the engine of an Operator reported, because it has stopped.
     pub fn forget(&self, operator: &str) {
         self.0.forget(operator);
+    }
+
+    /// Drops all series of an Operator that no longer exists. Until then, its crashes count: the
+    /// engine that crashed is not the one that runs.
+    pub fn deleted(&self, operator: &str) {
+        self.0.forget(operator);
+        self.0.crashes.forget(operator);
     }
 
     /// Sets how many objects an earlier Operator of the same name has left.
@@ -69,7 +78,7 @@ impl Metrics {
             method: method.as_str().to_owned(),
             code,
         };
-        self.0.requests.get_or_create(&request).inc();
+        self.0.requests.get(&request).inc();
     }
 
     /// Counts a list that a watch of a kind started, with its reason.
@@ -79,7 +88,13 @@ impl Metrics {
             kind: kind.to_owned(),
             reason,
         };
-        self.0.lists.get_or_create(&listed).inc();
+        self.0.lists.get(&listed).inc();
+    }
+
+    /// All metrics with their labels, in the order of the text. Those that have no value yet are
+    /// listed, too.
+    pub fn table(&self) -> &[Metric] {
+        &self.0.table
     }
 
     /// All metrics as text.

@@ -1,7 +1,6 @@
 //! The list of all metrics: their names, their help texts and their labels.
 
 use prometheus_client::metrics::counter::Counter;
-use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::metrics::info::Info;
@@ -11,11 +10,13 @@ use super::series::{
     Answered, Asked, Code, Each, Labels, Listed, Named, OperatorName, Queue, Reason, Request,
     Result, Series, Source, Took, Write,
 };
+use super::table::{Metric, MetricKind};
 
 /// All metrics of a process.
 #[derive(Debug)]
 pub(super) struct Registered {
     pub(super) registry: Registry,
+    pub(super) table: Vec<Metric>,
     pub(super) reconciles: Series<Result, Counter>,
     pub(super) reconcile_errors: Series<Named, Counter>,
     pub(super) reconcile_time: Series<Named, Histogram>,
@@ -42,8 +43,8 @@ pub(super) struct Registered {
     pub(super) long_running: Series<Asked, Gauge>,
     pub(super) operators: Gauge,
     pub(super) leading: Gauge,
-    pub(super) requests: Family<Request, Counter>,
-    pub(super) lists: Family<Listed, Counter>,
+    pub(super) requests: Series<Request, Counter>,
+    pub(super) lists: Series<Listed, Counter>,
 }
 
 /// Steps take microseconds, and a first one of everything may take seconds.
@@ -65,10 +66,9 @@ fn wait_buckets() -> Histogram {
 
 impl Default for Registered {
     fn default() -> Self {
-        let mut registry = Registry::default();
-        let r = &mut registry;
-        let version = vec![("version", env!("CARGO_PKG_VERSION"))];
-        r.register("deltic_build", "The version that runs", Info::new(version));
+        let mut list = List::default();
+        let r = &mut list;
+        info(r, "deltic_build", "The version that runs");
         Self {
             reconciles: count(
                 r,
@@ -169,58 +169,87 @@ impl Default for Registered {
                 "leader_election_master_status",
                 "1 if this process is the leader",
             ),
-            requests: {
-                let requests = Family::default();
-                let help = "Requests to the API server; code 0: no answer";
-                r.register("rest_client_requests", help, requests.clone());
-                requests
-            },
-            lists: {
-                let lists = Family::default();
-                let help = "Lists of all objects of a kind that a watch began, and why";
-                r.register("deltic_lists", help, lists.clone());
-                lists
-            },
-            registry,
+            requests: count(
+                r,
+                "rest_client_requests",
+                "Requests to the API server; code 0: no answer",
+            ),
+            lists: count(
+                r,
+                "deltic_lists",
+                "Lists of all objects of a kind that a watch began, and why",
+            ),
+            registry: list.registry,
+            table: list.table,
         }
     }
 }
 
-fn count<S: Labels>(
-    registry: &mut Registry,
-    name: &'static str,
-    help: &'static str,
-) -> Series<S, Counter> {
+/// What was registered so far.
+#[derive(Debug, Default)]
+struct List {
+    registry: Registry,
+    table: Vec<Metric>,
+}
+
+impl List {
+    /// Adds a row to the table. The registry appends the same suffixes to the name.
+    fn row(
+        &mut self,
+        name: &str,
+        suffix: &str,
+        kind: MetricKind,
+        help: &'static str,
+        labels: Vec<&'static str>,
+    ) {
+        let name = format!("{name}{suffix}");
+        self.table.push(Metric {
+            name,
+            kind,
+            help,
+            labels,
+        });
+    }
+}
+
+fn count<S: Labels>(list: &mut List, name: &'static str, help: &'static str) -> Series<S, Counter> {
     let series = Series::default();
-    registry.register(name, help, series.family());
+    list.registry.register(name, help, series.family());
+    list.row(name, "_total", MetricKind::Counter, help, S::names());
     series
 }
 
-fn gauge<S: Labels>(
-    registry: &mut Registry,
-    name: &'static str,
-    help: &'static str,
-) -> Series<S, Gauge> {
+fn gauge<S: Labels>(list: &mut List, name: &'static str, help: &'static str) -> Series<S, Gauge> {
     let series = Series::default();
-    registry.register(name, help, series.family());
+    list.registry.register(name, help, series.family());
+    list.row(name, "", MetricKind::Gauge, help, S::names());
     series
 }
 
 fn time<S: Labels>(
-    registry: &mut Registry,
+    list: &mut List,
     name: &'static str,
     help: &'static str,
     make: fn() -> Histogram,
 ) -> Series<S, Histogram> {
-    let series = Series::new(make);
-    registry.register_with_unit(name, help, Unit::Seconds, series.family());
+    let (series, unit) = (Series::new(make), Unit::Seconds);
+    list.registry
+        .register_with_unit(name, help, unit, series.family());
+    list.row(name, "_seconds", MetricKind::Histogram, help, S::names());
     series
 }
 
-fn plain(registry: &mut Registry, name: &'static str, help: &'static str) -> Gauge {
+fn plain(list: &mut List, name: &'static str, help: &'static str) -> Gauge {
     let gauge = Gauge::default();
-    registry.register(name, help, gauge.clone());
+    list.registry.register(name, help, gauge.clone());
+    list.row(name, "", MetricKind::Gauge, help, Vec::new());
     gauge
+}
+
+fn info(list: &mut List, name: &'static str, help: &'static str) {
+    let version = vec![("version", env!("CARGO_PKG_VERSION"))];
+    list.registry.register(name, help, Info::new(version));
+    list.row(name, "_info", MetricKind::Info, help, vec!["version"]);
 }
 
 impl Registered {
@@ -246,7 +275,6 @@ impl Registered {
         self.steps.forget(operator);
         self.step_time.forget(operator);
         self.writes.forget(operator);
-        self.crashes.forget(operator);
         self.answered.forget(operator);
         self.took.forget(operator);
         self.long_running.forget(operator);

@@ -12,6 +12,9 @@ use prometheus_client::metrics::family::Family;
 pub(super) trait Labels:
     EncodeLabelSet + Clone + Debug + Ord + Hash + Send + Sync + 'static
 {
+    /// The names of the labels.
+    fn names() -> Vec<&'static str>;
+
     /// Whether they belong to this Operator.
     fn is_of(&self, operator: &str) -> bool;
 }
@@ -22,14 +25,28 @@ fn joined(joined: &str, operator: &str) -> bool {
 }
 
 macro_rules! labels {
-    ($(#[$doc:meta])* $name:ident { $($(#[$part:meta])* $field:ident: $type:ty),* } $is_of:expr) => {
+    (
+        $(#[$doc:meta])*
+        $name:ident { $(..$shared:ident: $inner:ty,)? $($field:ident: $type:ty),* }
+        $is_of:expr
+    ) => {
         $(#[$doc])*
         // The fields have the names of the labels.
         #[allow(clippy::struct_field_names)]
         #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, EncodeLabelSet)]
-        pub(super) struct $name { $($(#[$part])* pub(super) $field: $type),* }
+        pub(super) struct $name {
+            $(#[prometheus(flatten)] pub(super) $shared: $inner,)?
+            $(pub(super) $field: $type),*
+        }
 
         impl Labels for $name {
+            fn names() -> Vec<&'static str> {
+                let mut names: Vec<&'static str> = Vec::new();
+                $(names.extend(<$inner as Labels>::names());)?
+                names.extend([$(stringify!($field)),*]);
+                names
+            }
+
             fn is_of(&self, operator: &str) -> bool {
                 let is_of: fn(&Self, &str) -> bool = $is_of;
                 is_of(self, operator)
@@ -90,12 +107,12 @@ labels!(
 );
 labels!(
     /// How long requests for views take.
-    Took { #[prometheus(flatten)] asked: Asked, dry_run: &'static str }
+    Took { ..asked: Asked, dry_run: &'static str }
     |labels, operator| labels.asked.is_of(operator)
 );
 labels!(
     /// A request for views that was answered.
-    Answered { #[prometheus(flatten)] asked: Asked, dry_run: &'static str, code: u16 }
+    Answered { ..asked: Asked, dry_run: &'static str, code: u16 }
     |labels, operator| labels.asked.is_of(operator)
 );
 
@@ -113,20 +130,14 @@ impl Each {
     }
 }
 
-/// Requests to the API server.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct Request {
-    pub(super) method: String,
-    pub(super) code: u16,
-}
-
-/// Lists of a kind.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct Listed {
-    pub(super) group: String,
-    pub(super) kind: String,
-    pub(super) reason: &'static str,
-}
+labels!(
+    /// Requests to the API server.
+    Request { method: String, code: u16 } |_, _| false
+);
+labels!(
+    /// Lists of a kind.
+    Listed { group: String, kind: String, reason: &'static str } |_, _| false
+);
 
 /// A family that remembers its labels, so that the series of one Operator can be removed.
 pub(super) struct Series<S, M> {
