@@ -6,22 +6,33 @@ use manifest::{Diagnostic, Manifest, Severity};
 use crate::doc;
 use crate::input;
 
-/// Whether a comment allows a warning: at the end of its line, or on the lines directly above.
-pub(crate) fn is_allowed(diagnostic: &Diagnostic) -> bool {
-    let (Some(source), Some(span)) = (&diagnostic.source, diagnostic.span) else {
+/// Whether a comment allows a warning about the value at a location: at the end of its line, or on
+/// the lines directly above. The lines of a text cannot have comments, so those where it starts
+/// count, too.
+pub(crate) fn is_allowed(diagnostic: &Diagnostic, manifest: &Manifest, at: &Location) -> bool {
+    let Some(span) = diagnostic.span else {
         return false;
     };
     if diagnostic.severity == Severity::Error {
         return false;
     }
-    let start = source.text[..span.start.min(source.text.len())]
+    let text = &manifest.source().text;
+    let starts = [span.start, manifest.span(at).start];
+    starts
+        .iter()
+        .any(|start| allows_at(text, *start, &diagnostic.code))
+}
+
+/// Whether a comment allows a code at an offset of a text.
+fn allows_at(text: &str, offset: usize, code: &str) -> bool {
+    let start = text[..offset.min(text.len())]
         .rfind('\n')
         .map_or(0, |at| at + 1);
-    let line = source.text[start..].lines().next().unwrap_or_default();
-    let above = source.text[..start].lines().rev();
+    let line = text[start..].lines().next().unwrap_or_default();
+    let above = text[..start].lines().rev();
     let above = above.take_while(|line| line.trim_start().starts_with('#'));
     let mut comments = std::iter::once(line).chain(above);
-    comments.any(|line| allows(line, &diagnostic.code))
+    comments.any(|line| allows(line, code))
 }
 
 /// Whether the comment of a line allows a code.
@@ -66,7 +77,8 @@ pub(crate) fn unknown_codes(manifest: &Manifest) -> Vec<Diagnostic> {
     let annotation = manifest.value.get("metadata").get("annotations");
     let codes = annotation.get(ANNOTATION).as_str().unwrap_or_default();
     for (place, code) in unknown(codes) {
-        let span = manifest.span_inside(&annotations.key(ANNOTATION), place);
+        let part = place..place + code.len();
+        let span = manifest.span_inside(&annotations.key(ANNOTATION), &part);
         found.push(unknown_code(manifest, code, span));
     }
     found

@@ -9,6 +9,8 @@ mod explanations;
 mod files;
 pub(crate) mod graph;
 pub(crate) mod init;
+#[cfg(feature = "cluster")]
+pub(crate) mod plan;
 pub(crate) mod test;
 #[cfg(feature = "cluster")]
 pub(crate) mod views;
@@ -63,6 +65,8 @@ pub(crate) enum Command {
     #[cfg(feature = "cluster")]
     Run(Box<cluster::Run>),
     #[cfg(feature = "cluster")]
+    Plan(plan::Plan),
+    #[cfg(feature = "cluster")]
     Crd(cluster::Crd),
     #[cfg(feature = "cluster")]
     Rbac(cluster::Rbac),
@@ -80,6 +84,30 @@ pub(crate) enum Command {
         /// The shell
         shell: Shell,
     },
+    #[command(hide = true)]
+    Man(Man),
+}
+
+/// Write the man pages of all commands into a directory
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  deltic man /usr/local/share/man/man1")]
+pub(crate) struct Man {
+    /// The directory, which is created if it is missing
+    pub(crate) directory: std::path::PathBuf,
+}
+
+impl Command {
+    /// Whether the exit code is what the command is run for.
+    pub(crate) fn judges(&self) -> bool {
+        match self {
+            Self::Check(_) | Self::Test(_) => true,
+            #[cfg(feature = "cluster")]
+            Self::Plan(_) => true,
+            _ => false,
+        }
+    }
 }
 
 /// Evaluate one expression

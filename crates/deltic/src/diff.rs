@@ -42,16 +42,21 @@ pub(crate) fn titled(
     if old == new {
         return Vec::new();
     }
-    let (old, new) = match (old, new) {
+    let (old, new) = masked(old, new);
+    let yaml = |object: Option<Value>| object.as_ref().map(manifest::to_yaml).unwrap_or_default();
+    texts((before, &yaml(old)), (after, &yaml(new)))
+}
+
+/// Both states of an object, with the values of a Secret masked.
+pub(crate) fn masked(old: Option<&Value>, new: Option<&Value>) -> (Option<Value>, Option<Value>) {
+    match (old, new) {
         (Some(old), new) => {
             let (old, new) = secret::masked(old, new);
             (Some(old), new)
         }
         (None, Some(new)) => (None, Some(secret::masked(new, None).0)),
         (None, None) => (None, None),
-    };
-    let yaml = |object: Option<Value>| object.as_ref().map(manifest::to_yaml).unwrap_or_default();
-    texts((before, &yaml(old)), (after, &yaml(new)))
+    }
 }
 
 /// The lines of the diff of two texts, each with its title.

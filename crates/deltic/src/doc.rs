@@ -255,6 +255,8 @@ fn examples() -> String {
             Trigger::Objects(pipeline, objects, arguments) => {
                 [&["objects", pipeline, objects], arguments].concat()
             }
+            Trigger::Manifests(text, arguments) => [&["manifests", text], arguments].concat(),
+            Trigger::Script(commands) => vec!["script", commands],
             Trigger::Elsewhere(_) => vec!["none"],
         };
         let parts = [&[doc.code], &parts[..]].concat();

@@ -192,7 +192,8 @@ fn refused(spec: &ParsedExpression, errors: &[CompileError]) -> Stop {
     let diagnostics = errors.iter().map(|error| {
         let refused = spec.diagnostic(error.code(), error.to_string(), &error.at);
         let inside = spec.manifest.as_ref().zip(error.inside());
-        let inside = inside.map(|(manifest, offset)| manifest.span_inside(&error.at, offset));
+        let inside =
+            inside.map(|(manifest, offset)| manifest.span_inside(&error.at, &(offset..offset)));
         Diagnostic {
             help: error.help(),
             span: inside.or(refused.span),

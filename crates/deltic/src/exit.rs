@@ -56,8 +56,9 @@ impl From<io::Error> for Stop {
     }
 }
 
-/// Prints why a command stopped. Returns its exit code.
-pub(crate) fn code(result: Result<Outcome, Stop>, output: &mut Output) -> ExitCode {
+/// Prints why a command stopped. Returns its exit code. If the command `judges` and nobody reads its
+/// output any more, its outcome is not known, and it is not a success.
+pub(crate) fn code(result: Result<Outcome, Stop>, judges: bool, output: &mut Output) -> ExitCode {
     let written = match &result {
         Ok(_) => output.flush(),
         Err(Stop::Refused(diagnostics) | Stop::Failed(diagnostics)) => {
@@ -66,16 +67,26 @@ pub(crate) fn code(result: Result<Outcome, Stop>, output: &mut Output) -> ExitCo
         Err(Stop::Output(_)) => Ok(()),
     };
     match (result, written) {
-        (Err(Stop::Output(error)), _) | (Ok(_), Err(error)) => cannot_write(&error, output),
+        (Err(Stop::Output(error)), _) if judges && is_closed(&error) => ExitCode::from(READER_GONE),
+        (Err(Stop::Output(error)), _) => cannot_write(&error, output),
+        (Ok(_), Err(error)) if !is_closed(&error) => cannot_write(&error, output),
         (Ok(Outcome::Good), _) => ExitCode::SUCCESS,
         (Ok(Outcome::Failed) | Err(Stop::Failed(_)), _) => ExitCode::from(1),
         (Ok(Outcome::Refused) | Err(Stop::Refused(_)), _) => ExitCode::from(2),
     }
 }
 
-/// Handles an error of the output. A pipe that its reader closes, such as `head`, is no error.
+/// The exit code of a program that SIGPIPE ends.
+const READER_GONE: u8 = 128 + 13;
+
+/// Whether the reader of a pipe has closed it, as `head` does.
+fn is_closed(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::BrokenPipe
+}
+
+/// Handles an error of the output. A pipe that its reader closes is no error.
 fn cannot_write(error: &io::Error, output: &mut Output) -> ExitCode {
-    if error.kind() == io::ErrorKind::BrokenPipe {
+    if is_closed(error) {
         return ExitCode::SUCCESS;
     }
     output.complain(&format!("error: cannot write the output: {error}"));

@@ -83,8 +83,7 @@ impl Operators {
         let (draft, problems) = Draft::read(&manifest.value, &Functions::builtin());
         let mut diagnostics: Vec<_> = problems
             .into_iter()
-            .map(|problem| diagnostic(&manifest, problem))
-            .filter(|diagnostic| !allow::is_allowed(diagnostic))
+            .filter_map(|problem| unless_allowed(&manifest, problem))
             .collect();
         diagnostics.sort_by_key(|diagnostic| diagnostic.span.map(|span| span.start));
         self.diagnostics.extend(diagnostics);
@@ -114,7 +113,9 @@ impl Operators {
         let found = operator::typed::check(&pairs, &catalog);
         for (manifest, problems) in manifests.iter().zip(found) {
             for problem in problems {
-                let found = diagnostic(manifest, problem);
+                let Some(found) = unless_allowed(manifest, problem) else {
+                    continue;
+                };
                 // One mistake gives one message.
                 let worse = |other: &Diagnostic| {
                     found.severity == Severity::Error && other.severity == Severity::Warning
@@ -122,7 +123,7 @@ impl Operators {
                 let known = self.diagnostics.iter().any(|other| {
                     other.span == found.span && other.source == found.source && !worse(other)
                 });
-                if !known && !allow::is_allowed(&found) {
+                if !known {
                     self.diagnostics.push(found);
                 }
             }
@@ -253,10 +254,17 @@ fn places(manifest: &Manifest) -> Places {
     })
 }
 
+/// A problem of a manifest with its position in the file, unless a comment there allows it.
+fn unless_allowed(manifest: &Manifest, problem: Problem) -> Option<Diagnostic> {
+    let at = problem.at.clone();
+    let diagnostic = diagnostic(manifest, problem);
+    (!allow::is_allowed(&diagnostic, manifest, &at)).then_some(diagnostic)
+}
+
 /// A problem of a manifest with its position in the file.
 fn diagnostic(manifest: &Manifest, problem: Problem) -> Diagnostic {
-    let span = match problem.inside {
-        Some(offset) => manifest.span_inside(&problem.at, offset),
+    let span = match &problem.inside {
+        Some(part) => manifest.span_inside(&problem.at, part),
         None => {
             let at_key = problem.at_key || is_about_key(problem.code);
             span(manifest, &problem.at, at_key)

@@ -22,8 +22,10 @@ mod input;
 mod json_schema;
 mod lines;
 mod loaded;
+mod man;
 mod output;
 mod patch;
+mod plugin;
 mod render;
 mod replay;
 mod run;
@@ -80,12 +82,15 @@ fn main() -> ExitCode {
         #[cfg(feature = "cluster")]
         Command::Uninstall(args) => cluster::install::uninstall(args, &mut output),
         #[cfg(feature = "cluster")]
+        Command::Plan(args) => cluster::plan::run(args, &mut output),
+        #[cfg(feature = "cluster")]
         Command::Orphans(args) => cluster::orphans::orphans(args, &mut output),
         #[cfg(feature = "cluster")]
         Command::Kubeconfig(args) => cluster::kubeconfig::run(args, &mut output),
         Command::Completion { shell } => completion(*shell, &mut output),
+        Command::Man(args) => man::run(args, &mut output),
     };
-    exit::code(result, &mut output)
+    exit::code(result, cli.command.judges(), &mut output)
 }
 
 /// Reads the arguments; help and bad usage end the process here. They respect `--color` as well,
@@ -105,7 +110,8 @@ fn parse() -> Cli {
     } else {
         clap::ColorChoice::Auto
     };
-    let matches = Cli::command().color(color).try_get_matches();
+    let command = plugin::named(Cli::command(), arguments.first().map(String::as_str));
+    let matches = command.color(color).try_get_matches();
     matches
         .and_then(|matches| Cli::from_arg_matches(&matches))
         .unwrap_or_else(|error| suggest::by_meaning(error).exit())

@@ -112,8 +112,14 @@ impl Output {
     /// Shows on a terminal how far the command is, if it takes long. Not while results are printed
     /// on the same terminal.
     pub(crate) fn progress(&mut self, line: impl FnOnce() -> String) {
-        let alone = self.stderr.is_terminal() && !io::stdout().is_terminal();
-        if alone && self.progress.is_due(self.started.elapsed()) {
+        if !io::stdout().is_terminal() {
+            self.working(line);
+        }
+    }
+
+    /// The same for a command that prints nothing before its end.
+    pub(crate) fn working(&mut self, line: impl FnOnce() -> String) {
+        if self.stderr.is_terminal() && self.progress.is_due(self.started.elapsed()) {
             let _ = write!(
                 self.stderr,
                 "\r\x1b[K{}",

@@ -133,7 +133,7 @@ fn refused(manifest: &Manifest, error: &CompileError) -> Diagnostic {
     Diagnostic {
         source: Some(manifest.source().clone()),
         span: Some(match error.inside() {
-            Some(offset) => manifest.span_inside(&error.at, offset),
+            Some(offset) => manifest.span_inside(&error.at, &(offset..offset)),
             None => input::span(manifest, &error.at, error.at_key()),
         }),
         help: error.help(),

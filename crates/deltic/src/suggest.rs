@@ -3,7 +3,7 @@
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 /// Other names of commands, by meaning, and what to run instead.
-const MEANINGS: [(&[&str], &str); 10] = [
+const MEANINGS: [(&[&str], &str); 11] = [
     (
         &["lint", "validate", "verify", "vet", "compile"],
         "`deltic check FILE` reports the errors and warnings of Operators",
@@ -17,10 +17,12 @@ const MEANINGS: [(&[&str], &str); 10] = [
         "`deltic uninstall` removes deltic from a cluster; Operators are deleted with `kubectl delete -f FILE`",
     ),
     (
-        &[
-            "template", "build", "generate", "preview", "dry-run", "diff", "plan",
-        ],
+        &["template", "build", "generate"],
         "`deltic render FILE…` prints the objects that an Operator derives",
+    ),
+    (
+        &["diff", "preview", "dry-run", "what-if"],
+        "`deltic plan -f FILE` shows what an Operator would change on a cluster",
     ),
     (
         &["simulate", "play", "watch", "events", "trace"],

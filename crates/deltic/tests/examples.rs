@@ -1,8 +1,9 @@
-//! Runs the commands in the READMEs and guides and compares their output.
+//! Runs the commands in the READMEs and in the book and compares their output.
 //!
 //! In a fenced `console` block a line `$ deltic …` (or `$ cargo run … -- …`) is a command, and the
 //! following lines are its output, stderr included. Commands of a README run in its directory,
-//! those of a guide in `docs/` in the root.
+//! those of a page in `docs/` in the root. A block after a line `<!-- file: PATH -->` has the content
+//! of that file.
 //! `UPDATE=1 cargo test -p deltic --test examples` writes the current output.
 #![allow(clippy::unwrap_used)]
 
@@ -29,14 +30,14 @@ fn pages() -> Vec<(PathBuf, PathBuf)> {
         .into_iter()
         .filter_map(|page| Some((page.clone(), page.parent()?.to_owned())))
         .collect();
-    for guide in [
-        "docs/check.md",
-        "docs/debug.md",
-        "docs/patch.md",
-        "docs/time.md",
-    ] {
-        pages.push((root().join(guide), root()));
-    }
+    let mut book: Vec<_> = std::fs::read_dir(root().join("docs"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|end| end == "md"))
+        .collect();
+    book.sort();
+    assert!(book.len() >= 20, "{book:?}");
+    pages.extend(book.into_iter().map(|page| (page, root())));
     pages
 }
 
@@ -47,8 +48,9 @@ fn command(line: &str) -> Option<String> {
         let (_, arguments) = command.split_once(" -- ")?;
         return Some(format!("deltic {arguments}"));
     }
-    let ours = command.starts_with("deltic ") || command.contains("| deltic ");
-    ours.then(|| command.to_owned())
+    let plain = ["deltic ", "cat ", "diff ", "tail "];
+    let ours = plain.iter().any(|program| command.starts_with(program));
+    (ours || command.contains("| deltic ")).then(|| command.to_owned())
 }
 
 /// The output of a command, with the built `deltic` in `PATH`.
@@ -65,6 +67,22 @@ fn output(command: &str, directory: &Path) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
+/// The file whose content follows a line.
+fn file(line: &str) -> Option<&str> {
+    line.strip_prefix("<!-- file: ")?.strip_suffix(" -->")
+}
+
+/// The content of a file, without the line for editors.
+fn content(path: &str) -> String {
+    let path = root().join(path);
+    let text = std::fs::read_to_string(&path);
+    let text = text.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let lines = text
+        .lines()
+        .filter(|line| !line.starts_with("# yaml-language-server"));
+    lines.flat_map(|line| [line, "\n"]).collect()
+}
+
 /// The text with the current output of its commands, and the number of commands.
 fn refreshed(text: &str, directory: &Path) -> (String, usize) {
     let mut fresh = String::new();
@@ -74,6 +92,14 @@ fn refreshed(text: &str, directory: &Path) -> (String, usize) {
     while let Some(line) = lines.next() {
         fresh.push_str(line);
         fresh.push('\n');
+        if let Some(file) = file(line) {
+            // The fence stays, and what is in it is read from the file.
+            fresh.extend(lines.next().into_iter().flat_map(|fence| [fence, "\n"]));
+            while lines.next_if(|line| !line.starts_with("```")).is_some() {}
+            fresh.push_str(&content(file));
+            fresh.extend(lines.next().into_iter().flat_map(|fence| [fence, "\n"]));
+            continue;
+        }
         if line.starts_with("```") {
             in_console = line == "```console";
             continue;
@@ -99,10 +125,40 @@ fn every_command_of_a_page_prints_the_output_shown() {
             continue;
         }
         let name = readme.display();
-        let example = readme.parent() != Some(&root());
+        let example = readme.starts_with(root().join("examples"));
         assert!(count > 0 || !example, "{name} runs no command");
         assert_eq!(text, fresh, "{name} is out of date; UPDATE=1 rewrites it");
     }
+}
+
+/// The pictures in the documentation, and the commands that print them.
+const PICTURES: [(&str, &str); 1] = [(
+    "docs/images/pod-health.svg",
+    "deltic graph examples/pod-health/operator.yaml -o svg",
+)];
+
+#[test]
+fn pictures_are_those_that_deltic_draws() {
+    for (path, command) in PICTURES {
+        let (path, picture) = (root().join(path), output(command, &root()));
+        if std::env::var_os("UPDATE").is_some() {
+            std::fs::write(&path, &picture).unwrap();
+        }
+        let stored = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(
+            stored,
+            picture,
+            "{} is out of date; UPDATE=1 rewrites it",
+            path.display()
+        );
+    }
+}
+
+#[test]
+fn the_tests_of_the_tutorial_pass() {
+    let run = output("deltic test docs/tutorial", &root());
+    let passed = run.lines().find(|line| line.contains(" passed;"));
+    assert!(passed.is_some_and(|line| !line.contains("failed")), "{run}");
 }
 
 #[test]

@@ -3,9 +3,11 @@
 //! `targets` and `events` are compared as a whole. `contains` compares the fields that it names:
 //! maps may have more members, lists have the same length, `null` is a field that is missing.
 
+use std::collections::BTreeSet;
+
 use document::{Key, Map, Value, View};
 use offline::EventType;
-use operator::Report;
+use operator::{Operator, Report};
 
 use crate::file::Placed;
 use crate::mismatch::{Difference, Mismatch};
@@ -115,6 +117,22 @@ impl Expect {
             }
         }
         mismatches
+    }
+
+    /// The names in `absent` that test nothing, because no controller writes objects of their kind.
+    pub(crate) fn never_derived(&self, operator: &Operator) -> Vec<Mismatch> {
+        let targets = operator.controllers.iter().flat_map(|one| &one.targets);
+        let kinds = targets.map(|target| target.resource.kind.to_lowercase());
+        let kinds: BTreeSet<String> = kinds.collect();
+        let never = self.absent.iter();
+        let never = never.filter(|absent| !kinds.contains(absent.value.kind()));
+        never
+            .map(|absent| Mismatch::NeverDerived {
+                at: absent.at.clone(),
+                name: absent.value.clone(),
+                kinds: kinds.iter().cloned().collect(),
+            })
+            .collect()
     }
 
     fn compare_errors(&self, found: &StepOutcome) -> Option<Mismatch> {

@@ -71,6 +71,16 @@ pub enum Mismatch {
         /// The most similar name of an object.
         nearest: Option<String>,
     },
+    /// An object that should be absent has a kind that no controller writes, so that it is absent in
+    /// any case.
+    NeverDerived {
+        /// The place of the name in `absent`.
+        at: Location,
+        /// Its name.
+        name: ObjectRef,
+        /// The kinds that the controllers write, in lower case.
+        kinds: Vec<String>,
+    },
     /// The batch could not be run.
     Stopped {
         /// The stable code.
@@ -97,7 +107,8 @@ impl Mismatch {
             | Self::Part { at, .. }
             | Self::Present { at, .. }
             | Self::Events { at, .. }
-            | Self::Unknown { at, .. } => Some(at),
+            | Self::Unknown { at, .. }
+            | Self::NeverDerived { at, .. } => Some(at),
             Self::Errors { at, .. } => at.as_ref(),
             Self::Stopped { .. } => None,
         }
@@ -150,6 +161,7 @@ impl Mismatch {
             | Self::Present { .. }
             | Self::Errors { at: None, .. }
             | Self::Unknown { .. }
+            | Self::NeverDerived { .. }
             | Self::Stopped { .. } => return Vec::new(),
         };
         let mut replacements = Vec::new();

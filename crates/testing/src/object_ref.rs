@@ -52,6 +52,11 @@ impl ObjectRef {
         ))
     }
 
+    /// The kind, in lower case.
+    pub(crate) fn kind(&self) -> &str {
+        &self.kind
+    }
+
     /// The name of an object for messages.
     pub(crate) fn describe(object: &Value) -> String {
         Self::of(object).map_or_else(

@@ -59,7 +59,9 @@ pub fn run(test: &Test, operator: Operator, mut after_step: impl FnMut(&Offline)
                 break;
             }
         };
-        step.expect.compare(&found).into_iter().for_each(fail);
+        let never = step.expect.never_derived(running.offline.operator());
+        let mismatches = step.expect.compare(&found);
+        never.into_iter().chain(mismatches).for_each(fail);
         after_step(&running.offline);
     }
     result

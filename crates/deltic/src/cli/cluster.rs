@@ -222,11 +222,15 @@ pub(crate) struct Rbac {
 }
 
 /// Install the `CustomResourceDefinition` of Operators on a cluster
+///
+/// With --manifests nothing is installed: all that runs deltic in a cluster is printed.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   deltic install
-  deltic install --context test --yes")]
+  deltic install --context test --yes
+  deltic install --manifests --image registry.example.com/deltic:0.1.0 |
+    kubectl apply --server-side -f -")]
 pub(crate) struct Install {
     #[command(flatten)]
     pub(crate) connection: Connection,
@@ -238,6 +242,41 @@ pub(crate) struct Install {
     /// Take over fields that another manager owns
     #[arg(long, alias = "force")]
     pub(crate) force_conflicts: bool,
+
+    #[command(flatten)]
+    pub(crate) manifests: Manifests,
+}
+
+/// What `deltic install --manifests` prints.
+#[derive(Debug, Args)]
+pub(crate) struct Manifests {
+    /// Print the manifests of a Deployment of deltic, with its definition, account, roles and
+    /// Services, instead of installing anything
+    #[arg(long = "manifests", id = "manifests", conflicts_with_all = ["kubeconfig", "context", "yes", "force_conflicts"])]
+    pub(crate) wanted: bool,
+
+    /// The namespace of the Deployment, which is printed, too
+    #[arg(short, long, value_name = "NAME", default_value = "deltic-system", value_parser = namespace, requires = "manifests")]
+    pub(crate) namespace: String,
+
+    /// The image of deltic, built with deploy/Containerfile [default: deltic, with this version as
+    /// the tag]
+    #[arg(long, value_name = "IMAGE", requires = "manifests")]
+    pub(crate) image: Option<String>,
+
+    /// Make views part of the cluster's own API: deltic run --aggregate
+    #[arg(long, requires = "manifests")]
+    pub(crate) aggregate: bool,
+
+    /// Output format
+    #[arg(
+        short,
+        long,
+        value_name = "FORMAT",
+        default_value = "yaml",
+        requires = "manifests"
+    )]
+    pub(crate) output: ObjectFormat,
 }
 
 /// Remove the `CustomResourceDefinition`, and with it all Operators, from a cluster
@@ -337,7 +376,7 @@ pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
         .map_err(|_| "expected an address with a port, such as :8080 or 127.0.0.1:8080".to_owned())
 }
 
-fn seconds(text: &str) -> Result<Duration, String> {
+pub(super) fn seconds(text: &str) -> Result<Duration, String> {
     let expected = || "expected a number of seconds".to_owned();
     let seconds: f64 = text.parse().map_err(|_| expected())?;
     Duration::try_from_secs_f64(seconds).map_err(|_| expected())
@@ -365,19 +404,32 @@ fn account(text: &str) -> Result<operator::spec::ServiceAccount, String> {
         _ => Err("expected NAMESPACE/NAME".to_owned()),
     }
 }
+
+/// Parses the name of a namespace.
+fn namespace(text: &str) -> Result<String, String> {
+    label(text, MAX_NAMESPACE)
+}
+
+/// The longest name of a namespace.
+const MAX_NAMESPACE: usize = 63;
+
 /// Parses the name of an instance, which becomes part of the name of a Lease.
 fn instance_name(text: &str) -> Result<String, String> {
-    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    let edge = |byte: Option<u8>| byte.is_some_and(|byte| byte != b'-');
-    let mut bytes = text.bytes();
-    let edges = edge(text.bytes().next()) && edge(text.bytes().last());
-    if !edges || !bytes.all(plain) || text.len() > MAX_INSTANCE {
-        return Err(format!(
-            "expected lower-case letters, digits and -, at most {MAX_INSTANCE} characters"
-        ));
-    }
-    Ok(text.to_owned())
+    label(text, MAX_INSTANCE)
 }
 
 /// The longest name of an instance.
 const MAX_INSTANCE: usize = 40;
+
+/// Parses a name of lower-case letters, digits and `-`, which is not at its edges.
+fn label(text: &str, longest: usize) -> Result<String, String> {
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    let edge = |byte: Option<u8>| byte.is_some_and(|byte| byte != b'-');
+    let edges = edge(text.bytes().next()) && edge(text.bytes().last());
+    if !edges || !text.bytes().all(plain) || text.len() > longest {
+        return Err(format!(
+            "expected lower-case letters, digits and -, at most {longest} characters"
+        ));
+    }
+    Ok(text.to_owned())
+}

@@ -3,7 +3,7 @@
 use metrics::Metrics;
 use schema::Catalog;
 
-use super::{announce, block_on, failed, find, no_cluster};
+use super::{announce, block_on, failed, find, no_cluster, with_causes};
 use crate::cli::cluster::Connection;
 use crate::exit::Stop;
 use crate::output::Output;
@@ -17,7 +17,8 @@ pub(crate) fn catalog(connection: &Connection, output: &mut Output) -> Result<Ca
         let client = client.map_err(|error| no_cluster(&error))?;
         let definitions = cluster::definitions::definitions(&client).await;
         definitions.map_err(|error| {
-            let message = format!("cannot list CustomResourceDefinitions: {error}");
+            let message = with_causes(&error);
+            let message = format!("cannot list CustomResourceDefinitions: {message}");
             failed("definitions", message)
         })
     })?;

@@ -6,13 +6,16 @@ use operators::crd;
 use process::install;
 use process::install::{InstallError, Installed};
 
-use super::{announce, block_on, confirm, find, no_cluster};
+use super::{announce, block_on, confirm, find, manifests, no_cluster, with_causes};
 use crate::cli::cluster::{Install, Uninstall};
 use crate::exit::{Outcome, Stop};
 use crate::input;
 use crate::output::Output;
 
 pub(crate) fn install(args: &Install, output: &mut Output) -> Result<Outcome, Stop> {
+    if args.manifests.wanted {
+        return manifests::print(&args.manifests, output);
+    }
     block_on(async {
         let connection = find(&args.connection).await?;
         announce(&connection, output);
@@ -93,7 +96,7 @@ pub(super) fn stop(error: &InstallError) -> Stop {
     };
     let diagnostic = Diagnostic {
         help: help.map(str::to_owned),
-        ..input::error(code, error.to_string())
+        ..input::error(code, with_causes(error))
     };
     match error {
         InstallError::Deletes(_) => Stop::Refused(vec![diagnostic]),

@@ -11,6 +11,7 @@ use super::{block_on, failed, find, no_cluster};
 use crate::cli::ObjectFormat;
 use crate::cli::views::KubeconfigArgs;
 use crate::exit::{Outcome, Stop};
+use crate::input;
 use crate::output::Output;
 
 /// The name of cluster, user and context.
@@ -54,5 +55,12 @@ async fn stored_authority(args: &KubeconfigArgs) -> Result<String, Stop> {
     let namespace = args.lease_namespace.as_ref();
     let namespace = namespace.unwrap_or(&connection.namespace);
     let stored = view_server::stored_authority(&client, namespace).await;
-    stored.map_err(|error| failed("no-authority", error.to_string()))
+    stored.map_err(|error| {
+        let help = "ask whoever runs deltic for the certificate of its authority (`ca.crt` of that Secret; not \
+                    its key), and name the file with --certificate-authority";
+        Stop::failed(manifest::Diagnostic {
+            help: Some(help.to_owned()),
+            ..input::error("no-authority", error.to_string())
+        })
+    })
 }

@@ -53,6 +53,10 @@ pub(crate) enum Trigger {
     Stream(&'static [&'static str], &'static str),
     /// `deltic render` of a pipeline on the source A and these objects, with these arguments.
     Objects(&'static str, &'static str, &'static [&'static str]),
+    /// `deltic render` of a file with an Operator and objects, with these arguments.
+    Manifests(&'static str, &'static [&'static str]),
+    /// Commands of a shell, in an empty directory.
+    Script(&'static str),
     /// Needs more than a short example; described in words.
     Elsewhere(&'static str),
 }
@@ -85,6 +89,12 @@ impl Trigger {
                 };
                 format!("the pipeline `{pipeline}` on `{objects}`{with}")
             }
+            Self::Manifests(text, arguments) => {
+                let arguments = [&["deltic", "render", "example.yaml"], *arguments].concat();
+                let text = text.trim().replace('\n', "⏎ ");
+                format!("`{}`, where the file has `{text}`", arguments.join(" "))
+            }
+            Self::Script(commands) => format!("`{commands}`"),
             Self::Elsewhere(words) => (*words).to_owned(),
         }
     }

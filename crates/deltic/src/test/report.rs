@@ -177,6 +177,13 @@ fn explained(mismatch: &Mismatch) -> (String, Vec<(DiffLine, String)>) {
                 Vec::new(),
             )
         }
+        Mismatch::NeverDerived { name, kinds, .. } => {
+            let kinds = kinds.join(", ");
+            (
+                format!("{name} is absent in any case: the controllers write only {kinds}"),
+                Vec::new(),
+            )
+        }
         Mismatch::Stopped { code, message } => (format!("error[{code}]: {message}"), Vec::new()),
     }
 }

@@ -165,6 +165,11 @@ fn output(example: &[String]) -> Option<String> {
             let render = ["render", "operator.json", "objects.json"];
             files.deltic(&[&render, arguments].concat())
         }
+        ["manifests", text, arguments @ ..] => {
+            let files = Files::new("doc-manifests").with("example.yaml", text);
+            files.deltic(&[&["render", "example.yaml"], arguments].concat())
+        }
+        ["script", commands] => Files::new("doc-script").shell("", commands),
         ["none"] => return None,
         other => panic!("{other:?}"),
     };
@@ -188,7 +193,7 @@ fn every_example_of_a_code_produces_it() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert!(run > 130, "only {run} examples");
+    assert!(run > 145, "only {run} examples");
 }
 
 #[test]
@@ -199,12 +204,17 @@ fn no_code_is_documented_twice() {
 }
 
 /// Codes that have a meaning of their own only inside a library: the command shows another one.
-const INNER: [&str; 5] = [
+const INNER: [&str; 10] = [
     "cel-syntax",
     "cel-arguments",
+    "cel-pattern",
     "cel-too-deep",
     "cel-too-long",
     "cel-unknown-function",
+    "cel-unsupported",
+    "path-too-many-matches",
+    "patch-too-deep",
+    "patch-too-large",
 ];
 
 /// The texts in quotes in a part of a source file.

@@ -240,3 +240,21 @@ fn output_that_cannot_be_written_is_an_error() {
         "{complaint}"
     );
 }
+
+/// With `pipefail` a failure must not look like a success, also if nobody reads the output.
+#[test]
+fn without_a_reader_a_failure_stays_a_failure() {
+    let bad = b"apiVersion: dcontroller.io/v1alpha1\nkind: Operator\nmetadata: {name: o}\n";
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut check = command();
+    check.args(["check", "-"]).stdin(Stdio::piped());
+    check.stdout(writer.try_clone().unwrap()).stderr(writer);
+    let mut child = check.spawn().unwrap();
+    // Drops the writers of this process.
+    drop(check);
+    // The command may end before it has read everything.
+    let _ = child.stdin.take().unwrap().write_all(bad);
+    let code = child.wait().unwrap().code();
+    assert!(matches!(code, Some(2 | 141)), "{code:?}");
+}

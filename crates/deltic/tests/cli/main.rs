@@ -14,11 +14,16 @@ mod init;
 mod messages;
 #[cfg(feature = "cluster")]
 mod operations;
+#[cfg(feature = "cluster")]
+mod packages;
 mod patch;
+#[cfg(feature = "cluster")]
+mod plan;
 mod processes;
 mod render;
 mod replay;
 mod schema;
+mod secrets;
 mod sessions;
 mod testing;
 mod time;

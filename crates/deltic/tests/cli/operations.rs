@@ -200,6 +200,7 @@ fn the_cluster_is_printed_before_the_confirmation() {
         assert!(asked.stderr.starts_with(named), "{}", asked.stderr);
         let sent = on_nowhere("sent", &[command, "--yes"]).ended(1);
         assert!(sent.stderr.starts_with(named), "{}", sent.stderr);
+        assert!(sent.stderr.contains("refused"), "{}", sent.stderr);
         assert_eq!(sent.stdout, "");
     }
     let listed = on_nowhere("orphans", &["orphans"]).ended(1);

@@ -126,3 +126,22 @@ fn a_thousand_tests_run_in_one_process() {
     let run = files.deltic(&["test"]).ended(0);
     assert!(run.stdout.contains("1000 passed;"), "{}", run.stdout);
 }
+
+/// A name whose kind is misspelled would be absent for ever, and test nothing.
+#[test]
+fn an_absent_object_has_a_kind_that_is_written() {
+    let absent = |name: &str| {
+        let test = TEST.replace(
+            "contains: [{ kind: Bar, metadata: { name: a }, twice: 4 }]",
+            &format!("absent: [{name}]"),
+        );
+        let files = Files::new("test-absent")
+            .with("operator.yaml", DOUBLE)
+            .with("double.test.yaml", &test);
+        files.deltic(&["test"])
+    };
+    absent("bar/b").ended(0);
+    let run = absent("bars/b").ended(1);
+    let expect = "bars/b is absent in any case: the controllers write only bar";
+    assert!(run.stdout.contains(expect), "{run:?}");
+}

@@ -70,16 +70,4 @@ pub(super) const CODES: &[CodeDoc] = &[
         "Write it flatter.",
         Elsewhere("a value over a hundred levels"),
     ),
-    code(
-        "cel-pattern",
-        "A regular expression in CEL cannot be parsed.",
-        "Correct it; the syntax is that of RE2.",
-        Elsewhere("a computed pattern in `matches`"),
-    ),
-    code(
-        "cel-unsupported",
-        "A part of CEL that deltic does not have.",
-        "See cel.md.",
-        Elsewhere("a message of protobuf"),
-    ),
 ];

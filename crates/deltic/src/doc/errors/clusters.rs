@@ -1,6 +1,6 @@
 //! Codes that occur only on a cluster.
 
-use crate::doc::codes::Trigger::Elsewhere;
+use crate::doc::codes::Trigger::{Elsewhere, Script};
 use crate::doc::codes::{CodeDoc, code};
 
 pub(super) const CODES: &[CodeDoc] = &[
@@ -8,7 +8,7 @@ pub(super) const CODES: &[CodeDoc] = &[
         "no-cluster",
         "There is no connection to a cluster.",
         "Check KUBECONFIG and `--context`.",
-        Elsewhere("a wrong KUBECONFIG"),
+        Script("KUBECONFIG=none deltic run --cluster"),
     ),
     code(
         "fighting",
@@ -92,6 +92,8 @@ pub(super) const CODES: &[CodeDoc] = &[
         "health-addr",
         "The address for probes cannot be used.",
         "Choose another one with `--health-addr`.",
-        Elsewhere("a port that is in use"),
+        Script(
+            r#"echo '{"apiVersion": "v1", "kind": "Config", "current-context": "a", "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}], "clusters": [{"name": "a", "cluster": {"server": "http://127.0.0.1:1"}}], "users": [{"name": "a", "user": {}}]}' > config; KUBECONFIG=config deltic run --cluster --health-addr 192.0.2.1:80"#,
+        ),
     ),
 ];

@@ -1,6 +1,6 @@
 //! Codes of commands.
 
-use crate::doc::codes::Trigger::{Elsewhere, Stream, Usage};
+use crate::doc::codes::Trigger::{Script, Stream, Usage};
 use crate::doc::codes::{CodeDoc, code};
 
 pub(super) const CODES: &[CodeDoc] = &[
@@ -26,13 +26,13 @@ pub(super) const CODES: &[CodeDoc] = &[
         "exists",
         "`deltic init` would overwrite a file.",
         "Choose another name, or remove the file.",
-        Elsewhere("`deltic init` with the same name twice"),
+        Script("deltic init a; deltic init a"),
     ),
     code(
         "write",
         "A file cannot be written.",
         "Check the directory and its permissions.",
-        Elsewhere("`deltic test --update` of a file that is read-only"),
+        Script("touch a; deltic init a/b"),
     ),
     code(
         "no-patch",

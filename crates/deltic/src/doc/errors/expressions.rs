@@ -1,6 +1,6 @@
 //! Codes of expressions that do not compile.
 
-use crate::doc::codes::Trigger::{Elsewhere, Eval};
+use crate::doc::codes::Trigger::{Eval, Script};
 use crate::doc::codes::{CodeDoc, code};
 
 pub(super) const CODES: &[CodeDoc] = &[
@@ -50,7 +50,7 @@ pub(super) const CODES: &[CodeDoc] = &[
         "too-many-patterns",
         "An Operator has too many regular expressions.",
         "Combine them with `|`.",
-        Elsewhere("an Operator with more than 256"),
+        Script(r#"deltic eval "[$(seq 300 | sed 's/.*/{\"@regexp\": [\"&\", \"1\"]},/')1]""#),
     ),
     code(
         "bad-cel",

@@ -1,6 +1,6 @@
 //! Codes of files that cannot be read.
 
-use crate::doc::codes::Trigger::{Elsewhere, File, Usage};
+use crate::doc::codes::Trigger::{File, Script, Usage};
 use crate::doc::codes::{CodeDoc, code};
 
 pub(super) const CODES: &[CodeDoc] = &[
@@ -76,13 +76,15 @@ pub(super) const CODES: &[CodeDoc] = &[
         "bad-list",
         "A document of more than 1 MiB has `items`, and is not a List.",
         "Give it a kind that ends in `List`, before the items.",
-        Elsewhere("a large file with `items`"),
+        Script(
+            r#"(printf '{"items": ['; yes '{},' | head -n 400000; printf '{}]}') > a.json; deltic render a.json"#,
+        ),
     ),
     code(
         "invalid-utf8",
         "A file is not UTF-8.",
         "Save it as UTF-8; bytes that are not text go into `data` as base64.",
-        Elsewhere("a file in another encoding"),
+        Script(r"printf '\377' | deltic check -"),
     ),
     code(
         "read",

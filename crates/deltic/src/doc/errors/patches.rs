@@ -1,6 +1,6 @@
 //! Codes of patches.
 
-use crate::doc::codes::Trigger::{Check, Elsewhere, Patch, Render};
+use crate::doc::codes::Trigger::{Check, Patch, Render, Script};
 use crate::doc::codes::{CodeDoc, code};
 
 pub(super) const CODES: &[CodeDoc] = &[
@@ -15,9 +15,9 @@ pub(super) const CODES: &[CodeDoc] = &[
     ),
     code(
         "patch-type",
-        "A field of an operation has the wrong type.",
+        "An operation is not a map.",
         "The message says what is expected.",
-        Elsewhere("the library, on a list of operations with a path that is a number"),
+        Patch("[1]", "{}"),
     ),
     code(
         "patch-missing-field",
@@ -65,7 +65,7 @@ pub(super) const CODES: &[CodeDoc] = &[
         "patch-no-list",
         "A filter or position is used on a value that is not a list.",
         "Check the path.",
-        Elsewhere("a position in a value that is no list"),
+        Patch(r#"[{"op": "add", "path": "/a/0", "value": 1}]"#, "{}"),
     ),
     code(
         "patch-not-a-position",
@@ -140,18 +140,8 @@ pub(super) const CODES: &[CodeDoc] = &[
         "patch-too-many-matches",
         "A path of a patch has too many matches.",
         "Select fewer elements.",
-        Elsewhere("a wildcard over a very long list"),
-    ),
-    code(
-        "patch-too-deep",
-        "A patch nests a document too deep.",
-        "Write it flatter.",
-        Elsewhere("a patch that nests values again and again"),
-    ),
-    code(
-        "patch-too-large",
-        "A patch makes a document too large.",
-        "Raise `--max-derived-bytes`.",
-        Elsewhere("a patch that doubles a document again and again"),
+        Script(
+            r#"(printf '{"patch": [{"op": "remove", "path": "/a[*]"}], "doc": {"a": ['; yes 1, | head -n 100001 | tr -d '\n'; echo '1]}}') | deltic patch --jsonl"#,
+        ),
     ),
 ];

@@ -1,6 +1,6 @@
 //! Codes of pipelines.
 
-use crate::doc::codes::Trigger::{Check, Elsewhere, Operator};
+use crate::doc::codes::Trigger::{Check, Operator, Script};
 use crate::doc::codes::{CodeDoc, code};
 
 pub(super) const CODES: &[CodeDoc] = &[
@@ -32,7 +32,9 @@ pub(super) const CODES: &[CodeDoc] = &[
         "too-many-sources",
         "A join has too many sources.",
         "Join some of them in a view first.",
-        Elsewhere("a join of more than 64 sources"),
+        Script(
+            r#"(printf '{"apiVersion": "dcontroller.io/v1alpha1", "kind": "Operator", "metadata": {"name": "o"}, "spec": {"controllers": [{"name": "c", "pipeline": [{"@join": true}], "target": {"kind": "Out"}, "sources": ['; seq 65 | sed 's/.*/{"kind": "A", "as": "A&"},/'; printf '{"kind": "B"}]}]}}') | deltic check -"#,
+        ),
     ),
     code(
         "no-source",

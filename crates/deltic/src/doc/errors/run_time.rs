@@ -1,6 +1,6 @@
 //! Codes of expressions at run time.
 
-use crate::doc::codes::Trigger::{Elsewhere, Eval, Objects};
+use crate::doc::codes::Trigger::{Elsewhere, Eval, Objects, Script};
 use crate::doc::codes::{CodeDoc, code};
 
 pub(super) const CODES: &[CodeDoc] = &[
@@ -89,12 +89,6 @@ pub(super) const CODES: &[CodeDoc] = &[
         ),
     ),
     code(
-        "path-too-many-matches",
-        "A path has too many matches, or takes too long to search.",
-        "Name the fields instead of `..`.",
-        Elsewhere("`$..*` on a large object"),
-    ),
-    code(
         "too-large",
         "A document is too large.",
         "Derive less, or raise `--max-derived-bytes`; for files, `--max-document-bytes`.",
@@ -108,7 +102,7 @@ pub(super) const CODES: &[CodeDoc] = &[
         "too-deep",
         "A value is nested deeper than 100 levels.",
         "Write it flatter.",
-        Elsewhere("a hundred nested lists"),
+        Script(r#"(yes '[' | head -n 99; yes ']' | head -n 99) | deltic eval '[["$"]]' -"#),
     ),
     code(
         "own",

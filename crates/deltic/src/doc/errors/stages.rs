@@ -1,6 +1,6 @@
 //! Codes of stages and objects at run time.
 
-use crate::doc::codes::Trigger::{Elsewhere, Objects, Render};
+use crate::doc::codes::Trigger::{Elsewhere, Manifests, Objects, Render};
 use crate::doc::codes::{CodeDoc, code};
 
 pub(super) const CODES: &[CodeDoc] = &[
@@ -78,7 +78,13 @@ pub(super) const CODES: &[CodeDoc] = &[
         "cycle",
         "Controllers read what they write, and do not settle.",
         "Select the documents that are done, so that the cycle ends.",
-        Elsewhere("a controller that counts up a field that it reads"),
+        Manifests(
+            r#"{"apiVersion": "dcontroller.io/v1alpha1", "kind": "Operator", "metadata": {"name": "o"}, "spec": {"controllers": [{"name": "c", "sources": [{"kind": "A"}], "pipeline": [{"@project": {"metadata": {"name": {"@concat": ["$.metadata.name", "x"]}}}}], "target": {"kind": "A"}}]}}
+---
+{"kind": "A", "metadata": {"name": "a"}}
+"#,
+            &[],
+        ),
     ),
     code(
         "patch-no-place",
@@ -113,19 +119,31 @@ pub(super) const CODES: &[CodeDoc] = &[
         "budget-candidates",
         "The joins of one step examine too many combinations.",
         "Join by an `@eq`, or raise `--max-candidates`.",
-        Elsewhere("a join without a key of two large sources"),
+        Manifests(
+            r#"{"apiVersion": "dcontroller.io/v1alpha1", "kind": "Operator", "metadata": {"name": "o"}, "spec": {"controllers": [{"name": "c", "sources": [{"kind": "A"}, {"kind": "B"}], "pipeline": [{"@join": {"@gt": ["$.A.x", "$.B.x"]}}, {"@project": {"metadata": "$.A.metadata"}}], "target": {"kind": "Out"}}]}}
+---
+{"kind": "A", "metadata": {"name": "a"}, "x": 2}
+---
+{"kind": "B", "metadata": {"name": "b"}, "x": 1}
+"#,
+            &["--max-candidates", "0"],
+        ),
     ),
     code(
         "budget-outputs",
         "The joins of one step yield too many documents.",
         "Join by a more selective condition.",
-        Elsewhere("a join of every object with every other"),
+        Elsewhere("a join of every object with every other, with `deltic run --max-outputs`"),
     ),
     code(
         "budget-unwound",
         "`@unwind` yields too much in one step.",
         "Project the fields that are needed before.",
-        Elsewhere("a very long list in large objects"),
+        Objects(
+            r#"[{"@unwind": "$.x"}]"#,
+            r#"{"kind": "A", "metadata": {"name": "a"}, "x": [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20]}"#,
+            &["--max-bytes", "900"],
+        ),
     ),
     code(
         "budget-time",

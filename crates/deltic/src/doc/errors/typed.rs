@@ -114,7 +114,7 @@ pub(super) const CODES: &[CodeDoc] = &[
     ),
     code(
         "operator-in-map",
-        "A warning: a map with several keys has one that starts with `@`, so that it is data and no operator.",
+        "A warning: a map with several keys has one that starts with `@`, so that it is data and no operator. An error where no map is possible.",
         "Give the operator a map of its own.",
         Operator(
             r#"{"spec": {"controllers": [{"name": "c", "sources": [{"apiGroup": "", "kind": "Pod"}], "pipeline": [{"@project": {"metadata": {"name": "$.metadata.name", "namespace": "$.metadata.namespace"}, "a": {"@len": [1], "b": 2}}}], "target": {"kind": "T"}}]}}"#,

@@ -1,0 +1,152 @@
+//! `deltic plan`, on objects in files. The tests on a cluster are in `cluster-tests`.
+
+use crate::common::{Files, Run};
+
+const OPERATOR: &str = r#"
+apiVersion: dcontroller.io/v1alpha1
+kind: Operator
+metadata: { name: copies }
+spec:
+  controllers:
+  - name: copy
+    sources:
+    - { apiGroup: "", kind: Secret }
+    pipeline:
+    - "@project":
+        metadata: { name: $.metadata.name, namespace: $.metadata.namespace }
+        data: { password: $.data.password, size: { "@string": { "@len": $.data } } }
+    target: { apiGroup: "", kind: ConfigMap }
+"#;
+
+const OBJECTS: &str = r#"
+{ apiVersion: v1, kind: Secret, metadata: { name: a, namespace: shop }, data: { password: aHVudGVyMg== } }
+---
+{ apiVersion: v1, kind: Secret, metadata: { name: b, namespace: shop }, data: { password: c3dvcmRmaXNo } }
+---
+{ apiVersion: v1, kind: ConfigMap, metadata: { name: b, namespace: shop }, data: { size: "7" } }
+---
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: gone
+  namespace: shop
+  annotations:
+    dcontroller.io/owner: '{"operator":"copies","controller":"copy","origin":[],"target":"/ConfigMap/shop/gone","created":true,"uid":"1"}'
+data: { size: "1" }
+"#;
+
+fn plan(name: &str, flags: &[&str]) -> Run {
+    let files = Files::new(&format!("plan-{name}"))
+        .with("operator.yaml", OPERATOR)
+        .with("objects.yaml", OBJECTS);
+    let args = ["plan", "-f", "operator.yaml", "-f", "objects.yaml"];
+    files.deltic(&[&args, flags].concat())
+}
+
+#[test]
+fn a_plan_shows_deletions_first_and_no_value_of_a_secret() {
+    let run = plan("diff", &[]);
+    assert_eq!(run.code, 1, "{run:?}");
+    let expect = r#"delete configmap/shop/gone
+@@ -1,9 +0,0 @@
+-apiVersion: v1
+-data:
+-  size: "***"
+-kind: ConfigMap
+-metadata:
+-  annotations:
+-    dcontroller.io/owner: '{"operator":"copies","controller":"copy","origin":[],"target":"/ConfigMap/shop/gone","created":true,"uid":"1"}'
+-  name: gone
+-  namespace: shop
+overwrite configmap/shop/b (it exists, and is not ours)
+@@ -1,5 +1,6 @@
+ apiVersion: v1
+ data:
++  password: "***"
+   size: "***"
+ kind: ConfigMap
+ metadata:
+create configmap/shop/a
+@@ -0,0 +1,8 @@
++apiVersion: v1
++data:
++  password: "***"
++  size: "***"
++kind: ConfigMap
++metadata:
++  name: a
++  namespace: shop
+plan: 1 to delete, 1 to overwrite, 1 to create
+"#;
+    assert_eq!(run.stdout, expect);
+}
+
+#[test]
+fn a_plan_can_be_read_by_programs() {
+    let run = plan("name", &["-o", "name"]);
+    assert_eq!(
+        run.stdout,
+        "delete configmap/shop/gone\noverwrite configmap/shop/b (it exists, and is not ours)\ncreate configmap/shop/a\n\
+         plan: 1 to delete, 1 to overwrite, 1 to create\n"
+    );
+    let run = plan("json", &["-o", "json"]);
+    assert_eq!(run.code, 1);
+    let plan: document::Value = run.stdout.parse().unwrap();
+    let first = plan
+        .get("changes")
+        .as_list()
+        .unwrap()
+        .iter()
+        .next()
+        .unwrap();
+    assert_eq!(first.get("action").as_str(), Some("delete"));
+    assert_eq!(first.get("name").as_str(), Some("gone"));
+    assert_eq!(plan.get("summary").get("create").as_int(), Some(1));
+    assert!(!run.stdout.contains("aHVudGVyMg"), "{}", run.stdout);
+}
+
+#[test]
+fn an_error_is_not_nothing_to_do() {
+    let refusing = OPERATOR.replace("kind: ConfigMap }", "kind: ConfigMap, existing: Refuse }");
+    let objects = OBJECTS.replace("name: a,", "name: b,");
+    let files = Files::new("plan-errors")
+        .with("operator.yaml", &refusing)
+        .with(
+            "objects.yaml",
+            objects.split("---\napiVersion").next().unwrap(),
+        );
+    let run = files.deltic(&["plan", "-f", "operator.yaml", "-f", "objects.yaml"]);
+    assert_eq!(run.code, 2, "{run:?}");
+    let expect = "plan: nothing to do; 1 error: its object stays as it is\n";
+    assert_eq!(run.stdout, expect);
+    assert!(
+        run.stderr.contains("it is left alone (conflict)"),
+        "{run:?}"
+    );
+}
+
+#[test]
+fn nothing_to_do_is_said_and_bad_usage_is_refused() {
+    let files = Files::new("plan-nothing")
+        .with("operator.yaml", OPERATOR)
+        .with(
+            "objects.yaml",
+            "{apiVersion: v1, kind: Node, metadata: {name: n}}",
+        );
+    let args = ["plan", "-f", "operator.yaml", "-f", "objects.yaml"];
+    let run = files.deltic(&args);
+    assert_eq!(run.stdout, "nothing to do: everything is as derived\n");
+    assert_eq!(run.code, 0);
+    let run = files.deltic(&[&args[..], &["--delete"]].concat());
+    assert_eq!(run.code, 2);
+    assert!(
+        run.stderr.contains("--delete and --dry-run need a cluster"),
+        "{run:?}"
+    );
+    let run = files.deltic(&["plan"]);
+    assert_eq!(run.code, 2);
+    assert!(run.stderr.contains("no file is given"), "{run:?}");
+    let run = files.deltic(&["plan", "-f", "operator.yaml", "--kubeconfig", "missing"]);
+    assert_eq!(run.code, 2);
+    assert!(run.stderr.contains("no-cluster"), "{run:?}");
+}
