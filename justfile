@@ -47,6 +47,14 @@ figures date:
 serving date:
     cargo bench -p benches --features cluster --bench serving -- --write docs/performance.md --date {{date}}
 
+# Makes the files of a release from a tag, in target/release-TAG.
+release tag:
+    hack/release {{tag}}
+
+# The documentation as a book, in a browser (`cargo install mdbook`).
+book:
+    mdbook serve --open
+
 # Coverage-guided fuzzing (nightly, `cargo install cargo-fuzz`): `just fuzz path`.
 fuzz target:
     cargo +nightly fuzz run {{target}}
