@@ -6,54 +6,34 @@ use std::path::PathBuf;
 use serde_json::json;
 
 use crate::cluster::Cluster;
-use crate::installed::{Installed, run_deltic, text};
+use crate::installed::Installed;
 use crate::process::Process;
+use crate::view_operators::operator_with_view;
 use crate::wait::await_some;
 
-/// An Operator that puts config maps with the label `role: source` into the view `Entry`, in their
-/// namespace or in that of their field `into`.
-pub fn operator_with_view(name: &str) -> String {
-    json!({
-        "apiVersion": "dcontroller.io/v1alpha1", "kind": "Operator", "metadata": {"name": name},
-        "spec": {"controllers": [{
-            "name": "c",
-            "sources": [{
-                "apiGroup": "", "kind": "ConfigMap",
-                "labelSelector": {"matchLabels": {"role": "source"}}
-            }],
-            "pipeline": [{"@project": {
-                "metadata": {"name": "$.metadata.name", "namespace": {
-                    "@definedOr": ["$.data.into", "$.metadata.namespace"]
-                }},
-                "k": "$.data.k"
-            }}],
-            "target": {"kind": "Entry"}
-        }]}
-    })
-    .to_string()
-}
-
 /// An installation of deltic whose views are part of the cluster's API: the Service is another name
-/// of this machine. Its Operator `served` has the view `Entry`.
+/// of this machine.
 #[derive(Debug)]
 pub struct Aggregated {
     /// The installation.
     pub installed: Installed,
     /// The port at which deltic serves views.
     pub port: u16,
+    /// The first Operator.
+    operator: String,
 }
 
 impl Aggregated {
-    /// A new control plane with deltic's account, which has exactly the permissions that it needs.
+    /// A new control plane whose Operator `served` has the view `Entry`.
     pub fn new() -> Self {
-        let installed = Installed::new(&operator_with_view("served"), "");
-        let listener =
-            TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("the system gives a port");
-        let port = listener
-            .local_addr()
-            .expect("the system gives a port")
-            .port();
-        drop(listener);
+        Self::with(&operator_with_view("served"))
+    }
+
+    /// A new control plane with this Operator and deltic's account, which has exactly the permissions
+    /// that it needs.
+    pub fn with(operator: &str) -> Self {
+        let installed = Installed::new(operator, "");
+        let port = free_port();
         installed.cluster.apply(
             &json!({
                 "apiVersion": "v1", "kind": "Service",
@@ -62,24 +42,33 @@ impl Aggregated {
             })
             .to_string(),
         );
-        let this = Self { installed, port };
-        this.install("served");
+        let operator = operator.to_owned();
+        let this = Self {
+            installed,
+            port,
+            operator,
+        };
+        this.install(&this.operator);
         this
     }
 
     /// Installs an Operator with the permissions that its views need, and no others.
-    pub fn install(&self, name: &str) {
-        let operator = operator_with_view(name);
+    pub fn install(&self, operator: &str) {
         let flags = ["--aggregate", "--aggregate-service", "deltic/deltic-views"];
-        let rights = self.installed.rights(&operator, &flags);
+        let rights = self.installed.rights(operator, &flags);
         self.installed.cluster.apply(&rights);
-        self.installed.cluster.apply(&operator);
+        self.installed.cluster.apply(operator);
     }
 
     /// Starts deltic as its account, with further flags.
     pub fn start(&self, more: &[&str]) -> Process {
-        let service = format!("deltic/deltic-views:{}", self.port);
-        let address = format!("127.0.0.1:{}", self.port);
+        self.start_at(self.port, more)
+    }
+
+    /// As [`Aggregated::start`], at another port: a further replica.
+    pub fn start_at(&self, port: u16, more: &[&str]) -> Process {
+        let service = format!("deltic/deltic-views:{port}");
+        let address = format!("127.0.0.1:{port}");
         let flags = [
             ["--lease-namespace", "deltic"],
             ["--aggregate-service", &service],
@@ -94,24 +83,6 @@ impl Aggregated {
     /// The control plane.
     pub fn cluster(&self) -> &Cluster {
         &self.installed.cluster
-    }
-
-    /// Creates or changes the source of an entry.
-    pub fn source(&self, namespace: &str, name: &str, value: &str) {
-        let source = json!({
-            "apiVersion": "v1", "kind": "ConfigMap", "data": {"k": value},
-            "metadata": {"name": name, "namespace": namespace, "labels": {"role": "source"}}
-        });
-        self.cluster().apply(&source.to_string());
-    }
-
-    /// Creates the source of an entry in another namespace.
-    pub fn source_into(&self, namespace: &str, name: &str, into: &str) {
-        let source = json!({
-            "apiVersion": "v1", "kind": "ConfigMap", "data": {"k": "x", "into": into},
-            "metadata": {"name": name, "namespace": namespace, "labels": {"role": "source"}}
-        });
-        self.cluster().apply(&source.to_string());
     }
 
     /// Waits until the administrator sees this many objects.
@@ -131,24 +102,22 @@ impl Aggregated {
     /// Gives deltic the permissions for the logins on its own port.
     pub fn allow_own_port(&self) {
         let flags = ["--serve", "--aggregate"];
-        let rights = self.installed.rights(&operator_with_view("served"), &flags);
+        let rights = self.installed.rights(&self.operator, &flags);
         self.cluster().apply(&rights);
     }
 
     /// A kubeconfig for deltic's own port, as the administrator.
     pub fn own_kubeconfig(&self) -> PathBuf {
-        let admin = self.cluster().kubeconfig();
         let server = format!("https://127.0.0.1:{}", self.port);
-        let args = [
-            ["--server", &server],
-            ["--kubeconfig", text(&admin)],
-            ["--lease-namespace", "deltic"],
-        ];
-        let kubeconfig = run_deltic(&[&["kubeconfig"][..], &args.concat()].concat());
-        let file = self.cluster().directory().join("own-port.yaml");
-        std::fs::write(&file, kubeconfig).expect("the test's directory can be written");
-        file
+        self.installed.views_kubeconfig(&server)
     }
+}
+
+/// A port that nobody listens at.
+pub fn free_port() -> u16 {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("the system gives a port");
+    let address = listener.local_addr();
+    address.expect("a listener has an address").port()
 }
 
 impl Default for Aggregated {

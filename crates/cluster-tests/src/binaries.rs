@@ -32,6 +32,12 @@ pub fn views_client() -> PathBuf {
     BUILT.get_or_init(|| built("hack/views-client")).clone()
 }
 
+/// The program `helm`.
+pub fn helm() -> PathBuf {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| built("hack/helm")).clone()
+}
+
 /// Runs a script that builds something. Returns the path in its last line.
 fn built(script: &str) -> PathBuf {
     let script = root().join(script);
@@ -46,7 +52,7 @@ fn built(script: &str) -> PathBuf {
 }
 
 /// The directory of the workspace.
-fn root() -> &'static Path {
+pub fn root() -> &'static Path {
     let mut ancestors = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
     ancestors.nth(2).expect("crates are two levels down")
 }

@@ -155,6 +155,21 @@ impl Installed {
         run(&self.program, args)
     }
 
+    /// Writes a kubeconfig for the views that deltic serves at this URL, as the administrator.
+    /// Returns its path.
+    pub fn views_kubeconfig(&self, server: &str) -> PathBuf {
+        let admin = self.cluster.kubeconfig();
+        let args = [
+            ["--server", server],
+            ["--kubeconfig", text(&admin)],
+            ["--lease-namespace", "deltic"],
+        ];
+        let kubeconfig = self.run(&[&["kubeconfig"][..], &args.concat()].concat());
+        let file = self.cluster.directory().join("views-admin.yaml");
+        std::fs::write(&file, kubeconfig).expect("the test's directory can be written");
+        file
+    }
+
     /// Starts `deltic run --cluster` as its account.
     pub fn deltic(&self) -> Process {
         self.deltic_with(&[])
@@ -195,18 +210,18 @@ impl Installed {
 
 /// The text that deltic serves at `/metrics`.
 pub fn metrics(process: &Process) -> String {
+    get_health(process, "/metrics").expect("deltic serves its metrics")
+}
+
+/// The text at `/healthz`, `/readyz` or `/metrics`; an error if the answer is not 200.
+pub fn get_health(process: &Process, path: &str) -> std::io::Result<String> {
     let log = process.log();
     let line = log.lines().find(|line| line.contains("serving /healthz"));
-    let address = line
+    let port = line
         .and_then(|line| serde_json::from_str::<Value>(line).ok())
-        .and_then(|line| line["address"].as_str().map(str::to_owned));
-    let address = address.unwrap_or_else(|| panic!("no address in the log:\n{log}"));
-    let port = address
-        .rsplit(':')
-        .next()
-        .and_then(|port| port.parse().ok());
-    let port = port.expect("an address ends with a port");
-    http::request(port, "GET", "/metrics", "").expect("deltic serves its metrics")
+        .and_then(|line| line["address"].as_str()?.rsplit(':').next()?.parse().ok());
+    let port = port.ok_or_else(|| std::io::Error::other(format!("no address in:\n{log}")))?;
+    http::request(port, "GET", path, "")
 }
 
 /// The sum of all series of a metric whose labels contain this text.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::installed::{Installed, text};
+use crate::installed::Installed;
 use crate::process::Process;
 use crate::wait::await_some;
 
@@ -47,17 +47,7 @@ impl Served {
 
     /// A kubeconfig for the views, as the administrator.
     pub fn kubeconfig(&self) -> PathBuf {
-        let admin = self.installed.cluster.kubeconfig();
-        let text = self.installed.run(&[
-            "kubeconfig",
-            "--server",
-            &self.server,
-            "--kubeconfig",
-            text(&admin),
-            "--lease-namespace",
-            "deltic",
-        ]);
-        self.file("views-admin.yaml", &text)
+        self.installed.views_kubeconfig(&self.server)
     }
 
     /// Writes a file into the directory of the cluster. Returns its path.

@@ -4,13 +4,13 @@
 use std::process::Command;
 
 use cluster_tests::{
-    Aggregated, Binaries, ClientCertificate, Cluster, await_some, await_true, stop_deltic,
+    Aggregated, Binaries, ClientCertificate, Cluster, VIEWS as GROUP, await_some, await_true,
+    free_port, operator_with_view, stop_deltic,
 };
 use http::Request;
 use kube::config::KubeConfigOptions;
 use serde_json::{Value, json};
 
-const GROUP: &str = "served.view.dcontroller.io";
 const REGISTRATION: &str = "apiservice/v1alpha1.served.view.dcontroller.io";
 
 #[test]
@@ -20,14 +20,14 @@ fn views_are_part_of_the_clusters_api() {
     let foreign = foreign_registration(cluster);
     let deltic = aggregated.start(&[]);
     let (mine, other) = (cluster.namespace("mine"), cluster.namespace("other"));
-    aggregated.source(&mine, "a", "one");
-    aggregated.source(&other, "b", "two");
+    aggregated.cluster().source(&mine, "a", "one");
+    aggregated.cluster().source(&other, "b", "two");
     aggregated.await_entries(2);
     reads_and_writes(&aggregated, &mine);
     roles_decide(&aggregated, &mine, &other);
 
     // What is deleted by mistake comes back, and an Operator that is gone takes its group along.
-    aggregated.install("second");
+    aggregated.install(&operator_with_view("second"));
     let second = "apiservice/v1alpha1.second.view.dcontroller.io";
     await_true("the second group is registered", || {
         aggregated.registered(second)
@@ -103,7 +103,7 @@ fn reads_and_writes(aggregated: &Aggregated, namespace: &str) {
     ]);
     let watch = cluster.process(&mut command);
     await_true("the watch begins", || watch.log() == "one\n");
-    aggregated.source(namespace, "a", "three");
+    aggregated.cluster().source(namespace, "a", "three");
     await_true("the change arrives", || watch.log() == "one\nthree\n");
     let jsonpath = "--for=jsonpath={.k}=three";
     cluster.kubectl(&["wait", "entry/a", "-n", namespace, jsonpath]);
@@ -282,12 +282,14 @@ fn a_restart_is_survived_by_clients_and_controllers() {
     let cluster = aggregated.cluster();
     let mut deltic = aggregated.start(&[]);
     let namespace = cluster.namespace("kept");
-    aggregated.source(&namespace, "a", "one");
+    aggregated.cluster().source(&namespace, "a", "one");
     aggregated.await_entries(1);
     let before = cluster.get(&[REGISTRATION]);
     // A namespace does not wait for views, which are derived from what is elsewhere.
     let shown = cluster.namespace("shown");
-    aggregated.source_into(&namespace, "elsewhere", &shown);
+    aggregated
+        .cluster()
+        .source_into(&namespace, "elsewhere", &shown);
     aggregated.await_entries(2);
     cluster.kubectl(&["delete", "namespace", &shown, "--timeout=60s"]);
     aggregated.await_entries(2);
@@ -343,4 +345,70 @@ fn a_restart_is_survived_by_clients_and_controllers() {
     );
     assert_eq!(after["spec"], before["spec"]);
     stop_deltic(again);
+}
+
+/// The addresses in the `EndpointSlice` of the Service.
+fn endpoints(cluster: &Cluster) -> Option<String> {
+    let addresses = "jsonpath={.endpoints[*].addresses[*]}";
+    let get = [
+        "get",
+        "-n",
+        "deltic",
+        "endpointslice",
+        "deltic-views",
+        "-o",
+        addresses,
+    ];
+    cluster.try_kubectl(&get, "").ok()
+}
+
+/// Replicas come and go, and somebody deletes what the leader has written.
+#[test]
+fn another_replica_takes_over() {
+    let aggregated = Aggregated::new();
+    let cluster = aggregated.cluster();
+    let namespace = cluster.namespace("kept");
+    cluster.source(&namespace, "a", "one");
+    let replica = |port: u16, address: &str| {
+        let flags = ["--leader-elect", "--aggregate-address", address];
+        aggregated.start_at(port, &flags)
+    };
+    let leads = |port: u16, address: &str| {
+        await_true(&format!("{address} is the endpoint"), || {
+            endpoints(cluster).as_deref() == Some(address)
+        });
+        // Each replica has a port of its own here, because all have the same address.
+        await_true("its port is registered", || {
+            cluster.get(&[REGISTRATION])["spec"]["service"]["port"] == port
+        });
+        aggregated.await_entries(1);
+    };
+    let ports = [free_port(), free_port(), free_port()];
+    let mut first = replica(ports[0], "10.1.0.1");
+    leads(ports[0], "10.1.0.1");
+    let before = cluster.get(&[REGISTRATION]);
+    let second = replica(ports[1], "10.1.0.2");
+    await_true("the second replica serves", || {
+        second.log().contains("serving views")
+    });
+    assert_eq!(endpoints(cluster).as_deref(), Some("10.1.0.1"));
+    first.kill();
+    leads(ports[1], "10.1.0.2");
+    let after = cluster.get(&[REGISTRATION]);
+    assert_eq!(after["metadata"]["uid"], before["metadata"]["uid"]);
+
+    cluster.kubectl(&["delete", "-n", "deltic", "endpointslice", "deltic-views"]);
+    leads(ports[1], "10.1.0.2");
+
+    // A replica that ends well is no endpoint any more, and its registration stays.
+    stop_deltic(second);
+    assert_eq!(endpoints(cluster).as_deref(), Some(""));
+    assert!(aggregated.registered(REGISTRATION));
+    // The next one has another authority, which the API server has to trust.
+    cluster.kubectl(&["delete", "-n", "deltic", "secret", "deltic-serving"]);
+    let third = replica(ports[2], "10.1.0.3");
+    leads(ports[2], "10.1.0.3");
+    let authority = |object: &Value| object["spec"]["caBundle"].clone();
+    assert_ne!(authority(&cluster.get(&[REGISTRATION])), authority(&after));
+    stop_deltic(third);
 }

@@ -5,14 +5,14 @@
 use std::path::Path;
 use std::process::Command;
 
-use cluster_tests::{Aggregated, Process, await_true, eventually, stop_deltic, views_client};
+use cluster_tests::{
+    Aggregated, Process, VIEWS as GROUP, await_true, eventually, stop_deltic, views_client,
+};
 use futures::StreamExt as _;
 use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::runtime::reflector::{self, Store};
 use kube::runtime::{WatchStreamExt as _, watcher};
-
-const GROUP: &str = "served.view.dcontroller.io";
 
 /// An informer of client-go.
 struct Informer(Process);
@@ -87,7 +87,7 @@ async fn informers_follow_views_through_both_doors() {
     aggregated.allow_own_port();
     let cluster = aggregated.cluster();
     let n = cluster.namespace("n");
-    aggregated.source(&n, "a", "one");
+    aggregated.cluster().source(&n, "a", "one");
     let mut deltic = aggregated.start(&[]);
     aggregated.await_entries(1);
     let doors = [cluster.kubeconfig(), aggregated.own_kubeconfig()];
@@ -101,8 +101,8 @@ async fn informers_follow_views_through_both_doors() {
     for store in &stores {
         reflects(store, &format!("{n}/a=one")).await;
     }
-    aggregated.source(&n, "a", "two");
-    aggregated.source(&n, "b", "x");
+    aggregated.cluster().source(&n, "a", "two");
+    aggregated.cluster().source(&n, "b", "x");
     for informer in &informers {
         informer.says(&format!("updated {n}/a=two"));
         informer.says(&format!("added {n}/b=x"));
@@ -110,8 +110,8 @@ async fn informers_follow_views_through_both_doors() {
     // While deltic is away, objects change. All versions that clients know are gone with it.
     deltic.kill();
     cluster.kubectl(&["delete", "configmap", "a", "-n", &n]);
-    aggregated.source(&n, "b", "y");
-    aggregated.source(&n, "c", "z");
+    aggregated.cluster().source(&n, "b", "y");
+    aggregated.cluster().source(&n, "c", "z");
     let again = aggregated.start(&[]);
     aggregated.await_entries(2);
     for informer in &mut informers {
@@ -121,7 +121,7 @@ async fn informers_follow_views_through_both_doors() {
     for store in &stores {
         reflects(store, &format!("{n}/b=y {n}/c=z")).await;
     }
-    aggregated.source(&n, "c", "last");
+    aggregated.cluster().source(&n, "c", "last");
     for informer in &informers {
         informer.says(&format!("updated {n}/c=last"));
     }

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cluster_tests::{Cluster, Installed, Process, await_true, deltic, stop_deltic};
 use serde_json::{Value, json};
@@ -43,13 +43,16 @@ fn source(cluster: &Cluster, namespace: &str, name: &str) {
     cluster.apply(&source.to_string());
 }
 
+/// The group of kinds whose definitions can be removed.
+const GROUP: &str = "identity.example.com";
+
 /// A custom resource whose definition can be removed.
 fn definition(plural: &str, kind: &str) -> Value {
     json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": {"name": format!("{plural}.identity.example.com")},
+        "metadata": {"name": format!("{plural}.{GROUP}")},
         "spec": {
-            "group": "identity.example.com", "scope": "Namespaced",
+            "group": GROUP, "scope": "Namespaced",
             "names": {"kind": kind, "plural": plural},
             "versions": [{"name": "v1", "served": true, "storage": true, "schema": {
                 "openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}
@@ -216,35 +219,63 @@ fn a_renamed_operator_adopts_when_the_other_is_gone() {
     stop_deltic(process);
 }
 
+/// Creates a kind, and waits until it is served.
+fn define(cluster: &Cluster, plural: &str, kind: &str) {
+    cluster.apply(&definition(plural, kind).to_string());
+    let resource = format!("{plural}.{GROUP}");
+    await_true("it is served", || {
+        cluster.try_kubectl(&["get", &resource], "").is_ok()
+    });
+}
+
+/// An Operator that copies the objects of a kind, and an object `a` of that kind.
+fn reader(cluster: &Cluster, name: &str, namespace: &str, kind: &str) -> Value {
+    let object = json!({
+        "apiVersion": format!("{GROUP}/v1"), "kind": kind,
+        "metadata": {"name": "a", "namespace": namespace}
+    });
+    cluster.apply(&object.to_string());
+    let mut reads = operator(name, namespace, &config_maps());
+    reads["spec"]["controllers"][0]["sources"] = json!([{"apiGroup": GROUP, "kind": kind}]);
+    reads
+}
+
+/// The server closes the watches of a kind about a second after its definition is gone, and the
+/// status follows within two.
+#[test]
+fn ready_says_soon_that_the_kind_of_a_source_is_gone() {
+    let installed = Installed::shared();
+    let cluster = &installed.cluster;
+    let namespace = cluster.namespace("kindless");
+    define(cluster, "notes", "Note");
+    let reads = reader(cluster, "kindless", &namespace, "Note");
+    cluster.apply(&reads.to_string());
+    let process = start(&installed, &[]);
+    installed.await_reason("kindless", "Ready");
+    let resource = format!("notes.{GROUP}");
+    cluster.kubectl(&["delete", "customresourcedefinition", &resource]);
+    let gone = Instant::now();
+    let message = installed.await_reason("kindless", "NotReady");
+    let took = gone.elapsed();
+    assert!(message.contains("Note"), "{message}");
+    assert!(took < Duration::from_secs(10), "{took:?}");
+    cluster.kubectl(&["delete", "operators.dcontroller.io", "kindless"]);
+    stop_deltic(process);
+}
+
 #[test]
 fn a_deletion_needs_neither_its_source_nor_its_target_kind() {
     let installed = Installed::shared();
     let cluster = &installed.cluster;
     let namespace = cluster.namespace("gone");
-    let kinds = [definition("tasks", "Task"), definition("plans", "Plan")];
-    for kind in &kinds {
-        cluster.apply(&kind.to_string());
-    }
-    let group = "identity.example.com";
-    let served = |resource: &str| {
-        let args = ["get", resource, "-n", &namespace];
-        cluster.try_kubectl(&args, "").is_ok()
-    };
-    let full = |plural: &str| format!("{plural}.{group}");
-    for plural in ["tasks", "plans"] {
-        await_true("it is served", || served(&full(plural)));
-    }
-    let task = json!({
-        "apiVersion": format!("{group}/v1"), "kind": "Task",
-        "metadata": {"name": "a", "namespace": namespace}
-    });
-    cluster.apply(&task.to_string());
+    let full = |plural: &str| format!("{plural}.{GROUP}");
+    define(cluster, "tasks", "Task");
+    define(cluster, "plans", "Plan");
     // One Operator reads the kind that goes, the other writes it.
-    let mut reads = operator("reads", &namespace, &config_maps());
-    reads["spec"]["controllers"][0]["sources"] = json!([{"apiGroup": group, "kind": "Task"}]);
+    let reads = reader(cluster, "reads", &namespace, "Task");
     cluster.apply(&deleting(reads));
     source(cluster, &namespace, "b");
-    let plans = json!({"apiGroup": group, "kind": "Plan"});
+    let plans = json!({"apiGroup": GROUP, "kind": "Plan"});
     cluster.apply(&deleting(operator("writes", &namespace, &plans)));
     let process = start(&installed, &[]);
     await_copies(cluster, &namespace, "configmaps", &["a-copy"]);

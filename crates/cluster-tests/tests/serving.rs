@@ -5,17 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use cluster_tests::{
-    Cluster, Process, Served, TokenKey, await_some, metric, operator_with_view, stop_deltic,
+    Process, Served, TokenKey, await_some, metric, operator_with_view, stop_deltic,
 };
 use serde_json::{Value, json};
-
-fn source(cluster: &Cluster, namespace: &str, name: &str, value: &str) {
-    let source = json!({
-        "apiVersion": "v1", "kind": "ConfigMap", "data": {"k": value},
-        "metadata": {"name": name, "namespace": namespace, "labels": {"role": "source"}}
-    });
-    cluster.apply(&source.to_string());
-}
 
 /// A deltic that serves the view.
 struct Views(Served);
@@ -57,8 +49,8 @@ fn views_are_read_and_written_with_kubectl() {
     let served = Views::start();
     let cluster = &served.0.installed.cluster;
     let namespace = cluster.namespace("served");
-    source(cluster, &namespace, "a", "one");
-    source(cluster, &namespace, "b", "two");
+    cluster.source(&namespace, "a", "one");
+    cluster.source(&namespace, "b", "two");
     let admin = served.0.kubeconfig();
     await_some("the view is filled", || {
         let names = cluster.kubectl_of(&admin, &["get", "entry", "-A", "-o", "name"], "");
@@ -120,7 +112,7 @@ fn views_are_read_and_written_with_kubectl() {
     served.kubectl(&admin, &delete);
 
     // A watch ends when the object changes as it waits for.
-    source(cluster, &namespace, "a", "three");
+    cluster.source(&namespace, "a", "three");
     let wait = [
         "wait",
         "entry/a",
@@ -201,8 +193,8 @@ fn the_cluster_decides_who_reads_what() {
     let served = Views::start();
     let cluster = &served.0.installed.cluster;
     let (mine, other) = (cluster.namespace("mine"), cluster.namespace("other"));
-    source(cluster, &mine, "a", "one");
-    source(cluster, &other, "b", "two");
+    cluster.source(&mine, "a", "one");
+    cluster.source(&other, "b", "two");
     cluster.kubectl(&["create", "-n", &mine, "serviceaccount", "user"]);
     let resource = "entry.served.view.dcontroller.io";
     let role = [

@@ -7,7 +7,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use cluster_tests::Binaries;
+use cluster_tests::{Binaries, Cluster};
 
 use crate::mask;
 use crate::script::{Command, Script, words};
@@ -34,15 +34,23 @@ pub(crate) struct Outcome {
 }
 
 impl Door {
-    /// Runs the commands of a script. Returns how long each took, too.
-    pub(crate) fn run(&self, script: &Script) -> Vec<(Outcome, Duration)> {
+    /// A door with a directory of its own, inside that of the cluster.
+    pub(crate) fn new(cluster: &Cluster, name: &str, kubeconfig: PathBuf, group: &str) -> Self {
+        let directory = cluster.directory().join(name);
+        std::fs::create_dir_all(&directory).unwrap();
+        Self {
+            kubeconfig,
+            group: group.to_owned(),
+            directory,
+        }
+    }
+
+    /// Runs the commands of a script.
+    pub(crate) fn run(&self, script: &Script) -> Vec<Outcome> {
         let commands = script.commands.iter();
-        let run = |command| {
-            let start = Instant::now();
-            let outcome = self.command(script, command);
-            (outcome, start.elapsed())
-        };
-        commands.map(run).collect()
+        commands
+            .map(|command| self.command(script, command))
+            .collect()
     }
 
     fn command(&self, script: &Script, command: &Command) -> Outcome {
@@ -57,11 +65,7 @@ impl Door {
         if !command.meanwhile.is_empty() {
             let _ = first_line.recv_timeout(PATIENCE);
             for line in &command.meanwhile {
-                let other = Command {
-                    kubectl: line.clone(),
-                    ..Command::default()
-                };
-                let outcome = self.command(script, &other);
+                let outcome = self.command(script, &Command::of(line));
                 assert_eq!(outcome.code, Some(0), "{line}: {}", outcome.stderr);
             }
         }

@@ -24,9 +24,20 @@ pub(crate) struct Command {
     /// Commands that run once it has printed its first line.
     pub(crate) meanwhile: Vec<String>,
     /// The listed difference that it shows.
-    pub(crate) differs: Option<String>,
+    differs: Option<String>,
     /// The listed difference that it shows on deltic's own port alone.
-    pub(crate) differs_on_own_port: Option<String>,
+    differs_on_own_port: Option<String>,
+    /// The listed difference that it shows through the cluster's API alone.
+    differs_through_cluster: Option<String>,
+}
+
+/// A way to reach views.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Way {
+    /// deltic's own port.
+    OwnPort,
+    /// The cluster's API.
+    Cluster,
 }
 
 impl Script {
@@ -53,12 +64,26 @@ impl Script {
 }
 
 impl Command {
+    /// A command with these arguments.
+    pub(crate) fn of(kubectl: &str) -> Self {
+        Self {
+            kubectl: kubectl.to_owned(),
+            ..Self::default()
+        }
+    }
+
+    /// The listed difference that it shows this way.
+    pub(crate) fn listed(&self, way: Way) -> Option<&str> {
+        let here = match way {
+            Way::OwnPort => &self.differs_on_own_port,
+            Way::Cluster => &self.differs_through_cluster,
+        };
+        here.as_ref().or(self.differs.as_ref()).map(String::as_str)
+    }
+
     fn read(entry: &Value) -> Self {
         if let Some(kubectl) = entry.as_str() {
-            return Self {
-                kubectl: kubectl.to_owned(),
-                ..Self::default()
-            };
+            return Self::of(kubectl);
         }
         let mut command = Self::default();
         for (key, value) in entry.as_map().into_iter().flat_map(Map::iter) {
@@ -69,6 +94,7 @@ impl Command {
                 "editor" => command.editor = text(),
                 "differs" => command.differs = Some(text()),
                 "differsOnOwnPort" => command.differs_on_own_port = Some(text()),
+                "differsThroughCluster" => command.differs_through_cluster = Some(text()),
                 "meanwhile" => {
                     let list = value.as_list().into_iter().flatten();
                     let list = list.filter_map(|item| item.as_str());
