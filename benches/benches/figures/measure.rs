@@ -164,12 +164,12 @@ impl<'a> Bench<'a> {
         tokio::time::sleep(SETTLE).await;
         stage::stop(Subject::Deltic, leader);
         let start = Instant::now();
-        self.revision += 1;
-        let name = source_name(self.count / 2);
-        write(&self.configs, &name, self.revision).await?;
-        let target = target_name(&name);
-        let took = self.targets.one_at(&target, self.revision).await? - start;
+        let (name, new) = (source_name(self.count / 2), self.revision + 1);
+        write(&self.configs, &name, new).await?;
+        let took = self.targets.one_at(&target_name(&name), new).await? - start;
         stage::stop(Subject::Deltic, standby);
+        // All sources have the same revision again, as the next run expects.
+        write(&self.configs, &name, self.revision).await?;
         Ok(took.as_secs_f64())
     }
 

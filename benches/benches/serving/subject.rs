@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
-use cluster_tests::{Installed, Options, Served, await_some, stop_deltic};
+use cluster_tests::{
+    Installed, Options, Served, TWIN, VIEWS, await_some, health_operator, health_twin, stop_deltic,
+};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
-use serde_json::{Value, json};
 
 use crate::Error;
 
@@ -30,47 +31,10 @@ impl Subject {
 
     pub(crate) fn group(self) -> &'static str {
         match self {
-            Self::Cluster => "served.twin.dcontroller.io",
-            Self::Deltic => "served.view.dcontroller.io",
+            Self::Cluster => TWIN,
+            Self::Deltic => VIEWS,
         }
     }
-}
-
-/// Reads a view that users fill.
-fn operator() -> Value {
-    json!({
-        "apiVersion": "dcontroller.io/v1alpha1", "kind": "Operator", "metadata": {"name": "served"},
-        "spec": {"controllers": [{
-            "name": "c", "sources": [{"kind": "Health"}],
-            "pipeline": [
-                {"@select": {"@eq": ["$.spec.copied", true]}},
-                {"@project": {"metadata": {"name": "$.metadata.name"}, "ready": "$.ready"}}
-            ],
-            "target": {"kind": "Copy"}
-        }]}
-    })
-}
-
-fn twin() -> Value {
-    let group = Subject::Cluster.group();
-    json!({
-        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": {"name": format!("health.{group}")},
-        "spec": {
-            "group": group, "scope": "Namespaced",
-            "names": {
-                "kind": "Health", "listKind": "HealthList", "plural": "health",
-                "singular": "health"
-            },
-            "versions": [{
-                "name": "v1alpha1", "served": true, "storage": true,
-                "subresources": {"status": {}},
-                "schema": {"openAPIV3Schema": {
-                    "type": "object", "x-kubernetes-preserve-unknown-fields": true
-                }}
-            }]
-        }
-    })
 }
 
 /// A control plane with deltic.
@@ -80,7 +44,7 @@ pub(crate) struct Stage {
 
 impl Stage {
     pub(crate) fn new() -> Self {
-        let (operator, twin) = (operator().to_string(), twin().to_string());
+        let (operator, twin) = (health_operator(), health_twin());
         let installed = Installed::shipped(&Options::default(), &operator, &twin);
         let served = Served::on(installed, &operator);
         let stage = Self { served };
