@@ -1,6 +1,6 @@
 //! Type checks: what is wrong with an expression, given the types of its variables.
 //!
-//! There are no rules of types here. An operator or function is tried on a sample of each type that
+//! There are no typing rules here. An operator or function is tried on a sample of each type that
 //! its operands may have: if the interpreter refuses all of them because of their types, it refuses
 //! all values, and what the samples give is the type of the result.
 //!

@@ -1,4 +1,4 @@
-//! Stops the servers when the test process ends, in whatever way.
+//! Stops the servers when the test process ends, however it ends.
 //!
 //! A shell reads from a pipe to which only the test process writes the IDs of the processes that it
 //! starts. When the pipe is closed, the shell kills them and removes their directory. The system

@@ -45,7 +45,7 @@ fn run_once(
         return Err(none(args, &report));
     }
     if args.update && update::write(&tests, &report, output)? {
-        // What is written is what is read: the tests run again on the new files.
+        // Runs the tests again on the new files, to check what was written.
         *files = TestFiles::default();
         tests = files.read(&args.paths)?;
         report = Report::run(&tests, filter);

@@ -29,7 +29,7 @@ impl Task {
             let object = ((number, event.source), event.name.clone());
             match echoes.get(&object) {
                 Some(echo) => depth = depth.max(echo.saturating_add(1)),
-                // A change outside of the fields that are read is none.
+                // A change outside of the fields that are read does not count.
                 None if circuit.is_changed_by(event) => {
                     self.release_cycles(number);
                     return;

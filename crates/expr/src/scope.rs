@@ -177,8 +177,8 @@ impl Env {
         self.deadline.set(Some(first));
     }
 
-    /// The Unix time at which the outcome of a comparison with `"@now"` changes that was evaluated
-    /// since the last call: the first one if there are several.
+    /// The first Unix time at which one of the comparisons with `"@now"` that were evaluated since
+    /// the last call changes its outcome.
     pub fn take_deadline(&self) -> Option<i64> {
         self.deadline.take()
     }

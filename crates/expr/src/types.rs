@@ -1,5 +1,5 @@
-//! The types that functions take and give, for code that checks types. They say what the bodies of
-//! the functions do, so they stand beside them in the table.
+//! The types that functions take and give, for code that checks types. They describe
+//! the bodies of the functions, and are in the same rows of the table.
 
 /// The types of a function's arguments and of its result.
 #[derive(Clone, Copy, Debug)]
@@ -18,8 +18,8 @@ impl Types {
     }
 }
 
-/// What an argument must be. Of a function that evaluates its first argument for each item, the
-/// first one is what that must yield.
+/// What an argument must be. If a function evaluates its first argument for each item, the first
+/// entry says what these evaluations must yield.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Takes {
     /// Anything.

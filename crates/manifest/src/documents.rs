@@ -237,7 +237,7 @@ impl<R: Read> Documents<R> {
         )
     }
 
-    /// The end of a List: fails if it is none.
+    /// Ends a List. Fails if its `kind` is not that of a List.
     fn end_list(&self, list: &ListType) -> Result<State, Diagnostic> {
         match &list.kind {
             Some(kind) if kind.ends_with("List") => Ok(State::Document),

@@ -63,7 +63,7 @@ impl Desired {
     }
 
     /// The objects on which other values are recorded than at the last call. They enter the
-    /// pipelines that change them in place anew, even if they are the same.
+    /// pipelines that change them in place again, even if the objects have not changed.
     pub(super) fn take_remembered(&mut self) -> BTreeSet<ObjectKey> {
         std::mem::take(&mut self.remembered)
     }

@@ -1,7 +1,7 @@
 //! Cycles of views across Operators.
 //!
 //! If Operator `a` derives a view from a view of `b`, and `b` derives that one from the view of
-//! `a`, then every change may run around for ever. Inside one Operator such a cycle is bounded,
+//! `a`, then a change may circulate for ever. Inside one Operator such a cycle is bounded,
 //! because its controllers run in one batch. Across Operators it is refused, at the youngest
 //! Operator in it, which does not run until the cycle is gone.
 //!

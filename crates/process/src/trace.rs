@@ -154,8 +154,8 @@ fn resource() -> Resource {
     Resource::builder().with_service_name("deltic").build()
 }
 
-/// Whether a span is ours. Spans of libraries are not exported: they are many, and may contain
-/// data that is sent. Events are not exported either: they go to the log.
+/// Whether a span is ours. Spans of libraries are not exported: there are many of them, and they
+/// may contain the data of requests. Events are not exported either: they go to the log.
 fn is_ours(metadata: &Metadata<'_>) -> bool {
     let crates = [
         "cluster",

@@ -37,8 +37,8 @@ pub struct Unsettled {
     pub operator: String,
     /// Why.
     pub message: String,
-    /// Whether it does not run, or not with everything that it reads, so that the plan is not
-    /// complete. Otherwise it waits for something that the plan does not bring about.
+    /// Whether the plan is incomplete, because the Operator does not run or cannot read all of its
+    /// sources. Otherwise it waits for something that the plan does not create.
     pub incomplete: bool,
 }
 

@@ -179,8 +179,8 @@ impl Service {
         Ok(is_object.then_some(answer))
     }
 
-    /// Lets the server try what several writes have made of an object: it does not know of the
-    /// writes before the last. Returns the object that it would store, with the managers of the
+    /// Sends the result of several writes to an object to the server as a dry run. The server has
+    /// not seen the writes before the last one. Returns the object that it would store, with the managers of the
     /// copy; `None` if that cannot be tried, because the object was replaced.
     async fn try_result(
         &self,

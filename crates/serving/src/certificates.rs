@@ -115,7 +115,7 @@ impl Certificates {
                     (seen, issued) = (now, SystemTime::now());
                     tracing::info!("the certificate of the view server was renewed");
                 }
-                // The old one is used on. The files may be half written.
+                // The old certificate stays in use: the files may be half written.
                 Err(error) => tracing::warn!(%error, "the certificate was not renewed"),
             }
         }
@@ -314,7 +314,7 @@ mod tests {
         }
     }
 
-    /// Writes a new certificate and its key to files, the last change of which was at this second.
+    /// Writes a new certificate and its key to files that were last changed at this second.
     fn write(directory: &Path, second: u64) -> (PathBuf, PathBuf) {
         let key = KeyPair::generate().unwrap();
         let certificate = CertificateParams::default().self_signed(&key).unwrap();
@@ -343,7 +343,7 @@ mod tests {
         let first = current();
         later().await;
         assert_eq!(current(), first, "nothing has changed");
-        // The new key has not been written yet: the old pair is used on.
+        // The new key has not been written yet: the old pair stays in use.
         let old = std::fs::read(&key).unwrap();
         write(&directory, 2);
         let new = std::fs::read(&key).unwrap();

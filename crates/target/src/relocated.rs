@@ -20,8 +20,8 @@ use fieldset::{FieldPath, PathElement};
 const MAX_TRIES: usize = 10_000;
 
 /// The entries of a record, with the positions that elements have in an object; `None` if nothing
-/// changes. `adds` selects the entries of elements that we added, and `holds` whether a value is
-/// the one of an entry.
+/// changes. `adds` selects the entries of elements that we added, and `holds` tells whether
+/// an element has the value of an entry.
 pub(crate) fn relocated<T: Clone>(
     entries: &BTreeMap<FieldPath, T>,
     object: &Value,

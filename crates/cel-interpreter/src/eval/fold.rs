@@ -122,7 +122,7 @@ impl Interpreter<'_> {
         for item in items {
             if self.admits(fold, &item)? {
                 let value = self.with_item(&item, &fold.body)?;
-                // An index, or the key of a map, is a key.
+                // The first variable is an index or the key of a map, so it can be a key.
                 entries.extend(MapKey::of(&item.first)?.map(|key| (key, value)));
             }
         }

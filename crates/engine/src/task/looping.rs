@@ -92,7 +92,7 @@ impl Task {
                 () = tokio::time::sleep_until(next_report), if stale_status => {
                     let start = tokio::time::Instant::now();
                     self = self.guarded(Boundary::Report, Self::tell_status).await;
-                    // However many errors there are, most of the time is left for other work.
+                    // Even with very many errors, most of the time is left for other work.
                     let pause = STATUS_EVERY.max(start.elapsed() * 20);
                     next_report = tokio::time::Instant::now() + pause;
                     stale_status = self.is_behind();
@@ -108,7 +108,7 @@ impl Task {
                         .await;
                 }
                 _ = repair.tick() => self.writes.repair_all(),
-                // The time until the next deadline is another one.
+                // The next turn of the loop computes how long it is until the next deadline.
                 () = stepped(&mut clock_steps), if reads_now => {}
                 () = sleep_until(wake), if wake.is_some() => {
                     let guard = self.guard.clone();

@@ -32,7 +32,7 @@ pub(super) enum Standing {
 }
 
 impl Standing {
-    /// The controller that an object is counted for which is not as derived.
+    /// The controller for which the object is counted; `None` if it is not counted.
     pub(super) fn controller(&self) -> Option<&str> {
         match self {
             Self::Settled | Self::Failed => None,
@@ -77,18 +77,19 @@ pub struct Progress {
     pub removing: usize,
     /// Removed objects that are not gone yet.
     pub leaving: usize,
-    /// The time since which an object is queued.
+    /// Since when the oldest of the queued objects has been waiting.
     pub oldest: Option<Instant>,
 }
 
 impl Progress {
-    /// How many derived objects are not written as derived.
+    /// How many objects do not have their derived state yet.
     pub fn behind(&self) -> usize {
         self.queued + self.missing + self.terminating + self.waiting
     }
 }
 
-/// How many objects that are no longer queued may be behind one that is.
+/// How many entries of objects that are no longer queued a queue may contain, besides as many as
+/// there are queued objects.
 const SLACK: usize = 1024;
 
 /// The counts of all controllers.

@@ -154,7 +154,7 @@ pub(crate) fn set_deadline(relation: Relation, side: NowSide, args: &[Value], en
         NowSide::Left => (a, b),
         NowSide::Right => (b, a),
     };
-    // The outcome is another one from `other` on, or only after it.
+    // The outcome changes at `other`, or right after it.
     let from = match (side, relation) {
         (NowSide::Left, Relation::Less | Relation::GreaterOrEqual)
         | (NowSide::Right, Relation::Greater | Relation::LessOrEqual) => other.ceil(),

@@ -70,7 +70,8 @@ impl<R: Read> Documents<R> {
         Ok(State::Document)
     }
 
-    /// Begins a List whose items begin at this offset; `None` if it is none.
+    /// Begins a List whose items begin at this offset; `None` if the
+    /// document is not a List.
     fn yaml_list(&mut self, items: usize) -> Result<Option<State>, Diagnostic> {
         let mut list = ListType::default();
         // A header that cannot be parsed without its items is reported with the whole document.

@@ -38,7 +38,7 @@ impl Inference {
         }
     }
 
-    /// Warns about a comparison of the time with a text that is none.
+    /// Warns if `"@now"` is compared with a text that is not a time.
     pub(super) fn compared_with_now(&mut self, other: &Type, at: &Location) {
         if let Some(text) = never(other, |text| Time::parse(text).is_some()) {
             let message =

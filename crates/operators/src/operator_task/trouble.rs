@@ -11,7 +11,7 @@ use crate::cycles::Cycle;
 /// The pauses before an engine that ended by itself is started again.
 pub(super) const RESTART: Backoff =
     Backoff::new(Duration::from_millis(500), Duration::from_mins(5));
-/// The reason of an Operator whose views are in a cycle with those of others.
+/// The reason in the status of an Operator whose views form a cycle with those of others.
 pub(super) const CYCLIC_VIEWS: &str = "CyclicViews";
 
 impl OperatorTask {

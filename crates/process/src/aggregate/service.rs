@@ -20,7 +20,7 @@ pub struct ServiceRef {
 }
 
 impl ServiceRef {
-    /// The Service of this namespace if nothing else is said.
+    /// The default Service, in this namespace.
     pub fn default_in(namespace: &str) -> Self {
         Self {
             namespace: namespace.to_owned(),

@@ -14,7 +14,7 @@ use crate::layer::Was;
 pub(super) struct PathRecord {
     /// A hash of the value that we sent.
     pub(super) sent: String,
-    /// A hash of the value that the server stored, if it is another one.
+    /// A hash of the value that the server stored, if it differs from the value that we sent.
     pub(super) stored: Option<String>,
     /// A hash of the value that we wrote before, if the path may still have it: the record of a
     /// status is written before the status itself.
