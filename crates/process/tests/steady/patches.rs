@@ -256,3 +256,49 @@ async fn an_applier_takes_its_status_back() {
     assert_eq!(at(&world.web(), &MESH), &Value::NULL);
     world.stop().await;
 }
+
+/// Passes whole Deployments through, and pauses them.
+fn pauses() -> Value {
+    json!({"controllers": [{
+        "name": "pauses",
+        "sources": [{"apiGroup": "apps", "kind": "Deployment",
+            "labelSelector": {"matchLabels": {"mesh": "on"}}}],
+        "pipeline": [{"@project": [{"$.": "$."}, {"spec": {"paused": true}}]}],
+        "target": {"apiGroup": "apps", "kind": "Deployment", "type": "Patcher"},
+    }]})
+}
+
+/// A controller of the cluster answers every change of the spec in the status. A Patcher that wrote
+/// back the status that passes through would change it for ever.
+#[tokio::test(start_paused = true)]
+async fn a_status_that_passes_through_is_not_written() {
+    let mut world = World::new();
+    let object = json!({
+        "metadata": {"labels": {"mesh": "on"}},
+        "spec": {"replicas": 2}, "status": {"observedGeneration": 1},
+    });
+    world.server.put(&deployment(), "user", &object);
+    world.operator("o", pauses());
+    world.start();
+    let observed = ["status", "observedGeneration"];
+    for _ in 0..60 {
+        seconds(1).await;
+        let generation = at(&world.web(), &["metadata", "generation"]).clone();
+        if *at(&world.web(), &observed) != generation {
+            world.change(&observed, |_| generation.clone());
+        }
+    }
+    let writes = world.requests("PATCH /apis/apps");
+    assert!((1..=2).contains(&writes), "{writes}");
+    world.expect("o", "True/Ready");
+    let web = world.web();
+    assert_eq!(at(&web, &["spec", "paused"]), &json!(true));
+    assert_eq!(at(&web, &["metadata", "generation"]), &json!(2));
+    // Only what was changed is taken back.
+    world.leave_mesh().await;
+    let web = world.web();
+    assert_eq!(at(&web, &["spec", "paused"]), &Value::NULL);
+    assert_eq!(at(&web, &["spec", "replicas"]), &json!(2));
+    assert_eq!(web.get("status"), &json!({"observedGeneration": 2}));
+    world.stop().await;
+}
