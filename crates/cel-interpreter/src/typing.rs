@@ -30,9 +30,15 @@ pub trait DocumentTypes {
     type Part: Clone;
     /// The type at a chain of names that starts with a variable; `None` if nothing is known.
     fn path(&mut self, names: &[&str], place: &Range<usize>) -> Option<Self::Part>;
-    /// The type of a member; `None` if nothing is known.
-    fn member(&mut self, part: &Self::Part, name: &str, place: &Range<usize>)
-    -> Option<Self::Part>;
+    /// The type of a member; `None` if nothing is known. `tested` says that a missing one is no
+    /// error, as in `has`.
+    fn member(
+        &mut self,
+        part: &Self::Part,
+        name: &str,
+        place: &Range<usize>,
+        tested: bool,
+    ) -> Option<Self::Part>;
     /// The type of the elements of a list, or of the values of a map.
     fn element(&mut self, part: &Self::Part) -> Option<Self::Part>;
     /// The types of its values.
@@ -160,13 +166,13 @@ impl<T: DocumentTypes> Checker<'_, T> {
                 let part = self.types.path(&names, &at.place.range);
                 self.part(part)
             }
-            CelExpr::Member(_, key) => self.member(at, parts[0], key.as_str()),
+            CelExpr::Member(_, key) => self.member(at, parts[0], key.as_str(), false),
             CelExpr::OptionalMember(_, key) => {
-                self.guarded(|checker| checker.member(at, parts[0], key.as_str()));
+                self.guarded(|checker| checker.member(at, parts[0], key.as_str(), true));
                 Typed::of(Kinds::OPTIONAL)
             }
             CelExpr::Has(_, key) => {
-                self.member(at, parts[0], key.as_str());
+                self.member(at, parts[0], key.as_str(), true);
                 Typed::of(Kinds::BOOLEAN)
             }
             CelExpr::Index { optional, .. } => self.index(at, &parts, *optional),
@@ -244,11 +250,17 @@ impl<T: DocumentTypes> Checker<'_, T> {
         });
     }
 
-    fn member(&mut self, at: Located<'_>, base: Located<'_>, key: &str) -> Typed<T::Part> {
+    fn member(
+        &mut self,
+        at: Located<'_>,
+        base: Located<'_>,
+        key: &str,
+        tested: bool,
+    ) -> Typed<T::Part> {
         let base = self.typed(base);
         match &base.part {
             Some(part) => {
-                let member = self.types.member(part, key, &at.place.range);
+                let member = self.types.member(part, key, &at.place.range, tested);
                 self.part(member)
             }
             None => {

@@ -189,7 +189,7 @@ fn view_object(document: &Type) -> Type {
     let Some(fields) = document.fields().filter(|_| !document.any) else {
         return path::unknown_object();
     };
-    let strings = || Type::map_of(Type::any()).or_null();
+    let strings = || Type::map_of(Type::string()).or_null();
     let metadata = [
         ("name", Type::string()),
         ("namespace", Type::string().or_null()),
@@ -320,10 +320,15 @@ fn source_object(source: &Source, catalog: &Catalog, views: &Views) -> Type {
     };
     let mut named = fields.named.clone();
     let metadata = Type::defined("ObjectMeta");
-    let metadata = match metadata.fields().filter(|_| !schema.namespaced) {
+    let metadata = match metadata.fields() {
         Some(fields) => {
             let mut named = fields.named.clone();
-            named.insert(Key::new("namespace"), Type::null());
+            let namespace = if schema.namespaced {
+                Type::string()
+            } else {
+                Type::null()
+            };
+            named.insert(Key::new("namespace"), namespace);
             Type::map(Fields::new(named, None))
         }
         None => metadata,

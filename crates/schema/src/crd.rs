@@ -21,7 +21,8 @@ fn with_object_fields(object: &Type) -> Type {
     named.insert(Key::new("apiVersion"), Type::string());
     named.insert(Key::new("kind"), Type::string());
     named.insert(Key::new("metadata"), Type::defined("ObjectMeta").or_null());
-    Type::map(Fields::new(named, fields.rest.clone()))
+    let required = fields.required.clone();
+    Type::map(Fields::new(named, fields.rest.clone()).requiring(required))
 }
 
 /// The type that a structural schema describes. What it does not describe is anything.
@@ -79,5 +80,15 @@ fn map(schema: &Value) -> Type {
         None if kept || additional.as_bool() == Some(true) => Some(Type::any()),
         None => None,
     };
-    Type::map(Fields::new(named, rest))
+    Type::map(Fields::new(named, rest).requiring(required(schema)))
+}
+
+/// The fields that an object must have. A server sets those with a default.
+fn required(schema: &Value) -> Vec<Key> {
+    let names = schema.get("required").as_list().into_iter().flatten();
+    let names = names.filter_map(Value::as_str).filter(|name| {
+        let field = schema.get("properties").get(name);
+        field.get("default").is_null()
+    });
+    names.map(Key::new).collect()
 }

@@ -25,6 +25,8 @@ pub struct Fields {
     pub named: BTreeMap<Key, Type>,
     /// The type of all other fields; `None` if there are none.
     pub rest: Option<Type>,
+    /// The fields that a server requires.
+    pub(crate) required: Vec<Key>,
     depth: usize,
 }
 
@@ -46,7 +48,14 @@ impl Fields {
             depth: inner.unwrap_or(0) + 1,
             named,
             rest,
+            required: Vec::new(),
         }
+    }
+
+    /// The same fields, of which a server requires these.
+    pub(crate) fn requiring(mut self, required: Vec<Key>) -> Self {
+        self.required = required;
+        self
     }
 }
 
@@ -89,6 +98,14 @@ impl Shape {
                 let names = fields.named.keys();
                 names.map(|name| name.as_str().to_owned()).collect()
             }
+        }
+    }
+
+    /// The fields that a server requires.
+    pub fn required(&self) -> Vec<Key> {
+        match self {
+            Self::Defined(definition) => definition.required().map(Key::new).collect(),
+            Self::Listed(fields) => fields.required.clone(),
         }
     }
 

@@ -35,7 +35,7 @@ impl Inference {
 
     fn strict(&mut self, call: &Call, scope: &Scope) -> Type {
         let name = call.function.name;
-        if name == "@exists" {
+        if matches!(name, "@exists" | "@has" | "@isnil") {
             self.exists_literal(call);
         }
         let (args, located) = match &call.args {
@@ -262,7 +262,7 @@ impl Inference {
         }
     }
 
-    /// Warns about `@exists` of a literal.
+    /// Warns about `@exists` or `@isnil` of a literal.
     fn exists_literal(&mut self, call: &Call) {
         let Args::Written(args) = &call.args else {
             return;
@@ -270,8 +270,9 @@ impl Inference {
         let Some(Expr::Literal(value)) = args.first() else {
             return;
         };
-        let result = !value.is_null();
-        let message = format!("@exists of a literal is always {result}");
+        let name = call.function.name;
+        let result = value.is_null() == (name == "@isnil");
+        let message = format!("{name} of a literal is always {result}");
         let problem = Problem::warning("exists-literal", &call.at, message);
         self.report(match value.as_str() {
             Some(text) => problem.with_help(format!("a path starts with `$`: \"$.{text}\"")),

@@ -9,7 +9,7 @@ use document::{Key, Location, Value};
 use schema::{Fields, Numbers, Strings, Type};
 
 use super::inference::{Inference, Scope};
-use super::path::listed;
+use super::path::{FAILS, IS_ABSENT, listed};
 use crate::problem::Problem;
 
 /// A variable of an expression.
@@ -159,7 +159,7 @@ impl Inference {
             return None;
         }
         let field = document.field(&key).unwrap_or_else(Type::any);
-        Some(self.chain(&field, rest, root, place))
+        Some(self.chain(&field, rest, (root, FAILS), place))
     }
 
     fn no_variable(&mut self, name: &str, names: &[String], (at, part): (&Location, Range<usize>)) {
@@ -216,16 +216,24 @@ impl DocumentTypes for CelTypes<'_> {
         let (root, rest) = names.split_first()?;
         let place = self.place.part(place);
         let found = match (self.variable)(root) {
-            Variable::Known(start) => self.inference.chain(&start, rest, root, place),
+            Variable::Known(start) => self.inference.chain(&start, rest, (root, FAILS), place),
             Variable::Key => self.inference.key(names, self.document, place)?,
             Variable::Unknown => return None,
         };
         Self::known(found)
     }
 
-    fn member(&mut self, part: &Type, name: &str, place: &Range<usize>) -> Option<Type> {
+    fn member(
+        &mut self,
+        part: &Type,
+        name: &str,
+        place: &Range<usize>,
+        tested: bool,
+    ) -> Option<Type> {
         let place = self.place.part(place);
-        let found = self.inference.chain(part, &[name], "the value", place);
+        let outcome = if tested { IS_ABSENT } else { FAILS };
+        let start = ("the value", outcome);
+        let found = self.inference.chain(part, &[name], start, place);
         Self::known(found)
     }
 

@@ -24,9 +24,10 @@ struct Place<'a> {
     inside: Option<Range<usize>>,
 }
 
-/// What a path does without the field, and CEL.
+/// What a path does without the field, and CEL, and `has` in CEL.
 const IS_NULL: &str = "so this is always null";
-const FAILS: &str = "so this always fails";
+pub(super) const FAILS: &str = "so this always fails";
+pub(super) const IS_ABSENT: &str = "so it is never there";
 
 impl<'a> Place<'a> {
     fn new(text: &str, rest: &'a [Segment], outcome: &'static str, at: &'a Location) -> Self {
@@ -78,12 +79,13 @@ impl Inference {
         here
     }
 
-    /// Follows a chain of names, as CEL does.
+    /// Follows a chain of names, as CEL does. `text` is the start of the chain, for messages, and
+    /// `outcome` what happens without a field.
     pub(super) fn chain(
         &mut self,
         start: &Type,
         names: &[&str],
-        text: &str,
+        (text, outcome): (&str, &'static str),
         (at, inside): (&Location, Range<usize>),
     ) -> Type {
         let segments: Vec<Segment> = names
@@ -93,7 +95,7 @@ impl Inference {
         let scope = Scope::of(Type::any());
         let place = Place {
             inside: Some(inside),
-            ..Place::new(text, &segments, FAILS, at)
+            ..Place::new(text, &segments, outcome, at)
         };
         self.walk(start.clone(), place, &scope)
     }

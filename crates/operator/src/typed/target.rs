@@ -56,7 +56,7 @@ impl Inference {
         let owner = format!("{}.metadata", target.resource.kind);
         for (name, field) in &fields.named {
             let place = format!("metadata.{name}");
-            let written = METADATA.contains(&name.as_str()) && !target.resource.is_view();
+            let written = METADATA.contains(&name.as_str());
             let exists = known
                 .map
                 .as_ref()
@@ -134,8 +134,8 @@ impl Inference {
                 self.field(field, &schema.object, name, (kind, &place), at);
             }
         }
-        // A Patcher merges into an object that has what is missing here.
-        if target.kind != TargetType::Patcher {
+        // What is missing here may be in the object that a Patcher or Applier changes.
+        if target.kind == TargetType::Updater {
             self.required(document, &schema.object, kind, at);
         }
     }
@@ -226,8 +226,7 @@ impl Inference {
 
     /// Warns about required fields that a new object never has.
     fn required(&mut self, document: &Type, wanted: &Type, place: &str, at: &Location) {
-        let (Some(found), Some(schema::Shape::Defined(definition))) = (&document.map, &wanted.map)
-        else {
+        let (Some(found), Some(wanted)) = (&document.map, &wanted.map) else {
             return;
         };
         let at = document.at.as_ref().unwrap_or(at);
@@ -235,16 +234,15 @@ impl Inference {
         if document.any || fields.rest.is_some() {
             return;
         }
-        for name in definition.required() {
-            let key = Key::new(name);
-            let missing = fields.named.get(&key).is_none_or(Type::is_null);
+        for name in wanted.required() {
+            let missing = fields.named.get(&name).is_none_or(Type::is_null);
             if missing {
                 let message = format!("{place} needs the field {name}");
                 self.report(Problem::warning("missing-field", at, message));
             }
         }
         for (name, field) in &fields.named {
-            if let Some(wanted) = definition.field(name.as_str())
+            if let Some(wanted) = wanted.field(name)
                 && self.budget.take()
             {
                 self.required(field, &wanted, &format!("{place}.{name}"), at);

@@ -27,6 +27,13 @@ pub(super) fn check(
     if source.group != target.resource.group || source.kind != target.resource.kind {
         return None;
     }
+    // A copy in another namespace is another object.
+    let namespace = metadata.field(&Key::new("namespace"))?.origin;
+    let same =
+        |origin: &Origin| origin.source == name.source && origin.is(&["metadata", "namespace"]);
+    if namespace.is_some_and(|origin| !same(&origin)) {
+        return None;
+    }
     let from = |origin: &Option<Origin>, names: usize| {
         let origin = origin.as_ref();
         origin.is_some_and(|origin| origin.source == name.source && origin.path.len() == names)

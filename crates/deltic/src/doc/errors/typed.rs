@@ -106,7 +106,7 @@ pub(super) const CODES: &[CodeDoc] = &[
     ),
     code(
         "exists-literal",
-        "A warning: `@exists` of a literal is always true.",
+        "A warning: the result of `@exists` or `@isnil` of a literal is always the same.",
         "Write a path: `$.spec`.",
         Operator(
             r#"{"spec": {"controllers": [{"name": "c", "sources": [{"apiGroup": "", "kind": "Pod"}], "pipeline": [{"@select": {"@exists": "spec"}}, {"@project": {"metadata": {"name": "$.metadata.name", "namespace": "$.metadata.namespace"}}}], "target": {"kind": "T"}}]}}"#,

@@ -6,8 +6,8 @@ mod patches;
 mod time;
 
 use dataflow::pipeline::{Branch, JoinKey, Project, StageKind};
-use document::Location;
 use document::path::{Root, Segment};
+use document::{Key, Location};
 use expr::Expr;
 
 use super::SpecReader;
@@ -26,8 +26,12 @@ impl SpecReader<'_> {
             self.secrets(controller);
             self.time_that_stands_still(controller);
         }
-        let whole = crate::typed::whole_objects(operator, &broken);
-        self.cycles(operator, &whole);
+        // How a target with a mistake is written is not known.
+        let places = operator.controllers.iter().map(|controller| &controller.at);
+        let unsure: Vec<&Location> = places.filter(|at| breaks_target(&broken, at)).collect();
+        let mut whole = crate::typed::whole_objects(operator, &broken);
+        whole.retain(|problem| !unsure.iter().any(|at| problem.at.is_in(at)));
+        self.cycles(operator, &whole, &unsure);
         self.problems.extend(whole);
     }
 
@@ -43,7 +47,9 @@ impl SpecReader<'_> {
         let StageKind::Join(join) = &stage.kind else {
             return;
         };
-        if join.inputs.len() < 2 {
+        // A name that is no source is reported as such.
+        let exprs = join.conjuncts.iter().map(|conjunct| &conjunct.expr);
+        if join.inputs.len() < 2 || strangers(exprs, &join.inputs).next().is_some() {
             return;
         }
         let mut apart = Vec::new();
@@ -101,27 +107,14 @@ impl SpecReader<'_> {
                 | StageKind::Distinct => break,
             }
         }
-        for expr in exprs {
-            expr.walk(&mut |inner| {
-                let Expr::Path(path) = inner else { return };
-                if let (Root::Document, Some(Segment::Name(name))) =
-                    (path.path.root(), path.path.segments().first())
-                    && !join.inputs.iter().any(|input| input == name.as_str())
-                {
-                    let problem = Problem::warning(
-                        "unknown-kind",
-                        &path.at,
-                        format!("{name} is not one of the joined sources, so this is always null"),
-                    );
-                    let nearest =
-                        expr::nearest(name.as_str(), join.inputs.iter().map(String::as_str));
-                    self.problems.push(match nearest {
-                        Some(nearest) => problem.with_help(format!("did you mean {nearest}?")),
-                        None => {
-                            problem.with_help(format!("the sources are {}", join.inputs.join(", ")))
-                        }
-                    });
-                }
+        for (name, at) in strangers(exprs, &join.inputs) {
+            let message =
+                format!("{name} is not one of the joined sources, so this is always null");
+            let problem = Problem::warning("unknown-kind", &at, message);
+            let nearest = expr::nearest(name.as_str(), join.inputs.iter().map(String::as_str));
+            self.problems.push(match nearest {
+                Some(nearest) => problem.with_help(format!("did you mean {nearest}?")),
+                None => problem.with_help(format!("the sources are {}", join.inputs.join(", "))),
             });
         }
     }
@@ -141,7 +134,7 @@ impl SpecReader<'_> {
             return;
         }
         let needs = dataflow::fields::used(&controller.pipeline);
-        let data = document::Key::new("data");
+        let data = Key::new("data");
         for input in secrets {
             let fields = &needs[input];
             if fields.all || fields.names.contains_key(&data) {
@@ -155,7 +148,7 @@ impl SpecReader<'_> {
     }
 
     /// Warns about controllers that read what they write, directly or through others.
-    fn cycles(&mut self, operator: &Operator, whole: &[Problem]) {
+    fn cycles(&mut self, operator: &Operator, whole: &[Problem], unsure: &[&Location]) {
         let sees_itself = |number: usize| operator.controllers[number].sees_itself();
         let in_cycles = operator.topology().in_cycles(sees_itself);
         for (controller, in_cycle) in operator.controllers.iter().zip(in_cycles) {
@@ -163,6 +156,9 @@ impl SpecReader<'_> {
             let prefix = controller.at.to_string() + ".";
             let mut whole = whole.iter().map(|problem| problem.at.to_string());
             let written_back = whole.any(|at| at.starts_with(&prefix));
+            if unsure.contains(&&controller.at) {
+                continue;
+            }
             if in_cycle && !(written_back && controller.sees_itself()) {
                 let name = &controller.name;
                 let message = if controller.sees_itself() {
@@ -177,6 +173,33 @@ impl SpecReader<'_> {
             }
         }
     }
+}
+
+/// Whether the target of the controller at this place has an error.
+fn breaks_target(broken: &[Location], controller: &Location) -> bool {
+    let targets = ["target", "targets"].map(|key| controller.key(key));
+    let mut broken = broken.iter();
+    broken.any(|error| targets.iter().any(|target| error.is_in(target)))
+}
+
+/// The first names of paths that are none of the joined sources, with the places of the paths.
+fn strangers<'a>(
+    exprs: impl IntoIterator<Item = &'a Expr>,
+    inputs: &[String],
+) -> impl Iterator<Item = (Key, Location)> {
+    let mut found = Vec::new();
+    for expr in exprs {
+        expr.walk(&mut |inner| {
+            let Expr::Path(path) = inner else { return };
+            if let (Root::Document, Some(Segment::Name(name))) =
+                (path.path.root(), path.path.segments().first())
+                && !inputs.iter().any(|input| input == name.as_str())
+            {
+                found.push((name.clone(), path.at.clone()));
+            }
+        });
+    }
+    found.into_iter()
 }
 
 fn without_key(name: &str, at: &Location) -> Problem {
