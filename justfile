@@ -55,9 +55,10 @@ release tag:
 book:
     mdbook serve --open
 
-# Coverage-guided fuzzing (nightly, `cargo install cargo-fuzz`): `just fuzz path`.
-fuzz target:
-    cargo +nightly fuzz run {{target}}
+# Coverage-guided fuzzing (nightly, `cargo install cargo-fuzz`): `just fuzz path -max_total_time=600`.
+fuzz target *args:
+    mkdir -p fuzz/corpus/{{target}}
+    cargo +nightly fuzz run {{target}} fuzz/corpus/{{target}} $(ls -d crates/fuzzing/corpus/{{target}} 2>/dev/null) -- {{args}}
 
 # The tests of `document` under AddressSanitizer (nightly).
 asan:

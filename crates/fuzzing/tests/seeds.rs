@@ -1,7 +1,12 @@
-//! The fuzz harnesses on a small corpus and on bytes from fixed seeds.
+//! The fuzz harnesses on a small corpus and on bytes from fixed seeds. What a fuzzer finds becomes a
+//! row of `CORPUS` or, for one harness, a file in `corpus/NAME`.
 
 // The seeds are printed, so that a failing one can be repeated.
 #![allow(clippy::print_stdout)]
+#![allow(clippy::unwrap_used)] // A test fails by panicking.
+
+use std::fs;
+use std::path::Path;
 
 use seeded::Random;
 
@@ -36,9 +41,37 @@ const CORPUS: [&[u8]; 27] = [
     b"%YAML 1.2\n---\n!!binary x\n...\n--- |\n  text\n",
 ];
 
+/// The files of a harness.
+fn files(name: &str) -> Vec<Vec<u8>> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let Ok(files) = fs::read_dir(root.join("corpus").join(name)) else {
+        return Vec::new();
+    };
+    let mut paths: Vec<_> = files.map(|file| file.unwrap().path()).collect();
+    paths.sort();
+    paths.iter().map(|path| fs::read(path).unwrap()).collect()
+}
+
+/// The examples: each an Operator with its objects.
+fn examples() -> Vec<Vec<u8>> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let directories = fs::read_dir(root).unwrap();
+    let mut examples = Vec::new();
+    for directory in directories.map(|directory| directory.unwrap().path()) {
+        let read = |name: &str| fs::read_to_string(directory.join(name)).ok();
+        if let (Some(operator), Some(objects)) = (read("operator.yaml"), read("objects.yaml")) {
+            examples.push(format!("{operator}\n---\n{objects}").into_bytes());
+        }
+    }
+    examples
+}
+
 fn run(name: &str, runs: u64, harness: fn(&[u8])) {
     for data in CORPUS {
         harness(data);
+    }
+    for data in files(name) {
+        harness(&data);
     }
     let seeds = seeded::seeds(runs);
     println!("{name}: seeds {seeds:?}");
@@ -79,4 +112,30 @@ fn circuits_equal_the_evaluation_from_scratch() {
 #[test]
 fn operators_stay_within_their_bounds() {
     run("operator", 5_000, fuzzing::operator);
+}
+
+#[test]
+fn examples_stay_within_their_bounds() {
+    let examples = examples();
+    assert!(examples.len() > 5);
+    for example in examples {
+        fuzzing::operator(&example);
+    }
+}
+
+/// Files that are not Operators with objects would test nothing.
+#[test]
+fn the_corpus_has_operators_that_run() {
+    let corpus = files("operator");
+    assert!(!corpus.is_empty());
+    for data in corpus.into_iter().chain(examples()) {
+        let text = String::from_utf8_lossy(&data).into_owned();
+        let manifests = manifest::parse_bytes("corpus", data).unwrap();
+        let is_operator =
+            |manifest: &&manifest::Manifest| operator::spec::is_operator(&manifest.value);
+        let spec = manifests.iter().find(is_operator).unwrap();
+        let (read, problems) = operator::read(&spec.value, &expr::Functions::builtin());
+        assert!(read.is_some(), "{text}\n{problems:?}");
+        assert!(manifests.len() > 1, "{text}");
+    }
 }
