@@ -281,8 +281,11 @@ impl CompileError {
             CompileErrorKind::Arity { signature, .. } => {
                 (!signature.is_empty()).then(|| format!("it is written {signature}"))
             }
-            CompileErrorKind::ItemOutOfScope
-            | CompileErrorKind::RootSetter
+            CompileErrorKind::ItemOutOfScope => Some(
+                r#"the expression comes first, then the list: {"@map": ["$$.name", "$.list"]}"#
+                    .to_owned(),
+            ),
+            CompileErrorKind::RootSetter
             | CompileErrorKind::Setter { .. }
             | CompileErrorKind::Form { .. }
             | CompileErrorKind::Pattern(_)
@@ -294,6 +297,10 @@ impl CompileError {
 
 /// Templates belong to patches; in expressions there are paths and CEL.
 fn path_help(path: &str) -> Option<String> {
+    let name = path.strip_prefix('$')?;
+    if name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
+        return Some(format!("did you mean $.{name}?"));
+    }
     let inner = path.strip_prefix("${")?.strip_suffix('}')?;
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '[' | ']');
     let cel = format!("{{\"@cel\": \"{}\"}}", inner.replace('"', "'"));

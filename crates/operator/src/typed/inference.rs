@@ -300,7 +300,12 @@ impl Inference {
         let at = found.at.as_ref().unwrap_or(at).clone();
         let message = format!("{what} needs {wanted}, but this is always {found}");
         let problem = self.fails("wrong-type", &at, message);
-        self.report(problem);
+        // Elsewhere it is CEL.
+        let help = boolean_help(found, wanted).filter(|_| what.starts_with('@'));
+        self.report(match help {
+            Some(help) => problem.with_help(help),
+            None => problem,
+        });
     }
 
     /// Reports an operand that can never be a number: numeric strings count as numbers.
@@ -356,4 +361,17 @@ impl Inference {
         }
         .written_at(at)
     }
+}
+
+/// What to write where a boolean is needed.
+fn boolean_help(found: &Type, wanted: &Type) -> Option<&'static str> {
+    if !wanted.boolean || wanted.overlaps(&Type::string()) || wanted.overlaps(&Type::integer()) {
+        return None;
+    }
+    let quoted = |text: &[Box<str>]| text.iter().all(|text| matches!(&**text, "true" | "false"));
+    Some(if found.string.as_known().is_some_and(quoted) {
+        "write it without quotes"
+    } else {
+        r#"compare it, as in {"@eq": [<a>, <b>]}, or test it with @exists"#
+    })
 }

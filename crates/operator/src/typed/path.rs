@@ -195,7 +195,12 @@ impl Inference {
                     "{} is {found}, not a list, so this is always null",
                     place.text
                 );
-                self.report(place.warning(message));
+                let problem = place.warning(message);
+                self.report(if here.map.is_some() {
+                    problem.with_help("leave out the index; after @unwind the field is the element")
+                } else {
+                    problem
+                });
                 Type::any()
             }
         }

@@ -2,7 +2,7 @@
 
 use document::path::Segment;
 use document::{Key, Location};
-use schema::{KindSchema, Strings, Type};
+use schema::{KindSchema, Numbers, Strings, Type};
 
 use super::inference::Inference;
 use super::path::{listed, peek};
@@ -217,10 +217,20 @@ impl Inference {
         }
         let message = format!("{place} must be {wanted}, but this is always {found}");
         let problem = self.fails("refused-value", at, message);
-        self.report(if wanted.string == Strings::All && wanted.list.is_none() {
-            problem.with_help("write it in quotes, or convert it with @string")
+        let help = if wanted.string == Strings::All && wanted.list.is_none() {
+            Some("write it in quotes, or convert it with @string")
+        } else if found.string == Strings::None {
+            None
+        } else if wanted.number != Numbers::None {
+            Some("write it without quotes, or convert it with @int or @float")
+        } else if wanted.boolean {
+            Some("write it without quotes, or convert it with @bool")
         } else {
-            problem
+            None
+        };
+        self.report(match help {
+            Some(help) => problem.with_help(help),
+            None => problem,
         });
     }
 
