@@ -45,6 +45,8 @@ struct Progress {
     skipped: usize,
     /// The files with skipped documents.
     skipped_in: BTreeSet<String>,
+    /// Whether results are printed while files are read.
+    prints: bool,
 }
 
 impl Files {
@@ -115,7 +117,10 @@ impl Files {
         output: &mut Output,
         mut each: impl FnMut(Manifest, bool, &mut Output) -> Result<(), Stop>,
     ) -> Result<(), Stop> {
-        let mut progress = Progress::default();
+        let mut progress = Progress {
+            prints: true,
+            ..Progress::default()
+        };
         let files = self.start(&mut progress)?;
         let mut begun = false;
         let mut several = false;
@@ -174,7 +179,13 @@ impl Files {
                     return Ok(());
                 }
             }
-            output.progress(|| progress.line(file, documents.bytes_read()));
+            let line = || progress.line(file, documents.bytes_read());
+            // Somebody may be typing standard input.
+            if progress.prints || file.size.is_none() {
+                output.progress(line);
+            } else {
+                output.working(line);
+            }
             step(progress, output)?;
         }
         Ok(())
