@@ -149,7 +149,9 @@ async fn objects_are_derived_repaired_and_cleaned_up_after_a_restart() {
         format!(
             "deltic_source_synced{{operator=\"{namespace}\",controller=\"read\",source=\"ConfigMap\"}} 1"
         ),
-        format!("deltic_target_objects{{operator=\"{namespace}\",controller=\"write\"}}"),
+        format!(
+            "deltic_target_objects{{operator=\"{namespace}\",controller=\"write\",target=\"ConfigMap\"}}"
+        ),
         format!("controller_runtime_active_workers{{controller=\"{namespace}/write\"}} 0"),
         format!("workqueue_adds_total{{name=\"{namespace}\"}}"),
     ] {

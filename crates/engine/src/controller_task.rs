@@ -72,8 +72,8 @@ pub(super) struct ControllerTask {
     /// How long it has worked on the current batch.
     worked: Duration,
     halt: Halt,
-    /// How many objects it derives, including those in views.
-    pub(super) outputs: usize,
+    /// How many objects it derives for each target, including those in views.
+    outputs: Vec<usize>,
     /// The targets whose objects it changes in place.
     in_place: InPlace,
     /// The author of each target.
@@ -104,7 +104,7 @@ impl ControllerTask {
             budget,
             worked: Duration::ZERO,
             halt: Halt::default(),
-            outputs: 0,
+            outputs: vec![0; controller.targets.len()],
             open: false,
             opened: None,
             ticks: false,
@@ -130,6 +130,22 @@ impl ControllerTask {
             halt,
             ..self
         }
+    }
+
+    /// How many objects it derives, including those in views.
+    pub(super) fn outputs(&self) -> usize {
+        self.outputs.iter().sum()
+    }
+
+    /// How many objects it derives of each kind.
+    pub(super) fn outputs_by_kind(&self) -> BTreeMap<&str, usize> {
+        let mut kinds = BTreeMap::new();
+        for (author, count) in self.authors.iter().zip(&self.outputs) {
+            *kinds
+                .entry(author.target.resource.kind.as_str())
+                .or_default() += count;
+        }
+        kinds
     }
 
     /// The number of objects that cannot be read, or for which a stage fails.
@@ -197,15 +213,17 @@ impl ControllerTask {
                 return None;
             }
         };
-        let mut outputs = self.outputs;
+        let mut outputs = self.outputs.clone();
         for change in &step.changes {
+            let count = &mut outputs[change.target];
             match (&change.old, &change.new) {
-                (None, Some(_)) => outputs += 1,
-                (Some(_), None) => outputs = outputs.saturating_sub(1),
+                (None, Some(_)) => *count += 1,
+                (Some(_), None) => *count = count.saturating_sub(1),
                 _ => {}
             }
         }
-        if let Some(why) = self.exceeded(outputs + others.outputs, start.elapsed()) {
+        let all = outputs.iter().sum::<usize>() + others.outputs;
+        if let Some(why) = self.exceeded(all, start.elapsed()) {
             self.stop(why);
             return None;
         }
@@ -227,8 +245,12 @@ impl ControllerTask {
         self.stopped = Some(why);
         self.stopped_at = Some(tokio::time::Instant::now());
         let pending = std::mem::take(&mut self.pending);
-        let unwritten = pending.values().flatten().count();
-        self.outputs = self.outputs.saturating_sub(unwritten);
+        for unwritten in pending.values().flatten() {
+            let authors = self.authors.iter().zip(&mut self.outputs);
+            for (_, count) in authors.filter(|(author, _)| Arc::ptr_eq(author, &unwritten.author)) {
+                *count = count.saturating_sub(1);
+            }
+        }
         self.removals.clear();
         self.owners.clear();
         self.in_place.clear();

@@ -165,7 +165,7 @@ impl Task {
         };
         let task = &mut self.controllers[number];
         task.removals.summing = true;
-        task.removals.before = Some(task.outputs + held);
+        task.removals.before = Some(task.outputs() + held);
     }
 
     /// Records a change. Returns whether it is a removal that has to wait; `counts` says

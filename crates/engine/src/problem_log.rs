@@ -266,7 +266,7 @@ impl ProblemLog {
                 counts: Counts {
                     sources: controller.sources.len(),
                     objects: task.circuit.len(),
-                    targets: task.outputs,
+                    targets: task.outputs(),
                     errors: count,
                     held: self.count_held(&controller.name),
                 },

@@ -33,7 +33,7 @@ impl Task {
         let waits = progress.missing + progress.terminating + progress.waiting + progress.leaving;
         task.syncing = waits > 0 || starts || progress.oldest.is_some_and(late);
         if task.syncing {
-            return Some(message(&progress, task.outputs));
+            return Some(message(&progress, task.outputs()));
         }
         let swept = self.sweep.is_done() || !all_open;
         (!swept).then(|| "the lists of its targets are not complete yet".to_owned())

@@ -335,10 +335,11 @@ impl Task {
         let span = tracing::info_span!("step", operator, controller = name, events);
         let step = span.in_scope(|| task.step(batch, env, &others));
         let metrics = self.measures.of(&controller.name);
-        metrics.inspect(|metrics| metrics.step(start.elapsed()));
+        metrics.inspect(|metrics| metrics.step(events, start.elapsed()));
         let Some(step) = step else {
             return;
         };
+        metrics.inspect(|metrics| metrics.derived(step.changes.len()));
         self.candidates += task.circuit.usage().candidates;
         self.problem_log.failed(controller, &step.errors);
         let counts = bulk || !task.open;
@@ -370,7 +371,7 @@ impl Task {
             } = task.circuit.usage();
             used.circuits.documents += documents;
             used.circuits.bytes += bytes;
-            used.outputs += task.outputs;
+            used.outputs += task.outputs();
         }
         used.circuits.candidates = self.candidates;
         used

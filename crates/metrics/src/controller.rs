@@ -6,7 +6,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 
-use super::series::{Code, Each, Reason, Result, Source, Write};
+use super::series::{Code, Each, Reason, Result, Source, Target, Write};
 use super::{Metrics, number};
 
 /// What a controller reports to. Clones are handles to the same.
@@ -18,7 +18,8 @@ pub struct ControllerMetrics {
     reconcile_time: Histogram,
     active_workers: Gauge,
     max_concurrent: Gauge,
-    targets: Gauge,
+    source_changes: Counter,
+    target_changes: Counter,
     standing: Gauge,
     steps: Counter,
     step_time: Histogram,
@@ -49,7 +50,8 @@ impl Metrics {
             reconcile_time: metrics.reconcile_time.get(&named),
             active_workers: metrics.active_workers.get(&named),
             max_concurrent: metrics.max_concurrent.get(&named),
-            targets: metrics.target_objects.get(&each),
+            source_changes: metrics.source_changes.get(&each),
+            target_changes: metrics.target_changes.get(&each),
             standing: metrics.standing_errors.get(&each),
             steps: metrics.steps.get(&each),
             step_time: metrics.step_time.get(&each),
@@ -107,9 +109,14 @@ impl ControllerMetrics {
         self.all.0.source_synced.get(&source).set(synced);
     }
 
-    /// How many objects are derived.
-    pub fn targets(&self, objects: usize) {
-        self.targets.set(number(objects));
+    /// How many objects of a target are derived.
+    pub fn target(&self, target: &str, objects: usize) {
+        let target = Target {
+            operator: self.each.operator.clone(),
+            controller: self.each.controller.clone(),
+            target: target.to_owned(),
+        };
+        self.all.0.target_objects.get(&target).set(number(objects));
     }
 
     /// How many errors stand.
@@ -127,10 +134,16 @@ impl ControllerMetrics {
         self.all.0.errors.get(&code).inc();
     }
 
-    /// A batch went through the pipeline.
-    pub fn step(&self, took: Duration) {
+    /// A batch of so many changes went through the pipeline.
+    pub fn step(&self, changes: usize, took: Duration) {
         self.steps.inc();
+        self.source_changes.inc_by(changes as u64);
         self.step_time.observe(took.as_secs_f64());
+    }
+
+    /// So many derived objects have changed.
+    pub fn derived(&self, changes: usize) {
+        self.target_changes.inc_by(changes as u64);
     }
 
     /// A target object was written; `code` is the HTTP status, or 0 without an answer.

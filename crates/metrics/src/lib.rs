@@ -8,8 +8,8 @@
 //!
 //! ```
 //! let metrics = metrics::Metrics::default();
-//! metrics.controller("shop", "backends").targets(3);
-//! let line = r#"deltic_target_objects{operator="shop",controller="backends"} 3"#;
+//! metrics.controller("shop", "backends").target("ConfigMap", 3);
+//! let line = r#"deltic_target_objects{operator="shop",controller="backends",target="ConfigMap"} 3"#;
 //! assert!(metrics.encode().contains(line));
 //! ```
 

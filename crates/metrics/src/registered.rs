@@ -8,7 +8,7 @@ use prometheus_client::registry::{Registry, Unit};
 
 use super::series::{
     Answered, Asked, Code, Each, Labels, Listed, Named, OperatorName, Queue, Reason, Request,
-    Result, Series, Source, Took, Write,
+    Result, Series, Source, Target, Took, Write,
 };
 use super::table::{Metric, MetricKind};
 
@@ -30,7 +30,9 @@ pub(super) struct Registered {
     pub(super) reasons: Series<Reason, Counter>,
     pub(super) source_objects: Series<Source, Gauge>,
     pub(super) source_synced: Series<Source, Gauge>,
-    pub(super) target_objects: Series<Each, Gauge>,
+    pub(super) source_changes: Series<Each, Counter>,
+    pub(super) target_objects: Series<Target, Gauge>,
+    pub(super) target_changes: Series<Each, Counter>,
     pub(super) standing_errors: Series<Each, Gauge>,
     pub(super) orphans: Series<OperatorName, Gauge>,
     pub(super) errors: Series<Code, Counter>,
@@ -126,7 +128,21 @@ impl Default for Registered {
                 "deltic_source_synced",
                 "1 if all objects of a source have been read",
             ),
-            target_objects: gauge(r, "deltic_target_objects", "Derived objects"),
+            source_changes: count(
+                r,
+                "deltic_source_changes",
+                "Changes of source objects that a pipeline has processed",
+            ),
+            target_objects: gauge(
+                r,
+                "deltic_target_objects",
+                "Derived objects, by the kind of the target",
+            ),
+            target_changes: count(
+                r,
+                "deltic_target_changes",
+                "Changes of derived objects that a pipeline has yielded",
+            ),
             standing_errors: gauge(r, "deltic_standing_errors", "Current errors"),
             orphans: gauge(
                 r,
@@ -268,7 +284,9 @@ impl Registered {
         self.reasons.forget(operator);
         self.source_objects.forget(operator);
         self.source_synced.forget(operator);
+        self.source_changes.forget(operator);
         self.target_objects.forget(operator);
+        self.target_changes.forget(operator);
         self.standing_errors.forget(operator);
         self.orphans.forget(operator);
         self.errors.forget(operator);

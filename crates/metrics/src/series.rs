@@ -87,6 +87,11 @@ labels!(
     |labels, operator| labels.operator == operator
 );
 labels!(
+    /// A target of a controller.
+    Target { operator: String, controller: String, target: String }
+    |labels, operator| labels.operator == operator
+);
+labels!(
     /// The code of an error.
     Code { operator: String, controller: String, code: &'static str }
     |labels, operator| labels.operator == operator

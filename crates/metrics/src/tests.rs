@@ -59,9 +59,10 @@ fn what_is_counted_shows() {
     let metrics = Metrics::default();
     let controller = metrics.controller("op", "c");
     controller.source("Pod", 7, true);
-    controller.targets(3);
+    controller.target("ConfigMap", 3);
     controller.error("type");
-    controller.step(Duration::from_micros(100));
+    controller.step(5, Duration::from_micros(100));
+    controller.derived(4);
     controller.wrote("create", 201);
     metrics.request(&http::Method::GET, 200);
     metrics.listed("", "Pod", "expired");
@@ -70,7 +71,9 @@ fn what_is_counted_shows() {
     for line in [
         r#"deltic_source_objects{operator="op",controller="c",source="Pod"} 7"#,
         r#"deltic_source_synced{operator="op",controller="c",source="Pod"} 1"#,
-        r#"deltic_target_objects{operator="op",controller="c"} 3"#,
+        r#"deltic_source_changes_total{operator="op",controller="c"} 5"#,
+        r#"deltic_target_objects{operator="op",controller="c",target="ConfigMap"} 3"#,
+        r#"deltic_target_changes_total{operator="op",controller="c"} 4"#,
         r#"deltic_errors_total{operator="op",controller="c",code="type"} 1"#,
         r#"deltic_steps_total{operator="op",controller="c"} 1"#,
         r#"deltic_step_duration_seconds_count{operator="op",controller="c"} 1"#,

@@ -43,7 +43,9 @@ impl Task {
             let Some(metrics) = self.measures.of(&controller.name) else {
                 continue;
             };
-            metrics.targets(status.controllers[number].counts.targets);
+            for (kind, objects) in self.controllers[number].outputs_by_kind() {
+                metrics.target(kind, objects);
+            }
             metrics.standing_errors(status.controllers[number].counts.errors);
             for (input, source) in controller.inputs.iter().enumerate() {
                 let port = self.ports.get(&(number, input));

@@ -221,7 +221,8 @@ fn the_table_has_what_a_scrape_has() {
     let metrics = Metrics::default();
     let controller = metrics.controller("op", "c");
     controller.source("Pod", 1, true);
-    controller.step(std::time::Duration::ZERO);
+    controller.target("ConfigMap", 1);
+    controller.step(1, std::time::Duration::ZERO);
     controller.wrote("create", 201);
     metrics.queue("op").added();
     metrics.request(&http::Method::GET, 200);
