@@ -22,6 +22,9 @@ const MAX_OBJECT: usize = 3 * 1024 * 1024;
 /// How much of `generateName` a generated name begins with, in bytes, as in kube-apiserver.
 const MAX_PREFIX: usize = 58;
 
+/// How many names are generated, if objects have them already, as in kube-apiserver.
+const GENERATED_NAMES: usize = 8;
+
 /// The characters of generated names: no vowels, so that they form no words.
 const NAME_CHARACTERS: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
 
@@ -31,9 +34,17 @@ impl ObjectRequest {
         let form = negotiate::form(&self.headers)?;
         Options::Create.check(&self.query)?;
         let (object, warnings) = self.object()?;
-        let object = self.named(self.placed(object)?);
-        let written = self.create_object(&object)?;
-        Ok(Answer::new(201, self.one(form, written.object)).with_warnings(warnings))
+        let object = self.placed(object)?;
+        let mut written = self.create_object(&self.named(object.clone()));
+        for _ in 1..GENERATED_NAMES {
+            match &written {
+                Err(error) if error.reason == "AlreadyExists" && generates_name(&object) => {
+                    written = self.create_object(&self.named(object.clone()));
+                }
+                Ok(_) | Err(_) => break,
+            }
+        }
+        Ok(Answer::new(201, self.one(form, written?.object)).with_warnings(warnings))
     }
 
     /// Stores a new object.
@@ -294,7 +305,7 @@ impl ObjectRequest {
     fn named(&self, object: Value) -> Value {
         let prefix = object.get_key(&KEYS.metadata).get("generateName").as_str();
         match prefix {
-            Some(prefix) if metadata::name(&object).is_empty() && !prefix.is_empty() => {
+            Some(prefix) if generates_name(&object) => {
                 let mut random = self.server.shared.env.random();
                 let length = prefix.floor_char_boundary(MAX_PREFIX);
                 let mut name = prefix[..length].to_owned();
@@ -340,6 +351,12 @@ impl ObjectRequest {
         }
         Err(Options::Delete.invalid(&causes))
     }
+}
+
+/// Whether an object has only the beginning of a name.
+fn generates_name(object: &Value) -> bool {
+    let prefix = object.get_key(&KEYS.metadata).get("generateName").as_str();
+    metadata::name(object).is_empty() && prefix.is_some_and(|prefix| !prefix.is_empty())
 }
 
 #[derive(Debug, Default)]

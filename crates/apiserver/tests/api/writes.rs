@@ -54,6 +54,23 @@ async fn names_are_generated_and_checked() {
 }
 
 #[tokio::test]
+async fn a_generated_name_that_exists_is_replaced() {
+    let api = Api::new();
+    // The numbers of this server count up, and these are the first names that they make.
+    for name in ["web-cbbbb", "web-dbbbb"] {
+        assert_eq!(api.call("POST", SHOP, &object(name, 1)).await.0, 201);
+    }
+    let mut body = object("x", 1);
+    let map = body.as_map().unwrap();
+    body = map
+        .with("metadata".into(), json!({"generateName": "web-"}))
+        .into();
+    let (code, created) = api.call("POST", SHOP, &body).await;
+    let name = created.get("metadata").get("name").as_str();
+    assert_eq!((code, name), (201, Some("web-fbbbb")));
+}
+
+#[tokio::test]
 async fn an_update_needs_the_current_version() {
     let api = Api::new();
     let (_, created) = api.call("POST", SHOP, &object("web", 1)).await;
