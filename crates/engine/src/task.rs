@@ -6,6 +6,7 @@
 
 mod looping;
 mod report;
+mod rivals;
 mod time;
 
 use std::collections::BTreeMap;
@@ -420,8 +421,9 @@ impl Task {
         key: ObjectKey,
         desired: Option<Desired>,
     ) {
+        let waits = self.waits_for_rival(number, &key, desired.as_ref());
         let task = &mut self.controllers[number];
-        if task.open && !unread.protects(&self.writes.writer, &key) {
+        if task.open && !waits && !unread.protects(&self.writes.writer, &key) {
             task.pending.remove(&key);
             let controller = &self.operator.controllers[number];
             let (depth, removed) = (self.views.depth, desired.is_none());

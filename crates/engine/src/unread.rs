@@ -179,7 +179,8 @@ impl Task {
         }
     }
 
-    /// Writes the pending output of open controllers, except where an unread object forbids it.
+    /// Writes the pending output of open controllers, except where an unread object or a controller
+    /// that is not open yet forbids it.
     pub(super) fn write_pending(&mut self) {
         for number in 0..self.controllers.len() {
             let task = &mut self.controllers[number];
@@ -188,11 +189,12 @@ impl Task {
             }
             let pending = std::mem::take(&mut task.pending);
             let unread = self.unread(number);
-            let controller = &self.operator.controllers[number];
             for (key, desired) in pending {
-                if unread.protects(&self.writes.writer, &key) {
+                let waits = self.waits_for_rival(number, &key, desired.as_ref());
+                if waits || unread.protects(&self.writes.writer, &key) {
                     self.controllers[number].pending.insert(key, desired);
                 } else {
+                    let controller = &self.operator.controllers[number];
                     self.writes.want(&key, controller, desired);
                 }
             }

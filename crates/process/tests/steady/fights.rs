@@ -1,11 +1,13 @@
-//! Others that keep changing or deleting a target.
+//! Others that keep changing or deleting a target, and controllers that derive the same object.
 
 use std::time::Duration;
 
-use document::json;
+use document::{Value, json};
+use object::ObjectKey;
+use simulation::faults::Fault;
 use simulation::fields::set;
 
-use super::{World, config_map, copies, seconds};
+use super::{World, config_map, copies, seconds, widget};
 
 /// A world with the config map `a`, which somebody else has created.
 async fn world() -> World {
@@ -66,5 +68,60 @@ async fn an_object_that_is_deleted_again_and_again_is_created_with_growing_pause
     world
         .until("o", "True/Ready", Duration::from_mins(10))
         .await;
+    world.stop().await;
+}
+
+/// Two controllers that derive the same config maps, from Widgets and from Plains.
+fn two() -> Value {
+    let controller = |name: &str, kind: &str| {
+        json!({
+            "name": name,
+            "sources": [{"apiGroup": "example.com", "kind": kind}],
+            "pipeline": [{"@project": {
+                "metadata": {"name": "$.metadata.name", "namespace": "ns"}, "data": {"from": kind},
+            }}],
+            "target": {"apiGroup": "", "kind": "ConfigMap"},
+        })
+    };
+    json!({"controllers": [(controller("first", "Widget")), (controller("second", "Plain"))]})
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_controller_does_not_take_what_another_one_has_not_derived_yet() {
+    let plain = ObjectKey::new("example.com", "Plain", "ns", "a");
+    let mut world = World::new();
+    world.widget("a", 1);
+    world.put(&plain, "spec", json!({}));
+    world.operator("o", two());
+    world.start();
+    seconds(20).await;
+    let from = |world: &World| {
+        let object = world.server.get(&config_map("a")).unwrap_or_default();
+        object.get("data").get("from").as_str().map(str::to_owned)
+    };
+    assert_eq!(from(&world).as_deref(), Some("Widget"));
+    world.stop().await;
+    // The sources of the first controller cannot be listed for a while.
+    world.always("/widgets", Fault::Slow(Duration::from_secs(20)));
+    let before = world.server.get(&config_map("a"));
+    world.start();
+    seconds(10).await;
+    assert_eq!(from(&world).as_deref(), Some("Widget"));
+    // The other one no longer derives it, and then derives it again.
+    world.server.delete(&plain);
+    seconds(5).await;
+    assert_eq!(from(&world).as_deref(), Some("Widget"));
+    world.put(&plain, "spec", json!({}));
+    seconds(60).await;
+    assert_eq!(from(&world).as_deref(), Some("Widget"));
+    assert_eq!(world.server.get(&config_map("a")), before);
+    // What the first one no longer derives is written by the other one.
+    world.stop().await;
+    world.server.delete(&widget("a"));
+    world.start();
+    seconds(10).await;
+    assert_eq!(from(&world).as_deref(), Some("Widget"));
+    seconds(60).await;
+    assert_eq!(from(&world).as_deref(), Some("Plain"));
     world.stop().await;
 }
