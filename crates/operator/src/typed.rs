@@ -67,14 +67,21 @@ pub fn check(operators: &[(&Draft, &Value)], catalog: &Catalog) -> Vec<Vec<Probl
 /// The code of the warning about whole objects, which is given when an Operator is created.
 pub const WHOLE_OBJECT: &str = "whole-object";
 
-/// The cheap part of the checks: whether a whole source object is written back.
-pub(crate) fn whole_objects(operator: &Operator, broken: &[Location]) -> Vec<Problem> {
+/// The cheap part of the checks: whether a whole source object is written back. Returns the
+/// controllers, too, that do not see what they write, although they read its kind.
+pub(crate) fn whole_objects(
+    operator: &Operator,
+    broken: &[Location],
+) -> (Vec<Problem>, Vec<Location>) {
     let mut views = Views::new([operator]);
     let mut inference = Inference::new(Budget::new(20_000), broken);
     infer_all(operator, &Catalog::empty(), &mut views, &mut inference);
     let mut problems = inference.problems;
     problems.retain(|problem| problem.code == WHOLE_OBJECT);
-    problems
+    let controllers = operator.controllers.iter();
+    let apart = controllers.map(|controller| &controller.at);
+    let apart = apart.filter(|at| !inference.sees_itself.contains(at));
+    (problems, apart.cloned().collect())
 }
 
 /// The types of the views that an Operator writes, as far as they follow from its own manifest and
@@ -273,6 +280,11 @@ fn controller(
             inference.output(&document, target, schema.as_ref(), at);
             if let Some(problem) = whole::check(controller, target, &document, at) {
                 inference.report(problem);
+            }
+            if controller.inputs_of(&target.resource).next().is_some()
+                && !whole::is_apart(controller, target, &document)
+            {
+                inference.sees_itself.push(controller.at.clone());
             }
             add(&mut outputs, number, &document, &inference.budget);
         }

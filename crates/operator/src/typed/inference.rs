@@ -23,6 +23,8 @@ pub(super) struct Inference {
     /// How many conditions and alternatives are around the expression, which may keep it from being
     /// evaluated.
     alternatives: usize,
+    /// The controllers that may see what they write.
+    pub(super) sees_itself: Vec<Location>,
 }
 
 /// What an expression reads.

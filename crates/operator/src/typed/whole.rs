@@ -1,5 +1,6 @@
 //! Pipelines that write a whole source object back to where it came from.
 
+use dataflow::fields::Fields as Reads;
 use document::{Key, Location};
 use schema::{Origin, Type};
 
@@ -53,7 +54,75 @@ pub(super) fn check(
         "the result is the whole {kind} that it was read from: this overwrites what others change in it, and creates it again when it is deleted"
     );
     let problem = Problem::warning(super::WHOLE_OBJECT, at, message);
-    Some(problem.with_help(
-        "yield only the fields that you own, or use `type: Patcher`, which writes only the difference",
-    ))
+    Some(problem.with_help(if target.kind == TargetType::Applier {
+        "yield only the fields that you own, or use `type: Patcher`, which writes only the difference"
+    } else {
+        "use `type: Patcher`, which writes only the difference, or `type: Applier` and yield only the fields that you own"
+    }))
+}
+
+/// Whether a controller does not see what it writes to a target of a kind that it reads: an Applier
+/// that sets fields of the object that it was read from, and reads other fields.
+pub(super) fn is_apart(controller: &Controller, target: &Target, document: &Type) -> bool {
+    if target.kind != TargetType::Applier {
+        return false;
+    }
+    let field = |name: &str| document.field(&Key::new(name));
+    let Some(metadata) = field("metadata") else {
+        return false;
+    };
+    let mut readers = controller.inputs_of(&target.resource);
+    let (Some(input), None) = (readers.next(), readers.next()) else {
+        return false;
+    };
+    let key = ["name", "namespace"].map(|name| metadata.field(&Key::new(name)));
+    let [Some(name), Some(namespace)] = key else {
+        return false;
+    };
+    let is = |found: &Type, name: &str| {
+        let origin = found.origin.as_ref();
+        origin.is_some_and(|origin| origin.source == input && origin.is(&["metadata", name]))
+    };
+    if !is(&name, "name") || !(is(&namespace, "namespace") || namespace.is_null()) {
+        return false;
+    }
+    let reads = &dataflow::fields::used(&controller.pipeline)[input];
+    let selects = controller.sources[controller.inputs[input]]
+        .selector
+        .is_some();
+    let written = |owner: &Type, reads: Option<&Reads>, but: &[&str]| {
+        let fields = owner.fields();
+        fields.is_none_or(|fields| {
+            let mut named = fields.named.iter();
+            fields.rest.is_some()
+                || named.any(|(name, written)| {
+                    !but.contains(&name.as_str())
+                        && (selects && name.as_str() == "labels"
+                            || reads.is_some_and(|reads| overlaps(reads.names.get(name), written)))
+                })
+        })
+    };
+    !reads.all
+        && reads.each.is_none()
+        && !written(document, Some(reads), &["apiVersion", "kind", "metadata"])
+        && !written(
+            &metadata,
+            reads.names.get(&Key::new("metadata")),
+            &["name", "namespace"],
+        )
+}
+
+/// Whether fields that are read may be among those that are written.
+fn overlaps(reads: Option<&Reads>, written: &Type) -> bool {
+    let Some(reads) = reads else {
+        return false;
+    };
+    let fields = written.fields().filter(|_| !written.any && !reads.all);
+    let Some(fields) = fields.filter(|fields| fields.rest.is_none()) else {
+        return true;
+    };
+    let mut named = fields.named.iter();
+    named.any(|(name, written)| {
+        overlaps(reads.names.get(name), written) || overlaps(reads.each.as_deref(), written)
+    })
 }

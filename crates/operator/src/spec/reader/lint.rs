@@ -29,9 +29,14 @@ impl SpecReader<'_> {
         // How a target with a mistake is written is not known.
         let places = operator.controllers.iter().map(|controller| &controller.at);
         let unsure: Vec<&Location> = places.filter(|at| breaks_target(&broken, at)).collect();
-        let mut whole = crate::typed::whole_objects(operator, &broken);
+        let (mut whole, apart) = crate::typed::whole_objects(operator, &broken);
         whole.retain(|problem| !unsure.iter().any(|at| problem.at.is_in(at)));
-        self.cycles(operator, &whole, &unsure);
+        let sees_itself: Vec<bool> = operator
+            .controllers
+            .iter()
+            .map(|controller| controller.sees_itself() && !apart.contains(&controller.at))
+            .collect();
+        self.cycles(operator, &whole, &unsure, &sees_itself);
         self.problems.extend(whole);
     }
 
@@ -148,10 +153,16 @@ impl SpecReader<'_> {
     }
 
     /// Warns about controllers that read what they write, directly or through others.
-    fn cycles(&mut self, operator: &Operator, whole: &[Problem], unsure: &[&Location]) {
-        let sees_itself = |number: usize| operator.controllers[number].sees_itself();
-        let in_cycles = operator.topology().in_cycles(sees_itself);
-        for (controller, in_cycle) in operator.controllers.iter().zip(in_cycles) {
+    fn cycles(
+        &mut self,
+        operator: &Operator,
+        whole: &[Problem],
+        unsure: &[&Location],
+        sees_itself: &[bool],
+    ) {
+        let in_cycles = operator.topology().in_cycles(|number| sees_itself[number]);
+        let controllers = operator.controllers.iter().zip(sees_itself);
+        for ((controller, sees_itself), in_cycle) in controllers.zip(in_cycles) {
             // A whole object that is written back is reported as such.
             let prefix = controller.at.to_string() + ".";
             let mut whole = whole.iter().map(|problem| problem.at.to_string());
@@ -159,9 +170,9 @@ impl SpecReader<'_> {
             if unsure.contains(&&controller.at) {
                 continue;
             }
-            if in_cycle && !(written_back && controller.sees_itself()) {
+            if in_cycle && !(written_back && *sees_itself) {
                 let name = &controller.name;
-                let message = if controller.sees_itself() {
+                let message = if *sees_itself {
                     format!("{name} reads the kind that it writes")
                 } else {
                     format!("{name} reads the output of controllers that read its own output")
