@@ -48,10 +48,10 @@ fn objects(
     .map_err(|errors| refused(&spec, &errors))?;
     let mut outcome = Outcome::Good;
     let mut number = 0;
-    let mut evaluate = |subject: &Value, several: bool, output: &mut Output| {
+    let mut evaluate = |subject: &Value, file: &str, several: bool, output: &mut Output| {
         let env = settings.env_of(number);
         number += 1;
-        let whose = several.then(|| described(subject, number));
+        let whose = several.then(|| described(subject, number, file));
         match expr.eval(&Scope::new(&env, subject)) {
             Ok(value) => print(&value, whose.as_deref(), args.output, output)?,
             Err(error) => {
@@ -66,27 +66,31 @@ fn objects(
     };
     let files = args.recursive.files(&args.filename, &args.files);
     if files.names.is_empty() {
-        evaluate(&Value::NULL, false, output)?;
+        evaluate(&Value::NULL, "", false, output)?;
     } else {
         if files.names.iter().any(|name| name == "-") {
             output.waits_for("objects", "kubectl get … -o json");
         }
-        files
-            .with_max_bytes(args.limits.document_bytes)
-            .each(output, |manifest, several, output| {
-                evaluate(&manifest.value, several, output)
-            })?;
+        files.with_max_bytes(args.limits.document_bytes).each(
+            output,
+            |manifest, several, output| {
+                let file = manifest.source().name.as_str();
+                evaluate(&manifest.value, file, several, output)
+            },
+        )?;
     }
     Ok(outcome)
 }
 
-/// `kind/namespace/name`, or the number of an object without these.
-fn described(subject: &Value, number: usize) -> String {
+/// `kind/namespace/name`, or the number and file of an object without these.
+fn described(subject: &Value, number: usize, file: &str) -> String {
     let name = name(subject);
-    if name.is_empty() {
+    if !name.is_empty() {
+        name
+    } else if file == manifest::STDIN {
         format!("document {number}")
     } else {
-        name
+        format!("document {number}, in {file}")
     }
 }
 

@@ -89,6 +89,10 @@ fn documents(args: &cli::Patch, output: &mut Output) -> Result<Vec<PatchDocument
             problems.push(bare_operations(&manifest));
             continue;
         }
+        if let Some(kind) = manifest.value.get("kind").as_str() {
+            problems.push(an_object(&manifest, kind));
+            continue;
+        }
         match Rules::read(&manifest.value, &Location::root()) {
             Ok(rules) => documents.push(PatchDocument {
                 manifest,
@@ -125,6 +129,25 @@ fn bare_operations(manifest: &Manifest) -> Diagnostic {
         ..input::error(
             "bad-field",
             "expected a list of rules, found a list of operations".to_owned(),
+        )
+    }
+}
+
+/// The error about an object where patches are expected.
+fn an_object(manifest: &Manifest, kind: &str) -> Diagnostic {
+    let mut help = "a rule says which objects it changes, and how: \
+                    `- {target: {kind: Deployment}, operations: […]}`"
+        .to_owned();
+    if kind == "Operator" {
+        help += "; `deltic render` runs an Operator";
+    }
+    Diagnostic {
+        source: Some(manifest.source().clone()),
+        span: Some(manifest.span(&Location::root().key("kind"))),
+        help: Some(help),
+        ..input::error(
+            "bad-field",
+            format!("expected rules, found an object of the kind {kind}"),
         )
     }
 }

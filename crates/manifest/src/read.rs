@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 
 use crate::documents::Documents;
 
+/// The name of standard input in messages.
+pub const STDIN: &str = "<stdin>";
+
 /// Which files of a directory are read.
 const EXTENSIONS: [&str; 3] = ["yaml", "yml", "json"];
 
@@ -90,7 +93,7 @@ impl InputFile {
 pub fn files(path: &str, recursive: bool) -> Result<Vec<InputFile>, ReadError> {
     if path == "-" {
         return Ok(vec![InputFile {
-            name: "<stdin>".to_owned(),
+            name: STDIN.to_owned(),
             size: None,
             found: false,
             path: None,

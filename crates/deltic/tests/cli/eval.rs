@@ -80,6 +80,12 @@ fn every_object_has_its_result() {
     deltic_on("[1, {}]\n---\n[2]", &["eval", "$[0]", "-"])
         .ended(0)
         .printed("# document 1\n1\n---\n# document 2\n2\n");
+    Files::new("eval-nameless")
+        .with("a.json", "[1]")
+        .with("b.json", "[2]")
+        .deltic(&["eval", "$[0]", "a.json", "b.json"])
+        .ended(0)
+        .printed("# document 1, in a.json\n1\n---\n# document 2, in b.json\n2\n");
 }
 
 #[test]

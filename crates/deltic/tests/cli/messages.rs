@@ -125,6 +125,20 @@ fn a_json_patch_says_what_to_wrap_it_in() {
 }
 
 #[test]
+fn an_operator_is_no_patch() {
+    let text = operator("sources: [{kind: A}]\npipeline: []\ntarget: {kind: B}");
+    let run = Files::new("operator-as-patch")
+        .with("operator.yaml", &text)
+        .deltic_on("{}", &["patch", "-f", "operator.yaml", "-"])
+        .ended(2)
+        .mentioned(&[
+            "expected rules, found an object of the kind Operator",
+            "deltic render",
+        ]);
+    assert_eq!(run.stderr.matches("error[").count(), 1, "{}", run.stderr);
+}
+
+#[test]
 fn an_unknown_code_is_not_allowed_silently() {
     let text = operator(&format!(
         "sources:\n- kind: A # deltic: allow(unwritten-view, unwriten-view): users create them\npipeline:\n{NAMES}\ntarget: {{kind: Out}}"
