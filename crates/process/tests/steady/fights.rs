@@ -125,3 +125,58 @@ async fn a_controller_does_not_take_what_another_one_has_not_derived_yet() {
     assert_eq!(from(&world).as_deref(), Some("Plain"));
     world.stop().await;
 }
+
+/// A controller that derives config maps from Widgets, and one that labels them.
+fn labelled() -> Value {
+    let project = |fields: Value| json!([{"@project": (fields)}]);
+    let name = json!({"name": "$.metadata.name", "namespace": "ns"});
+    let labelled = set(&name, &["labels"], json!({"team": "a"}));
+    json!({"controllers": [
+        {
+            "name": "base",
+            "sources": [{"apiGroup": "example.com", "kind": "Widget"}],
+            "pipeline": (project(json!({"metadata": (name), "data": {"from": "Widget"}}))),
+            "target": {"apiGroup": "", "kind": "ConfigMap"},
+        },
+        {
+            "name": "labels",
+            "sources": [{"apiGroup": "example.com", "kind": "Plain"}],
+            "pipeline": (project(json!({"metadata": (labelled)}))),
+            "target": {"apiGroup": "", "kind": "ConfigMap", "type": "Patcher"},
+        },
+    ]})
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_updater_does_not_remove_what_a_patcher_has_not_derived_yet() {
+    let plain = ObjectKey::new("example.com", "Plain", "ns", "a");
+    let mut world = World::new();
+    world.widget("a", 1);
+    world.put(&plain, "spec", json!({}));
+    world.operator("o", labelled());
+    world.start();
+    seconds(20).await;
+    let team = |world: &World| {
+        let object = world.server.get(&config_map("a")).unwrap_or_default();
+        let labels = object.get("metadata").get("labels");
+        labels.get("team").as_str().map(str::to_owned)
+    };
+    assert_eq!(team(&world).as_deref(), Some("a"));
+    world.stop().await;
+    // The sources of the Patcher cannot be listed for a while.
+    world.always("/plains", Fault::Slow(Duration::from_secs(20)));
+    let before = world.server.get(&config_map("a"));
+    world.start();
+    seconds(60).await;
+    assert_eq!(world.server.get(&config_map("a")), before);
+    // What it no longer derives is taken back.
+    world.stop().await;
+    world.server.delete(&plain);
+    world.start();
+    seconds(10).await;
+    assert_eq!(team(&world).as_deref(), Some("a"));
+    seconds(60).await;
+    assert_eq!(team(&world), None);
+    assert!(world.server.get(&config_map("a")).is_some());
+    world.stop().await;
+}
