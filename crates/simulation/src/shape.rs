@@ -19,8 +19,7 @@ pub struct Shape {
     /// Whether users may create objects with names that it derives. An Applier only adds a
     /// layer to such an object, and does not adopt it.
     pub adopts: bool,
-    /// Whether an edit may remove the last controller. Another controller must write the same
-    /// kind: leftovers of a kind that no controller writes any more are not found.
+    /// Whether an edit may remove the last controller: there must be another one.
     droppable: bool,
     /// The group and kind that an edit may give to the target of the first controller.
     moves_to: Option<(&'static str, &'static str)>,
@@ -63,7 +62,7 @@ pub const SHAPES: &[Shape] = &[
     Shape::new("gather", include_str!("../operators/gather.yaml")),
     Shape::new("unwind", include_str!("../operators/unwind.yaml")),
     Shape::new("join", include_str!("../operators/join.yaml")),
-    Shape::new("views", include_str!("../operators/views.yaml")),
+    Shape::new("views", include_str!("../operators/views.yaml")).droppable(),
     Shape::new("cluster", include_str!("../operators/cluster.yaml")),
     Shape::new("rivals", include_str!("../operators/rivals.yaml")).droppable(),
     Shape::new("far", include_str!("../operators/far.yaml")),
